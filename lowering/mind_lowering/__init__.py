@@ -1,0 +1,1 @@
+"""From our dialects to forms that other systems run."""

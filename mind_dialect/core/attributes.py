@@ -1,0 +1,204 @@
+"""How each kind of property is stored, checked and written: one codec per kind, not one per op."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, cast
+
+from typing_extensions import TypeIs
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from ..errors import MindError, error
+from ..literals import LiteralAttr, Number, check_element, coded, element_text, parse_literal, parse_number
+from ..shapes import Padding
+from ..types import DType
+
+_TRUE, _FALSE = IntegerAttr.from_bool(True), IntegerAttr.from_bool(False)
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+def _is_array(attribute: Attribute) -> TypeIs[DenseArrayBase[Any]]:
+    return isinstance(attribute, DenseArrayBase)
+
+
+class Codec(ABC):
+    """A kind of property: between the Python value, the xDSL attribute, and its text in an op's own format."""
+
+    kind: str
+
+    @abstractmethod
+    def attribute(self, value: Any) -> Attribute:
+        """The attribute that stores `value`; a coded error if it cannot be stored."""
+
+    @abstractmethod
+    def value(self, attribute: Attribute) -> Any:
+        """The Python value of `attribute`; a coded error if it is of another kind."""
+
+    @abstractmethod
+    def print(self, printer: Printer, attribute: Attribute) -> None:
+        """Write `attribute`, which is of this kind, in the op's own format."""
+
+    @abstractmethod
+    def parse(self, parser: Parser) -> Attribute:
+        """Read what `print` writes."""
+
+    def wrong(self, given: object) -> MindError:
+        """E4000: the property holds something of another kind."""
+        return error("E4000", f"expected {self.kind}, found {given}", given=str(given), expected=self.kind)
+
+
+class Integers(Codec):
+    """A list of 64-bit integers, stored as `array<i64: 1, 2>`, written `[1, 2]`."""
+
+    kind = "a list of i64 (array<i64: ...>)"
+
+    def attribute(self, value: Sequence[int]) -> Attribute:
+        items = tuple(value)
+        for n in items:
+            if isinstance(n, bool) or n not in _INT64:
+                raise self.wrong(list(items))
+        return DenseArrayBase.from_list(i64, items)
+
+    def value(self, attribute: Attribute) -> tuple[int, ...]:
+        if _is_array(attribute) and attribute.elt_type == i64:
+            return attribute.get_values()
+        raise self.wrong(attribute)
+
+    def print(self, printer: Printer, attribute: Attribute) -> None:
+        printer.print_string(str(list(self.value(attribute))))
+
+    def parse(self, parser: Parser) -> Attribute:
+        start = parser.pos
+        try:
+            return self.attribute(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+        except MindError as e:
+            raise coded(parser, start, e) from None
+        except ValueError as e:
+            raise coded(parser, start, error("E1005", "a number of too many digits", text=str(e))) from None
+
+
+class Boolean(Codec):
+    """`true` or `false`."""
+
+    kind = "true or false"
+
+    def attribute(self, value: bool) -> Attribute:
+        return _TRUE if value else _FALSE
+
+    def value(self, attribute: Attribute) -> bool:
+        if attribute == _TRUE or attribute == _FALSE:
+            return attribute == _TRUE
+        raise self.wrong(attribute)
+
+    def print(self, printer: Printer, attribute: Attribute) -> None:
+        printer.print_string("true" if self.value(attribute) else "false")
+
+    def parse(self, parser: Parser) -> Attribute:
+        return self.attribute(parser.parse_boolean())
+
+
+class PaddingCodec(Codec):
+    """`Valid`, `Same` or `[[top, bottom], [left, right]]`, stored as a string or as four i64."""
+
+    kind = "Valid, Same or [[top, bottom], [left, right]]"
+
+    def attribute(self, value: Padding) -> Attribute:
+        if isinstance(value, str):
+            return StringAttr(value)
+        pairs = [tuple(pair) for pair in value]
+        if [len(p) for p in pairs] != [2, 2]:
+            raise self.wrong(value)
+        return INTEGERS.attribute([n for pair in pairs for n in pair])
+
+    def value(self, attribute: Attribute) -> Padding:
+        if isinstance(attribute, StringAttr):
+            return attribute.data
+        if _is_array(attribute) and len(flat := INTEGERS.value(attribute)) == 4:
+            top, bottom, left, right = flat
+            return ((top, bottom), (left, right))
+        raise self.wrong(attribute)
+
+    def wrong(self, given: object) -> MindError:
+        return error("E4013", f"padding {given}, expected {self.kind}", padding=str(given))
+
+    def print(self, printer: Printer, attribute: Attribute) -> None:
+        value = self.value(attribute)
+        if isinstance(value, str):
+            printer.print_identifier_or_string_literal(value)
+        else:
+            printer.print_string(str([list(pair) for pair in value]))
+
+    def parse(self, parser: Parser) -> Attribute:
+        if (word := parser.parse_optional_identifier_or_str_literal()) is not None:
+            return StringAttr(word)
+        start, square = parser.pos, parser.Delimiter.SQUARE
+        pairs = parser.parse_comma_separated_list(
+            square, lambda: tuple(parser.parse_comma_separated_list(square, parser.parse_integer))
+        )
+        try:
+            return self.attribute(pairs)  # pyright: ignore[reportArgumentType]
+        except MindError as e:
+            raise coded(parser, start, e) from None
+
+
+class Scalar(Codec):
+    """One number of a dtype, stored as a builtin integer or float attribute. `nan`, `inf` and `-inf` are read and written."""
+
+    def __init__(self, dtype: DType):
+        self.dtype = dtype
+        self.kind = f"a number of type {dtype}"
+
+    def attribute(self, value: Number) -> Attribute:
+        checked = check_element(value, self.dtype)
+        return FloatAttr(checked, self.dtype.type) if self.dtype.is_float else IntegerAttr(checked, self.dtype.type)  # pyright: ignore
+
+    def value(self, attribute: Attribute) -> Number:
+        if isinstance(attribute, FloatAttr | IntegerAttr):
+            number = cast(FloatAttr[Any] | IntegerAttr[Any], attribute)
+            if number.type == self.dtype.type:
+                return check_element(number.value.data, self.dtype)
+        raise error("E4005", f"value {attribute}, expected {self.kind}", dtype=str(self.dtype), issue=f"is no {self.dtype}")
+
+    def print(self, printer: Printer, attribute: Attribute) -> None:
+        printer.print_string(element_text(self.value(attribute), self.dtype))
+
+    def parse(self, parser: Parser) -> Attribute:
+        start = parser.pos
+        if (value := parse_number(parser)) is None:
+            parser.raise_error(f"expected {self.kind}")
+        try:
+            return self.attribute(value)
+        except MindError as e:
+            raise coded(parser, start, e) from None
+
+
+class Literal(Codec):
+    """The elements of a constant, written `[[1.0, nan], [2.0, -inf]] : tensor<2x2xf32>`."""
+
+    kind = "a literal (#mind.literal<... : tensor<...>>)"
+
+    def attribute(self, value: LiteralAttr) -> Attribute:
+        return value
+
+    def value(self, attribute: Attribute) -> LiteralAttr:
+        if isinstance(attribute, LiteralAttr):
+            return attribute
+        raise error("E4005", f"value {attribute}, expected {self.kind}", dtype="?", issue="no literal")
+
+    def print(self, printer: Printer, attribute: Attribute) -> None:
+        literal = self.value(attribute)
+        printer.print_string(f"{literal.body()} : ")
+        printer.print_attribute(literal.type)
+
+    def parse(self, parser: Parser) -> Attribute:
+        return parse_literal(parser)
+
+
+INTEGERS = Integers()
+BOOLEAN = Boolean()
+PADDING = PaddingCodec()
+LITERAL = Literal()

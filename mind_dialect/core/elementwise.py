@@ -1,0 +1,138 @@
+"""Elementwise ops: binary with broadcasting, unary without."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.irdl import irdl_op_definition, operand_def, traits_def
+from xdsl.traits import Commutative
+
+from .. import shapes
+from ..errors import error
+from ..profiles import Profile
+from ..types import FLOATS
+from .base import CoreOp
+
+
+class BinaryOp(CoreOp):
+    """Two operands of one dtype, broadcast against each other."""
+
+    OPERANDS: ClassVar = ("lhs", "rhs")
+    RULE: ClassVar = staticmethod(shapes.broadcast)
+    lhs = operand_def()
+    rhs = operand_def()
+
+
+class UnaryOp(CoreOp):
+    """One operand; the result has its type."""
+
+    OPERANDS: ClassVar = ("input",)
+    RULE: ClassVar = staticmethod(shapes.elementwise)
+    input = operand_def()
+
+
+@irdl_op_definition
+class AddOp(BinaryOp):
+    """
+    `lhs + rhs`; integers wrap.
+
+    Derivative: lhs: g; rhs: g.
+    """
+
+    name = "mind.add"
+    OPCODE: ClassVar = "Add"
+    traits = traits_def(Commutative())
+
+
+@irdl_op_definition
+class SubOp(BinaryOp):
+    """
+    `lhs - rhs`; integers wrap.
+
+    Derivative: lhs: g; rhs: -g.
+    """
+
+    name = "mind.sub"
+    OPCODE: ClassVar = "Sub"
+
+
+@irdl_op_definition
+class MulOp(BinaryOp):
+    """
+    `lhs * rhs`; integers wrap.
+
+    Derivative: lhs: g * rhs; rhs: g * lhs.
+    """
+
+    name = "mind.mul"
+    OPCODE: ClassVar = "Mul"
+    traits = traits_def(Commutative())
+
+
+@irdl_op_definition
+class DivOp(BinaryOp):
+    """
+    `lhs / rhs`: E6003 under core-v1, accepted under core-v1.1; integers truncate toward zero.
+
+    Derivative: with the option div-gradient only, lhs: g / rhs; rhs: -g * lhs / (rhs * rhs).
+    """
+
+    name = "mind.div"
+    OPCODE: ClassVar = "Div"
+
+    def check(self, profile: Profile = Profile.CORE_V1) -> None:
+        if profile is Profile.CORE_V1:
+            message = "is not part of core-v1; set mind.profile = 'core-v1.1', or multiply by a reciprocal"
+            raise error("E6003", message, backend="core-v1").at(self, self.place())
+        super().check(profile)
+
+
+@irdl_op_definition
+class ReluOp(UnaryOp):
+    """
+    `x if x > 0 else 0`, so NaN and -0 give +0.
+
+    Derivative: input: g where input > 0, else 0.
+    """
+
+    name = "mind.relu"
+    OPCODE: ClassVar = "Relu"
+    DTYPES: ClassVar = FLOATS
+
+
+@irdl_op_definition
+class NegOp(UnaryOp):
+    """
+    `-x`; integers wrap.
+
+    Derivative: input: -g.
+    """
+
+    name = "mind.neg"
+    OPCODE: ClassVar = "Neg"
+
+
+@irdl_op_definition
+class ExpOp(UnaryOp):
+    """
+    `e ** x`.
+
+    Derivative: input: g * result.
+    """
+
+    name = "mind.exp"
+    OPCODE: ClassVar = "Exp"
+    DTYPES: ClassVar = FLOATS
+
+
+@irdl_op_definition
+class LogOp(UnaryOp):
+    """
+    The natural logarithm: -inf at 0, NaN below.
+
+    Derivative: input: g * (1 / input).
+    """
+
+    name = "mind.log"
+    OPCODE: ClassVar = "Log"
+    DTYPES: ClassVar = FLOATS

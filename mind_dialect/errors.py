@@ -1,0 +1,130 @@
+"""
+Every coded error of the stack, in one table.
+
+Codes are stable, message texts are not. E1xxx to E6xxx are the catalogue of the public MIND specification; codes marked
+`ours` fill its gaps. An error names its category in the specification's own words and carries structured context.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xdsl.utils.exceptions import ParseError, PassFailedException, VerifyException
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+    from xdsl.utils.lexer import Span
+
+
+@dataclass(frozen=True)
+class Code:
+    """One row of the catalogue: what the code means and which context an error of it must carry."""
+
+    name: str
+    category: str
+    context: tuple[str, ...]
+    ours: bool = False
+
+
+_LEX, _SYNTAX, _TYPE, _SHAPE, _VERIFY = "LexError", "SyntaxError", "TypeError", "ShapeError", "VerificationError"
+
+CATALOGUE: dict[str, Code] = {
+    "E1001": Code("invalid UTF-8", _LEX, ("offset", "bytes")),
+    "E1002": Code("invalid character in identifier", _LEX, ("char",)),
+    "E1003": Code("unterminated string", _LEX, ("start",)),
+    "E1004": Code("invalid escape sequence", _LEX, ("escape",)),
+    "E1005": Code("invalid number", _LEX, ("text",)),
+    "E1006": Code("unterminated comment", _LEX, ("start",)),
+    "E1007": Code("syntax error", _SYNTAX, (), ours=True),
+    "E2001": Code("type mismatch", _TYPE, ("expected", "actual")),
+    "E2002": Code("undefined variable", _TYPE, ("name",)),
+    "E2003": Code("cannot infer type", _TYPE, ("name",)),
+    "E2004": Code("dtype mismatch", _TYPE, ("lhs", "rhs")),
+    "E2005": Code("invalid dtype", _TYPE, ("dtype", "supported")),
+    "E2006": Code("trait bound", _TYPE, ("type", "trait")),
+    "E2007": Code("arity", _TYPE, ("expected", "actual")),
+    "E3001": Code("shapes do not broadcast", _SHAPE, ("shapes", "dimension", "extents")),
+    "E3002": Code("invalid rank", _SHAPE, ("expected", "actual")),
+    "E3003": Code("dimension mismatch", _SHAPE, ("dimension", "extents")),
+    "E3004": Code("axis out of range", _SHAPE, ("axis", "rank")),
+    "E3005": Code("duplicate axis", _SHAPE, ("axes", "duplicate")),
+    "E3006": Code("invalid extent", _SHAPE, ("shape", "index", "value")),
+    "E3007": Code("element count", _SHAPE, ("shapes", "counts")),
+    "E3008": Code("invalid permutation", _SHAPE, ("permutation", "rank")),
+    "E3009": Code("squeezed extent is not 1", _SHAPE, ("axis", "extent", "shape")),
+    "E3010": Code("literal shape", _SHAPE, ("declared", "inferred")),
+    "E4000": Code("unknown opcode or attribute", _VERIFY, ("given", "expected"), ours=True),
+    "E4001": Code("use before definition", _VERIFY, ("operand",)),
+    "E4002": Code("redefinition", _VERIFY, ("value",)),
+    "E4003": Code("undefined output", _VERIFY, ("index", "value")),
+    "E4004": Code("invalid input", _VERIFY, ("index", "issue")),
+    "E4005": Code("invalid constant", _VERIFY, ("dtype", "issue")),
+    "E4006": Code("index length", _VERIFY, ("rank", "length")),
+    "E4007": Code("slice lengths", _VERIFY, ("rank", "lengths")),
+    "E4008": Code("slice step", _VERIFY, ("dimension", "step")),
+    "E4009": Code("convolution channels", _VERIFY, ("channels",)),
+    "E4010": Code("convolution strides", _VERIFY, ("strides",)),
+    "E4011": Code("gather index dtype", _VERIFY, ("dtype",)),
+    "E4012": Code("slice bounds", _VERIFY, ("dimension", "bounds", "extent"), ours=True),
+    "E4013": Code("convolution padding", _VERIFY, ("padding",), ours=True),
+    "E4014": Code("gather rank", _VERIFY, ("rank",), ours=True),
+    "E4015": Code("declared result type", _VERIFY, ("declared", "inferred"), ours=True),
+    "E4016": Code("an op of another dialect does not verify", _VERIFY, ("issue",), ours=True),
+    "E5001": Code("unsupported op", "UnsupportedOp", ("op",)),
+    "E5002": Code("gradient verification", "Verification", ("inner",)),
+    "E5003": Code("invalid axis", "InvalidAxis", ("axis", "shape")),
+    "E5004": Code("unsupported shape", "UnsupportedShape", ("shapes",)),
+    "E5005": Code("not differentiable", "UnsupportedOp", ("type",)),
+    "E6001": Code("index out of bounds", "RuntimeError", ("indices", "shape")),
+    "E6002": Code("backend unavailable", "RuntimeError", ("requested", "available")),
+    "E6003": Code("not supported here", "RuntimeError", ("backend",)),
+    "E6004": Code("allocation", "RuntimeError", ("shape", "dtype", "backend")),
+    "E6005": Code("integer overflow", "RuntimeError", ("operands",)),
+    "E6006": Code("invalid numeric", "RuntimeError", ("operands",)),
+    "E6007": Code("timeout", "RuntimeError", ("limit",)),
+    "E6008": Code("device", "RuntimeError", ("device", "status")),
+    "E7001": Code("invalid option", "UsageError", ("option",), ours=True),
+    "E7002": Code("unusable file", "UsageError", ("path",), ours=True),
+    "E7003": Code("unknown name", "UsageError", ("name", "known"), ours=True),
+}
+
+
+class MindError(VerifyException, PassFailedException):
+    """
+    A coded error: what was given, what would be right, and where.
+
+    It is a `VerifyException` and a `PassFailedException`, so every xDSL driver reports it as a diagnostic.
+    """
+
+    def __init__(self, code: str, message: str, context: dict[str, Any], op: Operation | None = None):
+        self.code = code
+        self.category = CATALOGUE[code].category
+        self.message = message
+        self.context = context
+        self.op = op
+        super().__init__(f"{code}: {message}")
+
+    def at(self, op: Operation, name: str) -> MindError:
+        """The same error, attributed to `op`, whose printed name is `name`."""
+        return MindError(self.code, f"{name}: {self.message}", {"op": name, **self.context}, op)
+
+
+class MindParseError(ParseError):
+    """A coded error at a place in a text; `str` shows the line and a caret."""
+
+    def __init__(self, span: Span[str] | Span[bytes], error: MindError):
+        super().__init__(span, f"{error.code}: {error.message}")
+        self.error = error
+
+
+def error(code: str, message: str, *, operation: Operation | None = None, **context: Any) -> MindError:
+    """
+    Make a coded error; `context` must hold at least what the catalogue lists for the code.
+
+    >>> error("E3004", "axis 3 is out of range for rank 3", axis=3, rank=3).category
+    'ShapeError'
+    """
+    missing = [key for key in CATALOGUE[code].context if key not in context]
+    assert not missing, f"{code} lacks its context {missing}"
+    return MindError(code, message, context, operation)

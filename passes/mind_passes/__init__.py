@@ -1,0 +1,1 @@
+"""Rewrite passes on the dialects: canonical form and autodiff."""

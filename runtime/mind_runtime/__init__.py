@@ -1,0 +1,1 @@
+"""Lowered programs and arrays in, arrays out."""

@@ -1,0 +1,1 @@
+"""Other textual forms of our dialects."""
