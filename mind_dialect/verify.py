@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl.dominance import DominanceInfo
@@ -25,13 +24,13 @@ from .shapes import non_negative, positive
 from .types import read_type
 
 
-def verify(module: ModuleOp, *, strict: bool = False) -> None:
-    """Raise the first coded error of `module`, if any; `strict` also refuses extension ops and fills."""
+def verify(module: Operation, *, strict: bool = False) -> None:
+    """Raise the first coded error of a module or function, if any; `strict` also refuses extension ops and fills."""
     for found in failures(module, strict=strict):
         raise found
 
 
-def failures(module: ModuleOp, *, strict: bool = False) -> Iterator[MindError]:
+def failures(module: Operation, *, strict: bool = False) -> Iterator[MindError]:
     """Every coded error of `module` in the fixed order. Use before definition ends the search: later errors would mislead."""
     undominated = list(_undominated(module))
     yield from undominated
@@ -40,7 +39,7 @@ def failures(module: ModuleOp, *, strict: bool = False) -> Iterator[MindError]:
     yield from _op_failures(module, strict)
 
 
-def _undominated(module: ModuleOp) -> Iterator[MindError]:
+def _undominated(module: Operation) -> Iterator[MindError]:
     for region in module.regions:
         yield from _check_region(region, set())
 

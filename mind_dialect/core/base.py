@@ -54,7 +54,7 @@ class CoreOp(IRDLOperation, ABC):
             result = self.infer([v.type for v in values], self.read_properties(stored), profile)
         except MindError as e:
             raise MindError(e.code, f"{self.OPCODE}: {e.message}", {"op": self.OPCODE, **e.context}) from None
-        super().__init__(operands=values, properties=stored, result_types=[result])
+        Operation.__init__(self, operands=values, properties=stored, result_types=[result])  # past IRDL's slow generic path
 
     @classmethod
     def check_arity(cls, operands: int, results: int) -> None:
