@@ -1,0 +1,53 @@
+# Everything a checkout needs. An environment is made on first use and again only when pyproject.toml changes.
+PYTHON ?= python3
+ENVIRONMENTS = .venv .venv-demo .venv-bench .venv-all
+EXTRAS_.venv = test,lint
+EXTRAS_.venv-demo = demo
+EXTRAS_.venv-bench = bench
+EXTRAS_.venv-all = test,lint,demo,oracles
+
+.PHONY: help demo test test-all bench clean mlir-opt
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo      train the digits classifier through our autodiff and the NumPy target"
+	@echo "make test      ruff, basedpyright, lit and pytest in .venv"
+	@echo "make test-all  the same beside JAX, PyTorch and a real mlir-opt, in .venv-all"
+	@echo "make bench     cost per op and determinism, written to benchmarks/results"
+	@echo "make clean     remove every environment and cache"
+
+demo: .venv-demo/stamp
+	.venv-demo/bin/python examples/digits.py
+
+test: .venv/stamp
+	@$(call checks,.venv)
+
+test-all: .venv-all/stamp mlir-opt
+	@$(call checks,.venv-all)
+
+bench: .venv-bench/stamp
+	.venv-bench/bin/python benchmarks/core_ir.py
+	.venv-bench/bin/python benchmarks/determinism.py
+
+# A real mlir-opt for the tests that read our text with it: the newest that this Debian can install.
+mlir-opt:
+	@sh tests/install_mlir_opt.sh
+
+clean:
+	rm -rf $(ENVIRONMENTS) build dist .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(ENVIRONMENTS:%=%/stamp): pyproject.toml
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS_$(@D))]'
+	touch $@
+
+# The cheap checks first; pytest last, so that its summary of what ran and what was skipped closes the output.
+define checks
+	set -e; \
+	echo "== ruff ($(1))"; $(1)/bin/ruff check .; $(1)/bin/ruff format --check .; \
+	echo "== basedpyright ($(1))"; $(1)/bin/basedpyright --pythonpath $(1)/bin/python; \
+	echo "== lit ($(1))"; $(1)/bin/lit --show-unsupported tests/filecheck; \
+	echo "== pytest ($(1))"; $(1)/bin/python -m pytest -q
+endef
