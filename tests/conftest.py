@@ -38,5 +38,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line("oracles: " + ", ".join(f"{name} {version}" for name, version in found.items()))
     if "ABSENT" in found.values():
         terminalreporter.write_line(
-            "tests against absent oracles were skipped; make test-all installs those that this machine can run"
+            "tests against absent oracles were skipped; make test-all installs what this machine can run"
         )
