@@ -37,6 +37,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     found = {name: _version(distribution) for name, distribution in ORACLES.items()} | {"mlir-opt": find_mlir_opt() or "ABSENT"}
     terminalreporter.write_line("oracles: " + ", ".join(f"{name} {version}" for name, version in found.items()))
     if "ABSENT" in found.values():
-        terminalreporter.write_line(
-            "tests against absent oracles were skipped; make test-all installs what this machine can run"
-        )
+        terminalreporter.write_line("tests against absent oracles were skipped; make test-all installs what this machine can run")
