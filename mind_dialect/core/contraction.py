@@ -17,7 +17,7 @@ class DotOp(BinaryOp):
     """
     The product of vectors and matrices of rank 1 or 2, contracting lhs's last axis with rhs's first.
 
-    Derivative: lhs: g times rhs; rhs: lhs times g, as outer or matrix products by rank.
+    Derivative: lhs: g times rhs; rhs: lhs times g; as outer, vector or matrix products by rank.
     """
 
     name = "mind.dot"

@@ -74,7 +74,7 @@ class DivOp(BinaryOp):
     """
     `lhs / rhs`: E6003 under core-v1, accepted under core-v1.1; integers truncate toward zero.
 
-    Derivative: with the option div-gradient only, lhs: g / rhs; rhs: -g * lhs / (rhs * rhs).
+    Derivative: lhs: g / rhs; rhs: -g * result / rhs; with the option div-gradient only.
     """
 
     name = "mind.div"
