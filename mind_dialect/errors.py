@@ -110,12 +110,43 @@ class MindError(VerifyException, PassFailedException):
         return MindError(self.code, f"{name}: {self.message}", {"op": name, **self.context}, op)
 
 
+LONGEST_LINE = 200
+"""Of source lines longer than this, parse errors show an excerpt."""
+
+
+def brief(value: object) -> str:
+    """
+    `value` as text of bounded length, for messages.
+
+    >>> brief("a" * 1000)[-6:], brief(10**5000)
+    ('aaa...', 'an integer of more than 4300 digits')
+    """
+    try:
+        text = str(value)
+    except ValueError:  # Python's limit on the digits of an integer
+        return "an integer of more than 4300 digits" if isinstance(value, int) else f"a {type(value).__name__} of huge integers"
+    return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 3]}..."
+
+
 class MindParseError(ParseError):
     """A coded error at a place in a text; `str` shows the line and a caret."""
 
     def __init__(self, span: Span[str] | Span[bytes], error: MindError):
         super().__init__(span, f"{error.code}: {error.message}")
         self.error = error
+
+    def __str__(self) -> str:
+        """Place, line, caret, message; of a long line only what surrounds the place."""
+        span = self.span
+        line_start, line_end = span.input.get_start_of_line(span.start), span.input.get_end_of_line(span.start)
+        if line_end - line_start <= LONGEST_LINE:
+            return span.print_with_context(self.msg)
+        start = max(line_start, span.start - LONGEST_LINE // 2)
+        shown = span.input.content[start : min(line_end, start + LONGEST_LINE)]
+        text = shown if isinstance(shown, str) else shown.decode("utf-8", "replace")
+        column = span.start - start
+        carets = "^" * max(1, min(span.end - span.start, len(text) - column))
+        return f"{span.get_location()}\n{text}\n{' ' * column}{carets}\n{' ' * column}{self.msg}\n"
 
 
 def error(code: str, message: str, *, operation: Operation | None = None, **context: Any) -> MindError:

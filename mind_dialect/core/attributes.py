@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from ..errors import MindError, error
+from ..errors import MindError, brief, error
 from ..literals import LiteralAttr, Number, check_element, coded, element_text, parse_literal, parse_number
 from ..shapes import Padding
 from ..types import DType
@@ -48,7 +48,8 @@ class Codec(ABC):
 
     def wrong(self, given: object) -> MindError:
         """E4000: the property holds something of another kind."""
-        return error("E4000", f"expected {self.kind}, found {given}", given=str(given), expected=self.kind)
+        shown = brief(given)
+        return error("E4000", f"expected {self.kind}, found {shown}", given=shown, expected=self.kind)
 
 
 class Integers(Codec):
@@ -57,9 +58,12 @@ class Integers(Codec):
     kind = "a list of i64 (array<i64: ...>)"
 
     def attribute(self, value: Sequence[int]) -> Attribute:
-        items = tuple(value)
+        try:
+            items = tuple(value)
+        except TypeError:
+            raise self.wrong(value) from None
         for n in items:
-            if isinstance(n, bool) or n not in _INT64:
+            if not isinstance(n, int) or isinstance(n, bool) or n not in _INT64:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise self.wrong(list(items))
         return DenseArrayBase.from_list(i64, items)
 
@@ -87,6 +91,8 @@ class Boolean(Codec):
     kind = "true or false"
 
     def attribute(self, value: bool) -> Attribute:
+        if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise self.wrong(value)
         return _TRUE if value else _FALSE
 
     def value(self, attribute: Attribute) -> bool:
@@ -109,10 +115,11 @@ class PaddingCodec(Codec):
     def attribute(self, value: Padding) -> Attribute:
         if isinstance(value, str):
             return StringAttr(value)
-        pairs = [tuple(pair) for pair in value]
-        if [len(p) for p in pairs] != [2, 2]:
-            raise self.wrong(value)
-        return INTEGERS.attribute([n for pair in pairs for n in pair])
+        try:
+            (top, bottom), (left, right) = value
+        except (TypeError, ValueError):
+            raise self.wrong(value) from None
+        return INTEGERS.attribute([top, bottom, left, right])
 
     def value(self, attribute: Attribute) -> Padding:
         if isinstance(attribute, StringAttr):
@@ -123,7 +130,7 @@ class PaddingCodec(Codec):
         raise self.wrong(attribute)
 
     def wrong(self, given: object) -> MindError:
-        return error("E4013", f"padding {given}, expected {self.kind}", padding=str(given))
+        return error("E4013", f"padding {brief(given)}, expected {self.kind}", padding=brief(given))
 
     def print(self, printer: Printer, attribute: Attribute) -> None:
         value = self.value(attribute)
@@ -182,12 +189,12 @@ class Literal(Codec):
     kind = "a literal (#mind.literal<... : tensor<...>>)"
 
     def attribute(self, value: LiteralAttr) -> Attribute:
-        return value
+        return self.value(value)
 
     def value(self, attribute: Attribute) -> LiteralAttr:
         if isinstance(attribute, LiteralAttr):
             return attribute
-        raise error("E4005", f"value {attribute}, expected {self.kind}", dtype="?", issue="no literal")
+        raise error("E4005", f"value {brief(attribute)}, expected {self.kind}", dtype="?", issue="no literal")
 
     def print(self, printer: Printer, attribute: Attribute) -> None:
         literal = self.value(attribute)
