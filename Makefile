@@ -17,7 +17,7 @@ help:
 	@echo "make clean     remove every environment and cache"
 
 demo: .venv-demo/stamp
-	.venv-demo/bin/python examples/digits.py
+	@.venv-demo/bin/python examples/digits.py
 
 test: .venv/stamp
 	@$(call checks,.venv)
@@ -26,8 +26,8 @@ test-all: .venv-all/stamp mlir-opt
 	@$(call checks,.venv-all)
 
 bench: .venv-bench/stamp
-	.venv-bench/bin/python benchmarks/core_ir.py
-	.venv-bench/bin/python benchmarks/determinism.py
+	@.venv-bench/bin/python benchmarks/core_ir.py
+	@.venv-bench/bin/python benchmarks/determinism.py
 
 # A real mlir-opt for the tests that read our text with it: the newest that this Debian can install.
 mlir-opt:
@@ -38,10 +38,11 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(ENVIRONMENTS:%=%/stamp): pyproject.toml
-	rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS_$(@D))]'
-	touch $@
+	@echo "== making $(@D): mind-dialect[$(EXTRAS_$(@D))]"
+	@rm -rf $(@D)
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check --editable '.[$(EXTRAS_$(@D))]'
+	@touch $@
 
 # The cheap checks first; pytest last, so that its summary of what ran and what was skipped closes the output.
 define checks
