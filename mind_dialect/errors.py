@@ -87,6 +87,7 @@ CATALOGUE: dict[str, Code] = {
     "E7001": Code("invalid option", "UsageError", ("option",), ours=True),
     "E7002": Code("unusable file", "UsageError", ("path",), ours=True),
     "E7003": Code("unknown name", "UsageError", ("name", "known"), ours=True),
+    "E7004": Code("a pass or target failed", "PassError", ("stage", "issue"), ours=True),
 }
 
 
