@@ -1,0 +1,161 @@
+"""
+Reverse-mode autodiff on Core IR: `@f` gets a sibling `@f_grad`.
+
+`@f_grad` has the inputs of `@f` and returns the outputs of `@f` followed by one gradient per differentiated value. The function
+is verified and canonicalised, `reverse.Sweep` builds the gradient from the rules of `derivatives`, the result is canonicalised
+and verified again. Contract: the chapter "Static reverse-mode autodiff".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from mind_dialect import register
+from mind_dialect.errors import MindError, error
+from mind_dialect.profiles import parse_profile, profile_of
+from mind_dialect.program import core_block, functions, holds_core_ir, outputs, value_ids
+from mind_dialect.verify import verify
+
+from .canonicalize import canonicalize
+from .reverse import GRAD_OF, GRAD_WRT, GradientOptions, Sweep
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The gradient module: it holds the canonical function and its gradient function, and says which result is whose."""
+
+    module: ModuleOp
+    primal: FuncOp
+    function: FuncOp
+    gradients: dict[SSAValue, SSAValue]
+    """From each differentiated value of `primal` to its gradient, a value of `function`."""
+
+    def value_ids(self) -> dict[int, int]:
+        """The specification's map from primal ValueId to gradient ValueId."""
+        primal, gradient = value_ids(self.primal.body.block), value_ids(self.function.body.block)
+        return {primal[x]: gradient[x_adj] for x, x_adj in self.gradients.items()}
+
+
+def differentiate(module: ModuleOp, function: str | None = None, options: GradientOptions | None = None) -> Gradient:
+    """
+    Differentiate one function of a copy of `module`: `@function`, or the only one of Core IR.
+
+    Raises the verifier's errors for an invalid function, E5001 for an op without a rule, E5002 when the gradient does not
+    verify, E5003 for reduction axes out of range and E5004 for shapes that do not fit or a loss that is no scalar, E5005 for
+    integer values, E7001 and E7003 for options that name nothing.
+    """
+    module = module.clone()
+    return add_gradient(module, select_function(module, function), options or GradientOptions())
+
+
+def select_function(module: ModuleOp, name: str | None) -> FuncOp:
+    """The function called `name` (with or without `@`), or the only Core IR function that is not a gradient; E7003 if none."""
+    candidates = list(functions(module))
+    if name is not None:
+        for func in candidates:
+            if func.sym_name.data == name.removeprefix("@"):
+                return func
+    elif len(primals := [f for f in candidates if holds_core_ir(f) and GRAD_OF not in f.attributes]) == 1:
+        return primals[0]
+    known = [f.sym_name.data for f in candidates]
+    problem = f"no function {name!r}" if name is not None else "which function is meant is not stated"
+    raise error("E7003", f"{problem}, expected one of {known}", name=name, known=known)
+
+
+def add_gradient(module: ModuleOp, func: FuncOp, options: GradientOptions) -> Gradient:
+    """Canonicalise `func` and put its gradient function behind it, in place."""
+    profile = parse_profile(options.profile) if options.profile is not None else profile_of(func)
+    name = f"{func.sym_name.data}_grad"
+    if any(f.sym_name.data == name for f in functions(module)):
+        raise error("E4002", f"@{name} exists already", operation=func, value=name)
+    core_block(func)
+    if options.verify:
+        verify(func)
+    # Canonical results have no names; those that canonicalisation leaves in place can still be asked for by theirs.
+    ssa_names: dict[SSAValue, str] = {x: x.name_hint for op in func.body.block.ops for x in op.results if x.name_hint is not None}
+    with gradient_errors():
+        canonicalize(func)
+        sweep = Sweep(func, name, profile, options, ssa_names)
+        gradient = sweep.run()
+    assert func.parent is not None
+    func.parent.insert_op_after(gradient, func)
+    with gradient_errors():
+        canonicalize(gradient)
+    if options.verify:
+        try:
+            verify(gradient)
+        except MindError as e:
+            message = f"the gradient of @{func.sym_name.data} does not verify: {e.message}"
+            raise error("E5002", message, operation=e.op, inner=e.code) from e
+    results = outputs(gradient)[len(outputs(gradient)) - len(sweep.wrt) :]
+    return Gradient(module, func, gradient, dict(zip(sweep.wrt, results, strict=True)))
+
+
+@contextmanager
+def gradient_errors() -> Generator[None]:
+    """Shape errors of an unverified function, in autodiff's own categories: InvalidAxis and UnsupportedShape."""
+    try:
+        yield
+    except MindError as e:
+        if e.code in ("E3004", "E3005"):
+            axis = e.context.get("axis", e.context.get("duplicate"))
+            raise error("E5003", e.message, operation=e.op, axis=axis, shape=e.context.get("rank")) from e
+        if e.code.startswith("E3"):
+            raise error("E5004", e.message, operation=e.op, shapes=e.context.get("shapes", e.context.get("shape"))) from e
+        raise
+
+
+@dataclass(frozen=True)
+class MindAutodiffPass(ModulePass):
+    """
+    Add the reverse-mode gradient @f_grad beside each Core IR function @f.
+
+    Without `function`, every function gets one that neither is a gradient nor has one. The other options are those of
+    `GradientOptions`.
+    """
+
+    name = "mind-autodiff"
+
+    function: str | None = None
+    wrt: tuple[int | str, ...] | None = None
+    output: int | None = None
+    seed: str | None = None
+    keep_primal: bool = True
+    verify: bool = True
+    profile: str | None = None
+    div_gradient: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        options = GradientOptions(
+            self.wrt, self.output, self.seed, self.keep_primal, self.verify, self.profile, self.div_gradient
+        )
+        for func in self._selected(op):
+            add_gradient(op, func, options)
+
+    def _selected(self, module: ModuleOp) -> list[FuncOp]:
+        if self.function is not None:
+            return [select_function(module, self.function)]
+        found = list(functions(module))
+        done = {ref.string_value() for f in found if isinstance(ref := f.attributes.get(GRAD_OF), SymbolRefAttr)}
+        return [f for f in found if holds_core_ir(f) and GRAD_OF not in f.attributes and f.sym_name.data not in done]
+
+
+__all__ = [
+    "GRAD_OF",
+    "GRAD_WRT",
+    "Gradient",
+    "GradientOptions",
+    "MindAutodiffPass",
+    "add_gradient",
+    "differentiate",
+    "select_function",
+]

@@ -1,0 +1,1 @@
+"""Derivative tables, one per dialect: op class -> adjoints of its operands."""

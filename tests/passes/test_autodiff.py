@@ -1,0 +1,329 @@
+"""The autodiff driver: signature, options, accumulation, zeros, errors. The rules have their own table."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from mind_passes.autodiff import GradientOptions, MindAutodiffPass, differentiate, select_function
+from mind_passes.derivatives.core import RULES
+from mind_runtime import compile
+from programs import context, parse
+from xdsl.passes import PassPipeline
+
+from mind_dialect.core import AddOp, MulOp, NegOp, SumOp
+from mind_dialect.errors import MindError
+from mind_dialect.program import outputs, value_ids
+from mind_dialect.verify import verify
+
+LOSS = """
+func.func @loss(%x: tensor<2x3xf32>, %w: tensor<3xf32>, %n: tensor<3xi32>) -> tensor<f32> {
+  %h = mind.mul %x, %w : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %y = mind.sum %h axes = [] keepdims = false : tensor<2x3xf32> -> tensor<f32>
+  func.return %y : tensor<f32>
+}"""
+VECTOR = """
+func.func @f(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %y = mind.exp %x : tensor<3xf64>
+  func.return %y : tensor<3xf64>
+}"""
+CONV = """
+func.func @f(%x: tensor<1x4x4x1xf64>, %w: tensor<2x2x1x1xf64>) -> tensor<f64> {
+  %c = mind.conv2d %x, %w strides = [1, 1] padding = Valid : (tensor<1x4x4x1xf64>, tensor<2x2x1x1xf64>) -> tensor<1x3x3x1xf64>
+  %y = mind.sum %c axes = [] keepdims = false : tensor<1x3x3x1xf64> -> tensor<f64>
+  func.return %y : tensor<f64>
+}"""
+DIV = """
+func.func @f(%x: tensor<f64>, %w: tensor<f64>) -> tensor<f64> attributes {mind.profile = "core-v1.1"} {
+  %y = mind.div %x, %w : tensor<f64>
+  func.return %y : tensor<f64>
+}"""
+
+
+def gradients(text: str, function: str | None = None, **options):
+    return differentiate(parse(text), function, GradientOptions(**options))
+
+
+def run(text: str, *arguments, function: str | None = None, **options):
+    gradient = gradients(text, function, **options)
+    return compile(gradient.module, gradient.function.sym_name.data)(*arguments)
+
+
+def test_results_are_the_outputs_then_one_gradient_per_floating_input():
+    x, w = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, 2, 3], np.float32)
+    y, dx, dw = run(LOSS, x, w, np.zeros(3, np.int32))
+    assert y == np.sum(x * w)
+    np.testing.assert_array_equal(dx, np.broadcast_to(w, (2, 3)))
+    np.testing.assert_array_equal(dw, x.sum(0))
+
+
+def test_the_input_module_is_left_alone():
+    module = parse(LOSS)
+    before = str(module)
+    differentiate(module)
+    assert str(module) == before
+
+
+def test_association_is_recorded_and_survives_printing():
+    gradient = gradients(LOSS)
+    again = parse(str(gradient.module))
+    verify(again)
+    grad = select_function(again, "loss_grad")
+    assert str(grad.attributes["mind.grad_of"]) == "@loss"
+    assert str(grad.attributes["mind.grad_wrt"]) == "array<i64: 0, 1>"
+    assert str(again) == str(gradient.module)
+
+
+def test_map_from_primal_to_gradient_value():
+    gradient = gradients(LOSS)
+    x, w, _ = gradient.primal.body.block.args
+    assert list(gradient.gradients) == [x, w]
+    assert tuple(gradient.gradients.values()) == outputs(gradient.function)[1:]
+    ids = value_ids(gradient.function.body.block)
+    assert gradient.value_ids() == {0: ids[gradient.gradients[x]], 1: ids[gradient.gradients[w]]}
+
+
+def test_keep_primal_false_returns_gradients_only():
+    assert len(outputs(gradients(LOSS, keep_primal=False).function)) == 2
+
+
+def test_wrt_by_id_name_and_intermediate_in_ascending_id():
+    one = gradients(LOSS, wrt=("w", 0))
+    assert str(one.function.attributes["mind.grad_wrt"]) == "array<i64: 0, 1>"
+    h = gradients(LOSS, wrt=("h",))
+    assert str(h.function.attributes["mind.grad_wrt"]) == "array<i64: 3>"
+    assert str(gradients(LOSS, wrt=(3,)).function) == str(h.function)
+    _, dh = compile(h.module, "loss_grad")(np.ones((2, 3), np.float32), np.ones(3, np.float32), np.zeros(3, np.int32))
+    np.testing.assert_array_equal(dh, np.ones((2, 3), np.float32))
+
+
+def test_an_intermediate_and_what_feeds_it_both_get_their_gradient():
+    gradient = gradients(LOSS, wrt=("x", "h"))
+    w = np.array([1, 2, 3], np.float32)
+    _, dx, dh = compile(gradient.module, "loss_grad")(np.ones((2, 3), np.float32), w, np.zeros(3, np.int32))
+    np.testing.assert_array_equal(dh, np.ones((2, 3), np.float32))
+    np.testing.assert_array_equal(dx, np.broadcast_to(w, (2, 3)))
+
+
+def test_what_the_loss_does_not_reach_gets_explicit_zeros():
+    text = """func.func @f(%x: tensor<f32>, %unused: tensor<2x3xf32>) -> tensor<f32> {
+      %y = mind.exp %x : tensor<f32>
+      func.return %y : tensor<f32>
+    }"""
+    _, _, zeros = run(text, np.float32(1), np.ones((2, 3), np.float32))
+    assert (zeros.dtype, zeros.tolist()) == (np.float32, [[0, 0, 0], [0, 0, 0]])
+
+
+def test_constant_loss_has_zero_gradients_and_keeps_the_cotangent_in_the_signature():
+    text = """func.func @f(%x: tensor<2xf32>) -> tensor<f32> {
+      %y = mind.const_f32 1.0 : tensor<f32>
+      func.return %y : tensor<f32>
+    }"""
+    _, dx = run(text, np.ones(2, np.float32), np.float32(1), seed="cotangent")
+    assert dx.tolist() == [0, 0]
+
+
+def test_terms_accumulate_in_reverse_order_existing_first():
+    text = """func.func @f(%x: tensor<f64>) -> tensor<f64> {
+      %s = mind.mul %x, %x : tensor<f64>
+      func.return %s : tensor<f64>
+    }"""
+    ops = list(gradients(text).function.body.block.ops)
+    add = next(op for op in ops if isinstance(op, AddOp))
+    assert isinstance(add.operands[0].owner, MulOp)
+    assert run(text, np.float64(3))[1] == 6
+
+
+def test_loss_that_is_an_input_or_returned_twice():
+    text = """func.func @f(%x: tensor<f64>) -> (tensor<f64>, tensor<f64>) {
+      func.return %x, %x : tensor<f64>, tensor<f64>
+    }"""
+    module = parse(text.replace("func.return", "%c = mind.const_f64 2.0 : tensor<f64>\n func.return"))
+    assert float(compile(differentiate(module, "f", GradientOptions(output=1)).module, "f_grad")(np.float64(5))[2]) == 1
+
+
+def test_seeds():
+    x = np.array([0.0, 1.0, 2.0])
+    np.testing.assert_allclose(run(VECTOR, x, seed="ones")[1], np.exp(x))
+    g = np.array([3.0, 4.0, 5.0])
+    gradient = gradients(VECTOR, seed="cotangent")
+    assert gradient.function.body.block.args[1].name_hint == "cotangent"
+    np.testing.assert_allclose(compile(gradient.module, "f_grad")(x, g)[1], g * np.exp(x))
+
+
+def test_relu_at_zero_and_beside_infinity():
+    text = """func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = mind.relu %x : tensor<4xf32>
+      func.return %y : tensor<4xf32>
+    }"""
+    x, g = np.array([-1, 0, np.nan, 2], np.float32), np.array([np.inf, 1, np.inf, 3], np.float32)
+    _, dx = run(text, x, g, seed="cotangent")
+    np.testing.assert_array_equal(dx, np.array([0, 0, 0, 3], np.float32))
+
+
+def test_log_gradient_at_zero_is_infinite():
+    text = VECTOR.replace("mind.exp", "mind.log")
+    assert run(text, np.array([0.0, 1.0, 2.0]), seed="ones")[1].tolist() == [np.inf, 1.0, 0.5]
+
+
+def test_conv2d_by_profile():
+    with pytest.raises(MindError, match="core-v1 lists Conv2d") as e:
+        gradients(CONV)
+    assert (e.value.code, e.value.category, e.value.context) == ("E5001", "UnsupportedOp", {"op": "Conv2d", "id": "Conv2d %2"})
+    gradient = gradients(CONV, profile="core-v1.1")
+    assert '"core-v1.1"' in str(gradient.function.attributes["mind.profile"])
+    assert len(compile(gradient.module, "f_grad")(np.ones((1, 4, 4, 1)), np.ones((2, 2, 1, 1)))) == 3
+
+
+def test_div_needs_the_option():
+    with pytest.raises(MindError, match="div-gradient") as e:
+        gradients(DIV)
+    assert e.value.code == "E5001"
+    _, dx, dw = run(DIV, np.float64(3), np.float64(2), div_gradient=True)
+    assert (dx, dw) == (0.5, -0.75)
+
+
+def test_refused_ops_do_not_matter_where_no_gradient_flows():
+    text = DIV.replace("func.return %y", "%z = mind.mul %w, %w : tensor<f64>\n func.return %z")
+    assert run(text, np.float64(3), np.float64(2))[1:] == (0.0, 4.0)
+
+
+def test_verify_false_reaches_div_in_core_v1():
+    text = DIV.replace(' attributes {mind.profile = "core-v1.1"}', "")
+    with pytest.raises(MindError) as e:
+        gradients(text)
+    assert e.value.code == "E6003"
+    with pytest.raises(MindError) as e:
+        gradients(text, verify=False)
+    assert e.value.code == "E5001"
+
+
+MULTIPLE = """func.func @f(%x: tensor<f64>) -> (tensor<f64>, tensor<f64>) {
+  %y = mind.exp %x : tensor<f64>
+  %z = mind.log %x : tensor<f64>
+  func.return %y, %z : tensor<f64>, tensor<f64>
+}"""
+NO_OUTPUT = "func.func @f(%x: tensor<f64>) { %y = mind.exp %x : tensor<f64> func.return }"
+BAD_AXIS = """func.func @f(%x: tensor<2xf64>) -> tensor<f64> {
+  %y = mind.sum %x axes = [3] keepdims = false : tensor<2xf64> -> tensor<f64>
+  func.return %y : tensor<f64>
+}"""
+BAD_SHAPE = """func.func @f(%x: tensor<2xf64>, %z: tensor<3xf64>) -> tensor<f64> {
+  %y = mind.mul %x, %z : (tensor<2xf64>, tensor<3xf64>) -> tensor<3xf64>
+  %s = mind.sum %y axes = [] keepdims = false : tensor<3xf64> -> tensor<f64>
+  func.return %s : tensor<f64>
+}"""
+MIXED = """func.func @f(%x: tensor<f64>) -> tensor<f64> {
+  %y = mind.exp %x : tensor<f64>
+  %z = "test.op"(%y) : (tensor<f64>) -> tensor<f64>
+  func.return %z : tensor<f64>
+}"""
+INTEGER = """func.func @f(%x: tensor<i32>) -> tensor<i32> {
+  %y = mind.mul %x, %x : tensor<i32>
+  func.return %y : tensor<i32>
+}"""
+ERRORS = [
+    (LOSS, {"wrt": (2,)}, "E5005", "UnsupportedOp", "with respect to 2 of type tensor<3xi32>"),
+    (LOSS, {"wrt": ("nope",)}, "E7003", "UsageError", "wrt=nope names no value of @loss"),
+    (LOSS, {"wrt": (9,)}, "E7003", "UsageError", "wrt=9 names no value"),
+    (INTEGER, {}, "E5005", "UnsupportedOp", "an output of type tensor<i32>"),
+    (VECTOR, {}, "E5004", "UnsupportedShape", r"the loss has shape \[3\], expected rank 0"),
+    (VECTOR, {"seed": "one"}, "E5004", "UnsupportedShape", "expected rank 0"),
+    (VECTOR, {"seed": "two"}, "E7001", "UsageError", "seed=two, expected one, ones or cotangent"),
+    (MULTIPLE, {}, "E7001", "UsageError", "has 2 outputs, choose one with output=0 to output=1"),
+    (MULTIPLE, {"output": 2}, "E7001", "UsageError", "output=2 of @f, expected 0 to 1"),
+    (NO_OUTPUT, {}, "E4003", "VerificationError", "no output to differentiate"),
+    (BAD_AXIS, {}, "E3004", "ShapeError", "axis 3"),
+    (BAD_AXIS, {"verify": False}, "E5003", "InvalidAxis", "axis 3"),
+    (BAD_SHAPE, {}, "E3001", "ShapeError", "cannot broadcast"),
+    (BAD_SHAPE, {"verify": False}, "E5004", "UnsupportedShape", ""),
+    (MIXED, {}, "E4000", "VerificationError", "found test.op"),
+    (LOSS, {"profile": "core-v9"}, "E7001", "UsageError", "unknown profile 'core-v9'"),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "code", "category", "message"), ERRORS)
+def test_errors(text, options, code, category, message):
+    with pytest.raises(MindError, match=message) as e:
+        gradients(text, **options)
+    assert (e.value.code, e.value.category) == (code, category)
+
+
+def test_a_wrong_rule_is_caught_by_verification(monkeypatch):
+    monkeypatch.setitem(RULES, NegOp, (lambda op, g: SumOp(g, axes=(), keepdims=False),))
+    text = VECTOR.replace("mind.exp", "mind.neg")
+    with pytest.raises(MindError) as e:
+        gradients(text, seed="ones")
+    assert (e.value.code, e.value.category) == ("E5002", "Verification")
+    assert e.value.context["inner"] == "E4015"
+
+
+def test_a_missing_rule_is_an_error(monkeypatch):
+    monkeypatch.delitem(RULES, NegOp)
+    with pytest.raises(MindError, match="Neg %1: cannot be differentiated: it has no derivative rule") as e:
+        gradients(VECTOR.replace("mind.exp", "mind.neg"), seed="ones")
+    assert e.value.code == "E5001"
+
+
+def test_function_choice():
+    two = LOSS + VECTOR
+    with pytest.raises(MindError, match="which function is meant") as e:
+        gradients(two)
+    assert e.value.code == "E7003"
+    with pytest.raises(MindError, match="no function 'g'"):
+        gradients(two, "g")
+    assert gradients(two, "@loss").function.sym_name.data == "loss_grad"
+
+
+def test_the_pass_differentiates_every_function_that_has_no_gradient_yet():
+    module = parse(LOSS + LOSS.replace("@loss", "@other"))
+    ctx = context()
+    PassPipeline((MindAutodiffPass(), MindAutodiffPass())).apply(ctx, module)
+    assert [f.sym_name.data for f in module.ops] == ["loss", "loss_grad", "other", "other_grad"]
+    with pytest.raises(MindError, match="@loss_grad exists already") as e:
+        MindAutodiffPass(function="loss").apply(ctx, module)
+    assert e.value.code == "E4002"
+
+
+def test_gradient_of_a_gradient():
+    text = """func.func @f(%x: tensor<f64>) -> tensor<f64> {
+      %a = mind.exp %x : tensor<f64>
+      %b = mind.log %a : tensor<f64>
+      %c = mind.mul %b, %a : tensor<f64>
+      func.return %c : tensor<f64>
+    }"""
+    first = gradients(text)
+    second = differentiate(first.module, "f_grad", GradientOptions(output=1))
+    x = 0.7  # f = x e^x, f'' = (x + 2) e^x
+    assert compile(second.module, "f_grad_grad")(np.float64(x))[2] == pytest.approx((x + 2) * np.exp(x), rel=1e-12)
+
+
+def test_locations_of_the_primal_are_kept():
+    module = parse(LOSS.replace("-> tensor<2x3xf32>\n", '-> tensor<2x3xf32> loc("a.mlir":3:5)\n', 1))
+    gradient = differentiate(module)
+    places = [str(op.location) for op in gradient.function.body.block.ops]
+    assert sum('"a.mlir":3:5' in p for p in places) >= 2
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {support!r})
+from programs import parse
+from mind_passes.autodiff import differentiate
+print(differentiate(parse({text!r})).module)
+"""
+
+
+def test_same_bytes_in_every_process():
+    from pathlib import Path
+
+    script = SCRIPT.format(support=str(Path(__file__).parents[1] / "support"), text=LOSS)
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(outputs) == 1
