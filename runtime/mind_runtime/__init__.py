@@ -1,1 +1,24 @@
-"""Lowered programs and arrays in, arrays out."""
+"""
+Running programs: `compile` for speed, `register_implementations` for xDSL's interpreter.
+
+    program = mind_runtime.compile(module, "loss")
+    loss = program(x, w)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .program import Program, TensorSpec, clear_cache, compile
+
+if TYPE_CHECKING:
+    from xdsl.interpreter import Interpreter
+
+__all__ = ["Program", "TensorSpec", "clear_cache", "compile", "register_implementations"]
+
+
+def register_implementations(interpreter: Interpreter) -> None:
+    """Teach xDSL's `interpreter` Core IR; see `mind_runtime.interpreted`, imported on first use because it is slow to load."""
+    from .interpreted import register_implementations
+
+    register_implementations(interpreter)

@@ -1,0 +1,256 @@
+"""
+From a function of Core IR to a callable: verified, lowered and compiled once, its arguments checked at each call.
+
+The callable is the Python that the target `mind-numpy` prints. Equal functions share one compiled body.
+"""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from types import CodeType, TracebackType
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mind_dialect.errors import MindError, error
+from mind_dialect.program import functions, input_names
+from mind_dialect.types import DType, Shape, read_type
+from mind_lowering.kernels import DTYPE_NAMES, Kernels
+from mind_lowering.numpy import Source, lowered, python_source
+
+from .memory import Need, allocation_error, check_need, check_rank, peak, physical_memory
+
+TARGETS = ("numpy",)
+CACHE_SIZE = 128
+"""So many compiled functions are kept for the next `compile` of an equal one."""
+CACHED_LITERAL_BYTES = 1 << 24
+"""A function with more bytes of constants than this is not kept."""
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """What an input or output is: its name, dtype and shape."""
+
+    name: str
+    dtype: DType
+    shape: Shape
+
+    @staticmethod
+    def of(name: str, type: Attribute) -> TensorSpec:
+        """The spec of a tensor type; a coded error for what is no type of Core IR."""
+        return TensorSpec(name, *read_type(type))
+
+    @property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype, in the machine's byte order."""
+        return np.dtype(DTYPE_NAMES[self.dtype.name])
+
+    def __str__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
+
+@dataclass(frozen=True)
+class _Body:
+    """What equal functions share."""
+
+    run: Callable[..., Any]
+    code: CodeType
+    source: Source
+    need: Need
+    constant_bytes: int
+
+
+class Program:
+    """
+    A compiled function: call it with one NumPy array per input.
+
+    It returns one array, or a tuple of arrays where the function has several outputs. Every returned array is new, in
+    row-major order and writeable, and shares no memory with arguments, constants or other outputs; rank 0 is a 0-d array.
+    Arguments are never written to. Calls from several threads are independent.
+    """
+
+    def __init__(self, func: FuncOp, body: _Body):
+        names = input_names(func)
+        self.name = func.sym_name.data
+        self.inputs = tuple(TensorSpec.of(n, a.type) for n, a in zip(names, func.body.block.args, strict=True))
+        self.outputs = tuple(TensorSpec.of(f"{i}", t) for i, t in enumerate(func.function_type.outputs.data))
+        self._func = func
+        self._body = body
+        self._run = body.run
+        self._expected = tuple((s.numpy_dtype, s.shape) for s in self.inputs)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """
+        Run on NumPy arrays, or NumPy scalars for rank 0, of exactly the declared dtypes and shapes.
+
+        Raises E2007 for a wrong count and E2001 for a wrong argument before anything runs; E6001 for an index out of bounds,
+        E6006 for an integer divided by zero and E6004 for memory that is not there, with the op they arose in.
+        """
+        expected = self._expected
+        if len(arguments) != len(expected):
+            raise self._wrong_count(len(arguments))
+        for argument, (dtype, shape) in zip(arguments, expected, strict=True):
+            if type(argument) is not np.ndarray or argument.dtype != dtype or argument.shape != shape:
+                arguments = self._admit(arguments)
+                break
+        try:
+            with np.errstate(all="ignore"):
+                return self._run(*arguments)
+        except MindError as e:
+            op = self._culprit(e.__traceback__)
+            raise e if op is None else e.at(op, _place(op)) from None
+        except MemoryError as e:
+            op = self._culprit(e.__traceback__)
+            types = self._func.function_type.outputs.data if op is None else op.result_types
+            failure = allocation_error(types[0], "out of memory")
+            raise failure if op is None else failure.at(op, _place(op)) from None
+
+    @property
+    def source(self) -> str:
+        """The Python that runs, with its constants."""
+        return self._body.source.printed_constants() + self._body.source.text
+
+    def __repr__(self) -> str:
+        return f"<Program @{_shown(self.name)}({self._signature()}) -> {', '.join(map(str, self.outputs))}>"
+
+    def _signature(self) -> str:
+        return ", ".join(f"{_shown(s.name)}: {s}" for s in self.inputs)
+
+    def _wrong_count(self, given: int) -> MindError:
+        message = f"@{_shown(self.name)} expects {len(self.inputs)} arguments ({self._signature()}), found {given}"
+        return error("E2007", message, expected=len(self.inputs), actual=given)
+
+    def _admit(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments as plain arrays; E2001 for the first that is none of the declared type."""
+        where = f"of @{_shown(self.name)}"
+        return tuple(admit(a, s, f"input {_shown(s.name)} {where}") for a, s in zip(arguments, self.inputs, strict=True))
+
+    def _culprit(self, traceback: TracebackType | None) -> Operation | None:
+        """The op that the generated code was running when it raised."""
+        while traceback is not None and traceback.tb_frame.f_code is not self._body.code:
+            traceback = traceback.tb_next
+        if traceback is None:
+            return None
+        number = self._body.source.lines[traceback.tb_lineno - 1] - len(self.inputs)
+        results = [op for op in self._func.body.block.ops if op.results]
+        return results[number] if 0 <= number < len(results) else None
+
+
+def _shown(name: str) -> str:
+    """A name of a program in a message: as it is, or escaped if it is no plain word."""
+    return name if name.isidentifier() else ascii(name)
+
+
+def _place(op: Operation) -> str:
+    place = getattr(op, "place", None)
+    return place() if place is not None else op.name
+
+
+def admit(argument: Any, spec: TensorSpec, what: str) -> Any:
+    """`argument` as a plain NumPy array; E2001 names `what` unless it has the dtype and shape of `spec`."""
+    if isinstance(argument, np.ndarray | np.generic) and not isinstance(argument, np.ma.MaskedArray):
+        array: np.ndarray[Any, np.dtype[Any]] = np.asarray(cast("Any", argument))
+        if array.dtype == spec.numpy_dtype and array.shape == spec.shape:
+            return array
+        actual = f"{array.dtype}{list(array.shape)}"
+    else:
+        actual = type(cast("object", argument)).__name__
+    message = f"{what}: expected a NumPy array of {DTYPE_NAMES[spec.dtype.name]}{list(spec.shape)}, found {actual}"
+    raise error("E2001", message, expected=str(spec), actual=actual)
+
+
+def compile(module: ModuleOp, function: str | None = None, target: str = "numpy", memory_limit: int | None = None) -> Program:
+    """
+    Compile the function called `function`, or the only one of `module`, for `target`.
+
+    The function may be Core IR or already lowered to `xp`; the module is left as it is. `memory_limit` in bytes is by default
+    the memory of the machine. Raises the verifier's error; E4000 for a function that is not flat Core IR; E7003 for an
+    unknown function, E7001 where one must be named; E6002 for an unknown target; E6004 for what cannot fit in memory.
+    """
+    if target not in TARGETS:
+        message = f"target {target!r} is not available, expected one of {list(TARGETS)}"
+        raise error("E6002", message, requested=target, available=list(TARGETS))
+    func = find_function(module, function)
+    body = _compiled(func)
+    check_need(body.need, physical_memory() if memory_limit is None else memory_limit)
+    return Program(func, body)
+
+
+def find_function(module: ModuleOp, name: str | None) -> FuncOp:
+    """The function called `name`, with or without `@`, or the only one if `name` is None; E7003 or E7001 else."""
+    found = list(functions(module))
+    known = [f.sym_name.data for f in found]
+    if name is not None:
+        plain = name if name in known else name.removeprefix("@")
+        found = [f for f in found if f.sym_name.data == plain]
+    if not found:
+        message = "the module holds no function" if name is None else f"no function {name!r}, expected one of {known}"
+        raise error("E7003", message, name=name, known=known)
+    if len(found) > 1:
+        raise error("E7001", f"which function to compile: name one of {known}", option="function", known=known)
+    return found[0]
+
+
+_cache: OrderedDict[Hashable, _Body] = OrderedDict()
+_lock = threading.Lock()
+
+
+def clear_cache() -> None:
+    """Forget every compiled function; programs in use go on working."""
+    with _lock:
+        _cache.clear()
+
+
+def _compiled(func: FuncOp) -> _Body:
+    work = lowered(func)
+    key = _structure(work)
+    with _lock:
+        if (body := _cache.get(key)) is not None:
+            _cache.move_to_end(key)
+            return body
+    body = _make_body(work)
+    if body.constant_bytes <= CACHED_LITERAL_BYTES:
+        with _lock:
+            _cache[key] = body
+            while len(_cache) > CACHE_SIZE:
+                _cache.popitem(last=False)
+    return body
+
+
+def _structure(func: FuncOp) -> Hashable:
+    """A lowered function up to equality: names, types, calls and which values they take. Attributes compare by value."""
+    numbers: dict[SSAValue, int] = {}
+    for argument in func.body.block.args:
+        numbers[argument] = len(numbers)
+    parts: list[Hashable] = [func.sym_name, tuple(input_names(func)), func.function_type]
+    for op in func.body.block.ops:
+        operands = tuple([numbers[v] for v in op.operands])
+        types = tuple([r.type for r in op.results])
+        parts.append((op.name, operands, types, frozenset(op.properties.items())))
+        for result in op.results:
+            numbers[result] = len(numbers)
+    return tuple(parts)
+
+
+def _make_body(func: FuncOp) -> _Body:
+    """Print the function, compile the text in a namespace that holds the array functions and its constants alone."""
+    source = python_source(func)
+    block = func.body.block
+    for argument in block.args:
+        check_rank(argument.type)
+    need = peak(block)
+    kernels = Kernels(np)
+    scope: dict[str, Any] = {"__builtins__": {}, "xp": np, "k": kernels}
+    for name, literal in source.constants:
+        scope[name] = kernels.constant(value=literal)
+    exec(builtins.compile(source.text, f"<mind-numpy {source.name}>", "exec", dont_inherit=True), scope)
+    run = scope[source.name]
+    constant_bytes = sum(len(literal.data.data) for _, literal in source.constants)
+    return _Body(run, run.__code__, source, need, constant_bytes)
