@@ -13,10 +13,10 @@ from xdsl.traits import ConstantLike
 
 from ..literals import LiteralAttr, Number, parse_literal
 from ..profiles import Profile
+from ..textform import print_property, print_rest
 from ..types import F32, F64, I64, DType, tensor_type
 from .attributes import LITERAL, Codec, Scalar
 from .base import CoreOp
-from .format import print_property, print_rest
 
 
 class ScalarConstant(CoreOp):

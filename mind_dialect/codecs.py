@@ -1,0 +1,142 @@
+"""How each kind of property is stored, checked and written: one codec per kind, not one per op."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, cast
+
+from typing_extensions import TypeIs
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, i64
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from .errors import MindError, brief, error
+from .literals import Number, check_element, coded, element_text, parse_number
+from .types import DType
+
+_TRUE, _FALSE = IntegerAttr.from_bool(True), IntegerAttr.from_bool(False)
+INT64 = range(-(1 << 63), 1 << 63)
+
+
+def is_array(attribute: Attribute) -> TypeIs[DenseArrayBase[Any]]:
+    """Whether `attribute` is an `array<...>`."""
+    return isinstance(attribute, DenseArrayBase)
+
+
+class Codec(ABC):
+    """A kind of property: between the Python value, the xDSL attribute, and its text in an op's own format."""
+
+    kind: str
+
+    @abstractmethod
+    def attribute(self, value: Any) -> Attribute:
+        """The attribute that stores `value`; a coded error if it cannot be stored."""
+
+    @abstractmethod
+    def value(self, attribute: Attribute) -> Any:
+        """The Python value of `attribute`; a coded error if it is of another kind."""
+
+    @abstractmethod
+    def print(self, printer: Printer, attribute: Attribute) -> None:
+        """Write `attribute`, which is of this kind, in the op's own format."""
+
+    @abstractmethod
+    def parse(self, parser: Parser) -> Attribute:
+        """Read what `print` writes."""
+
+    def wrong(self, given: object) -> MindError:
+        """E4000: the property holds something of another kind."""
+        shown = brief(given)
+        return error("E4000", f"expected {self.kind}, found {shown}", given=shown, expected=self.kind)
+
+
+class Integers(Codec):
+    """A list of 64-bit integers, stored as `array<i64: 1, 2>`, written `[1, 2]`."""
+
+    kind = "a list of i64 (array<i64: ...>)"
+
+    def attribute(self, value: Sequence[int]) -> Attribute:
+        try:
+            items = tuple(value)
+        except TypeError:
+            raise self.wrong(value) from None
+        for n in items:
+            if not isinstance(n, int) or isinstance(n, bool) or n not in INT64:  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise self.wrong(list(items))
+        return DenseArrayBase.from_list(i64, items)
+
+    def value(self, attribute: Attribute) -> tuple[int, ...]:
+        if is_array(attribute) and attribute.elt_type == i64:
+            return attribute.get_values()
+        raise self.wrong(attribute)
+
+    def print(self, printer: Printer, attribute: Attribute) -> None:
+        printer.print_string(str(list(self.value(attribute))))
+
+    def parse(self, parser: Parser) -> Attribute:
+        start = parser.pos
+        try:
+            return self.attribute(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+        except MindError as e:
+            raise coded(parser, start, e) from None
+        except ValueError as e:
+            raise coded(parser, start, error("E1005", "a number of too many digits", text=str(e))) from None
+
+
+class Boolean(Codec):
+    """`true` or `false`."""
+
+    kind = "true or false"
+
+    def attribute(self, value: bool) -> Attribute:
+        if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise self.wrong(value)
+        return _TRUE if value else _FALSE
+
+    def value(self, attribute: Attribute) -> bool:
+        if attribute == _TRUE or attribute == _FALSE:
+            return attribute == _TRUE
+        raise self.wrong(attribute)
+
+    def print(self, printer: Printer, attribute: Attribute) -> None:
+        printer.print_string("true" if self.value(attribute) else "false")
+
+    def parse(self, parser: Parser) -> Attribute:
+        return self.attribute(parser.parse_boolean())
+
+
+class Scalar(Codec):
+    """One number of a dtype, stored as a builtin integer or float attribute. `nan`, `inf` and `-inf` are read and written."""
+
+    def __init__(self, dtype: DType):
+        self.dtype = dtype
+        self.kind = f"a number of type {dtype}"
+
+    def attribute(self, value: Number) -> Attribute:
+        checked = check_element(value, self.dtype)
+        return FloatAttr(checked, self.dtype.type) if self.dtype.is_float else IntegerAttr(checked, self.dtype.type)  # pyright: ignore
+
+    def value(self, attribute: Attribute) -> Number:
+        if isinstance(attribute, FloatAttr | IntegerAttr):
+            number = cast(FloatAttr[Any] | IntegerAttr[Any], attribute)
+            if number.type == self.dtype.type:
+                return check_element(number.value.data, self.dtype)
+        raise error("E4005", f"value {attribute}, expected {self.kind}", dtype=str(self.dtype), issue=f"is no {self.dtype}")
+
+    def print(self, printer: Printer, attribute: Attribute) -> None:
+        printer.print_string(element_text(self.value(attribute), self.dtype))
+
+    def parse(self, parser: Parser) -> Attribute:
+        start = parser.pos
+        if (value := parse_number(parser)) is None:
+            parser.raise_error(f"expected {self.kind}")
+        try:
+            return self.attribute(value)
+        except MindError as e:
+            raise coded(parser, start, e) from None
+
+
+INTEGERS = Integers()
+BOOLEAN = Boolean()
