@@ -6,14 +6,52 @@ Every xdsl-opt of the environment imports this file at start, so it imports noth
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect
+from xdsl.passes import ModulePass
 from xdsl.universe import Universe
+from xdsl.utils.target import Target
 
 
-def _mind() -> Dialect:
-    from mind_dialect import Mind
+def _from(module: str, name: str) -> Callable[[], Any]:
+    """What returns `name` of `module`, imported when asked for."""
 
-    return Mind
+    def load() -> Any:
+        return getattr(importlib.import_module(module), name)
+
+    return load
 
 
-MIND_UNIVERSE = Universe(all_dialects={"mind": _mind}, all_passes={}, all_targets={})
+DIALECTS: dict[str, Callable[[], Dialect]] = {
+    "mind": _from("mind_dialect", "Mind"),
+    "xp": _from("mind_lowering.xp", "Xp"),
+}
+PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    "mind-canonicalize": _from("mind_passes.canonicalize", "MindCanonicalizePass"),
+    "mind-autodiff": _from("mind_passes.autodiff", "MindAutodiffPass"),
+    "mind-lower-to-numpy": _from("mind_lowering.core_to_xp", "LowerToNumpyPass"),
+}
+TARGETS: dict[str, Callable[[], type[Target]]] = {
+    "mind-numpy": _from("mind_lowering.numpy", "NumpyTarget"),
+}
+
+MIND_UNIVERSE = Universe(all_dialects=DIALECTS, all_passes=PASSES, all_targets=TARGETS)
+
+
+def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Our passes by name, to add to the table that a `PassPipeline.parse_spec` reads from."""
+    return dict(PASSES)
+
+
+def get_all_targets() -> dict[str, Callable[[], type[Target]]]:
+    """Our targets by name."""
+    return dict(TARGETS)
+
+
+def core_ir_reader() -> Callable[[str, str], ModuleOp]:
+    """The reader of Core IR text: from a text and its name to a module."""
+    return _from("mind_translate.core_ir", "parse_core_ir")()

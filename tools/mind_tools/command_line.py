@@ -1,0 +1,71 @@
+"""What both tools share: how a command line fails, and that no run ends in a Python traceback."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from typing import NoReturn
+
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from mind_dialect.errors import error
+
+from .diagnostics import Source, as_coded, place_of, render
+from .flags import unknown
+
+INTERRUPTED = 130
+
+_CHOICE = re.compile(r"argument \S*?-{1,2}(\w+): invalid choice: '([^']*)' \(choose from (.*)\)")
+
+
+def usage_error(arg_parser: argparse.ArgumentParser, names: Callable[[], list[str]]) -> Callable[[str], NoReturn]:
+    """A replacement of `ArgumentParser.error` which raises E7001, or E7003 for a name outside a list of choices."""
+
+    def fail(message: str) -> NoReturn:
+        if (choice := _CHOICE.match(message)) is not None:
+            raise unknown(choice[1], choice[2], re.findall(r"[\w-]+", choice[3]))
+        given = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
+        close = difflib.get_close_matches(given, names(), n=2) if message.startswith("unrecognized") else []
+        hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise error("E7001", f"{message}{hint}; see {arg_parser.prog} --help", option=given)
+
+    return fail
+
+
+def print_error(e: BaseException, source: Source | None, stage: str, show_traceback: bool = False) -> None:
+    """Print `e` to stderr as a diagnostic."""
+    print(render(as_coded(e, stage), place_of(e, source)), end="", file=sys.stderr)
+    if show_traceback:
+        traceback.print_exception(e)
+
+
+def guarded(name: str, body: Callable[[], int]) -> int:
+    """Run `body`, which returns an exit status; whatever escapes it becomes a diagnostic and a status."""
+    post_init = Attribute.__post_init__
+    for stream in (sys.stdout, sys.stderr):
+        if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        status = body()
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python must not try to flush it again at exit.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (Exception, ArgSpecParseError) as e:
+        print_error(e, None, name)
+        return 1
+    finally:
+        Attribute.__post_init__ = post_init  # --disable-verify patches it for the whole process

@@ -1,0 +1,157 @@
+"""
+Passes as flags: `--a --b="x=1 y=z" -p c,d` becomes `-p 'a,b{x=1 y="z"},c,d'`, in the order of the command line.
+
+Folding happens before argparse, which knows no order between different options. xDSL's braces want strings quoted and booleans
+spelt out; behind a flag neither is needed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args, get_type_hints
+
+from xdsl.passes import ModulePass
+
+from mind_dialect.errors import MindError, error
+
+PASS_ALIASES = {"autodiff": "mind-autodiff", "lower-to-numpy": "mind-lower-to-numpy"}
+"""Short names of our passes, in flags and in pipelines."""
+TARGET_ALIASES = {"numpy": "mind-numpy", "core-ir": "mind-core-ir"}
+"""Short names of our targets."""
+AFTER = {"canonicalize": ("mind-canonicalize", "skip-mixed=true")}
+"""
+Flags that run a second pass: `--canonicalize` is xDSL's pass, then ours on every function that is Core IR throughout.
+
+The options of such a flag go to the second pass. `-p canonicalize` means what it means to xdsl-opt.
+"""
+
+PassFactories = Mapping[str, Callable[[], type[ModulePass]]]
+
+_PIPELINE_OPTIONS = ("-p", "--passes", "--pass-pipeline")
+_WITH_VALUE = ("-t", "--target", "-o", "--output-file", "-f", "--frontend")
+_OPTION = re.compile(r'\s*([A-Za-z0-9_-]+)(?:=((?:"(?:[^"\\]|\\.)*"|[^\s"])*))?(?=\s|$)')
+_ELEMENT = re.compile(r'"(?:[^"\\]|\\.)*"|[^,"]+')
+_PLAIN = re.compile(r"[-+]?[0-9]+(\.[0-9]*([eE][-+]?[0-9]+)?)?|true|false")
+_NESTED = re.compile(r"\s*(?:builtin\.module|any)\((.*)\)\s*", re.DOTALL)
+
+
+@dataclass
+class _Folded:
+    """What a command line comes to: one pipeline, and what is left for argparse."""
+
+    pipeline: list[str]
+    rest: list[str]
+
+    def arguments(self) -> list[str]:
+        return [*(("-p", ",".join(self.pipeline)) if self.pipeline else ()), *self.rest]
+
+
+def fold(argv: Sequence[str], passes: PassFactories) -> list[str]:
+    """`argv` with every pass flag and pipeline folded into one `-p`; E7001 for options that cannot be read."""
+    folded = _Folded([], [])
+    arguments = iter(argv)
+    for argument in arguments:
+        if argument == "--":
+            folded.rest += [argument, *arguments]
+            break
+        flag, equals, value = argument.partition("=")
+        if flag in _PIPELINE_OPTIONS:
+            folded.pipeline += _pipeline(value if equals else _value_of(flag, arguments))
+        elif argument.startswith("-p") and not argument.startswith("--"):
+            folded.pipeline += _pipeline(argument[2:])
+        elif flag.startswith("--") and (name := PASS_ALIASES.get(flag[2:], flag[2:])) in passes:
+            folded.pipeline += _flag(name, value, passes)
+        elif flag in ("-t", "--target") or (argument.startswith("-t") and not argument.startswith("--")):
+            target = value if equals and flag == "--target" else argument[2:] if flag != "--target" else ""
+            folded.rest += ["-t", _target(target or _value_of(flag, arguments))]
+        elif argument in _WITH_VALUE:
+            folded.rest += [argument, _value_of(argument, arguments)]
+        else:
+            folded.rest.append(argument)
+    return folded.arguments()
+
+
+def _value_of(flag: str, arguments: Iterable[str]) -> str:
+    for value in arguments:
+        return value
+    raise error("E7001", f"{flag} needs a value", option=flag)
+
+
+def _pipeline(text: str) -> list[str]:
+    if (nested := _NESTED.fullmatch(text)) is not None:
+        text = nested[1]
+    return [text] if text.strip() else []
+
+
+def _target(text: str) -> str:
+    name, brace, options = text.partition("{")
+    return TARGET_ALIASES.get(name, name) + brace + options
+
+
+def _flag(name: str, value: str, passes: PassFactories) -> list[str]:
+    """The pipeline elements of one pass flag."""
+    options = value.strip()
+    if options.startswith("{") and options.endswith("}"):
+        options = options[1:-1]
+    if name not in AFTER or AFTER[name][0] not in passes:
+        return [_element(name, quote_options(options, name, passes))]
+    second, fixed = AFTER[name]
+    return [name, _element(second, f"{fixed} {quote_options(options, second, passes)}".strip())]
+
+
+def _element(name: str, options: str) -> str:
+    return f"{name}{{{options}}}" if options else name
+
+
+def quote_options(text: str, name: str, passes: PassFactories) -> str:
+    """
+    The options of a flag as xDSL's pipelines want them: strings quoted, a bare boolean spelt out.
+
+    >>> quote_options("function=@loss wrt=0,x profile=core-v1.1", "p", {})
+    'function="loss" wrt=0,"x" profile="core-v1.1"'
+    """
+    options: list[str] = []
+    position = 0
+    while text[position:].strip():
+        if (match := _OPTION.match(text, position)) is None:
+            message = f'--{name}: cannot read options at {text[position:].strip()!r}, expected "name=value name=value,value"'
+            raise error("E7001", message, option=name)
+        position = match.end()
+        key, value = match[1], match[2]
+        if value is not None:
+            options.append(f"{key}={_quote_values(value, key, name)}")
+        else:
+            options.append(f"{key}=true" if _is_boolean(key, name, passes) else key)
+    return " ".join(options)
+
+
+def _quote_values(value: str, key: str, name: str) -> str:
+    elements = _ELEMENT.findall(value)
+    if ",".join(elements) != value or not elements:
+        raise error("E7001", f"--{name}: cannot read {key}={value}, expected values between commas", option=key)
+    return ",".join(_quote(element) for element in elements)
+
+
+def _quote(element: str) -> str:
+    if element.startswith('"') or _PLAIN.fullmatch(element):
+        return element
+    escaped = element.removeprefix("@").replace("\\", "\\\\")
+    return f'"{escaped}"'
+
+
+def _is_boolean(key: str, name: str, passes: PassFactories) -> bool:
+    if name not in passes:
+        return False
+    kind = get_type_hints(passes[name]()).get(key.replace("-", "_"))
+    return kind is bool or bool in get_args(kind)
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> MindError:
+    """E7003 with the names that are nearest to `name`."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=3)
+    hint = f"did you mean {' or '.join(close)}?" if close else "see --help"
+    return error("E7003", f"unknown {what} {name!r}; {hint}", name=name, known=close)

@@ -1,0 +1,160 @@
+"""
+Arguments of a program from a command line: `file.npy`, `[[1, nan], [-inf, 4]]`, `random:SEED`.
+
+Each is checked against the declared dtype and shape before anything of its size is allocated; values are never cast silently.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from mind_dialect.errors import brief, error
+from mind_dialect.literals import Number, check_count, check_element
+from mind_dialect.types import DType, Shape, tensor_type
+
+MAX_BYTES = 1 << 33
+"""Larger arguments are refused; call the compiled function from Python instead."""
+MAX_DIGITS = 1000
+KINDS = "file.npy, a literal such as [[1, 2], [3, nan]] or 0.5, or random:SEED"
+
+Array = np.ndarray[Any, Any]
+
+_TOKEN = re.compile(r"\s*([\[\],]|[^\s\[\],]+)")
+
+
+def read_input(text: str, dtype: DType, shape: Shape, place: int) -> Array:
+    """
+    The array that `text` describes, of exactly `dtype` and `shape`; `place` is the input's index, for `random`.
+
+    Raises E1005 and E1007 for what cannot be read, E2001 for another dtype or shape in a file, E3010 and E4005 for a literal
+    that does not fit, E6004 for too much memory, E7001 for a bad seed, E7002 for an unusable file.
+    """
+    size = math.prod(shape) * dtype.size
+    if size > MAX_BYTES:
+        message = f"{tensor_type(dtype, shape)} needs {brief(size)} bytes, at most {MAX_BYTES} are read"
+        raise error("E6004", message, shape=shape, dtype=str(dtype), backend="mind-run")
+    if text.endswith(".npy"):
+        return _from_file(Path(text), dtype, shape)
+    if text.startswith("random:"):
+        return _random(text.removeprefix("random:"), dtype, shape, place)
+    return _from_literal(text, dtype, shape)
+
+
+def _random(seed: str, dtype: DType, shape: Shape, place: int) -> Array:
+    """Normally distributed floats, or integers from 0 to 9; another stream for each input of one seed."""
+    if not (seed.isascii() and seed.isdecimal() and len(seed) < 20):
+        raise error("E7001", f"random:{brief(seed)}: the seed must be an integer from 0, as in random:7", option="random")
+    generator = np.random.default_rng([int(seed), place])
+    if dtype.is_float:
+        return generator.standard_normal(shape).astype(dtype.format)
+    return generator.integers(0, 10, shape, dtype=dtype.format[1:])
+
+
+def _from_literal(text: str, dtype: DType, shape: Shape) -> Array:
+    numbers, inferred = _nested_numbers(text)
+    if inferred != shape:
+        message = f"the literal has shape {list(inferred)}, declared is {list(shape)}"
+        raise error("E3010", message, declared=shape, inferred=inferred)
+    check_count(shape, len(numbers), dtype)
+    return np.array([check_element(n, dtype) for n in numbers], dtype=dtype.format).reshape(shape)
+
+
+def _nested_numbers(text: str) -> tuple[list[Number], Shape]:
+    """The numbers of nested brackets and their shape, read without recursion; E3010 if ragged."""
+    root: list[Any] = []
+    numbers: list[Number] = []
+    stack: list[list[Any]] = [root]
+    lengths: dict[int, int] = {}
+    leaf_depth: int | None = None
+    expect_value, position = True, 0
+    while (match := _TOKEN.match(text, position)) is not None:
+        token, position = match[1], match.end()
+        if token == "[" and expect_value:
+            stack.append([])
+        elif token == "," and not expect_value and len(stack) > 1:
+            expect_value = True
+        elif token == "]" and len(stack) > 1 and (not expect_value or not stack[-1]):
+            done, depth = stack.pop(), len(stack)
+            if lengths.setdefault(depth, len(done)) != len(done):
+                raise _ragged()
+            stack[-1].append(None)
+            expect_value = False
+        elif token not in "[],":
+            if not expect_value:
+                raise _unreadable(text, token)
+            if leaf_depth not in (None, len(stack)):
+                raise _ragged()
+            leaf_depth = len(stack)
+            numbers.append(_number(token))
+            stack[-1].append(None)
+            expect_value = False
+        else:
+            raise _unreadable(text, token)
+        if len(root) > 1:
+            raise _unreadable(text, token)
+    if len(stack) != 1 or len(root) != 1:
+        raise _unreadable(text, "the end")
+    if leaf_depth is not None and len(lengths) != leaf_depth - 1:
+        raise _ragged()
+    return numbers, tuple(lengths[depth] for depth in sorted(lengths))
+
+
+def _ragged() -> Exception:
+    return error("E3010", "ragged literal: the lists of one depth differ", declared=None, inferred="ragged")
+
+
+def _unreadable(text: str, token: str) -> Exception:
+    return error("E1007", f"cannot read {brief(text)!r} at {brief(token)!r}, expected {KINDS}")
+
+
+def _number(token: str) -> Number:
+    try:
+        if len(token) > MAX_DIGITS or "_" in token or not token.isascii():
+            raise ValueError
+        try:
+            return int(token)
+        except ValueError:
+            number = float(token)
+    except ValueError:
+        raise error("E1005", f"{brief(token)!r} is no number, expected {KINDS}", text=brief(token)) from None
+    if math.isinf(number) and "inf" not in token.lower():
+        issue = f"{brief(token)} is beyond the finite range; write inf for infinity"
+        raise error("E4005", issue, dtype="f64", issue=issue)
+    return number
+
+
+_HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[tuple[int, ...], bool, np.dtype[Any]]]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def _from_file(path: Path, dtype: DType, shape: Shape) -> Array:
+    try:
+        with path.open("rb") as file:
+            version = np.lib.format.read_magic(file)
+            if version not in _HEADERS:
+                raise ValueError(f"format version {version} is not read")
+            found_shape, _, found = _HEADERS[version](file)
+            wanted = np.dtype(dtype.format)
+            if found.newbyteorder("=") != wanted.newbyteorder("=") or found_shape != shape:
+                actual = f"{found.name} of shape {list(found_shape)}"
+                hint = f"; save it as {wanted.name}" if found_shape == shape else ""
+                message = f"{path} holds {actual}, expected {wanted.name} of shape {list(shape)}{hint}"
+                raise error("E2001", message, expected=str(tensor_type(dtype, shape)), actual=actual)
+            if os.fstat(file.fileno()).st_size - file.tell() < math.prod(shape) * wanted.itemsize:
+                raise ValueError("it is shorter than its header says")
+            file.seek(0)
+            array = np.lib.format.read_array(file, allow_pickle=False)
+    except OSError as e:
+        raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
+    except (ValueError, EOFError) as e:
+        raise error("E7002", f"{path} is no readable .npy file: {e}", path=str(path)) from None
+    return np.ascontiguousarray(array, dtype=dtype.format).reshape(shape)

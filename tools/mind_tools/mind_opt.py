@@ -1,0 +1,234 @@
+"""
+`mind-opt`: xdsl-opt with passes as flags, our parser and verifier, and errors that show the place.
+
+Whatever the input, it ends in exit status 0 or a diagnostic and 1 (130 when interrupted), never in a Python traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+from itertools import islice
+from typing import IO, ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass, PassPipeline, PassPipelineCallbackType
+from xdsl.printer import Printer
+from xdsl.universe import Universe
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.exceptions import DiagnosticException, ParseError, ShrinkException
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from mind_dialect.errors import MindError, error
+from mind_dialect.verify import failures, verify
+
+from .command_line import guarded, usage_error
+from .diagnostics import Source, as_coded, place_of, render
+from .flags import PASS_ALIASES, fold, unknown
+from .parser import MindParser, decode
+from .pass_help import epilog
+from .universe import core_ir_reader
+
+MAX_ERRORS = 1000
+"""`--verify-all` stops after this many errors."""
+SEPARATOR = b"// -----"
+
+
+class Failures(DiagnosticException):
+    """All errors that `--verify-all` found."""
+
+    def __init__(self, errors: Sequence[MindError]):
+        super().__init__(f"{len(errors)} errors")
+        self.errors = errors
+
+
+class MindOptMain(xDSLOptMain):
+    """The tool; `args` is the command line without the program's name."""
+
+    version_format: ClassVar[str] = f"mind-opt {version('mind-dialect')} on xdsl {{xdsl_version}}"
+
+    def __init__(
+        self, description: str = "Verify, optimise, differentiate and lower Core IR.", args: Sequence[str] | None = None
+    ):
+        self.source: Source | None = None
+        self.failed = False
+        self.stage = "command line"
+        self._line_offset = self._byte_offset = 0
+        self._outputs: list[str] = []
+        argv = sys.argv[1:] if args is None else args
+        self._wants_help = bool({"-h", "--help"}.intersection(argv))
+        super().__init__(description, fold(argv, Universe.get_multiverse().all_passes))
+
+    # The command line
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        super().register_all_arguments(arg_parser)
+        for option, text in _OPTIONS.items():
+            arg_parser.add_argument(option, action="store_true", help=text)
+        arg_parser.prog = "mind-opt"
+        arg_parser.usage = "mind-opt [FILE] [--PASS[=OPTIONS] ...] [-t TARGET] [options]"
+        arg_parser.allow_abbrev = False
+        arg_parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        arg_parser.epilog = epilog(self.available_passes) if self._wants_help else None
+        fail = usage_error(arg_parser, lambda: [*_OPTIONS, *(f"--{name}" for name in self.available_passes)])
+        setattr(arg_parser, "error", fail)  # noqa: B010, argparse gives no other way short of a subclass
+        for action in arg_parser._actions:  # pyright: ignore[reportPrivateUsage]
+            action.help = _SHORTER.get(action.dest, action.help)
+
+    def register_all_frontends(self) -> None:
+        super().register_all_frontends()
+
+        def parse_mlir(io: IO[bytes]) -> ModuleOp:
+            text = self._read(io.read())
+            parser = MindParser(self.ctx, text, self.get_input_name(), self._line_offset)
+            return parser.parse_module(not self.args.no_implicit_module)
+
+        def parse_core_ir(io: IO[bytes]) -> ModuleOp:
+            return core_ir_reader()(self._read(io.read()), self.get_input_name())
+
+        self.available_frontends = {"mlir": parse_mlir, "coreir": parse_core_ir, "core-ir": parse_core_ir}
+
+    def _read(self, data: bytes) -> str:
+        offset, self._byte_offset = self._byte_offset, self._byte_offset + len(data) + len(SEPARATOR)
+        text = decode(data, self.get_input_name(), offset)
+        self.source = Source(self.get_input_name(), text, self._line_offset)
+        return text
+
+    def setup_pipeline(self) -> None:
+        self.stage = "pass pipeline"
+        passes = tuple(self._make_pass(spec) for spec in parse_pipeline(self.args.passes))
+        self.pipeline = PassPipeline(passes, self._between_passes())
+
+    def _make_pass(self, spec: ArgSpec) -> ModulePass:
+        spec = ArgSpec(PASS_ALIASES.get(spec.name, spec.name), spec.parameters)
+        if spec.name not in self.available_passes:
+            raise unknown("pass", spec.name, [*self.available_passes, *PASS_ALIASES])
+        try:
+            pass_class = self.available_passes[spec.name]()
+        except ImportError as e:
+            raise error("E7004", f"pass {spec.name} cannot be loaded: {e}", stage=spec.name, issue=str(e)) from e
+        try:
+            return pass_class.from_spec(spec)
+        except (ValueError, TypeError) as e:
+            known = ", ".join(f.name.replace("_", "-") for f in dataclasses.fields(pass_class)) or "none"
+            raise error("E7001", f"pass {spec.name}: {e}; its options are: {known}", option=spec.name) from e
+
+    # The run
+
+    def _between_passes(self) -> PassPipelineCallbackType:
+        start = time.perf_counter()
+
+        def callback(previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
+            nonlocal start
+            if self.args.time_passes and previous is not None:
+                print(f"Pass {previous.name} took {time.perf_counter() - start} seconds")
+            if not self.args.disable_verify:
+                self.stage = "verifier"
+                self._verify(module)
+            if previous and following and self.args.print_between_passes:
+                print(f"IR after {previous.name}:")
+                Printer(stream=sys.stdout).print_op(module)
+                print("\n\n\n")
+            self.stage = f"target {self.args.target}" if following is None else f"pass {following.name}"
+            start = time.perf_counter()
+
+        return callback
+
+    def _verify(self, module: ModuleOp) -> None:
+        if not self.args.verify_all:
+            verify(module, strict=self.args.strict)
+        elif found := list(islice(failures(module, strict=self.args.strict), MAX_ERRORS)):
+            raise Failures(found)
+
+    def run(self) -> None:
+        """Process every chunk of the input in order; errors are printed as they come and remembered in `failed`."""
+        self.stage = self.get_input_name()
+        try:
+            chunks, suffix = self.prepare_input()
+        except ValueError:
+            name, known = self.get_input_name(), ", ".join(f".{s}" for s in self.available_frontends)
+            raise error("E7002", f"{name}: unknown suffix, expected one of {known}, or the option -f", path=name) from None
+        for i, (chunk, offset) in enumerate(chunks):
+            self._line_offset, self.source, self.stage = offset, None, "parser"
+            if i:
+                self._emit("// -----\n")
+            with chunk:
+                self._run_chunk(chunk, suffix)
+        if self.args.shrink:
+            print("Failure, can't shrink")
+            self.failed = True
+        if self.args.output_file is not None and not self.failed:
+            with open(self.args.output_file, "w", encoding="utf-8") as out:
+                out.write("".join(self._outputs))
+
+    def _run_chunk(self, chunk: IO[bytes], suffix: str) -> None:
+        try:
+            if (module := self.parse_chunk(chunk, suffix, self._line_offset)) is not None:
+                self.apply_passes(module)
+                self._emit(self.output_resulting_program(module))
+        except (ShrinkException, BrokenPipeError):
+            raise
+        except ParseError as e:
+            e.span = dataclasses.replace(e.span, line_offset=self._line_offset)
+            verifying = isinstance(e.__cause__, DiagnosticException)
+            self.report(e, wanted=self.args.parsing_diagnostics or (verifying and self.args.verify_diagnostics))
+        except Exception as e:
+            self.report(e, wanted=self.args.verify_diagnostics and isinstance(e, DiagnosticException))
+
+    def _emit(self, text: str) -> None:
+        """Results go to stdout as they come, to a file only when all went well: it may be the input."""
+        if self.args.output_file is not None:
+            self._outputs.append(text)
+        else:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def report(self, e: BaseException, *, wanted: bool) -> None:
+        """Print `e` as a diagnostic: to stdout if the user asked for it, else to stderr, and the run has failed."""
+        for inner in e.errors if isinstance(e, Failures) else (e,):
+            text = render(as_coded(inner, self.stage), place_of(inner, self.source))
+            print(text, end="", file=sys.stdout if wanted else sys.stderr)
+        if not wanted:
+            self.failed = True
+            if self.args.traceback:
+                traceback.print_exception(e)
+
+
+_OPTIONS = {
+    "--strict": "Refuse the extension ops that gradients use, and fills",
+    "--verify-all": f"Report every error of the verifier (up to {MAX_ERRORS}), not only the first",
+    "--traceback": "Show the Python traceback too when something fails",
+}
+_SHORTER = {
+    "input_file": "The program, .mlir or .coreir; stdin if absent",
+    "frontend": "How to read the input; the default goes by the suffix",
+    "passes": "A pipeline, a,b{x=1 y=2}; also --pass-pipeline, with or without builtin.module(...)",
+    "target": "What to print, default mlir; see below",
+    "output_file": "Where to write; only if nothing failed",
+    "disable_verify": "Do not verify between passes",
+}
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the tool and exit."""
+
+    def body() -> int:
+        tool: MindOptMain | None = None
+        try:
+            tool = MindOptMain(args=args)
+            tool.run()
+        except ShrinkException:
+            print("Success, can shrink")
+            return 0
+        return 1 if tool.failed else 0
+
+    sys.exit(guarded("mind-opt", body))
+
+
+if __name__ == "__main__":
+    main()

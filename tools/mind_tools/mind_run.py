@@ -1,0 +1,227 @@
+"""
+`mind-run`: compile a function of a program, run it on arguments from the command line, print or save what it returns.
+
+Whatever the input, it ends in exit status 0 or a diagnostic and 1 (130 when interrupted), never in a Python traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.universe import Universe
+
+from mind_dialect.errors import MindError, brief, error
+from mind_dialect.program import functions, input_names, outputs
+from mind_dialect.types import tensor_type
+from mind_dialect.verify import verify
+
+from .command_line import guarded, print_error, usage_error
+from .diagnostics import Source
+from .flags import unknown
+from .parser import MindParser, decode
+from .universe import core_ir_reader
+
+if TYPE_CHECKING:
+    from mind_runtime import Program, TensorSpec
+
+    from .inputs import Array
+
+DESCRIPTION = "Compile a function of a program and run it."
+EPILOG = """\
+example, with the program of mind-opt --help:
+
+  $ mind-run loss.mlir 'x=[[1, 2, 3], [4, 5, 6]]' w=w.npy
+  out0: f32[] = 21.5
+  $ mind-opt loss.mlir --autodiff | mind-run - --function loss_grad --all random:0
+  $ mind-run loss.mlir --all random:0 w=w.npy --save results
+
+Each input is given as name=value, where the value is one of
+  file.npy      an array of exactly the declared dtype and shape
+  a literal     3.0, nan, -inf, [[1, 2], [3, 4]]
+  random:SEED   normally distributed floats, integers from 0 to 9; the same on every machine
+Inputs that are not named take the value of --all.
+"""
+SUFFIXES = {".mlir": "mlir", ".coreir": "core-ir"}
+
+
+def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
+    """The command line; E7001 and E7003 for what is wrong with it."""
+    parser = argparse.ArgumentParser("mind-run", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("file", metavar="FILE", nargs="?", default="-", help="the program, .mlir or .coreir; - or absent: stdin")
+    parser.add_argument("inputs", metavar="NAME=VALUE", nargs="*", help="an input of the function")
+    parser.add_argument("--function", metavar="NAME", help="which function; needed where the program has several")
+    parser.add_argument("--all", metavar="VALUE", help="the value of every input that is not given, such as random:0")
+    parser.add_argument("--target", default="numpy", help="what to run on (default: numpy)")
+    parser.add_argument("--save", metavar="DIR", type=Path, help="write each result as NAME.npy instead of printing it")
+    parser.add_argument(
+        "-f", "--frontend", choices=sorted(SUFFIXES.values()), help="how to read FILE; the default goes by its suffix"
+    )
+    parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
+    parser.add_argument("-v", "--version", action="version", version=f"mind-run {version('mind-dialect')}")
+    options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
+    fail = usage_error(parser, lambda: options)
+    setattr(parser, "error", fail)  # noqa: B010, argparse gives no other way short of a subclass
+    return parser.parse_intermixed_args(args)
+
+
+@dataclass
+class Run:
+    """One run of the tool; `source` is the text once it is read, for diagnostics."""
+
+    args: argparse.Namespace
+    source: Source | None = None
+
+    def __call__(self) -> None:
+        module = self.read()
+        verify(module)
+        func = self.pick(module)
+        from mind_runtime import compile  # after the cheap checks: it imports NumPy
+
+        program = compile(module, func.sym_name.data, self.args.target)
+        results: Any = program(*self.arguments(program))
+        arrays: Sequence[Array] = results if len(program.outputs) != 1 else [results]
+        for name, spec, array in zip(result_names(func), program.outputs, arrays, strict=True):
+            if self.args.save is None:
+                print(shown(name, spec, array))
+            else:
+                save(self.args.save, name, array)
+
+    def read(self) -> ModuleOp:
+        """The program, from a file or stdin."""
+        path = self.args.file
+        suffix = Path(path).suffix
+        frontend = self.args.frontend or ("mlir" if path == "-" else SUFFIXES.get(suffix))
+        if frontend is None:
+            message = f"{path}: unknown suffix, expected one of {', '.join(SUFFIXES)}, or the option -f"
+            raise error("E7002", message, path=path)
+        name = "stdin" if path == "-" else path
+        text = decode(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), name)
+        self.source = Source(name, text)
+        if frontend == "core-ir":
+            return core_ir_reader()(text, name)
+        ctx = Context()
+        for dialect, factory in Universe.get_multiverse().all_dialects.items():
+            ctx.register_dialect(dialect, factory)
+        return MindParser(ctx, text, name).parse_module()
+
+    def pick(self, module: ModuleOp) -> FuncOp:
+        """The function to run: the one that `--function` names, or the only one."""
+        found = {f.sym_name.data: f for f in functions(module)}
+        wanted = self.args.function
+        if wanted is not None:
+            if (func := found.get(wanted) or found.get(wanted.removeprefix("@"))) is None:
+                raise unknown("function", wanted, found)
+            return func
+        if len(found) != 1:
+            names = ", ".join(f"@{name}" for name in found) or "none"
+            message = f"the program has {len(found)} functions ({brief(names)}); say which with --function"
+            raise error("E7001", message, option="--function")
+        return next(iter(found.values()))
+
+    def arguments(self, program: Program) -> list[Array]:
+        """One array per input, each from the command line; E7001, E7003 and E2007 for names that do not match the inputs."""
+        from .inputs import read_input
+
+        values: dict[str, str] = {}
+        names = [spec.name for spec in program.inputs]
+        for given in self.args.inputs:
+            name = max((n for n in names if given.startswith(f"{n}=")), key=len, default=None)
+            if name is None:
+                raise self.no_input(given, program)
+            if name in values:
+                raise error("E7001", f"input {name!r} is given twice", option=name)
+            values[name] = given[len(name) + 1 :]
+        if (missing := [name for name in names if name not in values]) and self.args.all is None:
+            message = f"@{program.name} takes {signature(program)}; missing: {', '.join(missing)} (give each, or --all random:0)"
+            raise error("E2007", message, expected=len(names), actual=len(values))
+        arrays: list[Array] = []
+        for place, spec in enumerate(program.inputs):
+            text = values[spec.name] if spec.name in values else str(self.args.all)
+            try:
+                arrays.append(read_input(text, spec.dtype, spec.shape, place))
+            except MindError as e:
+                raise MindError(e.code, f"input {spec.name!r}: {e.message}", {"input": spec.name, **e.context}) from None
+        return arrays
+
+    def no_input(self, given: str, program: Program) -> Exception:
+        """What to say about an argument that names no input."""
+        if "=" not in given:
+            return error(
+                "E7001", f"cannot read {brief(given)!r}, expected name=value; inputs: {signature(program)}", option=given
+            )
+        return unknown("input", given.partition("=")[0], [spec.name for spec in program.inputs])
+
+
+def signature(program: Program) -> str:
+    """The inputs of a program with their types."""
+    return ", ".join(f"{spec.name}: {tensor_type(spec.dtype, spec.shape)}" for spec in program.inputs) or "no inputs"
+
+
+def result_names(func: FuncOp) -> list[str]:
+    """
+    A name for each result, all different: that of the value in the text, `grad_x` for a gradient, else `out0` and so on.
+
+    Names hold letters, digits, `_`, `.` and `-` only, so that they can be file names.
+    """
+    values = outputs(func)
+    gradients = func.attributes.get("mind.grad_wrt")
+    wrt = list[Any](gradients.get_values()) if isinstance(gradients, DenseArrayBase) else []
+    inputs = input_names(func)
+    first = len(values) - len(wrt)
+    names: list[str] = []
+    for i, value in enumerate(values):
+        hint = value.name_hint
+        if i >= first:
+            place = wrt[i - first]
+            hint = f"grad_{inputs[place]}" if place < len(inputs) else f"grad_{place}"
+        name = re.sub(r"[^\w.-]", "_", hint, flags=re.ASCII).lstrip(".-") if hint else ""
+        names.append(name[:80] if name and name not in names else f"out{i}")
+    return names
+
+
+def shown(name: str, spec: TensorSpec, array: Array) -> str:
+    """A result as text."""
+    import numpy as np
+
+    text = np.array2string(array, separator=", ", threshold=1000, max_line_width=110)
+    return f"{name}: {spec} =" + ("\n" if "\n" in text else " ") + text
+
+
+def save(folder: Path, name: str, array: Array) -> None:
+    """Write a result to `folder`, which is made if need be."""
+    import numpy as np
+
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the tool and exit."""
+
+    def body() -> int:
+        run = Run(parse_arguments(args))
+        try:
+            run()
+        except BrokenPipeError:
+            raise
+        except Exception as e:
+            print_error(e, run.source, "mind-run", run.args.traceback)
+            return 1
+        return 0
+
+    sys.exit(guarded("mind-run", body))
+
+
+if __name__ == "__main__":
+    main()

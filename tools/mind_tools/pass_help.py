@@ -1,0 +1,74 @@
+"""What `mind-opt --help` teaches: an example, our passes, all passes with one line each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from xdsl.passes import ModulePass, get_pass_option_infos
+from xdsl.universe import Universe
+from xdsl.utils.target import Target
+
+from .flags import AFTER, PASS_ALIASES, TARGET_ALIASES, PassFactories
+from .universe import PASSES, TARGETS
+
+EXAMPLE = """\
+example, a program that computes the sum of x * w:
+
+  $ cat loss.mlir
+  func.func @loss(%x: tensor<2x3xf32>, %w: tensor<3xf32>) -> tensor<f32> {
+    %0 = mind.mul %x, %w : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %1 = mind.sum %0 axes = [] keepdims = false : tensor<2x3xf32> -> tensor<f32>
+    func.return %1 : tensor<f32>
+  }
+  $ mind-opt loss.mlir --canonicalize --autodiff="function=loss wrt=w"
+  $ mind-opt loss.mlir --autodiff --lower-to-numpy -t numpy
+  $ mind-opt loss.mlir -p 'mind-autodiff{function="loss"},canonicalize'
+
+Every pass is a flag, and runs where it stands on the command line, -p and --pass-pipeline included. A flag's options are
+"name=value name=value,value"; a name alone sets a boolean. In -p they stand in braces, strings in quotes, booleans spelt out.
+"""
+
+
+def epilog(passes: PassFactories) -> str:
+    """The text below the options."""
+    ours = [name for name in passes if name in PASSES]
+    others = sorted(name for name in passes if name not in PASSES)
+    parts = [EXAMPLE, *_section("our passes:", (_entry(name, passes, options=True) for name in ours))]
+    parts += [
+        f"  --{flag}: xDSL's pass, then --{after} on every function of Core IR ops only" for flag, (after, _) in AFTER.items()
+    ]
+    parts += ["", *_section("our targets (-t):", (_target(name) for name in TARGETS))]
+    parts += _section("passes of xDSL and of other plug-ins:", (_entry(name, passes) for name in others))
+    return "\n".join(parts)
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    return [title, *lines, ""]
+
+
+def _entry(name: str, passes: PassFactories, *, options: bool = False) -> str:
+    try:
+        pass_class = passes[name]()
+    except Exception as e:  # another project's pass may need what is not installed; help must work all the same
+        return f"  --{name}  (unavailable: {e})"
+    alias = next((f" (--{short})" for short, long in PASS_ALIASES.items() if long == name), "")
+    line = f"  --{name}{alias}: {summary(pass_class)}"
+    if not options or not (infos := get_pass_option_infos(pass_class)):
+        return line
+    shown = (f"{o.name.replace('_', '-')}: {o.expected_type}" for o in infos)
+    return f"{line}\n      options: {', '.join(shown)}"
+
+
+def _target(name: str) -> str:
+    alias = next((f" (-t {short})" for short, long in TARGET_ALIASES.items() if long == name), "")
+    return f"  {name}{alias}: {summary(Universe.get_multiverse().all_targets[name]())}"
+
+
+def summary(described: type[ModulePass | Target]) -> str:
+    """The first line of a class's own docstring."""
+    doc: Any = described.__dict__.get("__doc__") or ""
+    generated = dataclasses.is_dataclass(described) and doc.startswith(f"{described.__name__}(")
+    lines = [] if generated else [line.strip() for line in doc.splitlines() if line.strip()]
+    return lines[0] if lines else "(no description)"
