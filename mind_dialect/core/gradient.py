@@ -70,7 +70,7 @@ class ScatterAddOp(CoreOp):
     """
     Zeros of `shape`, with each row of `updates` added at its index; duplicates accumulate in row-major order.
 
-    Derivative: updates: g, gathered at indices; indices: none, because they are integers.
+    Derivative: indices: none, because they are integers; updates: g, gathered at indices.
     """
 
     name = "mind.scatter_add"

@@ -194,10 +194,16 @@ class Sweep:
                 continue
             x_adj = self._insert(unbroadcast(self._insert(rule(op, g), op), x), op)
             if x_adj.type != x.type:
-                message = f"the rule of {op.OPCODE} gives an adjoint of type {x_adj.type}, expected {x.type}"
-                raise error("E5002", message, operation=op, inner="E4015")
+                raise self._misfit(op, x_adj, x)
             old = self.adjoints.get(x)
             self.adjoints[x] = x_adj if old is None else self._insert(self._sum(old, x_adj), op)
+
+    def _misfit(self, op: CoreOp, x_adj: SSAValue, x: SSAValue) -> MindError:
+        """An adjoint of another type than its operand: a wrong rule for a verified op, else a wrong op."""
+        message = f"{op.place()}: the adjoint of an operand of type {x.type} has type {x_adj.type}"
+        if self.options.verify:
+            return error("E5002", message, operation=op, inner="E4015")
+        return error("E5004", message, operation=op, shapes=(str(x_adj.type), str(x.type)))
 
     @staticmethod
     def _sum(old: SSAValue, new: SSAValue) -> AddOp:

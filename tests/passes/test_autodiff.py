@@ -125,15 +125,21 @@ def test_constant_loss_has_zero_gradients_and_keeps_the_cotangent_in_the_signatu
     assert dx.tolist() == [0, 0]
 
 
-def test_terms_accumulate_in_reverse_order_existing_first():
+def test_terms_accumulate_in_reverse_instruction_order_existing_first():
     text = """func.func @f(%x: tensor<f64>) -> tensor<f64> {
-      %s = mind.mul %x, %x : tensor<f64>
-      func.return %s : tensor<f64>
+      %e = mind.exp %x : tensor<f64>
+      %l = mind.log %x : tensor<f64>
+      %t = mind.mul %e, %l : tensor<f64>
+      func.return %t : tensor<f64>
     }"""
-    ops = list(gradients(text).function.body.block.ops)
-    add = next(op for op in ops if isinstance(op, AddOp))
-    assert isinstance(add.operands[0].owner, MulOp)
-    assert run(text, np.float64(3))[1] == 6
+    body = list(gradients(text, seed="cotangent").function.body.block.ops)
+    add = body[-2]
+    assert isinstance(add, AddOp)
+    of_log, of_exp = (x.owner for x in add.operands)
+    assert isinstance(of_log, MulOp)
+    assert isinstance(of_exp, MulOp)
+    assert "mind.reciprocal" in {x.owner.name for x in of_log.operands}
+    assert "mind.exp" in {x.owner.name for x in of_exp.operands}
 
 
 def test_loss_that_is_an_input_or_returned_twice():
@@ -206,9 +212,9 @@ MULTIPLE = """func.func @f(%x: tensor<f64>) -> (tensor<f64>, tensor<f64>) {
   func.return %y, %z : tensor<f64>, tensor<f64>
 }"""
 NO_OUTPUT = "func.func @f(%x: tensor<f64>) { %y = mind.exp %x : tensor<f64> func.return }"
-BAD_AXIS = """func.func @f(%x: tensor<2xf64>) -> tensor<f64> {
-  %y = mind.sum %x axes = [3] keepdims = false : tensor<2xf64> -> tensor<f64>
-  func.return %y : tensor<f64>
+BAD_AXIS = """func.func @f(%x: tensor<2x2xf64>) -> tensor<2xf64> {
+  %y = mind.sum %x axes = [3] keepdims = false : tensor<2x2xf64> -> tensor<2xf64>
+  func.return %y : tensor<2xf64>
 }"""
 BAD_SHAPE = """func.func @f(%x: tensor<2xf64>, %z: tensor<3xf64>) -> tensor<f64> {
   %y = mind.mul %x, %z : (tensor<2xf64>, tensor<3xf64>) -> tensor<3xf64>
@@ -236,9 +242,9 @@ ERRORS = [
     (MULTIPLE, {"output": 2}, "E7001", "UsageError", "output=2 of @f, expected 0 to 1"),
     (NO_OUTPUT, {}, "E4003", "VerificationError", "no output to differentiate"),
     (BAD_AXIS, {}, "E3004", "ShapeError", "axis 3"),
-    (BAD_AXIS, {"verify": False}, "E5003", "InvalidAxis", "axis 3"),
+    (BAD_AXIS, {"verify": False, "seed": "ones"}, "E5003", "InvalidAxis", "axis 3"),
     (BAD_SHAPE, {}, "E3001", "ShapeError", "cannot broadcast"),
-    (BAD_SHAPE, {"verify": False}, "E5004", "UnsupportedShape", ""),
+    (BAD_SHAPE, {"verify": False}, "E5004", "UnsupportedShape", r"Mul %2: the adjoint of an operand of type tensor<2xf64>"),
     (MIXED, {}, "E4000", "VerificationError", "found test.op"),
     (LOSS, {"profile": "core-v9"}, "E7001", "UsageError", "unknown profile 'core-v9'"),
 ]

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from mind_passes.autodiff import GradientOptions, differentiate
 from mind_runtime import compile
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
 from mind_dialect.core import CoreOp
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile
+from mind_dialect.program import COTANGENT_ATTRIBUTE
 from mind_dialect.types import DTYPES, tensor_type
 
 Domain = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
@@ -54,7 +55,9 @@ class Row:
         block = Block(arg_types=types)
         op = self.op(*block.args, profile=Profile.CORE_V1_1, **self.properties)
         block.add_ops([op, ReturnOp(op.result)])
-        func = FuncOp("f", (types, [op.result.type]), Region(block))
+        # Extents of 0 come from slices; an input may have them only as a cotangent.
+        attributes = [DictionaryAttr({COTANGENT_ATTRIBUTE: UnitAttr()} if 0 in s else {}) for s in self.shapes]
+        func = FuncOp("f", (types, [op.result.type]), Region(block), arg_attrs=ArrayAttr(attributes))
         func.attributes[PROFILE_ATTRIBUTE] = StringAttr(str(Profile.CORE_V1_1))
         return ModuleOp([func])
 
