@@ -7,16 +7,16 @@ import sys
 
 import numpy as np
 import pytest
-from mind_passes.autodiff import GradientOptions, MindAutodiffPass, differentiate, select_function
-from mind_passes.derivatives.core import RULES
-from mind_runtime import compile
-from programs import context, parse
 from xdsl.passes import PassPipeline
 
 from mind_dialect.core import AddOp, MulOp, NegOp, SumOp
 from mind_dialect.errors import MindError
 from mind_dialect.program import outputs, value_ids
 from mind_dialect.verify import verify
+from mind_passes.autodiff import GradientOptions, MindAutodiffPass, differentiate, select_function
+from mind_passes.derivatives.core import RULES
+from mind_runtime import compile
+from programs import context, parse
 
 LOSS = """
 func.func @loss(%x: tensor<2x3xf32>, %w: tensor<3xf32>, %n: tensor<3xi32>) -> tensor<f32> {

@@ -6,11 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from gradcheck import Row, as_tuple, away_from_zero, check_vjp, positive
-from mind_passes.autodiff import GradientOptions, differentiate
-from mind_passes.derivatives.core import OPTIONAL, REFUSED_UNDER, RULES
-from mind_runtime import compile
 
+from gradcheck import Row, as_tuple, away_from_zero, check_vjp, positive
 from mind_dialect.core import (
     CORE_OPS,
     EXTENSION_OPS,
@@ -44,6 +41,9 @@ from mind_dialect.core import (
     SumOp,
     TransposeOp,
 )
+from mind_passes.autodiff import GradientOptions, differentiate
+from mind_passes.derivatives.core import OPTIONAL, REFUSED_UNDER, RULES
+from mind_runtime import compile
 
 CUSTOM = ((1, 0), (2, 1))
 ROWS = [

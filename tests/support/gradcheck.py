@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from mind_passes.autodiff import GradientOptions, differentiate
-from mind_runtime import compile
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
@@ -17,6 +15,8 @@ from mind_dialect.core import CoreOp
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile
 from mind_dialect.program import COTANGENT_ATTRIBUTE
 from mind_dialect.types import DTYPES, tensor_type
+from mind_passes.autodiff import GradientOptions, differentiate
+from mind_runtime import compile
 
 Domain = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
