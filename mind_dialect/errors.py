@@ -88,6 +88,13 @@ CATALOGUE: dict[str, Code] = {
     "E7002": Code("unusable file", "UsageError", ("path",), ours=True),
     "E7003": Code("unknown name", "UsageError", ("name", "known"), ours=True),
     "E7004": Code("a pass or target failed", "PassError", ("stage", "issue"), ours=True),
+    "E8001": Code("dynamic dimension", "DynamicDimensionMismatch", ("name", "extents"), ours=True),
+    "E8002": Code("attribute value", "InvalidAttributeValue", ("attribute", "value"), ours=True),
+    "E8003": Code("accumulator dtype", "InvalidAccumDTypeOverride", ("dtype", "accum_dtype"), ours=True),
+    "E8004": Code("integer division by zero", "IntegerDivideByZero", ("operands",), ours=True),
+    "E8005": Code("region signature", "RegionSignatureMismatch", ("region", "expected", "actual"), ours=True),
+    "E8006": Code("version of the contract", "SpecVersionMismatch", ("given", "expected"), ours=True),
+    "E8007": Code("unknown custom call", "Unimplemented", ("target", "known"), ours=True),
 }
 
 
@@ -98,9 +105,11 @@ class MindError(VerifyException, PassFailedException):
     It is a `VerifyException` and a `PassFailedException`, so every xDSL driver reports it as a diagnostic.
     """
 
-    def __init__(self, code: str, message: str, context: dict[str, Any], op: Operation | None = None):
+    def __init__(
+        self, code: str, message: str, context: dict[str, Any], op: Operation | None = None, category: str | None = None
+    ):
         self.code = code
-        self.category = CATALOGUE[code].category
+        self.category = category or CATALOGUE[code].category
         self.message = message
         self.context = context
         self.op = op
@@ -108,7 +117,7 @@ class MindError(VerifyException, PassFailedException):
 
     def at(self, op: Operation, name: str) -> MindError:
         """The same error, attributed to `op`, whose printed name is `name`."""
-        return MindError(self.code, f"{name}: {self.message}", {"op": name, **self.context}, op)
+        return MindError(self.code, f"{name}: {self.message}", {"op": name, **self.context}, op, self.category)
 
 
 LONGEST_LINE = 200
@@ -150,13 +159,17 @@ class MindParseError(ParseError):
         return f"{span.get_location()}\n{text}\n{' ' * column}{carets}\n{' ' * column}{self.msg}\n"
 
 
-def error(code: str, message: str, *, operation: Operation | None = None, **context: Any) -> MindError:
+def error(
+    code: str, message: str, *, operation: Operation | None = None, category: str | None = None, **context: Any
+) -> MindError:
     """
     Make a coded error; `context` must hold at least what the catalogue lists for the code.
+
+    `category` replaces the catalogue's where another specification has its own name for the same thing.
 
     >>> error("E3004", "axis 3 is out of range for rank 3", axis=3, rank=3).category
     'ShapeError'
     """
     missing = [key for key in CATALOGUE[code].context if key not in context]
     assert not missing, f"{code} lacks its context {missing}"
-    return MindError(code, message, context, operation)
+    return MindError(code, message, context, operation, category)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from xdsl.dialects.builtin import BytesAttr, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute
@@ -28,6 +29,7 @@ MAX_ELEMENTS = 1 << 26
 """Literals of more elements than this are refused: such data belongs in arguments."""
 
 Number = int | float
+T = TypeVar("T")
 
 
 def check_element(value: object, dtype: DType) -> Number:
@@ -100,11 +102,11 @@ def nested(texts: Sequence[str], shape: Shape) -> str:
     return level[0]
 
 
-def _mlir_number(text: str) -> str:
+def mlir_number(text: str) -> str:
     """
     A Python float text as MLIR's lexer wants it: the mantissa of an exponent form has a point.
 
-    >>> _mlir_number("1e-07")
+    >>> mlir_number("1e-07")
     '1.0e-07'
     """
     mantissa, e, exponent = text.partition("e")
@@ -113,7 +115,7 @@ def _mlir_number(text: str) -> str:
 
 def element_text(value: Number, dtype: DType) -> str:
     """An element as MLIR text: `nan`, `-inf`, `1.0e-07`."""
-    return _mlir_number(shortest(value, dtype))
+    return mlir_number(shortest(value, dtype))
 
 
 def coded(parser: AttrParser, start: int, err: MindError) -> MindParseError:
@@ -139,9 +141,9 @@ def parse_number(parser: AttrParser) -> Number | None:
     return -value if negative and value is not None else value
 
 
-def _parse_nested(parser: AttrParser) -> tuple[list[tuple[int, Number]], Shape]:
+def parse_nested(parser: AttrParser, element: Callable[[AttrParser], T | None]) -> tuple[list[tuple[int, T]], Shape]:
     """Read nested brackets without recursion: elements with their places, and the shape. E3010 if ragged."""
-    elements: list[tuple[int, Number]] = []
+    elements: list[tuple[int, T]] = []
     lengths: list[int] = []  # of the finished lists at each depth
     open_counts: list[int] = []
     start = parser.pos
@@ -154,7 +156,7 @@ def _parse_nested(parser: AttrParser) -> tuple[list[tuple[int, Number]], Shape]:
         while parser.parse_optional_punctuation("["):
             open_counts.append(0)
         place = parser.pos
-        if (value := parse_number(parser)) is None:
+        if (value := element(parser)) is None:
             parser.raise_error("expected a number")
         if elements and len(open_counts) != len(lengths):
             raise ragged()
@@ -238,7 +240,7 @@ class LiteralAttr(ParametrizedAttribute):
             return f"fill {element_text(self.values()[0], dtype)}"
         if len(self.data.data) > HEX_ABOVE * dtype.size:
             return f'"0x{self.data.data.hex().upper()}"'
-        return nested([_mlir_number(t) for t in self.element_texts()], shape)
+        return nested([mlir_number(t) for t in self.element_texts()], shape)
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -256,14 +258,14 @@ def parse_literal(parser: AttrParser) -> LiteralAttr:
     start = parser.pos
     text = parser.parse_optional_str_literal()
     fill = text is None and parser.parse_optional_keyword("fill") is not None
-    elements, inferred = ([], ()) if text is not None else _parse_nested(parser)
+    elements, inferred = ([], ()) if text is not None else parse_nested(parser, parse_number)
     parser.parse_punctuation(":")
     type = parser.parse_type()
     place = start
     try:
         dtype, shape = read_type(type)
         if text is not None:
-            return LiteralAttr.from_bytes(dtype, shape, _unhex(text, dtype))
+            return LiteralAttr.from_bytes(dtype, shape, unhex(text, dtype))
         if fill and not inferred:
             return LiteralAttr.filled(dtype, shape, elements[0][1])
         if inferred != shape:
@@ -276,7 +278,8 @@ def parse_literal(parser: AttrParser) -> LiteralAttr:
         raise coded(parser, place, e) from None
 
 
-def _unhex(text: str, dtype: DType) -> bytes:
+def unhex(text: str, dtype: DType) -> bytes:
+    """The bytes of a hex string such as 0x0AFF; E4005 for another text."""
     try:
         if text[:2] == "0x":
             return bytes.fromhex(text[2:])
