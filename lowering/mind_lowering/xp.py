@@ -13,6 +13,7 @@ in `FUNCTIONS` can be called, so text from elsewhere cannot reach anything else.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from keyword import iskeyword
@@ -103,8 +104,22 @@ def argument(attribute: Attribute) -> Argument:
     raise error("E4000", f"argument {attribute}, expected {expected}", given=str(attribute), expected=expected)
 
 
+class XpOp(IRDLOperation, ABC):
+    """An op whose failures are coded and name it."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise a coded error unless the op is well-formed."""
+
+    def verify_(self) -> None:
+        try:
+            self.check()
+        except MindError as e:
+            raise e.at(self, self.name) from None
+
+
 @irdl_op_definition
-class CallOp(IRDLOperation):
+class CallOp(XpOp):
     """A call of a function of the array namespace or of a kernel: operands by position, `arguments` by keyword."""
 
     name = "xp.call"
@@ -148,7 +163,7 @@ class CallOp(IRDLOperation):
             found[name] = argument(attribute)
         return found
 
-    def verify_(self) -> None:
+    def check(self) -> None:
         values = self.values()
         literal = list(values) == ["value"] and isinstance(values["value"], LiteralAttr)
         if (self.function == CONSTANT) != literal or (literal and self.inputs):
@@ -181,7 +196,7 @@ def _check_tensor(value: SSAValue) -> None:
 
 
 @irdl_op_definition
-class FreeOp(IRDLOperation):
+class FreeOp(XpOp):
     """The last use of values: their memory may be taken back."""
 
     name = "xp.free"
@@ -192,13 +207,13 @@ class FreeOp(IRDLOperation):
     def __init__(self, inputs: Sequence[SSAValue]):
         super().__init__(operands=[inputs])
 
-    def verify_(self) -> None:
+    def check(self) -> None:
         if not self.inputs:
             raise error("E2007", "xp.free expects at least 1 operand, found 0", expected=1, actual=0)
 
 
 @irdl_op_definition
-class ReturnOp(IRDLOperation):
+class ReturnOp(XpOp):
     """The end of a function; its verifier checks that nothing is used after it was freed."""
 
     name = "xp.return"
@@ -210,7 +225,7 @@ class ReturnOp(IRDLOperation):
     def __init__(self, inputs: Sequence[SSAValue]):
         super().__init__(operands=[inputs])
 
-    def verify_(self) -> None:
+    def check(self) -> None:
         func = self.parent_op()
         if isinstance(func, FuncOp) and func.function_type.outputs.data != self.inputs.types:
             expected, actual = ([str(t) for t in types] for types in (func.function_type.outputs.data, self.inputs.types))
