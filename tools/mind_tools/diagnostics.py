@@ -25,7 +25,7 @@ from xdsl.utils.exceptions import (
     VerifyException,
 )
 
-from mind_dialect.errors import MindError, MindParseError, error
+from mind_dialect.errors import MindError, MindParseError, brief, error
 
 from .parser import syntax_error
 
@@ -87,8 +87,8 @@ def as_coded(e: BaseException, stage: str) -> MindError:
         case MemoryError():
             return error("E6004", f"{stage}: not enough memory", shape=None, dtype=None, backend=stage)
         case OSError():
-            path = e.filename if e.filename is not None else stage
-            return error("E7002", f"{path}: {e.strerror or message}", path=str(path))
+            path = brief(e.filename if e.filename is not None else stage)
+            return error("E7002", f"{path}: {e.strerror or message}", path=path)
         case _:
             return error("E7004", f"{stage}: {type(e).__name__}: {message}", stage=stage, issue=message)
 

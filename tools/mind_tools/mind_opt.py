@@ -32,7 +32,6 @@ from .diagnostics import Source, as_coded, place_of, render
 from .flags import PASS_ALIASES, fold, unknown
 from .parser import MindParser, decode
 from .pass_help import epilog
-from .universe import core_ir_reader
 
 MAX_ERRORS = 1000
 """`--verify-all` stops after this many errors."""
@@ -89,7 +88,9 @@ class MindOptMain(xDSLOptMain):
             return parser.parse_module(not self.args.no_implicit_module)
 
         def parse_core_ir(io: IO[bytes]) -> ModuleOp:
-            return core_ir_reader()(self._read(io.read()), self.get_input_name())
+            from mind_translate.core_ir import parse_core_ir
+
+            return parse_core_ir(self._read(io.read()), self.get_input_name())
 
         self.available_frontends = {"mlir": parse_mlir, "coreir": parse_core_ir, "core-ir": parse_core_ir}
 
@@ -170,7 +171,8 @@ class MindOptMain(xDSLOptMain):
         try:
             if (module := self.parse_chunk(chunk, suffix, self._line_offset)) is not None:
                 self.apply_passes(module)
-                self._emit(self.output_resulting_program(module))
+                text = self.output_resulting_program(module)
+                self._emit(text if text.endswith("\n") else text + "\n")
         except (ShrinkException, BrokenPipeError):
             raise
         except ParseError as e:

@@ -29,7 +29,6 @@ from .command_line import guarded, print_error, usage_error
 from .diagnostics import Source
 from .flags import unknown
 from .parser import MindParser, decode
-from .universe import core_ir_reader
 
 if TYPE_CHECKING:
     from mind_runtime import Program, TensorSpec
@@ -109,7 +108,9 @@ class Run:
         text = decode(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), name)
         self.source = Source(name, text)
         if frontend == "core-ir":
-            return core_ir_reader()(text, name)
+            from mind_translate.core_ir import parse_core_ir
+
+            return parse_core_ir(text, name)
         ctx = Context()
         for dialect, factory in Universe.get_multiverse().all_dialects.items():
             ctx.register_dialect(dialect, factory)

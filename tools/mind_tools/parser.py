@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     IntegerType,
+    LocationAttr,
     ModuleOp,
     StringAttr,
     TensorType,
@@ -104,6 +105,7 @@ class MindParser(Parser):
         self._file = StringAttr(name)
         self._line_offset = line_offset
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._stated_unknown = UnknownLoc()
         self._columns: dict[int, IntAttr] = {}
         self._line = (0, IntAttr(0))
         self._first_uses: dict[str, Span] = {}
@@ -136,9 +138,13 @@ class MindParser(Parser):
     def parse_operation(self) -> Operation:
         start = self._current_token.span.start
         op = super().parse_operation()
-        if isinstance(op.location, UnknownLoc):
+        if isinstance(op.location, UnknownLoc) and op.location is not self._stated_unknown:
             op.location = self._location(start)
         return op
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        location = super().parse_optional_location()
+        return self._stated_unknown if isinstance(location, UnknownLoc) else location
 
     def _location(self, start: int) -> FileLineColLoc:
         """Where the name of the op stands that starts, maybe with its results, at `start`."""

@@ -10,7 +10,6 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
@@ -37,6 +36,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {
     "mind-numpy": _from("mind_lowering.numpy", "NumpyTarget"),
+    "mind-core-ir": _from("mind_translate.core_ir", "CoreIRTarget"),
 }
 
 MIND_UNIVERSE = Universe(all_dialects=DIALECTS, all_passes=PASSES, all_targets=TARGETS)
@@ -50,8 +50,3 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
 def get_all_targets() -> dict[str, Callable[[], type[Target]]]:
     """Our targets by name."""
     return dict(TARGETS)
-
-
-def core_ir_reader() -> Callable[[str, str], ModuleOp]:
-    """The reader of Core IR text: from a text and its name to a module."""
-    return _from("mind_translate.core_ir", "parse_core_ir")()
