@@ -9,7 +9,7 @@ from typing import Any, cast
 from typing_extensions import TypeIs
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, i64
 from xdsl.ir import Attribute
-from xdsl.parser import Parser
+from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 from .errors import MindError, brief, error
@@ -78,11 +78,20 @@ class Integers(Codec):
     def parse(self, parser: Parser) -> Attribute:
         start = parser.pos
         try:
-            return self.attribute(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+            return self.attribute(parse_integers(parser))
         except MindError as e:
             raise coded(parser, start, e) from None
-        except ValueError as e:
-            raise coded(parser, start, error("E1005", "a number of too many digits", text=str(e))) from None
+
+
+def parse_integers(parser: AttrParser) -> list[int]:
+    """Read `[1, -2]`; E1005 for more digits than Python reads."""
+    start = parser.pos
+    try:
+        return parser.parse_comma_separated_list(
+            parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False, context_msg=" in a list of integers")
+        )
+    except ValueError as e:
+        raise coded(parser, start, error("E1005", "a number of too many digits", text=str(e))) from None
 
 
 class Boolean(Codec):

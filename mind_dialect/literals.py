@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import BytesAttr, TensorType
 from xdsl.ir import Attribute, ParametrizedAttribute
@@ -20,7 +20,7 @@ from xdsl.printer import Printer
 from xdsl.utils.lexer import Span
 
 from .errors import MindError, MindParseError, error
-from .shapes import positive
+from .shapes import positive, shown_count
 from .types import F32, DType, Shape, read_type, tensor_type
 
 HEX_ABOVE = 100
@@ -52,7 +52,7 @@ def check_element(value: object, dtype: DType) -> Number:
         return value
     try:
         number = float(value)
-        return struct.unpack(dtype.format, struct.pack(dtype.format, number))[0]
+        return math.nan if number != number else struct.unpack(dtype.format, struct.pack(dtype.format, number))[0]
     except OverflowError:
         raise _element_error(value, dtype, "is beyond the finite range; write inf for infinity") from None
 
@@ -66,11 +66,19 @@ def check_count(shape: Shape, count: int, dtype: DType) -> None:
     """Raise E4005 unless a literal of `shape` has `count` elements, and not too many."""
     needed = math.prod(shape)
     if needed > MAX_ELEMENTS:
-        issue = f"{needed} elements, at most {MAX_ELEMENTS} fit a literal"
+        issue = f"{shown_count(needed)} elements, at most {MAX_ELEMENTS} fit a literal"
         raise error("E4005", f"a literal of shape {list(shape)} has {issue}", dtype=str(dtype), issue=issue)
     if needed != count:
         issue = f"shape {list(shape)} requires {needed} elements, found {count}"
         raise error("E4005", issue, dtype=str(dtype), issue=issue)
+
+
+def check_bytes(shape: Shape, size: int, dtype: DType) -> None:
+    """Raise E4005 unless `size` bytes hold the elements of a literal of `shape`."""
+    if size % dtype.size:
+        issue = f"{size} bytes, expected a multiple of {dtype.size}"
+        raise error("E4005", f"a literal of {dtype} has {issue}", dtype=str(dtype), issue=issue)
+    check_count(shape, size // dtype.size, dtype)
 
 
 def shortest(value: Number, dtype: DType) -> str:
@@ -81,7 +89,7 @@ def shortest(value: Number, dtype: DType) -> str:
     ('0.1', '-0.0', '-inf')
     """
     if dtype is F32 and math.isfinite(value):
-        for digits in range(6, 9):
+        for digits in range(1 if abs(value) < 1e-37 else 6, 10):
             candidate = float(f"{value:.{digits}g}")
             if abs(candidate) < 3.4e38 and struct.pack("<f", candidate) == struct.pack("<f", value):
                 return repr(candidate)
@@ -100,6 +108,36 @@ def nested(texts: Sequence[str], shape: Shape) -> str:
         n, groups = shape[depth], math.prod(shape[:depth])
         level = ["[" + ", ".join(level[i * n : (i + 1) * n]) + "]" for i in range(groups)]
     return level[0]
+
+
+def flatten(value: object) -> tuple[list[object], Shape]:
+    """
+    Nested lists as row-major elements and their shape, without recursion.
+
+    Raises E3010 if the lists of one depth differ in length, E4005 for more than `MAX_ELEMENTS` or 1000 dimensions.
+
+    >>> flatten([[1, 2], [3, 4]]), flatten(5), flatten([])
+    (([1, 2, 3, 4], (2, 2)), ([5], ()), ([], (0,)))
+    """
+    level: list[object] = [value]
+    shape: list[int] = []
+    while level and isinstance(level[0], list | tuple):
+        rows = [cast(Sequence[object], row) for row in level if isinstance(row, list | tuple)]
+        if len(rows) != len(level) or len({len(row) for row in rows}) != 1:
+            raise ragged()
+        shape.append(len(rows[0]))
+        if math.prod(shape) > MAX_ELEMENTS or len(shape) > 1000:
+            issue = f"more than {MAX_ELEMENTS} elements or 1000 dimensions"
+            raise error("E4005", f"nested lists of {issue}", dtype="?", issue=issue)
+        level = [item for row in rows for item in row]
+    if any(isinstance(item, list | tuple) for item in level):
+        raise ragged()
+    return level, tuple(shape)
+
+
+def ragged() -> MindError:
+    """E3010: the lists of one depth differ in length."""
+    return error("E3010", "ragged literal: the lists of one depth differ", declared=None, inferred="ragged")
 
 
 def mlir_number(text: str) -> str:
@@ -148,10 +186,6 @@ def parse_nested(parser: AttrParser, element: Callable[[AttrParser], T | None]) 
     open_counts: list[int] = []
     start = parser.pos
 
-    def ragged() -> MindParseError:
-        message = "ragged literal: the lists of one depth differ"
-        return coded(parser, start, error("E3010", message, declared=None, inferred="ragged"))
-
     while True:
         while parser.parse_optional_punctuation("["):
             open_counts.append(0)
@@ -159,7 +193,7 @@ def parse_nested(parser: AttrParser, element: Callable[[AttrParser], T | None]) 
         if (value := element(parser)) is None:
             parser.raise_error("expected a number")
         if elements and len(open_counts) != len(lengths):
-            raise ragged()
+            raise coded(parser, start, ragged())
         elements.append((place, value))
         if len(elements) == 1:
             lengths = [0] * len(open_counts)
@@ -170,7 +204,7 @@ def parse_nested(parser: AttrParser, element: Callable[[AttrParser], T | None]) 
             parser.parse_punctuation("]")
             n = open_counts.pop()
             if lengths[len(open_counts)] not in (0, n):
-                raise ragged()
+                raise coded(parser, start, ragged())
             lengths[len(open_counts)] = n
         if not open_counts:
             return elements, tuple(lengths)
@@ -200,7 +234,7 @@ class LiteralAttr(ParametrizedAttribute):
     @staticmethod
     def from_bytes(dtype: DType, shape: Shape, data: bytes) -> LiteralAttr:
         """Make a literal from its row-major little-endian bytes; E4005 for a wrong length."""
-        check_count(shape, len(data) // dtype.size if len(data) % dtype.size == 0 else -1, dtype)
+        check_bytes(shape, len(data), dtype)
         return LiteralAttr(tensor_type(dtype, shape), BytesAttr(data))
 
     @staticmethod
@@ -220,8 +254,7 @@ class LiteralAttr(ParametrizedAttribute):
         dtype, shape = read_type(self.type)
         positive(shape)
         if not self.is_fill:
-            size = len(self.data.data)
-            check_count(shape, size // dtype.size if size % dtype.size == 0 else -1, dtype)
+            check_bytes(shape, len(self.data.data), dtype)
 
     def values(self) -> tuple[Number, ...]:
         """The stored elements in row-major order: all of them, or the one of a fill."""
@@ -234,13 +267,28 @@ class LiteralAttr(ParametrizedAttribute):
         return [shortest(v, dtype) for v in self.values()]
 
     def body(self) -> str:
-        """The text between the brackets, without the type."""
-        dtype, shape = read_type(self.type)
-        if self.is_fill:
-            return f"fill {element_text(self.values()[0], dtype)}"
-        if len(self.data.data) > HEX_ABOVE * dtype.size:
-            return f'"0x{self.data.data.hex().upper()}"'
+        """The text between the brackets, without the type. What does not fit its type is shown as hex, for diagnostics."""
+        try:
+            dtype, shape = read_type(self.type)
+            if self.is_fill:
+                return f"fill {element_text(self.values()[0], dtype)}"
+            check_bytes(shape, len(self.data.data), dtype)
+        except MindError:
+            return self.hex()
+        if len(self.data.data) > HEX_ABOVE * dtype.size or not self._has_decimals(dtype):
+            return self.hex()
         return nested([mlir_number(t) for t in self.element_texts()], shape)
+
+    def hex(self) -> str:
+        """The stored bytes as a hex string."""
+        return f'"0x{self.data.data.hex().upper()}"'
+
+    def _has_decimals(self, dtype: DType) -> bool:
+        """Whether decimals give the same bytes again: NaNs have many bit patterns, `nan` is one."""
+        values = self.values()
+        if not any(v != v for v in values):
+            return True
+        return self.data.data == struct.pack(f"<{len(values)}{dtype.format[1]}", *(math.nan if v != v else v for v in values))
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
-from .errors import error
+from .errors import MindError, brief, error
 
 Shape = tuple[int, ...]
+MAX_EXTENT = (1 << 63) - 1
+"""What MLIR and NumPy can hold."""
 Padding = str | tuple[tuple[int, int], tuple[int, int]]
 
 
@@ -110,12 +112,14 @@ def non_negative(shape: Sequence[int]) -> Shape:
 
 def _extents(shape: Sequence[int], least: int, wanted: str) -> Shape:
     for i, n in enumerate(shape):
-        if n < least:
-            raise error("E3006", f"extent {n} at {i} in {list(shape)}, expected {wanted}", shape=tuple(shape), index=i, value=n)
+        if not least <= n <= MAX_EXTENT:
+            wanted = wanted if n < least else "at most 2^63 - 1"
+            message = f"extent {brief(n)} at {i} in {brief(list(shape))}, expected {wanted}"
+            raise error("E3006", message, shape=tuple(shape), index=i, value=n)
     return tuple(shape)
 
 
-def rank_error(expected: str, actual: int):
+def rank_error(expected: str, actual: int) -> MindError:
     """E3002: an operand has the wrong rank."""
     return error("E3002", f"rank {actual}, expected {expected}", expected=expected, actual=actual)
 
@@ -207,15 +211,22 @@ def reshape(shape: Shape, *, new_shape: Sequence[int]) -> Shape:
     positive([1 if i in holes[:1] else n for i, n in enumerate(given)])
     count, known = prod(shape), prod(n for n in given if n != -1)
     if holes and count > 0 and count % known == 0:
-        return tuple(count // known if n == -1 else n for n in given)
+        return positive([count // known if n == -1 else n for n in given])
     if holes or count != known:
-        raise error(
-            "E3007",
-            f"cannot reshape {list(shape)} ({count} elements) to {list(given)} ({known} elements)",
-            shapes=(shape, given),
-            counts=(count, known),
-        )
+        counts = shown_count(count), shown_count(known)
+        message = f"cannot reshape {list(shape)} ({counts[0]} elements) to {list(given)} ({counts[1]} elements)"
+        raise error("E3007", message, shapes=(shape, given), counts=counts)
     return given
+
+
+def shown_count(n: int) -> int | str:
+    """
+    A number of elements for a message: Python refuses to print integers of more than 4,300 digits.
+
+    >>> shown_count(6), shown_count(2**4000 + 1)
+    (6, 'about 2^4000')
+    """
+    return n if n.bit_length() < 200 else f"about 2^{n.bit_length() - 1}"
 
 
 def transpose(shape: Shape, *, permutation: Sequence[int]) -> Shape:
@@ -225,14 +236,21 @@ def transpose(shape: Shape, *, permutation: Sequence[int]) -> Shape:
     >>> transpose((2, 3, 4), permutation=(0, 2, 2))
     Traceback (most recent call last):
     ...
-    mind_dialect.errors.MindError: E3008: [0, 2, 2] is no permutation of the axes of rank 3
+    mind_dialect.errors.MindError: E3008: [0, 2, 2] is no permutation of the axes of rank 3: 2 is given twice
     """
-    if sorted(permutation) != list(range(len(shape))):
+    rank = len(shape)
+    if sorted(permutation) != list(range(rank)):
+        violation = f"its length is {len(permutation)}"
+        if len(permutation) == rank:
+            seen: set[int] = set()
+            bad = next(a for a in permutation if not 0 <= a < rank or a in seen or seen.add(a))
+            violation = f"{bad} is given twice" if bad in seen else f"{bad} is out of range"
         raise error(
             "E3008",
-            f"{list(permutation)} is no permutation of the axes of rank {len(shape)}",
+            f"{list(permutation)} is no permutation of the axes of rank {rank}: {violation}",
             permutation=tuple(permutation),
-            rank=len(shape),
+            rank=rank,
+            violation=violation,
         )
     return tuple(shape[i] for i in permutation)
 
@@ -414,7 +432,10 @@ def conv2d(x: Shape, filter: Shape, *, strides: Sequence[int], padding: Padding)
     positive(filter[:2])
     pads = conv2d_pads(x, filter, strides=strides, padding=padding)
     out = [(x[1 + i] + sum(pads[i]) - filter[i]) // strides[i] + 1 for i in (0, 1)]
-    positive((1, *out, 1))
+    for i, n in enumerate(out):
+        if not 0 < n <= MAX_EXTENT:
+            message = f"output extent {n} at {i + 1}: input {list(x)} with padding {pads[i]} under a filter {list(filter)}"
+            raise error("E3006", message, shape=(x[0], *out, filter[3]), index=i + 1, value=n)
     return (x[0], out[0], out[1], filter[3])
 
 

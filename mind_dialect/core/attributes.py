@@ -7,7 +7,7 @@ from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from ..codecs import BOOLEAN, INTEGERS, Boolean, Codec, Integers, Scalar, is_array
+from ..codecs import BOOLEAN, INTEGERS, Boolean, Codec, Integers, Scalar, is_array, parse_integers
 from ..errors import MindError, brief, error
 from ..literals import LiteralAttr, coded, parse_literal
 from ..shapes import Padding
@@ -62,9 +62,7 @@ class PaddingCodec(Codec):
         if (word := parser.parse_optional_identifier_or_str_literal()) is not None:
             return StringAttr(word)
         start, square = parser.pos, parser.Delimiter.SQUARE
-        pairs = parser.parse_comma_separated_list(
-            square, lambda: tuple(parser.parse_comma_separated_list(square, parser.parse_integer))
-        )
+        pairs = parser.parse_comma_separated_list(square, lambda: parse_integers(parser))
         try:
             return self.attribute(pairs)  # pyright: ignore[reportArgumentType]
         except MindError as e:
