@@ -13,7 +13,7 @@ from xdsl.printer import Printer
 
 from .codecs import Codec
 from .errors import MindError, error
-from .profiles import Profile, profile_of
+from .profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from .textform import parse_op, print_op
 
 
@@ -43,6 +43,14 @@ class DialectOp(IRDLOperation, ABC):
                 raise error("E4000", message, given=shown, expected=expected)
         return {n: codec.value(properties[n]) if n in properties else None for n, codec in cls.CODECS.items()}
 
+    @classmethod
+    def store_properties(cls, values: Mapping[str, Any]) -> dict[str, Attribute]:
+        """Attributes for Python values, those that are None left out; E4000 for a name the op does not have."""
+        if not values.keys() <= cls.CODECS.keys():
+            given, expected = sorted(values), sorted(cls.CODECS)
+            raise error("E4000", f"given attributes {given}, expected {expected}", given=given, expected=expected)
+        return {name: cls.CODECS[name].attribute(v) for name, v in values.items() if v is not None}
+
     def values(self) -> dict[str, Any]:
         """The op's properties as Python values."""
         return self.read_properties(self.properties)
@@ -59,9 +67,9 @@ class DialectOp(IRDLOperation, ABC):
             raise e.at(self, self.place()) from None
 
     def check_discardable(self) -> None:
-        """Attributes with a dialect prefix are other people's notes; anything else is a misspelt property."""
+        """Attributes with a dialect prefix are other people's notes; a profile, or anything else, is a misplaced property."""
         for name in self.attributes:
-            if "." not in name:
+            if "." not in name or name == PROFILE_ATTRIBUTE:
                 expected = sorted(self.CODECS)
                 raise error("E4000", f"unknown attribute {name!r}, expected {expected}", given=name, expected=expected)
 
@@ -79,7 +87,7 @@ class DialectOp(IRDLOperation, ABC):
     def verify(self, verify_nested_ops: bool = True) -> None:
         """As xDSL's, with the coded checks first."""
         try:
-            self.check(profile_of(self))
+            self.check(profile_of(self.parent_op()))
         except MindError as e:
             self.emit_error(str(e), e)
         super().verify(verify_nested_ops)

@@ -6,11 +6,11 @@ A value's ValueId is its place in definition order, arguments first; nothing sto
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from .core import CoreOp
 from .errors import MindError, error
@@ -79,23 +79,27 @@ def input_names(func: FuncOp) -> list[str]:
     Raises E4004 for a `mind.name` that is no string, is empty, or is given twice.
     """
     stated = [_stated_name(func, i) for i in range(len(func.body.block.args))]
-    taken = {name for name in stated if name is not None}
-    names: list[str] = []
-    for i, (argument, name) in enumerate(zip(func.body.block.args, stated, strict=True)):
-        if name is not None and name in names:
+    taken: set[str] = set()
+    for i, name in enumerate(stated):
+        if name in taken:
             raise _input_error(func, i, f"name {name!r} is given twice")
+        if name is not None:
+            taken.add(name)
+    names: list[str] = []
+    suffixes: dict[str, int] = {}
+    for i, (argument, name) in enumerate(zip(func.body.block.args, stated, strict=True)):
         if name is None:
-            base = argument.name_hint or f"arg{i}"
-            name, n = base, 0
+            name = base = argument.name_hint or f"arg{i}"
             while name in taken:
-                name, n = f"{base}_{n}", n + 1
+                n = suffixes.get(base, 0)
+                name, suffixes[base] = f"{base}_{n}", n + 1
             taken.add(name)
         names.append(name)
     return names
 
 
 def _stated_name(func: FuncOp, i: int) -> str | None:
-    name = None if func.arg_attrs is None else func.arg_attrs.data[i].data.get(NAME_ATTRIBUTE)
+    name = _argument_attributes(func, i).get(NAME_ATTRIBUTE)
     if name is None:
         return None
     if not isinstance(name, StringAttr) or not name.data:
@@ -105,7 +109,16 @@ def _stated_name(func: FuncOp, i: int) -> str | None:
 
 def argument_attribute(func: FuncOp, i: int, name: str) -> bool:
     """Whether argument `i` carries the attribute `name`."""
-    return func.arg_attrs is not None and name in func.arg_attrs.data[i].data
+    return name in _argument_attributes(func, i)
+
+
+def _argument_attributes(func: FuncOp, i: int) -> Mapping[str, Attribute]:
+    if func.arg_attrs is None:
+        return {}
+    if len(func.arg_attrs.data) != len(func.body.block.args):
+        count = len(func.arg_attrs.data)
+        raise _input_error(func, i, f"{count} sets of argument attributes for {len(func.body.block.args)} inputs")
+    return func.arg_attrs.data[i].data
 
 
 def _input_error(func: FuncOp, i: int, issue: str) -> MindError:

@@ -10,7 +10,8 @@ from typing import cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType, f32, f64, i32, i64
 from xdsl.ir import Attribute
 
-from .errors import error
+from .errors import brief, error
+from .shapes import MAX_EXTENT
 
 Shape = tuple[int, ...]
 
@@ -61,8 +62,14 @@ def read_type(type: Attribute) -> tuple[DType, Shape]:
     """
     The dtype and shape of a Core IR type.
 
-    Raises E2001 for what is no plain tensor, E2005 for another element type, E3006 for a dynamic or negative extent.
+    Raises E2001 for what is no plain tensor, E2005 for another element type, E3006 for an extent that is dynamic, negative or
+    beyond i64.
     """
+    return element_dtype(type), static_shape(type)
+
+
+def element_dtype(type: Attribute) -> DType:
+    """The dtype of a plain tensor type; E2001 for another type, E2005 for another element type."""
     if not isinstance(type, TensorType):
         raise error("E2001", f"expected a tensor, found {type}", expected="tensor", actual=str(type))
     tensor = cast(TensorType, type)
@@ -73,10 +80,16 @@ def read_type(type: Attribute) -> tuple[DType, Shape]:
         raise error("E2005", message, dtype=str(element), supported=names)
     if not isinstance(tensor.encoding, NoneAttr):
         raise error("E2001", f"expected a tensor without encoding, found {tensor}", expected="no encoding", actual=str(tensor))
-    shape = tensor.get_shape()
+    return dtype
+
+
+def static_shape(type: Attribute) -> Shape:
+    """The shape of a tensor type; E3006 names the first extent that is dynamic, negative or beyond i64."""
+    shape = cast(TensorType, type).get_shape()
     for i, n in enumerate(shape):
-        if n < 0:
+        if not 0 <= n <= MAX_EXTENT:
             value = "?" if n == DYNAMIC_INDEX else n
-            shown = [("?" if d == DYNAMIC_INDEX else d) for d in shape]
-            raise error("E3006", f"extent {value} at {i} in {shown}, expected static", shape=shown, index=i, value=value)
-    return dtype, shape
+            shown = tuple("?" if d == DYNAMIC_INDEX else d for d in shape)
+            message = f"extent {brief(value)} at {i} in {brief(list(shown))}, expected static, 0 to 2^63 - 1"
+            raise error("E3006", message, shape=shown, index=i, value=value)
+    return shape

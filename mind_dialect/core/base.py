@@ -18,7 +18,7 @@ from xdsl.traits import Pure
 from ..errors import MindError, error
 from ..op import DialectOp, value_of
 from ..profiles import Profile
-from ..types import NUMERIC, DType, Shape, read_type, tensor_type
+from ..types import NUMERIC, DType, Shape, element_dtype, read_type, static_shape, tensor_type
 
 __all__ = ["CoreOp", "Rule", "mixed_dtypes", "supported_dtype", "value_of"]
 
@@ -41,9 +41,9 @@ class CoreOp(DialectOp, ABC):
     def __init__(self, *operands: SSAValue | Operation, profile: Profile = Profile.CORE_V1, **properties: Any):
         """Build the op; the result type is inferred. Raises the coded error that the verifier would raise."""
         values = [value_of(v) for v in operands]
-        stored = {name: self.CODECS[name].attribute(v) for name, v in properties.items() if v is not None}
         try:
             self.check_arity(len(values), 1)
+            stored = self.store_properties(properties)
             result = self.infer([v.type for v in values], self.read_properties(stored), profile)
         except MindError as e:
             raise MindError(e.code, f"{self.OPCODE}: {e.message}", {"op": self.OPCODE, **e.context}) from None
@@ -69,12 +69,12 @@ class CoreOp(DialectOp, ABC):
     @classmethod
     def infer(cls, operand_types: Sequence[Attribute], values: Mapping[str, Any], profile: Profile) -> Attribute:
         """The result type of well-formed operands and properties, or the coded error that says what is wrong."""
-        read = [read_type(t) for t in operand_types]
-        cls.check_dtypes([dtype for dtype, _ in read])
+        dtypes = [element_dtype(t) for t in operand_types]
+        cls.check_dtypes(dtypes)
+        shapes = [static_shape(t) for t in operand_types]
         extra = {"negative": profile is not Profile.CORE_V1} if cls.COUNTS_FROM_END else {}
-        shape = cls.RULE(*(s for _, s in read), **values, **extra)
-        dtype = cls.result_dtype([dtype for dtype, _ in read])
-        return operand_types[0] if read[0] == (dtype, shape) else tensor_type(dtype, shape)
+        shape, dtype = cls.RULE(*shapes, **values, **extra), cls.result_dtype(dtypes)
+        return operand_types[0] if shape == shapes[0] and dtype is dtypes[0] else tensor_type(dtype, shape)
 
     @classmethod
     def result_dtype(cls, dtypes: Sequence[DType]) -> DType:

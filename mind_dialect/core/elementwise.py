@@ -8,7 +8,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, traits_def
 from xdsl.traits import Commutative
 
 from .. import shapes
-from ..errors import error
+from ..errors import MindError, error
 from ..profiles import Profile
 from ..types import FLOATS
 from .base import CoreOp
@@ -69,6 +69,12 @@ class MulOp(BinaryOp):
     traits = traits_def(Commutative())
 
 
+def no_division() -> MindError:
+    """E6003: core-v1 has no `Div`."""
+    message = "is not part of core-v1; set mind.profile = 'core-v1.1', or multiply by a reciprocal"
+    return error("E6003", message, backend="core-v1")
+
+
 @irdl_op_definition
 class DivOp(BinaryOp):
     """
@@ -80,11 +86,10 @@ class DivOp(BinaryOp):
     name = "mind.div"
     OPCODE: ClassVar = "Div"
 
-    def check(self, profile: Profile = Profile.CORE_V1) -> None:
+    def check_rules(self, profile: Profile) -> None:
         if profile is Profile.CORE_V1:
-            message = "is not part of core-v1; set mind.profile = 'core-v1.1', or multiply by a reciprocal"
-            raise error("E6003", message, backend="core-v1").at(self, self.place())
-        super().check(profile)
+            raise no_division()
+        super().check_rules(profile)
 
 
 @irdl_op_definition
