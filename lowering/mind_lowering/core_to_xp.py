@@ -169,7 +169,7 @@ def lowered_copy(func: FuncOp) -> FuncOp:
 
 def _lower_ops(ops: list[Operation], values: dict[SSAValue, SSAValue]) -> list[Operation]:
     if not ops[-1].operands:
-        raise no_outputs()
+        raise no_outputs().at(ops[-1], ops[-1].name)
     calls = [_lower_op(op, values) for op in ops[:-1] if isinstance(op, CoreOp)]
     copies, ending = _lower_return(ops[-1], values)
     return _with_frees([*calls, *copies, ending])

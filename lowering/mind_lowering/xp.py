@@ -115,7 +115,7 @@ class XpOp(IRDLOperation, ABC):
         try:
             self.check()
         except MindError as e:
-            raise e.at(self, self.name) from None
+            raise e if e.op is not None else e.at(self, self.name) from None
 
 
 @irdl_op_definition
@@ -145,7 +145,7 @@ class CallOp(XpOp):
         given = getattr(self.callee, "data", None)
         if given not in FUNCTIONS:
             expected = sorted(FUNCTIONS)
-            raise error("E4000", f"xp.call of {given!r}, expected one of {expected}", given=str(given), expected=expected)
+            raise error("E4000", f"unknown function {given!r}, expected one of {expected}", given=str(given), expected=expected)
         return given
 
     def values(self) -> dict[str, Argument]:
@@ -247,10 +247,10 @@ def check_frees(block: Block) -> None:
     for op in block.ops:
         for i, value in enumerate(op.operands):
             if value in freed:
-                raise error("E4001", f"{op.name} uses a value after xp.free", operation=op, operand=i)
+                raise error("E4001", "uses a value after xp.free", operand=i).at(op, op.name)
             if isinstance(op, FreeOp):
                 if not can_free(value):
-                    raise error("E4001", "xp.free of an input or a constant", operation=op, operand=i)
+                    raise error("E4001", "frees an input or a constant", operand=i).at(op, op.name)
                 freed.add(value)
 
 

@@ -489,18 +489,21 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.parametrize("own_name", [True, False])
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-def test_hostile_names_never_reach_the_source(name: str) -> None:
+def test_hostile_names_never_reach_the_source(name: str, own_name: bool) -> None:
     module = parse(
         """func.func @layer(%x: tensor<2xf32> {mind.name = "A"}, %y: tensor<2xf32> {mind.name = "B"}) -> tensor<2xf32> {
              %z = mind.sub %x, %y : tensor<2xf32>
              %n = mind.neg %z : tensor<2xf32>
              %c = mind.constant [10.0, 20.0] : tensor<2xf32>
              %s = mind.add %n, %c : tensor<2xf32>
-             func.return %s : tensor<2xf32> }"""
+             %t = mind.add %s, %x : tensor<2xf32>
+             func.return %t : tensor<2xf32> }"""
     )
     (func,) = module.ops
-    func.properties["sym_name"] = StringAttr(name)
+    if own_name:
+        func.properties["sym_name"] = StringAttr(name)
     func.properties["arg_attrs"] = ArrayAttr(
         [DictionaryAttr({"mind.name": StringAttr(name)}), DictionaryAttr({"mind.name": StringAttr(name + "_")})]
     )
@@ -510,6 +513,6 @@ def test_hostile_names_never_reach_the_source(name: str) -> None:
     assert body.co_names == ("xp", "subtract", "negative", "add", next(n for n in body.co_names if "_c" in n))
     assert (body.co_argcount, body.co_consts) == (2, (None,))
     result = program(np.array([1, 2], np.float32), np.array([5, 7], np.float32))
-    np.testing.assert_array_equal(result, [14, 25])
+    np.testing.assert_array_equal(result, [15, 27])
     assert program.inputs[0].name == name
     assert "\n" not in failure(program).message
