@@ -41,15 +41,15 @@ END = "\n  func.return %0 : tensor<2xf32>\n}"
 
 # text, code, line and column of the error (None: not pinned), a part of the message
 BAD = {
-    "empty": ("", "E1007", (1, 1), "could not parse entire input"),
+    "empty": ("", "E1007", (1, 1), "expected an op or an alias"),
     "not a program": ("hello world", "E4000", (1, 1), "unknown op 'hello'"),
-    "unbalanced": (F + "  func.return %x : tensor<2xf32>\n", "E1007", None, ""),
+    "unbalanced": (F + "  func.return %x : tensor<2xf32>\n", "E1007", (3, 1), "expected an op, a block label or '}'"),
     "unterminated string": ('"test.op"() {a = "abc} : () -> ()', "E1003", (1, 18), "unterminated string"),
     "string over two lines": ('"test.op"() {a = "abc\n"} : () -> ()', "E1003", (1, 18), "same line"),
     "escape": ('"test.op"() {a = "ab\\q"} : () -> ()', "E1004", (1, 21), "invalid escape sequence '\\q'"),
     "backslash at the end": ('"test.op"() {a = "ab\\', "E1003", (1, 18), "unterminated"),
     "character": ('"test.op"() {a = ;} : () -> ()', "E1002", (1, 18), "unexpected character: ;"),
-    "percent alone": ("% = mind.add", "E1002", (1, 1), "suffix identifier"),
+    "percent alone": ("% = mind.add", "E1002", (1, 1), "expected a name or number after %"),
     "superscript two": ('"test.op"() {a = ²} : () -> ()', "E1005", (1, 18), "invalid number '²'"),
     "5000 digits": (f'"test.op"() {{a = {"9" * 5000}}} : () -> ()', "E1005", (1, 18), "5000 characters"),
     "5000 hex digits": (f'"test.op"() {{a = 0x{"F" * 5000}}} : () -> ()', "E1005", (1, 18), "5002 characters"),

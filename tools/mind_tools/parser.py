@@ -52,7 +52,7 @@ _CODES: tuple[tuple[re.Pattern[str], str, dict[str, Any]], ...] = tuple(
     (re.compile(pattern, re.DOTALL), code, context)
     for pattern, code, context in (
         (r"Unexpected character: (?P<char>.)", "E1002", {}),
-        (r"Expected suffix identifier after|@ identifier expected to start", "E1002", {"char": "%"}),
+        (r"Expected suffix identifier after|@ identifier expected to start", "E1002", {"char": "%#!^@"}),
         (r"'(?P<given>[^']*)' is not registered", "E4000", {"expected": "a registered attribute or type"}),
         (r"undefined symbol alias '(?P<given>[^']*)'", "E4000", {"expected": "a defined alias"}),
         (r"SSA value used before assignment", "E4001", {"operand": None}),
@@ -69,9 +69,18 @@ _CODES: tuple[tuple[re.Pattern[str], str, dict[str, Any]], ...] = tuple(
 """xDSL's messages that have a code of their own, with what their context takes from the message; all others are E1007."""
 
 
+_REWORDED = {
+    " in block definition": "expected an op, a block label or '}'",
+    "Could not parse entire input!": "expected an op or an alias",
+    "Expected suffix identifier after {first_char}": "expected a name or number after %, #, ! or ^",
+}
+"""Messages of xDSL's that do not say what would be right."""
+
+
 def syntax_error(message: str) -> MindError:
     """The coded error for a message of xDSL's parser."""
-    text = message[:1].lower() + message[1:].rstrip("!.") if message[1:2].islower() else message
+    lowered = message[:1].lower() + message[1:].rstrip("!.") if message[1:2].islower() else message
+    text = _REWORDED.get(message, lowered)
     for pattern, code, context in _CODES:
         if (match := pattern.match(message)) is not None:
             found: dict[str, Any] = match.groupdict()
