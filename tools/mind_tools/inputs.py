@@ -60,7 +60,7 @@ def _random(seed: str, dtype: DType, shape: Shape, place: int) -> Array:
 def _from_literal(text: str, dtype: DType, shape: Shape) -> Array:
     numbers, inferred = _nested_numbers(text)
     if inferred != shape:
-        message = f"the literal has shape {list(inferred)}, declared is {list(shape)}"
+        message = f"the literal has shape {brief(list(inferred))}, declared is {list(shape)}"
         raise error("E3010", message, declared=shape, inferred=inferred)
     check_count(shape, len(numbers), dtype)
     return np.array([check_element(n, dtype) for n in numbers], dtype=dtype.format).reshape(shape)

@@ -40,7 +40,7 @@ EPILOG = """\
 example, with the program of mind-opt --help:
 
   $ mind-run loss.mlir 'x=[[1, 2, 3], [4, 5, 6]]' w=w.npy
-  out0: f32[] = 21.5
+  out0: f32[] = 16.5
   $ mind-opt loss.mlir --autodiff | mind-run - --function loss_grad --all random:0
   $ mind-run loss.mlir --all random:0 w=w.npy --save results
 

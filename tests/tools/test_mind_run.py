@@ -1,0 +1,251 @@
+"""mind-run: arguments in every spelling, results on the terminal and in files, mistakes with codes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from mind_dialect.errors import MindError
+from mind_dialect.types import F32, F64, I32, I64
+from mind_tools.inputs import MAX_BYTES, read_input
+from tool_runs import mind_opt, mind_run
+
+LOSS = """\
+func.func @loss(%x: tensor<2x3xf32>, %w: tensor<3xf32>) -> tensor<f32> {
+  %0 = mind.mul %x, %w : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %1 = mind.sum %0 axes = [] keepdims = false : tensor<2x3xf32> -> tensor<f32>
+  func.return %1 : tensor<f32>
+}
+"""
+NAMED = """\
+func.func @f(%x: tensor<2xi64>, %y: tensor<f64>) -> (tensor<2xi64>, tensor<2xi64>, tensor<f64>) {
+  %doubled = mind.add %x, %x : tensor<2xi64>
+  %0 = mind.neg %x : tensor<2xi64>
+  %up.x = mind.exp %y : tensor<f64>
+  func.return %doubled, %0, %up.x : tensor<2xi64>, tensor<2xi64>, tensor<f64>
+}
+"""
+X, W = [[1, 2, 3], [4, 5, 6]], [0.5, 1.5, -1.0]
+
+
+def test_results_are_printed_with_names_and_types() -> None:
+    assert mind_run("-", "x=[1, -2]", "y=0", stdin=NAMED).out == (
+        "doubled: i64[2] = [ 2, -4]\nout1: i64[2] = [-1,  2]\nup.x: f64[] = 1.\n"
+    )
+
+
+def test_literals_files_and_stdin_agree(tmp_path: Path) -> None:
+    expected = f"out0: f32[] = {(np.array(X) * np.array(W)).sum():.0f}.\n"
+    program = tmp_path / "loss.mlir"
+    program.write_text(LOSS)
+    np.save(tmp_path / "x.npy", np.array(X, "f4"))
+    np.save(tmp_path / "w.npy", np.asfortranarray(np.array(W, ">f4")))
+    assert mind_run(program, f"x={X}", f"w={W}").out == expected
+    assert mind_run(program, f"x={tmp_path}/x.npy", f"w={tmp_path}/w.npy").out == expected
+    assert mind_run("-", f"x={X}", f"w={tmp_path}/w.npy", stdin=LOSS).out == expected
+    text = mind_opt("-t", "core-ir", stdin=LOSS).out
+    (tmp_path / "loss.coreir").write_text(text)
+    assert mind_run(tmp_path / "loss.coreir", f"x={X}", f"w={W}").out == expected
+    assert mind_run("-f", "core-ir", "-", f"x={X}", f"w={W}", stdin=text).out == expected
+
+
+def test_gradients_are_named_after_their_inputs_and_saved(tmp_path: Path) -> None:
+    gradient = mind_opt("--autodiff", stdin=LOSS).out
+    folder = tmp_path / "deep" / "results"
+    result = mind_run("-", "--function", "loss_grad", f"x={X}", f"w={W}", "--save", folder, stdin=gradient)
+    assert (result.status, result.out, result.err) == (0, "", "")
+    saved = {path.name: np.load(path) for path in folder.iterdir()}
+    assert saved.keys() == {"out0.npy", "grad_x.npy", "grad_w.npy"}
+    np.testing.assert_array_equal(saved["grad_x.npy"], np.array([W, W], "f4"))
+    np.testing.assert_array_equal(saved["grad_w.npy"], np.array([5, 7, 9], "f4"))
+    assert all(array.dtype == np.float32 for array in saved.values())
+
+
+def test_random_inputs_repeat_and_differ_by_place() -> None:
+    text = NAMED.replace("tensor<2xi64>", "tensor<2xf64>").replace("%y: tensor<f64>", "%y: tensor<2xf64>")
+    text = text.replace("tensor<f64>", "tensor<2xf64>")
+    first, again, other = (mind_run("-", "--all", f"random:{seed}", stdin=text).out for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+    x, y = read_input("random:3", F64, (4,), 0), read_input("random:3", F64, (4,), 1)
+    assert not np.array_equal(x, y)
+    assert read_input("random:3", F32, (1000,), 0).std() == pytest.approx(1, abs=0.1)
+    assert set(read_input("random:3", I32, (1000,), 0).tolist()) == set(range(10))
+
+
+def test_a_named_input_wins_over_all() -> None:
+    assert mind_run("-", "--all", "random:0", "x=[3, 4]", "y=nan", stdin=NAMED).out.splitlines() == [
+        "doubled: i64[2] = [6, 8]",
+        "out1: i64[2] = [-3, -4]",
+        "up.x: f64[] = nan",
+    ]
+
+
+@given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=0, max_dims=3, min_side=1, max_side=4)))
+def test_every_float_literal_reads_back(array: np.ndarray) -> None:
+    """Independent oracle: Python's own spelling of nested lists."""
+    text = str(array.tolist())
+    read = read_input(text, F64, array.shape, 0)
+    np.testing.assert_array_equal(read, array)
+    np.testing.assert_array_equal(np.signbit(read[~np.isnan(read)]), np.signbit(array[~np.isnan(array)]))
+    assert (read.dtype, read.shape) == (array.dtype, array.shape)
+
+
+@given(st.text(alphabet="[], 01.-e+naif_x", max_size=30))
+def test_any_literal_is_read_or_refused_with_a_code(text: str) -> None:
+    try:
+        read = read_input(text, F32, (2,), 0)
+    except MindError as e:
+        assert e.code in ("E1005", "E1007", "E3010", "E4005")  # noqa: PT017
+    else:
+        assert (read.dtype, read.shape) == (np.float32, (2,))
+
+
+LITERALS = {
+    "": "E1007",
+    "[": "E1007",
+    "]": "E1007",
+    "[1": "E1007",
+    "[1]]": "E1007",
+    "[1,]": "E1007",
+    "[,1]": "E1007",
+    "[1 2]": "E1007",
+    "1 2": "E1007",
+    "[1][2]": "E1007",
+    "1,2": "E1007",
+    "[[1],2]": "E3010",
+    "[1,[2]]": "E3010",
+    "[[1],[2,3]]": "E3010",
+    "[[],[1]]": "E3010",
+    "[]": "E3010",
+    "[[[1]]]": "E3010",
+    "1": "E3010",
+    "[1, 2, 3]": "E3010",
+    "[1, a]": "E1005",
+    "[1, 1_0]": "E1005",
+    "[1, ²]": "E1005",
+    "[1, 0x10]": "E1005",
+    f"[1, {'9' * 5000}]": "E1005",
+    "[1, 1e39]": "E4005",
+    "[1, 1e400]": "E4005",
+    "[" * 10_000 + "1" + "]" * 10_000: "E3010",
+}
+
+
+@pytest.mark.parametrize("text", LITERALS, ids=lambda text: text[:20])
+def test_literals_that_do_not_fit(text: str) -> None:
+    with pytest.raises(MindError) as caught:
+        read_input(text, F32, (2,), 0)
+    assert caught.value.code == LITERALS[text]
+    assert len(caught.value.message) < 1000
+
+
+def test_integers_are_exact_and_never_cast() -> None:
+    assert read_input("9223372036854775807", I64, (), 0) == 2**63 - 1
+    for text in ("9223372036854775808", "1.0", "nan"):
+        with pytest.raises(MindError, match="E4005"):
+            read_input(text, I64, (), 0)
+
+
+def test_what_would_not_fit_is_refused_before_allocation() -> None:
+    for text in ("random:0", "1", "x.npy"):
+        with pytest.raises(MindError, match="E6004"):
+            read_input(text, F32, (MAX_BYTES,), 0)
+
+
+def test_npy_files_that_do_not_fit(tmp_path: Path) -> None:
+    good = np.zeros((2, 3), "f4")
+    np.save(tmp_path / "good.npy", good)
+    whole = (tmp_path / "good.npy").read_bytes()
+    np.save(tmp_path / "f64.npy", good.astype("f8"))
+    np.save(tmp_path / "shape.npy", good.T)
+    np.save(tmp_path / "pickle.npy", np.array([{}, {}]), allow_pickle=True)
+    (tmp_path / "short.npy").write_bytes(whole[:-1])
+    (tmp_path / "cut.npy").write_bytes(whole[:40])
+    (tmp_path / "empty.npy").write_bytes(b"")
+    (tmp_path / "text.npy").write_text("not an array at all")
+    (tmp_path / "future.npy").write_bytes(whole[:6] + b"\x09" + whole[7:])
+    (tmp_path / "folder.npy").mkdir()
+    codes = dict.fromkeys(("short", "cut", "empty", "text", "future", "folder", "none"), "E7002")
+    codes |= dict.fromkeys(("f64", "shape", "pickle"), "E2001")
+    for name, code in codes.items():
+        with pytest.raises(MindError) as caught:
+            read_input(str(tmp_path / f"{name}.npy"), F32, (2, 3), 0)
+        assert caught.value.code == code, name
+    np.testing.assert_array_equal(read_input(str(tmp_path / "good.npy"), F32, (2, 3), 0), good)
+
+
+MISTAKES = {
+    "no inputs": ([], "E2007", "missing: x, w"),
+    "one input missing": (["x=[[1,2,3],[4,5,6]]"], "E2007", "missing: w"),
+    "unknown input": (["y=1"], "E7003", "unknown input 'y'"),
+    "close input": (["xx=1"], "E7003", "did you mean x"),
+    "given twice": (["x=1", "x=2"], "E7001", "given twice"),
+    "no name": (["1.0"], "E7001", "expected name=value; inputs: x: tensor<2x3xf32>"),
+    "wrong shape": (["--all", "1.0"], "E3010", "input 'x': the literal has shape [], declared is [2, 3]"),
+    "bad seed": (["--all", "random:-1"], "E7001", "the seed must be"),
+    "no seed": (["--all", "random:"], "E7001", "the seed must be"),
+    "missing file": (["--all", "none.npy"], "E7002", "none.npy: No such file"),
+    "unknown function": (["--function", "los"], "E7003", "did you mean loss"),
+    "unknown target": (["--target", "cuda", "--all", "random:0"], "E6002", "'cuda'"),
+    "unknown option": (["--savee", "x"], "E7001", "did you mean --save"),
+    "unknown frontend": (["-f", "onnx"], "E7003", "unknown frontend"),
+    "unwritable folder": (["--all", "random:0", "--save", "/dev/null/x"], "E7002", "Not a directory"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_coded(name: str) -> None:
+    args, code, message = MISTAKES[name]
+    result = mind_run("-", *args, stdin=LOSS)
+    assert (result.status, result.out) == (1, "")
+    assert result.err.startswith(f"error[{code}]: ")
+    assert message in result.err
+
+
+def test_which_program_and_which_function(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(LOSS)
+    assert "E7002" in mind_run(tmp_path / "a.txt").err
+    assert "E7002" in mind_run(tmp_path / "none.mlir").err
+    assert "E7002" in mind_run(tmp_path).err
+    two = LOSS + LOSS.replace("@loss", "@second")
+    assert "error[E7001]: the program has 2 functions (@loss, @second)" in mind_run(stdin=two).err
+    assert mind_run("-", "--function", "@second", "--all", "random:0", stdin=two).status == 0
+    assert "error[E7001]: the program has 0 functions" in mind_run(stdin='"test.op"() : () -> ()').err
+
+
+def test_run_time_errors_keep_their_place() -> None:
+    text = "func.func @f(%x: tensor<3xf32>, %i: tensor<i64>) -> tensor<f32> {\n"
+    text += "  %0 = mind.gather %x, %i : (tensor<3xf32>, tensor<i64>) -> tensor<f32>\n  func.return %0 : tensor<f32>\n}"
+    result = mind_run("-", "x=[1, 2, 3]", "i=3", stdin=text)
+    assert result.err.startswith("error[E6001]: ")
+    assert "--> stdin:2:8" in result.err
+    assert mind_run("-", "x=[1, 2, 3]", "i=2", stdin=text).out == "out0: f32[] = 3.\n"
+
+
+def test_a_function_of_other_ops_is_refused_with_a_code() -> None:
+    text = "func.func @f(%x: i32) -> i32 {\n  %0 = arith.addi %x, %x : i32\n  func.return %0 : i32\n}"
+    result = mind_run("-", "x=1", stdin=text)
+    assert result.status == 1
+    assert re.match(r"error\[E[24]\d{3}\]", result.err), result.err
+
+
+def test_the_examples_of_help_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loss.mlir").write_text(LOSS)
+    np.save("w.npy", np.array([1, 1, 0.5], "f4"))
+    out = mind_run("--help").out
+    commands = re.findall(r"\$ mind-run (.*)", out)
+    assert len(commands) == 2
+    first, second = (mind_run(*shlex.split(command)) for command in commands)
+    assert (first.out, first.status) == ("out0: f32[] = 16.5\n", 0)
+    assert (second.out, second.status) == ("", 0)
+    assert (tmp_path / "results" / "out0.npy").exists()
+    assert first.out.strip() in out
