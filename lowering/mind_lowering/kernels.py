@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from operator import lt
 from typing import Any
 
 from mind_dialect.errors import MindError, error
@@ -84,16 +85,16 @@ class Kernels:
 
     # Indexing
 
-    def index(self, x: Array, *, indices: Ints) -> Array:
+    def index(self, x: Array, *, indices: tuple[int, ...]) -> Array:
         """One element; E6001 out of bounds, below 0 included."""
         _check_index(indices, x.shape)
-        return x[tuple(indices)]
+        return x[indices]
 
-    def index_scatter(self, update: Array, *, shape: Ints, indices: Ints) -> Array:
+    def index_scatter(self, update: Array, *, shape: Ints, indices: tuple[int, ...]) -> Array:
         """Zeros with `update` at `indices`; E6001 out of bounds."""
         _check_index(indices, shape)
         out = self.xp.zeros(shape, update.dtype)
-        out[tuple(indices)] = update
+        out[indices] = update
         return out
 
     def gather(self, x: Array, indices: Array) -> Array:
@@ -111,7 +112,7 @@ class Kernels:
 
     def _check_rows(self, indices: Array, shape: Ints) -> None:
         outside = (indices < 0) | (indices >= shape[0])
-        if outside.any():
+        if self.xp.count_nonzero(outside):
             first = self.xp.asarray(indices)[self.xp.asarray(outside)][0]
             raise _out_of_bounds([int(first)], shape)
 
@@ -218,9 +219,8 @@ def _run(start: int, count: int, step: int) -> slice:
 
 
 def _check_index(indices: Ints, shape: Ints) -> None:
-    for i, n in zip(indices, shape, strict=True):
-        if not 0 <= i < n:
-            raise _out_of_bounds(indices, shape)
+    if False in map(lt, indices, shape) or (indices and min(indices) < 0):
+        raise _out_of_bounds(indices, shape)
 
 
 def _out_of_bounds(indices: Ints, shape: Ints) -> MindError:

@@ -214,7 +214,9 @@ def operands(case: Case, dtype: str) -> list[np.ndarray]:
         if isinstance(operand, np.ndarray):
             arrays.append(operand)
         elif dtype in INTEGERS:
-            arrays.append(rng.integers(-(2**31), 2**31, operand).astype(DTYPE_NAMES[dtype]) * (1 if dtype == "i32" else 3**20))
+            arrays.append(
+                np.asarray(rng.integers(-(2**31), 2**31, operand) * (1 if dtype == "i32" else 3**20), DTYPE_NAMES[dtype])
+            )
         else:
             arrays.append(np.asarray(rng.standard_normal(operand)).astype(DTYPE_NAMES[dtype]))
     return [np.asarray(a) for a in arrays]
@@ -272,6 +274,13 @@ def test_agrees_with_plain_loops(case: Case, dtype: str) -> None:
     assert program(*arrays).tobytes() == first.tobytes(), "writing to a result reached the next call"
 
 
+MAY_ROUND_BY_LAYOUT = (
+    *(core.SumOp, core.MeanOp, core.MatMulOp, core.DotOp, core.ExpOp, core.LogOp),
+    *(core.Conv2dOp, core.Conv2dBackwardInputOp, core.Conv2dBackwardFilterOp),
+)
+"""NumPy takes other loops for other strides; the documented bounds hold, the last bits may differ."""
+
+
 def test_strided_and_read_only_arguments_give_the_same() -> None:
     for case, dtype in ROWS:
         arrays = operands(case, dtype)
@@ -281,7 +290,7 @@ def test_strided_and_read_only_arguments_give_the_same() -> None:
         odd = [np.repeat(np.array(a, order="F")[..., None], 2, axis=-1)[..., 0] for a in arrays]
         for a in odd:
             a.flags.writeable = False
-        if dtype in INTEGERS or case.op not in (core.SumOp, core.MeanOp, core.MatMulOp, core.DotOp, core.ExpOp, core.LogOp):
+        if dtype in INTEGERS or case.op not in MAY_ROUND_BY_LAYOUT:
             assert program(*odd).tobytes() == program(*arrays).tobytes(), (str(case), dtype)
         else:
             expected = program(*arrays)
