@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mind_dialect.core import OPS_BY_OPCODE, CoreOp
 from mind_dialect.core.attributes import INTEGERS
 from mind_dialect.errors import MindError, brief, error
-from mind_dialect.literals import LiteralAttr, Number
+from mind_dialect.literals import LiteralAttr, Number, unhex
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile
 from mind_dialect.program import COTANGENT_ATTRIBUTE, NAME_ATTRIBUTE
 from mind_dialect.shapes import non_negative, positive
@@ -102,7 +102,8 @@ def literal(attributes: Mapping[str, Any], declared: Attribute | None) -> Litera
     """
     The value of a `ConstTensor` from its attributes `dtype`, `shape`, and `value` or `fill`.
 
-    `dtype` and `shape` may be left to the declared type. Raises E4000 for missing ones, E3010 and E4005 for the elements.
+    `dtype` and `shape` may be left to the declared type; a value may be its bytes in hex. Raises E4000 for missing attributes,
+    E3010 and E4005 for the elements.
     """
     given, expected = sorted(attributes), "dtype, shape, and value or fill"
     if ("value" in attributes) == ("fill" in attributes):
@@ -112,7 +113,9 @@ def literal(attributes: Mapping[str, Any], declared: Attribute | None) -> Litera
     own = (None, None) if declared is None else read_type(declared)
     dtype: DType = attributes.get("dtype", own[0])
     shape: Shape = attributes.get("shape", own[1])
-    value: Nested | None = attributes.get("value")
+    value: Nested | str | None = attributes.get("value")
+    if isinstance(value, str):
+        return LiteralAttr.from_bytes(dtype, shape, unhex(value, dtype))
     if value is None:
         return LiteralAttr.filled(dtype, shape, attributes["fill"])
     if value.shape != shape:

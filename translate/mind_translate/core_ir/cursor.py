@@ -166,6 +166,10 @@ class Cursor:
             self.expect(")")
         return pairs
 
+    def elements(self) -> Nested | str:
+        """The value of a constant: nested lists, or a string of hex digits."""
+        return self.name_or_string("hex digits") if self.tokens[self.i][:1] == '"' else self.nested()
+
     def nested(self) -> Nested:
         """Nested lists of numbers, or one number; E3010 if ragged."""
         start = self.i

@@ -4,8 +4,9 @@ Core IR as text, form 1 of the reference encoding, rendered from the records: lo
     %2 = Sum (%1) {axes=[1], keepdims=false} : tensor<f32[2]>
 
 Booleans are `true` and `false`, lists have square brackets, a string is bare if it is a word and JSON otherwise, floats are the
-shortest decimals that read back. A header line `# @name {notes}` precedes a function unless it is the only one, called
-@main, without notes and not empty. Notes of the module stand in a line `# module {notes}`.
+shortest decimals that read back; a constant whose NaNs are not all the usual one is a string of hex digits. A header line
+`# @name {notes}` precedes a function unless it is the only one, called @main, without notes and not empty. Notes of the
+module stand in a line `# module {notes}`.
 """
 
 from __future__ import annotations
@@ -127,6 +128,8 @@ def _constant(attributes: Mapping[str, Any]) -> str:
     dtype, shape = DTYPES[attributes["dtype"]], attributes["shape"]
     if "fill" in attributes:
         return f" {{dtype={dtype}, fill={shortest(attributes['fill'], dtype)}, shape={shape}}}"
+    if isinstance(attributes["value"], str):
+        return f" {{dtype={dtype}, shape={shape}, value={json.dumps(attributes['value'])}}}"
     flat, extents = flatten(attributes["value"])
     texts = [shortest(v, dtype) for v in flat]  # pyright: ignore[reportArgumentType]
     return f" {{dtype={dtype}, shape={shape}, value={nested(texts, extents)}}}"

@@ -34,7 +34,7 @@ from .lexer import decode, is_id, split
 from .types import parse_type
 
 _HEADER = re.compile(r'[ \t]*#[ \t]*(?:@[ \t]*(?:[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")[ \t\r]*(?:\{.*)?|module[ \t]*\{.*)', re.ASCII)
-_CONSTANT: dict[str, Any] = {"value": Cursor.nested, "dtype": Cursor.dtype, "shape": Cursor.shape, "fill": Cursor.scalar}
+_CONSTANT: dict[str, Any] = {"value": Cursor.elements, "dtype": Cursor.dtype, "shape": Cursor.shape, "fill": Cursor.scalar}
 """The attributes of `ConstTensor`, the first three also parameters by place."""
 _BINARY = ("Add", "Sub", "Mul", "Div")
 
@@ -266,6 +266,8 @@ class _Reader(Cursor):
             values = {"starts": starts, "ends": ends, "steps": steps}
             found.update({k: self.coded(start, cls.CODECS[k].attribute, v) for k, v in values.items()})
         elif len(found) == len(names):
+            if self.tokens[self.i] in ("", ",", ")"):
+                raise self.unexpected("a value or a parameter")
             self.i += 1
             message = f"{cls.OPCODE} takes {len(names)} parameters {list(names)}, found one more"
             raise self.fail(self.i - 1, error("E2007", message, expected=len(names), actual=len(found) + 1))

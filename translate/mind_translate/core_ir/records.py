@@ -108,6 +108,8 @@ def constant_attributes(value: LiteralAttr) -> dict[str, Any]:
     if value.is_fill:
         return {"dtype": str(dtype), "shape": list(shape), "fill": numbers[0]}
     value.check()
+    if any(v != v for v in numbers) and LiteralAttr.from_values(dtype, shape, numbers) != value:
+        return {"dtype": str(dtype), "shape": list(shape), "value": value.hex().strip('"')}  # NaNs that decimals cannot say
     level: list[Any] = list(numbers)
     for n in reversed(shape):
         level = [level[i : i + n] for i in range(0, len(level), n)]
@@ -163,6 +165,7 @@ def from_records(
     defined: set[int] = set()
     for i, record in enumerate(operations):
         try:
+            _check_kinds(record)
             if record.value_id in defined:
                 raise error("E4002", f"value {record.value_id} is defined again", value=record.value_id)
             _add(builder, record)
@@ -175,6 +178,22 @@ def from_records(
             raise error("E4003", f"output {i} is {number}, which is not defined", index=i, value=number)
         returned.append(value)
     return builder.finish(returned)
+
+
+def _check_kinds(record: CoreOperation) -> None:
+    """Raise E4000 unless each field is of its kind."""
+    kinds: Mapping[str, Callable[[Any], bool]] = {
+        "value_id": lambda v: isinstance(v, int),
+        "opcode": lambda v: isinstance(v, str),
+        "operands": lambda v: isinstance(v, list | tuple) and all(isinstance(n, int) for n in v),  # pyright: ignore[reportUnknownVariableType]
+        "attributes": lambda v: isinstance(v, Mapping) and all(isinstance(k, str) for k in v),  # pyright: ignore[reportUnknownVariableType]
+        "result_type": lambda v: isinstance(v, str),
+    }
+    for name, fits in kinds.items():
+        if not fits(given := getattr(record, name)):
+            expected = str(CoreOperation.__annotations__[name])
+            message = f"{name} is {brief(repr(given))}, expected {expected}"
+            raise error("E4000", message, given=brief(repr(given)), expected=expected)
 
 
 def _add(builder: FunctionBuilder, record: CoreOperation) -> None:
@@ -217,7 +236,9 @@ def _shape(value: object) -> tuple[int, ...]:
     return extents(value if isinstance(value, list | tuple) else [value])  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _value(value: object) -> Nested:
+def _value(value: object) -> Nested | str:
+    if isinstance(value, str):
+        return value
     flat, shape = flatten(value)
     return Nested(flat, shape)  # pyright: ignore[reportArgumentType], the elements are checked with the dtype
 
