@@ -296,7 +296,8 @@ def index(input: Expression, indices: Sequence[int]) -> Expression:
 
 def slice(input: Expression, starts: Sequence[int], ends: Sequence[int], steps: Sequence[int] | None = None) -> Expression:
     """Elements from `starts` up to `ends`, `steps` (1 unless given) apart, per dimension."""
-    return _apply(SliceOp, input, starts=starts, ends=ends, steps=[1] * len(input.shape) if steps is None else steps)
+    ones = [1] * len(INTEGERS.value(INTEGERS.attribute(starts)))
+    return _apply(SliceOp, input, starts=starts, ends=ends, steps=ones if steps is None else steps)
 
 
 def gather(input: Expression, indices: Expression) -> Expression:
@@ -352,6 +353,9 @@ def function(name: str, *outputs: Expression, inputs: Sequence[Expression] | Non
     unused ones included. Variables of one name and type are one input. Raises E4004 for one name with two types or listed
     twice, E2002 for a variable that `inputs` lacks, E2001 for an output that is no expression.
     """
+    if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
+        given = brief(repr(name))
+        raise error("E4000", f"a function has the name {given}, expected a non-empty string", given=given, expected="a name")
     order = _emission_order(outputs)
     variables = _variables([e for e in order if e.op is None], inputs)
     block = Block(arg_types=[v.type for v in variables.values()])

@@ -148,7 +148,8 @@ OPERATORS: Mapping[str, Operator] = {
 
 def operator(opname: str) -> Operator:
     """The row of an operator; E7003 if no operator has that name."""
-    if (row := OPERATORS.get(opname)) is None:
+    row = OPERATORS.get(opname) if isinstance(opname, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    if row is None:
         known = list(OPERATORS)
         raise error("E7003", f"unknown operator {brief(repr(opname))}, expected one of {known}", name=opname, known=known)
     return row
@@ -175,6 +176,10 @@ def infer(opname: str, shapes: Sequence[Sequence[int]], *, profile: str = "core-
     """
     row = operator(opname)
     try:
+        if not isinstance(shapes, list | tuple):
+            raise error(
+                "E4000", f"takes a list of shapes, found {brief(shapes)}", given=brief(shapes), expected="a list of shapes"
+            )
         if len(shapes) != row.arity:
             raise error("E2007", f"takes {row.arity} shapes, found {len(shapes)}", expected=row.arity, actual=len(shapes))
         if attributes.keys() != row.codecs.keys():
