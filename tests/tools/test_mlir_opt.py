@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
+from pathlib import Path
 
+import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.printer import Printer
 
 from programs import parse
 
+FILECHECK = Path(__file__).parents[1] / "filecheck"
 PROGRAM = r"""
 func.func @f(%x: tensor<2x3xf32> {mind.name = "a \"b\" \\ c"}, %w: tensor<3xf32>) -> (tensor<f32>, tensor<2x2xf32>)
     attributes {mind.profile = "core-v1.1"} {
@@ -34,8 +38,13 @@ def generic(module: ModuleOp) -> str:
     return stream.getvalue()
 
 
-def test_mlir_reads_and_returns_the_same_program(mlir_opt: str) -> None:
-    module = parse(PROGRAM)
+FILES = sorted(f for f in FILECHECK.glob("**/*.mlir") if re.search("RUN: +MIND_ROUNDTRIP", f.read_text(encoding="utf-8")))
+"""The FileCheck files of whole valid programs: every op is in one of them."""
+
+
+@pytest.mark.parametrize("text", [PROGRAM, *FILES], ids=lambda t: "here" if isinstance(t, str) else str(t.relative_to(FILECHECK)))
+def test_mlir_reads_and_returns_the_same_program(text: str | Path, mlir_opt: str) -> None:
+    module = parse(text if isinstance(text, str) else text.read_text(encoding="utf-8"))
     command = [mlir_opt, "--allow-unregistered-dialect", "--mlir-print-op-generic"]
     result = subprocess.run(command, input=generic(module), text=True, capture_output=True, check=False)
     assert result.returncode == 0, result.stderr
