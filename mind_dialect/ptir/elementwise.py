@@ -1,0 +1,272 @@
+"""Elementwise ops: what is computed at each place by itself. Shapes must be equal; `ptir.broadcast_to` makes them so."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Commutative, ConstantLike
+
+from .. import ptir_shapes as shapes
+from ..textform import print_property, print_rest
+from .attributes import DTYPE, LITERAL, Word
+from .base import OneResultOp, PtirOp
+from .legal import check_cast
+from .literal import PtirLiteralAttr, parse_literal
+from .types import I1, PtirDType, TensorSpec
+
+
+@irdl_op_definition
+class ConstantOp(OneResultOp):
+    """A tensor literal of any dtype; a fill stores one element for all."""
+
+    name = "ptir.constant"
+    OPCODE: ClassVar = "constant"
+    CODECS: ClassVar = {"value": LITERAL}
+    value = prop_def()
+    traits = traits_def(ConstantLike())
+
+    def __init__(self, value: PtirLiteralAttr):
+        super().__init__(value=value)
+
+    @classmethod
+    def infer(cls, operands: Sequence[TensorSpec], values: Mapping[str, Any]) -> Sequence[TensorSpec]:
+        return [TensorSpec(*values["value"].spec)]
+
+    @property
+    def literal(self) -> PtirLiteralAttr:
+        """The value of a verified constant."""
+        return LITERAL.value(self.value)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        if (value := self.properties.get("value")) is not None:
+            print_property(printer, LITERAL, value)
+        print_rest(self, printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        literal = parse_literal(parser)
+        attributes = parser.parse_optional_attr_dict()
+        return cls.create(properties={"value": literal}, attributes=attributes, result_types=[literal.type])
+
+
+class UnaryOp(OneResultOp, ABC):
+    """One operand; the result has its type."""
+
+    OPERANDS: ClassVar = ("x",)
+    RULE: ClassVar = staticmethod(shapes.elementwise)
+    x = operand_def()
+
+
+class BinaryOp(OneResultOp, ABC):
+    """Two operands of one type; the result has it too."""
+
+    OPERANDS: ClassVar = ("lhs", "rhs")
+    SAME_DTYPE: ClassVar = ("lhs", "rhs")
+    RULE: ClassVar = staticmethod(shapes.same_shape)
+    lhs = operand_def()
+    rhs = operand_def()
+
+
+@irdl_op_definition
+class NegOp(UnaryOp):
+    """`-x`; integers wrap."""
+
+    name = "ptir.neg"
+    OPCODE: ClassVar = "neg"
+
+
+@irdl_op_definition
+class AbsOp(UnaryOp):
+    """`|x|`; the least signed integer stays as it is."""
+
+    name = "ptir.abs"
+    OPCODE: ClassVar = "abs"
+
+
+@irdl_op_definition
+class ExpOp(UnaryOp):
+    """`e ** x`."""
+
+    name = "ptir.exp"
+    OPCODE: ClassVar = "exp"
+
+
+@irdl_op_definition
+class LogOp(UnaryOp):
+    """The natural logarithm: -inf at 0, NaN below."""
+
+    name = "ptir.log"
+    OPCODE: ClassVar = "log"
+
+
+@irdl_op_definition
+class TanhOp(UnaryOp):
+    """The hyperbolic tangent."""
+
+    name = "ptir.tanh"
+    OPCODE: ClassVar = "tanh"
+
+
+@irdl_op_definition
+class ErfOp(UnaryOp):
+    """The error function."""
+
+    name = "ptir.erf"
+    OPCODE: ClassVar = "erf"
+
+
+@irdl_op_definition
+class RsqrtOp(UnaryOp):
+    """`1 / sqrt(x)`."""
+
+    name = "ptir.rsqrt"
+    OPCODE: ClassVar = "rsqrt"
+
+
+@irdl_op_definition
+class ReciprocalOp(UnaryOp):
+    """`1 / x`."""
+
+    name = "ptir.reciprocal"
+    OPCODE: ClassVar = "reciprocal"
+
+
+@irdl_op_definition
+class AddOp(BinaryOp):
+    """`lhs + rhs`; integers wrap."""
+
+    name = "ptir.add"
+    OPCODE: ClassVar = "add"
+    traits = traits_def(Commutative())
+
+
+@irdl_op_definition
+class SubOp(BinaryOp):
+    """`lhs - rhs`; integers wrap."""
+
+    name = "ptir.sub"
+    OPCODE: ClassVar = "sub"
+
+
+@irdl_op_definition
+class MulOp(BinaryOp):
+    """`lhs * rhs`; integers wrap."""
+
+    name = "ptir.mul"
+    OPCODE: ClassVar = "mul"
+    traits = traits_def(Commutative())
+
+
+@irdl_op_definition
+class DivOp(BinaryOp):
+    """`lhs / rhs`; integers truncate toward zero, the least over -1 is itself, division by zero is E8004 at run time."""
+
+    name = "ptir.div"
+    OPCODE: ClassVar = "div"
+
+
+@irdl_op_definition
+class MaximumOp(BinaryOp):
+    """The greater; NaN if either is. Which zero is greater is not said."""
+
+    name = "ptir.maximum"
+    OPCODE: ClassVar = "maximum"
+    traits = traits_def(Commutative())
+
+
+@irdl_op_definition
+class MinimumOp(BinaryOp):
+    """The less; NaN if either is. Which zero is less is not said."""
+
+    name = "ptir.minimum"
+    OPCODE: ClassVar = "minimum"
+    traits = traits_def(Commutative())
+
+
+@irdl_op_definition
+class CompareOp(BinaryOp):
+    """`lhs kind rhs` as i1; with NaN only `not_equal` is true."""
+
+    name = "ptir.compare"
+    OPCODE: ClassVar = "compare"
+    KINDS: ClassVar = ("less", "less_equal", "equal", "greater_equal", "greater", "not_equal")
+    CODECS: ClassVar = {"kind": Word(*KINDS)}
+    RULE: ClassVar = staticmethod(shapes.compare)
+    RULE_TAKES: ClassVar = ()
+    MIXED_CATEGORY: ClassVar = "CompareDTypePromotionInvalid"
+    kind = prop_def()
+
+    @classmethod
+    def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
+        return I1
+
+
+@irdl_op_definition
+class SelectOp(OneResultOp):
+    """`on_true` where `pred`, else `on_false`; all of one shape."""
+
+    name = "ptir.select"
+    OPCODE: ClassVar = "select"
+    OPERANDS: ClassVar = ("pred", "on_true", "on_false")
+    SAME_DTYPE: ClassVar = ("on_true", "on_false")
+    RULE: ClassVar = staticmethod(shapes.same_shape)
+    pred = operand_def()
+    on_true = operand_def()
+    on_false = operand_def()
+
+    @classmethod
+    def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
+        return dtypes[1]
+
+
+@irdl_op_definition
+class CastOp(UnaryOp):
+    """
+    `x` in another dtype.
+
+    To floats: nearest, ties to even, overflow to infinity (NaN in fp8_e4m3). To integers: truncated, saturated, NaN to 0. To i1:
+    whether it is not 0. From complex to complex only.
+    """
+
+    name = "ptir.cast"
+    OPCODE: ClassVar = "cast"
+    CODECS: ClassVar = {"dtype": DTYPE}
+    RULE_TAKES: ClassVar = ()
+    dtype = prop_def()
+
+    @classmethod
+    def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
+        check_cast(dtypes[0], values["dtype"])
+        return values["dtype"]
+
+
+@irdl_op_definition
+class StopGradientOp(UnaryOp):
+    """`x`; no gradient flows through."""
+
+    name = "ptir.stop_gradient"
+    OPCODE: ClassVar = "stop_gradient"
+
+
+@irdl_op_definition
+class ClampOp(OneResultOp):
+    """`min(max(x, lo), hi)`."""
+
+    name = "ptir.clamp"
+    OPCODE: ClassVar = "clamp"
+    OPERANDS: ClassVar = ("x", "lo", "hi")
+    SAME_DTYPE: ClassVar = ("x", "lo", "hi")
+    RULE: ClassVar = staticmethod(shapes.same_shape)
+    x = operand_def()
+    lo = operand_def()
+    hi = operand_def()
+
+
+UNARY_OPS: tuple[type[PtirOp], ...] = (NegOp, AbsOp, ExpOp, LogOp, TanhOp, ErfOp, RsqrtOp, ReciprocalOp)
+BINARY_OPS: tuple[type[PtirOp], ...] = (AddOp, SubOp, MulOp, DivOp, MaximumOp, MinimumOp)

@@ -1,0 +1,299 @@
+"""EXTENSION ops, of the contract's form but not in it: what the contract says only in many ops, or not at all."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, traits_def
+from xdsl.traits import Commutative
+
+from .. import ptir_shapes as shapes
+from ..codecs import BOOLEAN, INTEGERS
+from .attributes import DTYPE, INTEGER, PAIRS
+from .base import OneResultOp, PtirOp
+from .elementwise import BinaryOp, UnaryOp
+from .reduction import AccumulatingOp
+
+
+@irdl_op_definition
+class SqrtOp(UnaryOp):
+    """The square root; NaN below 0."""
+
+    name = "ptir.sqrt"
+    OPCODE: ClassVar = "sqrt"
+    EXTENSION: ClassVar = "the contract has rsqrt and reciprocal, which round twice and turn sqrt(0) into 1 / inf"
+
+
+@irdl_op_definition
+class SinOp(UnaryOp):
+    """The sine, of radians."""
+
+    name = "ptir.sin"
+    OPCODE: ClassVar = "sin"
+    EXTENSION: ClassVar = "rotary embeddings and position tables"
+
+
+@irdl_op_definition
+class CosOp(UnaryOp):
+    """The cosine, of radians."""
+
+    name = "ptir.cos"
+    OPCODE: ClassVar = "cos"
+    EXTENSION: ClassVar = "rotary embeddings and position tables"
+
+
+@irdl_op_definition
+class FloorOp(UnaryOp):
+    """The greatest whole number not above `x`."""
+
+    name = "ptir.floor"
+    OPCODE: ClassVar = "floor"
+    EXTENSION: ClassVar = "rounding; a cast to an integer and back saturates"
+
+
+@irdl_op_definition
+class CeilOp(UnaryOp):
+    """The least whole number not below `x`."""
+
+    name = "ptir.ceil"
+    OPCODE: ClassVar = "ceil"
+    EXTENSION: ClassVar = "rounding; a cast to an integer and back saturates"
+
+
+@irdl_op_definition
+class RoundOp(UnaryOp):
+    """The nearest whole number, ties to even."""
+
+    name = "ptir.round"
+    OPCODE: ClassVar = "round"
+    EXTENSION: ClassVar = "rounding; a cast to an integer and back saturates"
+
+
+@irdl_op_definition
+class SignOp(UnaryOp):
+    """-1, 0 or 1; zeros and NaN stay as they are."""
+
+    name = "ptir.sign"
+    OPCODE: ClassVar = "sign"
+    EXTENSION: ClassVar = "two comparisons and two selections otherwise"
+
+
+@irdl_op_definition
+class LogisticOp(UnaryOp):
+    """`1 / (1 + exp(-x))`, without overflow."""
+
+    name = "ptir.logistic"
+    OPCODE: ClassVar = "logistic"
+    EXTENSION: ClassVar = "gates such as SiLU; four ops that overflow otherwise"
+
+
+@irdl_op_definition
+class Expm1Op(UnaryOp):
+    """`exp(x) - 1`, exact near 0."""
+
+    name = "ptir.expm1"
+    OPCODE: ClassVar = "expm1"
+    EXTENSION: ClassVar = "exp and sub lose all digits near 0"
+
+
+@irdl_op_definition
+class Log1pOp(UnaryOp):
+    """`log(1 + x)`, exact near 0."""
+
+    name = "ptir.log1p"
+    OPCODE: ClassVar = "log1p"
+    EXTENSION: ClassVar = "add and log lose all digits near 0"
+
+
+@irdl_op_definition
+class NotOp(UnaryOp):
+    """Every bit flipped; of i1 the negation."""
+
+    name = "ptir.not"
+    OPCODE: ClassVar = "not"
+    EXTENSION: ClassVar = "the contract has no bitwise ops"
+
+
+@irdl_op_definition
+class PowOp(BinaryOp):
+    """`lhs ** rhs`, as IEEE 754 defines pow."""
+
+    name = "ptir.pow"
+    OPCODE: ClassVar = "pow"
+    EXTENSION: ClassVar = "exp(rhs * log(lhs)) is NaN for negative lhs"
+
+
+@irdl_op_definition
+class RemainderOp(BinaryOp):
+    """The remainder of truncated division, with the sign of `lhs`; integer division by zero is E8004 at run time."""
+
+    name = "ptir.remainder"
+    OPCODE: ClassVar = "remainder"
+    EXTENSION: ClassVar = "hashing and wrapping positions"
+
+
+@irdl_op_definition
+class AndOp(BinaryOp):
+    """Bitwise and."""
+
+    name = "ptir.and"
+    OPCODE: ClassVar = "and"
+    EXTENSION: ClassVar = "the contract has no bitwise ops; masks are combined with them"
+    traits = traits_def(Commutative())
+
+
+@irdl_op_definition
+class OrOp(BinaryOp):
+    """Bitwise or."""
+
+    name = "ptir.or"
+    OPCODE: ClassVar = "or"
+    EXTENSION: ClassVar = "the contract has no bitwise ops; masks are combined with them"
+    traits = traits_def(Commutative())
+
+
+@irdl_op_definition
+class XorOp(BinaryOp):
+    """Bitwise exclusive or."""
+
+    name = "ptir.xor"
+    OPCODE: ClassVar = "xor"
+    EXTENSION: ClassVar = "the contract has no bitwise ops"
+    traits = traits_def(Commutative())
+
+
+@irdl_op_definition
+class ShiftLeftOp(BinaryOp):
+    """`lhs * 2 ** rhs`, wrapping; 0 where `rhs` is negative or at least the width."""
+
+    name = "ptir.shift_left"
+    OPCODE: ClassVar = "shift_left"
+    EXTENSION: ClassVar = "the contract has no bitwise ops; packed 4-bit weights need them"
+
+
+@irdl_op_definition
+class ShiftRightArithmeticOp(BinaryOp):
+    """`floor(lhs / 2 ** rhs)` with the sign of the bits kept; all sign where `rhs` is negative or at least the width."""
+
+    name = "ptir.shift_right_arithmetic"
+    OPCODE: ClassVar = "shift_right_arithmetic"
+    EXTENSION: ClassVar = "the contract has no bitwise ops; packed 4-bit weights need them"
+
+
+@irdl_op_definition
+class ShiftRightLogicalOp(BinaryOp):
+    """The bits of `lhs` shifted right, zeros from the left; 0 where `rhs` is negative or at least the width."""
+
+    name = "ptir.shift_right_logical"
+    OPCODE: ClassVar = "shift_right_logical"
+    EXTENSION: ClassVar = "the contract has no bitwise ops; packed 4-bit weights need them"
+
+
+@irdl_op_definition
+class CumulativeSumOp(OneResultOp):
+    """
+    Sums along `axis` of all elements up to each one, accumulated as by `reduce`.
+
+    `exclusive` leaves the element itself out, `reverse` sums from the end.
+    """
+
+    name = "ptir.cumulative_sum"
+    OPCODE: ClassVar = "cumulative_sum"
+    EXTENSION: ClassVar = "nucleus sampling and ragged offsets; a scan of single steps otherwise"
+    OPERANDS: ClassVar = ("x",)
+    CODECS: ClassVar = {"axis": INTEGER, "exclusive": BOOLEAN, "reverse": BOOLEAN}
+    RULE: ClassVar = staticmethod(shapes.along)
+    RULE_TAKES: ClassVar = ("axis",)
+    x = operand_def()
+    axis = prop_def()
+    exclusive = prop_def()
+    reverse = prop_def()
+
+
+@irdl_op_definition
+class SortOp(OneResultOp):
+    """The elements along `axis` in ascending (or descending) order; NaN is greater than all numbers, equals keep their order."""
+
+    name = "ptir.sort"
+    OPCODE: ClassVar = "sort"
+    EXTENSION: ClassVar = "top_k sorts too, but gives indices that not everyone wants"
+    OPERANDS: ClassVar = ("x",)
+    CODECS: ClassVar = {"axis": INTEGER, "descending": BOOLEAN}
+    RULE: ClassVar = staticmethod(shapes.along)
+    RULE_TAKES: ClassVar = ("axis",)
+    x = operand_def()
+    axis = prop_def()
+    descending = prop_def()
+
+
+@irdl_op_definition
+class ReverseOp(OneResultOp):
+    """The elements in reverse order along `axes`."""
+
+    name = "ptir.reverse"
+    OPCODE: ClassVar = "reverse"
+    EXTENSION: ClassVar = "the derivative of a convolution; a take with computed indices otherwise"
+    OPERANDS: ClassVar = ("x",)
+    CODECS: ClassVar = {"axes": INTEGERS}
+    RULE: ClassVar = staticmethod(shapes.reverse)
+    x = operand_def()
+    axes = prop_def()
+
+
+@irdl_op_definition
+class StridedSliceOp(OneResultOp):
+    """Every `strides[i]`-th element from `starts[i]` up to, not including, `limits[i]`."""
+
+    name = "ptir.strided_slice"
+    OPCODE: ClassVar = "strided_slice"
+    EXTENSION: ClassVar = "the contract's slice has unit stride"
+    OPERANDS: ClassVar = ("x",)
+    CODECS: ClassVar = {"starts": INTEGERS, "limits": INTEGERS, "strides": INTEGERS}
+    RULE: ClassVar = staticmethod(shapes.strided_slice)
+    x = operand_def()
+    starts = prop_def()
+    limits = prop_def()
+    strides = prop_def()
+
+
+@irdl_op_definition
+class ConvolutionOp(AccumulatingOp):
+    """
+    Cross-correlation, channels last: lhs `[N, spatial..., C]`, rhs `[spatial..., C / groups, O]`, result `[N, spatial..., O]`.
+
+    `base_dilation` puts zeros between the elements of lhs, `window_dilation` holes between those of rhs.
+    """
+
+    name = "ptir.convolution"
+    OPCODE: ClassVar = "convolution"
+    EXTENSION: ClassVar = "extract_patches and dot_general otherwise, with the patches in memory"
+    OPERANDS: ClassVar = ("lhs", "rhs")
+    SAME_DTYPE: ClassVar = ("lhs", "rhs")
+    CODECS: ClassVar = {
+        "strides": INTEGERS,
+        "padding": PAIRS,
+        "base_dilation": INTEGERS,
+        "window_dilation": INTEGERS,
+        "feature_group_count": INTEGER,
+        "accum_dtype": DTYPE,
+        "out_dtype": DTYPE,
+    }
+    RULE: ClassVar = staticmethod(shapes.convolution)
+    RULE_TAKES: ClassVar = ("strides", "padding", "base_dilation", "window_dilation", "feature_group_count")
+    lhs = operand_def()
+    rhs = operand_def()
+    strides = prop_def()
+    padding = prop_def()
+    base_dilation = prop_def()
+    window_dilation = prop_def()
+    feature_group_count = prop_def()
+    accum_dtype = opt_prop_def()
+    out_dtype = opt_prop_def()
+
+
+UNARY_EXTENSIONS: tuple[type[PtirOp], ...] = (
+    *(SqrtOp, SinOp, CosOp, FloorOp, CeilOp, RoundOp, SignOp, LogisticOp, Expm1Op, Log1pOp, NotOp),
+)
+BINARY_EXTENSIONS: tuple[type[PtirOp], ...] = (
+    *(PowOp, RemainderOp, AndOp, OrOp, XorOp, ShiftLeftOp, ShiftRightArithmeticOp, ShiftRightLogicalOp),
+)

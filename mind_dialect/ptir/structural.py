@@ -1,0 +1,139 @@
+"""Ops that move, repeat or number elements without computing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, var_operand_def
+
+from .. import ptir_shapes as shapes
+from ..codecs import INTEGERS
+from .attributes import DIMS, DTYPE, INTEGER, SCALAR
+from .base import OneResultOp
+from .legal import mixed
+from .types import PtirDType, TensorSpec
+
+
+@irdl_op_definition
+class ReshapeOp(OneResultOp):
+    """The same elements in row-major order under another shape; one extent may be -1, others may be names."""
+
+    name = "ptir.reshape"
+    OPCODE: ClassVar = "reshape"
+    OPERANDS: ClassVar = ("x",)
+    CODECS: ClassVar = {"new_shape": DIMS}
+    RULE: ClassVar = staticmethod(shapes.reshape)
+    x = operand_def()
+    new_shape = prop_def()
+
+
+@irdl_op_definition
+class TransposeOp(OneResultOp):
+    """Axis `i` of the result is axis `perm[i]` of `x`."""
+
+    name = "ptir.transpose"
+    OPCODE: ClassVar = "transpose"
+    OPERANDS: ClassVar = ("x",)
+    CODECS: ClassVar = {"perm": INTEGERS}
+    RULE: ClassVar = staticmethod(shapes.transpose)
+    x = operand_def()
+    perm = prop_def()
+
+
+@irdl_op_definition
+class BroadcastToOp(OneResultOp):
+    """Repeat along new leading axes and along axes of size 1, up to `result_shape`."""
+
+    name = "ptir.broadcast_to"
+    OPCODE: ClassVar = "broadcast_to"
+    OPERANDS: ClassVar = ("x",)
+    CODECS: ClassVar = {"result_shape": DIMS}
+    RULE: ClassVar = staticmethod(shapes.broadcast_to)
+    x = operand_def()
+    result_shape = prop_def()
+
+
+@irdl_op_definition
+class SliceOp(OneResultOp):
+    """The window of `sizes` elements from `starts`."""
+
+    name = "ptir.slice"
+    OPCODE: ClassVar = "slice"
+    OPERANDS: ClassVar = ("x",)
+    CODECS: ClassVar = {"starts": INTEGERS, "sizes": INTEGERS}
+    RULE: ClassVar = staticmethod(shapes.slice)
+    x = operand_def()
+    starts = prop_def()
+    sizes = prop_def()
+
+
+@irdl_op_definition
+class ConcatOp(OneResultOp):
+    """The operands one after the other along `axis`."""
+
+    name = "ptir.concat"
+    OPCODE: ClassVar = "concat"
+    OPERANDS: ClassVar = ("xs",)
+    VARIADIC: ClassVar = True
+    LEAST_VARIADIC: ClassVar = 1
+    CODECS: ClassVar = {"axis": INTEGER}
+    RULE: ClassVar = staticmethod(shapes.concat)
+    xs = var_operand_def()
+    axis = prop_def()
+
+    @classmethod
+    def check_dtypes(cls, operands: Sequence[TensorSpec], values: Mapping[str, Any]) -> None:
+        super().check_dtypes(operands, values)
+        for i, spec in enumerate(operands):
+            if spec.dtype is not operands[0].dtype:
+                raise mixed(f"operands 0 and {i}", operands[0].dtype, spec.dtype)
+
+
+@irdl_op_definition
+class PadOp(OneResultOp):
+    """`low` elements of `pad_value` before, `high` after, `interior` between each two."""
+
+    name = "ptir.pad"
+    OPCODE: ClassVar = "pad"
+    OPERANDS: ClassVar = ("x",)
+    CODECS: ClassVar = {"low": INTEGERS, "high": INTEGERS, "interior": INTEGERS, "pad_value": SCALAR}
+    RULE: ClassVar = staticmethod(shapes.pad)
+    RULE_TAKES: ClassVar = ("low", "high", "interior")
+    SCALARS: ClassVar = ("pad_value",)
+    x = operand_def()
+    low = prop_def()
+    high = prop_def()
+    interior = prop_def()
+    pad_value = prop_def()
+
+
+@irdl_op_definition
+class TileOp(OneResultOp):
+    """`x`, `repeats[i]` times along each axis `i`."""
+
+    name = "ptir.tile"
+    OPCODE: ClassVar = "tile"
+    OPERANDS: ClassVar = ("x",)
+    CODECS: ClassVar = {"repeats": INTEGERS}
+    RULE: ClassVar = staticmethod(shapes.tile)
+    x = operand_def()
+    repeats = prop_def()
+
+
+@irdl_op_definition
+class IotaOp(OneResultOp):
+    """0, 1, 2 and on along `axis`, the same along the others; as if counted in si64 and converted, integers wrapping."""
+
+    name = "ptir.iota"
+    OPCODE: ClassVar = "iota"
+    CODECS: ClassVar = {"shape": DIMS, "dtype": DTYPE, "axis": INTEGER}
+    RULE: ClassVar = staticmethod(shapes.iota)
+    RULE_TAKES: ClassVar = ("shape", "axis")
+    shape = prop_def()
+    dtype = prop_def()
+    axis = prop_def()
+
+    @classmethod
+    def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
+        return values["dtype"]
