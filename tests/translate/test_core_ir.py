@@ -453,6 +453,30 @@ def test_malformed_text(text: str | bytes, code: str, line: int, column: int):
     assert len(str(e.value)) < 2500
 
 
+HUGE = "n" * 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"%0 = {HUGE}",
+        f"%{HUGE} = Neg (%{HUGE})",
+        f"outputs: %{HUGE}",
+        f"# @f {{{HUGE}=true}}",
+        f"# @{HUGE}\n# @{HUGE}",
+        f"%0 = Input {{name=x}} : tensor<{HUGE}[2]>",
+        f"%0 = ConstTensor {{dtype={HUGE}, shape=[], value=1}}",
+        f"%0 = Input {{name={HUGE}}} : tensor<f32[]>\n%1 = Input {{name={HUGE}}} : tensor<f32[]>",
+        f"%0 = ConstI64 {{{HUGE}=1}}",
+        f"%0 = Input : tensor<f32[{'1, ' * 100_000}-1]>",
+    ],
+)
+def test_huge_names_are_not_quoted_in_full(text: str):
+    with pytest.raises(MindParseError) as e:
+        parse_core_ir(text)
+    assert len(str(e.value)) < 2500
+
+
 UNVERIFIED: list[tuple[str, str, int]] = [
     (X + "%1 = Relu (%0, %0) : tensor<f32[2]>", "E2007", 2),
     (X + "%1 = Relu (%0) : tensor<f32[3]>", "E4015", 2),

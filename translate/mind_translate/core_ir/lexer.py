@@ -33,6 +33,7 @@ _TOKEN = re.compile(
 split = _TOKEN.findall
 """The tokens of a line; only blanks are between them."""
 
+LONGEST_MESSAGE = 1000
 PUNCTUATION = frozenset("(){}[],=:@?")
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?")
@@ -121,7 +122,9 @@ class Line:
         return self.error_at(start, end, err)
 
     def error_at(self, start: int, end: int, err: MindError) -> MindParseError:
-        """`err`, at columns from 0."""
+        """`err`, at columns from 0; of a message that quotes a huge name, the start."""
+        if len(err.message) > LONGEST_MESSAGE:
+            err = MindError(err.code, f"{err.message[:LONGEST_MESSAGE]}...", err.context)
         text = _SURROGATE.sub("\ufffd", self.text)  # half a surrogate pair cannot be printed
         return MindParseError(Span(self.start + start, self.start + end, Input(text, self.name)), err)
 
