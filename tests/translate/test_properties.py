@@ -109,6 +109,7 @@ def outcome(text: str | bytes) -> None:
 
 
 @given(mutations())
+@example("%0 = Input {name=x} : tensor<\ud800f32[2, 3]>")
 @example("%0 = Input {name=x} : tensor<f32[" + "9" * 5000 + "]>")
 @settings(SLOW, max_examples=1500)
 def test_mutated_text_never_ends_in_a_traceback(text: str):

@@ -123,9 +123,10 @@ class Line:
 
     def error_at(self, start: int, end: int, err: MindError) -> MindParseError:
         """`err`, at columns from 0; of a message that quotes a huge name, the start."""
-        if len(err.message) > LONGEST_MESSAGE:
-            err = MindError(err.code, f"{err.message[:LONGEST_MESSAGE]}...", err.context)
-        text = _SURROGATE.sub("\ufffd", self.text)  # half a surrogate pair cannot be printed
+        message = err.message if len(err.message) <= LONGEST_MESSAGE else f"{err.message[:LONGEST_MESSAGE]}..."
+        # half a surrogate pair cannot be printed
+        text, message = _SURROGATE.sub("\ufffd", self.text), _SURROGATE.sub("\ufffd", message)
+        err = MindError(err.code, message, err.context, err.op)
         return MindParseError(Span(self.start + start, self.start + end, Input(text, self.name)), err)
 
     def unexpected(self, i: int, token: str, expected: str) -> MindParseError:
