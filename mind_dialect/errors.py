@@ -70,7 +70,7 @@ CATALOGUE: dict[str, Code] = {
     "E4013": Code("convolution padding", _VERIFY, ("padding",), ours=True),
     "E4014": Code("gather rank (reserved: a rank-0 input is E3002)", _VERIFY, ("rank",), ours=True),
     "E4015": Code("declared result type", _VERIFY, ("declared", "inferred"), ours=True),
-    "E4016": Code("an op of another dialect does not verify", _VERIFY, ("issue",), ours=True),
+    "E4016": Code("an op of another dialect does not verify, or no terminator", _VERIFY, ("issue",), ours=True),
     "E5001": Code("unsupported op", "UnsupportedOp", ("op",)),
     "E5002": Code("gradient verification", "Verification", ("inner",)),
     "E5003": Code("invalid axis", "InvalidAxis", ("axis", "shape")),

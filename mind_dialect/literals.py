@@ -23,6 +23,8 @@ from .errors import MindError, MindParseError, error
 from .shapes import positive, shown_count
 from .types import F32, DType, Shape, read_type, tensor_type
 
+_F32_OVERFLOW = 3.4028235677973366e38
+"""What lies half a unit above the largest f32: from here on a decimal rounds to infinity."""
 HEX_ABOVE = 100
 """Literals of more elements than this print as one hex string."""
 MAX_ELEMENTS = 1 << 26
@@ -91,7 +93,7 @@ def shortest(value: Number, dtype: DType) -> str:
     if dtype is F32 and math.isfinite(value):
         for digits in range(1 if abs(value) < 1e-37 else 6, 10):
             candidate = float(f"{value:.{digits}g}")
-            if abs(candidate) < 3.4e38 and struct.pack("<f", candidate) == struct.pack("<f", value):
+            if abs(candidate) < _F32_OVERFLOW and struct.pack("<f", candidate) == struct.pack("<f", value):
                 return repr(candidate)
     return repr(value)
 

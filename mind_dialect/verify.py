@@ -12,30 +12,31 @@ from collections.abc import Iterator
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import NoTerminator
-from xdsl.utils.exceptions import VerifyException
+from xdsl.traits import IsTerminator, NoTerminator
 
-from .core import ConstantOp, CoreOp, SliceOp
+from .core import ConstantOp, SliceOp
 from .dominance import undominated, walk
 from .errors import MindError, brief, error
+from .op import DialectOp
 from .profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from .program import COTANGENT_ATTRIBUTE, argument_attribute, foreign_op, holds_core_ir, input_names, value_ids
+from .ptir_program import ProgramCheck
 from .shapes import non_negative, positive
 from .types import read_type
 
 
-def verify(module: Operation, *, strict: bool = False) -> None:
+def verify(module: Operation, *, strict: bool = False, lenient: bool = False) -> None:
     """
     Raise the first coded error of a module or function, if any.
 
     `strict` also refuses what the specification's newest text or its instruction set does not have: extension ops and fills
-    (E4000), slices of no elements (E3006).
+    (E4000), slices of no elements (E3006). `lenient` lets a module of PTIR state no version.
     """
-    for found in failures(module, strict=strict):
+    for found in failures(module, strict=strict, lenient=lenient):
         raise found
 
 
-def failures(module: Operation, *, strict: bool = False) -> Iterator[MindError]:
+def failures(module: Operation, *, strict: bool = False, lenient: bool = False) -> Iterator[MindError]:
     """Every coded error of `module` in the fixed order. Use before definition ends the search: later errors would mislead."""
     places = _Places()
     early = False
@@ -43,7 +44,7 @@ def failures(module: Operation, *, strict: bool = False) -> Iterator[MindError]:
         early = True
         yield _early_use(op, i, places)
     if not early:
-        yield from _op_failures(module, strict, places)
+        yield from _op_failures(module, strict, places, ProgramCheck(lenient=lenient))
 
 
 class _Places:
@@ -54,9 +55,9 @@ class _Places:
         self._ids: dict[SSAValue, int] = {}
 
     def of(self, op: Operation) -> str:
-        if not isinstance(op, CoreOp):
+        if not isinstance(op, DialectOp):
             return op.name
-        if op.parent is None or len(op.results) != 1:
+        if op.parent is None or not op.results:
             return op.OPCODE
         return f"{op.OPCODE} {self.value(op.results[0])}"
 
@@ -84,19 +85,20 @@ def _early_use(op: Operation, i: int, places: _Places) -> MindError:
     )
 
 
-def _op_failures(module: Operation, strict: bool, places: _Places) -> Iterator[MindError]:
+def _op_failures(module: Operation, strict: bool, places: _Places, program: ProgramCheck) -> Iterator[MindError]:
     """Failures of `module` and what it holds, in text order."""
     profile, scope = Profile.CORE_V1, None
     for op in walk(module):
+        yield from program.failures(op)
         try:
-            if isinstance(op, CoreOp):
+            if isinstance(op, DialectOp):
                 if (parent := op.parent_op()) is not scope or scope is None:
                     scope, profile = parent, _profile_in(parent)
                 op.check_rules(profile)
                 if strict:
                     _check_strict(op)
-                if op.next_op is None:
-                    _check_terminator(op)
+                if (issue := _misplaced(op)) is not None:
+                    raise error("E4016", issue, issue=issue)
             else:
                 if PROFILE_ATTRIBUTE in op.attributes:
                     profile_of(op)
@@ -115,7 +117,7 @@ def _profile_in(scope: Operation | None) -> Profile:
         return Profile.CORE_V1
 
 
-def _check_strict(op: CoreOp) -> None:
+def _check_strict(op: DialectOp) -> None:
     fill = isinstance(op, ConstantOp) and op.literal.is_fill
     if op.EXTENSION is not None or fill:
         given = "fill" if fill else op.OPCODE
@@ -125,32 +127,43 @@ def _check_strict(op: CoreOp) -> None:
         raise error("E3006", message, shape=shape, index=shape.index(0), value=0)
 
 
-def _check_terminator(op: CoreOp) -> None:
-    """xDSL's rule on the last op of a block, the only one of its structural rules that a checked op can break."""
-    try:
-        Operation.verify(op, verify_nested_ops=False)
-    except VerifyException:
-        issue = "no terminator"
-        raise error("E4016", "is the last op of its block, expected a terminator such as func.return", issue=issue) from None
+def _misplaced(op: Operation) -> str | None:
+    """
+    What is wrong with the place of `op` in its block, if anything.
+
+    The rules of `Operation.verify`, which counts the blocks of the region at the end of each.
+    """
+    if op.parent is None or op.parent.parent is None:
+        return "has successors but is in no region" if op.successors else None
+    region = op.parent.parent
+    if op.next_op is not None:
+        return "has successors but is not the last op of its block" if op.successors else None
+    if any(block.parent is not region for block in op.successors):
+        return "branches into another region"
+    single = region.first_block is region.last_block
+    if op.has_trait(IsTerminator) or region.parent is None or (single and region.parent.has_trait(NoTerminator)):
+        return None
+    return "is the last op of its block, expected a terminator such as func.return"
 
 
 def _check_foreign(op: Operation) -> None:
     """
-    The op's own verifier. Whatever it raises without a code of ours becomes E4016.
+    The op's own verifier. Whatever it raises becomes E4016, coded errors excepted.
 
-    Its custom part runs first by itself, as xDSL would print the whole module into the exception; some verifiers of xDSL
-    fail by assertion or attribute error on ops built by hand.
+    `verify_` is called by itself, as xDSL's driver prints the whole module into the exception. Some verifiers of xDSL fail by
+    assertion or attribute error on ops built by hand.
     """
     try:
         op.verify_()
-        op.verify(verify_nested_ops=False)
-        issue = next((f"block {i} of a region is empty" for i in _unterminated(op)), None)
+        if type(op).verify is not Operation.verify:
+            op.verify(verify_nested_ops=False)
+        issue = _misplaced(op) or next((f"block {i} of a region is empty" for i in _unterminated(op)), None)
     except MindError:
         raise
     except Exception as e:
         issue = brief(str(e).partition("\n")[0] or type(e).__name__)
     if issue is not None:
-        raise error("E4016", f"{op.name} does not verify: {issue}", operation=op, issue=issue)
+        raise error("E4016", f"does not verify: {issue}", issue=issue)
 
 
 def _unterminated(op: Operation) -> Iterator[int]:
