@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from typing_extensions import TypeIs
@@ -308,7 +308,7 @@ class CallAttributes(Codec):
             return REAL.attribute(value)
         if isinstance(value, str):
             return StringAttr(value)
-        items = list(value) if isinstance(value, Iterable) else [None]  # pyright: ignore[reportUnnecessaryIsInstance]
+        items = list(value) if isinstance(value, list | tuple) else [None]
         if all(isinstance(v, int) and not isinstance(v, bool) for v in items):
             return INTEGERS.attribute(cast(list[int], items))
         if all(isinstance(v, float) for v in items):

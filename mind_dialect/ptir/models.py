@@ -158,12 +158,11 @@ class QuantizationOp(OneResultOp, ABC):
         first: PtirDType | None = None
         for name, wanted, spec in zip(cls.PARAMETERS, cls.scale_dtypes(x.dtype, values), parameters, strict=False):
             if wanted is None:
-                first = first or spec.dtype
-                if spec.dtype not in WIDE_FLOATS or spec.dtype is not first:
-                    raise mixed(f"{name} and the other scale", spec.dtype, first if first in WIDE_FLOATS else F32)
-            elif spec.dtype is not wanted:
+                check_scale(name, spec.dtype)
+                wanted = first = first or spec.dtype
+            if spec.dtype is not wanted:
                 raise mixed(f"{name} and what it belongs to", spec.dtype, wanted)
-        shape = shapes.scales(x.shape, [spec.shape for spec in parameters] if parameters else [], values["axis"])
+        shape = shapes.scales(x.shape, [spec.shape for spec in parameters], values["axis"])
         return [TensorSpec(cls.result_dtype([spec.dtype for spec in operands], values), shape)]
 
     @classmethod
@@ -209,6 +208,14 @@ class RequantizeOp(QuantizationOp):
     @classmethod
     def scale_dtypes(cls, x: PtirDType, values: Mapping[str, Any]) -> tuple[PtirDType | None, ...]:
         return (None, x, None, values["output_dtype"])
+
+
+def check_scale(name: str, dtype: PtirDType) -> None:
+    """Raise E2005 unless `dtype` is a float that scales have."""
+    if dtype not in WIDE_FLOATS:
+        names = [str(d) for d in WIDE_FLOATS]
+        message = f"{name} has dtype {dtype}, expected one of {names}"
+        raise error("E2005", message, category="DTypeNotSupported", dtype=str(dtype), supported=names)
 
 
 _TARGET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)+")
