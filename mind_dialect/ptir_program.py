@@ -1,0 +1,86 @@
+"""
+What holds for a PTIR program as a whole: the version it states, and the names of its dimensions.
+
+The module around PTIR ops, or any module around that one, carries `ptir.spec_version = "ptir.v0.4"`, so a foreign module that
+embeds some PTIR states the version once, on itself. Ops that stand in no module are a fragment and state none. A dimension name
+that a property uses must have a size by then: it names a dimension of an input or of an earlier value of the same function.
+This file loads no PTIR op, so that Core IR is verified without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation
+
+from .errors import MindError, error
+
+SPEC_VERSION = "ptir.v0.4"
+VERSION_ATTRIBUTE = "ptir.spec_version"
+"""The attribute of a module that states the version of the contract."""
+
+
+def check_version(given: Attribute | None, *, lenient: bool = False) -> None:
+    """Raise E8006 (SpecVersionMismatch) unless `given` is our version; `lenient` lets a missing one pass."""
+    if given is None and lenient:
+        return
+    if not isinstance(given, StringAttr) or given.data != SPEC_VERSION:
+        found = "nothing" if given is None else str(given)
+        message = f"{VERSION_ATTRIBUTE} is {found}, expected {SPEC_VERSION!r}"
+        raise error("E8006", message, given=None if given is None else str(given), expected=SPEC_VERSION)
+
+
+class ProgramCheck:
+    """The rules of whole programs; ask it about each op in text order. Each fault is reported once."""
+
+    def __init__(self, *, lenient: bool = False):
+        self._lenient = lenient
+        self._blocks: set[Block] = set()
+        self._modules: set[Operation] = set()
+        self._names: set[str] = set()
+
+    def failures(self, op: Operation) -> Iterator[MindError]:
+        """What `op` breaks: a wrong version of the module it is the first to show, a name without a size."""
+        if isinstance(op, FuncOp):
+            self._names = set()
+        if op.name.startswith("ptir."):
+            if op.parent is not None and op.parent not in self._blocks:
+                self._blocks.add(op.parent)
+                yield from self._version(op)
+            for name, attribute in op.properties.items():
+                if isinstance(attribute, ArrayAttr):
+                    yield from self._unbound(op, name, cast(ArrayAttr[Attribute], attribute))
+        for region in op.regions:
+            for block in region.blocks:
+                self._bind(block.arg_types)
+        self._bind(op.result_types)
+
+    def _version(self, op: Operation) -> Iterator[MindError]:
+        outer, given, module = op.parent_op(), None, None
+        while outer is not None and given is None:
+            if isinstance(outer, ModuleOp):
+                given = outer.attributes.get(VERSION_ATTRIBUTE)
+                module = module or outer
+            outer = outer.parent_op()
+        if module is None or module in self._modules:
+            return
+        self._modules.add(module)
+        try:
+            check_version(given, lenient=self._lenient)
+        except MindError as e:
+            yield e.at(module, f"the module around {op.name}")
+
+    def _unbound(self, op: Operation, name: str, dims: ArrayAttr[Attribute]) -> Iterator[MindError]:
+        for dim in dims:
+            if isinstance(dim, StringAttr) and dim.data not in self._names:
+                self._names.add(dim.data)
+                issue = f"{name} uses the dimension name {dim.data}, which no input and no earlier value has"
+                yield error("E8001", issue, name=dim.data, extents=()).at(op, op.name)
+
+    def _bind(self, types: Iterable[Attribute]) -> None:
+        for type in types:
+            if isinstance(type, TensorType) and isinstance(encoding := cast(TensorType, type).encoding, StringAttr):
+                self._names.update(encoding.data.split(","))
