@@ -1,0 +1,62 @@
+"""Imports go one way, and the plug-in file of every xdsl-opt stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = {
+    "mind_dialect": (ROOT / "mind_dialect", set[str]()),
+    "mind_passes": (ROOT / "passes/mind_passes", {"mind_dialect"}),
+    "mind_lowering": (ROOT / "lowering/mind_lowering", {"mind_dialect", "mind_passes"}),
+    "mind_runtime": (ROOT / "runtime/mind_runtime", {"mind_dialect", "mind_passes", "mind_lowering"}),
+    "mind_translate": (ROOT / "translate/mind_translate", {"mind_dialect"}),
+    "mind_tools": (
+        ROOT / "tools/mind_tools",
+        {"mind_dialect", "mind_passes", "mind_lowering", "mind_runtime", "mind_translate"},
+    ),
+}
+"""Each package, where it lies, and which of ours it may import."""
+
+
+def imported(file: Path, *, nested: bool = True) -> set[str]:
+    """The top-level packages that a file imports absolutely; with `nested`, also inside functions."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    found = set[str]()
+    for node in ast.walk(tree) if nested else tree.body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_direction(name: str):
+    folder, allowed = PACKAGES[name]
+    files = sorted(folder.rglob("*.py"))
+    assert files
+    for file in files:
+        wrong = (imported(file) & PACKAGES.keys()) - allowed - {name}
+        assert not wrong, f"{file.relative_to(ROOT)} imports {sorted(wrong)}"
+
+
+def test_the_dialect_needs_xdsl_only():
+    for file in sorted(PACKAGES["mind_dialect"][0].rglob("*.py")):
+        foreign = imported(file) - set(sys.stdlib_module_names) - {"xdsl", "typing_extensions", "mind_dialect"}
+        assert not foreign, f"{file.relative_to(ROOT)} imports {sorted(foreign)}"
+
+
+def test_the_plug_in_imports_nothing_heavy():
+    file = PACKAGES["mind_tools"][0] / "universe.py"
+    assert imported(file, nested=False) <= {"__future__", "collections", "importlib", "typing", "xdsl"}
+    assert imported(PACKAGES["mind_tools"][0] / "__init__.py") <= {"__future__"}
+    heavy = ["numpy", "cupy", "mind_dialect", "mind_passes", "mind_lowering", "mind_runtime", "mind_translate"]
+    code = f"import sys, mind_tools.universe\nprint([m for m in {heavy} if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.strip() == "[]"
