@@ -17,7 +17,11 @@ from xdsl.passes import ModulePass
 
 from mind_dialect.errors import MindError, error
 
-PASS_ALIASES = {"autodiff": "mind-autodiff", "lower-to-numpy": "mind-lower-to-numpy"}
+PASS_ALIASES = {
+    "autodiff": "mind-autodiff",
+    "convert-mind-to-ptir": "mind-convert-to-ptir",
+    "lower-to-numpy": "mind-lower-to-numpy",
+}
 """Short names of our passes, in flags and in pipelines."""
 TARGET_ALIASES = {"numpy": "mind-numpy", "core-ir": "mind-core-ir"}
 """Short names of our targets."""

@@ -27,11 +27,13 @@ def _from(module: str, name: str) -> Callable[[], Any]:
 
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "mind": _from("mind_dialect", "Mind"),
+    "ptir": _from("mind_dialect.ptir", "Ptir"),
     "xp": _from("mind_lowering.xp", "Xp"),
 }
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-canonicalize": _from("mind_passes.canonicalize", "MindCanonicalizePass"),
     "mind-autodiff": _from("mind_passes.autodiff", "MindAutodiffPass"),
+    "mind-convert-to-ptir": _from("mind_lowering.core_to_ptir", "ConvertMindToPtirPass"),
     "mind-lower-to-numpy": _from("mind_lowering.core_to_xp", "LowerToNumpyPass"),
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {
