@@ -7,6 +7,8 @@ Types are written `f32[2,B]`: the contract's dtype and the dimensions, names and
 from dataclasses import dataclass, field
 from typing import Any
 
+from xdsl.ir import Attribute
+
 from mind_dialect.ptir import (
     BINARY_EXTENSIONS,
     BINARY_OPS,
@@ -58,6 +60,7 @@ from mind_dialect.ptir import (
     TopKOp,
     TransposeOp,
 )
+from mind_dialect.ptir.attributes import scalar
 from mind_dialect.ptir.types import TensorSpec, dtype_named, tensor_type
 
 
@@ -70,6 +73,10 @@ def typed(text: str):
     return tensor_type(*spec(text))
 
 
+def types(text: str) -> list[Attribute]:
+    return [typed(t) for t in text.split()]
+
+
 @dataclass
 class Row:
     op: type[PtirOp]
@@ -78,6 +85,11 @@ class Row:
     """Result types, or a code, with the category after a slash where the contract names one."""
     properties: dict[str, Any] = field(default_factory=dict)
     declared: str | None = None
+
+    def attributes(self) -> dict[str, Attribute]:
+        """The properties as attributes; scalars given as numbers get the dtype of the first operand."""
+        numbers = {n: scalar(spec(self.operands.split()[0]).dtype, v) for n, v in self.properties.items() if n in self.op.SCALARS}
+        return self.op.store_properties({**self.properties, **numbers})
 
     @property
     def is_refused(self) -> bool:
@@ -199,6 +211,10 @@ ROWS: list[Row] = [
     R(ReshapeOp, "f32[B,6]", "f32[T]", declared="f32[T]", new_shape=(-1,)),
     R(ReshapeOp, "f32[0,3]", "f32[0,7]", new_shape=(0, 7)),
     R(ReshapeOp, "f32[2,3]", "E3007", new_shape=(4,)),
+    R(ReshapeOp, "f32[B,0]", "E3007", new_shape=(-1, 0)),
+    R(ReshapeOp, "f32[B,6]", "f32[B,6]", new_shape=(-1, 6)),
+    R(ReshapeOp, "f32[B,6]", "f32[?,4]", new_shape=(-1, 4)),
+    R(ReshapeOp, "f32[B,6]", "f32[C,6]", new_shape=("C", 6)),
     R(ReshapeOp, "f32[2,3]", "E3007", new_shape=(4, -1)),
     R(ReshapeOp, "f32[2,3]", "E3006/NegativeDimension", new_shape=(-1, -1)),
     R(ReshapeOp, "f32[2,3]", "E3006/NegativeDimension", new_shape=(-2, 3)),

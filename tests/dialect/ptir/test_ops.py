@@ -7,17 +7,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.test import Test
 from xdsl.dialects.test import TestOp as Unknown
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import EXTENSION_OPS, PTIR_OPS, FusionOp, Ptir, YieldOp
-from mind_dialect.ptir.attributes import scalar
 from mind_dialect.ptir.control import RegionOp
-from mind_dialect.ptir.types import read_type
 from mind_dialect.verify import verify
-from ptir_rows import ROWS, Row, typed
+from ptir_rows import ROWS, Row, types
 
 ACCEPTED = [row for row in ROWS if not row.is_refused]
 REFUSED = [row for row in ROWS if row.is_refused]
@@ -31,10 +29,6 @@ def context() -> Context:
     return ctx
 
 
-def types(text: str) -> list[Attribute]:
-    return [typed(t) for t in text.split()]
-
-
 def build(row: Row) -> Operation:
     operands = Unknown(result_types=types(row.operands)).results
     declared = None if row.declared is None else types(row.declared)
@@ -43,16 +37,10 @@ def build(row: Row) -> Operation:
     return row.op(*operands, result_types=declared, **row.properties)
 
 
-def stored(row: Row) -> dict[str, Attribute]:
-    first = types(row.operands)[:1]
-    scalars = {n: scalar(read_type(first[0]).dtype, row.properties[n]) for n in row.op.SCALARS if n in row.properties}
-    return row.op.store_properties({**row.properties, **scalars})
-
-
 def is_storable(row: Row) -> bool:
     """Whether attributes can say what is wrong, and the verifier has to find it."""
     try:
-        stored(row)
+        row.attributes()
     except MindError:
         return False
     return row.expected != "E2003"
@@ -62,7 +50,7 @@ def unchecked(row: Row) -> Operation:
     """The op without its constructor's checks."""
     operands = Unknown(result_types=types(row.operands)).results
     results = types(row.declared if row.declared is not None else " ".join(["f32[1]"] * len(row.op.RESULTS)))
-    return row.op.create(operands=operands, properties=stored(row), result_types=results)
+    return row.op.create(operands=operands, properties=row.attributes(), result_types=results)
 
 
 def module_of(*ops: Operation) -> ModuleOp:

@@ -1,0 +1,182 @@
+"""Dimensions: what is known of them, when they must be equal, and the axes that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import MindError, brief, error
+
+UNKNOWN = "?"
+INFER = -1
+"""In `reshape`, the one extent that follows from the others."""
+MAX_EXTENT = (1 << 63) - 1
+"""What MLIR and NumPy can hold."""
+Dim = int | str
+Dims = tuple[Dim, ...]
+Pairs = tuple[tuple[int, int], ...]
+
+
+def meet(a: Dim, b: Dim) -> Dim | None:
+    """
+    What is known of two dimensions that must be equal: a size says more than a name, a name more than nothing; None if unequal.
+
+    >>> meet("B", 4), meet("?", "B"), meet("B", "C"), meet(3, 4)
+    (4, 'B', 'B', None)
+    """
+    if a == b or b == UNKNOWN:
+        return a
+    if a == UNKNOWN:
+        return b
+    if isinstance(a, str):
+        return b if isinstance(b, int) else a
+    return a if isinstance(b, str) else None
+
+
+def same_shape(first: Dims, *others: Dims, category: str | None = None) -> Dims:
+    """
+    The common shape: no implicit broadcasting.
+
+    >>> same_shape((2, "B"), (2, 3))
+    (2, 3)
+    >>> same_shape((2, 3), (2, 1))
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3001: shapes [2, 3] and [2, 1] differ at dimension 1: 3 and 1; broadcast_to makes them equal
+    """
+    result = first
+    for other in others:
+        if other is result or other == result:
+            continue
+        if len(other) != len(result):
+            message = f"shapes {list(first)} and {list(other)} differ in rank; broadcast_to makes them equal"
+            raise error("E3002", message, category=category, expected=len(result), actual=len(other))
+        dims: list[Dim] = []
+        for i, (m, n) in enumerate(zip(result, other, strict=True)):
+            if (d := meet(m, n)) is None:
+                message = f"shapes {brief(list(result))} and {brief(list(other))} differ at dimension {i}: {m} and {n}"
+                raise error(
+                    "E3001",
+                    f"{message}; broadcast_to makes them equal",
+                    category=category,
+                    shapes=(result, other),
+                    dimension=i,
+                    extents=(m, n),
+                )
+            dims.append(d)
+        result = tuple(dims)
+    return result
+
+
+def equal_dims(what: str, m: Dim, n: Dim) -> Dim:
+    """
+    What is known of two dimensions that must be equal.
+
+    >>> equal_dims("contracted", 3, 4)
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3003: contracted extents 3 and 4, expected equal
+    """
+    if (d := meet(m, n)) is None:
+        raise error("E3003", f"{what} extents {m} and {n}, expected equal", dimension=what, extents=(m, n))
+    return d
+
+
+def extents(shape: Sequence[Dim], least: int = 0) -> Dims:
+    """
+    A stated shape: sizes from `least` up, names, nothing unknown.
+
+    >>> extents([3, "B"])
+    (3, 'B')
+    >>> extents([3, -2])
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3006: extent -2 at 1 in [3, -2], expected 0 to 2^63 - 1 or a name
+    """
+    for i, n in enumerate(shape):
+        if n == UNKNOWN or (isinstance(n, int) and not least <= n <= MAX_EXTENT):
+            message = f"extent {brief(n)} at {i} in {brief(list(shape))}, expected {least} to 2^63 - 1 or a name"
+            raise error("E3006", message, category="NegativeDimension", shape=tuple(shape), index=i, value=n)
+    return tuple(shape)
+
+
+def bounded(shape: Sequence[Dim]) -> Dims:
+    """A derived shape; E3006 for an extent that nothing can hold."""
+    for i, n in enumerate(shape):
+        if isinstance(n, int) and not 0 <= n <= MAX_EXTENT:
+            message = f"result extent {brief(n)} at {i} in {brief(list(shape))}, expected 0 to 2^63 - 1"
+            raise error("E3006", message, category="NegativeDimension", shape=tuple(shape), index=i, value=n)
+    return tuple(shape)
+
+
+def rank_error(what: str, expected: object, actual: int) -> MindError:
+    """E3002: something has the wrong rank or length."""
+    return error("E3002", f"{what} has rank {actual}, expected {expected}", expected=expected, actual=actual)
+
+
+def lengths(rank: int, **lists: Sequence[object]) -> None:
+    """
+    Raise E4007 unless each list has one entry per dimension.
+
+    >>> lengths(2, starts=(0,))
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E4007: starts has 1 entries, expected 2, one per dimension
+    """
+    for name, entries in lists.items():
+        if len(entries) != rank:
+            message = f"{name} has {len(entries)} entries, expected {rank}, one per dimension"
+            raise error("E4007", message, rank=rank, lengths=tuple(len(v) for v in lists.values()))
+
+
+def at_least(least: int, **lists: Sequence[int]) -> None:
+    """
+    Raise E8002 unless every entry is in least .. 2^63 - 1.
+
+    >>> at_least(1, strides=(2, 0))
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E8002: strides [2, 0] holds 0, expected at least 1
+    """
+    for name, entries in lists.items():
+        for n in entries:
+            if n < least:
+                message = f"{name} {brief(list(entries))} holds {n}, expected at least {least}"
+                raise error("E8002", message, attribute=name, value=n)
+
+
+def axis(a: int, rank: int) -> int:
+    """
+    An axis in [0, rank).
+
+    >>> axis(-1, 3)
+    2
+    >>> axis(3, 3)
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3004: axis 3 is out of range for rank 3, expected -3 <= axis < 3
+    """
+    if not -rank <= a < rank:
+        raise error("E3004", f"axis {a} is out of range for rank {rank}, expected -{rank} <= axis < {rank}", axis=a, rank=rank)
+    return a + rank if a < 0 else a
+
+
+def axes(given: Sequence[int], rank: int) -> tuple[int, ...]:
+    """
+    Axes in [0, rank) in the given order; duplicates are found after negative ones are resolved.
+
+    >>> axes((-1, 0), 3)
+    (2, 0)
+    >>> axes((2, -1), 3)
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3005: axis 2 is given twice in [2, -1]
+    """
+    found: list[int] = []
+    seen: set[int] = set()
+    for a in given:
+        n = axis(a, rank)
+        if n in seen:
+            raise error("E3005", f"axis {n} is given twice in {brief(list(given))}", axes=tuple(given), duplicate=n)
+        seen.add(n)
+        found.append(n)
+    return tuple(found)

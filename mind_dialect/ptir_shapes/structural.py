@@ -1,0 +1,249 @@
+"""Shapes of ops that work element by element or move elements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import prod
+
+from ..errors import MindError, brief, error
+from . import dims
+from .dims import (
+    INFER,
+    MAX_EXTENT,
+    UNKNOWN,
+    Dim,
+    Dims,
+    at_least,
+    bounded,
+    equal_dims,
+    extents,
+    lengths,
+    meet,
+    rank_error,
+    same_shape,
+)
+
+
+def elementwise(x: Dims) -> Dims:
+    """
+    >>> elementwise((2, "B"))
+    (2, 'B')
+    """
+    return x
+
+
+def compare(lhs: Dims, rhs: Dims) -> Dims:
+    """
+    As `same_shape`, under the contract's own name for the failure.
+
+    >>> compare((2,), (2,))
+    (2,)
+    """
+    return same_shape(lhs, rhs, category="CompareOperandsMustMatchShape")
+
+
+def reshape(x: Dims, *, new_shape: Sequence[Dim]) -> Dims:
+    """
+    One extent may be -1. It is unknown if it depends on dynamic dimensions that do not cancel.
+
+    >>> reshape((2, 6), new_shape=(3, -1)), reshape(("B", 6), new_shape=("B", 2, -1)), reshape(("B", 6), new_shape=(-1,))
+    ((3, 4), ('B', 2, 3), ('?',))
+    >>> reshape((2, 3), new_shape=(2, 4))
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3007: cannot reshape [2, 3] to [2, 4]: 6 elements to 8
+    """
+    given = tuple(new_shape)
+    holes = [i for i, n in enumerate(given) if n == INFER]
+    extents([0 if i in holes[:1] else n for i, n in enumerate(given)])
+    old_names, new_names = Counter(_names(x)), Counter(_names(given))
+    common = old_names & new_names
+    old_names, new_names = old_names - common, new_names - common
+    count, known = prod(n for n in x if isinstance(n, int)), prod(n for n in given if isinstance(n, int) and n != INFER)
+    inferred: Dim = UNKNOWN
+    fits = not holes or known > 0
+    if not old_names and not new_names:
+        fits = fits and (count % known == 0 if holes else count == known)
+        inferred = count // known if fits and holes else UNKNOWN
+    elif holes and old_names.total() == 1 and not new_names and count == known:
+        inferred = next(iter(old_names))
+    if not fits:
+        message = f"cannot reshape {brief(list(x))} to {brief(list(given))}: {_shown(count)} elements to {_shown(known)}"
+        raise error("E3007", message, shapes=(x, given), counts=(_shown(count), _shown(known)))
+    return tuple(inferred if i in holes else n for i, n in enumerate(given))
+
+
+def _names(shape: Sequence[Dim]) -> list[str]:
+    return [n for n in shape if isinstance(n, str)]
+
+
+def _shown(n: int) -> int | str:
+    return n if n.bit_length() < 200 else f"about 2^{n.bit_length() - 1}"
+
+
+def transpose(x: Dims, *, perm: Sequence[int]) -> Dims:
+    """
+    >>> transpose((2, "B", 4), perm=(2, 0, 1))
+    (4, 2, 'B')
+    >>> transpose((2, 3), perm=(0, 0))
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3008: [0, 0] is no permutation of the 2 axes: 0 is given twice
+    """
+    rank = len(x)
+    try:
+        found = dims.axes(perm, rank)
+        violation = "" if len(found) == rank else f"it has {len(found)} entries"
+    except MindError as e:
+        found, violation = (), f"{e.context['axis']} is out of range" if "axis" in e.context else ""
+        violation = violation or f"{e.context['duplicate']} is given twice"
+    if violation:
+        message = f"{brief(list(perm))} is no permutation of the {rank} axes: {violation}"
+        raise error("E3008", message, permutation=tuple(perm), rank=rank, violation=violation)
+    return tuple(x[i] for i in found)
+
+
+def broadcast_to(x: Dims, *, result_shape: Sequence[Dim]) -> Dims:
+    """
+    Axes of size 1 stretch, new ones are prepended; a dynamic size that is not 1 must turn out equal.
+
+    >>> broadcast_to((3, 1), result_shape=(2, 3, "B"))
+    (2, 3, 'B')
+    >>> broadcast_to((3,), result_shape=(4,))
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3001: cannot broadcast [3] to [4]: 3 and 4 at dimension 0, expected equal or 1 and any
+    >>> broadcast_to((1, 3), result_shape=(3,))
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3002: cannot broadcast [1, 3] to [3]: rank 2 to rank 1, expected no fewer
+    """
+    target = extents(result_shape)
+    pad = len(target) - len(x)
+    if pad < 0:
+        message = f"cannot broadcast {list(x)} to {list(target)}: rank {len(x)} to rank {len(target)}, expected no fewer"
+        raise error("E3002", message, category="BroadcastRankMismatch", expected=len(x), actual=len(target))
+    for i, m in enumerate(x):
+        n = target[pad + i]
+        if m != 1 and meet(m, n) is None:
+            given = f"cannot broadcast {brief(list(x))} to {brief(list(target))}"
+            message = f"{given}: {m} and {n} at dimension {pad + i}, expected equal or 1 and any"
+            raise error("E3001", message, category="BroadcastDimsInvalid", shapes=(x, target), dimension=pad + i, extents=(m, n))
+    return target
+
+
+def slice(x: Dims, *, starts: Sequence[int], sizes: Sequence[int]) -> Dims:
+    """
+    >>> slice((4, "B"), starts=(1, 0), sizes=(3, 2))
+    (3, 2)
+    >>> slice((4,), starts=(2,), sizes=(3,))
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E4012: slice 2 + 3 at dimension 0 of extent 4, expected start + size <= 4
+    """
+    lengths(len(x), starts=starts, sizes=sizes)
+    for i, (start, size, n) in enumerate(zip(starts, sizes, x, strict=True)):
+        if start < 0 or size < 0 or start + size > (n if isinstance(n, int) else MAX_EXTENT):
+            limit = f"start + size <= {n}" if start >= 0 <= size else "non-negative numbers"
+            message = f"slice {start} + {size} at dimension {i} of extent {n}, expected {limit}"
+            raise error("E4012", message, dimension=i, bounds=(start, start + size), extent=n)
+    return tuple(sizes)
+
+
+def strided_slice(x: Dims, *, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int]) -> Dims:
+    """
+    Every `stride`-th element from `start` up to, not including, `limit`.
+
+    >>> strided_slice((10,), starts=(1,), limits=(8,), strides=(3,))
+    (3,)
+    """
+    lengths(len(x), starts=starts, limits=limits, strides=strides)
+    for i, stride in enumerate(strides):
+        if stride < 1:
+            raise error("E4008", f"stride {stride} at dimension {i}, expected positive", dimension=i, step=stride)
+    for i, (start, limit, n) in enumerate(zip(starts, limits, x, strict=True)):
+        if not 0 <= start <= limit <= (n if isinstance(n, int) else MAX_EXTENT):
+            message = f"slice {start}:{limit} at dimension {i} of extent {n}, expected 0 <= start <= limit <= {n}"
+            raise error("E4012", message, dimension=i, bounds=(start, limit), extent=n)
+    return tuple(-((start - limit) // stride) for start, limit, stride in zip(starts, limits, strides, strict=True))
+
+
+def concat(*xs: Dims, axis: int) -> Dims:
+    """
+    >>> concat((2, 3), (4, 3), axis=0), concat((2, "B"), (2, 1), axis=-1)
+    ((6, 3), (2, '?'))
+    >>> concat((2, 3), (4, 5), axis=0)
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3003: dimension 1 extents 3 and 5, expected equal
+    """
+    a, result = dims.axis(axis, len(xs[0])), list(xs[0])
+    total: Dim = xs[0][a]
+    for x in xs[1:]:
+        if len(x) != len(result):
+            raise rank_error("operand of concat", len(result), len(x))
+        for i, n in enumerate(x):
+            if i != a:
+                result[i] = equal_dims(f"dimension {i}", result[i], n)
+        n = x[a]
+        total = total + n if isinstance(total, int) and isinstance(n, int) else UNKNOWN
+    result[a] = total
+    return bounded(result)
+
+
+def pad(x: Dims, *, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Dims:
+    """
+    >>> pad((3, "B"), low=(1, 0), high=(0, 0), interior=(2, 0)), pad((0,), low=(1,), high=(1,), interior=(5,))
+    ((8, 'B'), (2,))
+    """
+    lengths(len(x), low=low, high=high, interior=interior)
+    at_least(0, low=low, high=high, interior=interior)
+    return bounded([_padded(n, lo + hi, inner) for n, lo, hi, inner in zip(x, low, high, interior, strict=True)])
+
+
+def _padded(n: Dim, outer: int, interior: int) -> Dim:
+    if isinstance(n, int):
+        return n + outer + max(0, n - 1) * interior
+    return n if outer == 0 and interior == 0 else UNKNOWN
+
+
+def tile(x: Dims, *, repeats: Sequence[int]) -> Dims:
+    """
+    >>> tile((2, "B"), repeats=(3, 1)), tile(("B",), repeats=(2,))
+    ((6, 'B'), ('?',))
+    """
+    lengths(len(x), repeats=repeats)
+    at_least(0, repeats=repeats)
+    return bounded(
+        [n if r == 1 else 0 if r == 0 else UNKNOWN if isinstance(n, str) else n * r for n, r in zip(x, repeats, strict=True)]
+    )
+
+
+def iota(*, shape: Sequence[Dim], axis: int) -> Dims:
+    """
+    >>> iota(shape=(2, "B"), axis=-1)
+    (2, 'B')
+    """
+    dims.axis(axis, len(shape))
+    return extents(shape)
+
+
+def along(x: Dims, *, axis: int) -> Dims:
+    """
+    What works along one axis and keeps the shape.
+
+    >>> along((2, 3), axis=-1)
+    (2, 3)
+    """
+    dims.axis(axis, len(x))
+    return x
+
+
+def reverse(x: Dims, *, axes: Sequence[int]) -> Dims:
+    """
+    >>> reverse((2, 3), axes=(0, -1))
+    (2, 3)
+    """
+    dims.axes(axes, len(x))
+    return x
