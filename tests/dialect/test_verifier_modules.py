@@ -305,3 +305,11 @@ DERIVED = [
 @pytest.mark.parametrize("body", DERIVED)
 def test_derived_extents_may_be_0(body: str):
     assert codes(program("%x: <2x3xf32>", EMPTY + body)) == []
+
+
+def test_ops_have_no_regions_and_no_successors():
+    value = Block(arg_types=[X]).args[0]
+    for extra in ({"regions": [Region()]}, {"successors": [Block()]}):
+        with pytest.raises(MindError, match="E4000: Neg: has regions or successors"):
+            NegOp.create(operands=[value], result_types=[X], **extra).check()
+    NegOp.create(operands=[value], result_types=[X]).check()

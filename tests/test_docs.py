@@ -1,0 +1,120 @@
+"""The two pages of record say what is so: tests, opcodes, codes and decisions they name exist, and none is left out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from mind_dialect.core import CORE_OPS, EXTENSION_OPS
+from mind_dialect.errors import CATALOGUE
+from mind_dialect.profiles import Profile
+from verifier_rows import CONSTANTS
+from verifier_rows_elementwise import ELEMENTWISE, REDUCTIONS
+from verifier_rows_gradient import GRADIENT
+from verifier_rows_products import CONTRACTION, CONVOLUTION
+from verifier_rows_structural import INDEXING, STRUCTURAL
+
+ROOT = Path(__file__).parents[1]
+DECISIONS = (ROOT / "docs" / "implementation-defined.md").read_text(encoding="utf-8")
+CONFORMANCE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+VERIFIER_ROWS = {
+    row.name
+    for table in (CONSTANTS, ELEMENTWISE, REDUCTIONS, STRUCTURAL, INDEXING, CONTRACTION, CONVOLUTION, GRADIENT)
+    for row in table
+}
+REFERENCE = re.compile(r"`(?P<file>tests/[^`:]+)(?:::(?P<function>\w+)(?:\[(?P<row>[^`]+)\])?)?`")
+
+
+def rows(page: str) -> list[list[str]]:
+    """The cells of every table row, without headers and rulers."""
+    found = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines() if line.startswith("| ")]
+    return [row for row in found if row[0] not in ("#", "---", "code", "opcode", "rule")]
+
+
+NUMBERED = [row for row in rows(DECISIONS) if row[0].isdigit()]
+
+
+@cache
+def functions(file: str) -> set[str]:
+    """The test functions that a file defines."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+
+
+def missing(text: str) -> list[str]:
+    """The tests named in `text` that do not exist."""
+    found: list[str] = []
+    for match in REFERENCE.finditer(text):
+        file, function, row = match["file"], match["function"], match["row"]
+        exists = (ROOT / file).is_file()
+        if exists and file.endswith(".py"):
+            exists = function in functions(file)
+        if exists and row is not None:
+            exists = file == "tests/dialect/test_verifier.py" and row in VERIFIER_ROWS
+        if not exists:
+            found.append(match[0])
+    return found
+
+
+def test_every_test_named_exists():
+    assert missing(DECISIONS + CONFORMANCE) == []
+    assert missing(
+        "`tests/test_docs.py::test_no_such` `tests/none.mlir` `tests/dialect/test_verifier.py::test_kept[no such row]`"
+    ) == [
+        "`tests/test_docs.py::test_no_such`",
+        "`tests/none.mlir`",
+        "`tests/dialect/test_verifier.py::test_kept[no such row]`",
+    ]
+
+
+def test_decisions_are_numbered_from_1_without_gaps():
+    assert [int(row[0]) for row in NUMBERED] == list(range(1, len(NUMBERED) + 1))
+    assert len(NUMBERED) >= 47
+
+
+@pytest.mark.parametrize("row", NUMBERED, ids=lambda row: row[0])
+def test_a_decision_is_complete(row: list[str]):
+    _, topic, behaviour, source, tests = row
+    assert topic
+    assert behaviour.endswith(".")
+    assert source
+    assert REFERENCE.fullmatch(tests.split("` `")[0].strip("`").join("``")), "names a test"
+    assert not REFERENCE.sub("", tests).strip(), "names nothing but tests"
+
+
+def test_topics_are_unique():
+    assert len({row[1] for row in NUMBERED}) == len(NUMBERED)
+
+
+def test_every_code_of_ours_is_documented():
+    """Codes from E8001 on belong to the tensor backend's contract and are documented with it."""
+    documented = [row[0] for row in rows(DECISIONS) if re.fullmatch(r"E\d{4}", row[0])]
+    assert documented == [code for code, entry in CATALOGUE.items() if entry.ours and code < "E8"]
+
+
+def test_codes_named_exist():
+    for code in re.findall(r"E\d{4}", DECISIONS + CONFORMANCE):
+        assert code in CATALOGUE, code
+
+
+def test_conformance_lists_every_opcode_in_the_order_of_the_code():
+    listed = [(row[0], row[1]) for row in rows(CONFORMANCE) if row[1].startswith(("`mind.", "argument"))]
+    assert listed[0][0] == "Input"
+    assert listed[1:] == [(op.OPCODE, f"`{op.name}`") for op in (*CORE_OPS, *EXTENSION_OPS)]
+
+
+def test_conformance_says_what_is_core_and_why_an_extension_exists():
+    said = {row[0]: row[2] for row in rows(CONFORMANCE) if row[1].startswith("`mind.")}
+    for op in CORE_OPS:
+        assert said[op.OPCODE].startswith("no" if op.OPCODE == "Div" else "yes")
+    for op in EXTENSION_OPS:
+        assert said[op.OPCODE] == op.EXTENSION
+
+
+def test_conformance_names_every_profile():
+    for profile in Profile:
+        assert str(profile) in CONFORMANCE
