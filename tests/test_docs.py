@@ -82,7 +82,7 @@ def test_a_decision_is_complete(row: list[str]):
     assert topic
     assert behaviour.endswith(".")
     assert source
-    assert REFERENCE.fullmatch(tests.split("` `")[0].strip("`").join("``")), "names a test"
+    assert REFERENCE.search(tests), "names no test"
     assert not REFERENCE.sub("", tests).strip(), "names nothing but tests"
 
 
