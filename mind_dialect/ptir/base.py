@@ -72,9 +72,10 @@ class PtirOp(DialectOp, ABC):
         """The result types of an op to build: the inferred ones, or the given ones if they agree."""
         cls.check_arity(len(operand_types), None if result_types is None else len(result_types), len(regions))
         declared = None if result_types is None else [read_type(t) for t in result_types]
-        inferred = cls.infer_all([read_type(t) for t in operand_types], cls.read_properties(stored), regions, declared)
-        if declared is None or result_types is None:
-            return [tensor_type(*spec) for spec in inferred]
+        specs = [read_type(t) for t in operand_types]
+        inferred = cls.infer_all(specs, cls.read_properties(stored), regions, declared)
+        if declared is None or result_types is None:  # making a type costs more than all checks, so the first operand's is shared
+            return [operand_types[0] if specs and spec == specs[0] else tensor_type(*spec) for spec in inferred]
         check_declared(declared, inferred)
         return result_types
 

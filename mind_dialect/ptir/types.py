@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -50,9 +50,9 @@ class Kind(StrEnum):
     COMPLEX = "complex"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PtirDType(DType):
-    """An element type of PTIR; `name` is the contract's, `bits` its width."""
+    """An element type of PTIR; `name` is the contract's, `bits` its width. There is one object for each."""
 
     kind: Kind
     bits: int
@@ -66,6 +66,16 @@ class PtirDType(DType):
     def size(self) -> int:
         """Bytes per element; numbers of 4 bits take one."""
         return self.element.size
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by name, so that a copy is the same object."""
+        return dtype_named, (self.name,)
 
 
 _ELEMENTS: dict[str, Element] = {

@@ -1,5 +1,8 @@
 """The table of dtypes is closed over the dialect, and every pair in it and outside it is as it says."""
 
+import copy
+import pickle
+
 import pytest
 
 from mind_dialect.errors import MindError
@@ -86,3 +89,9 @@ def test_accumulators(dtype: PtirDType):
         else:
             with pytest.raises(MindError, match="E8003"):
                 check_accumulator(dtype, other)
+
+
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_a_copied_dtype_is_the_same(dtype: PtirDType):
+    assert copy.deepcopy(dtype) is dtype
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
