@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -100,18 +99,14 @@ def check(result: Result, code: str | None) -> None:
 @pytest.mark.parametrize("name", MLIR)
 def test_mlir(name: str, tool) -> None:
     text, code = MLIR[name]
-    start = time.perf_counter()
     check(tool(stdin=text), code)
-    assert time.perf_counter() - start < 5
 
 
 @pytest.mark.parametrize("tool", [mind_opt, mind_run])
 @pytest.mark.parametrize("name", CORE_IR)
 def test_core_ir(name: str, tool) -> None:
     text, code = CORE_IR[name]
-    start = time.perf_counter()
     check(tool("-f", "core-ir", stdin=text), code)
-    assert time.perf_counter() - start < 5
 
 
 MEMORY = """
