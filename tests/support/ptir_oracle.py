@@ -83,6 +83,21 @@ def stored(value: Any, dtype: PtirDType) -> Any:
     return bool(value) if dtype.bits == 1 else wrapped(value, dtype)
 
 
+def cast(value: Any, target: PtirDType) -> Any:
+    """The contract's conversion of one exact number."""
+    if target.bits == 1:
+        return value != 0
+    if target.kind == "complex":
+        part = "f32" if target.bits == 64 else "f64"
+        return complex(rounded(value.real, part), rounded(value.imag, part))
+    if target.is_float:
+        return rounded(int(value) if isinstance(value, bool) else value, target.name)
+    least, most = bounds(target)
+    if value != value:
+        return 0
+    return least if value < least else most if value > most else math.trunc(value)
+
+
 def samples(dtype: PtirDType, count: int = 40, *, special: bool = True, seed: int = 0) -> np.ndarray:
     """Values of a dtype: the special ones first, then random ones; the same in every process."""
     rng = np.random.default_rng([seed, len(dtype.name), dtype.bits])
