@@ -98,6 +98,19 @@ def cast(value: Any, target: PtirDType) -> Any:
     return least if value < least else most if value > most else math.trunc(value)
 
 
+def extreme(kind: str, values: list[Any], dtype: PtirDType) -> Any:
+    """The greatest or least, NaN if there is one; of nothing the identity."""
+    if not values:
+        if dtype.is_float:
+            infinite = math.inf if dtype.name != "fp8_e4m3" else 448.0
+            return -infinite if kind == "max" else infinite
+        found = bounds(dtype)[kind == "min"]
+        return bool(found) if dtype.bits == 1 else found
+    if any(v != v for v in values):
+        return math.nan
+    return max(values) if kind == "max" else min(values)
+
+
 def samples(dtype: PtirDType, count: int = 40, *, special: bool = True, seed: int = 0) -> np.ndarray:
     """Values of a dtype: the special ones first, then random ones; the same in every process."""
     rng = np.random.default_rng([seed, len(dtype.name), dtype.bits])

@@ -10,17 +10,17 @@ import pytest
 
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.legal import accumulators, default_accumulator
-from mind_dialect.ptir.types import DTYPES, I1, SI64, PtirDType
+from mind_dialect.ptir.types import DTYPES, SI64, PtirDType
 from ptir_oracle import (
     FLOAT_FORMATS,
     array,
     assert_elements,
     assert_near,
     bounded,
-    bounds,
     cast,
     dtype_of,
     elements,
+    extreme,
     ids,
     is_integer,
     legal,
@@ -49,18 +49,6 @@ def finite(dtype: PtirDType, shape: tuple[int, ...], seed: int = 0) -> np.ndarra
     count = math.prod(shape)
     values = samples(dtype, count, special=False, seed=seed)
     return np.resize(values, count).reshape(shape)
-
-
-def extreme(kind: str, values: list[Any], dtype: PtirDType) -> Any:
-    if not values:
-        if dtype.is_float:
-            infinite = math.inf if dtype.name != "fp8_e4m3" else 448.0
-            return -infinite if kind == "max" else infinite
-        found = bounds(dtype)[kind == "min"]
-        return bool(found) if dtype is I1 else found
-    if any(v != v for v in values):
-        return math.nan
-    return max(values) if kind == "max" else min(values)
 
 
 @pytest.mark.parametrize(("op", "dtype"), legal("reduction"), ids=ids)
