@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 
+from .dominance import walk
 from .errors import MindError, error
 
 SPEC_VERSION = "ptir.v0.4"
@@ -31,6 +32,12 @@ def check_version(given: Attribute | None, *, lenient: bool = False) -> None:
         found = "nothing" if given is None else str(given)
         message = f"{VERSION_ATTRIBUTE} is {found}, expected {SPEC_VERSION!r}"
         raise error("E8006", message, given=None if given is None else str(given), expected=SPEC_VERSION)
+
+
+def state_version(module: ModuleOp) -> None:
+    """State our version on a module that holds PTIR and states none: what hand-written text leaves out."""
+    if VERSION_ATTRIBUTE not in module.attributes and any(op.name.startswith("ptir.") for op in walk(module)):
+        module.attributes[VERSION_ATTRIBUTE] = StringAttr(SPEC_VERSION)
 
 
 class ProgramCheck:

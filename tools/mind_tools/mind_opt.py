@@ -25,6 +25,7 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, ShrinkExcepti
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.ptir_program import state_version
 from mind_dialect.verify import failures, verify
 
 from .command_line import guarded, usage_error
@@ -85,7 +86,10 @@ class MindOptMain(xDSLOptMain):
         def parse_mlir(io: IO[bytes]) -> ModuleOp:
             text = self._read(io.read())
             parser = MindParser(self.ctx, text, self.get_input_name(), self._line_offset)
-            return parser.parse_module(not self.args.no_implicit_module)
+            module = parser.parse_module(not self.args.no_implicit_module)
+            if self.args.lenient:
+                state_version(module)
+            return module
 
         def parse_core_ir(io: IO[bytes]) -> ModuleOp:
             from mind_translate.core_ir import parse_core_ir
@@ -203,6 +207,7 @@ class MindOptMain(xDSLOptMain):
 
 _OPTIONS = {
     "--strict": "Refuse the extension ops that gradients use, and fills",
+    "--lenient": "Read PTIR that states no version of its contract as our version",
     "--verify-all": f"Report every error of the verifier (up to {MAX_ERRORS}), not only the first",
     "--traceback": "Show the Python traceback too when something fails",
 }

@@ -22,6 +22,7 @@ from xdsl.universe import Universe
 
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.program import functions, input_names, outputs
+from mind_dialect.ptir_program import state_version
 from mind_dialect.types import tensor_type
 from mind_dialect.verify import verify
 
@@ -66,6 +67,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "-f", "--frontend", choices=sorted(SUFFIXES.values()), help="how to read FILE; the default goes by its suffix"
     )
+    parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
     parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
     parser.add_argument("-v", "--version", action="version", version=f"mind-run {version('mind-dialect')}")
     options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
@@ -114,7 +116,10 @@ class Run:
         ctx = Context()
         for dialect, factory in Universe.get_multiverse().all_dialects.items():
             ctx.register_dialect(dialect, factory)
-        return MindParser(ctx, text, name).parse_module()
+        module = MindParser(ctx, text, name).parse_module()
+        if self.args.lenient:
+            state_version(module)
+        return module
 
     def pick(self, module: ModuleOp) -> FuncOp:
         """The function to run: the one that `--function` names, or the only one."""
