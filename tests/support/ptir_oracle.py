@@ -256,6 +256,14 @@ def bounded(actual: Any, terms: Sequence[Sequence[Any]], dtype: PtirDType, accum
 
     `terms` are the exact summands of each element of the result.
     """
+    if dtype.kind == "complex":
+        part = "f32" if dtype.bits == 64 else "f64"
+        for a, row in zip(elements(actual), terms, strict=True):
+            real, imaginary = (sum((Fraction(getattr(t, p)) for t in row), Fraction(0)) for p in ("real", "imag"))
+            slack = 8 * (len(row) + 1) * 2.0 ** -FLOAT_FORMATS[part][0] * sum(abs(t) for t in row)
+            assert abs(Fraction(a.real) - real) <= slack, (a, row)
+            assert abs(Fraction(a.imag) - imaginary) <= slack, (a, row)
+        return
     for a, row in zip(elements(actual), terms, strict=True):
         exact = sum((Fraction(t) for t in row), Fraction(0))
         slack = 2 * len(row) * Fraction(2) ** -FLOAT_FORMATS[accumulator][0] * sum((abs(Fraction(t)) for t in row), Fraction(0))

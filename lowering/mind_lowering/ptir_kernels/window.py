@@ -150,7 +150,8 @@ class Windows(Reductions, Structure, Contraction):
         strided = (*x.strides[:first], *steps, *holes, *x.strides[after:])
         if 0 in counts:  # such a window may be larger than anything
             return self.xp.zeros(shape, x.dtype)
-        return self.xp.lib.stride_tricks.as_strided(x, shape, strided)
+        plain = x if format_of(x.dtype).dtype == format_of(x.dtype).work else x.view(f"u{x.dtype.itemsize}")
+        return self.xp.lib.stride_tricks.as_strided(plain, shape, strided).view(x.dtype)  # as_strided refuses f8E5M2
 
 
 def places(n: int, window: int, stride: int, dilation: int) -> int:
