@@ -1,0 +1,145 @@
+"""The table of kernels is complete, true to itself, and every legal pair has a test."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mind_dialect import ptir
+from mind_dialect.errors import MindError
+from mind_dialect.ptir.legal import LEGAL, default_accumulator
+from mind_dialect.ptir.types import ALL, DTYPES
+from mind_lowering.ptir_kernels import formats, table
+from mind_lowering.ptir_kernels.table import KERNELS as ROWS
+from mind_lowering.ptir_kernels.table import WITHOUT_KERNEL, Call, kernel_call
+from mind_lowering.ptir_kernels.ufuncs import UFUNCS
+from ptir_oracle import FAMILIES, KERNELS, array, elements, op_of, perform
+
+
+def test_every_op_has_a_kernel_or_a_reason():
+    ops = {*ptir.PTIR_OPS, *ptir.EXTENSION_OPS}
+    assert [op.name for op in (*ptir.PTIR_OPS, *ptir.EXTENSION_OPS) if op not in ROWS and op not in WITHOUT_KERNEL] == []
+    assert set(ROWS) | set(WITHOUT_KERNEL) == ops
+    assert not set(ROWS) & set(WITHOUT_KERNEL)
+
+
+def test_every_row_of_the_table_of_legal_dtypes_is_run_by_a_test():
+    tested = [key for keys in FAMILIES.values() for key in keys]
+    assert [key for key in LEGAL if key not in tested] == []
+    assert sorted(tested) == sorted(LEGAL)
+    without = {op.OPCODE for op in WITHOUT_KERNEL}
+    assert set(FAMILIES["without a kernel"]) == without
+
+
+def test_formats_agree_with_the_dialect():
+    assert table.NATIVE == formats.NATIVE
+    assert set(formats.ARRAY_NAMES) == set(DTYPES)
+    for dtype in ALL:
+        form = formats.format_of(formats.array_dtype(dtype.name))
+        assert (form.name, form.bits) == (dtype.name, dtype.bits)
+        assert form.dtype.itemsize == dtype.size
+        assert formats.format_of(form.accumulator).name == default_accumulator(dtype).name
+
+
+def test_every_ufunc_has_a_kernel_and_is_an_array_function():
+    for name in UFUNCS.values():
+        assert callable(getattr(KERNELS, name))
+        assert isinstance(getattr(np, name), np.ufunc)
+
+
+FAST: list[tuple[str, list[Any], dict[str, Any], str]] = [
+    ("add", ["f32", "f32"], {}, "xp.add"),
+    ("add", ["si8", "si8"], {}, "xp.add"),
+    ("add", ["bf16", "bf16"], {}, "k.add"),
+    ("add", ["si4", "si4"], {}, "k.add"),
+    ("exp", ["f64"], {}, "xp.exp"),
+    ("exp", ["f16"], {}, "k.exp"),
+    ("div", ["f32", "f32"], {}, "xp.divide"),
+    ("div", ["si32", "si32"], {}, "k.divide"),
+    ("remainder", ["f64", "f64"], {}, "xp.fmod"),
+    ("compare less", ["f32", "f32"], {}, "xp.less"),
+    ("cast", ["f32"], {"dtype": DTYPES["f32"]}, "k.identity"),
+    ("reduce sum", ["f32"], {"axes": (0,), "keepdims": True}, "xp.add.reduce"),
+    ("reduce sum", ["f32"], {"axes": (0,), "keepdims": True, "out_dtype": DTYPES["f64"]}, "k.reduce"),
+    ("reduce max", ["f32"], {"axes": (0,), "keepdims": True}, "xp.maximum.reduce"),
+    ("reduce max", ["f16"], {"axes": (0,), "keepdims": True}, "k.reduce"),
+]
+
+
+@pytest.mark.parametrize(("op", "dtypes", "properties", "callee"), FAST)
+def test_native_dtypes_go_straight_to_the_array_function(op: str, dtypes: list[str], properties: dict[str, Any], callee: str):
+    assert kernel_call(op_of(op, *(array([1, 2], d) for d in dtypes), **properties)).callee == callee
+
+
+def test_an_extreme_over_what_may_be_nothing_goes_to_the_kernel():
+    assert kernel_call(op_of("reduce max", array([], "f32"), axes=(0,), keepdims=False)).callee == "k.reduce"
+
+
+@pytest.mark.parametrize(
+    ("shapes", "axes", "callee"),
+    [
+        (((2, 3), (3, 4)), ((), (), (1,), (0,)), "xp.matmul"),
+        (((2, 3), (3, 4)), ((), (), (-1,), (-2,)), "xp.matmul"),
+        (((5, 2, 3), (5, 3, 4)), ((0,), (0,), (2,), (1,)), "xp.matmul"),
+        (((2, 3), (4, 3)), ((), (), (1,), (1,)), "k.dot_general"),
+        (((2, 3), (3,)), ((), (), (1,), (0,)), "k.dot_general"),
+    ],
+)
+def test_plain_matrix_products_go_straight_to_matmul(shapes: Any, axes: Any, callee: str):
+    names = dict(zip(("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs"), axes, strict=True))
+    operands = [np.ones(s, "f4") for s in shapes]
+    op = op_of("dot_general", *operands, **names)
+    call = kernel_call(op)
+    assert call.callee == callee
+    found = perform(call, *operands)
+    assert found.shape == op.result_spec().shape
+    assert set(elements(found)) == {3.0}
+    assert kernel_call(op_of("dot_general", *(x.astype("i4") for x in operands), **names)).callee == "k.dot_general"
+
+
+def test_transposes_are_folded_into_views():
+    """The operands of the matrix product are views of the arrays that came in."""
+    seen: list[Any] = []
+
+    class Recorder:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(np, name)
+
+        def matmul(self, a: Any, b: Any) -> Any:
+            seen.extend([a, b])
+            return np.matmul(a, b)
+
+    kernels = type(KERNELS)(Recorder())
+    lhs, rhs = np.ones((3, 2, 4), "f4"), np.ones((5, 2, 4), "f4")
+    kernels.dot_general(lhs, rhs, batch_lhs=(1,), batch_rhs=(1,), contract_lhs=(2,), contract_rhs=(2,))
+    assert np.shares_memory(seen[0], lhs)
+    assert np.shares_memory(seen[1], rhs)
+
+
+def test_the_table_needs_no_arrays():
+    program = "import sys; import mind_lowering.ptir_kernels.table; print('numpy' in sys.modules, 'ml_dtypes' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False False\n"
+
+
+def test_without_ml_dtypes_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    monkeypatch.setattr(formats.np, "dtype", refuse)
+    with pytest.raises(
+        MindError, match=r"arrays of bf16 need the package ml_dtypes.*pip install 'mind-dialect\[dtypes\]'"
+    ) as caught:
+        formats.array_dtype("bf16")
+    assert caught.value.code == "E6002"
+
+
+def refuse(name: str) -> Any:
+    """NumPy as it is before ml_dtypes registers its names."""
+    raise TypeError(name)
+
+
+def test_a_call_is_plain_data():
+    op = op_of("reduce sum", array([1.0], "f16"), axes=(0,), keepdims=False, out_dtype=DTYPES["f32"])
+    assert kernel_call(op) == Call("k.reduce", {"kind": "sum", "axes": (0,), "keepdims": False, "out_dtype": DTYPES["f32"]})
+    with pytest.raises(KeyError):
+        kernel_call(ptir.YieldOp())
