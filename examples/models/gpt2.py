@@ -1,0 +1,267 @@
+"""
+GPT-2 as three PTIR programs over the same weights: `full`, `prefill` and `decode`.
+
+    full      tokens si32[T], positions si32[T], weights                               -> logits [T, V]
+    prefill   the same and a cache of keys and one of values per layer [H, cap, d]     -> logits, caches
+    decode    tokens si32[1], positions si32[1], cache_start si32[3], weights, caches  -> logits [1, V], caches
+
+`prefill` writes the prompt's keys and values from place 0, `decode` those of one token at `cache_start`, which is
+`[0, positions[0], 0]`. The causal mask hides what is beyond. There is no batch axis. Weights are `[in, out]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from mind_dialect.errors import brief, error
+from mind_dialect.ptir.types import SI32
+
+from . import weights as files
+from .builder import Builder, Tensor
+from .layers import attention, causal_mask, decode_mask, gelu, layer_norm, linear, repeat_heads
+from .weights import Spec, Weights
+
+MODES = ("full", "prefill", "decode")
+
+
+@dataclass(frozen=True)
+class Config:
+    """The sizes of a GPT-2; `kv_heads` fewer than `heads` share keys and values, `gelu` is `erf` or `tanh`."""
+
+    vocabulary: int = 50257
+    context: int = 1024
+    width: int = 768
+    layers: int = 12
+    heads: int = 12
+    kv_heads: int = 12
+    epsilon: float = 1e-5
+    gelu: str = "erf"
+    dtype: str = "f32"
+
+    def __post_init__(self) -> None:
+        sizes = (self.vocabulary, self.context, self.width, self.layers, self.heads, self.kv_heads)
+        if min(sizes) < 1 or self.width % self.heads or self.heads % self.kv_heads:
+            message = f"{self}: expected positive sizes, width a multiple of heads, heads a multiple of kv_heads"
+            raise error("E7001", message, option="config")
+        if self.gelu not in ("erf", "tanh"):
+            raise error("E7001", f"gelu {self.gelu!r}, expected 'erf' or 'tanh'", option="gelu")
+
+    @property
+    def depth(self) -> int:
+        """The width of one head."""
+        return self.width // self.heads
+
+    @property
+    def kv_width(self) -> int:
+        """The width of the keys of all heads."""
+        return self.depth * self.kv_heads
+
+    def cache_shape(self, capacity: int) -> tuple[int, int, int]:
+        """The shape of a layer's cache of keys, or of values."""
+        return (self.kv_heads, capacity, self.depth)
+
+
+REAL = Config()
+"""GPT-2 small: 124M parameters, of which 39M stand twice here, as the last layer's weights are not tied to the embedding."""
+SMALL = Config(vocabulary=256, context=64, width=32, layers=2, heads=4, kv_heads=4)
+
+
+def parameters(config: Config) -> dict[str, Spec]:
+    """The name, dtype and shape of each weight, in the order in which programs take them."""
+    width, hidden = config.width, 4 * config.width
+    qkv = width + 2 * config.kv_width
+    shapes: dict[str, tuple[int, ...]] = {
+        "tok_embeddings.weight": (config.vocabulary, width),
+        "pos_embeddings": (config.context, width),
+    }
+    for i in range(config.layers):
+        block = {
+            "ln_1.gamma": (width,),
+            "ln_1.beta": (width,),
+            "attention.w_qkv": (width, qkv),
+            "attention.b_qkv": (qkv,),
+            "attention.w_out": (width, width),
+            "attention.b_out": (width,),
+            "ln_2.gamma": (width,),
+            "ln_2.beta": (width,),
+            "feed_forward.w_in": (width, hidden),
+            "feed_forward.b_in": (hidden,),
+            "feed_forward.w_out": (hidden, width),
+            "feed_forward.b_out": (width,),
+        }
+        shapes |= {f"blocks.{i}.{name}": shape for name, shape in block.items()}
+    shapes |= {"final_ln.gamma": (width,), "final_ln.beta": (width,), "lm_head": (width, config.vocabulary)}
+    return {name: Spec(config.dtype, shape) for name, shape in shapes.items()}
+
+
+def caches(config: Config, capacity: int) -> dict[str, Spec]:
+    """The name, dtype and shape of each cache, in the order in which programs take and return them."""
+    spec = Spec(config.dtype, config.cache_shape(capacity))
+    return {f"blocks.{i}.attention.{kind}_cache": spec for i in range(config.layers) for kind in "kv"}
+
+
+def program(config: Config, mode: str = "full", *, length: int = 1, capacity: int = 0) -> ModuleOp:
+    """
+    The function `@<mode>` for `length` tokens (1 for `decode`) and caches of `capacity` places.
+
+    E7001 for an unknown mode, or lengths that fit neither the capacity nor the context.
+    """
+    if mode not in MODES:
+        raise error("E7001", f"mode {mode!r}, expected one of {list(MODES)}", option="mode")
+    room = config.context if mode == "full" else min(capacity, config.context)
+    if not 1 <= length <= room or (mode == "decode" and length != 1) or capacity > config.context:
+        message = f"{mode} of {length} tokens with a cache of {capacity} places and a context of {config.context}"
+        raise error("E7001", f"{message}; expected tokens <= cache <= context, and one token to decode", option="length")
+    build = Builder(mode)
+    tokens, positions = build.input("tokens", "si32", (length,)), build.input("positions", "si32", (length,))
+    start = build.input("cache_start", "si32", (3,)) if mode == "decode" else None
+    weights = {name: build.parameter(name, *spec) for name, spec in parameters(config).items()}
+    cached = {} if mode == "full" else {name: build.input(name, *spec) for name, spec in caches(config, capacity).items()}
+    if mode == "prefill":
+        start = build.literal(SI32, [0, 0, 0])
+    x = weights["tok_embeddings.weight"].take(tokens) + weights["pos_embeddings"].take(positions)
+    for i in range(config.layers):
+        x = _Block(config, f"blocks.{i}", weights, cached, start, positions if mode == "decode" else None).apply(x)
+    x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], config.epsilon)
+    return build.finish(linear(x, weights["lm_head"]), *cached.values())
+
+
+@dataclass(frozen=True)
+class _Block:
+    """
+    A layer: attention and a feed-forward network, each added to what it reads.
+
+    Keys and values are written to `cached` from `start`, if given; a `position` says that one token is decoded against them.
+    """
+
+    config: Config
+    name: str
+    weights: dict[str, Tensor]
+    cached: dict[str, Tensor]
+    start: Tensor | None
+    position: Tensor | None
+
+    def weight(self, name: str) -> Tensor:
+        return self.weights[f"{self.name}.{name}"]
+
+    def linear(self, x: Tensor, part: str, which: str) -> Tensor:
+        return linear(x, self.weight(f"{part}.w_{which}"), self.weight(f"{part}.b_{which}"))
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        return layer_norm(x, self.weight(f"{name}.gamma"), self.weight(f"{name}.beta"), self.config.epsilon)
+
+    def apply(self, x: Tensor) -> Tensor:
+        x = x + self.attend(self.norm(x, "ln_1"))
+        hidden = gelu(self.linear(self.norm(x, "ln_2"), "feed_forward", "in"), self.config.gelu)
+        return x + self.linear(hidden, "feed_forward", "out")
+
+    def attend(self, x: Tensor) -> Tensor:
+        """Attention over the tokens given, or over the cache if there is one token."""
+        config, length = self.config, x.shape[0]
+        qkv = self.linear(x, "attention", "qkv")
+        widths = (config.width, config.kv_width, config.kv_width)
+        starts = (0, config.width, config.width + config.kv_width)
+        q, k, v = (qkv.slice((0, s), (length, w)) for s, w in zip(starts, widths, strict=True))
+        q, k, v = self.split(q, config.heads), self.split(k, config.kv_heads), self.split(v, config.kv_heads)
+        if self.start is not None:
+            long_k, long_v = self.cache("k", k, self.start), self.cache("v", v, self.start)
+            if self.position is not None:
+                k, v = (c.slice((0, 0, 0), c.shape) for c in (long_k, long_v))
+        mask = causal_mask(x.build, length) if self.position is None else decode_mask(self.position, k.shape[1])
+        k, v = repeat_heads(k, config.heads), repeat_heads(v, config.heads)
+        y = attention(q, k, v, mask)
+        merged = y.transpose(1, 0, 2) if self.position is None else y
+        return self.linear(merged.reshape(length, config.width), "attention", "out")
+
+    def split(self, x: Tensor, heads: int) -> Tensor:
+        """`[T, heads * d]` as `[heads, T, d]`; no transpose for one token."""
+        length, depth = x.shape[0], self.config.depth
+        if self.position is not None:
+            return x.reshape(heads, 1, depth)
+        return x.reshape(length, heads, depth).transpose(1, 0, 2)
+
+    def cache(self, kind: str, new: Tensor, start: Tensor) -> Tensor:
+        name = f"{self.name}.attention.{kind}_cache"
+        self.cached[name] = updated = self.cached[name].updated(new, start)
+        return updated
+
+
+def random_weights(config: Config, seed: int = 0) -> Weights:
+    """Random weights by name."""
+    return files.random_weights(parameters(config), seed)
+
+
+PUBLISHED = {
+    "tok_embeddings.weight": "wte.weight",
+    "pos_embeddings": "wpe.weight",
+    "final_ln.gamma": "ln_f.weight",
+    "final_ln.beta": "ln_f.bias",
+    "ln_1.gamma": "ln_1.weight",
+    "ln_1.beta": "ln_1.bias",
+    "attention.w_qkv": "attn.c_attn.weight",
+    "attention.b_qkv": "attn.c_attn.bias",
+    "attention.w_out": "attn.c_proj.weight",
+    "attention.b_out": "attn.c_proj.bias",
+    "ln_2.gamma": "ln_2.weight",
+    "ln_2.beta": "ln_2.bias",
+    "feed_forward.w_in": "mlp.c_fc.weight",
+    "feed_forward.b_in": "mlp.c_fc.bias",
+    "feed_forward.w_out": "mlp.c_proj.weight",
+    "feed_forward.b_out": "mlp.c_proj.bias",
+}
+"""Our names, and those of the published checkpoints, which have `h.0` for `blocks.0` and perhaps `transformer.` before all."""
+
+OWN_HEAD, MASKS = "lm_head.weight", (".attn.bias", ".attn.masked_bias")
+"""In a published checkpoint: the last layer's weight `[V, D]`, where it is stored at all, and the ends of names of masks."""
+
+
+def published_name(name: str, prefix: str = "") -> str:
+    """The name in a published checkpoint: `blocks.3.ln_1.gamma` is `h.3.ln_1.weight`."""
+    if name == OWN_HEAD:
+        return name
+    if not name.startswith("blocks."):
+        return prefix + PUBLISHED[name]
+    _, number, part = name.split(".", 2)
+    return f"{prefix}h.{number}.{PUBLISHED[part]}"
+
+
+def load_safetensors(path: Path | str, heads: int | None = None) -> tuple[Config, Weights]:
+    """
+    The sizes and weights in a file, as f32: one with our names, or a published checkpoint of GPT-2.
+
+    Published ones have GELU by tanh, often no `lm_head` (it is the embedding, transposed), and masks that are not weights. Heads
+    are 64 wide unless their number is given. Coded errors as for `weights.load_safetensors`.
+    """
+    shapes = files.shapes_in(path)
+    prefix = next((p for p in ("", "transformer.") if f"{p}wte.weight" in shapes), None)
+    named = (lambda name: name) if prefix is None else (lambda name: published_name(name, prefix))
+    tokens, places = (_matrix(path, shapes, named(name)) for name in ("tok_embeddings.weight", "pos_embeddings"))
+    blocks = "blocks." if prefix is None else f"{prefix}h."
+    layers = len({name.removeprefix(blocks).split(".")[0] for name in shapes if name.startswith(blocks)})
+    count = heads or max(1, tokens[1] // 64)
+    style = "erf" if prefix is None else "tanh"
+    config = Config(tokens[0], places[0], tokens[1], layers, count, count, gelu=style)
+    specs = parameters(config)
+    if prefix is None:
+        return config, files.load_safetensors(path, specs)
+    del specs["lm_head"]
+    if OWN_HEAD in shapes:
+        specs[OWN_HEAD] = Spec(config.dtype, tokens)
+    weights = files.load_safetensors(path, specs, rename=named, ignore=lambda name: name.endswith(MASKS))
+    head = weights.pop(OWN_HEAD, weights["tok_embeddings.weight"])
+    return config, {**weights, "lm_head": np.ascontiguousarray(head.T)}
+
+
+def _matrix(path: Path | str, shapes: Mapping[str, tuple[int, ...]], name: str) -> tuple[int, ...]:
+    if name not in shapes:
+        known = sorted(shapes)
+        raise error("E7003", f"{brief(path)} is no GPT-2: no tensor {name!r}, found {brief(known)}", name=name, known=known)
+    if len(shapes[name]) != 2:
+        message = f"{brief(path)}: {name} has shape {brief(list(shapes[name]))}, expected a matrix"
+        raise error("E3002", message, expected=2, actual=len(shapes[name]))
+    return shapes[name]
