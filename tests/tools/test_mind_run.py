@@ -221,6 +221,13 @@ def test_which_program_and_which_function(tmp_path: Path) -> None:
     assert "error[E7001]: the program has 0 functions" in mind_run(stdin='"test.op"() : () -> ()').err
 
 
+def test_an_input_name_may_hold_what_separates_name_and_value() -> None:
+    text = 'func.func @f(%0: tensor<f32> {mind.name = "a"}, %1: tensor<f32> {mind.name = "a=b"}) -> tensor<f32> {\n'
+    text += "  %2 = mind.sub %0, %1 : tensor<f32>\n  func.return %2 : tensor<f32>\n}"
+    for inputs in (("a=5", "a=b=3"), ("a=b=3", "a=5")):
+        assert mind_run("-", *inputs, stdin=text).out == "out0: f32[] = 2.\n"
+
+
 def test_run_time_errors_keep_their_place() -> None:
     text = "func.func @f(%x: tensor<3xf32>, %i: tensor<i64>) -> tensor<f32> {\n"
     text += "  %0 = mind.gather %x, %i : (tensor<3xf32>, tensor<i64>) -> tensor<f32>\n  func.return %0 : tensor<f32>\n}"
