@@ -1,0 +1,137 @@
+"""What every PTIR rewrite needs: shapes and constants behind values, equality of types, a new op in the place of another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from xdsl.dialects.builtin import BytesAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mind_dialect.elements import Number
+from mind_dialect.ptir import BroadcastToOp, ConstantOp, CustomCallOp, PtirLiteralAttr, PtirOp, RandomOp, RegionOp, ReshapeOp
+from mind_dialect.ptir.types import PtirDType, TensorSpec, read_type, tensor_type
+from mind_dialect.ptir_shapes import UNKNOWN
+
+OpT = TypeVar("OpT", bound=PtirOp)
+Found = SSAValue | PtirOp | None
+Rule = Callable[[Any], Found]
+"""From an op to a value or a new op that may stand for its only result, of the same type; None where the rule does not apply."""
+
+FOLD_LIMIT = 256
+"""Literals of more stored elements are neither searched nor rearranged, which bounds time and memory per op."""
+
+
+def spec_of(value: SSAValue) -> TensorSpec:
+    """The dtype and dimensions of a value of a verified program."""
+    return read_type(value.type)
+
+
+def same_type(a: Attribute, b: Attribute) -> bool:
+    """Equality of types, quick where both are one object."""
+    return a is b or a == b
+
+
+def stands_for(value: SSAValue, op: PtirOp) -> SSAValue | None:
+    """`value` if it has the type of the result of `op`; a declared type that says more is a check that must stay."""
+    return value if same_type(value.type, op.results[0].type) else None
+
+
+def is_known(op: PtirOp) -> bool:
+    """Whether every dimension around `op` has a size or a name, so that no declared type claims what only the run can check."""
+    return not any(UNKNOWN in read_type(v.type).shape for v in (*op.operands, *op.results))
+
+
+def of_one_shape(op: PtirOp) -> bool:
+    """Whether all operands and results have one shape, dimension names included, so that nothing is left to check at run time."""
+    shape = spec_of(op.results[0]).shape
+    return UNKNOWN not in shape and all(spec_of(v).shape == shape for v in op.operands)
+
+
+def in_place_of(op: PtirOp, cls: type[OpT], *operands: SSAValue, type: Attribute | None = None, **values: Any) -> OpT:
+    """An op of class `cls` with the location and, unless given, the result type of `op`; the caller answers for the type."""
+    return cls.create(
+        operands=operands,
+        properties=cls.store_properties(values),
+        result_types=[op.results[0].type if type is None else type],
+        location=op.location,
+    )
+
+
+# Constants
+
+
+def constant(op: Operation, dtype: PtirDType, shape: tuple[int, ...], data: bytes) -> ConstantOp:
+    """A constant with the location of `op`: all elements' bytes, or those of one for all."""
+    literal = PtirLiteralAttr(tensor_type(dtype, shape), BytesAttr(data))
+    return ConstantOp.create(properties={"value": literal}, result_types=[literal.type], location=op.location)
+
+
+def fill(op: Operation, dtype: PtirDType, shape: tuple[int, ...], number: Number) -> ConstantOp:
+    """A constant whose every element is `number`."""
+    return constant(op, dtype, shape, dtype.element.pack([number]) if math.prod(shape) else b"")
+
+
+def literal_of(value: SSAValue) -> PtirLiteralAttr | None:
+    """The literal that `value` is, if it is the result of a constant."""
+    op = value.owner
+    return op.literal if isinstance(op, ConstantOp) else None
+
+
+def element_bytes(value: SSAValue) -> bytes | None:
+    """
+    The bytes of the one element that is everywhere in `value`; None if there is no such element, or none is known.
+
+    Sees through a broadcast or reshape, which may have dynamic dimensions. Elements are equal if all their bits are.
+    """
+    for _ in range(3):
+        if not isinstance(value.owner, BroadcastToOp | ReshapeOp):
+            break
+        value = value.owner.operands[0]
+    literal = literal_of(value)
+    if literal is None:
+        return None
+    size, data = literal.spec[0].size, literal.data.data
+    if not size <= len(data) <= FOLD_LIMIT * size:
+        return None
+    return data[:size] if data == data[:size] * (len(data) // size) else None
+
+
+def uniform(value: SSAValue) -> Number | None:
+    """The number that is everywhere in `value`, if one is known."""
+    data = element_bytes(value)
+    return None if data is None else spec_of(value).dtype.element.unpack(data)[0]
+
+
+def is_all(value: SSAValue, number: float) -> bool:
+    """Whether every element of `value` is `number`; +0 and -0 are two floats, a complex number must have both its parts so."""
+    found = uniform(value)
+    if found is None:
+        return False
+    if isinstance(found, complex):
+        imaginary = number if number == 0 else 0.0
+        return _same(found.real, number) and _same(found.imag, imaginary)
+    return _same(found, number)
+
+
+def _same(a: float, b: float) -> bool:
+    return a == b and (isinstance(a, int) or math.copysign(1, a) == math.copysign(1, b))
+
+
+# What may not be touched
+
+
+def stays(op: Operation) -> bool:
+    """
+    Whether `op` itself, whatever its regions hold, must be neither erased, merged nor reordered.
+
+    Ops of other dialects are theirs to judge. A random op is pure, but its key is its place among the random ops of the
+    program, so that taking one away would change the numbers of those after it.
+    """
+    return not isinstance(op, PtirOp) or isinstance(op, RandomOp)
+
+
+def is_plain(op: Operation) -> bool:
+    """Whether `op` is an ordinary op of ours: pure, without regions, and no call of somebody's kernel."""
+    return not stays(op) and not isinstance(op, RegionOp | CustomCallOp)

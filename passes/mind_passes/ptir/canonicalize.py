@@ -1,0 +1,120 @@
+"""
+The canonical form of PTIR: no rule of `rewrites/` applies, properties have one spelling, nothing is dead.
+
+One pass forward over functions and the regions of all ops, linear, in the order of the text; ops that are replaced are left
+without uses and erased at the end. Rules apply where every dimension has a size or a name, and elementwise ones where all shapes
+are one: elsewhere an op may be the place where a run-time mismatch is found, and stays. Ops of other dialects stay as they are,
+but for operands that became others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mind_dialect import register
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import FUSIBLE, PtirOp
+
+from .building import Rule, is_known, of_one_shape
+from .dce import erase_dead
+from .rewrites import ALL_RULES, RULES
+from .rewrites.normal_forms import normalize
+
+Rules = Mapping[type[PtirOp], tuple[Rule, ...]]
+
+
+def canonicalize(root: Operation, *, fast_math: bool = False) -> bool:
+    """Bring the verified ops inside `root` into canonical form, in place; whether anything changed."""
+    rules: Rules = ALL_RULES if fast_math else RULES
+    became: dict[SSAValue, SSAValue] = {}
+    changed = False
+    for op in walk(root):
+        rewire(op, became)
+        if not isinstance(op, PtirOp):
+            continue
+        changed |= normalize(op)
+        if len(op.results) == 1 and type(op) in rules:
+            found = _simplify(op, rules)
+            if found is not op.results[0]:
+                became[op.results[0]] = found
+                changed = True
+    return erase_dead(root) or changed
+
+
+def rewire(op: Operation, became: Mapping[SSAValue, SSAValue]) -> None:
+    """Let `op` use what its operands became: all at once, as each change of an op's operands copies them."""
+    if became and any(value in became for value in op.operands):
+        op.operands = [became.get(value, value) for value in op.operands]
+
+
+def _simplify(op: PtirOp, rules: Rules) -> SSAValue:
+    """The value that stands for the result of `op` when no rule applies any more; new ops are inserted before `op`."""
+    current = op
+    while True:
+        found = _apply(current, rules)
+        if found is None:
+            break
+        if current is not op:
+            _discard(current)
+        if isinstance(found, SSAValue):
+            return found
+        current = found
+        normalize(current)
+    if current is not op:
+        block = op.parent
+        assert isinstance(block, Block)
+        _insert(current, op, block)
+        current.results[0].name_hint = op.results[0].name_hint
+    return current.results[0]
+
+
+def _apply(op: PtirOp, rules: Rules) -> SSAValue | PtirOp | None:
+    """What the first rule that applies to `op` puts in its place."""
+    tried = rules.get(type(op), ())
+    if not tried or not (of_one_shape(op) if FUSIBLE.get(type(op)) == "elementwise" else is_known(op)):
+        return None
+    for rule in tried:
+        found = rule(op)
+        if found is not None:
+            return found
+    return None
+
+
+def _insert(op: Operation, before: Operation, block: Block) -> None:
+    """Put a new op, and the new constants it uses, before another."""
+    for value in op.operands:
+        if isinstance(value.owner, Operation) and value.owner.parent is None:
+            _insert(value.owner, before, block)
+    block.insert_op_before(op, before)
+
+
+def _discard(op: Operation) -> None:
+    """Erase a new op that was never inserted, and the new constants that only it uses."""
+    fresh = [v.owner for v in op.operands if isinstance(v.owner, Operation) and v.owner.parent is None]
+    op.erase()
+    for owner in fresh:
+        if not any(result.first_use for result in owner.results):
+            owner.erase()
+
+
+@dataclass(frozen=True)
+class PtirCanonicalizePass(ModulePass):
+    """
+    Bring PTIR ops into canonical form: exact rewrites, one spelling of properties, no dead code; inside regions too.
+
+    `fast-math=true` adds rewrites that take floats for real numbers: they may lose NaN, infinities and the sign of zero.
+    """
+
+    name = "mind-ptir-canonicalize"
+
+    fast_math: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        canonicalize(op, fast_math=self.fast_math)

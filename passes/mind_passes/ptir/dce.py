@@ -1,0 +1,71 @@
+"""
+Dead code elimination: ops whose results nobody uses go, in functions and in the regions of every op.
+
+All ops of PTIR are pure. One that would fail at run time and whose results are unused is dead like any other, and so is a loop
+that might never end. Random ops stay (see `building.stays`), and so does what holds one. Inputs of functions stay, results and
+carried values of region ops too: nothing changes a signature. Linear: each block is walked backwards once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+from xdsl.traits import IsTerminator
+
+from mind_dialect import register
+from mind_dialect.dominance import walk
+
+from .building import stays
+
+
+def erase_dead(root: Operation) -> bool:
+    """Erase the unused ops of PTIR inside `root`; whether there were any."""
+    kept = holders(root)
+    erased = False
+    stack = last_ops(root)
+    while stack:
+        op: Operation | None = stack.pop()
+        while op is not None:
+            before = op.prev_op
+            if op not in kept and not any(result.first_use for result in op.results) and not op.has_trait(IsTerminator):
+                block = op.parent
+                assert isinstance(block, Block)
+                block.erase_op(op)
+                erased = True
+            elif op.regions:  # inner ops may use values of this block, so they are dealt with first
+                stack += [] if before is None else [before]
+                stack += last_ops(op)
+                break
+            op = before
+    return erased
+
+
+def holders(root: Operation) -> set[Operation]:
+    """The ops inside `root` that stay, and those that hold one."""
+    kept: set[Operation] = set()
+    for op in walk(root):
+        holder: Operation | None = op if stays(op) else None
+        while holder is not None and holder not in kept:
+            kept.add(holder)
+            holder = holder.parent_op()
+    return kept
+
+
+def last_ops(op: Operation) -> list[Operation]:
+    """The last op of each block of `op`."""
+    return [block.last_op for region in op.regions for block in region.blocks if block.last_op is not None]
+
+
+@dataclass(frozen=True)
+class PtirDcePass(ModulePass):
+    """Erase PTIR ops whose results are not used, also inside loops and branches. Inputs, and random ops, stay."""
+
+    name = "mind-ptir-dce"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        erase_dead(op)

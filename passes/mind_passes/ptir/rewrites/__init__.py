@@ -1,0 +1,106 @@
+"""
+The rewrites of `ptir-canonicalize`, one table: op class -> rules, tried in this order.
+
+A rule is a function from an op to an existing value or a new op that stands for its result. It looks at the op and at the ops
+that define its operands, which are canonical by then, never at uses. Its docstring is its equation and the side condition that
+makes the equation true for every input.
+"""
+
+from __future__ import annotations
+
+from mind_dialect.ptir import (
+    AbsOp,
+    AddOp,
+    AndOp,
+    BroadcastToOp,
+    CastOp,
+    CeilOp,
+    ConcatOp,
+    DivOp,
+    DotGeneralOp,
+    DynamicSliceOp,
+    DynamicUpdateSliceOp,
+    FloorOp,
+    MaximumOp,
+    MinimumOp,
+    MulOp,
+    NegOp,
+    NotOp,
+    OrOp,
+    PadOp,
+    PtirOp,
+    ReduceOp,
+    ReshapeOp,
+    ReverseOp,
+    RoundOp,
+    SelectOp,
+    ShiftLeftOp,
+    ShiftRightArithmeticOp,
+    ShiftRightLogicalOp,
+    SignOp,
+    SliceOp,
+    StopGradientOp,
+    StridedSliceOp,
+    SubOp,
+    TileOp,
+    TransposeOp,
+    XorOp,
+)
+
+from ..building import Rule
+from . import casts, constants, contraction, elementwise, structural
+
+RULES: dict[type[PtirOp], tuple[Rule, ...]] = {
+    NegOp: (elementwise.neg_neg,),
+    AbsOp: (elementwise.abs_of_sign,),
+    AddOp: (elementwise.add_zero, elementwise.add_neg),
+    SubOp: (elementwise.sub_zero, elementwise.sub_neg, elementwise.sub_from_zero, elementwise.sub_self),
+    MulOp: (elementwise.mul_one, elementwise.mul_zero, elementwise.mul_minus_one),
+    DivOp: (elementwise.div_one, elementwise.div_power_of_two),
+    MaximumOp: (elementwise.same_operands,),
+    MinimumOp: (elementwise.same_operands,),
+    SelectOp: (elementwise.select_equal, elementwise.select_known, elementwise.select_not, elementwise.select_truths),
+    CastOp: (casts.cast_same, casts.cast_of_cast),
+    StopGradientOp: (elementwise.idempotent,),
+    ReduceOp: (structural.reduction_of_one, structural.reduce_of_reduce),
+    DotGeneralOp: (contraction.transpose_into_dot,),
+    ReshapeOp: (structural.unchanged, constants.reshape_of_constant, structural.reshape_of_reshape),
+    TransposeOp: (structural.transpose_identity, constants.transpose_of_constant, structural.transpose_of_transpose),
+    BroadcastToOp: (structural.unchanged, constants.broadcast_of_constant, structural.broadcast_of_broadcast),
+    SliceOp: (
+        structural.slice_everything,
+        constants.slice_of_constant,
+        structural.slice_of_slice,
+        structural.slice_of_concat,
+    ),
+    ConcatOp: (structural.concat_of_one,),
+    PadOp: (structural.pad_nothing,),
+    TileOp: (structural.tile_once,),
+    DynamicSliceOp: (structural.dynamic_slice_everything, structural.dynamic_slice_known),
+    DynamicUpdateSliceOp: (structural.update_everything,),
+    FloorOp: (elementwise.idempotent,),
+    CeilOp: (elementwise.idempotent,),
+    RoundOp: (elementwise.idempotent,),
+    SignOp: (elementwise.idempotent,),
+    NotOp: (elementwise.not_not, elementwise.not_compare),
+    AndOp: (elementwise.same_operands, elementwise.and_ones, elementwise.and_zero),
+    OrOp: (elementwise.same_operands, elementwise.bitwise_zero, elementwise.or_ones),
+    XorOp: (elementwise.xor_self, elementwise.bitwise_zero),
+    ShiftLeftOp: (elementwise.shift_nothing,),
+    ShiftRightArithmeticOp: (elementwise.shift_nothing,),
+    ShiftRightLogicalOp: (elementwise.shift_nothing,),
+    ReverseOp: (structural.reverse_nothing, structural.reverse_of_reverse),
+    StridedSliceOp: (structural.slice_of_unit_stride,),
+}
+
+FAST_RULES: dict[type[PtirOp], tuple[Rule, ...]] = {
+    AddOp: (elementwise.fast_add_zero,),
+    SubOp: (elementwise.fast_sub_zero, elementwise.fast_sub_self),
+    MulOp: (elementwise.fast_mul_zero,),
+    DivOp: (elementwise.fast_div_constant,),
+}
+"""What takes floats for real numbers, for those who ask; tried after the others."""
+
+ALL_RULES: dict[type[PtirOp], tuple[Rule, ...]] = {cls: (*rules, *FAST_RULES.get(cls, ())) for cls, rules in RULES.items()}
+
+__all__ = ["ALL_RULES", "FAST_RULES", "RULES"]

@@ -1,0 +1,75 @@
+"""Rewrites of casts. A cast is dropped only where it loses nothing of any number of its dtype, NaN and infinities included."""
+
+from __future__ import annotations
+
+from mind_dialect.elements import Integer
+from mind_dialect.ptir import CastOp
+from mind_dialect.ptir.types import DTYPES, Kind, PtirDType
+
+from ..building import Found, in_place_of, spec_of, stands_for
+
+# Of each float: bits of significand, exponent of the least number, exponent of the power of two beyond the greatest, infinities.
+_FLOATS: dict[str, tuple[int, int, int, bool]] = {
+    "fp8_e4m3": (4, -9, 9, False),
+    "fp8_e5m2": (3, -16, 16, True),
+    "bf16": (8, -133, 128, True),
+    "f16": (11, -24, 16, True),
+    "f32": (24, -149, 128, True),
+    "f64": (53, -1074, 1024, True),
+}
+
+
+def lossless(source: PtirDType, target: PtirDType) -> bool:
+    """
+    Whether `target` has every number of `source`, so that a cast between them changes nothing.
+
+    >>> from mind_dialect.ptir.types import F16, F32, SI16, UI8
+    >>> lossless(UI8, F16), lossless(SI16, F16), lossless(SI16, F32), lossless(F32, F16)
+    (True, False, True, False)
+    """
+    if source is target or source.kind is Kind.BOOL:
+        return True
+    if target.kind is Kind.COMPLEX:
+        return lossless(_part(source), _part(target))
+    if source.kind is Kind.COMPLEX or target.kind is Kind.BOOL:
+        return False
+    if source.kind is Kind.FLOAT:
+        return target.kind is Kind.FLOAT and _float_in_float(source, target)
+    if target.kind is Kind.FLOAT:
+        precision, _, limit, _ = _FLOATS[target.name]
+        magnitude = source.bits - (source.kind is Kind.SIGNED)
+        return magnitude <= precision and source.bits <= limit
+    inner, outer = source.element, target.element
+    assert isinstance(inner, Integer)
+    assert isinstance(outer, Integer)
+    return outer.least <= inner.least and inner.most <= outer.most
+
+
+def _part(dtype: PtirDType) -> PtirDType:
+    """The dtype of the parts of a complex dtype; another dtype itself."""
+    return DTYPES[f"f{dtype.bits // 2}"] if dtype.kind is Kind.COMPLEX else dtype
+
+
+def _float_in_float(source: PtirDType, target: PtirDType) -> bool:
+    inner, outer = _FLOATS[source.name], _FLOATS[target.name]
+    return inner[0] <= outer[0] and inner[1] >= outer[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
+
+
+def cast_same(op: CastOp) -> Found:
+    """`cast(x : T) to T = x`. Always."""
+    return stands_for(op.x, op)
+
+
+def cast_of_cast(op: CastOp) -> Found:
+    """
+    `cast(cast(x, S), T) = cast(x, T)`, where S has every number of the dtype of x.
+
+    Then the inner cast changes no number, NaN and zeros included, and what T makes of a number does not depend on its dtype.
+    """
+    inner = op.x.owner
+    if not isinstance(inner, CastOp):
+        return None
+    source, middle, target = spec_of(inner.x).dtype, spec_of(inner.result).dtype, spec_of(op.result).dtype
+    if not lossless(source, middle) or (source.kind is not Kind.COMPLEX) != (middle.kind is not Kind.COMPLEX):
+        return None
+    return in_place_of(op, CastOp, inner.x, dtype=target)

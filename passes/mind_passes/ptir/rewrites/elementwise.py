@@ -1,0 +1,285 @@
+"""
+Rewrites of elementwise ops.
+
+What stands here unmarked is true for every element of every legal dtype, NaN, infinities, both zeros and wrapping integers
+included; a NaN's sign and payload are nobody's business. `FAST` rules take floats for real numbers and need `fast-math`.
+"""
+
+from __future__ import annotations
+
+from math import frexp
+from typing import cast
+
+from xdsl.ir import SSAValue
+
+from mind_dialect.elements import UnfitError
+from mind_dialect.ptir import (
+    AbsOp,
+    AddOp,
+    AndOp,
+    BinaryOp,
+    CompareOp,
+    DivOp,
+    MulOp,
+    NegOp,
+    NotOp,
+    OrOp,
+    PtirOp,
+    SelectOp,
+    SubOp,
+    UnaryOp,
+    XorOp,
+)
+from mind_dialect.ptir.types import Kind, PtirDType
+
+from ..building import Found, fill, in_place_of, is_all, spec_of, uniform
+
+REAL = (Kind.SIGNED, Kind.UNSIGNED, Kind.FLOAT)
+INTEGERS = (Kind.SIGNED, Kind.UNSIGNED)
+
+
+def _dtype(op: PtirOp) -> PtirDType:
+    return spec_of(op.results[0]).dtype
+
+
+def _neutral_zero(dtype: PtirDType) -> float:
+    """What added to any number leaves it as it is: of the two float zeros, -0."""
+    return 0 if dtype.kind in INTEGERS else -0.0
+
+
+def _inside(value: SSAValue, cls: type[UnaryOp]) -> SSAValue | None:
+    """`x`, where `value` is `cls(x)`."""
+    return value.owner.x if isinstance(value.owner, cls) else None
+
+
+def add_zero(op: AddOp) -> Found:
+    """`x + 0 = x` and `0 + x = x` for integers, `x + -0 = x` for floats and complex numbers. `-0 + +0` is +0: that one stays."""
+    zero = _neutral_zero(_dtype(op))
+    return op.lhs if is_all(op.rhs, zero) else op.rhs if is_all(op.lhs, zero) else None
+
+
+def sub_zero(op: SubOp) -> Found:
+    """`x - +0 = x`. Always; `-0 - -0` is +0, so that -0 does not do."""
+    return op.lhs if is_all(op.rhs, 0) else None
+
+
+def mul_one(op: MulOp) -> Found:
+    """`x * 1 = x` and `1 * x = x`, for integers and floats. A complex infinity times `1 + 0i` has a NaN."""
+    if _dtype(op).kind not in REAL:
+        return None
+    return op.lhs if is_all(op.rhs, 1) else op.rhs if is_all(op.lhs, 1) else None
+
+
+def div_one(op: DivOp) -> Found:
+    """`x / 1 = x`, for integers and floats."""
+    return op.lhs if _dtype(op).kind in REAL and is_all(op.rhs, 1) else None
+
+
+def div_power_of_two(op: DivOp) -> Found:
+    """
+    `x / c = x * (1 / c)`, for floats, where c is a power of two whose reciprocal the dtype holds exactly.
+
+    Both sides round the same real number once, underflow and overflow included.
+    """
+    dtype, shape = spec_of(op.results[0])
+    number = uniform(op.rhs) if dtype.kind is Kind.FLOAT else None
+    if number is None or abs(frexp(number.real)[0]) != 0.5 or any(isinstance(d, str) for d in shape):
+        return None
+    try:
+        reciprocal = dtype.element.check(1 / number)
+    except UnfitError:
+        return None
+    if reciprocal != 1 / number:
+        return None
+    return in_place_of(op, MulOp, op.lhs, fill(op, dtype, cast(tuple[int, ...], shape), reciprocal).result)
+
+
+def mul_zero(op: MulOp) -> Found:
+    """`x * 0 = 0`, for integers. Of floats, NaN, infinities and negative numbers give something else."""
+    return _mul_zero(op) if _dtype(op).kind in INTEGERS else None
+
+
+def _mul_zero(op: MulOp) -> Found:
+    return op.rhs if is_all(op.rhs, 0) else op.lhs if is_all(op.lhs, 0) else None
+
+
+def mul_minus_one(op: MulOp) -> Found:
+    """`x * -1 = -x`, for floats and signed integers: the least integer is its own negative both ways."""
+    if _dtype(op).kind not in (Kind.SIGNED, Kind.FLOAT):
+        return None
+    x = op.lhs if is_all(op.rhs, -1) else op.rhs if is_all(op.lhs, -1) else None
+    return None if x is None else in_place_of(op, NegOp, x)
+
+
+def neg_neg(op: NegOp) -> Found:
+    """`-(-x) = x`. Always: integers wrap."""
+    return _inside(op.x, NegOp)
+
+
+def add_neg(op: AddOp) -> Found:
+    """`x + -y = x - y` and `-y + x = x - y`. Always: that is what subtraction is, in IEEE 754 and with wrapping integers."""
+    if (y := _inside(op.rhs, NegOp)) is not None:
+        return in_place_of(op, SubOp, op.lhs, y)
+    y = _inside(op.lhs, NegOp)
+    return None if y is None else in_place_of(op, SubOp, op.rhs, y)
+
+
+def sub_neg(op: SubOp) -> Found:
+    """`x - -y = x + y`. Always."""
+    y = _inside(op.rhs, NegOp)
+    return None if y is None else in_place_of(op, AddOp, op.lhs, y)
+
+
+def sub_from_zero(op: SubOp) -> Found:
+    """`0 - x = -x` for integers, `-0 - x = -x` for floats and complex numbers; `+0 - +0` is +0, not -0."""
+    return in_place_of(op, NegOp, op.rhs) if is_all(op.lhs, _neutral_zero(_dtype(op))) else None
+
+
+def sub_self(op: SubOp) -> Found:
+    """`x - x = 0`, for integers; of floats, infinities and NaN give NaN."""
+    return _zero(op) if op.lhs is op.rhs and _dtype(op).kind in INTEGERS else None
+
+
+def _zero(op: PtirOp) -> Found:
+    """Zeros in the place of `op`; None where its shape is dynamic."""
+    dtype, shape = spec_of(op.results[0])
+    if any(isinstance(d, str) for d in shape):
+        return None
+    return fill(op, dtype, cast(tuple[int, ...], shape), dtype.element.unpack(bytes(dtype.size))[0])
+
+
+def abs_of_sign(op: AbsOp) -> Found:
+    """`|(|x|)| = |x|`, and `|-x| = |x|` but for unsigned integers, whose negative is another number."""
+    if isinstance(op.x.owner, AbsOp):
+        return op.x
+    x = _inside(op.x, NegOp) if _dtype(op).kind is not Kind.UNSIGNED else None
+    return None if x is None else in_place_of(op, AbsOp, x)
+
+
+def idempotent(op: UnaryOp) -> Found:
+    """`f(f(x)) = f(x)`, for what rounds, takes the sign or stops gradients."""
+    return op.x if isinstance(op.x.owner, type(op)) else None
+
+
+def not_not(op: NotOp) -> Found:
+    """`~~x = x`. Always."""
+    return _inside(op.x, NotOp)
+
+
+_OPPOSITE = dict(zip(CompareOp.KINDS, ("greater_equal", "greater", "not_equal", "less", "less_equal", "equal"), strict=True))
+
+
+def not_compare(op: NotOp) -> Found:
+    """`not (x < y) = x >= y` and so on, without NaN; `not (x == y) = x != y` and back, for every dtype."""
+    test = op.x.owner
+    if not isinstance(test, CompareOp):
+        return None
+    kind = test.values()["kind"]
+    exact = kind in ("equal", "not_equal") or spec_of(test.lhs).dtype.kind is not Kind.FLOAT
+    return in_place_of(op, CompareOp, *test.operands, kind=_OPPOSITE[kind]) if exact else None
+
+
+def same_operands(op: BinaryOp) -> Found:
+    """`max(x, x) = x`, likewise min, and, or. Always."""
+    return op.lhs if op.lhs is op.rhs else None
+
+
+def xor_self(op: XorOp) -> Found:
+    """`x ^ x = 0`. Always."""
+    return _zero(op) if op.lhs is op.rhs else None
+
+
+def _ones(dtype: PtirDType) -> int:
+    """The number all of whose bits are set."""
+    return (1 << dtype.bits) - 1 if dtype.kind is not Kind.SIGNED else -1
+
+
+def bitwise_zero(op: OrOp | XorOp) -> Found:
+    """`x | 0 = x` and `x ^ 0 = x`. Always."""
+    return op.lhs if is_all(op.rhs, 0) else op.rhs if is_all(op.lhs, 0) else None
+
+
+def and_ones(op: AndOp) -> Found:
+    """`x & ~0 = x`. Always."""
+    ones = _ones(_dtype(op))
+    return op.lhs if is_all(op.rhs, ones) else op.rhs if is_all(op.lhs, ones) else None
+
+
+def and_zero(op: AndOp) -> Found:
+    """`x & 0 = 0`. Always."""
+    return op.rhs if is_all(op.rhs, 0) else op.lhs if is_all(op.lhs, 0) else None
+
+
+def or_ones(op: OrOp) -> Found:
+    """`x | ~0 = ~0`. Always."""
+    ones = _ones(_dtype(op))
+    return op.rhs if is_all(op.rhs, ones) else op.lhs if is_all(op.lhs, ones) else None
+
+
+def shift_nothing(op: BinaryOp) -> Found:
+    """`x << 0 = x`, likewise to the right. Always."""
+    return op.lhs if is_all(op.rhs, 0) else None
+
+
+def select_equal(op: SelectOp) -> Found:
+    """`p ? x : x = x`. Always."""
+    return op.on_true if op.on_true is op.on_false else None
+
+
+def select_known(op: SelectOp) -> Found:
+    """`true ? x : y = x` and `false ? x : y = y`. Always."""
+    truth = uniform(op.pred)
+    return None if truth is None else op.on_true if truth else op.on_false
+
+
+def select_not(op: SelectOp) -> Found:
+    """`not p ? x : y = p ? y : x`. Always."""
+    p = _inside(op.pred, NotOp)
+    return None if p is None else in_place_of(op, SelectOp, p, op.on_false, op.on_true)
+
+
+def select_truths(op: SelectOp) -> Found:
+    """`p ? true : false = p`. Always."""
+    return op.pred if _dtype(op).kind is Kind.BOOL and is_all(op.on_true, 1) and is_all(op.on_false, 0) else None
+
+
+# With fast-math
+
+
+def fast_add_zero(op: AddOp) -> Found:
+    """`x + 0 = x`, which turns -0 into +0."""
+    return op.lhs if _is_zero(op.rhs) else op.rhs if _is_zero(op.lhs) else None
+
+
+def fast_sub_zero(op: SubOp) -> Found:
+    """`x - 0 = x` and `0 - x = -x`, but for the sign of zero."""
+    return op.lhs if _is_zero(op.rhs) else in_place_of(op, NegOp, op.rhs) if _is_zero(op.lhs) else None
+
+
+def _is_zero(value: SSAValue) -> bool:
+    return uniform(value) == 0
+
+
+def fast_mul_zero(op: MulOp) -> Found:
+    """`x * 0 = 0`, but for NaN, infinities and the sign of zero."""
+    return op.rhs if _is_zero(op.rhs) else op.lhs if _is_zero(op.lhs) else None
+
+
+def fast_sub_self(op: SubOp) -> Found:
+    """`x - x = 0`, but for NaN and infinities."""
+    return _zero(op) if op.lhs is op.rhs else None
+
+
+def fast_div_constant(op: DivOp) -> Found:
+    """`x / c = x * (1 / c)`, for a finite c other than 0, but for the last digits."""
+    dtype, shape = spec_of(op.results[0])
+    number = uniform(op.rhs) if dtype.kind is Kind.FLOAT else None
+    if not number or number - number != 0 or any(isinstance(d, str) for d in shape):
+        return None
+    try:
+        reciprocal = dtype.element.check(1 / number)
+    except (UnfitError, OverflowError):
+        return None
+    if reciprocal == 0:
+        return None
+    return in_place_of(op, MulOp, op.lhs, fill(op, dtype, cast(tuple[int, ...], shape), reciprocal).result)

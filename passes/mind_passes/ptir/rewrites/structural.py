@@ -1,0 +1,249 @@
+"""
+Rewrites of ops that move, repeat or pick elements and compute nothing: true for every dtype and every bit pattern.
+
+Dimensions may be names. A rule that drops an op must not drop a check that the run would make with it, so it applies only where
+sizes and names already say that the check holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import cast
+
+from xdsl.ir import SSAValue
+
+from mind_dialect.ptir import (
+    BroadcastToOp,
+    ConcatOp,
+    DynamicSliceOp,
+    DynamicUpdateSliceOp,
+    PadOp,
+    PtirOp,
+    ReduceOp,
+    ReshapeOp,
+    ReverseOp,
+    SliceOp,
+    StridedSliceOp,
+    TileOp,
+    TransposeOp,
+)
+from mind_dialect.ptir.types import Kind
+from mind_dialect.ptir_shapes import Dims
+
+from ..building import Found, in_place_of, literal_of, spec_of, stands_for
+
+SMALL_VECTOR = 64
+"""Start vectors of dynamic slices have one entry per dimension; longer ones are not read."""
+
+
+def _shape(value: SSAValue) -> Dims:
+    return spec_of(value).shape
+
+
+def _sizes(value: SSAValue) -> tuple[int, ...] | None:
+    """The shape of a value of static shape."""
+    dtype_and_shape = spec_of(value)
+    return cast(tuple[int, ...], dtype_and_shape.shape) if dtype_and_shape.is_static else None
+
+
+def _same_count(a: Dims, b: Dims) -> bool:
+    """Whether two shapes have equally many elements whatever their names stand for."""
+    names = [sorted(d for d in shape if isinstance(d, str)) for shape in (a, b)]
+    return names[0] == names[1] and prod(d for d in a if isinstance(d, int)) == prod(d for d in b if isinstance(d, int))
+
+
+def unchanged(op: PtirOp) -> Found:
+    """`f(x) = x`, for broadcast_to and reshape that keep the type. Always: a name is one size."""
+    return stands_for(op.operands[0], op)
+
+
+# Broadcast, reshape, transpose
+
+
+def broadcast_of_broadcast(op: BroadcastToOp) -> Found:
+    """`broadcast_to(broadcast_to(x, s), t) = broadcast_to(x, t)`, where each extent of x is 1 or is kept by name or size."""
+    inner = op.x.owner
+    if not isinstance(inner, BroadcastToOp) or not _stretches(_shape(inner.x), _shape(op.x)):
+        return None
+    return in_place_of(op, BroadcastToOp, inner.x, result_shape=op.values()["result_shape"])
+
+
+def _stretches(x: Dims, result: Dims) -> bool:
+    """Whether a broadcast of `x` to `result` cannot fail."""
+    return all(m == 1 or m == n for m, n in zip(x, result[len(result) - len(x) :], strict=True))
+
+
+def reshape_of_reshape(op: ReshapeOp) -> Found:
+    """`reshape(reshape(x, s), t) = reshape(x, t)`, where x, s and t have equally many elements whatever the names stand for."""
+    inner = op.x.owner
+    if not isinstance(inner, ReshapeOp):
+        return None
+    x, middle, result = _shape(inner.x), _shape(op.x), _shape(op.result)
+    if not (_same_count(x, middle) and _same_count(middle, result)):
+        return None
+    return in_place_of(op, ReshapeOp, inner.x, new_shape=result)
+
+
+def transpose_identity(op: TransposeOp) -> Found:
+    """`transpose(x, [0, 1, ...]) = x`. The permutation decides, not the shape: a transposed square is another matrix."""
+    perm = op.values()["perm"]
+    return stands_for(op.x, op) if perm == tuple(range(len(perm))) else None
+
+
+def transpose_of_transpose(op: TransposeOp) -> Found:
+    """`transpose(transpose(x, p), q) = transpose(x, p[q])`. Always."""
+    inner = op.x.owner
+    if not isinstance(inner, TransposeOp):
+        return None
+    p, q = inner.values()["perm"], op.values()["perm"]
+    return in_place_of(op, TransposeOp, inner.x, perm=[p[i] for i in q])
+
+
+# Slices
+
+
+def slice_everything(op: SliceOp) -> Found:
+    """`slice(x, [0, ...], shape of x) = x`. Always: a slice of the shape of x starts at 0."""
+    return stands_for(op.x, op)
+
+
+def slice_of_slice(op: SliceOp) -> Found:
+    """`x[a : a + s][b : b + t] = x[a + b : a + b + t]`, where the sizes of x are static, so that the inner slice is in range."""
+    inner = op.x.owner
+    if not isinstance(inner, SliceOp) or _sizes(inner.x) is None:
+        return None
+    outer, values = op.values(), inner.values()
+    starts = [a + b for a, b in zip(values["starts"], outer["starts"], strict=True)]
+    return in_place_of(op, SliceOp, inner.x, starts=starts, sizes=outer["sizes"])
+
+
+def slice_of_unit_stride(op: StridedSliceOp) -> Found:
+    """`x[a : b : 1] = slice(x, a, b - a)`; a stride does not matter where one element or none is taken."""
+    values = op.values()
+    sizes = _sizes(op.result)
+    if sizes is None or any(stride != 1 and n > 1 for stride, n in zip(values["strides"], sizes, strict=True)):
+        return None
+    return in_place_of(op, SliceOp, op.x, starts=values["starts"], sizes=sizes)
+
+
+def slice_of_concat(op: SliceOp) -> Found:
+    """A slice that lies within one operand of a concat is a slice of that operand; sizes are static."""
+    inner = op.x.owner
+    if not isinstance(inner, ConcatOp) or len(inner.operands) > SMALL_VECTOR:
+        return None
+    axis: int = inner.values()["axis"]
+    all_starts: Sequence[int] = op.values()["starts"]
+    sizes: Sequence[int] = op.values()["sizes"]
+    start, size, before = all_starts[axis], sizes[axis], 0
+    for x in inner.operands:
+        extents = _sizes(x)
+        if extents is None:
+            return None
+        if before <= start and start + size <= before + extents[axis]:
+            starts = [a - before if i == axis else a for i, a in enumerate(all_starts)]
+            return in_place_of(op, SliceOp, x, starts=starts, sizes=sizes)
+        before += extents[axis]
+    return None
+
+
+def dynamic_slice_everything(op: DynamicSliceOp) -> Found:
+    """`dynamic_slice(x, start, shape of x) = x`, whatever the start: it is clamped to 0. Static sizes only."""
+    return stands_for(op.x, op) if _sizes(op.x) is not None else None
+
+
+def dynamic_slice_known(op: DynamicSliceOp) -> Found:
+    """`dynamic_slice(x, c, sizes) = slice(x, clamp(c), sizes)`, for a constant c and static sizes."""
+    extents, starts = _sizes(op.x), _known_starts(op.start)
+    if extents is None or starts is None:
+        return None
+    sizes = op.values()["sizes"]
+    clamped = [min(max(a, 0), n - size) for a, n, size in zip(starts, extents, sizes, strict=True)]
+    return in_place_of(op, SliceOp, op.x, starts=clamped, sizes=sizes)
+
+
+def _known_starts(value: SSAValue) -> Sequence[int] | None:
+    literal = literal_of(value)
+    if literal is None or prod(literal.spec[1]) > SMALL_VECTOR:
+        return None
+    values = cast(tuple[int, ...], literal.values())
+    return values * literal.spec[1][0] if literal.is_fill else values
+
+
+def update_everything(op: DynamicUpdateSliceOp) -> Found:
+    """`dynamic_update_slice(x, u, start) = u`, where u has the type of x, whatever the start. Static sizes only."""
+    return stands_for(op.update, op) if _sizes(op.x) is not None else None
+
+
+# Ops that do nothing
+
+
+def concat_of_one(op: ConcatOp) -> Found:
+    """`concat(x) = x`, and operands with nothing along the axis are left out while another remains."""
+    axis = op.values()["axis"]
+    full = [x for x in op.operands if _shape(x)[axis] != 0] or [op.operands[0]]
+    if len(full) == 1:
+        return stands_for(full[0], op)
+    return in_place_of(op, ConcatOp, *full, axis=axis) if len(full) < len(op.operands) else None
+
+
+def pad_nothing(op: PadOp) -> Found:
+    """`pad(x, 0, 0, 0) = x`, and holes between fewer than two elements are none."""
+    values, shape = op.values(), _shape(op.x)
+    interior: Sequence[int] = values["interior"]
+    holes = any(gap > 0 and not (isinstance(n, int) and n < 2) for gap, n in zip(interior, shape, strict=True))
+    outer: Sequence[int] = [*values["low"], *values["high"]]
+    return stands_for(op.x, op) if not any(outer) and not holes else None
+
+
+def tile_once(op: TileOp) -> Found:
+    """`tile(x, [1, ...]) = x`. Always."""
+    return stands_for(op.x, op) if set(op.values()["repeats"]) <= {1} else None
+
+
+def reverse_nothing(op: ReverseOp) -> Found:
+    """`reverse(x, axes) = x`, where each axis has at most one element."""
+    shape = _shape(op.x)
+    return stands_for(op.x, op) if all(shape[a] in (0, 1) for a in op.values()["axes"]) else None
+
+
+def reverse_of_reverse(op: ReverseOp) -> Found:
+    """`reverse(reverse(x, a), b) = reverse(x, a xor b)`. Always."""
+    inner = op.x.owner
+    if not isinstance(inner, ReverseOp):
+        return None
+    axes = set(inner.values()["axes"]) ^ set(op.values()["axes"])
+    return in_place_of(op, ReverseOp, inner.x, axes=sorted(axes))
+
+
+def reduction_of_one(op: ReduceOp) -> Found:
+    """
+    `reduce(x) = reshape(x)`, where every reduced axis has extent 1 and the result has the dtype of x.
+
+    Accumulators are no narrower than x. Not for sums of floats and complex numbers: one that starts from +0 turns -0 into +0.
+    """
+    values, (dtype, shape), result = op.values(), spec_of(op.x), spec_of(op.result)
+    inexact = values["kind"] == "sum" and dtype.kind in (Kind.FLOAT, Kind.COMPLEX)
+    axes: Sequence[int] = values["axes"]
+    if result.dtype is not dtype or any(shape[a] != 1 for a in axes) or inexact:
+        return None
+    if (x := stands_for(op.x, op)) is not None:
+        return x
+    return in_place_of(op, ReshapeOp, op.x, new_shape=result.shape)
+
+
+def reduce_of_reduce(op: ReduceOp) -> Found:
+    """`reduce(reduce(x, a), b) = reduce(x, a and b)`, for max and min of one dtype, and for sums of integers."""
+    inner = op.x.owner
+    if not isinstance(inner, ReduceOp):
+        return None
+    values, first = op.values(), inner.values()
+    dtypes = {spec_of(v).dtype for v in (inner.x, inner.result, op.result)}
+    exact = values["kind"] != "sum" or spec_of(op.x).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
+    plain = {(v["accum_dtype"], v["out_dtype"], v["kind"], v["keepdims"]) for v in (values, first)}
+    if not exact or len(dtypes) > 1 or plain != {(None, None, values["kind"], values["keepdims"])}:
+        return None
+    done: Sequence[int] = first["axes"]
+    left = [a for a in range(len(_shape(inner.x))) if values["keepdims"] or a not in done]
+    axes = sorted({*done, *(left[a] for a in cast(Sequence[int], values["axes"]))})
+    return in_place_of(op, ReduceOp, inner.x, kind=values["kind"], axes=axes, keepdims=values["keepdims"])
