@@ -20,6 +20,8 @@ from mind_dialect.errors import MindError, error
 PASS_ALIASES = {
     "autodiff": "mind-autodiff",
     "convert-mind-to-ptir": "mind-convert-to-ptir",
+    "ptir-canonicalize": "mind-ptir-canonicalize",
+    "ptir-dce": "mind-ptir-dce",
     "lower-to-numpy": "mind-lower-to-numpy",
 }
 """Short names of our passes, in flags and in pipelines."""

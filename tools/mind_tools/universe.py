@@ -34,6 +34,8 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-canonicalize": _from("mind_passes.canonicalize", "MindCanonicalizePass"),
     "mind-autodiff": _from("mind_passes.autodiff", "MindAutodiffPass"),
     "mind-convert-to-ptir": _from("mind_lowering.core_to_ptir", "ConvertMindToPtirPass"),
+    "mind-ptir-canonicalize": _from("mind_passes.ptir.canonicalize", "PtirCanonicalizePass"),
+    "mind-ptir-dce": _from("mind_passes.ptir.dce", "PtirDcePass"),
     "mind-lower-to-numpy": _from("mind_lowering.core_to_xp", "LowerToNumpyPass"),
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {
