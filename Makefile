@@ -4,7 +4,7 @@ ENVIRONMENTS = .venv .venv-demo .venv-bench .venv-all
 EXTRAS_.venv = test,lint
 EXTRAS_.venv-demo = demo
 EXTRAS_.venv-bench = bench
-EXTRAS_.venv-all = test,lint,demo,oracles
+EXTRAS_.venv-all = test,lint,demo,models,oracles
 
 .PHONY: help demo test test-all bench clean mlir-opt
 .DELETE_ON_ERROR:

@@ -1,0 +1,228 @@
+"""The model programs: what they consist of, and that they compute what the same networks compute in NumPy and in PyTorch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from mind_dialect.errors import MindError
+from mind_dialect.program import functions, input_names
+from mind_dialect.verify import verify
+from models import gpt2, mobilenet_v2, resnet34
+from models.builder import Builder
+from models.peers import by_numpy
+from ptir_evaluator import evaluate, function_of
+from tool_runs import mind_opt
+
+TOLERANCE = 1e-4
+"""Of the greatest result: what a program may differ from its peers by."""
+SHARED_HEADS = gpt2.Config(vocabulary=50, context=32, width=48, layers=2, heads=6, kv_heads=2, gelu="tanh")
+IMAGES = {"ResNet34": resnet34, "MobileNetV2": mobilenet_v2}
+
+PROGRAMS = {
+    "full": lambda config: gpt2.program(config, "full", length=8),
+    "prefill": lambda config: gpt2.program(config, "prefill", length=8, capacity=64),
+    "decode": lambda config: gpt2.program(config, "decode", capacity=64),
+    "ResNet34": lambda config: resnet34.program(config),
+    "MobileNetV2": lambda config: mobilenet_v2.program(config),
+}
+SMALL = {**dict.fromkeys(("full", "prefill", "decode"), gpt2.SMALL), **{n: m.SMALL for n, m in IMAGES.items()}}
+REAL = {**dict.fromkeys(("full", "prefill", "decode"), gpt2.REAL), **{n: m.REAL for n, m in IMAGES.items()}}
+
+# The public producer's own programs at real size, without its inline literals, which are constants here.
+_BLOCKS = {"dot_general": 73, "add": 147, "sub": 37, "mul": 161, "div": 24, "erf": 12, "exp": 12, "rsqrt": 25, "take": 2}
+_BLOCKS |= {"reduce max": 12, "reduce sum": 62, "reshape": 96, "compare": 12, "select": 12}
+_FULL = {**_BLOCKS, "broadcast_to": 416, "transpose": 48, "slice": 48, "iota": 24}
+COUNTS = {
+    "full": _FULL,
+    "prefill": {**_FULL, "dynamic_update_slice": 24},
+    "decode": {**_BLOCKS, "broadcast_to": 440, "slice": 60, "iota": 12, "dynamic_slice": 12, "dynamic_update_slice": 24},
+    "ResNet34": {
+        **{"broadcast_to": 104, "dot_general": 37, "add": 53, "div": 1, "maximum": 33, "reduce sum": 2, "reshape": 37},
+        **{"transpose": 1, "extract_patches": 36, "reduce_window": 1},
+    },
+    "MobileNetV2": {
+        **{"broadcast_to": 194, "dot_general": 53, "add": 63, "div": 1, "maximum": 35, "minimum": 35, "reduce sum": 2},
+        **{"reshape": 87, "transpose": 18, "extract_patches": 52},
+    },
+}
+TOTALS = {"full": 1223, "prefill": 1247, "decode": 1235, "ResNet34": 305, "MobileNetV2": 540}
+
+
+def counts(module: ModuleOp) -> Counter[str]:
+    """How often each op stands in a program; constants are left out, reductions told apart by kind."""
+    found = Counter[str]()
+    for op in module.walk():
+        if op.name.startswith("ptir.") and op.name != "ptir.constant":
+            kind = op.properties.get("kind") if op.name == "ptir.reduce" else None
+            found[op.name.removeprefix("ptir.") + (f" {kind.data}" if isinstance(kind, StringAttr) else "")] += 1
+    return found
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_real_programs_have_the_ops_of_the_public_producer(name: str) -> None:
+    module = PROGRAMS[name](REAL[name])
+    verify(module)
+    found = counts(module)
+    assert found == COUNTS[name]
+    assert found.total() == TOTALS[name]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_survive_both_text_forms(name: str) -> None:
+    module = PROGRAMS[name](SMALL[name])
+    verify(module)
+    written = f"{module!s}"
+    generic = mind_opt("--print-op-generic", stdin=written)
+    assert generic.status == 0, generic.err
+    assert mind_opt(stdin=generic.out).out.strip() == mind_opt(stdin=written).out.strip() == written.strip()
+
+
+def test_weights_are_inputs_by_name_and_marked() -> None:
+    module = gpt2.program(gpt2.SMALL, "decode", capacity=8)
+    (func,) = functions(module)
+    specs = list(gpt2.parameters(gpt2.SMALL))
+    assert specs[:2] == ["tok_embeddings.weight", "pos_embeddings"]
+    assert specs[5] == "blocks.0.attention.b_qkv"
+    assert input_names(func) == ["tokens", "positions", "cache_start", *specs, *gpt2.caches(gpt2.SMALL, 8)]
+    assert func.arg_attrs is not None
+    marked = [i for i, a in enumerate(func.arg_attrs.data) if "ptir.parameter" in a.data]
+    assert marked == list(range(3, 3 + len(specs)))
+
+
+def test_the_real_gpt2_has_124_million_parameters() -> None:
+    sizes = {name: int(np.prod(spec.shape)) for name, spec in gpt2.parameters(gpt2.REAL).items()}
+    assert sum(sizes.values()) - sizes["lm_head"] == 124_439_808
+
+
+def run(module: ModuleOp, *arguments: np.ndarray) -> list[np.ndarray]:
+    """The outputs of the only function of a module, op by op."""
+    return evaluate(function_of(module), arguments)
+
+
+def agree(found: np.ndarray, expected: np.ndarray) -> None:
+    """To `TOLERANCE` of the greatest entry, which is that of numbers, not of noise."""
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    assert np.isfinite(expected).all()
+    assert abs(found - expected).max() <= TOLERANCE * abs(expected).max()
+
+
+def text(config: gpt2.Config, length: int, seed: int = 0) -> np.ndarray:
+    """Tokens."""
+    return np.random.default_rng(seed).integers(0, config.vocabulary, length).astype(np.int32)
+
+
+@cache
+def weights(config: Any) -> dict[str, np.ndarray]:
+    """Random weights of any model."""
+    module = next(m for m in (gpt2, *IMAGES.values()) if isinstance(config, m.Config))
+    return module.random_weights(config, 1)
+
+
+def full(config: gpt2.Config, tokens: np.ndarray) -> np.ndarray:
+    """The logits of all tokens at once."""
+    module = gpt2.program(config, "full", length=len(tokens))
+    (logits,) = run(module, tokens, np.arange(len(tokens), dtype=np.int32), *weights(config).values())
+    return logits
+
+
+def images(config: Any) -> np.ndarray:
+    """A batch of noise."""
+    shape = (config.batch, 3, config.image, config.image)
+    return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+
+
+def torch_peers() -> Any:
+    """The networks in PyTorch, or a visible skip."""
+    pytest.importorskip("torch", reason="PyTorch is not installed (make test-all installs it)")
+    from models.peers import by_torch
+
+    return by_torch
+
+
+@pytest.fixture(params=["NumPy", "PyTorch"])
+def peers(request: pytest.FixtureRequest) -> Any:
+    """A module that holds the same networks."""
+    return by_numpy if request.param == "NumPy" else torch_peers()
+
+
+@pytest.mark.parametrize("config", [gpt2.SMALL, SHARED_HEADS], ids=["erf", "tanh, shared heads"])
+def test_gpt2_agrees(peers: Any, config: gpt2.Config) -> None:
+    tokens = text(config, 12)
+    agree(full(config, tokens), peers.GPT2(config, weights(config))(tokens))
+
+
+@pytest.mark.parametrize("config", [gpt2.SMALL, SHARED_HEADS], ids=["erf", "tanh, shared heads"])
+def test_prefill_and_decode_agree_with_full_and_with_peers(peers: Any, config: gpt2.Config) -> None:
+    tokens, capacity = text(config, 12), 16
+    expected, peer = full(config, tokens), peers.GPT2(config, weights(config), capacity)
+    places = np.arange(12, dtype=np.int32)
+    caches = [np.zeros(spec.shape, np.float32) for spec in gpt2.caches(config, capacity).values()]
+    prefill = gpt2.program(config, "prefill", length=8, capacity=capacity)
+    logits, *caches = run(prefill, tokens[:8], places[:8], *weights(config).values(), *caches)
+    agree(logits, expected[:8])
+    agree(logits, peer(tokens[:8]))
+    decode = gpt2.program(config, "decode", capacity=capacity)
+    for i in range(8, 12):
+        start = np.array([0, i, 0], np.int32)
+        logits, *caches = run(decode, tokens[i : i + 1], places[i : i + 1], start, *weights(config).values(), *caches)
+        agree(logits, expected[i : i + 1])
+        agree(logits, peer(tokens[i : i + 1]))
+
+
+def test_a_token_sees_what_is_before_it_and_nothing_after() -> None:
+    tokens = text(gpt2.SMALL, 12)
+    changed = tokens.copy()
+    changed[6] = (changed[6] + 1) % gpt2.SMALL.vocabulary
+    before, after = full(gpt2.SMALL, tokens), full(gpt2.SMALL, changed)
+    np.testing.assert_array_equal(before[:6], after[:6])
+    assert (abs(before[6:] - after[6:]).max(-1) > 1e-3).all()
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_image_networks_agree(peers: Any, name: str) -> None:
+    config = IMAGES[name].SMALL
+    given = images(config)
+    (found,) = run(IMAGES[name].program(config), given, *weights(config).values())
+    agree(found, getattr(peers, name)(config, weights(config))(given))
+    assert np.ptp(found, axis=0).max() > 100 * TOLERANCE * abs(found).max(), "the scores hardly depend on the image"
+
+
+WRONG = {
+    "heads that do not divide the width": lambda: gpt2.Config(width=10, heads=3, kv_heads=3),
+    "no layers": lambda: gpt2.Config(layers=0),
+    "an unknown gelu": lambda: gpt2.Config(gelu="relu"),
+    "an unknown mode": lambda: gpt2.program(gpt2.SMALL, "train"),
+    "more tokens than the context": lambda: gpt2.program(gpt2.SMALL, "full", length=65),
+    "more tokens than the cache": lambda: gpt2.program(gpt2.SMALL, "prefill", length=9, capacity=8),
+    "a cache beyond the context": lambda: gpt2.program(gpt2.SMALL, "decode", capacity=65),
+    "no cache": lambda: gpt2.program(gpt2.SMALL, "decode"),
+    "two tokens at once": lambda: gpt2.program(gpt2.SMALL, "decode", length=2, capacity=8),
+    "stages without blocks": lambda: resnet34.Config(channels=(4, 8)),
+    "an image of nothing": lambda: mobilenet_v2.Config(image=0),
+    "a mode of images": lambda: mobilenet_v2.program(mobilenet_v2.SMALL, "decode"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_sizes_are_coded_errors(case: str) -> None:
+    with pytest.raises(MindError) as caught:
+        WRONG[case]()
+    assert caught.value.code == "E7001"
+
+
+def test_the_builder_raises_the_errors_of_the_dialect() -> None:
+    build = Builder("f")
+    x, y = build.input("x", "f32", (2, 3)), build.input("y", "f32", (2, 4))
+    with pytest.raises(MindError, match=r"E300[13]"):
+        _ = x + y
+    with pytest.raises(MindError, match="E4004"):
+        build.input("x", "f32", ())
+    with pytest.raises(MindError, match="E2005"):
+        build.input("z", "float", ())
