@@ -1,0 +1,195 @@
+"""ptir-cse: which ops are equal, in functions and in regions, and what that costs."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import AddOp, AndOp, CompareOp, MaximumOp, MinimumOp, MulOp, OrOp, PtirOp, XorOp
+from mind_dialect.ptir.types import ALL
+from mind_dialect.verify import verify
+from mind_passes.ptir import cse
+from mind_passes.ptir.cse import COMMUTATIVE, eliminate_common
+from programs import parse
+from ptir_evaluator import evaluate, function_of, same_bits, special_inputs
+
+
+def module_of(arguments: str, body: str) -> ModuleOp:
+    """The ops of a function, whose results go to an op of others."""
+    uses = "\n".join(f'"test.op"({name}) : ({type}) -> ()' for name, type in used(body))
+    module = parse(f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f({arguments}) {{
+    {body}
+    {uses}
+    func.return
+  }}
+}}""")
+    verify(module)
+    return module
+
+
+def used(body: str) -> list[tuple[str, str]]:
+    """The values of the flat lines of a body, and their types."""
+    lines = [line.strip() for line in body.splitlines() if line.startswith("%")]
+    return [(line.split(" ")[0], line.rsplit(" -> ", 1)[-1].rsplit(" : ", 1)[-1]) for line in lines if not line.endswith("{")]
+
+
+X = "%x: tensor<4xf32>, %y: tensor<4xf32>, %p: tensor<i1>"
+
+
+def loop(result: str, *lines: str) -> str:
+    inner = "\n      ".join(line for text in lines for line in text.split("\n"))
+    return f"""{result} = ptir.cond %p, %x : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32> true {{
+    ^bb0(%a: tensor<4xf32>):
+      {inner}
+      ptir.yield %r : tensor<4xf32>
+    }} false {{
+    ^bb0(%a: tensor<4xf32>):
+      ptir.yield %a : tensor<4xf32>
+    }}"""
+
+
+TWICE = "%r = ptir.exp %a : tensor<4xf32>"
+CASES: dict[str, tuple[str, int]] = {
+    "same": ("%a = ptir.neg %x : tensor<4xf32>\n%b = ptir.neg %x : tensor<4xf32>", 1),
+    "other operand": ("%a = ptir.neg %x : tensor<4xf32>\n%b = ptir.neg %y : tensor<4xf32>", 0),
+    "other op": ("%a = ptir.neg %x : tensor<4xf32>\n%b = ptir.exp %x : tensor<4xf32>", 0),
+    "after merging": (
+        "%a = ptir.neg %x : tensor<4xf32>\n%b = ptir.neg %x : tensor<4xf32>\n"
+        "%c = ptir.exp %a : tensor<4xf32>\n%d = ptir.exp %b : tensor<4xf32>",
+        2,
+    ),
+    "swapped sum": ("%a = ptir.add %x, %y : tensor<4xf32>\n%b = ptir.add %y, %x : tensor<4xf32>", 1),
+    "swapped difference": ("%a = ptir.sub %x, %y : tensor<4xf32>\n%b = ptir.sub %y, %x : tensor<4xf32>", 0),
+    "swapped maximum": ("%a = ptir.maximum %x, %y : tensor<4xf32>\n%b = ptir.maximum %y, %x : tensor<4xf32>", 0),
+    "swapped comparison": (
+        "%a = ptir.compare %x, %y kind = less : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>\n"
+        "%b = ptir.compare %y, %x kind = greater : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>\n"
+        "%c = ptir.compare %y, %x kind = less_equal : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>\n"
+        "%d = ptir.compare %x, %y kind = greater_equal : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>\n"
+        "%e = ptir.compare %x, %y kind = equal : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>\n"
+        "%f = ptir.compare %y, %x kind = equal : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>",
+        3,
+    ),
+    "other comparison": (
+        "%a = ptir.compare %x, %y kind = less : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>\n"
+        "%b = ptir.compare %x, %y kind = greater : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>",
+        0,
+    ),
+    "other property": (
+        "%a = ptir.sort %x axis = 0 descending = true : tensor<4xf32>\n"
+        "%b = ptir.sort %x axis = 0 descending = false : tensor<4xf32>",
+        0,
+    ),
+    "other attribute": (
+        '%a = ptir.neg %x {"my.note" = 1 : i64} : tensor<4xf32>\n%b = ptir.neg %x {"my.note" = 2 : i64} : tensor<4xf32>',
+        0,
+    ),
+    "constants": ("%a = ptir.constant fill 0.0 : tensor<4xf32>\n%b = ptir.constant fill 0.0 : tensor<4xf32>", 1),
+    "zeros of two signs": ("%a = ptir.constant fill 0.0 : tensor<4xf32>\n%b = ptir.constant fill -0.0 : tensor<4xf32>", 0),
+    "zeros of two types": ("%a = ptir.constant 0 : tensor<si32>\n%b = ptir.constant 0 : tensor<ui32>", 0),
+    "NaN": ("%a = ptir.constant fill nan : tensor<4xf32>\n%b = ptir.constant fill nan : tensor<4xf32>", 1),
+    "draws": (
+        "%a = ptir.rng_uniform shape = [4] dtype = f32 : () -> tensor<4xf32>\n"
+        "%b = ptir.rng_uniform shape = [4] dtype = f32 : () -> tensor<4xf32>",
+        0,
+    ),
+    "calls": (
+        '%a = ptir.custom_call %x target = "a.b.v1" attrs = {} : tensor<4xf32>\n'
+        '%b = ptir.custom_call %x target = "a.b.v1" attrs = {} : tensor<4xf32>',
+        1,
+    ),
+    "branches": (loop("%b", TWICE) + "\n" + loop("%c", "%r = ptir.neg %a : tensor<4xf32>"), 0),
+    "equal branches": (loop("%b", TWICE) + "\n" + loop("%c", TWICE), 1),
+    "branches that draw": (
+        "\n".join(
+            loop(name, "%d = ptir.rng_uniform shape = [4] dtype = f32 : () -> tensor<4xf32>",
+                "%r = ptir.add %a, %d : tensor<4xf32>")
+            for name in ("%b", "%c")
+        ),
+        0,
+    ),
+    "inside a branch": (loop("%b", "%s = ptir.exp %a : tensor<4xf32>\n %t = ptir.exp %a : tensor<4xf32>\n"
+                             " %r = ptir.mul %s, %t : tensor<4xf32>"), 1),
+    "not across branches": ("%s = ptir.exp %x : tensor<4xf32>\n" + loop("%b", TWICE), 0),
+    "branches equal once merged inside": (
+        loop("%b", "%s = ptir.exp %a : tensor<4xf32>\n %r = ptir.mul %s, %s : tensor<4xf32>")
+        + "\n"
+        + loop("%c", "%s = ptir.exp %a : tensor<4xf32>", "%t = ptir.exp %a : tensor<4xf32>",
+               "%r = ptir.mul %s, %t : tensor<4xf32>"),
+        2,
+    ),
+    "into a foreign region": (
+        '%a = ptir.exp %x : tensor<4xf32>\n "test.op"() ({\n %b = ptir.exp %x : tensor<4xf32>\n'
+        ' %c = ptir.neg %x : tensor<4xf32>\n "test.termop"(%b, %c) : (tensor<4xf32>, tensor<4xf32>) -> ()\n}) : () -> ()\n'
+        "%d = ptir.neg %x : tensor<4xf32>",
+        1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_merges(name: str) -> None:
+    body, merged = CASES[name]
+    module = module_of(X, body)
+    count = sum(isinstance(op, PtirOp) for op in walk(module))
+    assert eliminate_common(module) == (merged > 0)
+    verify(module)
+    inside_a_merged_branch = {"equal branches": 3, "branches equal once merged inside": 4}.get(name, 0)
+    assert count - sum(isinstance(op, PtirOp) for op in walk(module)) == merged + inside_a_merged_branch
+    assert not eliminate_common(module)
+
+
+@pytest.mark.parametrize("op", COMMUTATIVE, ids=lambda op: op.OPCODE)
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_what_is_said_to_commute_does_bit_by_bit(op: type[PtirOp], dtype) -> None:
+    if dtype.kind not in COMMUTATIVE[op]:
+        return
+    text = """module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%x: tensor<41x{t}>, %y: tensor<41x{t}>) -> tensor<41x{t}> {{
+    %r = ptir.{op} {operands} : tensor<41x{t}>
+    func.return %r : tensor<41x{t}>
+  }}
+}}"""
+    programs = [parse(text.format(t=dtype.type, op=op.OPCODE, operands=o)) for o in ("%x, %y", "%y, %x")]
+    try:
+        verify(programs[0])
+    except Exception as e:
+        assert "DTypeNotSupported" in str(getattr(e, "category", ""))  # noqa: PT017
+        return
+    for seed in range(20):
+        arrays = special_inputs(function_of(programs[0]), seed)
+        (a,), (b,) = (evaluate(function_of(p), arrays) for p in programs)
+        assert same_bits(a, b)
+
+
+def test_every_commutative_op_is_decided() -> None:
+    assert set(COMMUTATIVE) == {AddOp, MulOp, MaximumOp, MinimumOp, AndOp, OrOp, XorOp}
+    assert set(CompareOp.KINDS) == {"equal", "not_equal", *cse._SWAPPED, *cse._SWAPPED.values()}
+
+
+def calls(n: int) -> int:
+    """How many Python functions are called while `n` equal branches, none of which merges, are walked through."""
+    bodies = [
+        loop(f"%b{i}", f"%c = ptir.constant fill {i}.0 : tensor<4xf32>\n%r = ptir.add %a, %c : tensor<4xf32>") for i in range(n)
+    ]
+    module = module_of(X, "\n".join(bodies))
+    count = 0
+
+    def tick(frame, event, argument) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(tick)
+    try:
+        eliminate_common(module)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_many_branches_with_equal_operands_cost_linear_time() -> None:
+    assert calls(400) < 2.2 * calls(200)
