@@ -21,11 +21,13 @@ PASS_ALIASES = {
     "autodiff": "mind-autodiff",
     "convert-mind-to-ptir": "mind-convert-to-ptir",
     "ptir-canonicalize": "mind-ptir-canonicalize",
+    "ptir-cse": "mind-ptir-cse",
     "ptir-dce": "mind-ptir-dce",
+    "plan-buffers": "mind-plan-buffers",
     "lower-to-numpy": "mind-lower-to-numpy",
 }
 """Short names of our passes, in flags and in pipelines."""
-TARGET_ALIASES = {"numpy": "mind-numpy", "core-ir": "mind-core-ir"}
+TARGET_ALIASES = {"numpy": "mind-numpy", "core-ir": "mind-core-ir", "buffer-plan": "mind-buffer-plan"}
 """Short names of our targets."""
 AFTER = {"canonicalize": ("mind-canonicalize", "skip-mixed=true")}
 """

@@ -35,12 +35,15 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-autodiff": _from("mind_passes.autodiff", "MindAutodiffPass"),
     "mind-convert-to-ptir": _from("mind_lowering.core_to_ptir", "ConvertMindToPtirPass"),
     "mind-ptir-canonicalize": _from("mind_passes.ptir.canonicalize", "PtirCanonicalizePass"),
+    "mind-ptir-cse": _from("mind_passes.ptir.cse", "PtirCsePass"),
     "mind-ptir-dce": _from("mind_passes.ptir.dce", "PtirDcePass"),
+    "mind-plan-buffers": _from("mind_lowering.plan_buffers", "PlanBuffersPass"),
     "mind-lower-to-numpy": _from("mind_lowering.core_to_xp", "LowerToNumpyPass"),
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {
     "mind-numpy": _from("mind_lowering.numpy", "NumpyTarget"),
     "mind-core-ir": _from("mind_translate.core_ir", "CoreIRTarget"),
+    "mind-buffer-plan": _from("mind_lowering.plan_buffers", "BufferPlanTarget"),
 }
 
 MIND_UNIVERSE = Universe(all_dialects=DIALECTS, all_passes=PASSES, all_targets=TARGETS)
