@@ -95,6 +95,7 @@ CATALOGUE: dict[str, Code] = {
     "E8005": Code("region signature", "RegionSignatureMismatch", ("region", "expected", "actual"), ours=True),
     "E8006": Code("version of the contract", "SpecVersionMismatch", ("given", "expected"), ours=True),
     "E8007": Code("unknown custom call", "Unimplemented", ("target", "known"), ours=True),
+    "E8008": Code("not legal for a conversion target", "Unimplemented", ("target", "diagnostics"), ours=True),
 }
 
 
