@@ -112,11 +112,8 @@ class Elementwise(Widening):
     def remainder(self, a: Array, b: Array) -> Array:
         """What truncated division leaves, of the sign of `a`. E8004 is an integer divided by zero."""
         x, y = self.widen(a), self.widen(b)
-        form = format_of(a.dtype)
-        if form.kind in "iu":
+        if format_of(a.dtype).kind in "iu":
             self._check_divisors(x, y)
-            if form.kind == "i":  # the least modulo -1 would trap on some machines, and by 1 it is 0 as well
-                y = self.xp.where(y == -1, y.dtype.type(1), y)
         return self.narrow(self.xp.fmod(x, y), a.dtype)
 
     def _check_divisors(self, a: Array, b: Array) -> None:
@@ -165,11 +162,8 @@ class Elementwise(Widening):
         """Shift amounts, those outside 0 .. bits - 1 as one that shifts everything out."""
         xp, bits, wide = self.xp, format_of(a.dtype).bits, self.widen(b)
         outside = (wide < 0) | (wide >= bits)
-        return (
-            xp.where(outside, xp.asarray(dtype.itemsize * 8 - 1, dtype), wide.astype(dtype))
-            if dtype.kind == "i"
-            else (xp.where(outside, xp.asarray(dtype.itemsize * 8, dtype), wide.astype(dtype)))
-        )
+        width = dtype.itemsize * 8
+        return xp.where(outside, dtype.type(width - (dtype.kind == "i")), wide.astype(dtype))
 
     def _from_bits(self, bits: Array, dtype: Any) -> Array:
         work = format_of(dtype).work

@@ -122,9 +122,10 @@ def test_long_sums_of_integers_are_exact():
     """Beyond what f64 holds exactly, and in every width."""
     for name in ("si16", "ui16", "si32", "ui32", "si64", "ui64"):
         dtype = DTYPES[name]
-        x, y = (np.resize(samples(dtype, 60, seed=s), (1, 4000)) for s in (0, 1))
-        expected = [wrapped(sum(a * b for a, b in zip(elements(x), elements(y), strict=True)), dtype)]
-        assert elements(run("dot_general", x, y.T, **MATRICES)) == expected
+        for length in (4, 11, 4000):
+            x, y = (np.resize(samples(dtype, 60, seed=s), (1, length)) for s in (0, 1))
+            expected = [wrapped(sum(a * b for a, b in zip(elements(x), elements(y), strict=True)), dtype)]
+            assert elements(run("dot_general", x, y.T, **MATRICES)) == expected
 
 
 @pytest.mark.parametrize(("dtype", "zero"), [("f32", 0.0), ("si4", 0), ("bf16", 0.0), ("cf64", 0j)])

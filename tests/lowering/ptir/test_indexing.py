@@ -110,6 +110,7 @@ SCATTERS: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], dict[str
         {**POINTS, "inserted_window_dims": (0, 1), "scatter_dims_to_operand_dims": (1, 0), "index_vector_dim": 1},
     ),
     ((5, 6), (2, 4), (4, 2, 3), WINDOWS),
+    ((5, 6), (2, 4), (2, 3, 4), {**WINDOWS, "update_window_dims": (0, 1)}),
     (
         (5, 6, 2),
         (2, 3, 1),
@@ -145,7 +146,7 @@ def scattered(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, d: dict[s
 def test_scatter_add(op: str, dtype: PtirDType):
     for number, (shape, index_shape, update_shape, dimensions) in enumerate(SCATTERS):
         x, updates = block(dtype, shape), block(dtype, update_shape, 1)
-        limit = 4 if number != 3 else 3
+        limit = 3 if len(dimensions) == 4 else 4
         indices = array((np.arange(math.prod(index_shape)) * 3 % limit).reshape(index_shape), INDEX[number % 2])
         parts = scattered(x, indices, updates, dimensions)
         combined("add", parts, run(op, x, indices, updates, **dimensions), dtype)

@@ -99,7 +99,16 @@ def test_plain_matrix_products_go_straight_to_matmul(shapes: Any, axes: Any, cal
     assert kernel_call(op_of("dot_general", *(x.astype("i4") for x in operands), **names)).callee == "k.dot_general"
 
 
-def test_transposes_are_folded_into_views():
+@pytest.mark.parametrize(
+    ("shapes", "axes"),
+    [
+        (((3, 2, 4), (5, 2, 4)), ((1,), (1,), (2,), (2,))),
+        (((2, 3, 4, 5), (4, 5, 6)), ((), (), (3, 2), (1, 0))),
+        (((5, 3, 4), (5, 2, 6)), ((), (), (0,), (0,))),
+        (((3, 4, 5), (2, 6, 5)), ((), (), (2,), (2,))),
+    ],
+)
+def test_transposes_are_folded_into_views(shapes: Any, axes: Any):
     """The operands of the matrix product are views of the arrays that came in."""
     seen: list[Any] = []
 
@@ -112,8 +121,8 @@ def test_transposes_are_folded_into_views():
             return np.matmul(a, b)
 
     kernels = type(KERNELS)(Recorder())
-    lhs, rhs = np.ones((3, 2, 4), "f4"), np.ones((5, 2, 4), "f4")
-    kernels.dot_general(lhs, rhs, batch_lhs=(1,), batch_rhs=(1,), contract_lhs=(2,), contract_rhs=(2,))
+    lhs, rhs = (np.ones(s, "f4") for s in shapes)
+    kernels.dot_general(lhs, rhs, **dict(zip(("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs"), axes, strict=True)))
     assert np.shares_memory(seen[0], lhs)
     assert np.shares_memory(seen[1], rhs)
 

@@ -75,6 +75,16 @@ def test_top_k_finds_every_element_once():
     assert_elements(values, [math.nan, 5.0, 5.0, -math.inf, -math.inf])
 
 
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16", "fp8_e4m3"])
+def test_every_nan_is_the_greatest_whatever_its_sign(dtype: str):
+    x = array([1.0, math.nan, 2.0], dtype)
+    signed = np.where(np.arange(3) == 1, -x, x)
+    assert_elements(run("sort", signed, axis=0, descending=False), [1.0, 2.0, math.nan])
+    assert_elements(run("sort", signed, axis=0, descending=True), [math.nan, 2.0, 1.0])
+    _, indices = run("top_k", np.concatenate([x, signed]), k=3, axis=0, largest=True, indices_dtype=SI32)
+    assert elements(indices) == [1, 4, 2]
+
+
 def test_more_than_there_are_is_refused():
     with pytest.raises(MindError, match="k 3 along an axis of extent 2"):
         KERNELS.top_k(array([1.0, 2.0], "f32"), k=3, axis=0, largest=True, indices_dtype=np.dtype("i4"))
