@@ -18,7 +18,7 @@ from mind_lowering.conversion.buffers import IDENTITIES, IN_PLACE, VIEWS
 from mind_lowering.ptir_kernels.table import WITHOUT_KERNEL, kernel_call, storage
 from mind_lowering.xp import Storage
 from programs import parse
-from ptir_programs import ACCEPTED, function, regions_module, row_module
+from ptir_programs import ACCEPTED, REGIONS, function, row_module
 
 
 def plan_of(body: str, signature: str = "%x: tensor<2x3xf32>", **options: bool) -> FunctionPlan:
@@ -241,6 +241,7 @@ def run(memory: Memory, block: Block, pick: random.Random) -> None:
     for op in block.ops:
         for value in op.operands:
             memory.read(value)
+        ending = None
         turns = {CondOp: [pick.randrange(2)], WhileOp: [0, 1, 0, 1, 0], ScanOp: [0, 0], FusionOp: [0]}.get(type(op), [])
         for i in turns:
             inner = op.regions[i].block
@@ -249,12 +250,10 @@ def run(memory: Memory, block: Block, pick: random.Random) -> None:
             run(memory, inner, pick)
             ending = inner.last_op
             assert isinstance(ending, YieldOp)
-            for value in ending.operands:
-                memory.read(value)
-        if isinstance(op, CondOp):
-            for value in op.operands:
-                memory.read(value)
-        for value in op.results:
+        yielded = ending.operands if isinstance(op, CondOp) and ending is not None else [None] * len(op.results)
+        for value, moved in zip(op.results, yielded, strict=True):
+            if moved is not None:
+                memory.read(moved)
             memory.write(value)
 
 
@@ -284,8 +283,43 @@ def brute_force_peak(func: FuncOp, plan: FunctionPlan) -> int:
     return most
 
 
-def test_running_the_plan_of_nested_regions() -> None:
-    for func in functions(regions_module()):
+SCAN_OF_TEMPORARY = """
+func.func @scan(%x: tensor<3x2xf32>, %s: tensor<2xf32>) -> tensor<2xf32> {
+  %t = ptir.neg %x : tensor<3x2xf32>
+  %c = ptir.scan %s, %t carry_count = 1 scan_output_count = 0 : (tensor<2xf32>, tensor<3x2xf32>) -> tensor<2xf32> body {
+  ^bb0(%carry: tensor<2xf32>, %row: tensor<2xf32>):
+    %a = ptir.neg %row : tensor<2xf32>
+    %w = ptir.broadcast_to %a result_shape = [3, 2] : tensor<2xf32> -> tensor<3x2xf32>
+    %e = ptir.exp %w : tensor<3x2xf32>
+    %n = ptir.reduce %e kind = sum axes = [0] keepdims = false : tensor<3x2xf32> -> tensor<2xf32>
+    ptir.yield %n : tensor<2xf32>
+  }
+  func.return %c : tensor<2xf32>
+}
+"""
+"""What is scanned must outlive its last use in the body: there is a next turn."""
+
+YIELDS_CROSSED = """
+func.func @cond(%p: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
+  %u, %v = ptir.cond %p, %x : (tensor<i1>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) true {
+  ^bb0(%y: tensor<2xf32>):
+    %b = ptir.neg %y : tensor<2xf32>
+    %c = ptir.abs %y : tensor<2xf32>
+    ptir.yield %c, %b : tensor<2xf32>, tensor<2xf32>
+  } false {
+  ^bb0(%y: tensor<2xf32>):
+    ptir.yield %y, %y : tensor<2xf32>, tensor<2xf32>
+  }
+  %w = ptir.add %u, %v : tensor<2xf32>
+  func.return %w : tensor<2xf32>
+}
+"""
+"""What is yielded must live until all results are made."""
+
+
+@pytest.mark.parametrize("text", [REGIONS, SCAN_OF_TEMPORARY, YIELDS_CROSSED], ids=["all", "scan", "cond"])
+def test_running_the_plan_of_nested_regions(text: str) -> None:
+    for func in functions(parse(text)):
         plan = plan_function(func)
         for seed in range(8):
             memory = Memory(plan)
