@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from xdsl.ir import Attribute, Operation, Region, SSAValue
-from xdsl.irdl import irdl_op_definition, region_def, var_operand_def, var_result_def
+from xdsl.irdl import irdl_op_definition, opt_prop_def, region_def, var_operand_def, var_result_def
 
 from ..errors import error
 from ..op import value_of
+from .attributes import Word
 from .control import Body, RegionOp, YieldOp, expect, region_of, signature
 from .elementwise import BINARY_OPS, UNARY_OPS, CastOp, ClampOp, CompareOp, ConstantOp, SelectOp, StopGradientOp
 from .extensions import BINARY_EXTENSIONS, UNARY_EXTENSIONS
@@ -26,25 +27,42 @@ FUSIBLE: dict[type[Operation], str] = {
 }
 """What may stand in a fusion, by the part it plays there."""
 
+CONTRACTIONS: dict[str | None, int] = {None: 1, "softmax": 0, "gelu": 0, "attention": 2}
+"""How many contractions a fusion of each pattern may hold. A pattern says what the body as a whole is; the body says it too."""
+
+_ORDINALS = ("first", "second", "third")
+_LIMITS = ("no contraction", "at most one contraction", "at most two contractions")
+
 
 @irdl_op_definition
 class FusionOp(RegionOp):
     """
     The results of `body` on the operands, as one kernel.
 
-    The body holds elementwise ops, constants, broadcasts, reshapes, reductions, and at most one contraction: see `FUSIBLE`.
+    The body holds elementwise ops, constants, broadcasts, reshapes, reductions, and at most one contraction: see `FUSIBLE`. A
+    fusion that has a `pattern` is a known function, for which a target may have a kernel of its own: see `CONTRACTIONS`.
     """
 
     name = "ptir.fusion"
     OPCODE: ClassVar = "fusion"
     EXTENSION: ClassVar = "the contract's fusion hints lie beside the code they speak of; this holds it"
     REGION_NAMES: ClassVar = ("body",)
+    CODECS: ClassVar = {"pattern": Word(*(pattern for pattern in CONTRACTIONS if pattern is not None))}
+    OPTIONAL: ClassVar = frozenset({"pattern"})
     args = var_operand_def()
+    pattern = opt_prop_def()
     body = region_def()
     res = var_result_def()
 
-    def __init__(self, *args: SSAValue | Operation, body: Region | Body, result_types: Sequence[Attribute] | None = None):
-        super().__init__(*args, regions=[region_of(body, [value_of(v).type for v in args])], result_types=result_types)
+    def __init__(
+        self,
+        *args: SSAValue | Operation,
+        body: Region | Body,
+        pattern: str | None = None,
+        result_types: Sequence[Attribute] | None = None,
+    ):
+        regions = [region_of(body, [value_of(v).type for v in args])]
+        super().__init__(*args, regions=regions, result_types=result_types, pattern=pattern)
 
     @classmethod
     def infer_regions(
@@ -52,15 +70,15 @@ class FusionOp(RegionOp):
     ) -> Sequence[TensorSpec]:
         taken, results = signature(regions[0], "body")
         expect("body", "takes", taken, operands)
-        contractions = 0
+        contractions, most = 0, CONTRACTIONS[values["pattern"]]
         for op in regions[0].block.ops:
             if isinstance(op, YieldOp):
                 continue
             part = FUSIBLE.get(type(op))
             contractions += part == "contraction"
-            if part is None or contractions > 1:
-                given = op.name if part is None else f"a second {op.name}"
-                expected = "elementwise ops, broadcasts, reductions and at most one contraction"
+            if part is None or contractions > most:
+                given = op.name if part is None else f"a {_ORDINALS[most]} {op.name}"
+                expected = f"elementwise ops, broadcasts, reductions and {_LIMITS[most]}"
                 raise error(
                     "E8005", f"the body holds {given}, expected {expected}", region="body", expected=expected, actual=given
                 )

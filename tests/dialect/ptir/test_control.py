@@ -50,6 +50,7 @@ def false() -> ConstantOp:
 
 P, X, S, N = values("i1[]", "f32[2,3]", "f32[]", "f32[?,3]")
 DOT = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (1,), "contract_rhs": (1,)}
+TURNED = {**DOT, "contract_lhs": (0,), "contract_rhs": (0,)}
 SUM = {"kind": "sum", "axes": (0, 1), "keepdims": False}
 ACCEPTED: dict[str, tuple[Callable[[], Operation], str]] = {
     "cond": (lambda: CondOp(P, X, true=lambda a: [AddOp(a, a)], false=lambda a: [a]), "f32[2,3]"),
@@ -69,6 +70,11 @@ ACCEPTED: dict[str, tuple[Callable[[], Operation], str]] = {
     ),
     "scan of an unknown length": (lambda: ScanOp(N, carry_count=0, scan_output_count=1, body=lambda e: [e]), "f32[?,3]"),
     "fusion": (lambda: FusionOp(X, X, body=lambda a, b: [ExpOp(AddOp(a, b)), ReduceOp(a, **SUM)]), "f32[2,3] f32[]"),
+    "fusion of a pattern": (lambda: FusionOp(X, body=lambda a: [ExpOp(a)], pattern="softmax"), "f32[2,3]"),
+    "fusion of attention": (
+        lambda: FusionOp(X, body=lambda a: [DotGeneralOp(a, DotGeneralOp(a, a, **DOT), **TURNED)], pattern="attention"),
+        "f32[3,2]",
+    ),
     "fusion of a product": (lambda: FusionOp(X, body=lambda a: [NegOp(DotGeneralOp(a, a, **DOT))]), "f32[2,2]"),
 }
 REFUSED: dict[str, tuple[Callable[[], Operation], str, str]] = {
@@ -96,6 +102,12 @@ REFUSED: dict[str, tuple[Callable[[], Operation], str, str]] = {
         "E8005",
         "second ptir.dot_general",
     ),
+    "a product in a softmax": (
+        lambda: FusionOp(X, body=lambda a: [DotGeneralOp(a, a, **DOT)], pattern="softmax"),
+        "E8005",
+        "a first ptir.dot_general",
+    ),
+    "unknown pattern": (lambda: FusionOp(X, body=lambda a: [ExpOp(a)], pattern="kernel"), "E8002", "one of softmax"),
 }
 
 
