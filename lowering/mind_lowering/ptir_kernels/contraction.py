@@ -12,39 +12,35 @@ from math import prod
 from typing import NamedTuple
 
 from .casts import Casts
-from .formats import Array, DTypeLike, Format, Ints, format_of
+from .formats import Array, DTypeLike, Format, format_of
 
 Axes = tuple[int, ...]
 
 
 class Plan(NamedTuple):
-    """How the operands of a `dot_general` become stacks of matrices: their axes in order, and whether they swap at the end."""
+    """How the operands of a `dot_general` become stacks of matrices: their axes in order, and how many there are of a kind."""
 
     lhs: Axes
     rhs: Axes
-    swap_lhs: bool
-    swap_rhs: bool
     batch: int
     contracted: int
 
 
 @lru_cache(maxsize=1024)
 def plan(ranks: tuple[int, int], batch_lhs: Axes, batch_rhs: Axes, contract_lhs: Axes, contract_rhs: Axes) -> Plan:
-    """The plan; contracted pairs are put in the order in which lhs has them, so that its axes merge without a copy."""
+    """
+    The plan. Contracted pairs are put in the order in which lhs has them, so that its axes merge without a copy.
+
+    >>> plan((3, 2), (), (), (2, 1), (1, 0))
+    Plan(lhs=(0, 1, 2), rhs=(0, 1), batch=0, contracted=2)
+    """
     m, n = ranks
     pairs = sorted((a % m, b % n) for a, b in zip(contract_lhs, contract_rhs, strict=True))
-    lhs, swap_lhs = _order(m, tuple(a % m for a in batch_lhs), tuple(a for a, _ in pairs), last=True)
-    rhs, swap_rhs = _order(n, tuple(b % n for b in batch_rhs), tuple(b for _, b in pairs), last=False)
-    return Plan(lhs, rhs, swap_lhs, swap_rhs, len(batch_lhs), len(pairs))
-
-
-def _order(rank: int, batch: Axes, contracted: Axes, *, last: bool) -> tuple[Axes, bool]:
-    """Batch axes, then the contracted ones last (or first); swapped if the other way round they are in memory order."""
-    free = tuple(a for a in range(rank) if a not in batch and a not in contracted)
-    wanted = (*batch, *free, *contracted) if last else (*batch, *contracted, *free)
-    other = (*batch, *contracted, *free) if last else (*batch, *free, *contracted)
-    swap = wanted != tuple(range(rank)) and other == tuple(range(rank))
-    return (other, True) if swap else (wanted, False)
+    lhs_batch, rhs_batch = tuple(a % m for a in batch_lhs), tuple(b % n for b in batch_rhs)
+    lhs_sum, rhs_sum = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+    lhs_free = tuple(a for a in range(m) if a not in lhs_batch and a not in lhs_sum)
+    rhs_free = tuple(b for b in range(n) if b not in rhs_batch and b not in rhs_sum)
+    return Plan((*lhs_batch, *lhs_free, *lhs_sum), (*rhs_batch, *rhs_sum, *rhs_free), len(batch_lhs), len(pairs))
 
 
 class Contraction(Casts):
@@ -65,14 +61,9 @@ class Contraction(Casts):
         """Batch axes in the order listed, then what is left of lhs, then what is left of rhs; nothing to sum gives 0."""
         p = plan((len(lhs.shape), len(rhs.shape)), batch_lhs, batch_rhs, contract_lhs, contract_rhs)
         a, b = lhs.transpose(p.lhs), rhs.transpose(p.rhs)
-        free_a = _free(a.shape, p.batch, p.contracted, first=p.swap_lhs)
-        free_b = _free(b.shape, p.batch, p.contracted, first=not p.swap_rhs)
-        shape = (*a.shape[: p.batch], *free_a, *free_b)
-        product = self.products(
-            _matrices(a, p.batch, p.contracted if p.swap_lhs else len(free_a), swap=p.swap_lhs),
-            _matrices(b, p.batch, len(free_b) if p.swap_rhs else p.contracted, swap=p.swap_rhs),
-            accum_dtype,
-        )
+        rows = len(a.shape) - p.contracted
+        shape = (*a.shape[:rows], *b.shape[p.batch + p.contracted :])
+        product = self.products(_matrices(a, p.batch, rows), _matrices(b, p.batch, p.batch + p.contracted), accum_dtype)
         return self.cast(product.reshape(shape), dtype=lhs.dtype if out_dtype is None else out_dtype)
 
     def products(self, a: Array, b: Array, accum_dtype: DTypeLike | None) -> Array:
@@ -104,15 +95,9 @@ class Contraction(Casts):
         return total
 
 
-def _free(shape: Ints, batch: int, contracted: int, *, first: bool) -> Ints:
-    """The free extents, which come after the contracted ones if those come first."""
-    return shape[batch + contracted :] if first else shape[batch : len(shape) - contracted]
-
-
-def _matrices(x: Array, batch: int, rows: int, *, swap: bool) -> Array:
-    """`x` as a stack of matrices: `batch` axes, then `rows` axes merged, then the others merged."""
+def _matrices(x: Array, batch: int, split: int) -> Array:
+    """`x` as a stack of matrices: the first `batch` axes, then those before `split` merged, then the others merged."""
     shape = x.shape
-    if len(shape) != batch + 2 or rows != 1:
-        merged = (*shape[:batch], prod(shape[batch : batch + rows]), prod(shape[batch + rows :]))
-        x = x.reshape(merged)
-    return x.swapaxes(-1, -2) if swap else x
+    if len(shape) == batch + 2 and split == batch + 1:
+        return x
+    return x.reshape((*shape[:batch], prod(shape[batch:split]), prod(shape[split:])))
