@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import IsTerminator, NoTerminator
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
 
 from .core import ConstantOp, SliceOp
 from .dominance import undominated, walk
@@ -75,6 +75,9 @@ def _early_use(op: Operation, i: int, places: _Places) -> MindError:
     owner, name = value.owner, places.of(op)
     definition = places.of(owner) if isinstance(owner, Operation) else "a block argument"
     shown = f"%{value.name_hint}" if value.name_hint else places.value(value)
+    if (wall := _isolation(op, value)) is not None:
+        message = f"{name} uses {shown} from outside of {places.of(wall)}, whose regions see their arguments only; pass it in"
+        return error("E4001", message, operation=op, op=name, operand=i, definition=definition)
     return error(
         "E4001",
         f"{name} uses {shown} before its definition, which is {definition}",
@@ -83,6 +86,19 @@ def _early_use(op: Operation, i: int, places: _Places) -> MindError:
         operand=i,
         definition=definition,
     )
+
+
+def _isolation(op: Operation, value: SSAValue) -> Operation | None:
+    """The op isolated from above around `op` that hides `value`, which is defined in a block around it; None if none does."""
+    block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
+    wall, inner = None, op
+    while inner.parent is not block:
+        outer = inner.parent_op()
+        if outer is None:
+            return None
+        wall = outer if wall is None and outer.has_trait(IsolatedFromAbove) else wall
+        inner = outer
+    return wall
 
 
 def _op_failures(module: Operation, strict: bool, places: _Places, program: ProgramCheck) -> Iterator[MindError]:
