@@ -1,0 +1,121 @@
+// RUN: PTIR_INVALID
+
+// An encoding names each dynamic dimension and holds * for the others; one without names is absent.
+// CHECK: error[E2001]: neg %1: encoding of tensor<?x4xf32, "B">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: = note: TypeError
+func.func @too_few_names(%x: tensor<?x4xf32, "B">) {
+  %a = ptir.neg %x : tensor<?x4xf32, "B">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E2001]: neg %1: encoding of tensor<?x4xf32, "B,C">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: = note: TypeError
+func.func @name_of_a_static_dimension(%x: tensor<?x4xf32, "B,C">) {
+  %a = ptir.neg %x : tensor<?x4xf32, "B,C">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E2001]: neg %1: encoding of tensor<?x4xf32, "*,*">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: = note: TypeError
+func.func @no_names(%x: tensor<?x4xf32, "*,*">) {
+  %a = ptir.neg %x : tensor<?x4xf32, "*,*">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E2001]: neg %1: encoding of tensor<?xf32, "2B">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: = note: TypeError
+func.func @no_name(%x: tensor<?xf32, "2B">) {
+  %a = ptir.neg %x : tensor<?xf32, "2B">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E2001]: neg %1: encoding of tensor<4xf32, 3 : i32>: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: = note: TypeError
+func.func @encoding_of_another_kind(%x: tensor<4xf32, 3 : i32>) {
+  %a = ptir.neg %x : tensor<4xf32, 3 : i32>
+  func.return
+}
+
+// -----
+
+// CHECK: error[E2001]: neg %1: expected a tensor, found tensor<*xf32>
+// CHECK: = note: TypeError
+func.func @unranked(%x: tensor<*xf32>) {
+  %a = ptir.neg %x : tensor<*xf32>
+  func.return
+}
+
+// -----
+
+// Equal names are equal sizes; a result is as named as what it comes from.
+// CHECK: error[E3001]: add %2: shapes ['B', 3] and ['B', 4] differ at dimension 1: 3 and 4; broadcast_to makes them equal
+// CHECK: = note: ShapeError
+func.func @sizes_differ(%x: tensor<?x3xf32, "B,*">, %y: tensor<?x4xf32, "B,*">) {
+  %a = ptir.add %x, %y : (tensor<?x3xf32, "B,*">, tensor<?x4xf32, "B,*">) -> tensor<?x3xf32, "B,*">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E4015]: neg %1: declared result tensor<?xf32>, inferred tensor<?xf32, "B">
+// CHECK: = note: VerificationError
+func.func @result_forgets_a_name(%x: tensor<?xf32, "B">) {
+  %a = ptir.neg %x : tensor<?xf32, "B"> -> tensor<?xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: error[E4015]: neg %1: declared result tensor<?xf32, "B">, inferred tensor<3xf32>
+// CHECK: = note: VerificationError
+func.func @result_forgets_a_size(%x: tensor<3xf32>) {
+  %a = ptir.neg %x : tensor<3xf32> -> tensor<?xf32, "B">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E4015]: neg %1: declared result tensor<?xf32, "C">, inferred tensor<?xf32, "B">
+// CHECK: = note: VerificationError
+func.func @result_renames(%x: tensor<?xf32, "B">) {
+  %a = ptir.neg %x : tensor<?xf32, "B"> -> tensor<?xf32, "C">
+  func.return
+}
+
+// -----
+
+// A property may use a name that an input or an earlier value has.
+// CHECK: error[E8001]: ptir.broadcast_to: result_shape uses the dimension name B, which no input and no earlier value has
+// CHECK: = note: DynamicDimensionMismatch
+func.func @unbound_name(%x: tensor<4xf32>) {
+  %a = ptir.broadcast_to %x result_shape = [B, 4] : tensor<4xf32> -> tensor<?x4xf32, "B,*">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E8001]: ptir.broadcast_to: result_shape uses the dimension name T, which no input and no earlier value has
+// CHECK: = note: DynamicDimensionMismatch
+func.func @bound_too_late(%x: tensor<4xf32>, %u: tensor<?x2xf32>) {
+  %a = ptir.broadcast_to %x result_shape = [T, 4] : tensor<4xf32> -> tensor<?x4xf32, "T,*">
+  %b = ptir.reshape %u new_shape = [-1] : tensor<?x2xf32> -> tensor<?xf32, "T">
+  func.return
+}
+
+// -----
+
+// A literal and a window have sizes.
+// CHECK: error[E8001]: ptir.broadcast_to: result_shape uses the dimension name ?, which no input and no earlier value has
+// CHECK: = note: DynamicDimensionMismatch
+func.func @unknown_extent(%x: tensor<?xf32>) {
+  %a = "ptir.broadcast_to"(%x) <{result_shape = ["?"]}> : (tensor<?xf32>) -> tensor<?xf32>
+  func.return
+}
