@@ -103,7 +103,7 @@ def convert_module(module: ModuleOp) -> None:
     for func in found:
         result = converted(func)
         renumbered[func.sym_name.data] = _renumbering(func, result)
-        _replace_body(func, result.func)
+        replace_body(func, result.func)
     if found:
         module.attributes[VERSION_ATTRIBUTE] = StringAttr(SPEC_VERSION)
     for func in functions(module):
@@ -116,7 +116,7 @@ def _renumbering(func: FuncOp, result: Converted) -> dict[int, int]:
     return {i: new[result.values[value]] for value, i in value_ids(func.body.block).items()}
 
 
-def _replace_body(func: FuncOp, made: FuncOp) -> None:
+def replace_body(func: FuncOp, made: FuncOp) -> None:
     func.properties["function_type"] = made.function_type
     func.body.detach_block(old := func.body.block)
     made.body.move_blocks(func.body)

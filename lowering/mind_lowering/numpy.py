@@ -1,5 +1,5 @@
 """
-The `xp` dialect as readable Python: one straight-line function per IR function, over an array namespace `xp`.
+The `xp` dialect as readable Python: one function per IR function, over an array namespace `xp`.
 
     def loss(x, w):
         v2 = xp.matmul(x, w)  # f32[2, 4]
@@ -7,14 +7,14 @@ The `xp` dialect as readable Python: one straight-line function per IR function,
         del v2
         return v3
 
-Value `v3` is `%3` of the lowered function. Names from programs are turned into plain identifiers; the originals stand in a
-comment, escaped. Equal programs give equal bytes.
+Value `v3` is `%3` of the lowered function, where that has no loops. Names from programs are turned into plain identifiers; the
+originals stand in a comment, escaped. Branches are `if`, loops are `while` and `for`. Equal programs give equal bytes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword, issoftkeyword
 from typing import IO
@@ -22,21 +22,25 @@ from typing import IO
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.target import Target
 
 from mind_dialect.errors import error
-from mind_dialect.literals import HEX_ABOVE, LiteralAttr, nested
+from mind_dialect.literals import HEX_ABOVE, nested
 from mind_dialect.program import functions, input_names
-from mind_dialect.types import DType, read_type
+from mind_dialect.ptir.literal import PtirLiteralAttr
+from mind_dialect.ptir.types import Kind, read_type
 from mind_dialect.verify import verify
 
-from .core_to_xp import lowered_copy
-from .kernels import DTYPE_NAMES
-from .xp import Argument, CallOp, FreeOp, ReturnOp, check_frees, is_constant
+from .core_to_ptir import converted, is_core
+from .frees import check_frees, home
+from .ptir_to_xp import Lowered, lowered_function
+from .xp import CallOp, ExpectOp, FreeOp, ReturnOp, can_free, is_constant
+from .xp_arguments import ARRAY_NAMES, SEED, dim_name, dtype_text, number_text, text
+from .xp_regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp, YieldOp
 
 HEADER = """\
-# Straight-line Python over an array namespace, made by the target mind-numpy.
+# Python over an array namespace, made by the target mind-numpy.
 import numpy as xp
 
 from mind_lowering.kernels import Kernels
@@ -44,7 +48,7 @@ from mind_lowering.kernels import Kernels
 k = Kernels(xp)
 """
 
-_RESERVED = re.compile(r"xp|k|Kernels|v[0-9]+|.*_c[0-9]+")
+_RESERVED = re.compile(r"xp|k|seed|Kernels|[vi][0-9]+|d_.*|.*_c[0-9]+")
 _LONGEST = 60
 
 
@@ -81,10 +85,12 @@ class Source:
 
     name: str
     text: str
-    constants: tuple[tuple[str, LiteralAttr], ...]
+    constants: tuple[tuple[str, PtirLiteralAttr], ...]
     """The global names that the text uses, with their values."""
     lines: tuple[int, ...]
-    """For each line of the text the number of the value it defines, or -1."""
+    """For each line of the text the number of the op it runs, in the order of a walk, or -1."""
+    draws: bool
+    """Whether it draws random numbers, and so takes a seed."""
 
     def printed_constants(self) -> str:
         """The constants as Python, one line each."""
@@ -96,70 +102,208 @@ def python_source(func: FuncOp, scope: Names | None = None) -> Source:
     return _Writer(func, scope or Names()).source()
 
 
+MAX_LOOPS = 18
+"""How deep loops may nest: Python nests no more than 20."""
+
+
 class _Writer:
     def __init__(self, func: FuncOp, scope: Names):
         self.func = func
+        self.block = xp_block(func)
         self.scope = scope
         self.name = scope.identifier(func.sym_name.data)
         self.names: dict[SSAValue, str] = {}
-        self.constants: list[tuple[str, LiteralAttr]] = []
+        self.sizes: set[str] = set()
+        self.constants: list[tuple[str, PtirLiteralAttr]] = []
         self.lines: list[str] = []
-        self.defines: list[int] = []
+        self.owners: list[int] = []
         self.types: dict[Attribute, str] = {}
+        self.order = {op: i for i, op in enumerate(self.block.walk())}
+        self.count = 0
+        self.indent = 1
+        self.current = -1
 
     def source(self) -> Source:
-        block = xp_block(self.func)
-        self._head(block)
-        number = len(block.args)
-        for op in block.ops:
-            if isinstance(op, CallOp):
-                if is_constant(op):
-                    self._constant(op, number)
-                else:
-                    self._call(op, number)
-                number += 1
-            else:
-                word = "del" if isinstance(op, FreeOp) else "return"
-                self._line(f"    {word} {', '.join([self.names[v] for v in op.operands])}", -1)
+        draws = any(isinstance(op, CallOp) and SEED in op.values().values() for op in self.order)
+        self._head(draws)
+        self._block(self.block, 0)
         text = "\n".join(self.lines) + "\n"
-        return Source(self.name, text, tuple(self.constants), tuple(self.defines))
+        return Source(self.name, text, tuple(self.constants), tuple(self.owners), draws)
 
-    def _line(self, text: str, defines: int) -> None:
-        self.lines.append(text)
-        self.defines.append(defines)
+    def _line(self, text: str) -> None:
+        self.lines.append("    " * self.indent + text)
+        self.owners.append(self.current)
 
-    def _head(self, block: Block) -> None:
+    def _number(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def _name(self, values: Iterable[SSAValue]) -> list[str]:
+        """New names for values."""
+        for value in values:
+            self.names[value] = f"v{self._number()}"
+        return [self.names[v] for v in values]
+
+    def _of(self, values: Iterable[SSAValue]) -> list[str]:
+        return [self.names[v] for v in values]
+
+    def _head(self, draws: bool) -> None:
         locals = Names()
         originals = input_names(self.func)
-        for argument, original in zip(block.args, originals, strict=True):
+        for argument, original in zip(self.block.args, originals, strict=True):
             self.names[argument] = locals.identifier(original)
-        self._line(f"def {self.name}({', '.join(self.names.values())}):", -1)
+        self.indent = 0
+        parameters = [*self.names.values(), *(["*", "seed=0"] if draws else [])]
+        self._line(f"def {self.name}({', '.join(parameters)}):")
+        self.indent = 1
         if self.name != self.func.sym_name.data:
-            self._line(f"    # @{self.func.sym_name.data!a}", -1)
-        for argument, original in zip(block.args, originals, strict=True):
+            self._line(f"# @{self.func.sym_name.data!a}")
+        for argument, original in zip(self.block.args, originals, strict=True):
             name = self.names[argument]
             called = "" if name == original else f", given as {original!a}"
-            self._line(f"    # {name}: {self._type(argument.type)}{called}", -1)
+            self._line(f"# {name}: {self._type(argument.type)}{called}")
+        self.count = len(self.block.args)
 
     def _type(self, type: Attribute) -> str:
         if (text := self.types.get(type)) is None:
-            dtype, shape = read_type(type)
-            text = self.types[type] = f"{dtype}{list(shape)}"
+            text = self.types[type] = str(read_type(type))
         return text
 
-    def _constant(self, op: CallOp, number: int) -> None:
-        value = op.values()["value"]
-        assert isinstance(value, LiteralAttr)
-        name = self.names[op.results[0]] = f"{self.name}_c{number}"  # no other name looks like this, see _RESERVED
-        self.constants.append((name, value))
+    def _block(self, block: Block, loops: int) -> None:
+        """The ops of a block; names of dimensions that get their sizes here are forgotten afterwards."""
+        if loops > MAX_LOOPS:
+            message = f"loops nested deeper than {MAX_LOOPS} are not supported on numpy"
+            raise error("E6003", message, backend="numpy")
+        known = set(self.sizes)
+        for op in block.ops:
+            self.current = self.order[op]
+            if isinstance(op, CallOp):
+                self._call(op)
+            elif isinstance(op, FreeOp):
+                self._line(f"del {', '.join(self._of(op.operands))}")
+            elif isinstance(op, ExpectOp):
+                self._expect(op)
+            elif isinstance(op, IfOp):
+                self._if(op, loops)
+            elif isinstance(op, WhileOp):
+                self._while(op, loops + 1)
+            elif isinstance(op, ForOp):
+                self._for(op, loops + 1)
+            elif isinstance(op, ReturnOp):
+                self._line(f"return {', '.join(self._of(op.operands))}")
+        if block is not self.block:
+            self.sizes = known
 
-    def _call(self, op: CallOp, number: int) -> None:
-        names = self.names
-        inputs = [names[v] for v in op.operands]
-        inputs += [f"{name}={argument_text(value)}" for name, value in op.values().items()]
-        result = op.results[0]
-        names[result] = f"v{number}"
-        self._line(f"    v{number} = {op.function}({', '.join(inputs)})  # {self._type(result.type)}", number)
+    def _call(self, op: CallOp) -> None:
+        if is_constant(op):
+            value = op.values()["value"]
+            assert isinstance(value, PtirLiteralAttr)
+            name = self.names[op.results[0]] = f"{self.name}_c{self._number()}"  # no other name looks like this, see _RESERVED
+            self.constants.append((name, value))
+            return
+        inputs = self._of(op.operands)
+        inputs += [f"{name}={text(value)}" for name, value in op.values().items()]
+        call = f"{op.function}({', '.join(inputs)})"
+        if op.results:
+            results = ", ".join(self._name(op.results))
+            call = f"{results} = {call}  # {', '.join(self._type(r.type) for r in op.results)}"
+        self._line(call)
+
+    def _expect(self, op: ExpectOp) -> None:
+        """Sizes for new names, then a check of what was known."""
+        value, dims = self.names[op.input], op.values()
+        known = [dim_name(d) if d in self.sizes else str(d) if isinstance(d, int) else "None" for d in dims]
+        for i, d in enumerate(dims):
+            if isinstance(d, str) and d != "?" and d not in self.sizes:
+                self.sizes.add(d)
+                self._line(f"{dim_name(d)} = {value}.shape[{i}]")
+                known[i + 1 :] = [dim_name(d) if e == d else k for e, k in zip(dims[i + 1 :], known[i + 1 :], strict=True)]
+        given = op.input in self.block.args
+        if any(k != "None" and not (given and k.isdecimal()) for k in known):
+            self._line(f"k.expect({value}, {dims!a}, ({''.join(f'{k}, ' for k in known).rstrip(' ')}))")
+
+    def _assign(self, targets: Sequence[str], values: Sequence[SSAValue], block: Block | None) -> None:
+        """`targets = values`; with a `block`, its values are given up then, as they have other names now."""
+        sources = self._of(values)
+        if targets and list(targets) != sources:
+            self._line(f"{', '.join(targets)} = {', '.join(sources)}")
+        if block is not None:
+            self._give_up(values, targets, block)
+
+    def _give_up(self, values: Sequence[SSAValue], kept: Sequence[str], block: Block) -> None:
+        """Delete the names of those values that `block` defines."""
+        gone = dict.fromkeys(self.names[v] for v in values if can_free(v) and home(v) is block)
+        if rest := [name for name in gone if name not in kept]:
+            self._line(f"del {', '.join(rest)}")
+
+    def _if(self, op: IfOp, loops: int) -> None:
+        results = self._name(op.results)
+        for word, region in ((f"if {self.names[op.condition]}:", op.then_region), ("else:", op.else_region)):
+            block = region.block
+            self._line(word)
+            self.indent += 1
+            before = len(self.lines)
+            self._block(block, loops)
+            self._assign(results, _ending(block, YieldOp).operands, block)
+            if len(self.lines) == before:
+                self._line("pass")
+            self.indent -= 1
+            self.current = self.order[op]
+
+    def _begin(self, op: LoopOp, names: Sequence[str]) -> None:
+        self._assign(names, op.initial(), None)
+        if taken := [self.names[op.operands[i]] for i in op.taken()]:
+            self._line(f"del {', '.join(taken)}")
+
+    def _while(self, op: WhileOp, loops: int) -> None:
+        cond, body = op.cond_region.block, op.body_region.block
+        condition = _ending(cond, ConditionOp)
+        assert isinstance(condition, ConditionOp)
+        carried = self._name(cond.args)
+        same = tuple(condition.inputs) == tuple(cond.args)
+        results = carried if same else self._name(op.results)
+        for i, name in enumerate(results):
+            self.names[op.results[i]] = self.names[body.args[i]] = name
+        self._begin(op, carried)
+        self._line("while True:")
+        self.indent += 1
+        self._block(cond, loops)
+        self._assign(results, condition.inputs, cond)
+        self._line(f"if not {self.names[condition.go_on]}:")
+        self._line("    break")
+        self._block(body, loops)
+        self._assign(carried, _ending(body, YieldOp).operands, body)
+        self.indent -= 1
+
+    def _for(self, op: ForOp, loops: int) -> None:
+        body = op.body_region.block
+        count = len(op.inits)
+        carried = self._name(body.args[:count])
+        for result, name in zip(op.results, carried, strict=True):
+            self.names[result] = name
+        self._begin(op, carried)
+        step = f"i{self._number()}"
+        self._line(f"for {step} in k.steps({', '.join(self._of(op.scanned))}):")
+        self.indent += 1
+        slices = self._name(body.args[count:])
+        for name, whole in zip(slices, self._of(op.scanned), strict=True):
+            self._line(f"{name} = {whole}[{step}]")
+        self._block(body, loops)
+        yielded = _ending(body, YieldOp).operands
+        for stack, value in zip(self._of(op.stacks), self._of(yielded[count:]), strict=True):
+            self._line(f"{stack}[{step}] = {value}")
+        self._assign(carried, yielded[:count], None)
+        self._give_up(yielded, carried, body)
+        self.indent -= 1
+
+
+def _ending(block: Block, kind: type[Operation]) -> Operation:
+    last = block.last_op
+    assert isinstance(last, kind), "verified"
+    return last
+
+
+_OURS = (CallOp, ExpectOp, FreeOp, ReturnOp, IfOp, WhileOp, ForOp, ConditionOp, YieldOp)
 
 
 def xp_block(func: FuncOp) -> Block:
@@ -167,57 +311,64 @@ def xp_block(func: FuncOp) -> Block:
     blocks = func.body.blocks
     given = f"func.func with {len(blocks)} blocks" if len(blocks) != 1 else None
     if given is None:
-        foreign = [op.name for op in blocks[0].ops if not isinstance(op, CallOp | FreeOp | ReturnOp)]
+        foreign = [op.name for op in blocks[0].walk() if not isinstance(op, _OURS)]
         given = foreign[0] if foreign else None
         if given is None and not isinstance(blocks[0].last_op, ReturnOp):
             given = "no xp.return"
     if given is not None:
-        message = f"@{func.sym_name.data} is not one flat block of Core IR: found {given}, expected mind or xp ops and a return"
-        raise error("E4000", message, operation=func, given=given, expected="mind or xp ops")
+        message = f"@{func.sym_name.data} is not a lowered function: found {given}, expected xp ops and a return"
+        raise error("E4000", message, operation=func, given=given, expected="xp ops")
     check_frees(blocks[0])
     return blocks[0]
 
 
-def argument_text(value: Argument) -> str:
-    """A keyword argument as Python."""
-    if isinstance(value, DType):
-        return f"xp.{DTYPE_NAMES[value.name]}"
-    return repr(value)
-
-
-def constant_text(literal: LiteralAttr) -> str:
+def constant_text(literal: PtirLiteralAttr) -> str:
     """A constant as a call of a kernel: nested lists where they are short, hexadecimal otherwise."""
-    dtype, shape = read_type(literal.type)
-    name = argument_text(dtype)
+    dtype, shape = literal.spec
+    data = literal.data.data
+    if dtype.name not in ARRAY_NAMES or dtype.kind is Kind.COMPLEX or len(data) > HEX_ABOVE * dtype.size:
+        return f'k.literal("{dtype}", {shape!r}, "{data.hex()}")'
+    numbers = [number_text(v) for v in literal.values()]
     if literal.is_fill:
-        return f"k.fill({_number(literal.element_texts()[0])}, {shape!r}, {name})"
-    if len(literal.data.data) > HEX_ABOVE * dtype.size:
-        return f'k.unhex("{literal.data.data.hex()}", {shape!r}, {name})'
-    return f"k.array({nested([_number(t) for t in literal.element_texts()], shape)}, {name})"
+        return f"k.fill({numbers[0]}, {shape!r}, {dtype_text(dtype)})"
+    return f"k.array({nested(numbers, shape) if data else 'xp.empty(' + repr(shape) + ')'}, {dtype_text(dtype)})"
 
 
-def _number(text: str) -> str:
-    return {"nan": "xp.nan", "inf": "xp.inf", "-inf": "-xp.inf"}.get(text, text)
+def is_lowered(func: FuncOp) -> bool:
+    """Whether `func` is in the `xp` dialect already."""
+    return len(func.body.blocks) == 1 and isinstance(func.body.block.last_op, ReturnOp)
 
 
-def lowered(func: FuncOp) -> FuncOp:
-    """`func`, verified; a lowered copy of it if it is Core IR. Its module stays as it is."""
+def lowered(func: FuncOp, donate: Collection[int] = ()) -> Lowered:
+    """
+    `func`, verified; a lowered copy of it if it is Core IR or PTIR. Its module stays as it is.
+
+    The origins of the lowered ops are ops of `func`.
+    """
     verify(func)
-    if len(func.body.blocks) == 1 and isinstance(func.body.block.last_op, ReturnOp):
-        return func
-    return lowered_copy(func)
+    if is_lowered(func):
+        return Lowered(func, list(func.body.block.walk()))
+    if not is_core(func):
+        return lowered_function(func, donate)
+    made = converted(func)
+    result = lowered_function(made.func, donate)
+    sources = dict(zip(made.func.body.block.ops, made.origins, strict=False))
+    ending, core_ending = made.func.body.block.last_op, func.body.block.last_op
+    if ending is not None and core_ending is not None:
+        sources[ending] = core_ending
+    return Lowered(result.func, [None if op is None else sources.get(op) for op in result.origins])
 
 
 def print_module(module: ModuleOp) -> str:
-    """Every function of a module as Python that runs as it stands; Core IR is lowered first, in a copy."""
+    """Every function of a module as Python that runs as it stands; Core IR and PTIR are lowered first, in a copy."""
     scope = Names()
-    parts: Sequence[Source] = [python_source(lowered(func), scope) for func in functions(module)]
+    parts: Sequence[Source] = [python_source(lowered(func).func, scope) for func in functions(module)]
     return "\n".join([HEADER, *(f"{s.printed_constants()}\n{s.text}" for s in parts)])
 
 
 @dataclass(frozen=True)
 class NumpyTarget(Target):
-    """Print straight-line Python over an array namespace."""
+    """Print Python over an array namespace."""
 
     name = "mind-numpy"
 

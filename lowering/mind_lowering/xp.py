@@ -1,5 +1,5 @@
 """
-The `xp` dialect: a function as straight-line calls over an array namespace.
+The `xp` dialect: a function as calls over an array namespace, in straight lines, branches and loops.
 
     %2 = xp.call "xp.matmul"(%x, %w) : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
     %3 = xp.call "k.relu"(%2) : (tensor<2x4xf32>) -> tensor<2x4xf32>
@@ -7,25 +7,25 @@ The `xp` dialect: a function as straight-line calls over an array namespace.
     xp.return %3 : tensor<2x4xf32>
 
 `xp.` names a function of the array namespace (NumPy, CuPy), `k.` a kernel of `mind_lowering.kernels` over it. Only the names
-in `FUNCTIONS` can be called, so text from elsewhere cannot reach anything else. Values keep their tensor types.
+in `FUNCTIONS` can be called, so text from elsewhere cannot reach anything else. Values keep their tensor types. Branches and
+loops are in `xp_regions`.
 """
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from keyword import iskeyword
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, StringAttr, TensorType, i1
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Dialect, Operation, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
+    operand_def,
     opt_prop_def,
     prop_def,
     traits_def,
@@ -34,74 +34,14 @@ from xdsl.irdl import (
 )
 from xdsl.traits import HasParent, IsTerminator, ReturnLike
 
-from mind_dialect.core.attributes import BOOLEAN, INTEGERS
 from mind_dialect.errors import MindError, error
-from mind_dialect.literals import LiteralAttr
-from mind_dialect.types import NUMERIC, DType
+from mind_dialect.ptir.literal import PtirLiteralAttr
+from mind_dialect.ptir.types import is_dim_name, read_type
 
+from .xp_arguments import argument, plain_name, stored
+from .xp_functions import CHECK, CONSTANT, COPY, FUNCTIONS, Storage
 
-class Storage(Enum):
-    """Where the result of a function lives."""
-
-    OWN = "memory of its own"
-    WHOLE = "the whole memory of its first operand, under another shape"
-    PART = "some of the memory of its first operand, or each element several times"
-    CONSTANT = "memory made once, before any call"
-
-
-CONSTANT = "k.constant"
-COPY = "k.copy"
-
-FUNCTIONS: dict[str, Storage] = {
-    CONSTANT: Storage.CONSTANT,
-    COPY: Storage.OWN,
-    "xp.add": Storage.OWN,
-    "xp.subtract": Storage.OWN,
-    "xp.multiply": Storage.OWN,
-    "k.divide": Storage.OWN,
-    "xp.add.reduce": Storage.OWN,
-    "k.mean": Storage.OWN,
-    "k.reshape": Storage.WHOLE,
-    "k.transpose": Storage.PART,
-    "k.index": Storage.OWN,
-    "k.slice": Storage.PART,
-    "k.gather": Storage.OWN,
-    "xp.matmul": Storage.OWN,
-    "k.conv2d": Storage.OWN,
-    "k.relu": Storage.OWN,
-    "xp.negative": Storage.OWN,
-    "xp.exp": Storage.OWN,
-    "xp.log": Storage.OWN,
-    "k.relu_grad": Storage.OWN,
-    "xp.reciprocal": Storage.OWN,
-    "xp.broadcast_to": Storage.PART,
-    "k.scatter_add": Storage.OWN,
-    "k.slice_scatter": Storage.OWN,
-    "k.index_scatter": Storage.OWN,
-    "k.conv2d_backward_input": Storage.OWN,
-    "k.conv2d_backward_filter": Storage.OWN,
-}
-"""Everything that can be called, and where its result lives. A transpose counts as a part: it is not in row-major order."""
-
-Argument = tuple[int, ...] | bool | int | DType | LiteralAttr
-
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_DTYPES = {d.type: d for d in NUMERIC}
-
-
-def argument(attribute: Attribute) -> Argument:
-    """The Python value of a keyword argument; E4000 for an attribute of another kind."""
-    if isinstance(attribute, DenseArrayBase):
-        return INTEGERS.value(cast("DenseArrayBase[Any]", attribute))
-    if isinstance(attribute, LiteralAttr):
-        return attribute
-    if isinstance(attribute, IntegerAttr):
-        number = cast("IntegerAttr[Any]", attribute)
-        return BOOLEAN.value(number) if number.type == i1 else number.value.data
-    if (dtype := _DTYPES.get(attribute)) is not None:
-        return dtype
-    expected = "integers, a boolean, an element type or a literal"
-    raise error("E4000", f"argument {attribute}, expected {expected}", given=str(attribute), expected=expected)
+__all__ = ["CHECK", "CONSTANT", "COPY", "FUNCTIONS", "CallOp", "ExpectOp", "FreeOp", "ReturnOp", "Storage", "Xp", "XpOp"]
 
 
 class XpOp(IRDLOperation, ABC):
@@ -148,16 +88,16 @@ class CallOp(XpOp):
             raise error("E4000", f"unknown function {given!r}, expected one of {expected}", given=str(given), expected=expected)
         return given
 
-    def values(self) -> dict[str, Argument]:
+    def values(self) -> dict[str, Any]:
         """The keyword arguments as Python values; E4000 for what no Python call can say."""
         if self.arguments is None:
             return {}
         if not isinstance(self.arguments, DictionaryAttr):
             given = str(self.arguments)
             raise error("E4000", f"arguments {given}, expected a dictionary", given=given, expected="a dictionary")
-        found: dict[str, Argument] = {}
+        found: dict[str, Any] = {}
         for name, attribute in self.arguments.data.items():
-            if not _NAME.fullmatch(name) or iskeyword(name):
+            if not plain_name(name) or iskeyword(name):
                 expected = "a lower-case identifier"
                 raise error("E4000", f"argument name {name!r}, expected {expected}", given=name, expected=expected)
             found[name] = argument(attribute)
@@ -165,34 +105,73 @@ class CallOp(XpOp):
 
     def check(self) -> None:
         values = self.values()
-        literal = list(values) == ["value"] and isinstance(values["value"], LiteralAttr)
+        literal = list(values) == ["value"] and isinstance(values["value"], PtirLiteralAttr)
         if (self.function == CONSTANT) != literal or (literal and self.inputs):
             given, expected = str(list(values)), "a constant with one argument, the literal `value`"
             raise error("E4000", f"{self.function} of {given}, expected {expected}", given=given, expected=expected)
         if literal:
-            _literal(values["value"]).check()
+            cast(PtirLiteralAttr, values["value"]).check()
         for value in (*self.operands, *self.results):
-            _check_tensor(value)
-        if len(self.results) != 1:
+            check_tensor(value)
+        _check_names(values)
+        expected = "no result" if self.function == CHECK else "at least 1 result"
+        if bool(self.results) == (self.function == CHECK):
             n = len(self.results)
-            raise error("E2007", f"{self.function} gives 1 result, found {n}", expected=1, actual=n)
+            raise error("E2007", f"{self.function} gives {expected}, found {n}", expected=expected, actual=n)
 
 
-def call_properties(callee: str, arguments: Mapping[str, Attribute] | None) -> dict[str, Attribute]:
+def _check_names(values: Mapping[str, Any]) -> None:
+    """Names in lists stand for dimensions and become variables."""
+    for value in values.values():
+        for name in cast("tuple[Any, ...]", value) if isinstance(value, tuple) else ():
+            if isinstance(name, str) and not is_dim_name(name):
+                expected = "a name of a dimension"
+                raise error("E4000", f"{name!r} in a list, expected {expected}", given=name, expected=expected)
+
+
+def call_properties(callee: str, arguments: Mapping[str, Any] | None) -> dict[str, Attribute]:
     """The properties of a call."""
     properties: dict[str, Attribute] = {"callee": StringAttr(callee)}
     if arguments:
-        properties["arguments"] = DictionaryAttr(arguments)
+        properties["arguments"] = DictionaryAttr({name: stored(value) for name, value in arguments.items()})
     return properties
 
 
-def _literal(value: Any) -> LiteralAttr:
-    return value
-
-
-def _check_tensor(value: SSAValue) -> None:
+def check_tensor(value: SSAValue) -> None:
+    """Raise E2001 unless a value is a tensor."""
     if not isinstance(value.type, TensorType):
         raise error("E2001", f"xp values are tensors, found {value.type}", expected="tensor", actual=str(value.type))
+
+
+@irdl_op_definition
+class ExpectOp(XpOp):
+    """
+    The dimensions of a value as the run finds them: sizes must be equal (E8001), and so must names that have a size by now.
+
+    A name seen for the first time gets its size here; `?` says nothing.
+    """
+
+    name = "xp.expect"
+    dims = prop_def()
+    input = operand_def()
+
+    assembly_format = "$input $dims attr-dict `:` type($input)"
+
+    def __init__(self, value: SSAValue, dims: Sequence[int | str]):
+        super().__init__(operands=[value], properties={"dims": ArrayAttr([stored(d) for d in dims])})
+
+    def values(self) -> tuple[int | str, ...]:
+        """The expected dimensions."""
+        found = argument(self.dims)
+        rank = len(read_type(self.input.type).shape)
+        dims = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else ()
+        if len(dims) != rank or not all(isinstance(d, int) or d == "?" or (isinstance(d, str) and is_dim_name(d)) for d in dims):
+            expected = f"{rank} sizes, names or ?"
+            raise error("E4000", f"dims {self.dims}, expected {expected}", given=str(self.dims), expected=expected)
+        return dims
+
+    def check(self) -> None:
+        self.values()
 
 
 @irdl_op_definition
@@ -233,6 +212,8 @@ class ReturnOp(XpOp):
         if not self.inputs:
             raise no_outputs()
         if self.parent is not None:
+            from .frees import check_frees
+
             check_frees(self.parent)
 
 
@@ -241,23 +222,12 @@ def no_outputs() -> MindError:
     return error("E2007", "a function to be run returns at least 1 value, found 0", expected=1, actual=0)
 
 
-def check_frees(block: Block) -> None:
-    """Raise E4001 for a value that is used after it was freed, or that cannot be freed: an input or a constant."""
-    freed: set[SSAValue] = set()
-    for op in block.ops:
-        for i, value in enumerate(op.operands):
-            if value in freed:
-                raise error("E4001", "uses a value after xp.free", operand=i).at(op, op.name)
-            if isinstance(op, FreeOp):
-                if not can_free(value):
-                    raise error("E4001", "frees an input or a constant", operand=i).at(op, op.name)
-                freed.add(value)
-
-
 def can_free(value: SSAValue) -> bool:
     """Whether the function owns `value`: inputs are the caller's, constants are kept for the next call."""
     owner = value.owner
-    return isinstance(owner, Operation) and not is_constant(owner)
+    if isinstance(owner, Operation):
+        return not is_constant(owner)
+    return not isinstance(owner.parent_op(), FuncOp)
 
 
 def is_constant(op: Operation) -> bool:
@@ -265,7 +235,13 @@ def is_constant(op: Operation) -> bool:
     return isinstance(op, CallOp) and getattr(op.callee, "data", None) == CONSTANT
 
 
-Xp = Dialect("xp", [CallOp, FreeOp, ReturnOp], [])
+def _dialect() -> Dialect:
+    from .xp_regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
+
+    return Dialect("xp", [CallOp, ExpectOp, FreeOp, ReturnOp, IfOp, WhileOp, ForOp, ConditionOp, YieldOp], [])
+
+
+Xp = _dialect()
 
 
 def register(ctx: Context) -> None:

@@ -1,5 +1,5 @@
 """
-Core IR and `xp` in xDSL's own interpreter, op by op, from the kernels of the `numpy` target. Values are NumPy arrays.
+Core IR, PTIR and `xp` in xDSL's own interpreter, op by op, from the kernels of the `numpy` target. Values are NumPy arrays.
 
     interpreter = Interpreter(module)
     mind_runtime.register_implementations(interpreter)
@@ -10,12 +10,13 @@ Here every intermediate value lives until the function ends, and results may sha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import (
     Interpreter,
     InterpreterFunctions,
@@ -24,19 +25,33 @@ from xdsl.interpreter import (
     impl_terminator,
     register_impls,
 )
+from xdsl.interpreters.arith import ArithFunctions
 from xdsl.interpreters.func import FuncFunctions
-from xdsl.ir import Operation
+from xdsl.interpreters.scf import ScfFunctions
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mind_dialect import ptir
 from mind_dialect.core import CoreOp
-from mind_dialect.types import DType
-from mind_lowering.core_to_xp import KERNELS, kernel_call
-from mind_lowering.kernels import DTYPE_NAMES, Kernels
-from mind_lowering.xp import Argument, CallOp, FreeOp, ReturnOp, argument
+from mind_dialect.errors import MindError, error
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir.types import PtirDType, read_type
+from mind_lowering.core_rules import RULES, converted_type
+from mind_lowering.dynamic_dims import needs_check, rule_arguments
+from mind_lowering.emitter import Emitter
+from mind_lowering.kernels import NUMPY
+from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_lowering.ptir_kernels.table import KERNELS, kernel_call
+from mind_lowering.xp import CallOp, ExpectOp, FreeOp, ReturnOp
+from mind_lowering.xp_arguments import Seed
+from mind_lowering.xp_regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 
-from .memory import Need, allocation_error, byte_count, check_need, check_rank, physical_memory
+from .core_errors import as_core
+from .foreign import ForeignFunctions
+from .memory import Need, allocation_error, byte_count, check_need, check_rank, physical_memory, read_any
 from .program import TensorSpec, admit
 
-_ROOTS = {"xp": np, "k": Kernels(np)}
+Values = tuple[Any, ...]
+_ROOTS = {"xp": np, "k": NUMPY}
 
 
 def function(callee: str) -> Callable[..., Any]:
@@ -45,64 +60,262 @@ def function(callee: str) -> Callable[..., Any]:
     return attrgetter(name)(_ROOTS[root])
 
 
-def keyword(value: Argument) -> Any:
-    """A keyword argument as NumPy wants it."""
-    return getattr(np, DTYPE_NAMES[value.name]) if isinstance(value, DType) else value
+def keyword(value: Any, sizes: dict[str, int], seed: int) -> Any:
+    """A keyword argument as a kernel wants it: dtypes as the arrays' own, names of dimensions as sizes."""
+    if isinstance(value, PtirDType):
+        return array_dtype(value.name)
+    if isinstance(value, Seed):
+        return seed
+    if isinstance(value, tuple):
+        return tuple(_size(v, sizes) if isinstance(v, str) else keyword(v, sizes, seed) for v in cast(Values, value))
+    return value
 
 
-def run_call(op: Operation, callee: str, arguments: dict[str, Any], values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """One call on checked operands; E2001 for a value that is no array of the operand's type, E6004 for too large a result."""
+def _size(name: str, sizes: dict[str, int]) -> int:
+    if name not in sizes:
+        raise error("E8001", f"dimension {name} has no size here, expected an operand that has it", name=name, extents=())
+    return sizes[name]
+
+
+def check_result(type: Attribute) -> None:
+    """E6003 for a result of more dimensions than NumPy has, E6004 for one that no memory holds."""
+    check_rank(type)
+    check_need(Need(byte_count(type, {}), type), physical_memory())
+
+
+def bind_sizes(types: Sequence[Attribute], values: Sequence[Any], sizes: dict[str, int]) -> None:
+    """Give names of dimensions the sizes that arrays have."""
+    for type, value in zip(types, values, strict=True):
+        for dim, n in zip(read_any(type)[1], np.shape(value), strict=True):
+            if isinstance(dim, str):
+                sizes[dim] = n
+
+
+def admitted(op: Operation, values: Values) -> None:
+    """E2001 for a value that is no array of the operand's type."""
     for i, (value, operand) in enumerate(zip(values, op.operands, strict=True)):
         admit(value, TensorSpec.of(f"{i}", operand.type), f"operand {i} of {op.name}")
-    type = op.results[0].type
-    check_rank(type)
-    check_need(Need(byte_count(type), type), physical_memory())
+
+
+class MindRunner(InterpreterFunctions):
+    """What the implementations share: the seed of random numbers, and the sizes of named dimensions by function."""
+
+    def __init__(self, seed: int = 0):
+        self.seed = seed
+        self.sizes: dict[Operation | None, dict[str, int]] = {}
+        self.ordinals: dict[Operation, int] = {}
+
+    def sizes_at(self, op: Operation) -> dict[str, int]:
+        """The sizes known in the function around `op`."""
+        func = op.parent_op()
+        while func is not None and not isinstance(func, FuncOp):
+            func = func.parent_op()
+        return self.sizes.setdefault(func, {})
+
+    def ordinal(self, op: Operation) -> int:
+        """The number of a random op among those of its function."""
+        if op not in self.ordinals:
+            func = op
+            while (outer := func.parent_op()) is not None and not isinstance(func, FuncOp):
+                func = outer
+            self.ordinals.update({r: i for i, r in enumerate(r for r in func.walk() if isinstance(r, ptir.RandomOp))})
+        return self.ordinals[op]
+
+    def run(self, op: Operation, callee: str, arguments: dict[str, Any], values: Values, sizes: dict[str, int]) -> Values:
+        """One call on checked operands."""
+        for type in op.result_types:
+            check_result(type)
+        given = {name: keyword(value, sizes, self.seed) for name, value in arguments.items()}
+        try:
+            with np.errstate(all="ignore"):
+                result = function(callee)(*values, **given)
+        except MemoryError:
+            raise allocation_error(op.result_types[0], "out of memory") from None
+        results: Values = cast(Values, result) if isinstance(result, tuple) else () if result is None else (result,)
+        return tuple(np.asarray(r) for r in results)
+
+    def run_ptir(self, op: PtirOp, values: Values, sizes: dict[str, int]) -> Values:
+        """The results of an op that has a kernel."""
+        bind_sizes(op.operand_types, values, sizes)
+        if needs_check(op):
+            rule = {name: keyword(v, sizes, 0) if isinstance(v, tuple) else v for name, v in rule_arguments(op).items()}
+            NUMPY.check(*values, op=op.OPCODE, **rule)
+        if isinstance(op, ptir.CustomCallOp):
+            dtypes = tuple(read_type(v.type).dtype for v in op.results)
+            return self.run(op, "k.custom_call", {**op.values(), "dtypes": dtypes}, values, sizes)
+        call = kernel_call(op)
+        drawn = {"ordinal": self.ordinal(op), "seed": self.seed} if isinstance(op, ptir.RandomOp) else {}
+        results = self.run(op, call.callee, {**call.arguments, **drawn}, values, sizes)
+        for value, declared in zip(results, op.results, strict=True):
+            spec = TensorSpec.of("result", declared.type)
+            if not spec.fits(value.shape):
+                raise error(
+                    "E8001", f"a result of shape {list(value.shape)}, declared {spec}", name="result", extents=value.shape
+                )
+        bind_sizes(op.result_types, results, sizes)
+        return results
+
+
+def _run_core(functions: MindRunner, _interpreter: Interpreter, op: CoreOp, values: Values) -> Values:
+    """A Core IR op as the ops of PTIR that it means."""
+    admitted(op, values)
+    check_result_of_core(op)
+    emit = Emitter()
+    arguments = Block(arg_types=[converted_type(t) for t in op.operand_types]).args
     try:
-        with np.errstate(all="ignore"):
-            result = function(callee)(*values, **{name: keyword(value) for name, value in arguments.items()})
-    except MemoryError:
-        raise allocation_error(type, "out of memory") from None
-    return (np.asarray(result),)
+        result = RULES[type(op)](emit, op, list(arguments))
+        found: dict[SSAValue, Any] = dict(zip(arguments, values, strict=True))
+        for made in emit.ops:
+            assert isinstance(made, PtirOp)
+            results = functions.run_ptir(made, tuple(found[v] for v in made.operands), {})
+            found.update(zip(made.results, results, strict=True))
+        return (np.asarray(found[result]),)
+    except MindError as e:
+        raise as_core(e, op).at(op, op.place()) from None
 
 
-def _run_core(_functions: Any, _interpreter: Interpreter, op: CoreOp, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    callee, arguments = kernel_call(op)
-    return run_call(op, callee, {name: argument(value) for name, value in arguments.items()}, values)
+def check_result_of_core(op: CoreOp) -> None:
+    """As `check_result`, before the op is converted."""
+    check_result(converted_type(op.results[0].type))
 
 
-def _run_xp(_functions: Any, _interpreter: Interpreter, op: CallOp, values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return run_call(op, op.function, op.values(), values)
+def _run_ptir(functions: MindRunner, _interpreter: Interpreter, op: PtirOp, values: Values) -> Values:
+    admitted(op, values)
+    try:
+        return functions.run_ptir(op, values, functions.sizes_at(op))
+    except MindError as e:
+        raise (e if e.op is not None else e.at(op, op.place())) from None
 
 
-def _free(_functions: Any, _interpreter: Interpreter, _op: FreeOp, _values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _run_fusion(_functions: MindRunner, interpreter: Interpreter, op: ptir.FusionOp, values: Values) -> Values:
+    return interpreter.run_ssacfg_region(op.body, values, "ptir.fusion")
+
+
+def _run_cond(_functions: MindRunner, interpreter: Interpreter, op: ptir.CondOp, values: Values) -> Values:
+    admitted(op, values)
+    return interpreter.run_ssacfg_region(op.true_region if values[0] else op.false_region, values[1:], "ptir.cond")
+
+
+def _run_while(_functions: MindRunner, interpreter: Interpreter, op: ptir.WhileOp, values: Values) -> Values:
+    admitted(op, values)
+    while True:
+        go_on, *values_ = interpreter.run_ssacfg_region(op.cond_region, values, "ptir.while")
+        values = tuple(values_)
+        if not go_on:
+            return values
+        values = interpreter.run_ssacfg_region(op.body_region, values, "ptir.while")
+
+
+def _run_scan(_functions: MindRunner, interpreter: Interpreter, op: ptir.ScanOp, values: Values) -> Values:
+    admitted(op, values)
+    count = op.values()["carry_count"]
+    carried, scanned = values[:count], values[count:]
+    stacks: list[list[Any]] = [[] for _ in op.results[count:]]
+    for step in NUMPY.steps(*scanned):
+        given = (*carried, *(np.asarray(x[step]) for x in scanned))
+        results = interpreter.run_ssacfg_region(op.body_region, given, "ptir.scan")
+        carried = results[:count]
+        for stack, value in zip(stacks, results[count:], strict=True):
+            stack.append(value)
+    specs = [TensorSpec.of("", r.type) for r in op.results[count:]]
+    empty = [tuple(d if isinstance(d, int) else 0 for d in spec.shape[1:]) for spec in specs]
+    stacked = [np.stack(v) if v else np.zeros((0, *e), s.numpy_dtype) for v, e, s in zip(stacks, empty, specs, strict=True)]
+    return (*carried, *stacked)
+
+
+def _run_xp(functions: MindRunner, _interpreter: Interpreter, op: CallOp, values: Values) -> Values:
+    admitted(op, values)
+    arguments = op.values()
+    if op.function != "k.constant":
+        arguments = {n: v.item() if isinstance(v, PtirLiteralAttr) else v for n, v in arguments.items()}
+    return functions.run(op, op.function, arguments, values, functions.sizes_at(op))
+
+
+def _run_expect(functions: MindRunner, _interpreter: Interpreter, op: ExpectOp, values: Values) -> Values:
+    sizes, dims = functions.sizes_at(op), op.values()
+    for dim, n in zip(dims, np.shape(values[0]), strict=True):
+        if isinstance(dim, str) and dim != "?":
+            sizes.setdefault(dim, n)
+    NUMPY.expect(values[0], dims, [d if isinstance(d, int) else sizes.get(d) for d in dims])
     return ()
 
 
-def _return(_functions: Any, _interpreter: Interpreter, _op: ReturnOp, values: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def _run_xp_if(_functions: MindRunner, interpreter: Interpreter, op: IfOp, values: Values) -> Values:
+    return interpreter.run_ssacfg_region(op.then_region if values[0] else op.else_region, (), "xp.if")
+
+
+def _run_xp_while(_functions: MindRunner, interpreter: Interpreter, op: WhileOp, values: Values) -> Values:
+    while True:
+        go_on, *values_ = interpreter.run_ssacfg_region(op.cond_region, values, "xp.while")
+        values = tuple(values_)
+        if not go_on:
+            return values
+        values = interpreter.run_ssacfg_region(op.body_region, values, "xp.while")
+
+
+def _run_xp_for(_functions: MindRunner, interpreter: Interpreter, op: ForOp, values: Values) -> Values:
+    count, last = len(op.inits), len(op.inits) + len(op.scanned)
+    carried, scanned, stacks = values[:count], values[count:last], values[last:]
+    for step in NUMPY.steps(*scanned):
+        given = (*carried, *(np.asarray(x[step]) for x in scanned))
+        results = interpreter.run_ssacfg_region(op.body_region, given, "xp.for")
+        carried = results[:count]
+        for stack, value in zip(stacks, results[count:], strict=True):
+            stack[step] = value
+    return carried
+
+
+def _free(_functions: MindRunner, _interpreter: Interpreter, _op: FreeOp, _values: Values) -> Values:
+    return ()
+
+
+def _end(_functions: MindRunner, _interpreter: Interpreter, _op: Operation, values: Values) -> tuple[Any, Values]:
     return ReturnedValues(values), ()
 
+
+_CONTROL: dict[type[PtirOp], Any] = {
+    ptir.CondOp: _run_cond,
+    ptir.WhileOp: _run_while,
+    ptir.ScanOp: _run_scan,
+    ptir.FusionOp: _run_fusion,
+    ptir.CustomCallOp: _run_ptir,
+}
+_XP: dict[type[Operation], Any] = {
+    CallOp: _run_xp,
+    ExpectOp: _run_expect,
+    FreeOp: _free,
+    IfOp: _run_xp_if,
+    WhileOp: _run_xp_while,
+    ForOp: _run_xp_for,
+}
+_ENDINGS: tuple[type[Operation], ...] = (ptir.YieldOp, ReturnOp, YieldOp, ConditionOp)
 
 MindFunctions = register_impls(
     type(
         "MindFunctions",
-        (InterpreterFunctions,),
+        (MindRunner,),
         {
-            **{f"run_{cls.OPCODE}": impl(cls)(_run_core) for cls in KERNELS},
-            "run_xp_call": impl(CallOp)(_run_xp),
-            "run_xp_free": impl(FreeOp)(_free),
-            "run_xp_return": impl_terminator(ReturnOp)(_return),
+            **{f"run_core_{cls.OPCODE}": impl(cls)(_run_core) for cls in RULES},
+            **{f"run_ptir_{cls.OPCODE}": impl(cls)(_run_ptir) for cls in KERNELS},
+            **{f"run_ptir_{cls.OPCODE}": impl(cls)(run) for cls, run in _CONTROL.items()},
+            **{f"run_{cls.name.replace('.', '_')}": impl(cls)(run) for cls, run in _XP.items()},
+            **{f"run_{cls.name.replace('.', '_')}": impl_terminator(cls)(_end) for cls in _ENDINGS},
         },
     )
 )
-"""The implementations, one per row of the kernel table."""
+"""The implementations, one per row of the tables."""
 
 
-def register_implementations(interpreter: Interpreter) -> None:
+def register_implementations(interpreter: Interpreter, seed: int = 0) -> None:
     """
-    Teach `interpreter` Core IR and `xp`, and `func` unless it knows that already.
+    Teach `interpreter` Core IR, PTIR and `xp`; and `func`, `scf`, `arith` and `tensor` unless it knows them already.
 
-    Values are NumPy arrays of exactly the types of the program. To use other implementations of `func`, register them first.
+    Values are NumPy arrays of exactly the types of the program, scalars of other dialects Python numbers. Ops of `tensor`, and
+    constants of `arith` that are tensors, work on NumPy arrays too, whatever was registered for them before. `seed` is what
+    random numbers are made from. To use other implementations of `func`, `scf` or `arith`, register them first.
     """
-    interpreter.register_implementations(MindFunctions())
-    with suppress(ValueError):  # xDSL's word for "already registered"
-        interpreter.register_implementations(FuncFunctions())
+    interpreter.register_implementations(MindFunctions(seed))
+    for functions in (FuncFunctions, ScfFunctions, ArithFunctions):
+        with suppress(ValueError):  # xDSL's word for "already registered"
+            interpreter.register_implementations(functions())
+    interpreter.register_implementations(ForeignFunctions(), override=True)

@@ -1,5 +1,5 @@
 """
-How much memory a lowered function needs, known before it runs: shapes are static, frees are explicit.
+How much memory a lowered function needs, known before it runs: shapes are static or given by the inputs, frees are explicit.
 
 An allocation that cannot succeed must not be tried: an operating system which promises more than it has takes the process
 down later, or the machine. So a program that would need more than the limit is refused with E6004.
@@ -8,18 +8,21 @@ down later, or the machine. So a program that would need more than the limit is 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from xdsl.ir import Attribute, Block, SSAValue
 
 from mind_dialect.errors import MindError, error
-from mind_dialect.types import Shape, read_type
+from mind_dialect.ptir.types import read_type
+from mind_dialect.ptir_shapes import Dims
+from mind_dialect.types import DType, Shape
+from mind_dialect.types import read_type as read_core_type
 from mind_lowering.xp import FUNCTIONS, CallOp, FreeOp, Storage
+from mind_lowering.xp_regions import IfOp, LoopOp
 
 _GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -46,49 +49,128 @@ def physical_memory() -> int:
     return found
 
 
-def byte_count(type: Attribute) -> int:
+Sizes = Mapping[str, int]
+"""The sizes of named dimensions."""
+
+
+def extents(type: Attribute, sizes: Sizes) -> Shape:
+    """The extents of a tensor type; what has no size counts as 1."""
+    return tuple([n if isinstance(n, int) else sizes.get(n, 1) for n in read_type(type).shape])
+
+
+def byte_count(type: Attribute, sizes: Sizes) -> int:
     """Bytes of the elements of a tensor type."""
-    dtype, shape = read_type(type)
-    return dtype.size * prod(shape)
+    return read_type(type).dtype.size * prod(extents(type, sizes))
 
 
-def peak(block: Block) -> Need:
+def peak(block: Block, sizes: Sizes | None = None) -> Need:
     """
     What the calls of a lowered function need at their peak, kernels' own buffers for convolutions included.
 
     A view counts nothing while its memory lives, but no value may be larger than the limit even as a view: reading all of
-    a tensor of 10^15 elements would not end.
+    a tensor of 10^15 elements would not end. What a loop carries counts once more, unless the loop passes it on as it is.
     """
-    owner: dict[SSAValue, SSAValue | None] = {}
-    users: dict[SSAValue, int] = {}
-    live, need = 0, Need(0, None)
-    for op in block.ops:
-        if isinstance(op, FreeOp):
-            for value in op.operands:
-                memory = owner.get(value)
-                if memory is not None:
-                    users[memory] -= 1
-                    live -= byte_count(memory.type) if users[memory] == 0 else 0
-        elif isinstance(op, CallOp):
-            result = op.results[0]
-            check_rank(result.type)
-            size, storage = byte_count(result.type), FUNCTIONS[op.function]
-            own = storage is Storage.OWN
-            memory = result if own else owner.get(op.operands[0]) if op.operands else None
-            owner[result] = memory
-            if memory is not None:
-                users[memory] = users.get(memory, 0) + 1
-            live += size if own else 0
-            here = max(live + _scratch(op), size, _extent_bytes(result.type))
-            if here > need.bytes:
-                need = Need(here, result.type)
-    return need
+    meter = _Meter(sizes or {})
+    meter.block(block)
+    return meter.need
 
 
-def _extent_bytes(type: Attribute) -> int:
+class _Meter:
+    def __init__(self, sizes: Sizes):
+        self.sizes = sizes
+        self.owner: dict[SSAValue, SSAValue | None] = {}
+        self.users: dict[SSAValue, int] = {}
+        self.log: list[tuple[SSAValue, int]] = []
+        self.live, self.need = 0, Need(0, None)
+
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            if isinstance(op, FreeOp):
+                for value in op.operands:
+                    self.release(value)
+            elif isinstance(op, CallOp):
+                self.call(op)
+            elif isinstance(op, IfOp):
+                self.branches(op)
+            elif isinstance(op, LoopOp):
+                self.loop(op)
+
+    def call(self, op: CallOp) -> None:
+        scratch = _scratch(op, self.sizes)
+        for result in op.results:
+            own = FUNCTIONS[op.function] is Storage.OWN or (FUNCTIONS[op.function] is Storage.PART and not op.operands)
+            self.bind(result, result if own else self.owner.get(op.operands[0]) if op.operands else None)
+            self.note(result, scratch)
+
+    def bind(self, value: SSAValue, memory: SSAValue | None) -> None:
+        """Let `value` have `memory`, which is allocated if it is `value` itself."""
+        check_rank(value.type)
+        self.owner[value] = memory
+        if memory is not None:
+            self.change(memory, 1)
+            self.live += byte_count(value.type, self.sizes) if memory is value else 0
+
+    def change(self, memory: SSAValue, by: int) -> None:
+        self.log.append((memory, by))
+        self.users[memory] = self.users.get(memory, 0) + by
+
+    def release(self, value: SSAValue) -> None:
+        memory = self.owner.get(value)
+        if memory is not None:
+            self.change(memory, -1)
+            self.live -= byte_count(memory.type, self.sizes) if self.users[memory] == 0 else 0
+
+    def note(self, result: SSAValue, scratch: int = 0) -> None:
+        size = byte_count(result.type, self.sizes)
+        here = max(self.live + scratch, size, _extent_bytes(result.type, self.sizes))
+        if here > self.need.bytes:
+            self.need = Need(here, result.type)
+
+    def branches(self, op: IfOp) -> None:
+        """Both branches from the same state; the results are then as if the last one had been taken."""
+        live, start = self.live, len(self.log)
+        ends: list[int] = []
+        for i, region in enumerate(op.regions):
+            self.block(region.block)
+            ends.append(self.live)
+            if i == 0:
+                for memory, by in reversed(self.log[start:]):
+                    self.users[memory] -= by
+                del self.log[start:]
+                self.live = live
+        last = op.regions[-1].block.last_op
+        for result, value in zip(op.results, () if last is None else last.operands, strict=True):
+            self.owner[result] = self.owner.get(value)
+        self.live = max(self.live, *ends)
+
+    def loop(self, op: LoopOp) -> None:
+        """One turn of the loop, with room for what it carries."""
+        first = op.regions[0].block
+        initial = op.initial()
+        ending = op.regions[-1].block.last_op
+        final = () if ending is None else ending.operands
+        for i, (value, argument) in enumerate(zip(initial, first.args, strict=False)):
+            passed = final[i] in (argument, op.regions[-1].block.args[i])
+            self.bind(argument, self.owner.get(value) if passed else argument)
+            self.note(argument)
+        for i in op.taken():
+            self.release(op.operands[i])
+        self.block(first)
+        if len(op.regions) > 1 and first.last_op is not None:
+            body = op.regions[1].block
+            for argument, value in zip(body.args, first.last_op.operands[1:], strict=True):
+                self.owner[argument] = self.owner.get(value)
+            self.block(body)
+        for result, argument in zip(op.results, first.args, strict=False):
+            self.owner[result] = self.owner.get(argument)
+            if (memory := self.owner[result]) is not None and self.users.get(memory, 0) <= 0:
+                self.bind(result, result)
+
+
+def _extent_bytes(type: Attribute, sizes: Sizes) -> int:
     """What NumPy bounds even for an empty array: the product of the extents other than 0."""
-    dtype, shape = read_type(type)
-    count = dtype.size * prod(n for n in shape if n)
+    shape = extents(type, sizes)
+    count = read_type(type).dtype.size * prod(n for n in shape if n)
     return count if 0 in shape and count > 1 << 62 else 0
 
 
@@ -98,7 +180,7 @@ MAX_RANK = 64 if int(np.__version__.split(".")[0]) >= 2 else 32
 
 def check_rank(type: Attribute) -> None:
     """Raise E6003 for a type of more dimensions than NumPy has."""
-    rank = len(read_type(type)[1])
+    rank = len(read_any(type)[1])
     if rank > MAX_RANK:
         raise error("E6003", f"rank {rank} is not supported on numpy, expected at most {MAX_RANK}", backend="numpy")
 
@@ -111,31 +193,31 @@ def check_need(need: Need, limit: int) -> None:
 
 def allocation_error(type: Attribute, reason: str) -> MindError:
     """E6004 for a value of `type`."""
-    dtype, shape = read_type(type)
+    dtype, shape = read_any(type)
     message = f"cannot allocate {dtype}{list(shape)} on numpy: {reason}"
     return error("E6004", message, shape=shape, dtype=str(dtype), backend="numpy")
 
 
-def _padded_and_windows(x: Shape, filter: Shape, out: Shape, pads: Shape) -> int:
-    """Elements of the padded input and of its windows."""
-    padded = x[0] * (x[1] + pads[0] + pads[1]) * (x[2] + pads[2] + pads[3]) * x[3]
-    return padded + prod(out[:3]) * prod(filter[:3])
+def read_any(type: Attribute) -> tuple[DType, Dims]:
+    """The dtype and dimensions of a type of PTIR or of Core IR."""
+    try:
+        return read_type(type)
+    except MindError:
+        return read_core_type(type)
 
 
-_Shapes = Callable[[Shape, Shape, Shape], tuple[Shape, Shape, Shape]]
-
-_CONVOLUTIONS: Mapping[str, _Shapes] = {
-    "k.conv2d": lambda x, filter, out: (x, filter, out),
-    "k.conv2d_backward_input": lambda g, filter, x: (x, filter, g),
-    "k.conv2d_backward_filter": lambda x, g, filter: (x, filter, g),
-}
-"""Which of the two operands and the result are the input, the filter and the output of the convolution."""
-
-
-def _scratch(op: CallOp) -> int:
-    """Bytes a kernel needs beside its result."""
-    if (order := _CONVOLUTIONS.get(op.function)) is None:
+def _scratch(op: CallOp, sizes: Sizes) -> int:
+    """Bytes that a kernel of windows needs beside its result: the padded input, and the windows of a convolution."""
+    if op.function not in ("k.convolution", "k.extract_patches", "k.reduce_window"):
         return 0
-    read = [read_type(v.type) for v in (*op.operands, *op.results)]
-    pads: Any = op.values()["pads"]
-    return read[0][0].size * _padded_and_windows(*order(*(shape for _, shape in read)), pads)
+    values = op.values()
+    x, out = extents(op.operands[0].type, sizes), extents(op.results[0].type, sizes)
+    padding = values["padding"]
+    outer = len(x) - len(padding)  # batch and channels, where padding has none for them
+    pads = [0] * (outer // 2) + [low + high for low, high in padding] + [0] * (outer - outer // 2)
+    base = [1] * (outer // 2) + list(values.get("base_dilation", [1] * len(padding))) + [1] * (outer - outer // 2)
+    padded = prod(pad + max(0, (n - 1) * step + 1) for n, pad, step in zip(x, pads, base, strict=True))
+    windows = 0
+    if op.function == "k.convolution":
+        windows = prod(out[:-1]) * prod(extents(op.operands[1].type, sizes)[:-1]) * values["feature_group_count"]
+    return read_type(op.operands[0].type).dtype.size * (padded + windows)

@@ -1,5 +1,5 @@
 """
-From a function of Core IR to a callable: verified, lowered and compiled once, its arguments checked at each call.
+From a function of Core IR or PTIR to a callable: verified, lowered and compiled once, its arguments checked at each call.
 
 The callable is the Python that the target `mind-numpy` prints. Equal functions share one compiled body.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from types import CodeType, TracebackType
 from typing import Any, cast
@@ -17,15 +17,18 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect.errors import MindError, error
 from mind_dialect.program import functions, input_names
-from mind_dialect.types import DType, Shape, read_type
-from mind_lowering.kernels import DTYPE_NAMES, Kernels
+from mind_dialect.ptir_shapes import Dims
+from mind_dialect.types import DType
+from mind_lowering.kernels import NUMPY
 from mind_lowering.numpy import Source, lowered, python_source
+from mind_lowering.ptir_kernels.formats import array_dtype
 
-from .memory import Need, allocation_error, check_need, check_rank, peak, physical_memory
+from .core_errors import as_core
+from .memory import Need, allocation_error, check_need, check_rank, peak, physical_memory, read_any
 
 TARGETS = ("numpy",)
 CACHE_SIZE = 128
@@ -34,26 +37,38 @@ CACHED_LITERAL_BYTES = 1 << 24
 """A function with more bytes of constants than this is not kept."""
 
 
+_SIGNED = {"i32": "si32", "i64": "si64"}
+
+
 @dataclass(frozen=True)
 class TensorSpec:
-    """What an input or output is: its name, dtype and shape."""
+    """What an input or output is: its name, dtype and dimensions, which may be names."""
 
     name: str
     dtype: DType
-    shape: Shape
+    shape: Dims
 
     @staticmethod
     def of(name: str, type: Attribute) -> TensorSpec:
-        """The spec of a tensor type; a coded error for what is no type of Core IR."""
-        return TensorSpec(name, *read_type(type))
+        """The spec of a tensor type; a coded error for what is no type of Core IR or PTIR."""
+        return TensorSpec(name, *read_any(type))
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype, in the machine's byte order."""
-        return np.dtype(DTYPE_NAMES[self.dtype.name])
+        """The NumPy dtype, in the machine's byte order; E6002 where it needs ml_dtypes and that is absent."""
+        return array_dtype(_SIGNED.get(self.dtype.name, self.dtype.name))
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every dimension is a size."""
+        return not any(isinstance(d, str) for d in self.shape)
+
+    def fits(self, shape: Sequence[int]) -> bool:
+        """Whether an array of `shape` has as many dimensions, and the sizes that are known."""
+        return len(shape) == len(self.shape) and all(isinstance(d, str) or d == n for d, n in zip(self.shape, shape, strict=True))
 
     def __str__(self) -> str:
-        return f"{self.dtype}{list(self.shape)}"
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,7 @@ class _Body:
     run: Callable[..., Any]
     code: CodeType
     source: Source
+    block: Block
     need: Need
     constant_bytes: int
 
@@ -73,10 +89,11 @@ class Program:
 
     It returns one array, or a tuple of arrays where the function has several outputs. Every returned array is new, in
     row-major order and writeable, and shares no memory with arguments, constants or other outputs; rank 0 is a 0-d array.
-    Arguments are never written to. Calls from several threads are independent.
+    Arguments are never written to, but for donated ones: their memory is the program's from then on, and an output may have it.
+    Calls from several threads are independent.
     """
 
-    def __init__(self, func: FuncOp, body: _Body):
+    def __init__(self, func: FuncOp, body: _Body, origins: Sequence[Operation | None], donated: Collection[int], limit: int):
         names = input_names(func)
         self.name = func.sym_name.data
         self.inputs = tuple(TensorSpec.of(n, a.type) for n, a in zip(names, func.body.block.args, strict=True))
@@ -84,14 +101,20 @@ class Program:
         self._func = func
         self._body = body
         self._run = body.run
+        self._origins = origins
+        self._donated = tuple(sorted(donated))
         self._expected = tuple((s.numpy_dtype, s.shape) for s in self.inputs)
+        self._limit = limit
+        self._dynamic = not all(s.is_static for s in self.inputs)
+        self._fitting: set[tuple[int, ...]] = set()
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, seed: int = 0) -> Any:
         """
         Run on NumPy arrays, or NumPy scalars for rank 0, of exactly the declared dtypes and shapes.
 
-        Raises E2007 for a wrong count and E2001 for a wrong argument before anything runs; E6001 for an index out of bounds,
-        E6006 for an integer divided by zero and E6004 for memory that is not there, with the op they arose in.
+        `seed` is what random numbers are made from. Raises E2007 for a wrong count, E2001 for a wrong argument and E8001 for
+        sizes of one name that differ, before anything runs; E6001 for an index out of bounds, E6006 (of PTIR E8004) for an
+        integer divided by zero and E6004 for memory that is not there, with the op they arose in.
         """
         expected = self._expected
         if len(arguments) != len(expected):
@@ -100,15 +123,19 @@ class Program:
             if type(argument) is not np.ndarray or argument.dtype != dtype or argument.shape != shape:
                 arguments = self._admit(arguments)
                 break
+        if self._donated:
+            self._check_donated(arguments)
+        if self._dynamic:
+            self._check_sizes(arguments)
         try:
             with np.errstate(all="ignore"):
-                return self._run(*arguments)
+                return self._run(*arguments, seed=_seed(seed)) if self._body.source.draws else self._run(*arguments)
         except MindError as e:
             op = self._culprit(e.__traceback__)
-            raise e if op is None else e.at(op, _place(op)) from None
+            raise e if op is None else as_core(e, op).at(op, _place(op)) from None
         except MemoryError as e:
             op = self._culprit(e.__traceback__)
-            types = self._func.function_type.outputs.data if op is None else op.result_types
+            types = self._func.function_type.outputs.data if op is None or not op.results else op.result_types
             failure = allocation_error(types[0], "out of memory")
             raise failure if op is None else failure.at(op, _place(op)) from None
 
@@ -127,10 +154,39 @@ class Program:
         message = f"@{_shown(self.name)} expects {len(self.inputs)} arguments ({self._signature()}), found {given}"
         return error("E2007", message, expected=len(self.inputs), actual=given)
 
+    def _what(self, i: int) -> str:
+        return f"input {_shown(self.inputs[i].name)} of @{_shown(self.name)}"
+
     def _admit(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments as plain arrays; E2001 for the first that is none of the declared type."""
-        where = f"of @{_shown(self.name)}"
-        return tuple(admit(a, s, f"input {_shown(s.name)} {where}") for a, s in zip(arguments, self.inputs, strict=True))
+        return tuple(admit(a, s, self._what(i)) for i, (a, s) in enumerate(zip(arguments, self.inputs, strict=True)))
+
+    def _check_sizes(self, arguments: tuple[Any, ...]) -> None:
+        """E8001 unless equal names have equal sizes, E6004 if what the program needs with them is not there."""
+        sizes: dict[str, int] = {}
+        for i, (argument, spec) in enumerate(zip(arguments, self.inputs, strict=True)):
+            for d, (dim, n) in enumerate(zip(spec.shape, argument.shape, strict=True)):
+                if isinstance(dim, str) and dim != "?" and sizes.setdefault(dim, n) != n:
+                    message = f"{self._what(i)}: dimension {d}, {dim}, has size {n}, elsewhere {sizes[dim]}; expected one size"
+                    raise error("E8001", message, name=dim, extents=(sizes[dim], n))
+        key = tuple(sizes.values())
+        if key not in self._fitting:
+            check_need(peak(self._body.block, sizes), self._limit)
+            if len(self._fitting) < CACHE_SIZE:
+                self._fitting.add(key)
+
+    def _check_donated(self, arguments: tuple[Any, ...]) -> None:
+        """E2001 unless donated arguments can be written to, are in row-major order and share no memory with others."""
+        for i in self._donated:
+            array: Any = arguments[i]
+            issue = None
+            if not isinstance(array, np.ndarray) or not array.flags.writeable or not array.flags.c_contiguous:
+                issue = "one that is read-only or not in row-major order"
+            elif any(j != i and np.may_share_memory(cast("Any", array), other) for j, other in enumerate(arguments)):
+                issue = "one that shares memory with another argument"
+            if issue is not None:
+                expected = "a donated array of its own memory, writeable, in row-major order"
+                raise error("E2001", f"{self._what(i)}: expected {expected}, found {issue}", expected=expected, actual=issue)
 
     def _culprit(self, traceback: TracebackType | None) -> Operation | None:
         """The op that the generated code was running when it raised."""
@@ -138,9 +194,14 @@ class Program:
             traceback = traceback.tb_next
         if traceback is None:
             return None
-        number = self._body.source.lines[traceback.tb_lineno - 1] - len(self.inputs)
-        results = [op for op in self._func.body.block.ops if op.results]
-        return results[number] if 0 <= number < len(results) else None
+        number = self._body.source.lines[traceback.tb_lineno - 1]
+        return self._origins[number] if 0 <= number < len(self._origins) else None
+
+
+def _seed(seed: object) -> int:
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 64:
+        raise error("E7001", f"seed {seed!r}, expected an integer from 0 to 2^64 - 1", option="seed")
+    return seed
 
 
 def _shown(name: str) -> str:
@@ -157,30 +218,53 @@ def admit(argument: Any, spec: TensorSpec, what: str) -> Any:
     """`argument` as a plain NumPy array; E2001 names `what` unless it has the dtype and shape of `spec`."""
     if isinstance(argument, np.ndarray | np.generic) and not isinstance(argument, np.ma.MaskedArray):
         array: np.ndarray[Any, np.dtype[Any]] = np.asarray(cast("Any", argument))
-        if array.dtype == spec.numpy_dtype and array.shape == spec.shape:
+        if array.dtype == spec.numpy_dtype and spec.fits(array.shape):
             return array
         actual = f"{array.dtype}{list(array.shape)}"
     else:
         actual = type(cast("object", argument)).__name__
-    message = f"{what}: expected a NumPy array of {DTYPE_NAMES[spec.dtype.name]}{list(spec.shape)}, found {actual}"
+    message = f"{what}: expected a NumPy array of {spec.numpy_dtype}[{', '.join(map(str, spec.shape))}], found {actual}"
     raise error("E2001", message, expected=str(spec), actual=actual)
 
 
-def compile(module: ModuleOp, function: str | None = None, target: str = "numpy", memory_limit: int | None = None) -> Program:
+def compile(
+    module: ModuleOp,
+    function: str | None = None,
+    target: str = "numpy",
+    memory_limit: int | None = None,
+    donate: Collection[str] = (),
+) -> Program:
     """
     Compile the function called `function`, or the only one of `module`, for `target`.
 
-    The function may be Core IR or already lowered to `xp`; the module is left as it is. `memory_limit` in bytes is by default
-    the memory of the machine. Raises the verifier's error; E4000 for a function that is not flat Core IR; E7003 for an
-    unknown function, E7001 where one must be named; E6002 for an unknown target; E6004 for what cannot fit in memory.
+    The function may be Core IR, PTIR or already lowered to `xp`; the module is left as it is. `memory_limit` in bytes is by
+    default the memory of the machine. `donate` names inputs whose memory the program may overwrite, as a cache that is updated.
+    Raises the verifier's error; E4000 for a function that is neither; E7003 for an unknown function or input, E7001 where a
+    function must be named; E6002 for an unknown target; E6004 for what cannot fit in memory; E8007 for an unknown custom call.
     """
     if target not in TARGETS:
         message = f"target {target!r} is not available, expected one of {list(TARGETS)}"
         raise error("E6002", message, requested=target, available=list(TARGETS))
     func = find_function(module, function)
-    body = _compiled(func)
-    check_need(body.need, physical_memory() if memory_limit is None else memory_limit)
-    return Program(func, body)
+    donated = _numbers(func, donate)
+    made = lowered(func, donated)
+    body = _compiled(made.func)
+    limit = physical_memory() if memory_limit is None else memory_limit
+    check_need(body.need, limit)
+    return Program(func, body, made.origins, donated, limit)
+
+
+def _numbers(func: FuncOp, names: Collection[str]) -> list[int]:
+    """The numbers of inputs; E7003 for a name that is none."""
+    if isinstance(names, str):
+        names = [names]
+    if not names:
+        return []
+    known = input_names(func)
+    for name in names:
+        if name not in known:
+            raise error("E7003", f"no input {name!r} to donate, expected one of {known}", name=name, known=known)
+    return [known.index(name) for name in names]
 
 
 def find_function(module: ModuleOp, name: str | None) -> FuncOp:
@@ -208,8 +292,7 @@ def clear_cache() -> None:
         _cache.clear()
 
 
-def _compiled(func: FuncOp) -> _Body:
-    work = lowered(func)
+def _compiled(work: FuncOp) -> _Body:
     key = _structure(work)
     with _lock:
         if (body := _cache.get(key)) is not None:
@@ -226,17 +309,23 @@ def _compiled(func: FuncOp) -> _Body:
 
 def _structure(func: FuncOp) -> Hashable:
     """A lowered function up to equality: names, types, calls and which values they take. Attributes compare by value."""
-    numbers: dict[SSAValue, int] = {}
-    for argument in func.body.block.args:
-        numbers[argument] = len(numbers)
     parts: list[Hashable] = [func.sym_name, tuple(input_names(func)), func.function_type]
-    for op in func.body.block.ops:
+    _add_structure(func.body.block, {}, parts)
+    return tuple(parts)
+
+
+def _add_structure(block: Block, numbers: dict[SSAValue, int], parts: list[Hashable]) -> None:
+    parts.append(tuple(block.arg_types))
+    for argument in block.args:
+        numbers[argument] = len(numbers)
+    for op in block.ops:
         operands = tuple([numbers[v] for v in op.operands])
         types = tuple([r.type for r in op.results])
         parts.append((op.name, operands, types, frozenset(op.properties.items())))
+        for region in op.regions:
+            _add_structure(region.block, numbers, parts)
         for result in op.results:
             numbers[result] = len(numbers)
-    return tuple(parts)
 
 
 def _make_body(func: FuncOp) -> _Body:
@@ -246,11 +335,10 @@ def _make_body(func: FuncOp) -> _Body:
     for argument in block.args:
         check_rank(argument.type)
     need = peak(block)
-    kernels = Kernels(np)
-    scope: dict[str, Any] = {"__builtins__": {}, "xp": np, "k": kernels}
+    scope: dict[str, Any] = {"__builtins__": {}, "xp": np, "k": NUMPY}
     for name, literal in source.constants:
-        scope[name] = kernels.constant(value=literal)
+        scope[name] = NUMPY.constant(value=literal)
     exec(builtins.compile(source.text, f"<mind-numpy {source.name}>", "exec", dont_inherit=True), scope)
     run = scope[source.name]
     constant_bytes = sum(len(literal.data.data) for _, literal in source.constants)
-    return _Body(run, run.__code__, source, need, constant_bytes)
+    return _Body(run, run.__code__, source, block, need, constant_bytes)

@@ -17,13 +17,13 @@ from xdsl.parser import Parser
 
 from mind_dialect.core import CoreOp
 from mind_dialect.errors import MindError
-from mind_dialect.literals import LiteralAttr
-from mind_dialect.types import DTYPES, F32, F64, I32, I64, DType
+from mind_dialect.ptir.literal import PtirLiteralAttr
+from mind_dialect.ptir.types import BF16, CF32, F32, F64, I1, SI4, SI32, SI64, PtirDType
 from mind_dialect.verify import verify
-from mind_lowering import xp
-from mind_lowering.core_to_xp import KERNELS, LowerToNumpyPass, lower_module, lowered_copy
+from mind_lowering import xp, xp_arguments
 from mind_lowering.kernels import Kernels
-from mind_lowering.numpy import NumpyTarget, constant_text, print_module
+from mind_lowering.lower_to_numpy import LowerToNumpyPass, lower_module
+from mind_lowering.numpy import NumpyTarget, constant_text, lowered, print_module
 from mind_lowering.xp import FUNCTIONS
 from programs import context, parse
 
@@ -43,12 +43,12 @@ LOWERED = """\
 builtin.module {
   func.func @layer(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> (tensor<2x4xf32>, tensor<f32>) {
     %y = xp.call "xp.matmul"(%x, %w) : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
-    %b = xp.call "k.constant"() with {value = #mind.literal<[1.0, nan, -inf, -0.0] : tensor<4xf32>>} : () -> tensor<4xf32>
+    %b = xp.call "k.constant"() with {value = #ptir.literal<[1.0, nan, -inf, -0.0] : tensor<4xf32>>} : () -> tensor<4xf32>
     %z = xp.call "xp.add"(%y, %b) : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
     xp.free %y : tensor<2x4xf32>
     %unused = xp.call "xp.negative"(%z) : (tensor<2x4xf32>) -> tensor<2x4xf32>
     xp.free %unused : tensor<2x4xf32>
-    %r = xp.call "k.relu"(%z) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    %r = xp.call "k.keep_positive"(%z, %z) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
     xp.free %z : tensor<2x4xf32>
     %s = xp.call "xp.add.reduce"(%r) with {axis = array<i64: 0, 1>, keepdims = false, dtype = f32} : (tensor<2x4xf32>) -> tensor<f32>
     %0 = xp.call "k.copy"(%s) : (tensor<f32>) -> tensor<f32>
@@ -58,7 +58,7 @@ builtin.module {
 }"""
 
 PYTHON = """\
-# Straight-line Python over an array namespace, made by the target mind-numpy.
+# Python over an array namespace, made by the target mind-numpy.
 import numpy as xp
 
 from mind_lowering.kernels import Kernels
@@ -75,7 +75,7 @@ def layer(x, w):
     del v2
     v5 = xp.negative(v4)  # f32[2, 4]
     del v5
-    v6 = k.relu(v4)  # f32[2, 4]
+    v6 = k.keep_positive(v4, v4)  # f32[2, 4]
     del v4
     v7 = xp.add.reduce(v6, axis=(0, 1), keepdims=False, dtype=xp.float32)  # f32[]
     v8 = k.copy(v7)  # f32[]
@@ -145,7 +145,7 @@ def test_a_mixture_is_refused_by_name() -> None:
     for run in (lower_module, print_module):
         with pytest.raises(MindError, match=r"E4000: @layer is not one flat block of Core IR: found test\.op"):
             run(parse(text))
-    with pytest.raises(MindError, match=r"E4000: @f is not one flat block of Core IR: found test\.op"):
+    with pytest.raises(MindError, match=r"E4000: @f is not one block of PTIR: found test\.op"):
         print_module(parse('func.func @f() -> index {\n%0 = "test.op"() : () -> index\nfunc.return %0 : index\n}'))
 
 
@@ -154,7 +154,7 @@ def test_a_copy_leaves_its_original_alone() -> None:
     before = str(module)
     (func,) = module.ops
     assert isinstance(func, FuncOp)
-    copy = lowered_copy(func)
+    copy = lowered(func).func
     assert str(module) == before
     assert str(ModuleOp([copy])) == LOWERED
 
@@ -179,14 +179,20 @@ def test_unverified_core_ir_is_verified_before_it_is_printed() -> None:
 
 
 BROKEN = [
-    ("E4000", '"k.relu"', '"os.system"', "unknown function 'os.system'"),
-    ("E4000", '"k.relu"', '"xp.load"', "unknown function 'xp.load'"),
-    ("E4000", '"k.relu"', "5", "unknown function None"),
+    ("E4000", '"k.keep_positive"', '"os.system"', "unknown function 'os.system'"),
+    ("E4000", '"k.keep_positive"', '"xp.load"', "unknown function 'xp.load'"),
+    ("E4000", '"k.keep_positive"', "5", "unknown function None"),
     ("E4000", "keepdims = false", '"x=1);import os#" = false', "argument name"),
     ("E4000", "keepdims = false", "lambda = false", "argument name 'lambda'"),
-    ("E4000", "keepdims = false", 'keepdims = "False"', "argument"),
-    ("E4000", "with {value = #mind.literal<[1.0, nan, -inf, -0.0] : tensor<4xf32>>}", "", "k.constant of"),
-    ("E4000", '"k.relu"(%z)', '"k.relu"(%z) with {value = #mind.literal<[1.0] : tensor<1xf32>>}', "k.relu of"),
+    ("E4000", "keepdims = false", "keepdims = unit", "argument"),
+    ("E4000", "axis = array<i64: 0, 1>", 'axis = ["0;import os"]', "a name of a dimension"),
+    ("E4000", "with {value = #ptir.literal<[1.0, nan, -inf, -0.0] : tensor<4xf32>>}", "", "k.constant of"),
+    (
+        "E4000",
+        '"k.keep_positive"(%z, %z)',
+        '"k.keep_positive"(%z, %z) with {value = #ptir.literal<[1.0] : tensor<1xf32>>}',
+        "k.keep_positive of",
+    ),
     ("E4001", "xp.free %z : tensor<2x4xf32>", "xp.free %z : tensor<2x4xf32>\nxp.free %z : tensor<2x4xf32>", "after xp.free"),
     ("E4001", "xp.free %z : tensor<2x4xf32>", "xp.free %r : tensor<2x4xf32>", "after xp.free"),
     ("E4001", "xp.free %z : tensor<2x4xf32>", "xp.free %x : tensor<2x3xf32>", "frees an input or a constant"),
@@ -207,41 +213,51 @@ def test_broken_xp_is_refused_by_the_verifier_and_never_printed(code: str, old: 
         assert message in e.value.message
 
 
-def test_every_row_calls_a_function_that_exists() -> None:
+def test_what_can_be_called_exists_and_every_row_of_the_kernel_table_can_be_called() -> None:
+    from mind_lowering.ptir_kernels import formats, table
+    from mind_lowering.ptir_kernels.kernels import PtirKernels
     from mind_runtime.interpreted import function
 
-    assert sorted(FUNCTIONS) == sorted({k.callee for k in KERNELS.values()} | {"k.copy"})
     for callee in FUNCTIONS:
         assert callable(function(callee))
+    kernels = {f"k.{name}" for name in vars(PtirKernels)} | {f"k.{n}" for c in PtirKernels.__mro__ for n in vars(c)}
+    named = {f"k.{op.OPCODE}" for op in table.KERNELS} & kernels
+    assert [callee for callee in sorted(named) if callee not in FUNCTIONS] == []
+    assert [callee for callee in FUNCTIONS if callee != "k.row_major" and table.storage(callee) is not FUNCTIONS[callee]] == []
+    assert {*xp_arguments.ARRAY_NAMES} == formats.NATIVE == table.NATIVE
+    assert all(getattr(np, name) == formats.array_dtype(d) for d, name in xp_arguments.ARRAY_NAMES.items())
 
 
-LITERALS: list[tuple[DType, tuple[int, ...], Any]] = [
+LITERALS: list[tuple[PtirDType, tuple[int, ...], Any]] = [
     (F32, (2, 2), [0.1, float("nan"), -0.0, float("-inf")]),
     (F64, (), [1e300]),
-    (I64, (2,), [-(2**63), 2**63 - 1]),
-    (I32, (101,), list(range(-50, 51))),
+    (SI64, (2,), [-(2**63), 2**63 - 1]),
+    (I1, (2,), [True, False]),
+    (SI4, (3,), [-8, 7, -1]),
+    (BF16, (2,), [0.5, float("nan")]),
+    (CF32, (2,), [complex(1, 2), complex(0, float("inf"))]),
+    (SI32, (101,), list(range(-50, 51))),
     (F32, (11, 10), [i / 3 for i in range(110)]),
 ]
 
 
 @pytest.mark.parametrize(("dtype", "shape", "values"), LITERALS)
-def test_printed_constants_are_the_constants(dtype: DType, shape: tuple[int, ...], values: Any) -> None:
+def test_printed_constants_are_the_constants(dtype: PtirDType, shape: tuple[int, ...], values: Any) -> None:
     kernels = Kernels(np)
-    for literal in (LiteralAttr.from_values(dtype, shape, values), LiteralAttr.filled(dtype, (3, 4), values[0])):
+    for literal in (PtirLiteralAttr.from_values(dtype, shape, values), PtirLiteralAttr.filled(dtype, (3, 4), values[0])):
         printed = eval(constant_text(literal), {"k": kernels, "xp": np})
         made = kernels.constant(value=literal)
         assert (printed.dtype, printed.shape, printed.tobytes()) == (made.dtype, made.shape, made.tobytes())
         assert not printed.flags.writeable
         assert not made.flags.writeable
     assert made.strides == (0, 0), "a fill is stored once"
-    assert set(DTYPES.values()) == {F32, F64, I32, I64}
 
 
 SCRIPT = """
 import sys
 sys.path.insert(0, {support!r})
 from programs import parse
-from mind_lowering.core_to_xp import lower_module
+from mind_lowering.lower_to_numpy import lower_module
 from mind_lowering.numpy import print_module
 module = parse({text!r})
 print(print_module(module))

@@ -22,8 +22,9 @@ from mind_dialect.literals import LiteralAttr
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile
 from mind_dialect.program import COTANGENT_ATTRIBUTE
 from mind_dialect.types import DTYPES, F32, F64, I32, I64, tensor_type
-from mind_lowering.core_to_xp import KERNELS
-from mind_lowering.kernels import DTYPE_NAMES
+from mind_lowering.core_rules import RULES as KERNELS
+
+DTYPE_NAMES = {"i32": "int32", "i64": "int64", "f32": "float32", "f64": "float64"}
 
 NUMBERS, FLOATS, INTEGERS = ("i32", "i64", "f32", "f64"), ("f32", "f64"), ("i32", "i64")
 SPECIAL = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e-45, 1e38, -1e38, 0.1, 88.8, -104.0, 710.0]

@@ -38,7 +38,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-cse": _from("mind_passes.ptir.cse", "PtirCsePass"),
     "mind-ptir-dce": _from("mind_passes.ptir.dce", "PtirDcePass"),
     "mind-plan-buffers": _from("mind_lowering.plan_buffers", "PlanBuffersPass"),
-    "mind-lower-to-numpy": _from("mind_lowering.core_to_xp", "LowerToNumpyPass"),
+    "mind-lower-to-numpy": _from("mind_lowering.lower_to_numpy", "LowerToNumpyPass"),
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {
     "mind-numpy": _from("mind_lowering.numpy", "NumpyTarget"),

@@ -4,7 +4,7 @@
 
 func.func @layer(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> tensor<f32> {
   %y = xp.call "xp.matmul"(%x, %w) : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
-  %c = xp.call "k.constant"() with {value = #mind.literal<[1.0, nan, -inf, -0.0] : tensor<4xf32>>} : () -> tensor<4xf32>
+  %c = xp.call "k.constant"() with {value = #ptir.literal<[1.0, nan, -inf, -0.0] : tensor<4xf32>>} : () -> tensor<4xf32>
   %z = xp.call "xp.add"(%y, %c) {note.colour = "red"} : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
   xp.free %y : tensor<2x4xf32>
   %s = xp.call "xp.add.reduce"(%z) with {axis = array<i64: 0, 1>, keepdims = false, dtype = f32} : (tensor<2x4xf32>) -> tensor<f32>
@@ -13,7 +13,7 @@ func.func @layer(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> tensor<f32> {
 }
 // CHECK-LABEL: func.func @layer
 // CHECK-NEXT:  %y = xp.call "xp.matmul"(%x, %w) : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
-// CHECK-NEXT:  %c = xp.call "k.constant"() with {value = #mind.literal<[1.0, nan, -inf, -0.0] : tensor<4xf32>>} : () -> tensor<4xf32>
+// CHECK-NEXT:  %c = xp.call "k.constant"() with {value = #ptir.literal<[1.0, nan, -inf, -0.0] : tensor<4xf32>>} : () -> tensor<4xf32>
 // CHECK-NEXT:  %z = xp.call "xp.add"(%y, %c) {note.colour = "red"} : (tensor<2x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
 // CHECK-NEXT:  xp.free %y : tensor<2x4xf32>
 // CHECK-NEXT:  %s = xp.call "xp.add.reduce"(%z) with {axis = array<i64: 0, 1>, keepdims = false, dtype = f32} : (tensor<2x4xf32>) -> tensor<f32>

@@ -1,0 +1,151 @@
+"""
+PTIR blocks as steps: which function runs each op, on which values; several ops are one call where an array library has it.
+
+Array functions broadcast by themselves, so their operands are taken as they are before a `broadcast_to`, and a constant of one
+number is a scalar to them. A selection by the sign of what is selected from is a kernel. Results are the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir.types import F32, F64, TensorSpec, read_type
+
+from .ptir_kernels.table import WITHOUT_KERNEL, Call, kernel_call
+
+_ABSORBED = (ptir.BroadcastToOp, ptir.ConstantOp, ptir.CompareOp)
+"""Ops that need not run once nothing uses them any more."""
+_NO_BROADCAST = ("xp.add.reduce", "xp.maximum.reduce", "xp.minimum.reduce")
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One op, and unless it has regions what to call for it on which values."""
+
+    op: PtirOp
+    operands: Sequence[SSAValue]
+    callee: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def steps(ops: Sequence[Operation], ending: Sequence[SSAValue]) -> list[Step]:
+    """The steps of the ops of a block, given the values that its last op uses."""
+    made: list[Step] = []
+    for op in ops:
+        if isinstance(op, PtirOp):
+            made += _steps(op)
+    needed: set[SSAValue] = set(ending)
+    kept: list[Step] = []
+    for step in reversed(made):
+        if isinstance(step.op, _ABSORBED) and (result := step.op.results[0]) not in needed:
+            if result.first_use is not None or step.op.parent is None:  # a scalar made here is in no block
+                continue
+        needed.update(step.operands)
+        kept.append(step)
+    kept.reverse()
+    return kept
+
+
+def _steps(op: PtirOp) -> list[Step]:
+    """The step of an op, after those of scalars that it takes instead of full constants."""
+    if type(op) in WITHOUT_KERNEL:
+        return [Step(op, op.operands)]
+    if (found := _positive(op)) is not None:
+        return [found]
+    call = _product(op) or kernel_call(op)
+    callee, arguments = call.callee, call.arguments
+    if not callee.startswith("xp.") or callee in _NO_BROADCAST or not all(_static(v) for v in op.operands):
+        return [Step(op, op.operands, callee, arguments)]
+    scalars: list[Step] = []
+    thin = [_thin(v, scalars) for v in op.operands] if callee != "xp.matmul" else _thin_matrices(op)
+    if callee != "xp.matmul" and not _covers(thin, read_type(op.results[0].type)):
+        thin, scalars = list(op.operands), []
+        thin[1:] = [_thin(v, scalars) for v in thin[1:]]
+    return [*scalars, Step(op, thin, callee, arguments)]
+
+
+def _static(value: SSAValue) -> bool:
+    return read_type(value.type).is_static
+
+
+def _shape(value: SSAValue) -> Shape:
+    return tuple([n for n in read_type(value.type).shape if isinstance(n, int)])
+
+
+def _thin(value: SSAValue, scalars: list[Step]) -> SSAValue:
+    """What `value` repeats; a constant of one number is made anew, as a scalar."""
+    while isinstance(op := value.owner, ptir.BroadcastToOp) and _static(op.operands[0]):
+        value = op.operands[0]
+    if isinstance(op, ptir.ConstantOp) and op.literal.is_fill:
+        dtype, _ = op.literal.spec
+        scalar = ptir.ConstantOp(PtirLiteralAttr.from_bytes(dtype, (), op.literal.data.data))
+        scalar.location = op.location
+        scalars.append(Step(scalar, (), "k.constant", {"value": scalar.literal}))
+        return scalar.results[0]
+    return value
+
+
+def _covers(values: Sequence[SSAValue], result: TensorSpec) -> bool:
+    """Whether the values, broadcast against each other, have the result's shape."""
+    rank = len(result.shape)
+    shapes = [(1,) * (rank - len(s)) + s for s in map(_shape, values)]
+    return all(any(s[d] == n for s in shapes) for d, n in enumerate(result.shape) if n != 1)
+
+
+def _thin_matrices(op: PtirOp) -> list[SSAValue]:
+    """The operands of a stacked product before leading dimensions were broadcast, where the result has them all the same."""
+    thin: list[SSAValue] = []
+    for value in op.operands:
+        source = value.owner.operands[0] if isinstance(value.owner, ptir.BroadcastToOp) else value
+        kept = _static(source) and len(_shape(source)) >= 2 and _shape(source)[-2:] == _shape(value)[-2:]
+        thin.append(source if kept else value)
+    batch = _shape(op.results[0])[:-2]
+    shapes = [(1,) * (len(batch) + 2 - len(s)) + s for s in map(_shape, thin)]
+    if all(any(s[d] == n for s in shapes) for d, n in enumerate(batch) if n != 1):
+        return thin
+    return [op.operands[0], thin[1]]
+
+
+def _positive(op: PtirOp) -> Step | None:
+    """select(x > 0, values, 0) -> keep_positive(values, x)."""
+    if not isinstance(op, ptir.SelectOp):
+        return None
+    compare = op.pred.owner
+    if not isinstance(compare, ptir.CompareOp) or compare.values()["kind"] != "greater":
+        return None
+    if not _zero(compare.rhs) or not _zero(op.on_false):
+        return None
+    if read_type(op.on_true.type) != read_type(compare.lhs.type):
+        return None
+    return Step(op, (op.on_true, compare.lhs), "k.keep_positive")
+
+
+def _zero(value: SSAValue) -> bool:
+    """Whether every element is +0 of f32 or f64."""
+    constant = value.owner
+    if not isinstance(constant, ptir.ConstantOp):
+        return False
+    dtype, _ = constant.literal.spec
+    return dtype in (F32, F64) and not any(constant.literal.data.data)
+
+
+def _product(op: PtirOp) -> Call | None:
+    """A product of vectors and matrices, contracting the last axis with the first, is the array library's own."""
+    if not isinstance(op, ptir.DotGeneralOp):
+        return None
+    values, dtype = op.values(), op.operand_spec(0).dtype
+    ranks = len(op.operand_spec(0).shape), len(op.operand_spec(1).shape)
+    plain = dtype in (F32, F64) and values["accum_dtype"] in (None, dtype) and values["out_dtype"] in (None, dtype)
+    axes = [values[n] for n in ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")]
+    if not plain or not set(ranks) <= {1, 2} or axes[:2] != [(), ()]:
+        return None
+    contracted = (tuple(a % ranks[0] for a in axes[2]), tuple(a % ranks[1] for a in axes[3]))
+    return Call("xp.matmul") if contracted == ((ranks[0] - 1,), (0,)) else None

@@ -1,0 +1,290 @@
+"""
+From PTIR to `xp`: calls of the kernels, branches, loops, updates in place where the operand dies, frees at the last use.
+
+Dimensions with names get their sizes from the inputs, before anything runs; what a rule cannot know of them the run checks.
+Outputs never share memory with inputs, constants or each other, unless an input was donated: its memory may then be written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.dominance import walk
+from mind_dialect.errors import MindError, error
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.types import read_type
+
+from . import xp
+from .custom_calls import known_target
+from .dynamic_dims import claims, needs_check, rule_arguments
+from .frees import insert_frees
+from .ownership import Grade, Held, Memory, fixed, fresh, shared
+from .ptir_idioms import Step, steps
+from .xp import CHECK, COPY, FUNCTIONS, CallOp, ExpectOp, Storage
+from .xp_arguments import SEED
+from .xp_functions import CUSTOM, REPEATING, ROW_MAJOR, ROW_MAJOR_RESULTS
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A lowered function, and for each of its ops, in the order of a walk, the op that it comes from, if any."""
+
+    func: FuncOp
+    origins: list[Operation | None]
+
+
+def ptir_block(func: FuncOp) -> Block:
+    """The one block of a function of PTIR that ends in `func.return`; E4000 names what else it holds."""
+    blocks = func.body.blocks
+    given = f"func.func with {len(blocks)} blocks" if len(blocks) != 1 else None
+    culprit: Operation = func
+    if given is None:
+        for op in blocks[0].ops:
+            if not isinstance(op, PtirOp) and not (isinstance(op, ReturnOp) and op.next_op is None):
+                given, culprit = op.name, op
+                break
+        if given is None and not isinstance(blocks[0].last_op, ReturnOp):
+            given = "a function without func.return"
+    if given is not None:
+        message = f"@{func.sym_name.data} is not one block of PTIR: found {given}, expected ptir (or mind) ops and func.return"
+        raise error("E4000", message, operation=culprit, given=given, expected="ptir ops and func.return")
+    return blocks[0]
+
+
+def lowered_function(func: FuncOp, donate: Collection[int] = ()) -> Lowered:
+    """
+    A verified function of PTIR as a new function of `xp`, which stands in no module; in linear time.
+
+    `donate` names inputs by number whose memory may be overwritten. Raises E4000 where the function is not one block of PTIR,
+    E2007 where it returns nothing.
+    """
+    block = ptir_block(func)
+    _check_depth(func)
+    ending = block.last_op
+    if ending is None or not ending.operands:
+        raise xp.no_outputs().at(ending or func, "func.return")
+    new = Block(arg_types=block.arg_types)
+    lowering = Lowering()
+    for i, (old, argument) in enumerate(zip(block.args, new.args, strict=True)):
+        argument.name_hint = old.name_hint
+        lowering.bind(old, argument, fresh() if i in donate else fixed())
+        lowering.expect_input(argument)
+    lowering.function(block, ending)
+    new.add_ops(lowering.ops)
+    made = FuncOp.create(properties=dict(func.properties), attributes=dict(func.attributes), regions=[Region(new)])
+    made.location = func.location
+    insert_frees(new)
+    return Lowered(made, [lowering.origins.get(op) for op in new.walk()])
+
+
+MAX_DEPTH = 80
+"""How deep regions may nest: Python nests no more than 100."""
+
+
+def _check_depth(func: FuncOp) -> None:
+    """Raise E6003 for regions nested deeper than the target can say."""
+    depths: dict[Operation, int] = {func: 0}
+    for op in walk(func):
+        if op.regions and op is not func and (parent := op.parent_op()) is not None:
+            depths[op] = depths[parent] + 1
+            if depths[op] > MAX_DEPTH:
+                message = f"regions nested deeper than {MAX_DEPTH} are not supported on numpy"
+                raise error("E6003", message, backend="numpy").at(op, op.name)
+
+
+class Lowering:
+    """One function on its way. `ops` is the block being filled; `held` says where each new value is."""
+
+    def __init__(self) -> None:
+        self.ops: list[Operation] = []
+        self.origins: dict[Operation, Operation] = {}
+        self.origin: Operation | None = None
+        self.values: dict[SSAValue, SSAValue] = {}
+        self.held: dict[SSAValue, Held] = {}
+        self.uses: dict[SSAValue, int] = {}
+        self.draws = 0
+        self.names: set[str] = set()
+
+    # Values
+
+    def bind(self, old: SSAValue, new: SSAValue, held: Held | None = None) -> None:
+        """Let `new` stand for `old`."""
+        self.values[old] = new
+        if held is not None:
+            self.held[new] = held
+        if self.uses.get(old):
+            self.held[new].memory.count(1)
+
+    def take(self, olds: Sequence[SSAValue]) -> list[SSAValue]:
+        """The values that stand for `olds`, one use of each being over."""
+        news: list[SSAValue] = []
+        for old in olds:
+            new = self.values[old]
+            news.append(new)
+            self.uses[old] -= 1
+            if self.uses[old] == 0:
+                self.held[new].memory.count(-1)
+        return news
+
+    def emit(self, op: Operation) -> Operation:
+        """Append an op that comes from the current one."""
+        if self.origin is not None:
+            op.location = self.origin.location
+            self.origins[op] = self.origin
+        self.ops.append(op)
+        return op
+
+    def call(
+        self, callee: str, inputs: Sequence[SSAValue], types: Sequence[Attribute], arguments: Mapping[str, Any] | None = None
+    ) -> Sequence[SSAValue]:
+        """Append a call."""
+        properties = xp.call_properties(callee, arguments)
+        return self.emit(CallOp.create(operands=inputs, result_types=types, properties=properties)).results
+
+    def copy(self, value: SSAValue) -> SSAValue:
+        """A copy of a value, in memory of its own."""
+        (made,) = self.call(COPY, [value], [value.type])
+        self.held[made] = fresh()
+        return made
+
+    # Blocks
+
+    def function(self, block: Block, ending: Operation) -> None:
+        """The ops of a function and its return."""
+        self.origin = None
+        returned = self.block(block, ending)
+        self.origin = ending
+        outputs: list[SSAValue] = []
+        taken: set[Memory] = set()
+        for value in returned:
+            held = self.held[value]
+            own = held.memory.writable and held.grade >= Grade.OWN and held.memory.root() not in taken
+            if not own or read_type(value.type).shape == ():
+                value = self.copy(value)
+            elif not self.ordered(value):
+                (value,) = self.call(ROW_MAJOR, [value], [value.type])
+                self.held[value] = held
+            taken.add(self.held[value].memory.root())
+            outputs.append(value)
+        self.emit(xp.ReturnOp.create(operands=outputs))
+
+    def block(self, block: Block, ending: Operation) -> list[SSAValue]:
+        """Append what the ops of a block are, whose arguments are bound; the values that its last op uses."""
+        planned = steps(list(block.ops)[:-1], ending.operands)
+        for step in planned:
+            for value in step.operands:
+                self.uses[value] = self.uses.get(value, 0) + 1
+        for value in ending.operands:
+            self.uses[value] = self.uses.get(value, 0) + 1
+        for argument in block.args:
+            if self.uses.get(argument):
+                self.held[self.values[argument]].memory.count(1)
+        for step in planned:
+            self.origin = step.op
+            try:
+                self.step(step)
+            except MindError as e:
+                raise e if e.op is not None else e.at(step.op, step.op.place()) from None
+        return self.take(ending.operands)
+
+    def nested(self, block: Block, ending: Operation) -> tuple[list[Operation], list[SSAValue]]:
+        """The ops that a region's block becomes, and what its last op uses."""
+        outer, self.ops, origin = self.ops, [], self.origin
+        yielded = self.block(block, ending)
+        self.origin = origin
+        ops, self.ops = self.ops, outer
+        return ops, yielded
+
+    def step(self, step: Step) -> None:
+        """Append what one op is."""
+        from .ptir_control import lower_cond, lower_fusion, lower_scan, lower_while
+
+        op = step.op
+        if isinstance(op, ptir.CondOp):
+            lower_cond(self, op)
+        elif isinstance(op, ptir.WhileOp):
+            lower_while(self, op)
+        elif isinstance(op, ptir.ScanOp):
+            lower_scan(self, op)
+        elif isinstance(op, ptir.FusionOp):
+            lower_fusion(self, op)
+        else:
+            self.lower_call(step)
+
+    def lower_call(self, step: Step) -> None:
+        """Append the call of a kernel, its results held where the kernel puts them."""
+        op = step.op
+        inputs = self.take(step.operands)
+        if needs_check(op):
+            self.check_rule(op)
+        callee, arguments = step.callee or "", dict(step.arguments)
+        if isinstance(op, ptir.CustomCallOp):
+            callee, arguments = CUSTOM, _custom(op)
+        elif isinstance(op, ptir.RandomOp):
+            arguments |= {"ordinal": self.draws, "seed": SEED}
+            self.draws += 1
+        elif isinstance(op, ptir.DynamicUpdateSliceOp) and self.dies(inputs):
+            callee = "k.dynamic_update_slice_into"
+            self.held[inputs[0]].memory.write()
+        results = self.call(callee, inputs, op.result_types, arguments)
+        for old, new in zip(op.results, results, strict=True):
+            self.bind(old, new, self.result_held(callee, inputs))
+            new.name_hint = old.name_hint
+        for i, dims in claims(op) if not isinstance(op, ptir.CustomCallOp) else ():
+            self.expect(results[i], dims)
+        if isinstance(op, ptir.CustomCallOp):
+            for result in results:
+                self.expect(result, read_type(result.type).shape)
+
+    def dies(self, inputs: Sequence[SSAValue]) -> bool:
+        """Whether the first input's memory may be written to: nothing that is still used has it, nor has another input."""
+        first = self.held[inputs[0]]
+        return first.ready and first.memory.live == 0 and not shared(first.memory, [self.held[v] for v in inputs])
+
+    def result_held(self, callee: str, inputs: Sequence[SSAValue]) -> Held:
+        """Where the result of a call is."""
+        storage = FUNCTIONS[callee]
+        if storage is Storage.CONSTANT:
+            return fixed(Grade.REPEATED)
+        if callee in REPEATING and not inputs:
+            return fresh(Grade.REPEATED)
+        if storage is Storage.OWN:
+            ordered = callee in ROW_MAJOR_RESULTS or all(self.ordered(v) for v in inputs)
+            return fresh() if ordered else fresh(Grade.OWN)
+        source = self.held[inputs[0]]
+        grade = source.grade if storage is Storage.WHOLE else min(source.grade, Grade.PLACES)
+        return Held(source.memory, Grade.REPEATED if callee in REPEATING else grade)
+
+    def ordered(self, value: SSAValue) -> bool:
+        """Whether a value is known to be in row-major order."""
+        return self.held[value].grade is Grade.WHOLE or len(read_type(value.type).shape) < 2
+
+    # Dynamic dimensions
+
+    def expect_input(self, argument: SSAValue) -> None:
+        """Give the names of an input's dimensions their sizes."""
+        dims = read_type(argument.type).shape
+        if any(isinstance(d, str) for d in dims):
+            self.expect(argument, dims)
+
+    def expect(self, value: SSAValue, dims: Sequence[int | str]) -> None:
+        """Append a check of a value's dimensions."""
+        self.emit(ExpectOp(value, dims))
+
+    def check_rule(self, op: PtirOp) -> None:
+        """Append a check of the op's shape rule."""
+        inputs = [self.values[v] for v in op.operands]
+        self.call(CHECK, inputs, [], {"op": op.OPCODE, **rule_arguments(op)})
+
+
+def _custom(op: ptir.CustomCallOp) -> dict[str, Any]:
+    """The arguments of a custom call, whose target must be registered by now: E8007."""
+    values = op.values()
+    known_target(values["target"])
+    return {**values, "dtypes": tuple(read_type(v.type).dtype for v in op.results)}

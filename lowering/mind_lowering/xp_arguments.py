@@ -1,0 +1,136 @@
+"""Keyword arguments of `xp.call`: Python values, the attributes that store them, the Python text they print as."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, i1, i64
+from xdsl.ir import Attribute
+
+from mind_dialect.codecs import BOOLEAN, INTEGERS, is_array
+from mind_dialect.errors import brief, error
+from mind_dialect.ptir.literal import PtirLiteralAttr
+from mind_dialect.ptir.types import CF64, DTYPE_OF_TYPE, F64, PtirDType
+
+ARRAY_NAMES: dict[str, str] = {
+    "i1": "bool_",
+    **{f"{sign}i{bits}": f"{'u' * (sign == 'u')}int{bits}" for sign in "su" for bits in (8, 16, 32, 64)},
+    **{"f32": "float32", "f64": "float64", "cf32": "complex64", "cf64": "complex128"},
+}
+"""What the array namespace calls the dtypes that it computes in itself."""
+
+
+class Seed:
+    """The seed of the run, which a call is given where random numbers are drawn."""
+
+
+SEED = Seed()
+_SEED_ATTRIBUTE = SymbolRefAttr("seed")
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def stored(value: Any) -> Attribute:
+    """The attribute of a number, truth, word, dtype, literal, seed, or a sequence or map of them."""
+    if isinstance(value, Attribute):
+        return value
+    if isinstance(value, bool):
+        return BOOLEAN.attribute(value)
+    if isinstance(value, int):
+        return IntegerAttr(value, i64)
+    if isinstance(value, float | complex):
+        return PtirLiteralAttr.from_values(F64 if isinstance(value, float) else CF64, (), (value,))
+    if isinstance(value, str):
+        return StringAttr(value)
+    if isinstance(value, PtirDType):
+        return value.type
+    if isinstance(value, Seed):
+        return _SEED_ATTRIBUTE
+    if isinstance(value, Mapping):
+        return DictionaryAttr({name: stored(v) for name, v in cast(Mapping[str, Any], value).items()})
+    items = list(cast(Sequence[Any], value))
+    if all(isinstance(v, int) and not isinstance(v, bool) for v in items):
+        return INTEGERS.attribute(items)
+    return ArrayAttr([stored(v) for v in items])
+
+
+def argument(attribute: Attribute) -> Any:
+    """The Python value of a stored argument; E4000 for an attribute of another kind. Literals stay literals."""
+    if is_array(attribute):
+        return INTEGERS.value(attribute)
+    if isinstance(attribute, PtirLiteralAttr):
+        return attribute
+    if isinstance(attribute, StringAttr):
+        return attribute.data
+    if isinstance(attribute, IntegerAttr):
+        number = cast("IntegerAttr[Any]", attribute)
+        return BOOLEAN.value(number) if number.type == i1 else number.value.data
+    if (dtype := DTYPE_OF_TYPE.get(attribute)) is not None:
+        return dtype
+    if attribute == _SEED_ATTRIBUTE:
+        return SEED
+    if isinstance(attribute, ArrayAttr):
+        return tuple(argument(a) for a in cast("ArrayAttr[Attribute]", attribute).data)
+    if isinstance(attribute, DictionaryAttr):
+        return {name: argument(a) for name, a in attribute.data.items()}
+    expected = "numbers, truths, words, an element type, a literal, or lists and maps of them"
+    raise error("E4000", f"argument {brief(attribute)}, expected {expected}", given=brief(attribute), expected=expected)
+
+
+def plain_name(name: str) -> bool:
+    """Whether a keyword argument may have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def text(value: Any) -> str:
+    """A keyword argument as Python; a name in a list stands for the size of that dimension."""
+    if isinstance(value, tuple):
+        return _sequence([dim_name(v) if isinstance(v, str) else text(v) for v in cast("tuple[Any, ...]", value)])
+    return _plain(value)
+
+
+def _plain(value: Any) -> str:
+    """A value as Python, words quoted."""
+    if isinstance(value, PtirDType):
+        return dtype_text(value)
+    if isinstance(value, PtirLiteralAttr):
+        return number_text(value.item())
+    if isinstance(value, Seed):
+        return "seed"
+    if isinstance(value, tuple):
+        return _sequence([_plain(v) for v in cast("tuple[Any, ...]", value)])
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{n!a}: {_plain(v)}" for n, v in cast("dict[str, Any]", value).items()) + "}"
+    return ascii(value)
+
+
+def _sequence(texts: Sequence[str]) -> str:
+    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+
+
+def dim_name(name: str) -> str:
+    """The local variable that holds the size of a named dimension."""
+    return f"d_{name}"
+
+
+def dtype_text(dtype: PtirDType) -> str:
+    """A dtype as Python: the array namespace's own, or one that a kernel finds."""
+    name = ARRAY_NAMES.get(dtype.name)
+    return f"k.dtype({dtype.name!r})" if name is None else f"xp.{name}"
+
+
+def number_text(value: Any) -> str:
+    """
+    A number as Python, without any name but `xp`.
+
+    >>> number_text(-0.0), number_text(float("-inf")), number_text(complex(1, float("nan")))
+    ('-0.0', '-xp.inf', 'k.complex(1.0, xp.nan)')
+    """
+    if isinstance(value, complex):
+        return f"k.complex({number_text(value.real)}, {number_text(value.imag)})"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "xp.nan" if value != value else "xp.inf" if value > 0 else "-xp.inf"
+    return repr(value)

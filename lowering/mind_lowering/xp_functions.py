@@ -1,0 +1,56 @@
+"""What the `xp` dialect can call, closed so that a text from elsewhere reaches nothing else, and where each result lives."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from .ptir_kernels.ufuncs import UFUNCS
+
+
+class Storage(Enum):
+    """Where the result of a function lives."""
+
+    OWN = "memory of its own"
+    WHOLE = "the whole memory of its first operand, under another shape"
+    PART = "some of the memory of its first operand, or each element several times"
+    CONSTANT = "memory made once, before any call"
+
+
+CONSTANT, COPY, ROW_MAJOR, EMPTY = "k.constant", "k.copy", "k.row_major", "k.empty"
+CHECK, CUSTOM = "k.check", "k.custom_call"
+
+_ARRAY_FUNCTIONS = (*UFUNCS.values(), "divide", "fmod", "where", "matmul", "add.reduce", "maximum.reduce", "minimum.reduce")
+_KERNELS = (
+    *(*UFUNCS.values(), "divide", "remainder", "rsqrt", "erf", "sign", "logistic", "clamp"),
+    *("shift_right_arithmetic", "shift_right_logical", "cast", "reduce", "arg_max", "dot_general", "concat", "tile", "pad"),
+    *("take", "gather", "scatter_add", "scatter_reduce", "dynamic_update_slice", "layer_norm", "reduce_window"),
+    *("extract_patches", "rng_uniform", "rng_normal", "top_k", "segment_reduce", "quantize", "dequantize", "requantize"),
+    *("cumulative_sum", "sort", "convolution", "copy", "empty", "custom_call", "keep_positive"),
+)
+_WHOLE = ("identity", "row_major", "reshape", "dynamic_update_slice_into")
+_PART = ("transpose", "broadcast_to", "slice", "strided_slice", "reverse", "dynamic_slice", "iota")
+
+FUNCTIONS: dict[str, Storage] = {
+    CONSTANT: Storage.CONSTANT,
+    CHECK: Storage.OWN,
+    **{f"xp.{name}": Storage.OWN for name in _ARRAY_FUNCTIONS},
+    **{f"k.{name}": Storage.OWN for name in _KERNELS},
+    **{f"k.{name}": Storage.WHOLE for name in _WHOLE},
+    **{f"k.{name}": Storage.PART for name in _PART},
+}
+"""
+`xp.` names a function of the array namespace, `k.` a kernel over it.
+
+A transpose counts as a part: it is not in row-major order. So does an iota, which repeats elements of its own.
+"""
+
+REPEATING = frozenset({"k.broadcast_to", "k.iota"})
+"""Those of whose results several elements may share a place."""
+
+ROW_MAJOR_RESULTS = frozenset(
+    {
+        *("xp.matmul", "k.dot_general", "k.pad", "k.copy", "k.empty", "k.convolution", "k.extract_patches", "k.take"),
+        *("k.rng_uniform", "k.rng_normal", "k.custom_call", "k.scatter_add", "k.scatter_reduce", "k.dynamic_update_slice"),
+    }
+)
+"""Functions whose results are in row-major order whatever the strides of their operands."""

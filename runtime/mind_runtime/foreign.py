@@ -1,0 +1,110 @@
+"""
+Ops of xDSL's `tensor` dialect, and tensor constants of `arith`, on NumPy arrays, in xDSL's interpreter.
+
+xDSL's own implementations hold tensors in a class of their own, which our ops do not take.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+)
+from xdsl.interpreter import Interpreter, InterpreterFunctions, impl, register_impls
+from xdsl.ir import Attribute
+
+from mind_dialect.errors import error
+from mind_dialect.ptir.types import DTYPE_OF_TYPE
+from mind_lowering.ptir_kernels.formats import array_dtype
+
+from .memory import physical_memory
+
+Values = tuple[Any, ...]
+
+
+_SIGNLESS: dict[Attribute, str] = {IndexType(): "int64", **{IntegerType(bits): f"int{bits}" for bits in (8, 16, 32, 64)}}
+
+
+def element_dtype(type: Attribute) -> np.dtype[Any]:
+    """The array dtype of an element type of any dialect; integers without a sign are signed, an index has 64 bits."""
+    if (known := DTYPE_OF_TYPE.get(type)) is not None:
+        return array_dtype(known.name)
+    if (name := _SIGNLESS.get(type)) is None:
+        raise error("E2005", f"no arrays of {type}", dtype=str(type), supported=list(_SIGNLESS.values()))
+    return np.dtype(name)
+
+
+def _shape(type: Attribute, sizes: Values = ()) -> list[int]:
+    dynamic = iter(sizes)
+    return [int(next(dynamic)) if n == DYNAMIC_INDEX else n for n in cast(TensorType, type).get_shape()]
+
+
+def _place(op: Any, array: Any, indices: Values) -> Values:
+    """E6001 unless the indices are in bounds."""
+    if not all(0 <= i < n for i, n in zip(indices, array.shape, strict=True)):
+        message = f"{op.name}: index {list(indices)} is out of bounds for shape {list(array.shape)}"
+        raise error("E6001", message, indices=list(indices), shape=list(array.shape))
+    return tuple(int(i) for i in indices)
+
+
+@register_impls
+class ForeignFunctions(InterpreterFunctions):
+    """The implementations; a tensor is an array, never written to."""
+
+    @impl(arith.ConstantOp)
+    def run_constant(self, _interpreter: Interpreter, op: arith.ConstantOp, _args: Values) -> Values:
+        """A tensor as an array, a number as a Python number."""
+        if isinstance(op.value, IntegerAttr | FloatAttr):
+            return (cast("IntegerAttr[Any]", op.value).value.data,)
+        if not isinstance(op.value, DenseIntOrFPElementsAttr):
+            raise error("E4000", f"constant {op.value}, expected a number or a tensor", given=str(op.value), expected="a number")
+        type = cast(TensorType, op.result.type)
+        values = list(op.value.get_values())
+        array = np.array(values, element_dtype(type.element_type))
+        return (np.broadcast_to(array.reshape(()), _shape(type)) if len(values) == 1 else array.reshape(_shape(type)),)
+
+    @impl(tensor.EmptyOp)
+    def run_empty(self, _interpreter: Interpreter, op: tensor.EmptyOp, args: Values) -> Values:
+        """Zeros, as what is empty may hold anything."""
+        type = op.tensor.type
+        shape, dtype = _shape(type, args), element_dtype(type.element_type)
+        if (needed := int(np.prod(shape, dtype=object)) * dtype.itemsize) > physical_memory():
+            message = f"cannot allocate {shape}: {needed} bytes are needed"
+            raise error("E6004", message, shape=tuple(shape), dtype=str(dtype), backend="numpy")
+        return (np.zeros(shape, dtype),)
+
+    @impl(tensor.ReshapeOp)
+    def run_reshape(self, _interpreter: Interpreter, op: tensor.ReshapeOp, args: Values) -> Values:
+        """The elements under the shape that the second operand holds."""
+        source, shape = args
+        return (np.asarray(source).reshape([int(n) for n in np.asarray(shape)]),)
+
+    @impl(tensor.InsertOp)
+    def run_insert(self, _interpreter: Interpreter, op: tensor.InsertOp, args: Values) -> Values:
+        """A copy with one element replaced."""
+        value, dest, *indices = args
+        made = np.array(dest)
+        made[_place(op, made, tuple(indices))] = value
+        return (made,)
+
+    @impl(tensor.ExtractOp)
+    def run_extract(self, _interpreter: Interpreter, op: tensor.ExtractOp, args: Values) -> Values:
+        """One element, as a Python number."""
+        array, *indices = args
+        return (np.asarray(array)[_place(op, np.asarray(array), tuple(indices))].item(),)
+
+    @impl(tensor.DimOp)
+    def run_dim(self, _interpreter: Interpreter, op: tensor.DimOp, args: Values) -> Values:
+        """The size of a dimension."""
+        extents = np.array(np.shape(args[0]))
+        (axis,) = _place(op, extents, args[1:])
+        return (int(extents[axis]),)
