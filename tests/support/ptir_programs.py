@@ -8,7 +8,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
+from mind_translate.ptir.rows import WITHOUT_ROW
 from programs import parse
 from ptir_rows import ROWS, Row, types
 
@@ -38,6 +40,22 @@ def row_module(row: Row) -> ModuleOp:
         return [row.op(*arguments, result_types=declared, **row.properties)]
 
     return module_of(function(row.operands, body))
+
+
+def can_say(row: Row) -> bool:
+    """Whether every dimension has a size or a name."""
+    types = [v.type for op in row_module(row).walk() for v in (*op.operands, *op.results)]
+    return not any("?" in read_type(t).shape for t in types)
+
+
+SAYABLE = [row for row in ACCEPTED if can_say(row) and row.op not in WITHOUT_ROW]
+"""What both serialised forms can say."""
+
+
+def has_negative_axis(row: Row) -> bool:
+    """Whether the text changes in that axes are counted from 0."""
+    axis, axes = row.properties.get("axis"), row.properties.get("axes", ())
+    return any(a is not None and a < 0 for a in (axis, *axes))
 
 
 REGIONS = """

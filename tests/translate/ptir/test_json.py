@@ -23,13 +23,13 @@ from mind_dialect.ptir import (
     PtirOp,
     ReduceOp,
 )
-from mind_dialect.ptir.types import ALL, F32, SI32, read_type
+from mind_dialect.ptir.types import ALL, F32, SI32
 from mind_dialect.ptir_program import VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
 from mind_translate.ptir.rows import WITHOUT_ROW
 from mind_translate.ptir_json import PtirJsonTarget, parse_ptir_json, print_ptir_json, read_ptir_json
 from programs import context, parse
-from ptir_programs import ACCEPTED, function, module_of, regions_module, row_module
+from ptir_programs import ACCEPTED, SAYABLE, can_say, function, has_negative_axis, module_of, regions_module, row_module
 from ptir_rows import Row, literal
 
 F32_2x3 = {"Tensor": {"dtype": "F32", "shape": {"dims": [{"Static": 2}, {"Static": 3}]}}}
@@ -93,15 +93,6 @@ def test_the_published_example():
 # Every op
 
 
-def can_say(row: Row) -> bool:
-    """Whether every dimension has a size or a name."""
-    types = [v.type for op in row_module(row).walk() for v in (*op.operands, *op.results)]
-    return not any("?" in read_type(t).shape for t in types)
-
-
-SAYABLE = [row for row in ACCEPTED if can_say(row) and row.op not in WITHOUT_ROW]
-
-
 @pytest.mark.parametrize("row", SAYABLE, ids=str)
 def test_every_op_there_and_back(row: Row):
     module = row_module(row)
@@ -110,12 +101,6 @@ def test_every_op_there_and_back(row: Row):
     assert print_ptir_json(again) == text
     if not has_negative_axis(row):
         assert str(again) == str(module)
-
-
-def has_negative_axis(row: Row) -> bool:
-    """Whether the text changes in that axes are counted from 0."""
-    axis, axes = row.properties.get("axis"), row.properties.get("axes", ())
-    return any(a is not None and a < 0 for a in (axis, *axes))
 
 
 def test_rows_cover_every_op_without_regions():

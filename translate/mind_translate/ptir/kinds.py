@@ -14,14 +14,7 @@ from typing import Any
 from mind_dialect.codecs import INT64
 from mind_dialect.ptir.types import DTYPES, PtirDType
 
-from .nodes import (
-    Node,
-    items,
-    rust_text,
-    shown,
-    text,
-    unexpected,
-)
+from .nodes import Node, items, real, real_node, rust_real, rust_text, shown, text, unexpected
 from .records import Misplaced, misplaced
 
 
@@ -193,6 +186,19 @@ class Text(Kind):
         return rust_text(value)
 
 
+class Real(Kind):
+    """A float."""
+
+    def write(self, value: float) -> Node:
+        return real_node(value)
+
+    def read(self, node: Node) -> float:
+        return real(node)
+
+    def rust(self, value: float) -> str:
+        return rust_real(value)
+
+
 class RegionId(Integer):
     """The number of a region."""
 
@@ -203,5 +209,6 @@ class RegionId(Integer):
         return f"RegionId({value})"
 
 
-SIZE, INT, FLAG, DTYPE, TEXT, REGION = Integer(0), Integer(INT64.start), Flag(), DTypes(), Text(), RegionId()
+SIZE, INT, FLAG, DTYPE = Integer(0), Integer(INT64.start), Flag(), DTypes()
+TEXT, REAL, REGION = Text(), Real(), RegionId()
 SIZES, PAIRS = Listed(SIZE), Listed(Pair())

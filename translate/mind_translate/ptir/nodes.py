@@ -22,7 +22,9 @@ def shown(node: Node) -> str:
         return f"an object of {len(cast(dict[str, Node], node))} fields"
     if isinstance(node, list):
         return f"a list of {len(cast(list[Node], node))}"
-    return ascii(node[:60]) if isinstance(node, str) else brief(json.dumps(node) if not isinstance(node, int) else node)
+    if isinstance(node, str):
+        return ascii(node[:60])
+    return brief(node) if isinstance(node, int) and not isinstance(node, bool) else json.dumps(node)
 
 
 def unexpected(expected: str, node: Node) -> Misplaced:

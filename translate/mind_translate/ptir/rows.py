@@ -59,7 +59,7 @@ from mind_dialect.ptir import (
 )
 from mind_dialect.ptir import attributes as codecs
 
-from .kinds import DTYPE, FLAG, PAIRS, REGION, SIZE, SIZES, TEXT, Axis, Kind, Listed, Option, Words
+from .kinds import DTYPE, FLAG, PAIRS, REAL, REGION, SIZE, SIZES, TEXT, Axis, Kind, Listed, Option, Words
 from .nodes import Node, fields, tagged, under, unexpected
 from .tensor_kinds import CALL_ATTRIBUTES, LITERAL, NEW_SHAPE, SCALAR, SHAPE
 
@@ -165,7 +165,8 @@ def _extension(op: type[PtirOp]) -> Row:
 
 
 def _kind(op: type[PtirOp], name: str) -> Kind:
-    kind = _KINDS[op.CODECS[name]]
+    codec = op.CODECS[name]
+    kind = Words(codec.words) if isinstance(codec, codecs.Word) else _KINDS[codec]
     return Option(kind) if name in op.OPTIONAL else kind
 
 
@@ -173,6 +174,11 @@ _KINDS: dict[Codec, Kind] = {
     codecs.INTEGER: SIZE,
     codecs.DTYPE: DTYPE,
     codecs.PAIRS: PAIRS,
+    codecs.DIMS: SHAPE,
+    codecs.LITERAL: LITERAL,
+    codecs.SCALAR: SCALAR,
+    codecs.TEXT: TEXT,
+    codecs.REAL: REAL,
     INTEGERS: SIZES,
     BOOLEAN: FLAG,
 }
