@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,9 +14,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions, input_names
 from mind_dialect.verify import verify
-from models import gpt2, mobilenet_v2, resnet34
+from models import gpt2, layers, mobilenet_v2, resnet34
 from models.builder import Builder
 from models.peers import by_numpy
+from models.weights import numpy_dtype
 from ptir_evaluator import evaluate, function_of
 from tool_runs import mind_opt
 
@@ -194,6 +196,42 @@ def test_image_networks_agree(peers: Any, name: str) -> None:
     assert np.ptp(found, axis=0).max() > 100 * TOLERANCE * abs(found).max(), "the scores hardly depend on the image"
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_attention_in_either_form_is_that_of_textbooks(transposed: bool) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((2, 3, n, 4), dtype=np.float32) for n in (5, 7, 7))
+    mask = np.where(rng.random((5, 7)) < 0.5, np.float32(0), np.float32(-1e9))
+    build = Builder("f")
+    given = [build.input(n, "f32", a.shape) for n, a in zip("qkvm", (q, k, v, mask), strict=True)]
+    module = build.finish(layers.attention(*given, transposed=transposed))
+    verify(module)
+    assert counts(module)["transpose"] == transposed
+    shares = np.exp(np.einsum("bhsd,bhtd->bhst", q, k, dtype=np.float64) / 2 + mask)
+    expected = np.einsum("bhst,bhtd->bhsd", shares / shares.sum(-1, keepdims=True), v)
+    np.testing.assert_allclose(run(module, q, k, v, mask)[0], expected, atol=1e-5)
+
+
+def test_attention_and_normalisation_of_rows_of_great_numbers_stay_finite() -> None:
+    build = Builder("f")
+    x = build.input("x", "f32", (2, 4))
+    rows = np.array([[1e4, -1e4, 0, 1e4], [-1e9, -1e9, -1e9, -1e9]], np.float32)
+    (found,) = run(build.finish(layers.softmax(x)), rows)
+    np.testing.assert_allclose(found, [[0.5, 0, 0, 0.5], [0.25] * 4])
+
+
+def test_the_programs_in_bf16_are_near_those_in_f32() -> None:
+    pytest.importorskip("ml_dtypes", reason="the extra `models` is not installed")
+    config, tokens, places = replace(gpt2.SMALL, dtype="bf16"), text(gpt2.SMALL, 8), np.arange(8, dtype=np.int32)
+    module = gpt2.program(config, "full", length=8)
+    verify(module)
+    narrow = gpt2.random_weights(config, 1)
+    (found,) = run(module, tokens, places, *narrow.values())
+    assert found.dtype == numpy_dtype("bf16")
+    expected = by_numpy.GPT2(gpt2.SMALL, {n: a.astype(np.float32) for n, a in narrow.items()})(tokens)
+    assert abs(found.astype(np.float32) - expected).max() < 2**-4 * abs(expected).max()
+    assert abs(found.astype(np.float32) - expected).max() > 1e-4 * abs(expected).max(), "nothing was rounded"
+
+
 WRONG = {
     "heads that do not divide the width": lambda: gpt2.Config(width=10, heads=3, kv_heads=3),
     "no layers": lambda: gpt2.Config(layers=0),
@@ -215,6 +253,26 @@ def test_wrong_sizes_are_coded_errors(case: str) -> None:
     with pytest.raises(MindError) as caught:
         WRONG[case]()
     assert caught.value.code == "E7001"
+
+
+BOTH_WAYS = (((2, 1, 3), (4, 1)), ((3,), (2, 3)), ((2, 3), (3,)), ((2, 3), (2, 3)), ((), (2,)))
+PRODUCTS = (((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (5, 3, 4)))
+EXPRESSIONS = [
+    *((lambda x, y: x + y * 2.0, shapes) for shapes in BOTH_WAYS),
+    *((lambda x, y: -x - y / 4.0, shapes) for shapes in BOTH_WAYS),
+    *((lambda x, y: x @ y, shapes) for shapes in PRODUCTS),
+]
+
+
+@pytest.mark.parametrize(("expression", "shapes"), EXPRESSIONS)
+def test_the_builders_operators_are_those_of_numpy(expression: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
+    arrays = [np.random.default_rng(i).uniform(1, 2, shape).astype(np.float32) for i, shape in enumerate(shapes)]
+    build = Builder("f")
+    given = [build.input(n, "f32", shape) for n, shape in zip("xy", shapes, strict=True)]
+    module = build.finish(expression(*given))
+    verify(module)
+    (found,) = run(module, *arrays)
+    np.testing.assert_allclose(found, expression(*arrays), rtol=1e-6)
 
 
 def test_the_builder_raises_the_errors_of_the_dialect() -> None:
