@@ -81,13 +81,14 @@ NATIVE: frozenset[str] = frozenset(name for name, *_ in _NATIVE)
 _FORMATS: dict[np.dtype[Any], Format] = {}
 
 
-def format_of(dtype: np.dtype[Any]) -> Format:
-    """The format of an array's dtype; KeyError for one that PTIR lacks."""
-    found = _FORMATS.get(dtype)
+def format_of(given: DTypeLike) -> Format:
+    """The format of an array's dtype, or of its type such as `xp.float32`; KeyError for one that PTIR lacks."""
+    found = _FORMATS.get(given)
     if found is None:  # ml_dtypes registers its dtypes when the caller's arrays are made, not when this file is read
+        dtype: np.dtype[Any] = np.dtype(given)
         name, array, kind, bits, work = _BY_ARRAY_NAME[dtype.name]
         wide = dtype if work == array else np.dtype(work)
-        found = _FORMATS[dtype] = Format(name, kind, bits, dtype, wide, infinite=name != "fp8_e4m3")
+        found = _FORMATS[dtype] = _FORMATS[given] = Format(name, kind, bits, dtype, wide, infinite=name != "fp8_e4m3")
     return found
 
 

@@ -40,6 +40,7 @@ def test_formats_agree_with_the_dialect():
         form = formats.format_of(formats.array_dtype(dtype.name))
         assert (form.name, form.bits) == (dtype.name, dtype.bits)
         assert form.dtype.itemsize == dtype.size
+        assert formats.format_of(form.dtype.type) == form  # what the printed program writes: xp.float32
         assert formats.format_of(form.accumulator).name == default_accumulator(dtype).name
 
 
