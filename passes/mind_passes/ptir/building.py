@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import BytesAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect.elements import Number
 from mind_dialect.ptir import BroadcastToOp, ConstantOp, CustomCallOp, PtirLiteralAttr, PtirOp, RandomOp, RegionOp, ReshapeOp
@@ -57,6 +57,14 @@ def in_place_of(op: PtirOp, cls: type[OpT], *operands: SSAValue, type: Attribute
         result_types=[op.results[0].type if type is None else type],
         location=op.location,
     )
+
+
+def insert_new(op: Operation, before: Operation, block: Block) -> None:
+    """Put a new op, and the new ops that it uses, before another."""
+    for value in op.operands:
+        if isinstance(value.owner, Operation) and value.owner.parent is None:
+            insert_new(value.owner, before, block)
+    block.insert_op_before(op, before)
 
 
 # Constants

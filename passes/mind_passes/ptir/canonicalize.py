@@ -21,7 +21,7 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, PtirOp
 
-from .building import Rule, is_known, of_one_shape
+from .building import Rule, insert_new, is_known, of_one_shape
 from .dce import erase_dead
 from .rewrites import ALL_RULES, RULES
 from .rewrites.normal_forms import normalize
@@ -69,7 +69,7 @@ def _simplify(op: PtirOp, rules: Rules) -> SSAValue:
     if current is not op:
         block = op.parent
         assert isinstance(block, Block)
-        _insert(current, op, block)
+        insert_new(current, op, block)
         current.results[0].name_hint = op.results[0].name_hint
     return current.results[0]
 
@@ -84,14 +84,6 @@ def _apply(op: PtirOp, rules: Rules) -> SSAValue | PtirOp | None:
         if found is not None:
             return found
     return None
-
-
-def _insert(op: Operation, before: Operation, block: Block) -> None:
-    """Put a new op, and the new constants it uses, before another."""
-    for value in op.operands:
-        if isinstance(value.owner, Operation) and value.owner.parent is None:
-            _insert(value.owner, before, block)
-    block.insert_op_before(op, before)
 
 
 def _discard(op: Operation) -> None:

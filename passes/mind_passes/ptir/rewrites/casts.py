@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from mind_dialect.elements import Integer
 from mind_dialect.ptir import CastOp
 from mind_dialect.ptir.types import DTYPES, Kind, PtirDType
 
 from ..building import Found, in_place_of, spec_of, stands_for
 
-# Of each float: bits of significand, exponent of the least number, exponent of the power of two beyond the greatest, infinities.
-_FLOATS: dict[str, tuple[int, int, int, bool]] = {
-    "fp8_e4m3": (4, -9, 9, False),
-    "fp8_e5m2": (3, -16, 16, True),
-    "bf16": (8, -133, 128, True),
-    "f16": (11, -24, 16, True),
-    "f32": (24, -149, 128, True),
-    "f64": (53, -1074, 1024, True),
+
+class FloatFormat(NamedTuple):
+    """The numbers of a float dtype."""
+
+    precision: int
+    """Bits of significand, the leading one included."""
+    least: int
+    """The exponent of the smallest number."""
+    limit: int
+    """The exponent of the power of two beyond the greatest finite number."""
+    infinite: bool
+
+
+FLOATS: dict[str, FloatFormat] = {
+    "fp8_e4m3": FloatFormat(4, -9, 9, infinite=False),
+    "fp8_e5m2": FloatFormat(3, -16, 16, infinite=True),
+    "bf16": FloatFormat(8, -133, 128, infinite=True),
+    "f16": FloatFormat(11, -24, 16, infinite=True),
+    "f32": FloatFormat(24, -149, 128, infinite=True),
+    "f64": FloatFormat(53, -1074, 1024, infinite=True),
 }
 
 
@@ -36,9 +50,8 @@ def lossless(source: PtirDType, target: PtirDType) -> bool:
     if source.kind is Kind.FLOAT:
         return target.kind is Kind.FLOAT and _float_in_float(source, target)
     if target.kind is Kind.FLOAT:
-        precision, _, limit, _ = _FLOATS[target.name]
-        magnitude = source.bits - (source.kind is Kind.SIGNED)
-        return magnitude <= precision and source.bits <= limit
+        form, magnitude = FLOATS[target.name], source.bits - (source.kind is Kind.SIGNED)
+        return magnitude <= form.precision and source.bits <= form.limit
     inner, outer = source.element, target.element
     assert isinstance(inner, Integer)
     assert isinstance(outer, Integer)
@@ -51,8 +64,9 @@ def _part(dtype: PtirDType) -> PtirDType:
 
 
 def _float_in_float(source: PtirDType, target: PtirDType) -> bool:
-    inner, outer = _FLOATS[source.name], _FLOATS[target.name]
-    return inner[0] <= outer[0] and inner[1] >= outer[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
+    inner, outer = FLOATS[source.name], FLOATS[target.name]
+    fits = inner.precision <= outer.precision and inner.least >= outer.least and inner.limit <= outer.limit
+    return fits and inner.infinite <= outer.infinite
 
 
 def cast_same(op: CastOp) -> Found:
