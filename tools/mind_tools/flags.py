@@ -23,11 +23,19 @@ PASS_ALIASES = {
     "ptir-canonicalize": "mind-ptir-canonicalize",
     "ptir-cse": "mind-ptir-cse",
     "ptir-dce": "mind-ptir-dce",
+    "ptir-recognize": "mind-ptir-recognize",
     "plan-buffers": "mind-plan-buffers",
     "lower-to-numpy": "mind-lower-to-numpy",
 }
 """Short names of our passes, in flags and in pipelines."""
-TARGET_ALIASES = {"numpy": "mind-numpy", "core-ir": "mind-core-ir", "buffer-plan": "mind-buffer-plan"}
+TARGET_ALIASES = {
+    "numpy": "mind-numpy",
+    "core-ir": "mind-core-ir",
+    "ptir-json": "mind-ptir-json",
+    "ptir-text": "mind-ptir-text",
+    "ptir-snippet": "mind-ptir-snippet",
+    "buffer-plan": "mind-buffer-plan",
+}
 """Short names of our targets."""
 AFTER = {"canonicalize": ("mind-canonicalize", "skip-mixed=true")}
 """

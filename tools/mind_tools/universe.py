@@ -37,12 +37,16 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-canonicalize": _from("mind_passes.ptir.canonicalize", "PtirCanonicalizePass"),
     "mind-ptir-cse": _from("mind_passes.ptir.cse", "PtirCsePass"),
     "mind-ptir-dce": _from("mind_passes.ptir.dce", "PtirDcePass"),
+    "mind-ptir-recognize": _from("mind_passes.ptir.recognize", "PtirRecognizePass"),
     "mind-plan-buffers": _from("mind_lowering.plan_buffers", "PlanBuffersPass"),
     "mind-lower-to-numpy": _from("mind_lowering.lower_to_numpy", "LowerToNumpyPass"),
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {
     "mind-numpy": _from("mind_lowering.numpy", "NumpyTarget"),
     "mind-core-ir": _from("mind_translate.core_ir", "CoreIRTarget"),
+    "mind-ptir-json": _from("mind_translate.ptir_json", "PtirJsonTarget"),
+    "mind-ptir-text": _from("mind_translate.ptir_text", "PtirTextTarget"),
+    "mind-ptir-snippet": _from("mind_translate.ptir_text", "PtirSnippetTarget"),
     "mind-buffer-plan": _from("mind_lowering.plan_buffers", "BufferPlanTarget"),
 }
 
