@@ -33,6 +33,14 @@ func.func @f(%x: tensor<3xf32>) -> tensor<f32> {
   func.return %1 : tensor<f32>
 }
 """
+PTIR_PROGRAM = """
+module attributes {ptir.spec_version = "ptir.v0.4"} {
+  func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {
+    %0 = ptir.exp %x : tensor<3xf32>
+    func.return %0 : tensor<3xf32>
+  }
+}
+"""
 
 
 def _xdsl_opt(*args: str, stdin: str = PROGRAM) -> str:
@@ -87,7 +95,7 @@ def test_xdsl_opt_runs_every_pass(name: str) -> None:
 
 @pytest.mark.parametrize("name", universe.TARGETS)
 def test_xdsl_opt_knows_every_target(name: str) -> None:
-    assert _xdsl_opt("-t", name)
+    assert _xdsl_opt("-t", name, stdin=PTIR_PROGRAM if "-ptir-" in name else PROGRAM)
 
 
 @pytest.mark.parametrize("generic", [(), ("--print-op-generic",)], ids=["custom", "generic"])

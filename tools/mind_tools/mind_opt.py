@@ -11,7 +11,7 @@ import dataclasses
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import islice
 from typing import IO, ClassVar
@@ -31,6 +31,7 @@ from mind_dialect.verify import failures, verify
 from .command_line import guarded, usage_error
 from .diagnostics import Source, as_coded, place_of, render
 from .flags import PASS_ALIASES, fold, unknown
+from .frontends import READERS, SUFFIXES, read
 from .parser import MindParser, decode
 from .pass_help import epilog
 
@@ -91,12 +92,11 @@ class MindOptMain(xDSLOptMain):
                 state_version(module)
             return module
 
-        def parse_core_ir(io: IO[bytes]) -> ModuleOp:
-            from mind_translate.core_ir import parse_core_ir
+        def reader(frontend: str) -> Callable[[IO[bytes]], ModuleOp]:
+            return lambda io: read(frontend, self._read(io.read()), self.get_input_name(), lenient=self.args.lenient)
 
-            return parse_core_ir(self._read(io.read()), self.get_input_name())
-
-        self.available_frontends = {"mlir": parse_mlir, "coreir": parse_core_ir, "core-ir": parse_core_ir}
+        by_suffix = {suffix: reader(frontend) for suffix, frontend in SUFFIXES.items()}
+        self.available_frontends = {"mlir": parse_mlir, **by_suffix, **{frontend: reader(frontend) for frontend in READERS}}
 
     def _read(self, data: bytes) -> str:
         offset, self._byte_offset = self._byte_offset, self._byte_offset + len(data) + len(SEPARATOR)
@@ -212,7 +212,7 @@ _OPTIONS = {
     "--traceback": "Show the Python traceback too when something fails",
 }
 _SHORTER = {
-    "input_file": "The program, .mlir or .coreir; stdin if absent",
+    "input_file": "The program, .mlir, .coreir, .ptir or .json; stdin if absent",
     "frontend": "How to read the input; the default goes by the suffix",
     "passes": "A pipeline, a,b{x=1 y=2}; also --pass-pipeline, with or without builtin.module(...)",
     "target": "What to print, default mlir; see below",

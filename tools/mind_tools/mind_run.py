@@ -26,6 +26,7 @@ from mind_dialect.ptir_program import state_version
 from mind_dialect.types import tensor_type
 from mind_dialect.verify import verify
 
+from . import frontends
 from .command_line import guarded, print_error, usage_error
 from .diagnostics import Source
 from .flags import unknown
@@ -51,14 +52,16 @@ Each input is given as name=value, where the value is one of
   random:SEED   normally distributed floats, integers from 0 to 9; the same on every machine
 Inputs that are not named take the value of --all.
 """
-SUFFIXES = {".mlir": "mlir", ".coreir": "core-ir"}
+SUFFIXES = {".mlir": "mlir", **{f".{suffix}": frontend for suffix, frontend in frontends.SUFFIXES.items()}}
 
 
 def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     """The command line; E7001 and E7003 for what is wrong with it."""
     parser = argparse.ArgumentParser("mind-run", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("file", metavar="FILE", nargs="?", default="-", help="the program, .mlir or .coreir; - or absent: stdin")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", default="-", help="the program, .mlir, .coreir, .ptir or .json; - or absent: stdin"
+    )
     parser.add_argument("inputs", metavar="NAME=VALUE", nargs="*", help="an input of the function")
     parser.add_argument("--function", metavar="NAME", help="which function; needed where the program has several")
     parser.add_argument("--all", metavar="VALUE", help="the value of every input that is not given, such as random:0")
@@ -109,10 +112,8 @@ class Run:
         name = "stdin" if path == "-" else path
         text = decode(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), name)
         self.source = Source(name, text)
-        if frontend == "core-ir":
-            from mind_translate.core_ir import parse_core_ir
-
-            return parse_core_ir(text, name)
+        if frontend in frontends.READERS:
+            return frontends.read(frontend, text, name, lenient=self.args.lenient)
         ctx = Context()
         for dialect, factory in Universe.get_multiverse().all_dialects.items():
             ctx.register_dialect(dialect, factory)
