@@ -94,10 +94,15 @@ def _thin(value: SSAValue, scalars: list[Step]) -> SSAValue:
 
 
 def _covers(values: Sequence[SSAValue], result: TensorSpec) -> bool:
-    """Whether the values, broadcast against each other, have the result's shape."""
-    rank = len(result.shape)
-    shapes = [(1,) * (rank - len(s)) + s for s in map(_shape, values)]
-    return all(any(s[d] == n for s in shapes) for d, n in enumerate(result.shape) if n != 1)
+    """Whether the values, broadcast against each other, have the result's shape, its rank included."""
+    return _broadcasts_to([_shape(v) for v in values], tuple(n for n in result.shape if isinstance(n, int)))
+
+
+def _broadcasts_to(shapes: Sequence[Shape], result: Shape) -> bool:
+    """Whether shapes that each broadcast to `result` give just that together."""
+    rank = len(result)
+    aligned = [(1,) * (rank - len(s)) + s for s in shapes]
+    return max(map(len, shapes)) == rank and all(any(s[d] == n for s in aligned) for d, n in enumerate(result) if n != 1)
 
 
 def _thin_matrices(op: PtirOp) -> list[SSAValue]:
@@ -107,9 +112,7 @@ def _thin_matrices(op: PtirOp) -> list[SSAValue]:
         source = value.owner.operands[0] if isinstance(value.owner, ptir.BroadcastToOp) else value
         kept = _static(source) and len(_shape(source)) >= 2 and _shape(source)[-2:] == _shape(value)[-2:]
         thin.append(source if kept else value)
-    batch = _shape(op.results[0])[:-2]
-    shapes = [(1,) * (len(batch) + 2 - len(s)) + s for s in map(_shape, thin)]
-    if all(any(s[d] == n for s in shapes) for d, n in enumerate(batch) if n != 1):
+    if _broadcasts_to([_shape(v)[:-2] for v in thin], _shape(op.results[0])[:-2]):
         return thin
     return [op.operands[0], thin[1]]
 
