@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 
 from mind_dialect.errors import error
 
@@ -20,7 +19,8 @@ from . import gpt2
 from .weights import Weights, numpy_dtype
 
 Callee = Callable[..., Any]
-Compiler = Callable[[ModuleOp], Callee]
+Compiler = Callable[..., Callee]
+"""Takes a module and, as `donate`, the names of inputs whose memory the program may overwrite; `mind_runtime.compile` is one."""
 
 
 def capacity_for(length: int, context: int) -> int:
@@ -29,7 +29,11 @@ def capacity_for(length: int, context: int) -> int:
 
 
 class Session:
-    """The logits of the token after those read so far; `compile_seconds` is the time that compilation took of all."""
+    """
+    The logits of the token after those read so far.
+
+    `length` tokens were read; `caches` have `capacity` places; compilation took `compile_seconds` of all the time.
+    """
 
     def __init__(self, config: gpt2.Config, weights: Weights, compiler: Compiler):
         self.config = config
@@ -41,7 +45,7 @@ class Session:
     def reset(self) -> None:
         """Forget what was read."""
         self.length = self.capacity = 0
-        self._caches: list[np.ndarray] = []
+        self.caches: list[np.ndarray] = []
         self._decode: Callee | None = None
 
     def read(self, tokens: Sequence[int]) -> np.ndarray:
@@ -51,12 +55,12 @@ class Session:
             message = f"a prompt of {count} tokens after {self.length}, expected 1 to {self.config.context} at the start"
             raise error("E7001", message, option="prompt")
         self._check(tokens)
-        capacity = capacity_for(count + 1, self.config.context)
-        prefill = self._compiled("prefill", length=count, capacity=capacity)
-        empty = [np.zeros(s.shape, numpy_dtype(s.dtype)) for s in gpt2.caches(self.config, capacity).values()]
+        self.capacity = capacity_for(count + 1, self.config.context)
+        prefill = self._compiled("prefill", length=count)
+        empty = [np.zeros(s.shape, numpy_dtype(s.dtype)) for s in gpt2.caches(self.config, self.capacity).values()]
         places = np.arange(count, dtype=np.int32)
-        logits, *self._caches = prefill(np.array(tokens, np.int32), places, *self._weights, *empty)
-        self.length, self.capacity = count, capacity
+        logits, *self.caches = prefill(np.array(tokens, np.int32), places, *self._weights, *empty)
+        self.length = count
         return logits[-1]
 
     def append(self, token: int) -> np.ndarray:
@@ -68,11 +72,11 @@ class Session:
         if self.length == self.capacity:
             self._grow()
         if self._decode is None:
-            self._decode = self._compiled("decode", capacity=self.capacity)
+            self._decode = self._compiled("decode")
         place = np.array([self.length], np.int32)
         start = np.array([0, self.length, 0], np.int32)
-        caches, self._caches = self._caches, []
-        logits, *self._caches = self._decode(np.array([token], np.int32), place, start, *self._weights, *caches)
+        caches, self.caches = self.caches, []
+        logits, *self.caches = self._decode(np.array([token], np.int32), place, start, *self._weights, *caches)
         self.length += 1
         return logits[-1]
 
@@ -85,13 +89,14 @@ class Session:
     def _grow(self) -> None:
         self.capacity = capacity_for(self.length + 1, self.config.context)
         shape = self.config.cache_shape(self.capacity)
-        for i, cache in enumerate(self._caches):
-            self._caches[i] = np.zeros(shape, cache.dtype)
-            self._caches[i][:, : self.length] = cache
+        for i, cache in enumerate(self.caches):
+            self.caches[i] = np.zeros(shape, cache.dtype)
+            self.caches[i][:, : self.length] = cache
         self._decode = None
 
     def _compiled(self, mode: str, **sizes: int) -> Callee:
         start = time.perf_counter()
-        made = self._compiler(gpt2.program(self.config, mode, **sizes))
+        program = gpt2.program(self.config, mode, capacity=self.capacity, **sizes)
+        made = self._compiler(program, donate=list(gpt2.caches(self.config, self.capacity)))
         self.compile_seconds += time.perf_counter() - start
         return made

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,34 +12,37 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+import mind_runtime
 from mind_dialect.errors import MindError
 from models import gpt2
 from models.peers import by_numpy
-from models.session import Session, capacity_for
+from models.session import Compiler, Session, capacity_for
 from models.weights import save_safetensors
 from ptir_evaluator import evaluate, function_of
 
 pytest.importorskip("rich", reason="the extra `models` is not installed (make test-all installs it)")
 import generate
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 WEIGHTS = gpt2.random_weights(gpt2.SMALL, 1)
 
 
-def by_kernels(module: ModuleOp) -> Callable[..., tuple[Any, ...]]:
+def by_kernels(module: ModuleOp, donate: Sequence[str] = ()) -> Callable[..., tuple[Any, ...]]:
     """A compiler: the program op by op."""
     func = function_of(module)
     return lambda *arguments: tuple(evaluate(func, arguments))
 
 
-def session() -> Session:
+def session(compiler: Compiler = by_kernels) -> Session:
     """A new session of the small model."""
-    return Session(gpt2.SMALL, WEIGHTS, by_kernels)
+    return Session(gpt2.SMALL, WEIGHTS, compiler)
 
 
-def test_a_session_agrees_with_numpy_beyond_its_first_cache_to_the_end_of_the_context() -> None:
+@pytest.mark.parametrize("compiler", [by_kernels, mind_runtime.compile], ids=["op by op", "compiled"])
+def test_a_session_agrees_with_numpy_beyond_its_first_cache_to_the_end_of_the_context(compiler: Compiler) -> None:
     tokens = np.random.default_rng(0).integers(0, 256, 64).astype(np.int32)
     expected = by_numpy.GPT2(gpt2.SMALL, WEIGHTS)(tokens)
-    ours, capacities = session(), []
+    ours, capacities = session(compiler), []
     found = [ours.read(tokens[:3].tolist())]
     for token in tokens[3:]:
         found.append(ours.append(int(token)))
@@ -47,6 +51,15 @@ def test_a_session_agrees_with_numpy_beyond_its_first_cache_to_the_end_of_the_co
     assert sorted(set(capacities)) == [4, 8, 16, 32, 64]
     with pytest.raises(MindError, match="E7001"):
         ours.append(0)
+
+
+def test_a_step_updates_the_cache_in_place() -> None:
+    """Whose memory a cache has after the step: the one it had before, and no more than that is made."""
+    ours = session(mind_runtime.compile)
+    ours.read([1, 2, 3, 4])
+    before = [c.ctypes.data for c in ours.caches]
+    ours.append(5)
+    assert [c.ctypes.data for c in ours.caches] == before
 
 
 def test_a_session_that_is_reset_starts_anew() -> None:
@@ -104,9 +117,8 @@ def test_choosing() -> None:
 
 
 @pytest.fixture
-def program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def program(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """The program as a function of its arguments: status, output, errors."""
-    monkeypatch.setattr(generate, "compile", by_kernels, raising=True)
 
     def run(*args: object) -> tuple[int, str, str]:
         status = generate.main([str(a) for a in args])
@@ -185,3 +197,17 @@ def test_help_names_every_option_and_teaches_by_example(capsys: pytest.CaptureFi
     text = capsys.readouterr().out
     assert {f"--{name.replace('_', '-')}" for name in vars(generate.arguments([]))} <= set(re.findall(r"--[a-z-]+", text))
     assert text.count("python examples/generate.py") == 4
+
+
+def test_the_benchmark_writes_a_table(tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("models_benchmark", BENCHMARKS / "models.py")
+    assert spec is not None
+    assert spec.loader is not None
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    assert benchmark.main(["--small", "--rounds", "2", "--out", str(tmp_path)]) == 0
+    table = (tmp_path / "models.md").read_text(encoding="utf-8")
+    rows = [row.split("|")[1:3] for row in table.splitlines() if row.startswith("| ")][2:]
+    sides = [" PTIR, numpy target ", " NumPy by hand ", *([" PyTorch "] if benchmark.by_torch else [])]
+    assert rows == [[f" {model} ", side] for model in ("gpt2", "resnet34", "mobilenet_v2") for side in sides]
+    assert ("PyTorch is not installed" in table) == (benchmark.by_torch is None)

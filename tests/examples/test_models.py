@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -14,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions, input_names
 from mind_dialect.verify import verify
+from mind_runtime import compile
 from models import gpt2, layers, mobilenet_v2, resnet34
 from models.builder import Builder
 from models.peers import by_numpy
@@ -21,6 +23,7 @@ from models.weights import numpy_dtype
 from ptir_evaluator import evaluate, function_of
 from tool_runs import mind_opt
 
+Run = Callable[..., list[np.ndarray]]
 TOLERANCE = 1e-4
 """Of the greatest result: what a program may differ from its peers by."""
 SHARED_HEADS = gpt2.Config(vocabulary=50, context=32, width=48, layers=2, heads=6, kv_heads=2, gelu="tanh")
@@ -102,9 +105,21 @@ def test_the_real_gpt2_has_124_million_parameters() -> None:
     assert sum(sizes.values()) - sizes["lm_head"] == 124_439_808
 
 
-def run(module: ModuleOp, *arguments: np.ndarray) -> list[np.ndarray]:
-    """The outputs of the only function of a module, op by op."""
+def op_by_op(module: ModuleOp, *arguments: np.ndarray) -> list[np.ndarray]:
+    """The outputs of the only function of a module, each op by its kernel."""
     return evaluate(function_of(module), arguments)
+
+
+def compiled(module: ModuleOp, *arguments: np.ndarray) -> list[np.ndarray]:
+    """The outputs of the only function of a module, compiled for the numpy target."""
+    found = compile(module)(*arguments)
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+@pytest.fixture(params=[op_by_op, compiled], ids=["op by op", "compiled"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """A way of running a module."""
+    return request.param
 
 
 def agree(found: np.ndarray, expected: np.ndarray) -> None:
@@ -127,7 +142,7 @@ def weights(config: Any) -> dict[str, np.ndarray]:
     return module.random_weights(config, 1)
 
 
-def full(config: gpt2.Config, tokens: np.ndarray) -> np.ndarray:
+def full(run: Run, config: gpt2.Config, tokens: np.ndarray) -> np.ndarray:
     """The logits of all tokens at once."""
     module = gpt2.program(config, "full", length=len(tokens))
     (logits,) = run(module, tokens, np.arange(len(tokens), dtype=np.int32), *weights(config).values())
@@ -155,15 +170,15 @@ def peers(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.mark.parametrize("config", [gpt2.SMALL, SHARED_HEADS], ids=["erf", "tanh, shared heads"])
-def test_gpt2_agrees(peers: Any, config: gpt2.Config) -> None:
+def test_gpt2_agrees(run: Run, peers: Any, config: gpt2.Config) -> None:
     tokens = text(config, 12)
-    agree(full(config, tokens), peers.GPT2(config, weights(config))(tokens))
+    agree(full(run, config, tokens), peers.GPT2(config, weights(config))(tokens))
 
 
 @pytest.mark.parametrize("config", [gpt2.SMALL, SHARED_HEADS], ids=["erf", "tanh, shared heads"])
-def test_prefill_and_decode_agree_with_full_and_with_peers(peers: Any, config: gpt2.Config) -> None:
+def test_prefill_and_decode_agree_with_full_and_with_peers(run: Run, peers: Any, config: gpt2.Config) -> None:
     tokens, capacity = text(config, 12), 16
-    expected, peer = full(config, tokens), peers.GPT2(config, weights(config), capacity)
+    expected, peer = full(run, config, tokens), peers.GPT2(config, weights(config), capacity)
     places = np.arange(12, dtype=np.int32)
     caches = [np.zeros(spec.shape, np.float32) for spec in gpt2.caches(config, capacity).values()]
     prefill = gpt2.program(config, "prefill", length=8, capacity=capacity)
@@ -178,17 +193,17 @@ def test_prefill_and_decode_agree_with_full_and_with_peers(peers: Any, config: g
         agree(logits, peer(tokens[i : i + 1]))
 
 
-def test_a_token_sees_what_is_before_it_and_nothing_after() -> None:
+def test_a_token_sees_what_is_before_it_and_nothing_after(run: Run) -> None:
     tokens = text(gpt2.SMALL, 12)
     changed = tokens.copy()
     changed[6] = (changed[6] + 1) % gpt2.SMALL.vocabulary
-    before, after = full(gpt2.SMALL, tokens), full(gpt2.SMALL, changed)
+    before, after = full(run, gpt2.SMALL, tokens), full(run, gpt2.SMALL, changed)
     np.testing.assert_array_equal(before[:6], after[:6])
     assert (abs(before[6:] - after[6:]).max(-1) > 1e-3).all()
 
 
 @pytest.mark.parametrize("name", IMAGES)
-def test_image_networks_agree(peers: Any, name: str) -> None:
+def test_image_networks_agree(run: Run, peers: Any, name: str) -> None:
     config = IMAGES[name].SMALL
     given = images(config)
     (found,) = run(IMAGES[name].program(config), given, *weights(config).values())
@@ -197,7 +212,7 @@ def test_image_networks_agree(peers: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("transposed", [False, True])
-def test_attention_in_either_form_is_that_of_textbooks(transposed: bool) -> None:
+def test_attention_in_either_form_is_that_of_textbooks(run: Run, transposed: bool) -> None:
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((2, 3, n, 4), dtype=np.float32) for n in (5, 7, 7))
     mask = np.where(rng.random((5, 7)) < 0.5, np.float32(0), np.float32(-1e9))
@@ -211,7 +226,7 @@ def test_attention_in_either_form_is_that_of_textbooks(transposed: bool) -> None
     np.testing.assert_allclose(run(module, q, k, v, mask)[0], expected, atol=1e-5)
 
 
-def test_attention_and_normalisation_of_rows_of_great_numbers_stay_finite() -> None:
+def test_attention_and_normalisation_of_rows_of_great_numbers_stay_finite(run: Run) -> None:
     build = Builder("f")
     x = build.input("x", "f32", (2, 4))
     rows = np.array([[1e4, -1e4, 0, 1e4], [-1e9, -1e9, -1e9, -1e9]], np.float32)
@@ -219,7 +234,7 @@ def test_attention_and_normalisation_of_rows_of_great_numbers_stay_finite() -> N
     np.testing.assert_allclose(found, [[0.5, 0, 0, 0.5], [0.25] * 4])
 
 
-def test_the_programs_in_bf16_are_near_those_in_f32() -> None:
+def test_the_programs_in_bf16_are_near_those_in_f32(run: Run) -> None:
     pytest.importorskip("ml_dtypes", reason="the extra `models` is not installed")
     config, tokens, places = replace(gpt2.SMALL, dtype="bf16"), text(gpt2.SMALL, 8), np.arange(8, dtype=np.int32)
     module = gpt2.program(config, "full", length=8)
@@ -265,7 +280,7 @@ EXPRESSIONS = [
 
 
 @pytest.mark.parametrize(("expression", "shapes"), EXPRESSIONS)
-def test_the_builders_operators_are_those_of_numpy(expression: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
+def test_the_builders_operators_are_those_of_numpy(run: Run, expression: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
     arrays = [np.random.default_rng(i).uniform(1, 2, shape).astype(np.float32) for i, shape in enumerate(shapes)]
     build = Builder("f")
     given = [build.input(n, "f32", shape) for n, shape in zip("xy", shapes, strict=True)]
