@@ -177,12 +177,13 @@ class Program:
 
     def _check_donated(self, arguments: tuple[Any, ...]) -> None:
         """E2001 unless donated arguments can be written to, are in row-major order and share no memory with others."""
+        shared = _overlapping(arguments, self._donated)
         for i in self._donated:
             array: Any = arguments[i]
             issue = None
             if not isinstance(array, np.ndarray) or not array.flags.writeable or not array.flags.c_contiguous:
                 issue = "one that is read-only or not in row-major order"
-            elif any(j != i and np.may_share_memory(cast("Any", array), other) for j, other in enumerate(arguments)):
+            elif i in shared:
                 issue = "one that shares memory with another argument"
             if issue is not None:
                 expected = "a donated array of its own memory, writeable, in row-major order"
@@ -196,6 +197,32 @@ class Program:
             return None
         number = self._body.source.lines[traceback.tb_lineno - 1]
         return self._origins[number] if 0 <= number < len(self._origins) else None
+
+
+def _overlapping(arguments: Sequence[Any], donated: Collection[int]) -> set[int]:
+    """Which of the donated arguments share an address range with any other: one sweep over the ranges by where they begin."""
+    ranges = sorted((*_range(a), i) for i, a in enumerate(arguments) if a.size)
+    given, found = frozenset(donated), set[int]()
+    end = donated_end = donor = -1
+    for low, high, i in ranges:
+        if low < donated_end:
+            found.add(donor)
+        if i in given:
+            if low < end:
+                found.add(i)
+            if high > donated_end:
+                donated_end, donor = high, i
+        end = max(end, high)
+    return found
+
+
+def _range(array: Any) -> tuple[int, int]:
+    """The addresses of the first byte of an array of some elements and of what follows the last."""
+    low: int = array.__array_interface__["data"][0]
+    if array.flags.c_contiguous:
+        return low, low + array.nbytes
+    spans = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
+    return low + sum(s for s in spans if s < 0), low + sum(s for s in spans if s > 0) + array.itemsize
 
 
 def _seed(seed: object) -> int:
