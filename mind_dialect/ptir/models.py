@@ -7,7 +7,7 @@ from abc import ABC
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from xdsl.ir import Region
+from xdsl.ir import Operation, Region
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -18,7 +18,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import Pure
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
 from .. import ptir_shapes as shapes
 from ..codecs import BOOLEAN
@@ -54,12 +54,22 @@ class LayerNormOp(OneResultOp):
         return super().infer(operands, values)
 
 
+class Draws(MemoryEffect):
+    """A draw is told apart by its place among the draws: to xDSL's passes, which must neither merge nor erase it, a write."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
+        return frozenset((EffectInstance(MemoryEffectKind.WRITE),))
+
+
 class RandomOp(OneResultOp, ABC):
     """
     Random numbers of a shape, from Philox4x32-10 with the run's seed and the op's place in the program as key.
 
     The op is pure: a run with the same seed gives the same numbers. Two of them are two draws, so equal ones are not merged.
     """
+
+    traits = traits_def(Draws())
 
     CODECS: ClassVar = {"shape": DIMS, "dtype": DTYPE}
     RULE: ClassVar = staticmethod(shapes.extents)
