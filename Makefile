@@ -27,6 +27,7 @@ test-all: .venv-all/stamp mlir-opt
 
 bench: .venv-bench/stamp
 	@.venv-bench/bin/python benchmarks/core_ir.py
+	@.venv-bench/bin/python benchmarks/ptir_json.py
 	@.venv-bench/bin/python benchmarks/determinism.py
 
 # A real mlir-opt for the tests that read our text with it: the newest that this Debian can install.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections import Counter
@@ -96,7 +97,7 @@ def mutated_json(draw: st.DrawFn) -> str:
                 part = part[key]
             what = draw(st.sampled_from(["replace", "delete", "copy"]))
             if not path:
-                node = draw(st.sampled_from(JSON_WORDS))
+                node = copy.deepcopy(draw(st.sampled_from(JSON_WORDS)))
             elif what == "delete":
                 del part[path[-1]]
             elif what == "copy":
@@ -105,7 +106,7 @@ def mutated_json(draw: st.DrawFn) -> str:
                     other = other[key]
                 part[path[-1]] = json.loads(json.dumps(other))
             else:
-                part[path[-1]] = draw(st.sampled_from(JSON_WORDS))
+                part[path[-1]] = copy.deepcopy(draw(st.sampled_from(JSON_WORDS)))
         except (KeyError, IndexError, TypeError):
             continue
     return json.dumps(node)

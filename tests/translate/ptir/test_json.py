@@ -28,6 +28,8 @@ from mind_dialect.ptir_program import VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
 from mind_translate.ptir.rows import WITHOUT_ROW
 from mind_translate.ptir_json import PtirJsonTarget, parse_ptir_json, print_ptir_json, read_ptir_json
+from mind_translate.ptir_text import parse_display, print_ptir_text
+from models import gpt2, mobilenet_v2, resnet34
 from programs import context, parse
 from ptir_programs import ACCEPTED, SAYABLE, can_say, function, has_negative_axis, module_of, regions_module, row_module
 from ptir_rows import Row, literal
@@ -419,7 +421,7 @@ def test_versions():
     with pytest.raises(MindParseError, match=r"E8006: spec_version is nothing, expected 'ptir.v0.4'"):
         read(node)
     assert "ptir.v0.4" in str(read(node, lenient=True))
-    for wrong in ("ptir.v0.5", "", None, 4, ["ptir.v0.4"]):
+    for wrong in ("ptir.v0.5", "", "\ud800", None, 4, ["ptir.v0.4"]):
         for lenient in (False, True):
             with pytest.raises(MindParseError, match="E8006: spec_version: "):
                 read({**node, "spec_version": wrong}, lenient=lenient)
@@ -505,3 +507,26 @@ def test_the_tools_ends():
     sqrt = next(row_module(row) for row in SAYABLE if row.op.OPCODE == "sqrt")
     with pytest.raises(MindError, match="E4000"):
         PtirJsonTarget(strict=True).emit(context(), sqrt, out)
+
+
+MODELS = {
+    "gpt2 full": lambda: gpt2.program(gpt2.SMALL, length=3),
+    "gpt2 prefill": lambda: gpt2.program(gpt2.SMALL, "prefill", length=3, capacity=16),
+    "gpt2 decode": lambda: gpt2.program(gpt2.SMALL, "decode", capacity=16),
+    "resnet34": lambda: resnet34.program(resnet34.SMALL),
+    "mobilenet_v2": lambda: mobilenet_v2.program(mobilenet_v2.SMALL),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_there_and_back(name: str):
+    """All but the names of the inputs, for which the forms have no place, and the counting of axes from the end."""
+    module = MODELS[name]()
+    for op in module.walk():
+        op.properties.pop("arg_attrs", None)
+        if isinstance(op, ReduceOp):
+            rank = len(op.operand_spec(0).shape)
+            op.properties["axes"] = op.CODECS["axes"].attribute([a % rank for a in op.values()["axes"]])
+    for again in (parse_ptir_json(print_ptir_json(module, strict=True)), parse_display(print_ptir_text(module, strict=True))):
+        verify(again)
+        assert again.is_structurally_equivalent(module)

@@ -15,11 +15,11 @@ import re
 from collections.abc import Sequence
 from typing import IO, Any, NoReturn, cast
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.lexer import Input, Span
 
 from mind_dialect.errors import MindError, MindParseError, error
-from mind_dialect.ptir_program import check_version
+from mind_dialect.ptir_program import SPEC_VERSION
 
 from ..core_ir.lexer import decode
 from ..ptir.importer import to_module
@@ -126,14 +126,10 @@ def _constant(token: str) -> NoReturn:
 def _program(node: Node, lenient: bool) -> Program:
     found = fields(node, ("entry", "functions", "regions"), ("spec_version",))
     version = found.get("spec_version")
-    try:
-        if "spec_version" in found and not isinstance(version, str):
-            raise error("E8006", f"expected a version, found {shown(version)}", given=shown(version), expected="ptir.v0.4")
-        check_version(StringAttr(version[:80]) if isinstance(version, str) else None, lenient=lenient)
-    except MindError as e:
-        raise Misplaced(MindError(e.code, e.message.replace("ptir.spec_version", "spec_version"), e.context)).under(
-            *(["spec_version"] if "spec_version" in found else [])
-        ) from None
+    if version != SPEC_VERSION and ("spec_version" in found or not lenient):
+        given = shown(version) if "spec_version" in found else "nothing"
+        wrong = misplaced("E8006", f"spec_version is {given}, expected {SPEC_VERSION!r}", given=given, expected=SPEC_VERSION)
+        raise wrong.under("spec_version") if "spec_version" in found else wrong
     entry = under("entry", text, found["entry"])
     functions = _placed(found["functions"], "functions", (), _function)
     regions = _placed(found["regions"], "regions", (), _region)
