@@ -9,7 +9,18 @@ from typing import TypeVar
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect.elements import UnfitError
-from mind_dialect.ptir import BroadcastToOp, ConstantOp, DivOp, FusionOp, MulOp, PtirOp, ReduceOp, ReshapeOp, YieldOp
+from mind_dialect.ptir import (
+    BroadcastToOp,
+    ConstantOp,
+    DivOp,
+    DotGeneralOp,
+    FusionOp,
+    MulOp,
+    PtirOp,
+    ReduceOp,
+    ReshapeOp,
+    YieldOp,
+)
 from mind_dialect.ptir.types import Kind
 
 from ..building import spec_of, uniform
@@ -138,7 +149,8 @@ def fusion(ops: Sequence[Operation], results: Sequence[SSAValue], pattern: str |
     """
     A fusion of copies of `ops`, given in an order in which each comes after what it uses, that gives `results`.
 
-    Constants of one element everywhere, and broadcasts of what is outside, are copied in: they are cheaper made than read.
+    Constants of one element everywhere, and broadcasts of what is outside, are copied in, where they are cheaper made than
+    read: not for products.
     """
     body = Block()
     members: set[Operation | Block] = set(ops)
@@ -160,7 +172,7 @@ def fusion(ops: Sequence[Operation], results: Sequence[SSAValue], pattern: str |
         body.add_op(op.clone(values))
 
     for op in ops:
-        copy(op, is_view)
+        copy(op, is_no_view if isinstance(op, DotGeneralOp) else is_view)
     body.add_op(YieldOp.create(operands=[values[v] for v in results]))
     properties = FusionOp.store_properties({"pattern": pattern})
     new = FusionOp.create(
@@ -186,3 +198,8 @@ def is_fill(op: Operation) -> bool:
         return False
     literal = op.literal
     return len(literal.data.data) == literal.spec[0].size
+
+
+def is_no_view(op: Operation) -> bool:
+    """False."""
+    return False
