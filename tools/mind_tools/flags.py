@@ -23,6 +23,8 @@ PASS_ALIASES = {
     "ptir-canonicalize": "mind-ptir-canonicalize",
     "ptir-cse": "mind-ptir-cse",
     "ptir-dce": "mind-ptir-dce",
+    "ptir-defuse": "mind-ptir-defuse",
+    "ptir-fuse": "mind-ptir-fuse",
     "ptir-recognize": "mind-ptir-recognize",
     "plan-buffers": "mind-plan-buffers",
     "lower-to-numpy": "mind-lower-to-numpy",

@@ -37,6 +37,8 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-canonicalize": _from("mind_passes.ptir.canonicalize", "PtirCanonicalizePass"),
     "mind-ptir-cse": _from("mind_passes.ptir.cse", "PtirCsePass"),
     "mind-ptir-dce": _from("mind_passes.ptir.dce", "PtirDcePass"),
+    "mind-ptir-defuse": _from("mind_passes.ptir.defuse", "PtirDefusePass"),
+    "mind-ptir-fuse": _from("mind_passes.ptir.fuse", "PtirFusePass"),
     "mind-ptir-recognize": _from("mind_passes.ptir.recognize", "PtirRecognizePass"),
     "mind-plan-buffers": _from("mind_lowering.plan_buffers", "PlanBuffersPass"),
     "mind-lower-to-numpy": _from("mind_lowering.lower_to_numpy", "LowerToNumpyPass"),
