@@ -1,4 +1,4 @@
-"""The two pages of record say what is so: tests, opcodes, codes and decisions they name exist, and none is left out."""
+"""The pages of record say what is so: tests, opcodes, codes and decisions they name exist, and none is left out."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from verifier_rows_structural import INDEXING, STRUCTURAL
 
 ROOT = Path(__file__).parents[1]
 DECISIONS = (ROOT / "docs" / "implementation-defined.md").read_text(encoding="utf-8")
+PTIR_DECISIONS = (ROOT / "docs" / "implementation-defined-ptir.md").read_text(encoding="utf-8")
+PTIR = (ROOT / "docs" / "ptir.md").read_text(encoding="utf-8")
 CONFORMANCE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 VERIFIER_ROWS = {
     row.name
@@ -36,11 +38,14 @@ def rows(page: str) -> list[list[str]]:
 
 
 NUMBERED = [row for row in rows(DECISIONS) if row[0].isdigit()]
+NUMBERED_PTIR = [row for row in rows(PTIR_DECISIONS) if row[0].isdigit()]
 
 
 @cache
 def functions(file: str) -> set[str]:
-    """The test functions that a file defines."""
+    """The test functions that a pytest file defines, or the functions of a FileCheck file."""
+    if not file.endswith(".py"):
+        return set(re.findall(r"func\.func @(\w+)", (ROOT / file).read_text(encoding="utf-8")))
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
 
@@ -51,7 +56,7 @@ def missing(text: str) -> list[str]:
     for match in REFERENCE.finditer(text):
         file, function, row = match["file"], match["function"], match["row"]
         exists = (ROOT / file).is_file()
-        if exists and file.endswith(".py"):
+        if exists and (function is not None or file.endswith(".py")):
             exists = function in functions(file)
         if exists and row is not None:
             exists = file == "tests/dialect/test_verifier.py" and row in VERIFIER_ROWS
@@ -61,22 +66,23 @@ def missing(text: str) -> list[str]:
 
 
 def test_every_test_named_exists():
-    assert missing(DECISIONS + CONFORMANCE) == []
-    assert missing(
-        "`tests/test_docs.py::test_no_such` `tests/none.mlir` `tests/dialect/test_verifier.py::test_kept[no such row]`"
-    ) == [
+    assert missing(DECISIONS + CONFORMANCE + PTIR_DECISIONS + PTIR) == []
+    nowhere = [
         "`tests/test_docs.py::test_no_such`",
         "`tests/none.mlir`",
+        "`tests/filecheck/dialects/ptir/dims.mlir::no_such`",
         "`tests/dialect/test_verifier.py::test_kept[no such row]`",
     ]
+    assert missing(" ".join(nowhere)) == nowhere
 
 
-def test_decisions_are_numbered_from_1_without_gaps():
-    assert [int(row[0]) for row in NUMBERED] == list(range(1, len(NUMBERED) + 1))
-    assert len(NUMBERED) >= 47
+@pytest.mark.parametrize(("numbered", "least"), [(NUMBERED, 47), (NUMBERED_PTIR, 61)], ids=["core", "ptir"])
+def test_decisions_are_numbered_from_1_without_gaps(numbered: list[list[str]], least: int):
+    assert [int(row[0]) for row in numbered] == list(range(1, len(numbered) + 1))
+    assert len(numbered) >= least
 
 
-@pytest.mark.parametrize("row", NUMBERED, ids=lambda row: row[0])
+@pytest.mark.parametrize("row", [*NUMBERED, *NUMBERED_PTIR], ids=lambda row: f"{row[0]} {row[1]}")
 def test_a_decision_is_complete(row: list[str]):
     _, topic, behaviour, source, tests = row
     assert topic
@@ -86,18 +92,19 @@ def test_a_decision_is_complete(row: list[str]):
     assert not REFERENCE.sub("", tests).strip(), "names nothing but tests"
 
 
-def test_topics_are_unique():
-    assert len({row[1] for row in NUMBERED}) == len(NUMBERED)
+@pytest.mark.parametrize("numbered", [NUMBERED, NUMBERED_PTIR], ids=["core", "ptir"])
+def test_topics_are_unique(numbered: list[list[str]]):
+    assert len({row[1] for row in numbered}) == len(numbered)
 
 
 def test_every_code_of_ours_is_documented():
-    """Codes from E8001 on belong to the tensor backend's contract and are documented with it."""
+    """Codes from E8001 on belong to the tensor backend's contract and are documented with it, in ptir.md."""
     documented = [row[0] for row in rows(DECISIONS) if re.fullmatch(r"E\d{4}", row[0])]
     assert documented == [code for code, entry in CATALOGUE.items() if entry.ours and code < "E8"]
 
 
 def test_codes_named_exist():
-    for code in re.findall(r"E\d{4}", DECISIONS + CONFORMANCE):
+    for code in re.findall(r"E\d{4}", DECISIONS + CONFORMANCE + PTIR_DECISIONS + PTIR):
         assert code in CATALOGUE, code
 
 
