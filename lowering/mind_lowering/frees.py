@@ -135,7 +135,7 @@ class _Check:
             added = list(self.freed)[before:]
             for value in added:
                 del self.freed[value]
-            ended.append({v: None for v in added if home(v) is not region.block})
+            ended.append({v: None for v in added if home(v) in scope})
         if ended[0].keys() != ended[1].keys():
             raise error("E4001", "a value is freed in one branch alone", operand=0).at(op, op.name)
         self.freed.update(ended[0])

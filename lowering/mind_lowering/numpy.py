@@ -36,7 +36,7 @@ from .core_to_ptir import converted, is_core
 from .frees import check_frees, home
 from .ptir_to_xp import Lowered, lowered_function
 from .xp import CallOp, ExpectOp, FreeOp, ReturnOp, can_free, is_constant
-from .xp_arguments import ARRAY_NAMES, SEED, dim_name, dtype_text, number_text, text
+from .xp_arguments import ARRAY_NAMES, SEED, dim_name, dtype_text, number_text, text, tuple_text
 from .xp_regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp, YieldOp
 
 HEADER = """\
@@ -220,7 +220,7 @@ class _Writer:
                 known[i + 1 :] = [dim_name(d) if e == d else k for e, k in zip(dims[i + 1 :], known[i + 1 :], strict=True)]
         given = op.input in self.block.args
         if any(k != "None" and not (given and k.isdecimal()) for k in known):
-            self._line(f"k.expect({value}, {dims!a}, ({''.join(f'{k}, ' for k in known).rstrip(' ')}))")
+            self._line(f"k.expect({value}, {dims!a}, {tuple_text(known)})")
 
     def _assign(self, targets: Sequence[str], values: Sequence[SSAValue], block: Block | None) -> None:
         """`targets = values`; with a `block`, its values are given up then, as they have other names now."""

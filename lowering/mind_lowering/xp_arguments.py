@@ -88,7 +88,7 @@ def plain_name(name: str) -> bool:
 def text(value: Any) -> str:
     """A keyword argument as Python; a name in a list stands for the size of that dimension."""
     if isinstance(value, tuple):
-        return _sequence([dim_name(v) if isinstance(v, str) else text(v) for v in cast("tuple[Any, ...]", value)])
+        return tuple_text([dim_name(v) if isinstance(v, str) else text(v) for v in cast("tuple[Any, ...]", value)])
     return _plain(value)
 
 
@@ -101,13 +101,14 @@ def _plain(value: Any) -> str:
     if isinstance(value, Seed):
         return "seed"
     if isinstance(value, tuple):
-        return _sequence([_plain(v) for v in cast("tuple[Any, ...]", value)])
+        return tuple_text([_plain(v) for v in cast("tuple[Any, ...]", value)])
     if isinstance(value, dict):
         return "{" + ", ".join(f"{n!a}: {_plain(v)}" for n, v in cast("dict[str, Any]", value).items()) + "}"
     return ascii(value)
 
 
-def _sequence(texts: Sequence[str]) -> str:
+def tuple_text(texts: Sequence[str]) -> str:
+    """Texts as a Python tuple."""
     return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
 

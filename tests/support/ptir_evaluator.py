@@ -90,7 +90,9 @@ def _op(op: Operation, operands: list[Any], context: Run) -> Sequence[Any]:
                 carried = found[:count]
                 for stack, x in zip(stacks, found[count:], strict=True):
                     stack.append(x)
-            return [*carried, *(np.stack(stack) for stack in stacks)]
+            specs = [read_type(r.type) for r in op.results[count:]]
+            empty = [np.zeros(spec.shape, array_dtype(spec.dtype.name)) for spec in specs if not scanned[0].shape[0]]
+            return [*carried, *(empty or (np.stack(stack) for stack in stacks))]
         case RandomOp():
             return [context.perform(op, ordinal=context.ordinals[op], **context.seed)]
         case _:
