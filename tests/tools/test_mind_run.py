@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from mind_dialect.errors import MindError
 from mind_dialect.types import F32, F64, I32, I64
+from mind_runtime import TensorSpec
 from mind_tools.inputs import MAX_BYTES, read_input
 from tool_runs import mind_opt, mind_run
 
@@ -74,10 +75,10 @@ def test_random_inputs_repeat_and_differ_by_place() -> None:
     first, again, other = (mind_run("-", "--all", f"random:{seed}", stdin=text).out for seed in (0, 0, 1))
     assert first == again
     assert first != other
-    x, y = read_input("random:3", F64, (4,), 0), read_input("random:3", F64, (4,), 1)
+    x, y = read_input("random:3", TensorSpec("x", F64, (4,)), 0), read_input("random:3", TensorSpec("x", F64, (4,)), 1)
     assert not np.array_equal(x, y)
-    assert read_input("random:3", F32, (1000,), 0).std() == pytest.approx(1, abs=0.1)
-    assert set(read_input("random:3", I32, (1000,), 0).tolist()) == set(range(10))
+    assert read_input("random:3", TensorSpec("x", F32, (1000,)), 0).std() == pytest.approx(1, abs=0.1)
+    assert set(read_input("random:3", TensorSpec("x", I32, (1000,)), 0).tolist()) == set(range(10))
 
 
 def test_a_named_input_wins_over_all() -> None:
@@ -92,7 +93,7 @@ def test_a_named_input_wins_over_all() -> None:
 def test_every_float_literal_reads_back(array: np.ndarray) -> None:
     """Independent oracle: Python's own spelling of nested lists."""
     text = str(array.tolist())
-    read = read_input(text, F64, array.shape, 0)
+    read = read_input(text, TensorSpec("x", F64, array.shape), 0)
     np.testing.assert_array_equal(read, array)
     np.testing.assert_array_equal(np.signbit(read[~np.isnan(read)]), np.signbit(array[~np.isnan(array)]))
     assert (read.dtype, read.shape) == (array.dtype, array.shape)
@@ -101,7 +102,7 @@ def test_every_float_literal_reads_back(array: np.ndarray) -> None:
 @given(st.text(alphabet="[], 01.-e+naif_x", max_size=30))
 def test_any_literal_is_read_or_refused_with_a_code(text: str) -> None:
     try:
-        read = read_input(text, F32, (2,), 0)
+        read = read_input(text, TensorSpec("x", F32, (2,)), 0)
     except MindError as e:
         assert e.code in ("E1005", "E1007", "E3010", "E4005")  # noqa: PT017
     else:
@@ -142,22 +143,22 @@ LITERALS = {
 @pytest.mark.parametrize("text", LITERALS, ids=lambda text: text[:20])
 def test_literals_that_do_not_fit(text: str) -> None:
     with pytest.raises(MindError) as caught:
-        read_input(text, F32, (2,), 0)
+        read_input(text, TensorSpec("x", F32, (2,)), 0)
     assert caught.value.code == LITERALS[text]
     assert len(caught.value.message) < 1000
 
 
 def test_integers_are_exact_and_never_cast() -> None:
-    assert read_input("9223372036854775807", I64, (), 0) == 2**63 - 1
+    assert read_input("9223372036854775807", TensorSpec("x", I64, ()), 0) == 2**63 - 1
     for text in ("9223372036854775808", "1.0", "nan"):
         with pytest.raises(MindError, match="E4005"):
-            read_input(text, I64, (), 0)
+            read_input(text, TensorSpec("x", I64, ()), 0)
 
 
 def test_what_would_not_fit_is_refused_before_allocation() -> None:
     for text in ("random:0", "1", "x.npy"):
         with pytest.raises(MindError, match="E6004"):
-            read_input(text, F32, (MAX_BYTES,), 0)
+            read_input(text, TensorSpec("x", F32, (MAX_BYTES,)), 0)
 
 
 def test_npy_files_that_do_not_fit(tmp_path: Path) -> None:
@@ -177,9 +178,9 @@ def test_npy_files_that_do_not_fit(tmp_path: Path) -> None:
     codes |= dict.fromkeys(("f64", "shape", "pickle"), "E2001")
     for name, code in codes.items():
         with pytest.raises(MindError) as caught:
-            read_input(str(tmp_path / f"{name}.npy"), F32, (2, 3), 0)
+            read_input(str(tmp_path / f"{name}.npy"), TensorSpec("x", F32, (2, 3)), 0)
         assert caught.value.code == code, name
-    np.testing.assert_array_equal(read_input(str(tmp_path / "good.npy"), F32, (2, 3), 0), good)
+    np.testing.assert_array_equal(read_input(str(tmp_path / "good.npy"), TensorSpec("x", F32, (2, 3)), 0), good)
 
 
 MISTAKES = {
@@ -256,3 +257,49 @@ def test_the_examples_of_help_work(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (second.out, second.status) == ("", 0)
     assert (tmp_path / "results" / "out0.npy").exists()
     assert first.out.strip() in out
+
+
+DTYPES = """
+func.func @f(%a: tensor<2xbf16>, %b: tensor<2xsi4>, %c: tensor<2xcomplex<f32>>, %d: tensor<2xi1>, %e: tensor<?xui8, "N">)
+    -> (tensor<2xbf16>, tensor<2xsi4>, tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<?xui8, "N">) {
+  %v = ptir.add %a, %a : tensor<2xbf16>
+  %w = ptir.add %b, %b : tensor<2xsi4>
+  %x = ptir.mul %c, %c : tensor<2xcomplex<f32>>
+  %y = ptir.not %d : tensor<2xi1>
+  %z = ptir.add %e, %e : tensor<?xui8, "N">
+  func.return %v, %w, %x, %y, %z : tensor<2xbf16>, tensor<2xsi4>, tensor<2xcomplex<f32>>, tensor<2xi1>, tensor<?xui8, "N">
+}
+"""
+GIVEN = ("a=[1.5, nan]", "b=[7, -8]", "c=[1j, 2]", "d=[true, false]", "e=[200, 1, 2]")
+
+
+def test_ptir_inputs_of_every_kind() -> None:
+    result = mind_run("--lenient", "-", *GIVEN, stdin=DTYPES)
+    assert (result.status, result.err) == (0, "")
+    lines = result.out.splitlines()
+    assert [line.split(": ", 1)[1].split(" = ")[1] for line in lines] == [
+        "[3, nan]",
+        "[-2, 0]",
+        "[-1.+0.j,  4.+0.j]",
+        "[False,  True]",
+        "[144,   2,   4]",
+    ]
+
+
+def test_ptir_results_saved_are_read_again(tmp_path) -> None:
+    assert mind_run("--lenient", "-", *GIVEN, "--save", str(tmp_path), stdin=DTYPES).status == 0
+    files = [f"{name}={tmp_path / result}.npy" for name, result in zip("abcde", "vwxyz", strict=True)]
+    result = mind_run("--lenient", "-", *files, stdin=DTYPES)
+    assert (result.status, result.err) == (0, "")
+    assert "[6, nan]" in result.out
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [("b=[8, 0]", "E4005"), ("d=[2, 0]", "E4005"), ("a=[1, 2, 3]", "E3010"), ("e=[[1]]", "E3010"), ("e=random:1", "E7001")],
+)
+def test_ptir_inputs_that_do_not_fit(given: str, code: str) -> None:
+    rest = [g for g in GIVEN if g[0] != given[0]]
+    result = mind_run("--lenient", "-", *rest, given, stdin=DTYPES)
+    assert result.status == 1
+    assert f"error[{code}]: input '{given[0]}'" in result.err

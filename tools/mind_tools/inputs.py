@@ -15,9 +15,12 @@ from typing import IO, Any
 
 import numpy as np
 
+from mind_dialect.elements import Number, UnfitError
 from mind_dialect.errors import brief, error
-from mind_dialect.literals import Number, check_count, check_element
-from mind_dialect.types import DType, Shape, tensor_type
+from mind_dialect.literals import check_count, check_element
+from mind_dialect.ptir.types import Kind, PtirDType
+from mind_dialect.types import DType, Shape
+from mind_runtime import TensorSpec
 
 MAX_BYTES = 1 << 33
 """Larger arguments are refused; call the compiled function from Python instead."""
@@ -29,41 +32,66 @@ Array = np.ndarray[Any, Any]
 _TOKEN = re.compile(r"\s*([\[\],]|[^\s\[\],]+)")
 
 
-def read_input(text: str, dtype: DType, shape: Shape, place: int) -> Array:
+def read_input(text: str, spec: TensorSpec, place: int) -> Array:
     """
-    The array that `text` describes, of exactly `dtype` and `shape`; `place` is the input's index, for `random`.
+    The array that `text` describes, of the dtype and shape of `spec`; `place` is the input's index, for `random`.
 
     Raises E1005 and E1007 for what cannot be read, E2001 for another dtype or shape in a file, E3010 and E4005 for a literal
-    that does not fit, E6004 for too much memory, E7001 for a bad seed, E7002 for an unusable file.
+    that does not fit, E6004 for too much memory, E7001 for a bad seed or a random input of unknown size, E7002 for an
+    unusable file.
     """
-    size = math.prod(shape) * dtype.size
-    if size > MAX_BYTES:
-        message = f"{tensor_type(dtype, shape)} needs {brief(size)} bytes, at most {MAX_BYTES} are read"
-        raise error("E6004", message, shape=shape, dtype=str(dtype), backend="mind-run")
+    size = math.prod(n for n in spec.shape if isinstance(n, int)) * spec.dtype.size
+    if spec.is_static and size > MAX_BYTES:
+        message = f"{type_text(spec)} needs {brief(size)} bytes, at most {MAX_BYTES} are read"
+        raise error("E6004", message, shape=spec.shape, dtype=str(spec.dtype), backend="mind-run")
     if text.endswith(".npy"):
-        return _from_file(Path(text), dtype, shape)
+        return _from_file(Path(text), spec)
     if text.startswith("random:"):
-        return _random(text.removeprefix("random:"), dtype, shape, place)
-    return _from_literal(text, dtype, shape)
+        return _random(text.removeprefix("random:"), spec, place)
+    return _from_literal(text, spec)
 
 
-def _random(seed: str, dtype: DType, shape: Shape, place: int) -> Array:
-    """Normally distributed floats, or integers from 0 to 9; another stream for each input of one seed."""
+def type_text(spec: TensorSpec) -> str:
+    """A type as it is written in a program, dimension names in their places."""
+    return f"tensor<{''.join(f'{n}x' for n in spec.shape)}{spec.dtype}>"
+
+
+def _random(seed: str, spec: TensorSpec, place: int) -> Array:
+    """Normally distributed floats, small integers from 0, or truth values; another stream for each input of one seed."""
     if not (seed.isascii() and seed.isdecimal() and len(seed) < 20):
         raise error("E7001", f"random:{brief(seed)}: the seed must be an integer from 0, as in random:7", option="random")
-    generator = np.random.default_rng([int(seed), place])
-    if dtype.is_float:
-        return generator.standard_normal(shape).astype(dtype.format)
-    return generator.integers(0, 10, shape, dtype=dtype.format[1:])
+    if not spec.is_static:
+        message = f"random: {type_text(spec)} has dimensions without a size, expected {KINDS.split(', or')[0]}"
+        raise error("E7001", message, option="random")
+    generator, wanted = np.random.default_rng([int(seed), place]), spec.numpy_dtype
+    shape = tuple(n for n in spec.shape if isinstance(n, int))
+    kind = spec.dtype.kind if isinstance(spec.dtype, PtirDType) else Kind.FLOAT if spec.dtype.is_float else Kind.SIGNED
+    if kind is Kind.FLOAT:
+        return generator.standard_normal(shape).astype(wanted)
+    if kind is Kind.COMPLEX:
+        return (generator.standard_normal(shape) + 1j * generator.standard_normal(shape)).astype(wanted)
+    if kind is Kind.BOOL or wanted.kind == "V":
+        return generator.integers(0, 2 if kind is Kind.BOOL else 8, shape).astype(wanted)
+    return generator.integers(0, 10, shape, dtype=wanted)
 
 
-def _from_literal(text: str, dtype: DType, shape: Shape) -> Array:
+def _from_literal(text: str, spec: TensorSpec) -> Array:
     numbers, inferred = _nested_numbers(text)
-    if inferred != shape:
-        message = f"the literal has shape {brief(list(inferred))}, declared is {list(shape)}"
-        raise error("E3010", message, declared=shape, inferred=inferred)
-    check_count(shape, len(numbers), dtype)
-    return np.array([check_element(n, dtype) for n in numbers], dtype=dtype.format).reshape(shape)
+    if not spec.fits(inferred):
+        message = f"the literal has shape {brief(list(inferred))}, declared is {list(spec.shape)}"
+        raise error("E3010", message, declared=spec.shape, inferred=inferred)
+    check_count(inferred, len(numbers), spec.dtype)
+    return np.array([_element(n, spec.dtype) for n in numbers], dtype=spec.numpy_dtype).reshape(inferred)
+
+
+def _element(number: Number, dtype: DType) -> Number:
+    """`number` as `dtype` holds it, else E4005."""
+    if not isinstance(dtype, PtirDType):
+        return check_element(number, dtype)
+    try:
+        return dtype.element.check(number)
+    except UnfitError as e:
+        raise error("E4005", f"the element {brief(number)} of a {dtype} input {e}", dtype=str(dtype), issue=str(e)) from None
 
 
 def _nested_numbers(text: str) -> tuple[list[Number], Shape]:
@@ -118,13 +146,15 @@ def _number(token: str) -> Number:
     try:
         if len(token) > MAX_DIGITS or "_" in token or not token.isascii():
             raise ValueError
+        if token in ("true", "false"):
+            return token == "true"
         try:
             return int(token)
         except ValueError:
-            number = float(token)
+            number = complex(token) if token[-1] in "jJ" else float(token)
     except ValueError:
         raise error("E1005", f"{brief(token)!r} is no number, expected {KINDS}", text=brief(token)) from None
-    if math.isinf(number) and "inf" not in token.lower():
+    if not isinstance(number, complex) and math.isinf(number) and "inf" not in token.lower():
         issue = f"{brief(token)} is beyond the finite range; write inf for infinity"
         raise error("E4005", issue, dtype="f64", issue=issue)
     return number
@@ -136,19 +166,19 @@ _HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[tuple[int, ...], boo
 }
 
 
-def _from_file(path: Path, dtype: DType, shape: Shape) -> Array:
+def _from_file(path: Path, spec: TensorSpec) -> Array:
+    wanted = spec.numpy_dtype
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
             if version not in _HEADERS:
                 raise ValueError(f"format version {version} is not read")
-            found_shape, _, found = _HEADERS[version](file)
-            wanted = np.dtype(dtype.format)
-            if found.newbyteorder("=") != wanted.newbyteorder("=") or found_shape != shape:
-                actual = f"{found.name} of shape {list(found_shape)}"
-                hint = f"; save it as {wanted.name}" if found_shape == shape else ""
-                message = f"{path} holds {actual}, expected {wanted.name} of shape {list(shape)}{hint}"
-                raise error("E2001", message, expected=str(tensor_type(dtype, shape)), actual=actual)
+            shape, _, found = _HEADERS[version](file)
+            if not _holds(found, wanted) or not spec.fits(shape):
+                actual = f"{found.name} of shape {list(shape)}"
+                hint = f"; save it as {wanted.name}" if spec.fits(shape) else ""
+                message = f"{path} holds {actual}, expected {wanted.name} of shape {list(spec.shape)}{hint}"
+                raise error("E2001", message, expected=type_text(spec), actual=actual)
             if os.fstat(file.fileno()).st_size - file.tell() < math.prod(shape) * wanted.itemsize:
                 raise ValueError("it is shorter than its header says")
             file.seek(0)
@@ -157,4 +187,12 @@ def _from_file(path: Path, dtype: DType, shape: Shape) -> Array:
         raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
     except (ValueError, EOFError) as e:
         raise error("E7002", f"{path} is no readable .npy file: {e}", path=str(path)) from None
-    return np.ascontiguousarray(array, dtype=dtype.format).reshape(shape)
+    native = array.view(wanted) if found.kind == "V" else array
+    return np.ascontiguousarray(native, dtype=wanted).reshape(shape)
+
+
+def _holds(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Whether a file of dtype `found` holds `wanted`; the format knows dtypes beyond NumPy's own only as bytes of a size."""
+    if found.newbyteorder("=") == wanted.newbyteorder("="):
+        return True
+    return found.kind == "V" and found.fields is None and wanted.kind not in "biufc" and found.itemsize == wanted.itemsize

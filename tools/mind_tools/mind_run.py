@@ -21,9 +21,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.universe import Universe
 
 from mind_dialect.errors import MindError, brief, error
-from mind_dialect.program import functions, input_names, outputs
+from mind_dialect.program import functions, input_names
 from mind_dialect.ptir_program import state_version
-from mind_dialect.types import tensor_type
 from mind_dialect.verify import verify
 
 from . import frontends
@@ -156,7 +155,7 @@ class Run:
         for place, spec in enumerate(program.inputs):
             text = values[spec.name] if spec.name in values else str(self.args.all)
             try:
-                arrays.append(read_input(text, spec.dtype, spec.shape, place))
+                arrays.append(read_input(text, spec, place))
             except MindError as e:
                 raise MindError(e.code, f"input {spec.name!r}: {e.message}", {"input": spec.name, **e.context}) from None
         return arrays
@@ -172,7 +171,9 @@ class Run:
 
 def signature(program: Program) -> str:
     """The inputs of a program with their types."""
-    return ", ".join(f"{spec.name}: {tensor_type(spec.dtype, spec.shape)}" for spec in program.inputs) or "no inputs"
+    from .inputs import type_text
+
+    return ", ".join(f"{spec.name}: {type_text(spec)}" for spec in program.inputs) or "no inputs"
 
 
 def result_names(func: FuncOp) -> list[str]:
@@ -181,7 +182,8 @@ def result_names(func: FuncOp) -> list[str]:
 
     Names hold letters, digits, `_`, `.` and `-` only, so that they can be file names.
     """
-    values = outputs(func)
+    last = func.body.block.last_op
+    values = tuple(last.operands) if last is not None else ()
     gradients = func.attributes.get("mind.grad_wrt")
     wrt = list[Any](gradients.get_values()) if isinstance(gradients, DenseArrayBase) else []
     inputs = input_names(func)
