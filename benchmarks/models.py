@@ -29,8 +29,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mind_runtime import compile
 from models import gpt2, mobilenet_v2, resnet34
+from models.optimised import compile
 from models.peers import by_numpy
 from models.session import Session
 

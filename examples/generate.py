@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mind_dialect.errors import MindError, brief, error
-from mind_runtime import compile
 from models import gpt2
+from models.optimised import compile
 from models.session import Session
 from models.weights import Weights
 

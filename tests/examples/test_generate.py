@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mind_runtime
 from mind_dialect.errors import MindError
-from models import gpt2
+from models import gpt2, optimised
 from models.peers import by_numpy
 from models.session import Compiler, Session, capacity_for
 from models.weights import save_safetensors
@@ -24,6 +24,7 @@ pytest.importorskip("rich", reason="the extra `models` is not installed (make te
 import generate
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+COMPILERS = (mind_runtime.compile, optimised.compile)
 WEIGHTS = gpt2.random_weights(gpt2.SMALL, 1)
 
 
@@ -38,7 +39,9 @@ def session(compiler: Compiler = by_kernels) -> Session:
     return Session(gpt2.SMALL, WEIGHTS, compiler)
 
 
-@pytest.mark.parametrize("compiler", [by_kernels, mind_runtime.compile], ids=["op by op", "compiled"])
+@pytest.mark.parametrize(
+    "compiler", [by_kernels, mind_runtime.compile, optimised.compile], ids=["op by op", "compiled", "optimised"]
+)
 def test_a_session_agrees_with_numpy_beyond_its_first_cache_to_the_end_of_the_context(compiler: Compiler) -> None:
     tokens = np.random.default_rng(0).integers(0, 256, 64).astype(np.int32)
     expected = by_numpy.GPT2(gpt2.SMALL, WEIGHTS)(tokens)
@@ -53,9 +56,10 @@ def test_a_session_agrees_with_numpy_beyond_its_first_cache_to_the_end_of_the_co
         ours.append(0)
 
 
-def test_a_step_updates_the_cache_in_place() -> None:
+@pytest.mark.parametrize("compiler", COMPILERS, ids=["compiled", "optimised"])
+def test_a_step_updates_the_cache_in_place(compiler: Compiler) -> None:
     """Whose memory a cache has after the step: the one it had before, and no more than that is made."""
-    ours = session(mind_runtime.compile)
+    ours = session(compiler)
     ours.read([1, 2, 3, 4])
     before = [c.ctypes.data for c in ours.caches]
     ours.append(5)

@@ -18,6 +18,7 @@ from mind_dialect.verify import verify
 from mind_runtime import compile
 from models import gpt2, layers, mobilenet_v2, resnet34
 from models.builder import Builder
+from models.optimised import optimised
 from models.peers import by_numpy
 from models.weights import numpy_dtype
 from ptir_evaluator import evaluate, function_of
@@ -58,6 +59,15 @@ COUNTS = {
 }
 TOTALS = {"full": 1223, "prefill": 1247, "decode": 1235, "ResNet34": 305, "MobileNetV2": 540}
 
+RECOGNISED = [
+    ("full", "layer_norm", 25),
+    ("prefill", "layer_norm", 25),
+    ("decode", "layer_norm", 25),
+    ("ResNet34", "convolution", 36),
+    ("MobileNetV2", "convolution", 52),
+]
+"""Of real programs: what stands where an idiom was."""
+
 
 def counts(module: ModuleOp) -> Counter[str]:
     """How often each op stands in a program; constants are left out, reductions told apart by kind."""
@@ -76,6 +86,13 @@ def test_real_programs_have_the_ops_of_the_public_producer(name: str) -> None:
     found = counts(module)
     assert found == COUNTS[name]
     assert found.total() == TOTALS[name]
+
+
+@pytest.mark.parametrize(("name", "pattern", "count"), RECOGNISED)
+def test_the_optimiser_recognises_what_the_layers_emit(name: str, pattern: str, count: int) -> None:
+    found = counts(optimised(PROGRAMS[name](REAL[name])))
+    assert found[pattern] == count
+    assert found.total() < 0.75 * TOTALS[name]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -116,7 +133,13 @@ def compiled(module: ModuleOp, *arguments: np.ndarray) -> list[np.ndarray]:
     return list(found) if isinstance(found, tuple) else [found]
 
 
-@pytest.fixture(params=[op_by_op, compiled], ids=["op by op", "compiled"])
+def compiled_optimised(module: ModuleOp, *arguments: np.ndarray) -> list[np.ndarray]:
+    """As `compiled`, of what the optimiser leaves."""
+    verify(optimised(module))
+    return compiled(optimised(module), *arguments)
+
+
+@pytest.fixture(params=[op_by_op, compiled, compiled_optimised], ids=["op by op", "compiled", "optimised"])
 def run(request: pytest.FixtureRequest) -> Run:
     """A way of running a module."""
     return request.param
