@@ -26,6 +26,7 @@ PASS_ALIASES = {
     "ptir-defuse": "mind-ptir-defuse",
     "ptir-fuse": "mind-ptir-fuse",
     "ptir-recognize": "mind-ptir-recognize",
+    "convert-ptir-to-linalg": "mind-convert-ptir-to-linalg",
     "plan-buffers": "mind-plan-buffers",
     "lower-to-numpy": "mind-lower-to-numpy",
 }

@@ -40,6 +40,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-defuse": _from("mind_passes.ptir.defuse", "PtirDefusePass"),
     "mind-ptir-fuse": _from("mind_passes.ptir.fuse", "PtirFusePass"),
     "mind-ptir-recognize": _from("mind_passes.ptir.recognize", "PtirRecognizePass"),
+    "mind-convert-ptir-to-linalg": _from("mind_lowering.ptir_to_linalg", "ConvertPtirToLinalgPass"),
     "mind-plan-buffers": _from("mind_lowering.plan_buffers", "PlanBuffersPass"),
     "mind-lower-to-numpy": _from("mind_lowering.lower_to_numpy", "LowerToNumpyPass"),
 }

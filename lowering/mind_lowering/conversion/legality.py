@@ -52,7 +52,7 @@ class ConversionDiagnostic:
     def __str__(self) -> str:
         """As `@main, op 3.body.0 (ptir.sort): operation ptir.sort is not allowed`."""
         where = "" if self.place is None or self.op is None else f", op {self.place} ({self.op.name})"
-        return f"@{self.function}{where}: {self.message}"
+        return f"@{brief(self.function)}{where}: {self.message}"
 
 
 Refusal = Callable[[Operation], str | None]
@@ -109,10 +109,10 @@ class LegalityReport:
         """E8008: the program is not legal for `target`. The message names every diagnostic, the first twenty in full."""
         texts = [str(d) for d in self.diagnostics]
         more = len(texts) - SHOWN
-        listed = "".join(f"\n  {brief(text)}" for text in texts[:SHOWN])
-        rest = "" if more <= 0 else f"\n  and {more} more, of: {_by_name(self.diagnostics[SHOWN:])}"
+        listed = " ".join(f"({i}) {text}" for i, text in enumerate(texts[:SHOWN], 1))
+        rest = "" if more <= 0 else f" and {more} more, of: {_by_name(self.diagnostics[SHOWN:])}"
         count = "1 thing" if len(texts) == 1 else f"{len(texts)} things"
-        message = f"{target} cannot say {count} of this program:{listed}{rest}"
+        message = f"{target} cannot say {count} of this program: {listed}{rest}"
         return error("E8008", message, operation=self.diagnostics[0].op, target=target, diagnostics=tuple(texts))
 
 

@@ -1,0 +1,165 @@
+"""The driver: legality of all functions first, then one function after the other; the pass and the conversion target."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, math, scf, tensor
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.linalg import Linalg
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.printer import Printer
+
+from mind_dialect import register
+from mind_dialect.dominance import walk
+from mind_dialect.program import functions
+from mind_dialect.ptir import PtirOp, YieldOp
+
+from ..conversion import (
+    ConversionOptions,
+    ConversionTarget,
+    ConvertedIR,
+    LegalityReport,
+    check_program_legality,
+)
+from ..conversion.registry import entrypoints, rename_functions
+from . import control, reductions, structural
+from .builder import Builder, converted_type
+from .legal import specification
+
+OURS = ("mind.", "ptir.")
+"""Attributes of these dialects mean nothing to a tool that does not know them."""
+TARGET = "linalg"
+
+
+def legality(module: ModuleOp, *, in_range: bool = False) -> LegalityReport:
+    """All of the functions with PTIR ops that cannot be converted."""
+    return check_program_legality(module, specification(in_range), only=_with_ptir(module))
+
+
+def convert_module(module: ModuleOp, *, in_range: bool = False) -> None:
+    """
+    Convert every function of a verified module that holds PTIR; the others stay as they are.
+
+    `in_range` is the caller's promise that no index is out of range and no integer divisor is 0. Raises E8008, with everything
+    that cannot be said, before anything is changed.
+    """
+    report = legality(module, in_range=in_range)
+    if not report.is_legal:
+        raise report.error(TARGET)
+    found = _with_ptir(module)
+    for func in found:
+        new = converted(func)
+        func.properties = new.properties
+        func.attributes = new.attributes
+        func.body.detach_block(old := func.body.block)
+        new.body.move_blocks(func.body)
+        old.erase(safe_erase=False)
+    if found:
+        for op in walk(module):
+            if isinstance(op, ModuleOp):
+                op.attributes = _without_ours(op.attributes)
+
+
+def _with_ptir(module: ModuleOp) -> list[FuncOp]:
+    return [func for func in functions(module) if any(isinstance(op, PtirOp) for op in walk(func))]
+
+
+def _without_ours(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+    return {name: a for name, a in attributes.items() if not name.startswith(OURS)}
+
+
+def converted(func: FuncOp) -> FuncOp:
+    """A legal function as a new one of the target's dialects, which stands in no module; names of values are kept."""
+    old = func.body.block
+    block = Block(arg_types=[converted_type(t) for t in old.arg_types])
+    for before, after in zip(old.args, block.args, strict=True):
+        after.name_hint = before.name_hint
+    b = Builder(func)
+    returned = inline(b, func.body, block.args)
+    ending = b.add(ReturnOp(*returned))
+    block.add_ops(b.ops)
+    properties = dict(func.properties)
+    properties["function_type"] = FunctionType.from_lists(block.arg_types, ending.operand_types)
+    for name in ("arg_attrs", "res_attrs"):
+        if isinstance(given := properties.pop(name, None), ArrayAttr):
+            dictionaries = cast("ArrayAttr[DictionaryAttr]", given).data
+            properties[name] = ArrayAttr([DictionaryAttr(_without_ours(dict(d.data))) for d in dictionaries])
+    made = FuncOp.create(properties=properties, attributes=_without_ours(func.attributes), regions=[Region(block)])
+    made.location = func.location
+    return made
+
+
+def inline(b: Builder, region: Region, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+    """Convert the ops of a region of one block, and return what stands for the operands of its terminator."""
+    block = region.block
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
+    for op in block.ops:
+        operands = [values[v] for v in op.operands]
+        if isinstance(op, YieldOp | ReturnOp):
+            return operands
+        origin, b.origin = b.origin, op
+        found = _convert(b, op, operands)
+        b.origin = origin
+        for before, after in zip(op.results, found, strict=True):
+            values[before] = after
+            if isinstance(after.owner, Operation) and after.name_hint is None:
+                after.name_hint = before.name_hint
+    raise AssertionError("a block without a terminator")
+
+
+def _convert(b: Builder, op: Operation, operands: list[SSAValue]) -> list[SSAValue]:
+    kind: Any = type(op)
+    if kind in control.RULES:
+        return control.RULES[kind](b, op, operands, inline)
+    rule = structural.RULES.get(kind) or reductions.RULES[kind]
+    return rule(b, op, operands)
+
+
+@dataclass(frozen=True)
+class ConvertPtirToLinalgPass(ModulePass):
+    """
+    Convert functions of PTIR to tensor, linalg, arith, math and scf; integers without sign, our attributes dropped.
+
+    What cannot be said is refused with one error that names it all. `assume-in-range=true` promises that no index is out of range
+    and no integer divisor is 0, which the contract wants rejected at run time.
+    """
+
+    name = "mind-convert-ptir-to-linalg"
+
+    assume_in_range: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        for dialect in (arith.Arith, Linalg, math.Math, scf.Scf, tensor.Tensor):
+            if ctx.get_optional_dialect(dialect.name) is None:
+                ctx.load_dialect(dialect)
+        convert_module(op, in_range=self.assume_in_range)
+
+
+class LinalgTarget(ConversionTarget):
+    """Generic MLIR text of tensor, linalg, arith, math and scf."""
+
+    name = TARGET
+    file_extension = "mlir"
+    version = 1
+
+    def check(self, module: ModuleOp, options: ConversionOptions) -> None:
+        if not (report := legality(module)).is_legal:
+            raise report.error(TARGET)
+        entrypoints(module, options)
+
+    def convert(self, module: ModuleOp, options: ConversionOptions) -> ConvertedIR:
+        points = entrypoints(module, options)
+        work = module.clone()
+        convert_module(work)
+        rename_functions(work, points)
+        stream = io.StringIO()
+        Printer(stream, print_generic_format=True).print_op(work)
+        return ConvertedIR(f"{stream.getvalue()}\n", points)
