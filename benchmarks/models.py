@@ -120,7 +120,8 @@ def report(all_figures: dict[str, Figures], options: argparse.Namespace) -> str:
     clock = "processor time" if options.threads == 1 else "wall time"
     size = "small sizes, for trying out" if options.small else "real sizes: GPT-2 of 12 layers, 124M parameters; 224x224 images"
     versions = ", ".join(f"{n} {version(n)}" for n in ("numpy", "scipy", "torch"))
-    machine = f"CPython {platform.python_version()}, {versions}, {os.cpu_count()} cores, {platform.machine()}, {sys.platform}, load {os.getloadavg()[0]:.1f}"
+    machine = f"CPython {platform.python_version()}, {versions}, {os.cpu_count()} cores, {platform.machine()}, {sys.platform}"
+    machine += f", load {os.getloadavg()[0]:.1f}"
     lines = ["# Models on the numpy target", ""]
     lines += [f"Milliseconds of {clock} per step, median of {options.rounds} (least to most), {options.threads} BLAS thread(s)."]
     lines += [f"{size[0].upper()}{size[1:]}. Above 1 in the last column means that ours is faster. {machine}."]
