@@ -94,16 +94,17 @@ def one(op: type[PtirOp], types: str, *, special: bool = True, **properties: Any
 
 
 def elementwise(key: str, dtype: PtirDType) -> Case:
+    """One op on every combination of special values."""
     opcode, _, kind = key.partition(" ")
     op = OPS_BY_OPCODE[opcode]
-    arrays = [samples(dtype, seed=i) for i in range(len(op.OPERANDS))]
-    if op is ptir.SelectOp:
-        arrays[0] = samples(DTYPES["i1"])
+    dtypes = [DTYPES["i1"] if op is ptir.SelectOp and i == 0 else dtype for i in range(len(op.OPERANDS))]
+    pools = [samples(d, 40)[: 40 if len(dtypes) == 1 else 14 if len(dtypes) == 2 else 6] for d in dtypes]
     if opcode in ("div", "remainder") and is_integer(dtype):
-        arrays[1] = np.where(arrays[1] == 0, arrays[1] + 1, arrays[1]).astype(arrays[1].dtype)
-    count = min(map(len, arrays))
-    operands = [a[:count] for a in arrays]
-    types = " ".join(f"{'i1' if op is ptir.SelectOp and i == 0 else dtype}[{count}]" for i in range(len(operands)))
+        pools[1] = pools[1][pools[1] != 0]
+    if opcode in ("maximum", "minimum", "clamp"):  # which of two zeros is greater is not said
+        pools = [np.where(p == 0, np.zeros_like(p), p) for p in pools]
+    operands = [each.reshape(-1) for each in np.meshgrid(*pools)]
+    types = " ".join(f"{d}[{len(operands[0])}]" for d in dtypes)
     return case(op, types, *operands, **({"kind": kind} if kind else {}))
 
 
