@@ -15,13 +15,18 @@ from mind_dialect.errors import MindError, MindParseError
 from mind_dialect.ptir import (
     EXTENSION_OPS,
     PTIR_OPS,
+    ArgMaxOp,
     ClampOp,
     ConstantOp,
+    DotGeneralOp,
+    IotaOp,
     LayerNormOp,
     PadOp,
     PtirLiteralAttr,
     PtirOp,
+    QuantizeOp,
     ReduceOp,
+    SortOp,
 )
 from mind_dialect.ptir.types import ALL, F32, SI32
 from mind_dialect.ptir_program import VERSION_ATTRIBUTE
@@ -118,10 +123,22 @@ def test_a_dimension_without_name_is_refused(row: Row):
     assert raised.value.op is not None
 
 
-def test_negative_axes_are_written_from_0():
-    module = module_of(function("f32[2,3,4]", lambda x: [ReduceOp(x, kind="sum", axes=(-1, 0), keepdims=False)]))
-    node = json.loads(print_ptir_json(module))
-    assert node["functions"][0]["body"][0]["op"]["Reduce"]["axes"] == [2, 0]
+DOT = {"batch_lhs": (-3,), "batch_rhs": (0,), "contract_lhs": (-1,), "contract_rhs": (-2,)}
+FROM_THE_END = [
+    (ReduceOp, "f32[2,3,4]", {"kind": "sum", "axes": (-1, 0), "keepdims": False}, {"axes": [2, 0]}),
+    (ArgMaxOp, "f32[2,3]", {"axis": -1, "keepdims": True, "output_dtype": "si32"}, {"axis": 1}),
+    (IotaOp, "", {"shape": (2, 3, 4), "dtype": "si8", "axis": -2}, {"axis": 1}),
+    (DotGeneralOp, "f32[5,2,3] f32[5,3,4]", DOT, {"batch_lhs": [0], "contract_lhs": [2], "contract_rhs": [1]}),
+    (QuantizeOp, "f32[2,3] f32[3] si8[3]", {"output_dtype": "si8", "axis": -1}, {"axis": 1}),
+    (SortOp, "f32[2,3]", {"axis": -2, "descending": True}, {"axis": 0}),
+]
+
+
+@pytest.mark.parametrize(("op", "operands", "properties", "expected"), FROM_THE_END, ids=lambda v: getattr(v, "OPCODE", ""))
+def test_negative_axes_are_written_from_0(op, operands, properties, expected):
+    module = module_of(function(operands, lambda *a: [op(*a, **properties)]))
+    (payload,) = json.loads(print_ptir_json(module))["functions"][0]["body"][0]["op"].values()
+    assert {key: payload[key] for key in expected} == expected
 
 
 def test_negative_axes_are_read():
