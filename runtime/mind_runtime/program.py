@@ -139,6 +139,10 @@ class Program:
             failure = allocation_error(types[0], "out of memory")
             raise failure if op is None else failure.at(op, _place(op)) from None
 
+    def memory_need(self, *arguments: Any) -> int:
+        """The most bytes that a call on `arguments` holds at once beyond them, known before it runs; E8001 as by a call."""
+        return peak(self._body.block, self.sizes(arguments)).bytes if self._dynamic else self._body.need.bytes
+
     @property
     def source(self) -> str:
         """The Python that runs, with its constants."""
@@ -161,14 +165,19 @@ class Program:
         """The arguments as plain arrays; E2001 for the first that is none of the declared type."""
         return tuple(admit(a, s, self._what(i)) for i, (a, s) in enumerate(zip(arguments, self.inputs, strict=True)))
 
-    def _check_sizes(self, arguments: tuple[Any, ...]) -> None:
-        """E8001 unless equal names have equal sizes, E6004 if what the program needs with them is not there."""
+    def sizes(self, arguments: Sequence[Any]) -> dict[str, int]:
+        """The sizes that arguments give to named dimensions; E8001 unless equal names have equal sizes."""
         sizes: dict[str, int] = {}
         for i, (argument, spec) in enumerate(zip(arguments, self.inputs, strict=True)):
             for d, (dim, n) in enumerate(zip(spec.shape, argument.shape, strict=True)):
                 if isinstance(dim, str) and dim != "?" and sizes.setdefault(dim, n) != n:
                     message = f"{self._what(i)}: dimension {d}, {dim}, has size {n}, elsewhere {sizes[dim]}; expected one size"
                     raise error("E8001", message, name=dim, extents=(sizes[dim], n))
+        return sizes
+
+    def _check_sizes(self, arguments: tuple[Any, ...]) -> None:
+        """E8001 as by `sizes`, E6004 if what the program needs with them is not there."""
+        sizes = self.sizes(arguments)
         key = tuple(sizes.values())
         if key not in self._fitting:
             check_need(peak(self._body.block, sizes), self._limit)

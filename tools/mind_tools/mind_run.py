@@ -69,6 +69,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "-f", "--frontend", choices=sorted(SUFFIXES.values()), help="how to read FILE; the default goes by its suffix"
     )
+    parser.add_argument("--memory", action="store_true", help="show the most memory in use at once: as planned, and as measured")
     parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
     parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
     parser.add_argument("-v", "--version", action="version", version=f"mind-run {version('mind-dialect')}")
@@ -92,13 +93,23 @@ class Run:
         from mind_runtime import compile  # after the cheap checks: it imports NumPy
 
         program = compile(module, func.sym_name.data, self.args.target)
-        results: Any = program(*self.arguments(program))
+        arguments = self.arguments(program)
+        memory: str | None = None
+        results: Any
+        if self.args.memory:
+            from .memory_report import measured
+
+            results, memory = measured(program, func, arguments)
+        else:
+            results = program(*arguments)
         arrays: Sequence[Array] = results if len(program.outputs) != 1 else [results]
         for name, spec, array in zip(result_names(func), program.outputs, arrays, strict=True):
             if self.args.save is None:
                 print(shown(name, spec, array))
             else:
                 save(self.args.save, name, array)
+        if memory is not None:
+            print(memory)
 
     def read(self) -> ModuleOp:
         """The program, from a file or stdin."""

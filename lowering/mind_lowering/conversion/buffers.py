@@ -13,6 +13,7 @@ after lowering: `mind_runtime.memory` counts that from the frees in the lowered 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
 
@@ -65,10 +66,15 @@ IN_PLACE: dict[type[Operation], tuple[int, ...]] = {
 
 @dataclass(frozen=True)
 class BufferizeOptions:
-    """What must be known: the size of every dimension, the dtype of every tensor."""
+    """
+    What must be known: the size of every dimension, the dtype of every tensor.
+
+    `sizes` are those of named dimensions in one call, where that is what to plan.
+    """
 
     require_static_shapes: bool = False
     require_known_dtypes: bool = False
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass

@@ -147,6 +147,7 @@ class _Planner:
     def measure(self, type: TensorType) -> tuple[DType | None, Dims, int | None]:
         """The dtype, dimensions and bytes of a tensor type; the coded errors of `plan_function`."""
         dtype, shape = read_spec(type)
+        shape = tuple(self.options.sizes.get(n, n) if isinstance(n, str) else n for n in shape)
         issue = f"{brief(type)} in @{self.plan.name}"
         unknown = next((n for n in shape if isinstance(n, str)), None)
         if unknown is not None and self.options.require_static_shapes:

@@ -1,0 +1,68 @@
+"""`mind-run --memory`: the plan, the bound and the measured peak agree where they must."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mind_runtime import compile
+from mind_tools.memory_report import measured
+from mlir_execution import only_function
+from programs import parse
+from tool_runs import mind_run
+
+STATIC = """module attributes {ptir.spec_version = "ptir.v0.4"} {
+func.func @f(%x: tensor<100x1000xf32>) -> tensor<100xf32> {
+  %a = ptir.exp %x : tensor<100x1000xf32>
+  %b = ptir.mul %a, %x : tensor<100x1000xf32>
+  %c = ptir.add %b, %a : tensor<100x1000xf32>
+  %s = ptir.reduce %c kind = sum axes = [1] keepdims = false : tensor<100x1000xf32> -> tensor<100xf32>
+  func.return %s : tensor<100xf32>
+}
+}
+"""
+DYNAMIC = STATIC.replace("100x1000xf32", '?x1000xf32, "B,*"').replace("<100xf32>", '<?xf32, "B">')
+CORE = """func.func @f(%x: tensor<100x1000xf32>) -> tensor<1000x100xf32> {
+  %a = mind.exp %x : tensor<100x1000xf32>
+  %t = mind.transpose %a permutation = [1, 0] : tensor<100x1000xf32> -> tensor<1000x100xf32>
+  func.return %t : tensor<1000x100xf32>
+}
+"""
+LINE = re.compile(r"memory: buffer plan (\d+) bytes, bound of the run (\d+) bytes, measured peak (\d+) bytes")
+
+
+@pytest.mark.parametrize("text", [STATIC, DYNAMIC], ids=["static", "dynamic"])
+def test_three_matrices_live_at_once(text: str) -> None:
+    """400,000 bytes each; the plan counts what the kernels allocate, and Python's own objects are a few thousand bytes."""
+    module = parse(text)
+    x = np.ones((100, 1000), "f4")
+    results, line = measured(compile(module), only_function(module), [x])
+    match = LINE.fullmatch(line)
+    assert match is not None
+    plan, bound, peak = map(int, match.groups())
+    assert plan == bound == 1_200_000
+    assert plan <= peak < plan + 20_000
+    np.testing.assert_array_equal(results, compile(module)(x))
+
+
+def test_the_bound_counts_what_the_target_copies() -> None:
+    """A view that is returned is copied by this target; the plan of the program knows nothing of that."""
+    module = parse(CORE)
+    _, line = measured(compile(module), only_function(module), [np.ones((100, 1000), "f4")])
+    match = LINE.fullmatch(line)
+    assert match is not None
+    plan, bound, peak = map(int, match.groups())
+    assert plan == 400_000
+    assert bound == 800_000
+    assert bound <= peak < bound + 20_000
+
+
+def test_the_tool(tmp_path: Path) -> None:
+    file = tmp_path / "f.mlir"
+    file.write_text(STATIC)
+    result = mind_run(str(file), "--all", "random:0", "--memory")
+    assert LINE.fullmatch(result.out.splitlines()[-1])
+    assert "memory" not in mind_run(str(file), "--all", "random:0").out
