@@ -10,6 +10,8 @@ import pytest
 import ptir_tables
 from mind_dialect.errors import CATALOGUE
 from mind_dialect.ptir import EXTENSION_OPS, PTIR_OPS
+from mind_tools.flags import PASS_ALIASES
+from mind_tools.universe import PASSES
 from tool_runs import mind_opt
 
 ROOT = Path(__file__).parents[1]
@@ -70,6 +72,12 @@ def test_categories_and_codes_of_the_page_are_those_that_files_of_refusals_check
     theirs = {pair for pair in checked if pair not in own}
     assert theirs | AT_RUN_TIME == {pair for pair in named if pair not in own}
     assert len(named) == len(set(named))
+
+
+def test_every_pass_of_ptir_is_described_by_its_flag():
+    described = {flag for row in section("Passes") for flag in re.findall(r"`--([\w-]+)`", row[0])}
+    core_only = {"mind-canonicalize", "mind-autodiff"}
+    assert {PASS_ALIASES.get(flag, flag) for flag in described} == set(PASSES) - core_only
 
 
 def test_strict_refuses_the_extensions():
