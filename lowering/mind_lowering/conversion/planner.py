@@ -191,7 +191,7 @@ class _Planner:
     def binding(self, op: Operation, used: list[Index]) -> Binding:
         """What the result of an op without regions shares."""
         if type(op) in VIEWS and used:
-            return used[0], Alias.VIEW
+            return used[0], Alias.IDENTITY if keeps_order(op) else Alias.VIEW
         if type(op) in IDENTITIES and used and is_dense(self.plan, used[0]):
             return used[0], Alias.IDENTITY
         return OWN
@@ -269,6 +269,18 @@ def is_dense(plan: FunctionPlan, index: Index) -> bool:
             return False
         index = plan.buffers[index].source
     return index is not None
+
+
+def keeps_order(op: Operation) -> bool:
+    """Whether a view shows all elements in the same order: a slice of everything, a transpose that moves only extents of 1."""
+    if not isinstance(op, ptir.SliceOp | ptir.BroadcastToOp | ptir.TransposeOp):
+        return False
+    before, after = op.operand_spec(0).shape, op.result_spec().shape
+    if isinstance(op, ptir.TransposeOp):
+        moved = [a % len(before) for a in op.values()["perm"]]
+        kept = [a for a in moved if before[a] != 1]
+        return kept == sorted(kept)
+    return [n for n in before if n != 1] == [n for n in after if n != 1] and UNKNOWN not in before
 
 
 def _in_place(plan: FunctionPlan, buffer: Buffer) -> Index:

@@ -83,6 +83,22 @@ def test_the_reshape_of_a_view_is_a_copy_and_that_of_a_whole_is_none() -> None:
     assert [b.group for b in plan.buffers] == [0, 1, 1, 1, 4, 5]
 
 
+def test_a_view_of_everything_in_order_is_the_whole() -> None:
+    """So its reshape is no copy. Decoding with a cache is full of these."""
+    plan = plan_of("""-> tensor<6xf32> {
+  %a = ptir.neg %x : tensor<2x3xf32>
+  %s = ptir.slice %a starts = [0, 0] sizes = [2, 3] : tensor<2x3xf32> -> tensor<2x3xf32>
+  %b = ptir.broadcast_to %s result_shape = [1, 2, 3] : tensor<2x3xf32> -> tensor<1x2x3xf32>
+  %t = ptir.transpose %b perm = [1, 0, 2] : tensor<1x2x3xf32> -> tensor<2x1x3xf32>
+  %r = ptir.reshape %t new_shape = [6] : tensor<2x1x3xf32> -> tensor<6xf32>
+  %p = ptir.slice %r starts = [0] sizes = [5] : tensor<6xf32> -> tensor<5xf32>
+  %u = ptir.neg %r : tensor<6xf32>
+  func.return %u : tensor<6xf32>
+}""")
+    assert [b.alias for b in plan.buffers[2:7]] == [Alias.IDENTITY] * 4 + [Alias.VIEW]
+    assert plan.buffers[7].in_place == 5
+
+
 def test_nothing_is_overwritten_that_is_read_in_another_order() -> None:
     plan = plan_of(
         """-> tensor<3x3xf32> {
