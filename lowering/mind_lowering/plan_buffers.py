@@ -47,7 +47,7 @@ def _values_of(op: Operation) -> Iterator[SSAValue]:
 @dataclass(frozen=True)
 class PlanBuffersPass(ModulePass):
     """
-    Note on every function and op where its values could live: live ranges, aliases, slots, peak bytes. Changes nothing else.
+    Note where values could live: live ranges, aliases, slots, peak bytes. Changes nothing else.
 
     `require-static=true` refuses dimensions without a size.
     """

@@ -98,7 +98,7 @@ def _discard(op: Operation) -> None:
 @dataclass(frozen=True)
 class PtirCanonicalizePass(ModulePass):
     """
-    Bring PTIR ops into canonical form: exact rewrites, one spelling of properties, no dead code; inside regions too.
+    Bring PTIR into canonical form: exact rewrites, one spelling, no dead code; inside regions too.
 
     `fast-math=true` adds rewrites that take floats for real numbers: they may lose NaN, infinities and the sign of zero.
     """

@@ -99,7 +99,7 @@ def _arrange(grouping: Grouping, made: dict[Group, FusionOp]) -> None:
 @dataclass(frozen=True)
 class PtirFusePass(ModulePass):
     """
-    Form fusions: elementwise ops of one shape, their broadcasts, at most one product before and one reduction after them.
+    Form fusions: elementwise ops of one shape, their broadcasts, one product before, one reduction after.
 
     The groups are maximal. A fused program means what it meant; `ptir-defuse` takes it apart again.
     """

@@ -78,7 +78,7 @@ def _replace(root: Operation, matches: Sequence[Match]) -> None:
 @dataclass(frozen=True)
 class PtirRecognizePass(ModulePass):
     """
-    Find layer norm and convolution, and make them ops; find softmax, GELU and attention, and make them fusions of that pattern.
+    Make layer norm and convolution ops; make softmax, GELU and attention fusions of that pattern.
 
     Run `ptir-canonicalize` before. `patterns=softmax,gelu` finds only those.
     """

@@ -175,7 +175,7 @@ def _unused(name: str, names: list[str]) -> str:
 @dataclass(frozen=True)
 class PtirSplitParametersPass(ModulePass):
     """
-    Move what depends on weights alone into a function `@f_prepare` that is run once; `@f` takes its results as last inputs.
+    Move what depends on weights alone into `@f_prepare`; `@f` takes its results as last inputs.
 
     `parameters=w,b` names the weights; without it they are the inputs marked `ptir.parameter`. `function=f` splits only that one.
     """
