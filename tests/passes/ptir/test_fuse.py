@@ -51,6 +51,13 @@ def draws(x: Any) -> Any:
     return [ptir.AddOp(ptir.NegOp(x), b), a]
 
 
+def crossed(x: Any, a: Any, b: Any) -> Any:
+    """Two products that each need the other's group, were they taken in carelessly."""
+    p, q = forms.dot(x, a, (1,), (0,)), forms.dot(x, b, (1,), (0,))
+    back = ptir.MulOp(ptir.AddOp(p, q), p)
+    return ptir.MulOp(ptir.SubOp(q, back), q)
+
+
 CASES: dict[str, tuple[str, Callable[..., Any], list[str]]] = {
     "a chain": (XY, lambda x, y: ptir.ExpOp(ptir.NegOp(ptir.TanhOp(ptir.AddOp(x, y)))), ["add tanh neg exp"]),
     "one op": (XY, lambda x, y: ptir.AddOp(x, y), []),
@@ -82,6 +89,10 @@ CASES: dict[str, tuple[str, Callable[..., Any], list[str]]] = {
         ["exp neg"],
     ),
     "two products": ("f32[3,4] f32[4,5] f32[4,5]", swiglu, ["dot_general logistic mul mul"]),
+    "two products, crossed": ("f32[3,4] f32[4,5] f32[4,5]", crossed, ["dot_general add mul sub mul"]),
+    "a sum of one element": (
+        "f32[3,1]", lambda x: ptir.NegOp(ptir.ExpOp(forms.reduce(ptir.AbsOp(x), "sum"))), ["abs reduce", "exp neg"]
+    ),
     "a way around": ("f32[3,4]", residual, ["neg exp reduce", "broadcast_to add"]),
     "used outside": (XY, lambda x, y: [s := ptir.AddOp(x, y), ptir.ExpOp(ptir.NegOp(s))], ["add neg exp"]),
     "two shapes": (
