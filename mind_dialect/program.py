@@ -28,6 +28,12 @@ def functions(module: ModuleOp) -> Iterator[FuncOp]:
             yield op
 
 
+def functions_called(module: ModuleOp, name: str) -> list[FuncOp]:
+    """The functions of that name, with or without a leading `@`; a name that itself begins with `@` is tried first."""
+    found = list(functions(module))
+    return [f for f in found if f.sym_name.data == name] or [f for f in found if f.sym_name.data == name.removeprefix("@")]
+
+
 def holds_core_ir(func: FuncOp) -> bool:
     """Whether any op of `func` is one of ours."""
     return any(isinstance(op, CoreOp) for op in func.walk())

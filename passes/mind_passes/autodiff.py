@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 from mind_dialect import register
 from mind_dialect.errors import MindError, error
 from mind_dialect.profiles import parse_profile, profile_of
-from mind_dialect.program import core_block, functions, holds_core_ir, outputs, value_ids
+from mind_dialect.program import core_block, functions, functions_called, holds_core_ir, outputs, value_ids
 from mind_dialect.verify import verify
 
 from .canonicalize import canonicalize
@@ -60,9 +60,8 @@ def select_function(module: ModuleOp, name: str | None) -> FuncOp:
     """The function called `name` (with or without `@`), or the only Core IR function that is not a gradient; E7003 if none."""
     candidates = list(functions(module))
     if name is not None:
-        for func in candidates:
-            if func.sym_name.data == name.removeprefix("@"):
-                return func
+        if called := functions_called(module, name):
+            return called[0]
     elif len(primals := [f for f in candidates if holds_core_ir(f) and GRAD_OF not in f.attributes]) == 1:
         return primals[0]
     known = [f.sym_name.data for f in candidates]

@@ -20,7 +20,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect.errors import MindError, error
-from mind_dialect.program import functions, input_names
+from mind_dialect.program import functions, functions_called, input_names
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.types import DType
 from mind_lowering.kernels import NUMPY
@@ -315,8 +315,7 @@ def find_function(module: ModuleOp, name: str | None) -> FuncOp:
     found = list(functions(module))
     known = [f.sym_name.data for f in found]
     if name is not None:
-        plain = name if name in known else name.removeprefix("@")
-        found = [f for f in found if f.sym_name.data == plain]
+        found = functions_called(module, name)
     if not found:
         message = "the module holds no function" if name is None else f"no function {name!r}, expected one of {known}"
         raise error("E7003", message, name=name, known=known)

@@ -21,7 +21,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.universe import Universe
 
 from mind_dialect.errors import MindError, brief, error
-from mind_dialect.program import functions, input_names
+from mind_dialect.program import functions, functions_called, input_names
 from mind_dialect.ptir_program import state_version
 from mind_dialect.verify import verify
 
@@ -137,9 +137,9 @@ class Run:
         found = {f.sym_name.data: f for f in functions(module)}
         wanted = self.args.function
         if wanted is not None:
-            if (func := found.get(wanted) or found.get(wanted.removeprefix("@"))) is None:
+            if not (called := functions_called(module, wanted)):
                 raise unknown("function", wanted, found)
-            return func
+            return called[0]
         if len(found) != 1:
             names = ", ".join(f"@{name}" for name in found) or "none"
             message = f"the program has {len(found)} functions ({brief(names)}); say which with --function"
