@@ -76,6 +76,7 @@ CATALOGUE: dict[str, Code] = {
     "E5003": Code("invalid axis", "InvalidAxis", ("axis", "shape")),
     "E5004": Code("unsupported shape", "UnsupportedShape", ("shapes",)),
     "E5005": Code("not differentiable", "UnsupportedOp", ("type",)),
+    "E5006": Code("dimension without a name", "UnsupportedShape", ("type",), ours=True),
     "E6001": Code("index out of bounds", "RuntimeError", ("indices", "shape")),
     "E6002": Code("backend unavailable", "RuntimeError", ("requested", "available")),
     "E6003": Code("not supported here", "RuntimeError", ("backend",)),

@@ -1,0 +1,79 @@
+"""
+What a derivative rule is, and how others add theirs.
+
+Reverse mode asks the row of an op for the adjoints of its operands, forward mode for the tangent of its result. Rules build ops
+and insert them nowhere: the driver does, and it also accumulates, skips what needs no gradient and writes the zeros. An op with
+several floating-point results, or with regions, has one rule for all: a `Whole`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Operation, SSAValue
+
+if TYPE_CHECKING:
+    from ..forward import Forward
+    from ..reverse import Reverse
+
+Value = SSAValue | Operation
+"""A value, or a new op with one result."""
+Rule = Callable[[Any, SSAValue], Value]
+"""From the op and `g`, the adjoint of its floating-point result, to the adjoint of one operand."""
+Rules = tuple[Rule | None, ...]
+"""One rule per operand; None where no gradient flows: an integer, or a function that is flat almost everywhere."""
+Tangent = Callable[[Any, Sequence[SSAValue | None]], Value]
+"""From the op and the tangents of its operands, None for those that do not vary, to the tangent of its floating-point result."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """
+    A reverse rule for all operands and results at once.
+
+    `adjoints(sweep, op, gs)` takes the adjoint of each result, None where there is none, and gives that of each operand, None
+    where no gradient flows. `flows(op)` gives for each result the operands that it depends on differentiably, as bits.
+    """
+
+    adjoints: Callable[[Reverse, Any, Sequence[SSAValue | None]], Sequence[Value | None]]
+    flows: Callable[[Reverse, Any], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class WholeForward:
+    """A forward rule: from the tangent of each operand to that of each result, None where it does not vary."""
+
+    tangents: Callable[[Forward, Any, Sequence[SSAValue | None]], Sequence[Value | None]]
+
+
+Row = Rules | Whole | Callable[[Any], "Rules | Whole"]
+"""The reverse row of an op class; a function of the op where a property, or the number of operands, decides."""
+ForwardRow = Tangent | WholeForward
+
+
+def of(row: Row, op: Operation) -> Rules | Whole:
+    """The row for this op."""
+    return row if isinstance(row, tuple | Whole) else row(op)
+
+
+def linear(*positions: int) -> Tangent:
+    """
+    The tangent of an op that is linear in the operands at `positions` together: the op itself on their tangents.
+
+    Positions that do not vary are zero, so a rule for several positions is only right where at most one of them may be absent
+    together with its contribution; use it for one position, or write the tangent out.
+    """
+
+    def tangent(op: Operation, ts: Sequence[SSAValue | None]) -> Value:
+        operands = [t if i in positions and t is not None else x for i, (x, t) in enumerate(zip(op.operands, ts, strict=True))]
+        return type(op).create(
+            operands=operands,
+            properties=op.properties,
+            attributes=op.attributes,
+            result_types=op.result_types,
+            location=op.location,
+        )
+
+    return tangent

@@ -1,0 +1,180 @@
+"""
+New PTIR ops from values, inserted nowhere: the vocabulary of derivative and batching rules.
+
+Each function answers for the types of what it makes, so that nothing is inferred twice. A value with an unnamed dynamic dimension
+has a shape that no new op can state; whoever needs one gets E5006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from xdsl.dialects.builtin import BytesAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mind_dialect.elements import Number
+from mind_dialect.errors import error
+from mind_dialect.op import value_of
+from mind_dialect.ptir import (
+    AddOp,
+    BroadcastToOp,
+    CastOp,
+    CompareOp,
+    ConstantOp,
+    DivOp,
+    MulOp,
+    NegOp,
+    PtirLiteralAttr,
+    PtirOp,
+    ReduceOp,
+    ReshapeOp,
+    SelectOp,
+    SubOp,
+    TransposeOp,
+)
+from mind_dialect.ptir.types import I1, PtirDType, TensorSpec, read_type, tensor_type
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
+
+Value = SSAValue | Operation
+OpT = TypeVar("OpT", bound=PtirOp)
+
+
+def spec(x: Value) -> TensorSpec:
+    """The dtype and dimensions of a value."""
+    return read_type(value_of(x).type)
+
+
+def dims(x: Value) -> Dims:
+    """The dimensions of `x`, which new ops are going to state; E5006 for one without a name."""
+    value = value_of(x)
+    shape = spec(value).shape
+    if UNKNOWN in shape:
+        message = f"a value of type {value.type} has a dimension without a name, expected a size or a name in its encoding"
+        raise error("E5006", message, operation=value.owner if isinstance(value.owner, Operation) else None, type=str(value.type))
+    return shape
+
+
+def make(cls: type[OpT], *operands: Value, type: Attribute | None = None, **values: Any) -> OpT:
+    """An op with these operands and properties; its type is that of the first operand unless given."""
+    taken = [value_of(v) for v in operands]
+    return cls.create(
+        operands=taken, properties=cls.store_properties(values), result_types=[taken[0].type if type is None else type]
+    )
+
+
+# Elementwise
+
+
+def add(a: Value, b: Value) -> AddOp:
+    return make(AddOp, a, b)
+
+
+def sub(a: Value, b: Value) -> SubOp:
+    return make(SubOp, a, b)
+
+
+def mul(a: Value, b: Value) -> MulOp:
+    return make(MulOp, a, b)
+
+
+def div(a: Value, b: Value) -> DivOp:
+    return make(DivOp, a, b)
+
+
+def neg(a: Value) -> NegOp:
+    return make(NegOp, a)
+
+
+def compare(kind: str, a: Value, b: Value) -> CompareOp:
+    """`a kind b` as i1."""
+    return make(CompareOp, a, b, type=tensor_type(I1, spec(a).shape), kind=kind)
+
+
+def where(pred: Value, on_true: Value, on_false: Value) -> SelectOp:
+    """`on_true` where `pred`, else `on_false`."""
+    return make(SelectOp, pred, on_true, on_false, type=value_of(on_true).type)
+
+
+def cast(x: Value, dtype: PtirDType) -> Value:
+    """`x` in another dtype; `x` itself if it has that dtype."""
+    found = spec(x)
+    return x if found.dtype is dtype else make(CastOp, x, type=tensor_type(dtype, found.shape), dtype=dtype)
+
+
+def scale(x: Value, number: float) -> MulOp:
+    """`x` times a number."""
+    return mul(x, full(number, x))
+
+
+# Constants
+
+
+def scalar(number: Number, dtype: PtirDType) -> ConstantOp:
+    """A constant of rank 0."""
+    return filled(number, dtype, ())
+
+
+def filled(number: Number, dtype: PtirDType, shape: tuple[int, ...]) -> ConstantOp:
+    """A constant of static shape whose every element is `number`."""
+    data = dtype.element.pack([number]) if 0 not in shape else b""
+    literal = PtirLiteralAttr(tensor_type(dtype, shape), BytesAttr(data))
+    return ConstantOp.create(properties={"value": literal}, result_types=[literal.type])
+
+
+def full(number: Number, like: Value) -> Value:
+    """`number` everywhere, in the type of `like`; E5006 if `like` has a dimension without a name."""
+    dtype, shape = spec(like)
+    static = tuple(d for d in shape if isinstance(d, int))
+    if len(static) == len(shape):
+        return filled(number, dtype, static)
+    return broadcast(scalar(number, dtype), dims(like))
+
+
+# Shapes
+
+
+def broadcast(x: Value, shape: Sequence[Dim]) -> Value:
+    """`x` repeated up to `shape`, aligned at the last axis; `x` itself if it has that shape."""
+    found = spec(x)
+    if found.shape == tuple(shape):
+        return x
+    return make(BroadcastToOp, x, type=tensor_type(found.dtype, tuple(shape)), result_shape=tuple(shape))
+
+
+def reshape(x: Value, shape: Sequence[Dim]) -> Value:
+    """`x` under another shape of as many elements; `x` itself if it has that shape."""
+    found = spec(x)
+    if found.shape == tuple(shape):
+        return x
+    return make(ReshapeOp, x, type=tensor_type(found.dtype, tuple(shape)), new_shape=tuple(shape))
+
+
+def transpose(x: Value, perm: Sequence[int]) -> Value:
+    """Axis `i` of the result is axis `perm[i]` of `x`; `x` itself if nothing moves."""
+    found = spec(x)
+    if list(perm) == list(range(len(found.shape))):
+        return x
+    return make(TransposeOp, x, type=tensor_type(found.dtype, tuple(found.shape[a] for a in perm)), perm=tuple(perm))
+
+
+def with_axes(x: Value, axes: Sequence[int], shape: Dims) -> Value:
+    """`x` repeated along new axes, so that the result has `shape`: what undoes a reduction over `axes` without keepdims."""
+    gone = {a % len(shape) for a in axes}
+    return broadcast(reshape(x, tuple(1 if a in gone else d for a, d in enumerate(shape))), shape)
+
+
+# Reductions
+
+
+def reduce_sum(x: Value, axes: Sequence[int], *, keepdims: bool = False) -> Value:
+    """The sum over `axes`, in the dtype of `x`; `x` itself if there are none."""
+    return reduce("sum", x, axes, keepdims=keepdims) if axes else x
+
+
+def reduce(kind: str, x: Value, axes: Sequence[int], *, keepdims: bool = False) -> ReduceOp:
+    """The sum, greatest or least over `axes`, in the dtype of `x`."""
+    dtype, shape = spec(x)
+    gone = {a % len(shape) for a in axes}
+    kept = tuple(1 if a in gone else d for a, d in enumerate(shape) if keepdims or a not in gone)
+    return make(ReduceOp, x, type=tensor_type(dtype, kept), kind=kind, axes=tuple(axes), keepdims=keepdims)
