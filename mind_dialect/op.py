@@ -17,19 +17,54 @@ from .profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from .textform import parse_op, print_op
 
 
-class DialectOp(IRDLOperation, ABC):
-    """An op of one of our dialects."""
+class CodedOp(IRDLOperation, ABC):
+    """An op whose verifier's errors are coded and say which op they are about."""
 
     OPCODE: ClassVar[str]
-    """The specification's name of the op."""
+    """What messages call the op: the specification's name."""
+    EXTENSION: ClassVar[str | None] = None
+    """Why the op exists although the specification has no such opcode; None for what it has."""
+
+    @abstractmethod
+    def check_rules(self, profile: Profile) -> None:
+        """Every rule of the specification for this op, in a fixed order; raises the coded error of the first one broken."""
+
+    def check(self, profile: Profile = Profile.CORE_V1) -> None:
+        """As `check_rules`; the error names the op and its ValueId."""
+        try:
+            self.check_rules(profile)
+        except MindError as e:
+            raise e.at(self, self.place()) from None
+
+    def place(self) -> str:
+        """The opcode and, inside a block, the ValueId of the first result: its place in definition order."""
+        if self.parent is None or not self.results:
+            return self.OPCODE
+        number = len(self.parent.args)
+        for op in self.parent.ops:
+            if op is self:
+                break
+            number += len(op.results)
+        return f"{self.OPCODE} %{number}"
+
+    def verify(self, verify_nested_ops: bool = True) -> None:
+        """As xDSL's, with the coded checks first."""
+        try:
+            self.check(profile_of(self.parent_op()))
+        except MindError as e:
+            self.emit_error(str(e), e)
+        super().verify(verify_nested_ops)
+
+
+class DialectOp(CodedOp, ABC):
+    """An op of one of our own dialects: properties by codecs, one text form for all."""
+
     CODECS: ClassVar[Mapping[str, Codec]] = {}
     """The op's properties, each with its kind."""
     OPTIONAL: ClassVar[frozenset[str]] = frozenset()
     """The properties that may be absent; their value is then None."""
     REGION_NAMES: ClassVar[tuple[str, ...]] = ()
     """What the text form calls the op's regions."""
-    EXTENSION: ClassVar[str | None] = None
-    """Why the op exists although the specification has no such opcode; None for what it has."""
 
     @classmethod
     def read_properties(cls, properties: Mapping[str, Attribute]) -> dict[str, Any]:
@@ -55,42 +90,12 @@ class DialectOp(IRDLOperation, ABC):
         """The op's properties as Python values."""
         return self.read_properties(self.properties)
 
-    @abstractmethod
-    def check_rules(self, profile: Profile) -> None:
-        """Every rule of the specification for this op, in a fixed order; raises the coded error of the first one broken."""
-
-    def check(self, profile: Profile = Profile.CORE_V1) -> None:
-        """As `check_rules`; the error names the op and its ValueId."""
-        try:
-            self.check_rules(profile)
-        except MindError as e:
-            raise e.at(self, self.place()) from None
-
     def check_discardable(self) -> None:
         """Attributes with a dialect prefix are other people's notes; a profile, or anything else, is a misplaced property."""
         for name in self.attributes:
             if "." not in name or name == PROFILE_ATTRIBUTE:
                 expected = sorted(self.CODECS)
                 raise error("E4000", f"unknown attribute {name!r}, expected {expected}", given=name, expected=expected)
-
-    def place(self) -> str:
-        """The opcode and, inside a block, the ValueId of the first result: its place in definition order."""
-        if self.parent is None or not self.results:
-            return self.OPCODE
-        number = len(self.parent.args)
-        for op in self.parent.ops:
-            if op is self:
-                break
-            number += len(op.results)
-        return f"{self.OPCODE} %{number}"
-
-    def verify(self, verify_nested_ops: bool = True) -> None:
-        """As xDSL's, with the coded checks first."""
-        try:
-            self.check(profile_of(self.parent_op()))
-        except MindError as e:
-            self.emit_error(str(e), e)
-        super().verify(verify_nested_ops)
 
     def print(self, printer: Printer) -> None:
         print_op(self, printer)

@@ -17,7 +17,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
 from .core import ConstantOp, SliceOp
 from .dominance import undominated, walk
 from .errors import MindError, brief, error
-from .op import DialectOp
+from .op import CodedOp
 from .profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from .program import COTANGENT_ATTRIBUTE, argument_attribute, foreign_op, holds_core_ir, input_names, value_ids
 from .ptir_program import ProgramCheck
@@ -55,7 +55,7 @@ class _Places:
         self._ids: dict[SSAValue, int] = {}
 
     def of(self, op: Operation) -> str:
-        if not isinstance(op, DialectOp):
+        if not isinstance(op, CodedOp):
             return op.name
         if op.parent is None or not op.results:
             return op.OPCODE
@@ -107,7 +107,7 @@ def _op_failures(module: Operation, strict: bool, places: _Places, program: Prog
     for op in walk(module):
         yield from program.failures(op)
         try:
-            if isinstance(op, DialectOp):
+            if isinstance(op, CodedOp):
                 if (parent := op.parent_op()) is not scope or scope is None:
                     scope, profile = parent, _profile_in(parent)
                 op.check_rules(profile)
@@ -133,7 +133,7 @@ def _profile_in(scope: Operation | None) -> Profile:
         return Profile.CORE_V1
 
 
-def _check_strict(op: DialectOp) -> None:
+def _check_strict(op: CodedOp) -> None:
     fill = isinstance(op, ConstantOp) and op.literal.is_fill
     if op.EXTENSION is not None or fill:
         given = "fill" if fill else op.OPCODE
