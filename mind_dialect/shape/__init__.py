@@ -1,0 +1,1 @@
+"""The shape dialect: sizes and shapes as values."""
