@@ -1,0 +1,13 @@
+"""Every PTIR op that has derivative rules, on shapes worth differentiating: the rows of the derivative tests, by family."""
+
+from __future__ import annotations
+
+from .base import Row
+from .control import ROWS as CONTROL
+from .elementwise import ROWS as ELEMENTWISE
+from .indexing import ROWS as INDEXING
+from .models import ROWS as MODELS
+from .reduction import ROWS as REDUCTION
+from .structural import ROWS as STRUCTURAL
+
+ROWS: list[Row] = [*ELEMENTWISE, *STRUCTURAL, *INDEXING, *REDUCTION, *MODELS, *CONTROL]

@@ -1,0 +1,7 @@
+"""Ops with regions."""
+
+from __future__ import annotations
+
+from .base import Row
+
+ROWS: list[Row] = []
