@@ -38,8 +38,9 @@ from xdsl.transforms.canonicalize import CanonicalizePass
 from mind_dialect import Profile, register
 from mind_dialect.program import functions
 from mind_dialect.verify import verify
-from mind_passes.autodiff import GradientOptions, Sweep
+from mind_passes.algebra import CoreAlgebra
 from mind_passes.canonicalize import canonicalize
+from mind_passes.gradient import GradientOptions, Sweep
 from mind_translate.core_ir import parse_core_ir, print_core_ir
 
 mpl.use("Agg")
@@ -99,7 +100,7 @@ def only(module: ModuleOp) -> FuncOp:
 
 def sweep(func: FuncOp) -> FuncOp:
     """The reverse sweep alone, without the canonicalisation and verification around it."""
-    return Sweep(func, "main_grad", Profile.CORE_V1, GradientOptions(verify=False), {}).run()
+    return Sweep(func, "main_grad", CoreAlgebra(Profile.CORE_V1), GradientOptions(verify=False)).run()
 
 
 def canonicalize_as_flag(ctx: Context, module: ModuleOp) -> None:

@@ -1,16 +1,17 @@
 """
-Reverse-mode autodiff on Core IR: `@f` gets a sibling `@f_grad`.
+Reverse-mode autodiff: `@f` gets a sibling `@f_grad`.
 
 `@f_grad` has the inputs of `@f` and returns the outputs of `@f` followed by one gradient per differentiated value. The function
-is verified and canonicalised, `reverse.Sweep` builds the gradient from the rules of `derivatives`, the result is canonicalised
-and verified again. Contract: the chapter "Static reverse-mode autodiff".
+is verified, `gradient.Sweep` builds the gradient from the rules of `derivatives`, the result is canonicalised and verified again.
+A function of Core IR is canonicalised first, as the contract says (chapter "Static reverse-mode autodiff"); one of PTIR stays as
+it is, and what it calls is differentiated with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
@@ -21,11 +22,15 @@ from xdsl.passes import ModulePass
 from mind_dialect import register
 from mind_dialect.errors import MindError, error
 from mind_dialect.profiles import parse_profile, profile_of
-from mind_dialect.program import core_block, functions, functions_called, holds_core_ir, outputs, value_ids
+from mind_dialect.program import core_block, functions, functions_called, holds_core_ir, value_ids
 from mind_dialect.verify import verify
 
+from .algebra import CoreAlgebra, PtirAlgebra
 from .canonicalize import canonicalize
-from .reverse import GRAD_OF, GRAD_WRT, GradientOptions, Sweep
+from .gradient import GRAD_OF, GRAD_WRT, GradientOptions, Sweep
+from .inline import inline_calls
+from .ptir.canonicalize import canonicalize as canonicalize_ptir
+from .working_copy import is_called, is_derived, is_ptir, working_copy
 
 
 @dataclass(frozen=True)
@@ -57,45 +62,80 @@ def differentiate(module: ModuleOp, function: str | None = None, options: Gradie
 
 
 def select_function(module: ModuleOp, name: str | None) -> FuncOp:
-    """The function called `name` (with or without `@`), or the only Core IR function that is not a gradient; E7003 if none."""
+    """
+    The function called `name` (with or without `@`), or the only one to differentiate; E7003 if there is none.
+
+    That is one of Core IR or PTIR which is not derived from another, nor called by another.
+    """
     candidates = list(functions(module))
     if name is not None:
         if called := functions_called(module, name):
             return called[0]
-    elif len(primals := [f for f in candidates if holds_core_ir(f) and GRAD_OF not in f.attributes]) == 1:
+    elif len(primals := primal_functions(module)) == 1:
         return primals[0]
     known = [f.sym_name.data for f in candidates]
     problem = f"no function {name!r}" if name is not None else "which function is meant is not stated"
     raise error("E7003", f"{problem}, expected one of {known}", name=name, known=known)
 
 
+def primal_functions(module: ModuleOp) -> list[FuncOp]:
+    """The functions that somebody wrote to be differentiated: not derived from another, nor called by another."""
+    called = is_called(module)
+    return [
+        f for f in functions(module) if not is_derived(f) and f.sym_name.data not in called and (holds_core_ir(f) or is_ptir(f))
+    ]
+
+
 def add_gradient(module: ModuleOp, func: FuncOp, options: GradientOptions) -> Gradient:
-    """Canonicalise `func` and put its gradient function behind it, in place."""
-    profile = parse_profile(options.profile) if options.profile is not None else profile_of(func)
+    """Put the gradient function of `func` behind it, in place; a function of Core IR is canonicalised."""
     name = f"{func.sym_name.data}_grad"
     if any(f.sym_name.data == name for f in functions(module)):
         raise error("E4002", f"@{name} exists already", operation=func, value=name)
-    core_block(func)
-    if options.verify:
-        verify(func)
-    # Canonical results have no names; those that canonicalisation leaves in place can still be asked for by theirs.
-    ssa_names: dict[SSAValue, str] = {x: x.name_hint for op in func.body.block.ops for x in op.results if x.name_hint is not None}
+    sweep = ptir_sweep(func, name, options) if is_ptir(func) else core_sweep(func, name, options)
     with gradient_errors():
-        canonicalize(func)
-        sweep = Sweep(func, name, profile, options, ssa_names)
         gradient = sweep.run()
     assert func.parent is not None
     func.parent.insert_op_after(gradient, func)
     with gradient_errors():
-        canonicalize(gradient)
+        if isinstance(sweep.algebra, CoreAlgebra):
+            canonicalize(gradient)
+        else:
+            canonicalize_ptir(gradient)
     if options.verify:
         try:
             verify(gradient)
         except MindError as e:
             message = f"the gradient of @{func.sym_name.data} does not verify: {e.message}"
             raise error("E5002", message, operation=e.op, inner=e.code) from e
-    results = outputs(gradient)[len(outputs(gradient)) - len(sweep.wrt) :]
-    return Gradient(module, func, gradient, dict(zip(sweep.wrt, results, strict=True)))
+    last = gradient.body.block.last_op
+    assert last is not None
+    results = last.operands[len(last.operands) - len(sweep.wrt) :]
+    originals: dict[SSAValue, SSAValue] = dict(zip(sweep.primal.args, func.body.block.args, strict=True))
+    wrt = [originals.get(x, x) for x in sweep.wrt]
+    return Gradient(module, func, gradient, dict(zip(wrt, results, strict=True)))
+
+
+def core_sweep(func: FuncOp, name: str, options: GradientOptions) -> Sweep:
+    """The sweep of a function of Core IR, which is verified and canonicalised; what it calls is put in its place."""
+    inline_calls(func)
+    core_block(func)
+    profile = parse_profile(options.profile) if options.profile is not None else profile_of(func)
+    if options.verify:
+        verify(func)
+    # Canonical results have no names; those that canonicalisation leaves in place can still be asked for by theirs.
+    ssa_names: dict[SSAValue, str] = {x: x.name_hint for op in func.body.block.ops for x in op.results if x.name_hint is not None}
+    with gradient_errors():
+        canonicalize(func)
+        return Sweep(func, name, CoreAlgebra(profile, options.div_gradient), options, ssa_names)
+
+
+def ptir_sweep(func: FuncOp, name: str, options: GradientOptions) -> Sweep:
+    """The sweep of a function of PTIR, which stays as it is: calls and fused groups are resolved in a copy."""
+    if options.verify:
+        verify(func)
+    working = working_copy(func, checkpoint=options.checkpoint, max_iterations=options.max_iterations)
+    names: dict[SSAValue, str] = {x: x.name_hint for op in working.body.block.ops for x in op.results if x.name_hint is not None}
+    return Sweep(working, name, PtirAlgebra(), options, names)
 
 
 @contextmanager
@@ -115,10 +155,10 @@ def gradient_errors() -> Generator[None]:
 @dataclass(frozen=True)
 class MindAutodiffPass(ModulePass):
     """
-    Add the reverse-mode gradient @f_grad beside each Core IR function @f.
+    Add the reverse-mode gradient @f_grad beside each function @f of Core IR or PTIR.
 
-    Without `function`, every function gets one that neither is a gradient nor has one. The other options are those of
-    `GradientOptions`.
+    Without `function`, every function gets one that has none, is not itself derived from another, and is not called by another.
+    The other options are those of `GradientOptions`.
     """
 
     name = "mind-autodiff"
@@ -131,21 +171,20 @@ class MindAutodiffPass(ModulePass):
     verify: bool = True
     profile: str | None = None
     div_gradient: bool = False
+    checkpoint: str | None = None
+    max_iterations: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         register(ctx)
-        options = GradientOptions(
-            self.wrt, self.output, self.seed, self.keep_primal, self.verify, self.profile, self.div_gradient
-        )
+        options = GradientOptions(**{f.name: getattr(self, f.name) for f in fields(GradientOptions)})
         for func in self._selected(op):
             add_gradient(op, func, options)
 
     def _selected(self, module: ModuleOp) -> list[FuncOp]:
         if self.function is not None:
             return [select_function(module, self.function)]
-        found = list(functions(module))
-        done = {ref.string_value() for f in found if isinstance(ref := f.attributes.get(GRAD_OF), SymbolRefAttr)}
-        return [f for f in found if holds_core_ir(f) and GRAD_OF not in f.attributes and f.sym_name.data not in done]
+        done = {ref.string_value() for f in functions(module) if isinstance(ref := f.attributes.get(GRAD_OF), SymbolRefAttr)}
+        return [f for f in primal_functions(module) if f.sym_name.data not in done]
 
 
 __all__ = [

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Operation, SSAValue
 
 if TYPE_CHECKING:
+    from ..activity import Flows
     from ..forward import Forward
     from ..reverse import Reverse
 
@@ -34,11 +35,11 @@ class Whole:
     A reverse rule for all operands and results at once.
 
     `adjoints(sweep, op, gs)` takes the adjoint of each result, None where there is none, and gives that of each operand, None
-    where no gradient flows. `flows(op)` gives for each result the operands that it depends on differentiably, as bits.
+    where no gradient flows. `flows(of, op)` gives for each result the operands that it depends on differentiably, as bits.
     """
 
     adjoints: Callable[[Reverse, Any, Sequence[SSAValue | None]], Sequence[Value | None]]
-    flows: Callable[[Reverse, Any], Sequence[int]]
+    flows: Callable[[Flows, Any], Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ ForwardRow = Tangent | WholeForward
 
 def of(row: Row, op: Operation) -> Rules | Whole:
     """The row for this op."""
-    return row if isinstance(row, tuple | Whole) else row(op)
+    return row(op) if callable(row) else row
 
 
 def linear(*positions: int) -> Tangent:

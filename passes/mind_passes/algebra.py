@@ -1,0 +1,137 @@
+"""
+What a derivative needs of a dialect: zeros and ones, sums, and the rules of its ops.
+
+The walks (`reverse`, `forward`, `activity`) know no op; they ask one of these. Core IR adds with its own ops and lets an adjoint
+be larger than its operand, which was broadcast; PTIR says everything explicitly. Ops of other dialects in a PTIR function are
+differentiated by PTIR's if a rule is registered for them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mind_dialect.core import AddOp, BroadcastToOp, CoreOp, SumOp
+from mind_dialect.errors import MindError
+from mind_dialect.op import DialectOp
+from mind_dialect.profiles import Profile
+from mind_dialect.ptir.types import DTYPE_OF_TYPE
+from mind_dialect.ptir.types import read_type as read_ptir
+from mind_dialect.ptir_shapes import meet
+from mind_dialect.shapes import broadcast_axes
+from mind_dialect.types import read_type
+
+from .derivatives import core, ptir
+from .derivatives.rules import ForwardRow, Rules, Value, Whole, of
+from .ptir import construct
+
+
+class Algebra(Protocol):
+    """One dialect's side of differentiation."""
+
+    def filled(self, number: float, like: SSAValue) -> Value:
+        """`number` everywhere, in the type of `like`."""
+        ...
+
+    def add(self, a: SSAValue, b: SSAValue) -> Operation:
+        """The sum of two values of one type."""
+        ...
+
+    def fit(self, g: SSAValue, x: SSAValue) -> Value:
+        """The adjoint of `x`, from one that may have the shape to which `x` was broadcast."""
+        ...
+
+    def rules(self, op: Operation) -> Rules | Whole:
+        """The reverse rules of `op`; E5001 if it has none that may be used."""
+        ...
+
+
+def is_float(type: Attribute) -> bool:
+    """Whether values of this type can vary: tensors of real floating-point numbers."""
+    if not isinstance(type, TensorType):
+        return False
+    dtype = DTYPE_OF_TYPE.get(type.element_type)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    return dtype is not None and dtype.is_float
+
+
+def no_rule(op: Operation, reason: str) -> MindError:
+    """E5001, at the place of `op`."""
+    place = op.place() if isinstance(op, DialectOp) else op.name
+    opcode = op.OPCODE if isinstance(op, DialectOp) else op.name
+    return MindError("E5001", f"{place}: cannot be differentiated: {reason}", {"op": opcode, "id": place}, op)
+
+
+@dataclass(frozen=True)
+class CoreAlgebra:
+    """Core IR's, under a profile."""
+
+    profile: Profile
+    div_gradient: bool = False
+
+    def filled(self, number: float, like: SSAValue) -> Value:
+        dtype, shape = read_type(like.type)
+        value = core.scalar(number, dtype)
+        return BroadcastToOp(value, shape=shape) if shape else value
+
+    def add(self, a: SSAValue, b: SSAValue) -> Operation:
+        return AddOp.create(operands=[a, b], result_types=[a.type])  # of one type: nothing to infer
+
+    def fit(self, g: SSAValue, x: SSAValue) -> Value:
+        """Sum over the axes along which `x` was repeated: first those prepended, then those stretched."""
+        if g.type == x.type:
+            return g
+        source, target = read_type(x.type)[1], read_type(g.type)[1]
+        if len(source) > len(target):
+            return g
+        prepended, stretched = broadcast_axes(source, target)
+        result: Value = g
+        if prepended:
+            result = SumOp(result, axes=prepended, keepdims=False)
+        if stretched:
+            result = SumOp(result, axes=[a - len(prepended) for a in stretched], keepdims=True)
+        return result
+
+    def rules(self, op: Operation) -> Rules:
+        reason = None
+        if not isinstance(op, CoreOp) or (kind := type(op)) not in core.RULES:
+            raise no_rule(op, "it has no derivative rule")
+        if kind in core.OPTIONAL and not self.div_gradient:
+            reason = core.OPTIONAL[kind]
+        elif kind in core.REFUSED_UNDER and core.REFUSED_UNDER[kind][0] is self.profile:
+            reason = core.REFUSED_UNDER[kind][1]
+        if reason is not None:
+            raise no_rule(op, reason)
+        return core.RULES[kind]
+
+
+@dataclass(frozen=True)
+class PtirAlgebra:
+    """PTIR's, and that of other dialects with registered rules."""
+
+    def filled(self, number: float, like: SSAValue) -> Value:
+        return construct.full(number, like)
+
+    def add(self, a: SSAValue, b: SSAValue) -> Operation:
+        return construct.add(a, b)
+
+    def fit(self, g: SSAValue, x: SSAValue) -> Value:
+        """What is known of the dimensions of `x` holds for its adjoint too."""
+        (dtype, shape), (found, given) = read_ptir(x.type), read_ptir(g.type)
+        if shape != given and dtype is found and len(shape) == len(given):
+            if all(meet(m, n) is not None for m, n in zip(shape, given, strict=True)):
+                return construct.reshape(g, construct.dims(x))
+        return g
+
+    def rules(self, op: Operation) -> Rules | Whole:
+        if (row := ptir.REVERSE.get(type(op))) is None:
+            raise no_rule(op, ptir.REFUSED.get(type(op), f"{op.name} has no derivative rule"))
+        return of(row, op)
+
+    def tangent(self, op: Operation) -> ForwardRow:
+        """The forward rule of `op`; E5001 if it has none."""
+        if (row := ptir.FORWARD.get(type(op))) is None:
+            raise no_rule(op, ptir.REFUSED.get(type(op), f"{op.name} has no forward derivative rule"))
+        return row

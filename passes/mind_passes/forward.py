@@ -1,0 +1,214 @@
+"""
+Forward-mode autodiff of PTIR: `@f` gets a sibling `@f_jvp`.
+
+`@f_jvp` takes the inputs of `@f` and a tangent for each that varies, and returns the outputs of `@f` and the tangent of each
+floating-point output: the Jacobian times the tangents. One walk forwards, with a dict from value to tangent; like the reverse
+walk it knows no op. Values that do not vary have no tangent, and nothing is computed for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from mind_dialect import register
+from mind_dialect.errors import MindError, error
+from mind_dialect.program import NAME_ATTRIBUTE, functions, input_names, value_ids
+from mind_dialect.verify import verify
+
+from .activity import Flows
+from .algebra import PtirAlgebra, is_float
+from .autodiff import primal_functions, select_function
+from .derivatives.rules import Value, WholeForward
+from .emit import append, copy
+from .gradient import select_values
+from .ptir.canonicalize import canonicalize
+from .working_copy import is_ptir, working_copy
+
+JVP_OF = "mind.jvp_of"
+"""On `@f_jvp`: the function whose Jacobian it multiplies with tangents."""
+
+
+@dataclass(frozen=True)
+class ForwardOptions:
+    """`wrt`: the inputs that vary, by index or name; None means every floating-point input. `verify`: before and after."""
+
+    wrt: tuple[int | str, ...] | None = None
+    verify: bool = True
+
+
+@dataclass(frozen=True)
+class Jvp:
+    """A module with a function and its Jacobian-vector product."""
+
+    module: ModuleOp
+    primal: FuncOp
+    function: FuncOp
+
+
+def forward_mode(module: ModuleOp, function: str | None = None, options: ForwardOptions | None = None) -> Jvp:
+    """
+    Put `@f_jvp` into a copy of `module`, for `@function` or its only function of PTIR.
+
+    Raises the verifier's errors for an invalid function, E5001 for an op without a rule, E5005 for integer inputs in `wrt`,
+    E4000 for a function of Core IR, E7003 for options that name nothing.
+    """
+    module = module.clone()
+    return add_jvp(module, select_function(module, function), options or ForwardOptions())
+
+
+def add_jvp(module: ModuleOp, func: FuncOp, options: ForwardOptions) -> Jvp:
+    """Put the Jacobian-vector product of `func` behind it, in place."""
+    name = f"{func.sym_name.data}_jvp"
+    if any(f.sym_name.data == name for f in functions(module)):
+        raise error("E4002", f"@{name} exists already", operation=func, value=name)
+    if not is_ptir(func):
+        message = f"@{func.sym_name.data} is not of PTIR; convert-mind-to-ptir makes it so"
+        raise error("E4000", message, operation=func, given="Core IR", expected="PTIR")
+    if options.verify:
+        verify(func)
+    made = jvp_function(working_copy(func), name, options)
+    assert func.parent is not None
+    func.parent.insert_op_after(made, func)
+    canonicalize(made)
+    if options.verify:
+        try:
+            verify(made)
+        except MindError as e:
+            message = f"the forward derivative of @{func.sym_name.data} does not verify: {e.message}"
+            raise error("E5002", message, operation=e.op, inner=e.code) from e
+    return Jvp(module, func, made)
+
+
+def jvp_function(func: FuncOp, name: str, options: ForwardOptions) -> FuncOp:
+    """Build `@f_jvp` from a working copy."""
+    body = func.body.block
+    wrt = select_values(func, value_ids(body), options.wrt, {})
+    if any(not isinstance(x, BlockArgument) for x in wrt):
+        raise error(
+            "E7003", f"wrt={options.wrt} names a value inside @{func.sym_name.data}, expected inputs", name=None, known=()
+        )
+    block = Block(arg_types=[*(x.type for x in body.args), *(x.type for x in wrt)])
+    walk = Forward(block, PtirAlgebra(), Flows(PtirAlgebra()))
+    walk.copies.update(zip(body.args, block.args, strict=False))
+    names = input_names(func)
+    tangents = block.args[len(body.args) :]
+    walk.tangents.update(zip((walk.copies[x] for x in wrt), tangents, strict=True))
+    for x in body.args:
+        walk.copies[x].name_hint = x.name_hint
+    tangent_names = [_fresh(f"{names[x.index]}_tangent", names) for x in wrt if isinstance(x, BlockArgument)]
+    for t, label in zip(tangents, tangent_names, strict=True):
+        t.name_hint = label
+    end = walk.run(list(body.ops))
+    results = [walk.copies[y] for y in end.operands]
+    results += [walk.tangent(y) for y in results if is_float(y.type)]
+    block.add_op(ReturnOp(*results))
+    arguments = list(func.arg_attrs.data) if func.arg_attrs is not None else [DictionaryAttr({}) for _ in body.args]
+    arguments += [DictionaryAttr({NAME_ATTRIBUTE: StringAttr(label)}) for label in tangent_names]
+    types = FunctionType.from_lists([a.type for a in block.args], [r.type for r in results])
+    made = FuncOp(name, types, Region(block), arg_attrs=ArrayAttr(arguments))
+    made.attributes[JVP_OF] = SymbolRefAttr(func.sym_name.data)
+    made.location = func.location
+    return made
+
+
+def _fresh(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.append(name)
+    return name
+
+
+class Forward:
+    """One walk over the ops of a block, copying each into a new block and computing tangents beside it."""
+
+    def __init__(self, block: Block, algebra: PtirAlgebra, flows: Flows):
+        self.block, self.algebra, self.flows = block, algebra, flows
+        self.copies: dict[SSAValue, SSAValue] = {}
+        """From the values of the primal to those of the new block."""
+        self.tangents: dict[SSAValue, SSAValue] = {}
+        """From values of the new block to their tangents."""
+        self._replaced: dict[SSAValue, SSAValue] = {}
+
+    def nested(self, block: Block) -> Forward:
+        """A walk of the same kind into another block."""
+        return Forward(block, self.algebra, self.flows)
+
+    def run(self, ops: Sequence[Operation]) -> Operation:
+        """Walk through the ops of a block, but for the terminator, which is given back."""
+        for op in ops[:-1]:
+            made = copy(op, self.copies)
+            self.block.add_op(made)
+            self._push(op, made)
+        return ops[-1]
+
+    def append(self, value: Value, source: Operation | None = None) -> SSAValue:
+        """Append the unattached ops that `value` is made of, operands first, at the place in the text of `source`."""
+        return append(self.block, value, source)
+
+    def tangent(self, x: SSAValue) -> SSAValue:
+        """The tangent of `x`, or explicit zeros where it does not vary."""
+        found = self.tangents.get(x)
+        return self.append(self.algebra.filled(0.0, x)) if found is None else found
+
+    def replace(self, op: Operation, results: Sequence[SSAValue]) -> None:
+        """Let `results` stand for those of `op`, a copy of the primal, which is erased after its rule."""
+        self._replaced.update(zip(op.results, results, strict=True))
+
+    def _push(self, original: Operation, op: Operation) -> None:
+        """Compute the tangents of the results of `op`, the copy of `original`."""
+        ts = [self.tangents.get(x) for x in op.operands]
+        if all(t is None for t in ts) or not any(self._flows(op, ts)):
+            return
+        row = self.algebra.tangent(op)
+        if isinstance(row, WholeForward):
+            found = list(row.tangents(self, op, ts))
+        else:
+            tangent = row(op, ts)
+            found: list[Value | None] = [tangent if is_float(x.type) else None for x in op.results]
+        results = [self._replaced.get(x, x) for x in op.results]
+        for x, t in zip(results, found, strict=True):
+            if t is not None:
+                self.tangents[x] = self.append(t, op)
+        if self._replaced:
+            self.copies.update(zip(original.results, results, strict=True))
+            self._replaced.clear()
+            self.block.erase_op(op)
+
+    def _flows(self, op: Operation, ts: Sequence[SSAValue | None]) -> list[bool]:
+        """For each result, whether it varies."""
+        varied = sum(1 << i for i, t in enumerate(ts) if t is not None)
+        return [is_float(x.type) and bool(mask & varied) for x, mask in zip(op.results, self.flows.through(op), strict=True)]
+
+
+@dataclass(frozen=True)
+class MindJvpPass(ModulePass):
+    """
+    Add the forward-mode derivative @f_jvp beside each function @f of PTIR.
+
+    Without `function`, every function gets one that has none, is not itself derived from another, and is not called by another.
+    The other options are those of `ForwardOptions`.
+    """
+
+    name = "mind-jvp"
+
+    function: str | None = None
+    wrt: tuple[int | str, ...] | None = None
+    verify: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        for func in self._selected(op):
+            add_jvp(op, func, ForwardOptions(self.wrt, self.verify))
+
+    def _selected(self, module: ModuleOp) -> list[FuncOp]:
+        if self.function is not None:
+            return [select_function(module, self.function)]
+        done = {ref.string_value() for f in functions(module) if isinstance(ref := f.attributes.get(JVP_OF), SymbolRefAttr)}
+        return [f for f in primal_functions(module) if is_ptir(f) and f.sym_name.data not in done]
