@@ -49,6 +49,9 @@ class WholeForward:
     tangents: Callable[[Forward, Any, Sequence[SSAValue | None]], Sequence[Value | None]]
 
 
+FLAT = WholeForward(lambda walk, op, ts: [None] * len(op.results))
+"""The forward row of an op whose results never vary."""
+
 Row = Rules | Whole | Callable[[Any], "Rules | Whole"]
 """The reverse row of an op class; a function of the op where a property, or the number of operands, decides."""
 ForwardRow = Tangent | WholeForward

@@ -34,7 +34,7 @@ from mind_dialect.ptir import (
     TransposeOp,
 )
 from mind_dialect.ptir.types import I1, PtirDType, TensorSpec, read_type, tensor_type
-from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
+from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dim, Dims, same_shape
 
 Value = SSAValue | Operation
 OpT = TypeVar("OpT", bound=PtirOp)
@@ -66,20 +66,29 @@ def make(cls: type[OpT], *operands: Value, type: Attribute | None = None, **valu
 # Elementwise
 
 
+def elementwise(cls: type[OpT], *operands: Value, dtype: PtirDType | None = None, **values: Any) -> OpT:
+    """An op on operands of one shape; the result, of `dtype` or that of the last, has what any of them knows of the dimensions."""
+    types = [value_of(v).type for v in operands]
+    if dtype is None and all(t == types[-1] for t in types):
+        return make(cls, *operands, type=types[-1], **values)
+    shape = same_shape(*(read_type(t).shape for t in types))
+    return make(cls, *operands, type=tensor_type(dtype or read_type(types[-1]).dtype, shape), **values)
+
+
 def add(a: Value, b: Value) -> AddOp:
-    return make(AddOp, a, b)
+    return elementwise(AddOp, a, b)
 
 
 def sub(a: Value, b: Value) -> SubOp:
-    return make(SubOp, a, b)
+    return elementwise(SubOp, a, b)
 
 
 def mul(a: Value, b: Value) -> MulOp:
-    return make(MulOp, a, b)
+    return elementwise(MulOp, a, b)
 
 
 def div(a: Value, b: Value) -> DivOp:
-    return make(DivOp, a, b)
+    return elementwise(DivOp, a, b)
 
 
 def neg(a: Value) -> NegOp:
@@ -88,12 +97,12 @@ def neg(a: Value) -> NegOp:
 
 def compare(kind: str, a: Value, b: Value) -> CompareOp:
     """`a kind b` as i1."""
-    return make(CompareOp, a, b, type=tensor_type(I1, spec(a).shape), kind=kind)
+    return elementwise(CompareOp, a, b, dtype=I1, kind=kind)
 
 
 def where(pred: Value, on_true: Value, on_false: Value) -> SelectOp:
     """`on_true` where `pred`, else `on_false`."""
-    return make(SelectOp, pred, on_true, on_false, type=value_of(on_true).type)
+    return elementwise(SelectOp, pred, on_true, on_false)
 
 
 def cast(x: Value, dtype: PtirDType) -> Value:
@@ -148,6 +157,15 @@ def reshape(x: Value, shape: Sequence[Dim]) -> Value:
     if found.shape == tuple(shape):
         return x
     return make(ReshapeOp, x, type=tensor_type(found.dtype, tuple(shape)), new_shape=tuple(shape))
+
+
+def reshape_like(x: Value, like: Value) -> Value:
+    """`x` under the shape of `like`, of which one dimension may lack a name: it follows from the others. E5006 for two."""
+    shape = spec(like).shape
+    if shape.count(UNKNOWN) != 1 or 0 in shape or spec(x).shape == shape:
+        return reshape(x, shape if spec(x).shape == shape else dims(like))
+    stated = tuple(INFER if d == UNKNOWN else d for d in shape)
+    return make(ReshapeOp, x, type=value_of(like).type, new_shape=stated)
 
 
 def transpose(x: Value, perm: Sequence[int]) -> Value:
