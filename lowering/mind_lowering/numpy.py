@@ -31,6 +31,7 @@ from mind_dialect.program import functions, input_names
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import Kind, read_type
 from mind_dialect.verify import verify
+from mind_passes.inline import calls_in, inlined
 
 from .core_to_ptir import converted, is_core
 from .frees import check_frees, home
@@ -341,13 +342,24 @@ def is_lowered(func: FuncOp) -> bool:
 
 def lowered(func: FuncOp, donate: Collection[int] = ()) -> Lowered:
     """
-    `func`, verified; a lowered copy of it if it is Core IR or PTIR. Its module stays as it is.
+    `func`, verified; a lowered copy of it if it is Core IR or PTIR, calls put in place. Its module stays as it is.
 
-    The origins of the lowered ops are ops of `func`.
+    The origins of the lowered ops are ops of `func` and of the functions that it calls, which are verified too.
     """
     verify(func)
     if is_lowered(func):
         return Lowered(func, list(func.body.block.walk()))
+    if calls_in(func):
+        whole = inlined(func)
+        for callee in whole.callees:
+            verify(callee)
+        result = _lowered(whole.func, donate)
+        return Lowered(result.func, [op if op is None else whole.origins.get(op, op) for op in result.origins])
+    return _lowered(func, donate)
+
+
+def _lowered(func: FuncOp, donate: Collection[int]) -> Lowered:
+    """As `lowered`, of a verified function without calls."""
     if not is_core(func):
         return lowered_function(func, donate)
     made = converted(func)

@@ -31,6 +31,7 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
     "xp": _from("mind_lowering.xp", "Xp"),
 }
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
+    "mind-inline": _from("mind_passes.inline", "MindInlinePass"),
     "mind-canonicalize": _from("mind_passes.canonicalize", "MindCanonicalizePass"),
     "mind-autodiff": _from("mind_passes.autodiff", "MindAutodiffPass"),
     "mind-convert-to-ptir": _from("mind_lowering.core_to_ptir", "ConvertMindToPtirPass"),

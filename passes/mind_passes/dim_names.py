@@ -1,0 +1,84 @@
+"""Names of dimensions in types and properties: which a function uses, and others in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
+
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.attributes import DIMS
+from mind_dialect.ptir.types import DTYPE_OF_TYPE, read_type, tensor_type
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
+
+
+def has_names(type: Attribute) -> bool:
+    """Whether `type` is a tensor of PTIR with names of dimensions."""
+    if not isinstance(type, TensorType):
+        return False
+    tensor = cast(TensorType, type)
+    return isinstance(tensor.encoding, StringAttr) and tensor.element_type in DTYPE_OF_TYPE
+
+
+def dims_of(type: Attribute) -> Dims | None:
+    """The dimensions of a tensor of PTIR, None for another type."""
+    if not isinstance(type, TensorType):
+        return None
+    tensor = cast(TensorType, type)
+    return read_type(tensor).shape if tensor.element_type in DTYPE_OF_TYPE else None
+
+
+def names_used(func: FuncOp) -> list[str]:
+    """The names that a function's types and properties have, in the order of the text."""
+    found: dict[str, None] = {}
+    for op in walk(func):
+        if op is not func:
+            _add(op.result_types, found)
+        for region in op.regions:
+            for block in region.blocks:
+                _add(block.arg_types, found)
+        for attribute in op.properties.values() if isinstance(op, PtirOp) else ():
+            if isinstance(attribute, ArrayAttr):
+                items = cast(ArrayAttr[Attribute], attribute)
+                found.update(dict.fromkeys(d.data for d in items if isinstance(d, StringAttr)))
+    return list(found)
+
+
+def _add(types: Iterable[Attribute], found: dict[str, None]) -> None:
+    for type in types:
+        if has_names(type):
+            found.update(dict.fromkeys(d for d in read_type(type).shape if isinstance(d, str) and d != UNKNOWN))
+
+
+class Renaming:
+    """Dimensions to put where names stand; without any, types and properties stay the same objects."""
+
+    def __init__(self, names: Mapping[str, Dim]):
+        self.names = {name: dim for name, dim in names.items() if name != dim}
+        self._types: dict[Attribute, Attribute] = {}
+
+    def type(self, type: Attribute) -> Attribute:
+        """`type` with dimensions of those names."""
+        if not self.names or not has_names(type):
+            return type
+        if (made := self._types.get(type)) is None:
+            dtype, shape = read_type(type)
+            made = self._types[type] = tensor_type(dtype, self.dims(shape))
+        return made
+
+    def dims(self, dims: Dims) -> Dims:
+        """`dims` with others in the place of names."""
+        return tuple(self.names.get(d, d) if isinstance(d, str) else d for d in dims)
+
+    def properties(self, op: Operation) -> dict[str, Attribute]:
+        """The properties of `op`."""
+        found = dict(op.properties)
+        if self.names and isinstance(op, PtirOp):
+            for name, codec in op.CODECS.items():
+                if codec is DIMS and isinstance(found.get(name), ArrayAttr):
+                    found[name] = DIMS.attribute(self.dims(DIMS.value(found[name])))
+        return found

@@ -1,0 +1,384 @@
+"""
+Calls put in place: every `func.call` becomes a copy of the ops of the function it calls, and of those that one calls.
+
+A call in a region is replaced there, as the ops of a function see its arguments only. The copies keep locations and names; a
+result takes the name that the call gave it. Names of dimensions that are the callee's own get others where they would mean
+another size. The work is linear in the ops that come out. They are counted beforehand, as calls of calls can double at each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import SymbolTable
+
+from mind_dialect import register
+from mind_dialect.dominance import walk
+from mind_dialect.errors import MindError, brief, error
+from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile, profile_of
+from mind_dialect.program import functions
+from mind_dialect.ptir_shapes import UNKNOWN, Dim
+
+from .dim_names import Renaming, dims_of, has_names, names_used
+
+MAX_OPS = 1 << 20
+"""How many ops a function, or by the pass a module, may come to."""
+MAX_DEPTH = 100
+"""How deep regions may nest then."""
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """A copy of a function without calls, which stands in no module."""
+
+    func: FuncOp
+    origins: dict[Operation, Operation]
+    """For each op inside the copy the op that it is a copy of, in the function or in one that was called."""
+    callees: list[FuncOp]
+    """The functions that were called, each once."""
+
+
+def calls_in(func: FuncOp) -> list[CallOp]:
+    """The calls that stand in a function, in text order."""
+    return [op for op in walk(func) if isinstance(op, CallOp)]
+
+
+def inline_calls(func: FuncOp) -> None:
+    """
+    Replace every call in `func`, in place, until none is left.
+
+    Raises E4016 for a callee that is not there or has other types, E4000 for one that is declared only, has several blocks or
+    calls itself (the message names the cycle), E6003 for calls that come to more than `MAX_OPS` ops. `func` is then unchanged.
+    """
+    if calls_in(func):
+        _replace_body(func, inlined(func).func)
+
+
+def inlined(func: FuncOp) -> Inlined:
+    """A copy of `func` with every call replaced, where it may stay as it is; errors as by `inline_calls`."""
+    callees = _Callees()
+    callees.check(func)
+    return _copy(func, callees)
+
+
+def _copy(func: FuncOp, callees: _Callees) -> Inlined:
+    """A copy of a checked function."""
+    copier = _Copier(callees, func)
+    made = copier.function(func)
+    reached = callees.reached(func)
+    if any(profile_of(f) is Profile.CORE_V1_1 for f in reached) and profile_of(func) is not Profile.CORE_V1_1:
+        made.attributes[PROFILE_ATTRIBUTE] = StringAttr(Profile.CORE_V1_1)
+    return Inlined(made, copier.origins, reached)
+
+
+def _replace_body(func: FuncOp, made: FuncOp) -> None:
+    func.attributes.update(made.attributes)
+    olds = list(func.body.blocks)
+    for block in olds:
+        func.body.detach_block(block)
+    made.body.move_blocks(func.body)
+    for block in olds:
+        block.erase(safe_erase=False)
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """What a function comes to without calls: so many ops, regions so deep."""
+
+    ops: int
+    depth: int
+
+
+def refused(call: CallOp, issue: str, given: str, expected: str) -> MindError:
+    """E4000 for a call that cannot be put in place."""
+    message = f"func.call of {call.callee}: {issue}, expected {expected}"
+    return error("E4000", message, operation=call, given=given, expected=expected)
+
+
+class _Callees:
+    """The functions that calls lead to, and what they come to."""
+
+    def __init__(self) -> None:
+        self.extents: dict[FuncOp, _Extent] = {}
+        self._tables: dict[Operation, dict[str, Operation]] = {}
+        self._calls: dict[CallOp, FuncOp] = {}
+        self._names: dict[FuncOp, list[str]] = {}
+
+    def of(self, call: CallOp) -> FuncOp:
+        """The function that a checked call leads to."""
+        return self._calls[call]
+
+    def names(self, func: FuncOp) -> list[str]:
+        """The names of dimensions that a function uses."""
+        if func not in self._names:
+            self._names[func] = names_used(func)
+        return self._names[func]
+
+    def reached(self, root: FuncOp) -> list[FuncOp]:
+        """The functions that a checked one calls, and those that they call, each once."""
+        found: dict[FuncOp, None] = {}
+        stack = [root]
+        while stack:
+            called = [self._calls[call] for call in calls_in(stack.pop())]
+            stack += [f for f in dict.fromkeys(called) if f not in found]
+            found.update(dict.fromkeys(called))
+        return list(found)
+
+    def check(self, root: FuncOp) -> None:
+        """Follow every call from `root`; raises unless all can be replaced."""
+        open_: dict[FuncOp, None] = {}
+        stack: list[tuple[FuncOp, CallOp | None, bool]] = [(root, None, False)]
+        while stack:
+            func, call, done = stack.pop()
+            if done:
+                del open_[func]
+                self.extents[func] = self._extent(func)
+            elif func in open_ and call is not None:
+                raise _recursion(call, [*list(open_)[list(open_).index(func) :], func])
+            elif func not in self.extents:
+                open_[func] = None
+                stack.append((func, call, True))
+                stack.extend((self._find(inner), inner, False) for inner in reversed(calls_in(func)))
+
+    def _find(self, call: CallOp) -> FuncOp:
+        name, table = call.callee.root_reference.data, self._table(call)
+        found = table.get(name)
+        if not isinstance(found, FuncOp):
+            known = brief([f"@{n}" for n, op in table.items() if isinstance(op, FuncOp)])
+            what = "is not in the module" if found is None else f"is {found.name}"
+            issue = f"{call.callee} {what}, expected one of {known}"
+            raise error("E4016", f"func.call: {issue}", operation=call, issue=issue)
+        blocks = found.body.blocks
+        if not blocks:
+            raise refused(call, "it is declared only", "a declaration", "a function with a body")
+        if len(blocks) != 1 or not isinstance(blocks[0].last_op, ReturnOp):
+            last = blocks[0].last_op
+            given = f"{len(blocks)} blocks" if len(blocks) != 1 else f"a block that ends in {last.name if last else 'nothing'}"
+            raise refused(call, f"it has {given}", given, "one block that ends in func.return")
+        self._calls[call] = found
+        return found
+
+    def _table(self, op: Operation) -> dict[str, Operation]:
+        """The symbols that `op` sees, by name."""
+        outer = op.parent_op()
+        while outer is not None and not outer.has_trait(SymbolTable, value_if_unregistered=False):
+            outer = outer.parent_op()
+        if outer is None:
+            return {}
+        if outer not in self._tables:
+            table = self._tables[outer] = {}
+            for inner in (inner for region in outer.regions for block in region.blocks for inner in block.ops):
+                name = inner.properties.get("sym_name", inner.attributes.get("sym_name"))
+                if isinstance(name, StringAttr):
+                    table.setdefault(name.data, inner)
+        return self._tables[outer]
+
+    def _extent(self, func: FuncOp) -> _Extent:
+        depths: dict[Operation, int] = {func: 0}
+        count = deepest = 0
+        called: CallOp | None = None
+        for op in walk(func):
+            outer = op.parent_op()
+            depth = 0 if op is func or outer is None else depths[outer]
+            if isinstance(op, CallOp):
+                inner, called = self.extents[self._calls[op]], op
+                count, depth = count + inner.ops, depth + inner.depth
+            elif op is not func:
+                count, depth = count + 1, depth + bool(op.regions)
+                depths[op] = depth
+            deepest = max(deepest, depth)
+        if called is not None and (count > MAX_OPS or deepest > MAX_DEPTH):
+            message = f"the calls in @{func.sym_name.data} come to {count} ops, regions {deepest} deep"
+            limits = f"at most {MAX_OPS} ops and {MAX_DEPTH} regions are supported"
+            raise error("E6003", f"{message}; {limits}", operation=called, backend="inlining")
+        return _Extent(count, deepest)
+
+
+def _recursion(call: CallOp, cycle: Sequence[FuncOp]) -> MindError:
+    names = [f"@{f.sym_name.data}" for f in cycle]
+    way = " -> ".join(names if len(names) < 12 else [*names[:6], "...", *names[-5:]])
+    return refused(call, f"it calls itself, {way}", way, "calls that do not lead back; a loop is ptir.while or ptir.scan")
+
+
+@dataclass
+class _Instance:
+    """A function on its way: what its values and blocks have become, and what its names of dimensions are called now."""
+
+    renaming: Renaming
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    blocks: dict[Block, Block] = field(default_factory=dict[Block, Block])
+
+
+@dataclass
+class _Frame:
+    """Where the walk stands in one block, and what the copies are added to; of a called function also its call."""
+
+    ops: Iterator[Operation]
+    instance: _Instance
+    into: Block
+    call: CallOp | None = None
+    caller: _Instance | None = None
+
+
+class _Copier:
+    """One function being copied, what it calls in the place of calls."""
+
+    def __init__(self, callees: _Callees, root: FuncOp):
+        self.callees = callees
+        self.origins: dict[Operation, Operation] = {}
+        self.taken = dict.fromkeys(callees.names(root))
+        self.late: list[tuple[Operation, Operation, _Instance]] = []
+
+    def function(self, func: FuncOp) -> FuncOp:
+        """The copy of `func`."""
+        instance = _Instance(Renaming({}))
+        made, frames = self._copied(func, instance)
+        self._run(frames)
+        for old, new, inner in self.late:  # values that are defined further down, as blocks in any order allow
+            new.operands = [inner.values.get(v, v) for v in old.operands]
+        del self.origins[made]
+        assert isinstance(made, FuncOp)
+        return made
+
+    def _run(self, stack: list[_Frame]) -> None:
+        while stack:
+            frame = stack[-1]
+            if (op := next(frame.ops, None)) is None:
+                stack.pop()
+            elif isinstance(op, CallOp):
+                stack.append(self._begun(op, frame))
+            elif isinstance(op, ReturnOp) and frame.call is not None and frame.caller is not None:
+                _finish(frame.call, op, frame.instance, frame.caller)
+            else:
+                made, frames = self._copied(op, frame.instance)
+                frame.into.add_op(made)
+                stack += frames
+
+    def _copied(self, op: Operation, instance: _Instance) -> tuple[Operation, list[_Frame]]:
+        """A copy of an op, its regions with empty blocks, and what is to be done to fill them, the first last."""
+        values, blocks, renaming = instance.values, instance.blocks, instance.renaming
+        regions: list[Region] = []
+        frames: list[_Frame] = []
+        for region in op.regions:
+            regions.append(made := Region())
+            for block in region.blocks:
+                blocks[block] = new = Block(arg_types=[renaming.type(t) for t in block.arg_types])
+                _bind(block.args, new.args, values)
+                made.add_block(new)
+                frames.append(_Frame(iter(block.ops), instance, new))
+        copy = type(op).create(
+            operands=[values.get(v, v) for v in op.operands],
+            result_types=[renaming.type(t) for t in op.result_types],
+            properties=renaming.properties(op),
+            attributes=dict(op.attributes),
+            successors=[blocks.get(b, b) for b in op.successors],
+            regions=regions,
+            location=op.location,
+        )
+        if any(v not in values for v in op.operands):
+            self.late.append((op, copy, instance))
+        _bind(op.results, copy.results, values)
+        self.origins[copy] = op
+        return copy, frames[::-1]
+
+    def _begun(self, call: CallOp, frame: _Frame) -> _Frame:
+        """The callee of a call, its arguments what the call passes."""
+        callee, caller = self.callees.of(call), frame.instance
+        if any(v not in caller.values for v in call.arguments):
+            raise refused(
+                call, "an operand stands further down", "blocks in another order", "definitions before uses in the text"
+            )
+        operands = [caller.values[v] for v in call.arguments]
+        results = [caller.renaming.type(t) for t in call.result_types]
+        block = callee.body.block
+        names = self._names(call, callee, [v.type for v in operands], results)
+        values: dict[SSAValue, SSAValue] = dict(zip(block.args, operands, strict=True))
+        return _Frame(iter(block.ops), _Instance(Renaming(names), values), frame.into, call, caller)
+
+    def _names(self, call: CallOp, callee: FuncOp, operands: Sequence[Attribute], results: Sequence[Attribute]) -> dict[str, Dim]:
+        """What a callee's names of dimensions are here: those of operands and results, others under names of their own."""
+        names: dict[str, Dim] = {}
+        last = callee.body.block.last_op
+        returned = () if last is None else last.operand_types
+        for what, declared, given in (("operands", callee.body.block.arg_types, operands), ("results", returned, results)):
+            if len(declared) != len(given) or not all(_match(d, g, names) for d, g in zip(declared, given, strict=True)):
+                expected, actual = (brief(f"({', '.join(map(str, types))})") for types in (declared, given))
+                issue = f"{what} {actual}, expected {expected}"
+                raise error("E4016", f"func.call of {call.callee}: {issue}", operation=call, issue=issue)
+        for name in self.callees.names(callee):
+            if name not in names:
+                names[name] = self._free(name)
+        self.taken.update(dict.fromkeys(d for d in names.values() if isinstance(d, str)))
+        return names
+
+    def _free(self, name: str) -> str:
+        """`name`, or with a number behind it if it is taken."""
+        found, n = name, self.taken.get(name)
+        while found in self.taken:
+            n = (n or 0) + 1
+            found = f"{name}_{n}"
+        if n is not None:
+            self.taken[name] = n
+        self.taken[found] = None
+        return found
+
+
+def _match(declared: Attribute, given: Attribute, names: dict[str, Dim]) -> bool:
+    """Whether a type is the declared one with other dimensions in the place of names, which are added to `names`."""
+    shape = dims_of(declared) if has_names(declared) else None
+    if shape is None:
+        return declared == given
+    other = dims_of(given)
+    if other is None or len(other) != len(shape):
+        return False
+    for name, dim in zip(shape, other, strict=True):
+        if isinstance(name, str) and name != UNKNOWN and dim != UNKNOWN:
+            names.setdefault(name, dim)
+    return Renaming(names).type(declared) == given
+
+
+def _bind(olds: Sequence[SSAValue], news: Sequence[SSAValue], values: dict[SSAValue, SSAValue]) -> None:
+    for old, new in zip(olds, news, strict=True):
+        values[old] = new
+        new.name_hint = old.name_hint
+
+
+def _finish(call: CallOp, ending: ReturnOp, callee: _Instance, caller: _Instance) -> None:
+    """Let the results of a call be what the callee returns, by the names of the call where the callee made them."""
+    for old, returned in reversed(tuple(zip(call.results, ending.operands, strict=True))):
+        value = caller.values[old] = callee.values[returned]
+        if isinstance(returned.owner, Operation) and old.name_hint is not None and not isinstance(returned.owner, CallOp):
+            value.name_hint = old.name_hint
+
+
+@dataclass(frozen=True)
+class MindInlinePass(ModulePass):
+    """Put the ops of called functions in the place of calls; the functions themselves stay."""
+
+    name = "mind-inline"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        inline_module(op)
+
+
+def inline_module(module: ModuleOp, wanted: Callable[[FuncOp], bool] | None = None) -> None:
+    """Replace every call in the functions of a module that are `wanted`; errors as by `inline_calls`, before anything changes."""
+    callees = _Callees()
+    found = [f for f in functions(module) if calls_in(f) and (wanted is None or wanted(f))]
+    total = 0
+    for func in found:
+        callees.check(func)
+        total += callees.extents[func].ops
+    if total > MAX_OPS:
+        message = f"the functions with calls come to {total} ops, at most {MAX_OPS} are supported"
+        raise error("E6003", message, operation=found[-1], backend="inlining")
+    made = [(func, _copy(func, callees)) for func in found]
+    for func, copy in made:
+        _replace_body(func, copy.func)
