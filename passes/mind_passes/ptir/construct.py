@@ -67,7 +67,7 @@ def make(cls: type[OpT], *operands: Value, type: Attribute | None = None, **valu
 
 
 def elementwise(cls: type[OpT], *operands: Value, dtype: PtirDType | None = None, **values: Any) -> OpT:
-    """An op on operands of one shape; the result, of `dtype` or that of the last, has what any of them knows of the dimensions."""
+    """An op on operands of one shape: what any of them knows of a dimension, the result has. Its dtype is that of the last."""
     types = [value_of(v).type for v in operands]
     if dtype is None and all(t == types[-1] for t in types):
         return make(cls, *operands, type=types[-1], **values)
@@ -162,8 +162,8 @@ def reshape(x: Value, shape: Sequence[Dim]) -> Value:
 def reshape_like(x: Value, like: Value) -> Value:
     """`x` under the shape of `like`, of which one dimension may lack a name: it follows from the others. E5006 for two."""
     shape = spec(like).shape
-    if shape.count(UNKNOWN) != 1 or 0 in shape or spec(x).shape == shape:
-        return reshape(x, shape if spec(x).shape == shape else dims(like))
+    if shape.count(UNKNOWN) != 1 or 0 in shape:
+        return reshape(x, dims(like))
     stated = tuple(INFER if d == UNKNOWN else d for d in shape)
     return make(ReshapeOp, x, type=value_of(like).type, new_shape=stated)
 
