@@ -3,18 +3,21 @@ Running programs: `compile` for speed, `register_implementations` for xDSL's int
 
     program = mind_runtime.compile(module, "loss")
     loss = program(x, w)
+
+`bind` compiles a function and gives it its weights for good.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .bound import Bound, bind
 from .program import Program, TensorSpec, clear_cache, compile
 
 if TYPE_CHECKING:
     from xdsl.interpreter import Interpreter
 
-__all__ = ["Program", "TensorSpec", "clear_cache", "compile", "register_implementations"]
+__all__ = ["Bound", "Program", "TensorSpec", "bind", "clear_cache", "compile", "register_implementations"]
 
 
 def register_implementations(interpreter: Interpreter) -> None:

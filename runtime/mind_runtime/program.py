@@ -102,7 +102,8 @@ class Program:
         self._body = body
         self._run = body.run
         self._origins = origins
-        self._donated = tuple(sorted(donated))
+        self.donated = tuple(sorted(donated))
+        """The numbers of the donated inputs."""
         self._expected = tuple((s.numpy_dtype, s.shape) for s in self.inputs)
         self._limit = limit
         self._dynamic = not all(s.is_static for s in self.inputs)
@@ -123,8 +124,12 @@ class Program:
             if type(argument) is not np.ndarray or argument.dtype != dtype or argument.shape != shape:
                 arguments = self._admit(arguments)
                 break
-        if self._donated:
-            self._check_donated(arguments)
+        if self.donated:
+            self.check_donated(arguments)
+        return self.execute(arguments, seed)
+
+    def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
+        """As a call, on arguments whose types, and of donated ones whose memory, somebody has checked."""
         if self._dynamic:
             self._check_sizes(arguments)
         try:
@@ -163,7 +168,11 @@ class Program:
 
     def _admit(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments as plain arrays; E2001 for the first that is none of the declared type."""
-        return tuple(admit(a, s, self._what(i)) for i, (a, s) in enumerate(zip(arguments, self.inputs, strict=True)))
+        return tuple(self.admit(i, a) for i, a in enumerate(arguments))
+
+    def admit(self, i: int, argument: Any) -> Any:
+        """What is given for input `i` as a plain array; E2001 unless it has the declared type."""
+        return admit(argument, self.inputs[i], self._what(i))
 
     def sizes(self, arguments: Sequence[Any]) -> dict[str, int]:
         """The sizes that arguments give to named dimensions; E8001 unless equal names have equal sizes."""
@@ -175,7 +184,7 @@ class Program:
                     raise error("E8001", message, name=dim, extents=(sizes[dim], n))
         return sizes
 
-    def _check_sizes(self, arguments: tuple[Any, ...]) -> None:
+    def _check_sizes(self, arguments: Sequence[Any]) -> None:
         """E8001 as by `sizes`, E6004 if what the program needs with them is not there."""
         sizes = self.sizes(arguments)
         key = tuple(sizes.values())
@@ -184,10 +193,10 @@ class Program:
             if len(self._fitting) < CACHE_SIZE:
                 self._fitting.add(key)
 
-    def _check_donated(self, arguments: tuple[Any, ...]) -> None:
+    def check_donated(self, arguments: Sequence[Any]) -> None:
         """E2001 unless donated arguments can be written to, are in row-major order and share no memory with others."""
-        shared = _overlapping(arguments, self._donated)
-        for i in self._donated:
+        shared = _overlapping(arguments, self.donated)
+        for i in self.donated:
             array: Any = arguments[i]
             issue = None
             if not isinstance(array, np.ndarray) or not array.flags.writeable or not array.flags.c_contiguous:

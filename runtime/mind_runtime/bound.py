@@ -1,0 +1,126 @@
+"""
+A program whose weights are given once: what depends on them alone is computed then, and no call checks them again.
+
+    step = mind_runtime.bind(optimised, weights, donate=["cache"])
+    logits, cache = step(token, cache)
+
+`ptir-optimize` with `split` moves what depends on weights alone into a function of its own, which `ptir.prepare` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+
+from mind_dialect.errors import error
+from mind_dialect.program import functions, input_names
+from mind_passes.ptir.split_parameters import PREPARE_ATTRIBUTE
+
+from .program import Program, compile, find_function
+
+
+class Bound:
+    """
+    A compiled function some of whose inputs have their arrays already: call it with one array for each of the others.
+
+    `inputs` says what is left, in the order of the function's. Calls are those of `Program`, its errors too. The arrays that
+    are bound are used as they are and must stay as they are; a donated input cannot be bound (E7001).
+    """
+
+    def __init__(self, program: Program, arrays: Mapping[str, Any]):
+        names = [spec.name for spec in program.inputs]
+        for name in arrays:
+            if name not in names:
+                raise error("E7003", f"no input {name!r} to bind, expected one of {names}", name=name, known=names)
+        self.program = program
+        free = [i for i, name in enumerate(names) if name not in arrays]
+        self.inputs = tuple(program.inputs[i] for i in free)
+        self._free = [(i, spec.numpy_dtype, spec.shape) for i, spec in zip(free, self.inputs, strict=True)]
+        self._given: list[Any] = [None if n not in arrays else program.admit(i, arrays[n]) for i, n in enumerate(names)]
+        for i in program.donated:
+            if names[i] in arrays:
+                raise error(
+                    "E7001", f"input {names[i]!r} is donated, which each call does anew; it cannot be bound", option="donate"
+                )
+        held = [a for a in self._given if a is not None]
+        self._ids = frozenset(map(id, held))
+        self._apart = all(a.base is None for a in held)
+
+    def __call__(self, *arguments: Any, seed: int = 0) -> Any:
+        """Run on NumPy arrays for the inputs that are left; as `Program.__call__`."""
+        program = self.program
+        if len(arguments) != len(self._free):
+            wanted, n = ", ".join(f"{s.name}: {s}" for s in self.inputs), len(self._free)
+            message = f"@{program.name} expects {n} arguments besides those bound ({wanted}), found {len(arguments)}"
+            raise error("E2007", message, expected=n, actual=len(arguments))
+        every = self._given.copy()
+        for argument, (i, dtype, shape) in zip(arguments, self._free, strict=True):
+            fits = type(argument) is np.ndarray and argument.dtype == dtype and argument.shape == shape
+            every[i] = argument if fits else program.admit(i, argument)
+        if program.donated and not self._are_apart(every):
+            program.check_donated(every)
+        return program.execute(every, seed)
+
+    def _are_apart(self, every: Sequence[Any]) -> bool:
+        """Whether what is donated can be written to and shares no memory, told without looking at what is bound."""
+        taken = [every[i] for i, *_ in self._free]
+        if not self._apart or any(a.base is not None for a in taken) or len({*map(id, taken)} - self._ids) < len(taken):
+            return False
+        return all(every[i].flags.writeable and every[i].flags.c_contiguous for i in self.program.donated)
+
+
+def bind(
+    module: ModuleOp,
+    weights: Mapping[str, Any],
+    function: str | None = None,
+    target: str = "numpy",
+    memory_limit: int | None = None,
+    donate: Collection[str] = (),
+) -> Bound:
+    """
+    Compile a function as `compile` does and give it its weights, by the names of its inputs.
+
+    Where `ptir.prepare` names a function, that one runs now, once, on its weights, and what it gives is bound too. Without
+    `function` it is the only one that prepares nothing for another. Raises what `compile` and a call raise; E7003 for the name
+    of a weight that is no input, and for a weight to prepare that is not given; E7001 for a donated one.
+    """
+    func = _function(module, function)
+    program = compile(module, func.sym_name.data, target, memory_limit, donate)
+    names, taken = input_names(func), dict[str, Any](weights)
+    prepared: dict[str, Any] = {}
+    preparing = _preparing(module, func)
+    if preparing is not None:
+        wanted = input_names(preparing)
+        for name in wanted:
+            if name not in taken:
+                known = list(taken)
+                message = f"@{preparing.sym_name.data} prepares the weight {name!r}, which is not given; given are {known}"
+                raise error("E7003", message, name=name, known=known)
+        made: Any = compile(module, preparing.sym_name.data, target, memory_limit)(*(taken[name] for name in wanted))
+        results = cast("tuple[Any, ...]", made if isinstance(made, tuple) else (made,))
+        prepared = dict(zip(names[len(names) - len(results) :], results, strict=True))
+        taken = {name: array for name, array in taken.items() if name in names or name not in wanted}
+    return Bound(program, {**taken, **prepared})
+
+
+def _preparing(module: ModuleOp, func: FuncOp) -> FuncOp | None:
+    """The function that makes the last inputs of `func`, if there is one."""
+    name = func.attributes.get(PREPARE_ATTRIBUTE)
+    if name is None:
+        return None
+    return find_function(module, name.string_value() if isinstance(name, SymbolRefAttr) else str(name))
+
+
+def _function(module: ModuleOp, name: str | None) -> FuncOp:
+    """The function of that name, or the only one that makes no other's inputs."""
+    if name is None:
+        found = list(functions(module))
+        makers = [p for f in found if (p := _preparing(module, f)) is not None]
+        left = [f for f in found if not any(f is p for p in makers)]
+        if len(left) == 1:
+            return left[0]
+    return find_function(module, name)
