@@ -73,8 +73,7 @@ def image_sides(name: str, small: bool) -> tuple[dict[str, Step], Iterator[Any]]
     module, peer = IMAGES[name]
     config = module.SMALL if small else module.REAL
     weights = module.random_weights(config)
-    program, arguments = compile(module.program(config)), list(weights.values())
-    sides: dict[str, Step] = {OURS: lambda image: program(image, *arguments), HAND: getattr(by_numpy, peer)(config, weights)}
+    sides: dict[str, Step] = {OURS: compile(module.program(config), weights), HAND: getattr(by_numpy, peer)(config, weights)}
     if by_torch is not None:
         sides[TORCH] = getattr(by_torch, peer)(config, weights)
     rng = np.random.default_rng(0)

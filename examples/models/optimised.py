@@ -1,4 +1,4 @@
-"""Compiling a model for speed: patterns recognised, canonical form, common subexpressions, then `mind_runtime.compile`."""
+"""Compiling a model for speed: the optimiser of PTIR, and what depends on weights alone computed once, by `mind_runtime.bind`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import mind_dialect
 import mind_runtime
 from mind_tools.universe import get_all_passes
 
-PIPELINE = "mind-ptir-recognize,mind-ptir-canonicalize,mind-ptir-cse,mind-ptir-canonicalize"
+from .weights import Weights
+
+PIPELINE = "mind-ptir-optimize{split=true}"
 
 
 def optimised(module: ModuleOp) -> ModuleOp:
@@ -27,6 +29,10 @@ def optimised(module: ModuleOp) -> ModuleOp:
     return module
 
 
-def compile(module: ModuleOp, donate: Collection[str] = ()) -> mind_runtime.Program:
-    """The only function of `module`, optimised, for the numpy target; `donate` as for `mind_runtime.compile`."""
-    return mind_runtime.compile(optimised(module), donate=donate)
+def compile(module: ModuleOp, weights: Weights, donate: Collection[str] = ()) -> mind_runtime.Bound:
+    """
+    The function of `module`, optimised and with its weights prepared, for the numpy target.
+
+    It takes the inputs that `weights` does not name; `donate` as for `mind_runtime.compile`.
+    """
+    return mind_runtime.bind(optimised(module), weights, donate=donate)

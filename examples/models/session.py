@@ -20,7 +20,10 @@ from .weights import Weights, numpy_dtype
 
 Callee = Callable[..., Any]
 Compiler = Callable[..., Callee]
-"""Takes a module and, as `donate`, the names of inputs whose memory the program may overwrite; `mind_runtime.compile` is one."""
+"""
+Takes a module, its weights by name and, as `donate`, the names of inputs whose memory the program may overwrite; what it makes
+takes the other inputs. `mind_runtime.bind` is one.
+"""
 
 
 def capacity_for(length: int, context: int) -> int:
@@ -38,7 +41,7 @@ class Session:
     def __init__(self, config: gpt2.Config, weights: Weights, compiler: Compiler):
         self.config = config
         self.compile_seconds = 0.0
-        self._weights = [weights[name] for name in gpt2.parameters(config)]
+        self._weights = {name: weights[name] for name in gpt2.parameters(config)}
         self._compiler = compiler
         self.reset()
 
@@ -59,7 +62,7 @@ class Session:
         prefill = self._compiled("prefill", length=count)
         empty = [np.zeros(s.shape, numpy_dtype(s.dtype)) for s in gpt2.caches(self.config, self.capacity).values()]
         places = np.arange(count, dtype=np.int32)
-        logits, *self.caches = prefill(np.array(tokens, np.int32), places, *self._weights, *empty)
+        logits, *self.caches = prefill(np.array(tokens, np.int32), places, *empty)
         self.length = count
         return logits[-1]
 
@@ -76,7 +79,7 @@ class Session:
         place = np.array([self.length], np.int32)
         start = np.array([0, self.length, 0], np.int32)
         caches, self.caches = self.caches, []
-        logits, *self.caches = self._decode(np.array([token], np.int32), place, start, *self._weights, *caches)
+        logits, *self.caches = self._decode(np.array([token], np.int32), place, start, *caches)
         self.length += 1
         return logits[-1]
 
@@ -97,6 +100,6 @@ class Session:
     def _compiled(self, mode: str, **sizes: int) -> Callee:
         start = time.perf_counter()
         program = gpt2.program(self.config, mode, capacity=self.capacity, **sizes)
-        made = self._compiler(program, donate=list(gpt2.caches(self.config, self.capacity)))
+        made = self._compiler(program, self._weights, donate=list(gpt2.caches(self.config, self.capacity)))
         self.compile_seconds += time.perf_counter() - start
         return made

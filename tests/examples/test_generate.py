@@ -14,24 +14,31 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mind_runtime
 from mind_dialect.errors import MindError
+from mind_dialect.program import input_names
 from models import gpt2, optimised
 from models.peers import by_numpy
 from models.session import Compiler, Session, capacity_for
-from models.weights import save_safetensors
+from models.weights import Weights, save_safetensors
 from ptir_evaluator import evaluate, function_of
 
 pytest.importorskip("rich", reason="the extra `models` is not installed (make test-all installs it)")
 import generate
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-COMPILERS = (mind_runtime.compile, optimised.compile)
+COMPILERS = (mind_runtime.bind, optimised.compile)
 WEIGHTS = gpt2.random_weights(gpt2.SMALL, 1)
 
 
-def by_kernels(module: ModuleOp, donate: Sequence[str] = ()) -> Callable[..., tuple[Any, ...]]:
+def by_kernels(module: ModuleOp, weights: Weights, donate: Sequence[str] = ()) -> Callable[..., tuple[Any, ...]]:
     """A compiler: the program op by op."""
     func = function_of(module)
-    return lambda *arguments: tuple(evaluate(func, arguments))
+    names = input_names(func)
+
+    def run(*arguments: np.ndarray) -> tuple[Any, ...]:
+        given = iter(arguments)
+        return tuple(evaluate(func, [weights[name] if name in weights else next(given) for name in names]))
+
+    return run
 
 
 def session(compiler: Compiler = by_kernels) -> Session:
@@ -40,7 +47,7 @@ def session(compiler: Compiler = by_kernels) -> Session:
 
 
 @pytest.mark.parametrize(
-    "compiler", [by_kernels, mind_runtime.compile, optimised.compile], ids=["op by op", "compiled", "optimised"]
+    "compiler", [by_kernels, mind_runtime.bind, optimised.compile], ids=["op by op", "compiled", "optimised"]
 )
 def test_a_session_agrees_with_numpy_beyond_its_first_cache_to_the_end_of_the_context(compiler: Compiler) -> None:
     tokens = np.random.default_rng(0).integers(0, 256, 64).astype(np.int32)

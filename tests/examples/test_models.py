@@ -13,11 +13,12 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from mind_dialect.errors import MindError
-from mind_dialect.program import functions, input_names
+from mind_dialect.program import argument_attribute, functions, input_names
 from mind_dialect.verify import verify
 from mind_runtime import compile
 from models import gpt2, layers, mobilenet_v2, resnet34
-from models.builder import Builder
+from models.builder import PARAMETER_ATTRIBUTE, Builder
+from models.optimised import compile as compile_for_speed
 from models.optimised import optimised
 from models.peers import by_numpy
 from models.weights import numpy_dtype
@@ -134,9 +135,13 @@ def compiled(module: ModuleOp, *arguments: np.ndarray) -> list[np.ndarray]:
 
 
 def compiled_optimised(module: ModuleOp, *arguments: np.ndarray) -> list[np.ndarray]:
-    """As `compiled`, of what the optimiser leaves."""
+    """As `compiled`, of what the optimiser leaves, weights prepared."""
     verify(optimised(module))
-    return compiled(optimised(module), *arguments)
+    (func,) = functions(module)
+    given = dict(zip(input_names(func), arguments, strict=True))
+    weights = {name: given.pop(name) for i, name in enumerate(list(given)) if argument_attribute(func, i, PARAMETER_ATTRIBUTE)}
+    found = compile_for_speed(module, weights)(*given.values())
+    return list(found) if isinstance(found, tuple) else [found]
 
 
 @pytest.fixture(params=[op_by_op, compiled, compiled_optimised], ids=["op by op", "compiled", "optimised"])
