@@ -277,6 +277,7 @@ ROWS: tuple[Row, ...] = (
             "%r = ptir.reduce %x kind = max axes = [0] keepdims = false : tensor<1x8xf32> -> tensor<8xf32>",
             "%r = ptir.reduce %x kind = min axes = [0] keepdims = true : tensor<1x8xf32>",
             "%x: tensor<1x8xsi8> | %r = ptir.reduce %x kind = sum axes = [] keepdims = false : tensor<1x8xsi8>",
+            "%r = ptir.reduce %x kind = sum axes = [] keepdims = false : tensor<1x8xf32>",
             "%x: tensor<8x1xsi8> | %r = ptir.reduce %x kind = sum axes = [1] keepdims = false : tensor<8x1xsi8> -> tensor<8xsi8>",
         ),
         (

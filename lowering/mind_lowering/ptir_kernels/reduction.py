@@ -31,7 +31,11 @@ class Reductions(Casts):
         """The sum, greatest or least over `axes`; NaN wins, nothing at all gives the identity, no axes change nothing."""
         source = format_of(x.dtype)
         accum = format_of(source.accumulator if accum_dtype is None else accum_dtype)
-        total = self._reduced(self.cast(x, dtype=accum.dtype), kind, tuple(axes), keepdims, accum, source)
+        total = self.cast(x, dtype=accum.dtype)
+        if not axes:  # a sum would start from +0, which turns -0 into +0
+            total = self.copy(total) if total is x else total
+        else:
+            total = self._reduced(total, kind, tuple(axes), keepdims, accum, source)
         return self.cast(total, dtype=source.dtype if out_dtype is None else out_dtype)
 
     def _reduced(self, x: Array, kind: str, axes: tuple[int, ...], keepdims: bool, accum: Format, source: Format) -> Array:
@@ -41,7 +45,7 @@ class Reductions(Casts):
                 shape: Any = shapes.reduce(x.shape, axes=axes, keepdims=keepdims)
                 return self.full(shape, self.identity_of(kind, source), accum.dtype)
             return self.narrow(ufunc.reduce(self.widen(x), axis=axes, keepdims=keepdims), accum.dtype)
-        if accum.kind == "f" and accum.dtype != accum.work and axes:
+        if accum.kind == "f" and accum.dtype != accum.work:
             return self._step_by_step(x, axes, keepdims)
         return self.narrow(ufunc.reduce(self.widen(x), axis=axes, dtype=accum.work, keepdims=keepdims), accum.dtype)
 

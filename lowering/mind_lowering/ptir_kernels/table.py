@@ -90,7 +90,11 @@ def _accumulates_plainly(op: PtirOp, values: Mapping[str, Any]) -> bool:
 
 
 def _reduce(op: ptir.ReduceOp) -> Call:
-    """`add.reduce` and its like; an extreme over no elements has no identity there, so that goes to the kernel."""
+    """
+    `add.reduce` and its like. An extreme over no elements has no identity there, so that goes to the kernel.
+
+    Over no axes it is the operand: a sum would turn -0 into +0.
+    """
     values = op.values()
     axes: tuple[int, ...] = values["axes"]
     shape = op.operand_spec(0).shape
@@ -98,6 +102,8 @@ def _reduce(op: ptir.ReduceOp) -> Call:
     filled = all(n != 0 and not isinstance(n, str) for n in (shape[a] for a in axes))
     if not _accumulates_plainly(op, values) or not (sums or filled):
         return _kernel("reduce")(op)
+    if not axes:
+        return Call("k.identity")
     name = {"sum": "add", "max": "maximum", "min": "minimum"}[values["kind"]]
     arguments: dict[str, Any] = {"axis": axes, "keepdims": values["keepdims"]}
     return Call(f"xp.{name}.reduce", {**arguments, "dtype": op.operand_spec(0).dtype} if sums else arguments)

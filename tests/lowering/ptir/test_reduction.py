@@ -11,8 +11,11 @@ import pytest
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.legal import accumulators, default_accumulator
 from mind_dialect.ptir.types import DTYPES, SI64, PtirDType
+from mind_lowering.ptir_kernels.table import kernel_call, storage
+from mind_lowering.xp import Storage
 from ptir_oracle import (
     FLOAT_FORMATS,
+    KERNELS,
     array,
     assert_elements,
     assert_near,
@@ -24,6 +27,7 @@ from ptir_oracle import (
     ids,
     is_integer,
     legal,
+    op_of,
     rounded,
     run,
     samples,
@@ -143,6 +147,32 @@ def test_reductions_of_rank_0_and_extent_1(op: str, dtype: PtirDType):
         assert_elements(run(op, scalar, axes=(), keepdims=True), elements(x))
 
 
+@pytest.mark.parametrize(("op", "dtype"), [p for p in legal("reduction") if p[0].startswith("reduce ")], ids=ids)
+def test_a_reduction_over_no_axes_is_the_operand(op: str, dtype: PtirDType):
+    """Bit for bit, -0 and NaN included; then it is cast."""
+    x = samples(dtype, 12)[:12].reshape(3, 4)
+    for keepdims in (False, True):
+        same = run(op, x, axes=(), keepdims=keepdims)
+        assert_elements(same, elements(x))
+        wide = run(op, x, axes=(), keepdims=keepdims, out_dtype=default_accumulator(dtype))
+        assert_elements(wide, [cast(v, default_accumulator(dtype)) for v in elements(x)])
+    if dtype.is_float:
+        signs = np.signbit(np.asarray(run(op, array([-0.0, 0.0], dtype), axes=(), keepdims=True), "f8"))
+        assert signs.tolist() == [True, False]
+    if dtype.kind == "complex":
+        zero = np.array([complex(-0.0, -0.0)], x.dtype)
+        assert run(op, zero, axes=(), keepdims=True).tobytes() == zero.tobytes()
+
+
+@pytest.mark.parametrize("kernel", ["table", "kernel"])
+def test_a_reduction_over_no_axes_does_not_share_memory_unless_the_table_says_so(kernel: str):
+    x = array([1.0, -0.0], "f32")
+    if kernel == "table":
+        assert storage(kernel_call(op_of("reduce sum", x, axes=(), keepdims=True)).callee) is Storage.WHOLE
+    else:
+        assert not np.shares_memory(KERNELS.reduce(x, kind="max", axes=(), keepdims=True), x)
+
+
 @pytest.mark.parametrize("dtype", [d.name for k, d in legal("reduction") if k == "reduce max" and d.is_float])
 @pytest.mark.parametrize("kind", ["max", "min"])
 def test_nan_wins(dtype: str, kind: str):
@@ -163,6 +193,18 @@ def check_arg_max(dtype: PtirDType) -> None:
 def first_greatest(values: list[Any]) -> int:
     nans = [i for i, v in enumerate(values) if v != v]
     return nans[0] if nans else values.index(max(values))
+
+
+@pytest.mark.parametrize("dtype", [d.name for k, d in legal("reduction") if k == "arg_max" and d.is_float])
+def test_arg_max_takes_the_first_of_equals_in_every_order(dtype: str):
+    """NaN before, between and after greater and smaller numbers; zeros of both signs; along both axes and both ways."""
+    most = math.nan if dtype == "fp8_e4m3" else math.inf
+    for values in ([math.nan, math.nan, most, 1.0], [2.0, 2.0, -1.0, 0.0], [-0.0, 0.0, -0.0, -1.0]):
+        orders = list(itertools.permutations(values))
+        expected = [first_greatest(list(order)) for order in orders]
+        x = array(orders, dtype)
+        for given, axis in ((x, 1), (np.asfortranarray(x), 1), (x.T, 0), (x[:, ::-1].copy()[:, ::-1], 1)):
+            assert_elements(run("arg_max", given, axis=axis, keepdims=False, output_dtype=SI64), expected)
 
 
 def test_arg_max_of_nothing_is_refused():

@@ -220,11 +220,12 @@ def reduction_of_one(op: ReduceOp) -> Found:
     """
     `reduce(x) = reshape(x)`, where every reduced axis has extent 1 and the result has the dtype of x.
 
-    Accumulators are no narrower than x. Not for sums of floats and complex numbers: one that starts from +0 turns -0 into +0.
+    Accumulators are no narrower than x. Not for sums of floats and complex numbers over some axes: one that starts from +0 turns
+    -0 into +0.
     """
     values, (dtype, shape), result = op.values(), spec_of(op.x), spec_of(op.result)
-    inexact = values["kind"] == "sum" and dtype.kind in (Kind.FLOAT, Kind.COMPLEX)
     axes: Sequence[int] = values["axes"]
+    inexact = len(axes) > 0 and values["kind"] == "sum" and dtype.kind in (Kind.FLOAT, Kind.COMPLEX)
     if result.dtype is not dtype or any(shape[a] != 1 for a in axes) or inexact:
         return None
     if (x := stands_for(op.x, op)) is not None:
