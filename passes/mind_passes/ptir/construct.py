@@ -35,6 +35,7 @@ from mind_dialect.ptir import (
 )
 from mind_dialect.ptir.types import I1, PtirDType, TensorSpec, read_type, tensor_type
 from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dim, Dims, same_shape
+from mind_dialect.ptir_shapes import reshape as reshaped
 
 Value = SSAValue | Operation
 OpT = TypeVar("OpT", bound=PtirOp)
@@ -53,6 +54,16 @@ def dims(x: Value) -> Dims:
         message = f"a value of type {value.type} has a dimension without a name, expected a size or a name in its encoding"
         raise error("E5006", message, operation=value.owner if isinstance(value.owner, Operation) else None, type=str(value.type))
     return shape
+
+
+def static(x: Value) -> tuple[int, ...]:
+    """The sizes of `x`, where names will not do; E5006 for a dynamic dimension."""
+    shape = dims(x)
+    sizes = tuple(d for d in shape if isinstance(d, int))
+    if len(sizes) != len(shape):
+        message = f"a value of type {value_of(x).type} has a dimension whose size is not known, expected static ones"
+        raise error("E5006", message, type=str(value_of(x).type))
+    return sizes
 
 
 def make(cls: type[OpT], *operands: Value, type: Attribute | None = None, **values: Any) -> OpT:
@@ -165,7 +176,8 @@ def reshape_like(x: Value, like: Value) -> Value:
     if shape.count(UNKNOWN) != 1 or 0 in shape:
         return reshape(x, dims(like))
     stated = tuple(INFER if d == UNKNOWN else d for d in shape)
-    return make(ReshapeOp, x, type=value_of(like).type, new_shape=stated)
+    dtype, found = spec(x)
+    return make(ReshapeOp, x, type=tensor_type(dtype, reshaped(found, new_shape=stated)), new_shape=stated)
 
 
 def transpose(x: Value, perm: Sequence[int]) -> Value:

@@ -85,7 +85,7 @@ class Row:
     domain: Domain | Sequence[Domain | None] = normal
     """Where floating-point arguments are sampled; one for all, or one each."""
     data: Mapping[int, Any] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    extents: Mapping[str, int] = field(default_factory=dict)
     """Of named dimensions."""
     smooth: bool = True
     """Whether second derivatives are worth a test; a piecewise linear op has them, too: zero."""
@@ -108,7 +108,7 @@ class Row:
 
     def shape(self, i: int) -> tuple[int, ...]:
         """The shape of argument `i` in the tests."""
-        return tuple(self.sizes[d] if isinstance(d, str) else d for d in self.specs()[i].shape)
+        return tuple(self.extents[d] if isinstance(d, str) else d for d in self.specs()[i].shape)
 
     @property
     def floats(self) -> list[int]:

@@ -1,0 +1,134 @@
+"""
+The derivatives of what moves, repeats or numbers elements.
+
+These ops are linear: forward mode applies the op to the tangent, reverse mode its transpose. Extents may be named; where an op of
+the contract states sizes, as a slice does, a named one is met by `take` with computed indices, or by updating zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from mind_dialect.errors import error
+from mind_dialect.ptir import (
+    BroadcastToOp,
+    ConcatOp,
+    IotaOp,
+    PadOp,
+    ReshapeOp,
+    ReverseOp,
+    SliceOp,
+    StridedSliceOp,
+    TileOp,
+    TransposeOp,
+)
+from mind_dialect.ptir_shapes import UNKNOWN, axes, axis
+from mind_dialect.shapes import inverse_permutation
+
+from ...ptir.construct import dims, full, make, reduce_sum, reshape, reshape_like, spec, transpose
+from ...ptir.parts import Cut, pad, place, total, window
+from ..rules import FLAT, ForwardRow, Row, Rules, Value, linear
+
+
+def transpose_x(op: TransposeOp, g: SSAValue) -> Value:
+    perm = op.values()["perm"]
+    return transpose(g, inverse_permutation(axes(perm, len(perm))))
+
+
+def broadcast_x(op: BroadcastToOp, g: SSAValue) -> Value:
+    """The sum over what was repeated: axes that came in front, and axes of extent 1 that were stretched."""
+    x, target = spec(op.x).shape, op.result_spec().shape
+    lead = len(target) - len(x)
+    for m, n in zip(x, target[lead:], strict=True):
+        if isinstance(m, str) and m != n:
+            message = f"cannot tell whether broadcast_to repeats dimension {m} of {list(x)}, which becomes {n}; expected one name"
+            raise error("E5006", message, operation=op, type=str(op.x.type))
+    prepended = tuple(range(lead))
+    stretched = tuple(lead + a for a, m in enumerate(x) if m == 1 and target[lead + a] != 1)
+    if not (prepended and stretched):
+        return reduce_sum(g, prepended or stretched, keepdims=bool(stretched))
+    return reshape(reduce_sum(g, (*prepended, *stretched)), x)
+
+
+def concat_rules(op: ConcatOp) -> Rules:
+    """For each operand, its part of the adjoint."""
+    return tuple(lambda op, g, i=i: concat_part(op, i, g) for i in range(len(op.operands)))
+
+
+def concat_part(op: ConcatOp, i: int, g: SSAValue) -> Value:
+    a = axis(op.values()["axis"], len(spec(g).shape))
+    return window(g, {a: Cut(total([dims(x)[a] for x in op.operands[:i]]), dims(op.operands[i])[a])})
+
+
+def concat_tangent(op: ConcatOp, ts: Sequence[SSAValue | None]) -> Value:
+    """The tangents one after the other, zeros for what does not vary."""
+    parts = [full(0.0, x) if t is None else t for x, t in zip(op.operands, ts, strict=True)]
+    return make(ConcatOp, *parts, type=op.result.type, **op.values())
+
+
+def pad_x(op: PadOp, g: SSAValue) -> Value:
+    values, shape = op.values(), spec(op.x).shape
+    edges = enumerate(zip(values["low"], values["high"], values["interior"], strict=True))
+    padded = [a for a, each in edges if any(each)]
+    if any(shape[a] == UNKNOWN for a in padded):
+        shape = dims(op.x)
+    return window(g, {a: Cut(values["low"][a], shape[a], 1 + values["interior"][a]) for a in padded})
+
+
+def pad_tangent(op: PadOp, ts: Sequence[SSAValue | None]) -> Value:
+    """The tangent padded with zeros: the padding is constant."""
+    (t,) = ts
+    assert t is not None
+    values = op.values()
+    return pad(t, values["low"], values["high"], values["interior"], type=op.result.type)
+
+
+def slice_x(op: SliceOp, g: SSAValue) -> Value:
+    starts = op.values()["starts"]
+    return place(g, starts, (1,) * len(starts), dims(op.x))
+
+
+def strided_slice_x(op: StridedSliceOp, g: SSAValue) -> Value:
+    values = op.values()
+    return place(g, values["starts"], values["strides"], dims(op.x))
+
+
+def tile_x(op: TileOp, g: SSAValue) -> Value:
+    """The sum over the repetitions, each on an axis of its own in front of the axis that it repeats."""
+    shape: list[Any] = []
+    repeated: list[int] = []
+    for n, repeats in zip(dims(op.x), op.values()["repeats"], strict=True):
+        if repeats != 1:
+            repeated.append(len(shape))
+            shape.append(repeats)
+        shape.append(n)
+    return reduce_sum(reshape(g, shape), repeated)
+
+
+REVERSE: dict[type[Operation], Row] = {
+    ReshapeOp: (lambda op, g: reshape_like(g, op.x),),
+    TransposeOp: (transpose_x,),
+    BroadcastToOp: (broadcast_x,),
+    SliceOp: (slice_x,),
+    ConcatOp: concat_rules,
+    PadOp: (pad_x,),
+    TileOp: (tile_x,),
+    IotaOp: (),
+    ReverseOp: (lambda op, g: make(ReverseOp, g, axes=op.values()["axes"]),),
+    StridedSliceOp: (strided_slice_x,),
+}
+FORWARD: dict[type[Operation], ForwardRow] = {
+    ReshapeOp: linear(0),
+    TransposeOp: linear(0),
+    BroadcastToOp: linear(0),
+    SliceOp: linear(0),
+    ConcatOp: concat_tangent,
+    PadOp: pad_tangent,
+    TileOp: linear(0),
+    IotaOp: FLAT,
+    ReverseOp: linear(0),
+    StridedSliceOp: linear(0),
+}

@@ -1,0 +1,73 @@
+"""The derivative tables of PTIR, row by row: differences in f64, adjointness, order 2, f32, JAX; and that nothing is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from mind_dialect.ptir import EXTENSION_OPS, PTIR_OPS, PtirOp
+from mind_passes.derivatives.ptir import FORWARD, REFUSED, REVERSE
+from ptir_derivative_rows import ROWS, Row, checks
+
+OPS = [*PTIR_OPS, *EXTENSION_OPS]
+every = pytest.mark.parametrize("row", ROWS, ids=str)
+
+
+@every
+def test_tangents_agree_with_central_differences(row: Row):
+    checks.check_forward(row)
+
+
+@every
+def test_gradients_agree_with_central_differences(row: Row):
+    checks.check_reverse(row)
+
+
+@every
+def test_modes_are_adjoint(row: Row):
+    checks.check_adjointness(row)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.smooth], ids=str)
+def test_second_derivatives(row: Row):
+    checks.check_second_order(row)
+
+
+@every
+def test_derivatives_in_f32_are_those_in_f64_rounded(row: Row):
+    checks.check_narrow(row)
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.jax is not None], ids=str)
+def test_derivatives_are_those_of_jax(row: Row):
+    jax = pytest.importorskip("jax", reason="the oracle JAX is not installed")
+    with jax.enable_x64(True):
+        checks.check_jax(row, jax)
+
+
+TESTED_ELSEWHERE: dict[str, str] = {
+    "cond": "tested in test_derivatives_control.py",
+    "while": "tested in test_derivatives_control.py",
+    "scan": "tested in test_derivatives_control.py",
+    "yield": "ends a region, tested with the op that has it",
+    "fusion": "tested in test_derivatives_control.py",
+    "custom_call": "tested in test_derivatives_custom_call.py",
+}
+"""Ops without a row here, with the reason."""
+
+
+def test_names_of_rows_are_distinct():
+    names = [str(row) for row in ROWS]
+    assert [n for n in names if names.count(n) > 1] == []
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.OPCODE)
+def test_every_op_has_rules_or_a_reason(op: type[PtirOp]):
+    if op.OPCODE in TESTED_ELSEWHERE:
+        return
+    assert (op in REVERSE, op in FORWARD) == (op not in REFUSED,) * 2
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.OPCODE)
+def test_every_op_with_rules_has_a_row_of_tests(op: type[PtirOp]):
+    if op not in REFUSED and op.OPCODE not in TESTED_ELSEWHERE:
+        assert op in {row.op for row in ROWS}
