@@ -1,4 +1,4 @@
-"""The dialects: `mind`, Core IR of the MIND language, and `ptir`, the tensor backend contract, with spec-exact verifiers."""
+"""The dialects: `mind`, Core IR of the MIND language, `ptir`, the tensor backend contract, and `shape`."""
 
 from xdsl.context import Context
 from xdsl.ir import Dialect
@@ -17,12 +17,24 @@ def _ptir() -> Dialect:
     return Ptir
 
 
+def _shape() -> Dialect:
+    from .shape import Shape
+
+    return Shape
+
+
 def register(ctx: Context) -> None:
-    """Make our dialects known to `ctx`, `ptir` being loaded on first use; safe to call again."""
+    """
+    Make our dialects known to `ctx`, `ptir` and `shape` being loaded on first use; safe to call again.
+
+    A dialect that is called `shape` and is there already stays.
+    """
     if ctx.get_optional_dialect(Mind.name) is None:
         ctx.load_dialect(Mind)
-    if "ptir" not in set(ctx.registered_dialect_names):
-        ctx.register_dialect("ptir", _ptir)
+    known = set(ctx.registered_dialect_names)
+    for name, dialect in (("ptir", _ptir), ("shape", _shape)):
+        if name not in known:
+            ctx.register_dialect(name, dialect)
 
 
 __all__ = ["LiteralAttr", "Mind", "MindError", "Profile", "register"]

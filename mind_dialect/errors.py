@@ -2,7 +2,8 @@
 Every coded error of the stack, in one table.
 
 Codes are stable, message texts are not. E1xxx to E6xxx are the catalogue of the public MIND specification; codes marked
-`ours` fill its gaps. An error names its category in the specification's own words and carries structured context.
+`ours` fill its gaps. E8xxx belong to the tensor backend's contract, E9xxx to the shape dialect. An error names its category in
+the specification's own words and carries structured context.
 """
 
 from __future__ import annotations
@@ -97,6 +98,19 @@ CATALOGUE: dict[str, Code] = {
     "E8006": Code("version of the contract", "SpecVersionMismatch", ("given", "expected"), ours=True),
     "E8007": Code("unknown custom call", "Unimplemented", ("target", "known"), ours=True),
     "E8008": Code("not legal for a conversion target", "Unimplemented", ("target", "diagnostics"), ours=True),
+    "E9001": Code("type of an operand or result", _TYPE, ("expected", "actual"), ours=True),
+    "E9002": Code("an error could not propagate", _TYPE, ("expected", "actual"), ours=True),
+    "E9003": Code("stated result type", _TYPE, ("declared", "inferred"), ours=True),
+    "E9004": Code("too many dimensions", _SHAPE, ("rank", "limit"), ours=True),
+    "E9005": Code("malformed region", _VERIFY, ("issue",), ours=True),
+    "E9006": Code("misplaced op", _VERIFY, ("parent", "expected"), ours=True),
+    "E9007": Code("property", _VERIFY, ("property",), ours=True),
+    "E9008": Code("invalid shape constant", _SHAPE, ("value",), ours=True),
+    "E9009": Code("types passed on by a terminator", _TYPE, ("expected", "actual"), ours=True),
+    "E9010": Code("unknown symbol", _VERIFY, ("symbol",), ours=True),
+    "E9011": Code("duplicate symbol", _VERIFY, ("symbol",), ours=True),
+    "E9012": Code("malformed reference to shape functions", _VERIFY, ("issue",), ours=True),
+    "E9013": Code("no form in the other generation", "PassError", ("generation", "issue"), ours=True),
 }
 
 

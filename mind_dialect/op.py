@@ -20,10 +20,13 @@ from .textform import parse_op, print_op
 class CodedOp(IRDLOperation, ABC):
     """An op whose verifier's errors are coded and say which op they are about."""
 
-    OPCODE: ClassVar[str]
-    """What messages call the op: the specification's name."""
     EXTENSION: ClassVar[str | None] = None
     """Why the op exists although the specification has no such opcode; None for what it has."""
+
+    @property
+    def opcode(self) -> str:
+        """What messages call the op: the specification's name."""
+        return self.name
 
     @abstractmethod
     def check_rules(self, profile: Profile) -> None:
@@ -39,13 +42,13 @@ class CodedOp(IRDLOperation, ABC):
     def place(self) -> str:
         """The opcode and, inside a block, the ValueId of the first result: its place in definition order."""
         if self.parent is None or not self.results:
-            return self.OPCODE
+            return self.opcode
         number = len(self.parent.args)
         for op in self.parent.ops:
             if op is self:
                 break
             number += len(op.results)
-        return f"{self.OPCODE} %{number}"
+        return f"{self.opcode} %{number}"
 
     def verify(self, verify_nested_ops: bool = True) -> None:
         """As xDSL's, with the coded checks first."""
@@ -59,12 +62,18 @@ class CodedOp(IRDLOperation, ABC):
 class DialectOp(CodedOp, ABC):
     """An op of one of our own dialects: properties by codecs, one text form for all."""
 
+    OPCODE: ClassVar[str]
+    """The specification's name of the op."""
     CODECS: ClassVar[Mapping[str, Codec]] = {}
     """The op's properties, each with its kind."""
     OPTIONAL: ClassVar[frozenset[str]] = frozenset()
     """The properties that may be absent; their value is then None."""
     REGION_NAMES: ClassVar[tuple[str, ...]] = ()
     """What the text form calls the op's regions."""
+
+    @property
+    def opcode(self) -> str:
+        return self.OPCODE
 
     @classmethod
     def read_properties(cls, properties: Mapping[str, Attribute]) -> dict[str, Any]:

@@ -58,8 +58,8 @@ class _Places:
         if not isinstance(op, CodedOp):
             return op.name
         if op.parent is None or not op.results:
-            return op.OPCODE
-        return f"{op.OPCODE} {self.value(op.results[0])}"
+            return op.opcode
+        return f"{op.opcode} {self.value(op.results[0])}"
 
     def value(self, value: SSAValue) -> str:
         owner = value.owner
@@ -136,7 +136,7 @@ def _profile_in(scope: Operation | None) -> Profile:
 def _check_strict(op: CodedOp) -> None:
     fill = isinstance(op, ConstantOp) and op.literal.is_fill
     if op.EXTENSION is not None or fill:
-        given = "fill" if fill else op.OPCODE
+        given = "fill" if fill else op.opcode
         raise error("E4000", f"{given} is an extension, refused by strict", given=given, expected="an opcode of Core v1")
     if isinstance(op, SliceOp) and 0 in (shape := op.result_shape):
         message = f"a slice of no elements, {list(shape)}, is refused by strict"

@@ -88,7 +88,7 @@ def reasons() -> str:
 
 def errors() -> str:
     """The codes that belong to the contract."""
-    rows = [[code, entry.name, entry.category, ", ".join(entry.context)] for code, entry in CATALOGUE.items() if code >= "E8"]
+    rows = [[code, entry.name, entry.category, ", ".join(entry.context)] for code, entry in CATALOGUE.items() if "E8" <= code < "E9"]
     return table(["code", "what is wrong", "category", "context"], rows)
 
 

@@ -1,0 +1,125 @@
+"""
+The parts of the text form that no declarative format can say: constants, and join and meet.
+
+    shape.constant [3, ?] : !shape.shape          shape.const_shape [3, 4] : tensor<2xindex>
+    shape.join %a, %b, error = "why" : !shape.size          shape.meet %a, %b : index, !shape.size -> !shape.size
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from .types import ShapeType, index, is_array, is_integer
+
+INVALID, UNKNOWN_WORD, UNRANKED_WORD = "invalid", "?", "*"
+
+
+def parse_constant(parser: Parser) -> tuple[Attribute, Attribute]:
+    """What `shape.constant` holds, and its type; what makes no sense is left to the verifier."""
+    items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_item(parser))
+    alone = _parse_item(parser) if items is None else []
+    parser.parse_punctuation(":")
+    type = parser.parse_type()
+    if items is not None:
+        return ArrayAttr([attribute for item in items for attribute in item]), type
+    one = alone[0]
+    is_list = len(alone) > 1 or (isinstance(type, ShapeType) and isinstance(one, StringAttr))
+    return ArrayAttr(alone) if is_list else one, type
+
+
+def _parse_item(parser: Parser) -> list[Attribute]:
+    """A number, `?`, `*`, or `invalid` with the reason, if any."""
+    if (number := parser.parse_optional_integer(allow_boolean=False)) is not None:
+        return [IntegerAttr(number, index)]
+    for word in (UNKNOWN_WORD, UNRANKED_WORD):
+        if parser.parse_optional_punctuation(word) is not None:
+            return [StringAttr(word)]
+    if parser.parse_optional_keyword(INVALID) is not None:
+        reason = parser.parse_optional_str_literal()
+        return [StringAttr(INVALID), *(() if reason is None else (StringAttr(reason),))]
+    parser.raise_error("expected a size from 0 up, ?, * or invalid")
+
+
+def print_constant(printer: Printer, value: Attribute) -> None:
+    """Write what `parse_constant` reads before the colon; a value that makes no sense as a plain attribute."""
+    if is_array(value):
+        items = value.data
+        with printer.in_square_brackets():
+            if items and items[0] == StringAttr(INVALID) and len(items) == 2:
+                printer.print_string(f"{INVALID} ")
+                printer.print_attribute(items[1])
+            else:
+                printer.print_list(items, lambda item: _print_item(printer, item))
+    else:
+        _print_item(printer, value)
+
+
+def _print_item(printer: Printer, item: Attribute) -> None:
+    match item:
+        case _ if is_integer(item):
+            printer.print_string(str(item.value.data))
+        case StringAttr() if item.data in (INVALID, UNKNOWN_WORD, UNRANKED_WORD):
+            printer.print_string(item.data)
+        case _:
+            printer.print_attribute(item)
+
+
+def parse_integers(parser: Parser) -> list[int]:
+    """`[1, -1, 3]`, the extents of `shape.const_shape`."""
+    return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False))
+
+
+def parse_meet(parser: Parser) -> tuple[Sequence[SSAValue], dict[str, Attribute], dict[str, Attribute], Attribute]:
+    """Operands, properties, attributes and result type of join or meet, in the spelling of either generation."""
+    start = parser.pos
+    operands = [parser.parse_unresolved_operand()]
+    parser.parse_punctuation(",")
+    operands.append(parser.parse_unresolved_operand())
+    properties: dict[str, Attribute] = {}
+    if parser.parse_optional_punctuation(",") is not None:
+        parser.parse_keyword("error")
+        parser.parse_punctuation("=")
+        properties["error"] = parser.parse_attribute()
+    attributes = parser.parse_optional_attr_dict()
+    if "error" in attributes and "error" not in properties:
+        properties["error"] = attributes.pop("error")
+    parser.parse_punctuation(":")
+    types = [parser.parse_type()]
+    if parser.parse_optional_punctuation(",") is None:
+        types *= 3
+    else:
+        types.append(parser.parse_type())
+        parser.parse_punctuation("->")
+        types.append(parser.parse_type())
+    return parser.resolve_operands(operands, types[:2], start), properties, attributes, types[2]
+
+
+def print_meet(
+    printer: Printer,
+    operands: Sequence[SSAValue],
+    properties: Mapping[str, Attribute],
+    attributes: Mapping[str, Attribute],
+    result: Attribute,
+    *,
+    one_type: bool,
+) -> None:
+    """Write what `parse_meet` reads, the types as one where they are equal and `one_type` allows it."""
+    printer.print_string(" ")
+    printer.print_list(operands, printer.print_ssa_value)
+    if "error" in properties:
+        printer.print_string(", error = ")
+        printer.print_attribute(properties["error"])
+    printer.print_op_attributes(attributes)
+    printer.print_string(" : ")
+    types = [operand.type for operand in operands]
+    if one_type and all(t == result for t in types):
+        printer.print_attribute(result)
+        return
+    printer.print_list(types, printer.print_attribute)
+    printer.print_string(" -> ")
+    printer.print_attribute(result)
