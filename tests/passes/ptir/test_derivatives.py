@@ -6,7 +6,7 @@ import pytest
 
 from mind_dialect.ptir import EXTENSION_OPS, PTIR_OPS, PtirOp
 from mind_passes.derivatives.ptir import FORWARD, REFUSED, REVERSE
-from ptir_derivative_rows import ROWS, Row, checks
+from ptir_derivative_rows import ELEMENTWISE, ROWS, Row, checks
 
 OPS = [*PTIR_OPS, *EXTENSION_OPS]
 every = pytest.mark.parametrize("row", ROWS, ids=str)
@@ -30,6 +30,11 @@ def test_modes_are_adjoint(row: Row):
 @pytest.mark.parametrize("row", [row for row in ROWS if row.smooth], ids=str)
 def test_second_derivatives(row: Row):
     checks.check_second_order(row)
+
+
+@pytest.mark.parametrize("row", [row for row in ELEMENTWISE if row.smooth], ids=str)
+def test_third_derivatives(row: Row):
+    checks.check_third_order(row)
 
 
 @every

@@ -95,10 +95,13 @@ class Row:
     """The body, where it is not the op on the arguments."""
     rtol: float = 1e-6
     """Of the comparison with differences."""
+    note: str = ""
+    """What tells the row from another on the same arguments."""
 
     def __str__(self) -> str:
         shown = " ".join(f"{k}={v}" for k, v in self.properties.items())
-        return f"{self.op.OPCODE}({self.arguments}) {shown}".replace("\n", " ").strip()[:100]
+        name = f"{self.op.OPCODE} {self.note}".strip()
+        return f"{name}({self.arguments}) {shown}".replace("\n", " ").strip()[:100]
 
     def specs(self, dtype: str = "f64") -> list[TensorSpec]:
         return [spec(t) for t in self.typed(dtype).split()]

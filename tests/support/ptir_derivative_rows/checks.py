@@ -212,6 +212,20 @@ def check_reverse_over_forward(d: Derivatives, k: int, expected: Arrays) -> None
     assert_close(found[: len(expected)], expected, 1e-9, "reverse over forward and forward over reverse", second.function)
 
 
+def check_third_order(row: Row) -> None:
+    """Forward over forward over reverse against differences of forward over reverse."""
+    d = Derivatives(row)
+    for k, gradient in enumerate(d.gradients):
+        second = forward_mode(gradient.module, gradient.function.sym_name.data)
+        name = second.function.sym_name.data
+        third = forward_mode(second.module, name)
+        arguments = [*d.arguments, d.cotangents[k], *random_like(row.rng(600, k), [*d.arguments, d.cotangents[k]])]
+        direction = random_like(row.rng(700, k), arguments)
+        found = program(third.module, third.function.sym_name.data)(*arguments, *direction)
+        expected = difference(program(second.module, name), arguments, direction)
+        assert_close(found[len(found) - len(expected) :], expected, row.rtol, "third derivatives", third.function)
+
+
 def check_jax(row: Row, jax: Any) -> None:
     """`jax.vjp` and `jax.jvp` of the same function."""
     assert row.jax is not None

@@ -1,0 +1,235 @@
+"""Derivatives where differences say little: ties, zeros and infinities, barriers, dtypes, the size of what rules build."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mind_dialect.errors import MindError
+from mind_dialect.ptir import (
+    AbsOp,
+    AddOp,
+    BroadcastToOp,
+    CastOp,
+    ClampOp,
+    ConstantOp,
+    CosOp,
+    DivOp,
+    ErfOp,
+    Expm1Op,
+    ExpOp,
+    Log1pOp,
+    LogisticOp,
+    LogOp,
+    MaximumOp,
+    MinimumOp,
+    MulOp,
+    NegOp,
+    PowOp,
+    PtirOp,
+    ReciprocalOp,
+    RemainderOp,
+    RsqrtOp,
+    SelectOp,
+    SinOp,
+    SqrtOp,
+    StopGradientOp,
+    SubOp,
+    TanhOp,
+)
+from mind_passes.autodiff import GradientOptions, differentiate
+from mind_passes.forward import forward_mode
+from mind_passes.ptir.construct import full, mul
+from ptir_derivative_rows import elementwise
+from ptir_derivative_rows.base import R, Row
+from ptir_derivative_rows.checks import Derivatives, check_narrow, program
+
+INF, NAN = math.inf, math.nan
+
+AT: list[tuple[type[PtirOp], tuple[float, ...], tuple[float | None, ...]]] = [
+    (AbsOp, (0.0,), (0.0,)),
+    (AbsOp, (-0.0,), (0.0,)),
+    (AbsOp, (-INF,), (-1.0,)),
+    (ExpOp, (-INF,), (0.0,)),
+    (LogOp, (0.0,), (INF,)),
+    (LogOp, (INF,), (0.0,)),
+    (TanhOp, (INF,), (0.0,)),
+    (TanhOp, (-1e3,), (0.0,)),
+    (ErfOp, (0.0,), (2 / math.sqrt(math.pi),)),
+    (ErfOp, (-INF,), (0.0,)),
+    (RsqrtOp, (0.0,), (-INF,)),
+    (RsqrtOp, (INF,), (0.0,)),
+    (ReciprocalOp, (INF,), (0.0,)),
+    (ReciprocalOp, (1e30,), (0.0,)),
+    (SqrtOp, (0.0,), (INF,)),
+    (SqrtOp, (INF,), (0.0,)),
+    (LogisticOp, (1e3,), (0.0,)),
+    (LogisticOp, (-1e3,), (0.0,)),
+    (Expm1Op, (-1e3,), (0.0,)),
+    (Expm1Op, (-40.0,), (math.exp(-40),)),
+    (Log1pOp, (-1.0,), (INF,)),
+    (Log1pOp, (INF,), (0.0,)),
+    (DivOp, (0.0, 2.0), (0.5, 0.0)),
+    (DivOp, (1.0, INF), (0.0, 0.0)),
+    (MaximumOp, (1.0, 1.0), (0.5, 0.5)),
+    (MaximumOp, (0.0, -0.0), (0.5, 0.5)),
+    (MaximumOp, (INF, INF), (0.5, 0.5)),
+    (MaximumOp, (-INF, 0.0), (0.0, 1.0)),
+    (MinimumOp, (1.0, 1.0), (0.5, 0.5)),
+    (MinimumOp, (-INF, 0.0), (1.0, 0.0)),
+    (ClampOp, (0.5, -INF, INF), (1.0, 0.0, 0.0)),
+    (ClampOp, (0.0, 0.0, 1.0), (0.5, 0.5, 0.0)),
+    (ClampOp, (1.0, 0.0, 1.0), (0.5, 0.0, 0.5)),
+    (ClampOp, (1.0, 1.0, 1.0), (0.25, 0.25, 0.5)),
+    (ClampOp, (0.0, 1.0, 1.0), (0.0, 0.5, 0.5)),
+    (ClampOp, (1.0, 2.0, 1.0), (0.0, 0.0, 1.0)),
+    (PowOp, (0.0, 2.0), (0.0, 0.0)),
+    (PowOp, (0.0, 1.0), (1.0, 0.0)),
+    (PowOp, (0.0, 0.0), (0.0, 0.0)),
+    (PowOp, (0.0, 0.5), (INF, 0.0)),
+    (PowOp, (3.0, 0.0), (0.0, math.log(3))),
+    (PowOp, (-2.0, 3.0), (12.0, NAN)),
+    (PowOp, (-2.0, 0.0), (-0.0, NAN)),
+    (PowOp, (INF, 1.0), (1.0, INF)),
+    (RemainderOp, (5.0, INF), (1.0, 0.0)),
+    (RemainderOp, (6.0, 2.0), (1.0, -3.0)),
+    (RemainderOp, (-7.0, 2.0), (1.0, 3.0)),
+]
+"""Operands, and the derivative in each; NaN where the function has no real derivative."""
+
+
+def points(op: type[PtirOp], operands: tuple[float, ...], dtype: str = "f64") -> Row:
+    return R(op, " ".join([f"{dtype}[]"] * len(operands)), data=dict(enumerate(operands)))
+
+
+@pytest.mark.parametrize(("op", "operands", "expected"), AT, ids=lambda x: getattr(x, "OPCODE", str(x)))
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+def test_value_at_a_point(op: type[PtirOp], operands: tuple[float, ...], expected: tuple[float, ...], dtype: str):
+    d = Derivatives(points(op, operands), dtype)
+    one = np.ones((), dtype.replace("f", "float"))
+    found = [float(x) for x in d.gradient[0](*d.arguments, one)]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-37)
+    if not all(map(math.isfinite, expected)):
+        return  # 0 times an infinity in the other operands
+    for i, derivative in enumerate(expected):
+        pushed = d.pushed([one if k == i else 0 * one for k in range(len(operands))])
+        np.testing.assert_allclose(float(pushed[0]), derivative, rtol=1e-6, atol=1e-37)
+
+
+def derivative_of_order(row: Row, order: int) -> float:
+    """The derivative of a function of one number, the higher ones forward over reverse."""
+    gradient = differentiate(row.module(), "f", GradientOptions(seed="one", keep_primal=False))
+    module, name, (x,) = gradient.module, gradient.function.sym_name.data, row.values()
+    arguments: list[Any] = [x]
+    for _ in range(order - 1):
+        made = forward_mode(module, name)
+        module, name = made.module, made.function.sym_name.data
+        arguments += [np.ones(()), *(np.zeros(()) for _ in arguments[1:])]  # each time along x
+    return float(program(module, name)(*arguments)[-1])
+
+
+@pytest.mark.parametrize(("exponent", "expected"), [(1.0, [1, 0, 0]), (2.0, [0, 2, 0]), (3.0, [0, 0, 6]), (0.0, [0, 0, 0])])
+def test_powers_at_zero_have_all_derivatives(exponent: float, expected: list[float]):
+    row = R(PowOp, "f64[]", data={0: 0.0}, build=lambda x: PowOp(x, full(exponent, x)))
+    assert [derivative_of_order(row, n) for n in (1, 2, 3)] == expected
+
+
+def test_exponent_zero_is_differentiated_too():
+    """The mixed derivative of `a^b` is `a^(b-1) (1 + b log a)`: 1/2 at (2, 0), though the first one in a is 0."""
+    gradient = differentiate(points(PowOp, (2.0, 0.0)).module(), "f", GradientOptions(seed="one", keep_primal=False))
+    made = forward_mode(gradient.module, "f_grad")
+    a_adj, b_adj, *tangents = program(made.module, made.function.sym_name.data)(*map(np.array, (2.0, 0.0, 0.0, 1.0)))
+    assert (a_adj, b_adj) == (0.0, pytest.approx(math.log(2)))
+    assert tangents == [pytest.approx(0.5), pytest.approx(math.log(2) ** 2)]
+
+
+def test_stopped_gradient_is_a_barrier():
+    """Of `x stop(x)` only the first factor varies."""
+    row = R(StopGradientOp, "f64[3]", build=lambda x: mul(x, StopGradientOp(x)))
+    d = Derivatives(row)
+    (x,), (t,), (g,) = d.arguments, d.tangents, d.cotangents
+    np.testing.assert_array_equal(d.pulled()[0], [g * x])
+    np.testing.assert_array_equal(d.pushed([t]), [t * x])
+
+
+def test_unselected_infinity_does_not_leak():
+    row = R(SelectOp, "i1[2] f64[2] f64[2]", data={0: [True, False], 1: [1.0, INF], 2: [NAN, 2.0]})
+    d = Derivatives(row)
+    g = np.array([INF, 3.0])
+    np.testing.assert_array_equal(d.gradient[0](*d.arguments, g), [[INF, 0], [0, 3]])
+    np.testing.assert_array_equal(d.pushed([np.array([5.0, INF]), np.array([NAN, 7.0])]), [[5, 7]])
+
+
+@pytest.mark.parametrize(("source", "target"), [("f32", "f64"), ("f64", "f32"), ("f64", "f16")])
+def test_cast_takes_the_adjoint_back_to_its_dtype(source: str, target: str):
+    row = R(CastOp, f"{source}[2]", data={0: [1.5, -0.1]}, dtype=target)
+    d = Derivatives(row, source)
+    (x_adj,), (t,) = d.pulled()[0], d.pushed(d.tangents)
+    np.testing.assert_array_equal(x_adj, d.cotangents[0].astype(x_adj.dtype))
+    np.testing.assert_array_equal(t, d.tangents[0].astype(t.dtype))
+    assert (x_adj.dtype, t.dtype) == (d.arguments[0].dtype, d.results[0].dtype)
+
+
+@pytest.mark.parametrize("row", [*elementwise.UNARY[:14], *elementwise.BINARY[:7]], ids=str)
+def test_in_f16(row: Row):
+    check_narrow(row, "f16", rtol=3e-2)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp8_e4m3", "fp8_e5m2"])
+def test_every_float_dtype_is_differentiated(dtype: str):
+    """What the rules build is legal; both modes verify it."""
+    for row in [*elementwise.UNARY[:18], *elementwise.BINARY[:9], *elementwise.OTHERS]:
+        if dtype in ("bf16", "fp8_e5m2") or row.op is not CastOp:
+            differentiate(row.module(dtype), "f", GradientOptions(seed="ones"))
+            forward_mode(row.module(dtype), "f")
+
+
+@pytest.mark.parametrize(("shape", "target"), [("B", "4"), ("?", "B"), ("B", "T")])
+def test_repetition_that_only_the_run_knows_is_refused(shape: str, target: str):
+    """B may be 1 and repeated, or 4."""
+    wanted = int(target) if target.isdigit() else target
+    row = R(BroadcastToOp, f"f64[{shape}] f64[{target}]", build=lambda x, y: BroadcastToOp(x, result_shape=(2, wanted)))
+    with pytest.raises(MindError, match="cannot tell whether broadcast_to repeats dimension") as caught:
+        differentiate(row.module(), "f", GradientOptions(seed="cotangent"))
+    assert caught.value.code == "E5006"
+    forward_mode(row.module(), "f")
+
+
+SIZES: dict[type[PtirOp], tuple[int, ...]] = {
+    NegOp: (1,),
+    AbsOp: (2,),
+    ExpOp: (1,),
+    LogOp: (1,),
+    TanhOp: (3,),
+    ErfOp: (4,),
+    RsqrtOp: (3,),
+    ReciprocalOp: (3,),
+    SqrtOp: (2,),
+    SinOp: (2,),
+    CosOp: (3,),
+    LogisticOp: (3,),
+    Expm1Op: (2,),
+    Log1pOp: (2,),
+    AddOp: (0, 0),
+    SubOp: (0, 1),
+    MulOp: (1, 1),
+    DivOp: (1, 3),
+    MaximumOp: (5, 5),
+    MinimumOp: (5, 5),
+    ClampOp: (10, 10, 6),
+    PowOp: (8, 5),
+    RemainderOp: (0, 5),
+}
+"""How many ops the derivative in each operand takes beside the op itself; constants are not counted."""
+
+
+@pytest.mark.parametrize("op", SIZES, ids=lambda op: op.OPCODE)
+def test_rules_build_few_ops(op: type[PtirOp]):
+    row = R(op, " ".join(["f64[2]"] * len(SIZES[op])))
+    for i, expected in enumerate(SIZES[op]):
+        options = GradientOptions(wrt=(i,), seed="cotangent", keep_primal=True)
+        made = differentiate(row.module(), "f", options).function.body.block.ops
+        assert len([o for o in made if not isinstance(o, ConstantOp)]) - 2 == expected, f"operand {i}"
