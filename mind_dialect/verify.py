@@ -24,6 +24,8 @@ from .ptir_program import ProgramCheck
 from .shapes import non_negative, positive
 from .types import read_type
 
+LIBRARY_ATTRIBUTE = "shape.lib"
+
 
 def verify(module: Operation, *, strict: bool = False, lenient: bool = False) -> None:
     """
@@ -119,6 +121,8 @@ def _op_failures(module: Operation, strict: bool, places: _Places, program: Prog
                 if PROFILE_ATTRIBUTE in op.attributes:
                     profile_of(op)
                 _check_foreign(op)
+                if LIBRARY_ATTRIBUTE in op.attributes:
+                    _check_shape_libraries(op)
                 if isinstance(op, FuncOp) and holds_core_ir(op) and foreign_op(op) is None:
                     _check_inputs(op)
         except MindError as e:
@@ -189,6 +193,13 @@ def _unterminated(op: Operation) -> Iterator[int]:
         for i, block in enumerate(region.blocks):
             if block.last_op is None and not (single and op.has_trait(NoTerminator)):
                 yield i
+
+
+def _check_shape_libraries(op: Operation) -> None:
+    """The rules of `shape.lib`, which may stand on ops of any dialect."""
+    from .shape import check_libraries  # the dialect is loaded where it is used only
+
+    check_libraries(op)
 
 
 def _check_inputs(func: FuncOp) -> None:

@@ -34,6 +34,7 @@ from .flags import PASS_ALIASES, fold, unknown
 from .frontends import READERS, SUFFIXES, read
 from .parser import MindParser, decode
 from .pass_help import epilog
+from .universe import tool_dialects
 
 MAX_ERRORS = 1000
 """`--verify-all` stops after this many errors."""
@@ -80,6 +81,10 @@ class MindOptMain(xDSLOptMain):
         setattr(arg_parser, "error", fail)  # noqa: B010, argparse gives no other way short of a subclass
         for action in arg_parser._actions:  # pyright: ignore[reportPrivateUsage]
             action.help = _SHORTER.get(action.dest, action.help)
+
+    def register_all_dialects(self) -> None:
+        for name, dialect in tool_dialects().items():
+            self.ctx.register_dialect(name, dialect)
 
     def register_all_frontends(self) -> None:
         super().register_all_frontends()

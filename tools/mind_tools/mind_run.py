@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.universe import Universe
 
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.program import functions, functions_called, input_names
@@ -30,6 +29,7 @@ from .command_line import guarded, print_error, usage_error
 from .diagnostics import Source
 from .flags import unknown
 from .parser import MindParser, decode
+from .universe import tool_dialects
 
 if TYPE_CHECKING:
     from mind_runtime import Program, TensorSpec
@@ -125,7 +125,7 @@ class Run:
         if frontend in frontends.READERS:
             return frontends.read(frontend, text, name, lenient=self.args.lenient)
         ctx = Context()
-        for dialect, factory in Universe.get_multiverse().all_dialects.items():
+        for dialect, factory in tool_dialects().items():
             ctx.register_dialect(dialect, factory)
         module = MindParser(ctx, text, name).parse_module()
         if self.args.lenient:

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from typing import Any
 
+from xdsl.dialects import get_all_dialects
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 from xdsl.utils.target import Target
+
+ENTRY_POINT = "mind_tools.universe:MIND_UNIVERSE"
+"""Of this plug-in, as pyproject.toml has it."""
 
 
 def _from(module: str, name: str) -> Callable[[], Any]:
@@ -30,6 +35,8 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
     "ptir": _from("mind_dialect.ptir", "Ptir"),
     "xp": _from("mind_lowering.xp", "Xp"),
 }
+SHAPE: dict[str, Callable[[], Dialect]] = {"shape": _from("mind_dialect.shape", "Shape")}
+"""Ours in our own tools; in the plug-in only while nobody else has a dialect of that name, which MLIR's own has."""
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-inline": _from("mind_passes.inline", "MindInlinePass"),
     "mind-canonicalize": _from("mind_passes.canonicalize", "MindCanonicalizePass"),
@@ -57,7 +64,31 @@ TARGETS: dict[str, Callable[[], type[Target]]] = {
     "mind-buffer-plan": _from("mind_lowering.plan_buffers", "BufferPlanTarget"),
 }
 
+
+def _provided_elsewhere(name: str) -> bool:
+    """Whether xDSL or another plug-in has a dialect called `name`: two of one name stop every xdsl-opt."""
+    if name in get_all_dialects():
+        return True
+    for plug_in in entry_points(group="xdsl.universe"):
+        if plug_in.value == ENTRY_POINT:
+            continue
+        try:
+            universe = plug_in.load()
+        except Exception:  # xdsl-opt will say what is wrong with it
+            continue
+        if name in getattr(universe, "all_dialects", ()):
+            return True
+    return False
+
+
+DIALECTS.update({name: load for name, load in SHAPE.items() if not _provided_elsewhere(name)})
+
 MIND_UNIVERSE = Universe(all_dialects=DIALECTS, all_passes=PASSES, all_targets=TARGETS)
+
+
+def tool_dialects() -> dict[str, Callable[[], Dialect]]:
+    """The dialects of our own tools: those of xDSL and all plug-ins, with our `shape` even if there is another."""
+    return {**Universe.get_multiverse().all_dialects, **SHAPE}
 
 
 def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
