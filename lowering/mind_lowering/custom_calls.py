@@ -65,4 +65,5 @@ def run_custom_call(xp: Any, target: str, operands: Sequence[Any], attrs: Mappin
 def _own(xp: Any, x: Any, operands: Sequence[Any]) -> Any:
     array = xp.asarray(x)
     aliased = any(xp.may_share_memory(array, xp.asarray(operand)) for operand in operands)
-    return xp.array(array, order="C", copy=True) if aliased or not array.flags.c_contiguous else array
+    usable = array.flags.c_contiguous and getattr(array.flags, "writeable", True)
+    return xp.array(array, order="C", copy=True) if aliased or not usable else array

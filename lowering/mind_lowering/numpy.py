@@ -37,7 +37,7 @@ from .core_to_ptir import converted, is_core
 from .frees import check_frees, home
 from .ptir_to_xp import Lowered, lowered_function
 from .xp import CallOp, ExpectOp, FreeOp, ReturnOp, can_free, is_constant
-from .xp_arguments import ARRAY_NAMES, SEED, dim_name, dtype_text, number_text, text, tuple_text
+from .xp_arguments import ARRAY_NAMES, SEED, TURNS, dim_name, dtype_text, number_text, text, tuple_text
 from .xp_regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp, YieldOp
 
 HEADER = """\
@@ -123,9 +123,18 @@ class _Writer:
         self.count = 0
         self.indent = 1
         self.current = -1
+        self.turns: list[str] = []
+        self.counting: set[Operation] = set()
 
     def source(self) -> Source:
-        draws = any(isinstance(op, CallOp) and SEED in op.values().values() for op in self.order)
+        draws = False
+        for op in self.order:
+            taken = op.values().values() if isinstance(op, CallOp) else ()
+            draws |= SEED in taken
+            loop = op.parent_op() if TURNS in taken else None
+            while loop is not None and loop not in self.counting:
+                self.counting.add(loop)
+                loop = loop.parent_op()
         self._head(draws)
         self._block(self.block, 0)
         text = "\n".join(self.lines) + "\n"
@@ -203,7 +212,9 @@ class _Writer:
             self.constants.append((name, value))
             return
         inputs = self._of(op.operands)
-        inputs += [f"{name}={text(value)}" for name, value in op.values().items()]
+        inputs += [f"{name}={text(value, self.turns)}" for name, value in op.values().items()]
+        if (target := op.target) is not None:
+            inputs.append(f"out={self.names[target]}")
         call = f"{op.function}({', '.join(inputs)})"
         if op.results:
             results = ", ".join(self._name(op.results))
@@ -266,7 +277,9 @@ class _Writer:
         for i, name in enumerate(results):
             self.names[op.results[i]] = self.names[body.args[i]] = name
         self._begin(op, carried)
-        self._line("while True:")
+        turn = f"i{self._number()}" if op in self.counting else None
+        self._line("while True:" if turn is None else f"for {turn} in k.turns():")
+        self.turns += [] if turn is None else [turn]
         self.indent += 1
         self._block(cond, loops)
         self._assign(results, condition.inputs, cond)
@@ -275,6 +288,7 @@ class _Writer:
         self._block(body, loops)
         self._assign(carried, _ending(body, YieldOp).operands, body)
         self.indent -= 1
+        self.turns = self.turns if turn is None else self.turns[:-1]
 
     def _for(self, op: ForOp, loops: int) -> None:
         body = op.body_region.block
@@ -285,6 +299,7 @@ class _Writer:
         self._begin(op, carried)
         step = f"i{self._number()}"
         self._line(f"for {step} in k.steps({', '.join(self._of(op.scanned))}):")
+        self.turns.append(step)
         self.indent += 1
         slices = self._name(body.args[count:])
         for name, whole in zip(slices, self._of(op.scanned), strict=True):
@@ -296,6 +311,7 @@ class _Writer:
         self._assign(carried, yielded[:count], None)
         self._give_up(yielded, carried, body)
         self.indent -= 1
+        self.turns.pop()
 
 
 def _ending(block: Block, kind: type[Operation]) -> Operation:

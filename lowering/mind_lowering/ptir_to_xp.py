@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -19,6 +20,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type
+from mind_dialect.ptir_shapes import UNKNOWN
 
 from . import xp
 from .custom_calls import known_target
@@ -27,8 +29,8 @@ from .frees import insert_frees
 from .ownership import Grade, Held, Memory, fixed, fresh, shared
 from .ptir_idioms import Step, steps
 from .xp import CHECK, COPY, FUNCTIONS, CallOp, ExpectOp, Storage
-from .xp_arguments import SEED
-from .xp_functions import CUSTOM, REPEATING, ROW_MAJOR, ROW_MAJOR_RESULTS
+from .xp_arguments import SEED, TURNS
+from .xp_functions import CUSTOM, IN_PLACE, REPEATING, ROW_MAJOR, ROW_MAJOR_RESULTS
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class Lowering:
         self.held: dict[SSAValue, Held] = {}
         self.uses: dict[SSAValue, int] = {}
         self.draws = 0
+        self.loops = 0
         self.names: set[str] = set()
 
     # Values
@@ -141,10 +144,15 @@ class Lowering:
         return op
 
     def call(
-        self, callee: str, inputs: Sequence[SSAValue], types: Sequence[Attribute], arguments: Mapping[str, Any] | None = None
+        self,
+        callee: str,
+        inputs: Sequence[SSAValue],
+        types: Sequence[Attribute],
+        arguments: Mapping[str, Any] | None = None,
+        into: int | None = None,
     ) -> Sequence[SSAValue]:
-        """Append a call."""
-        properties = xp.call_properties(callee, arguments)
+        """Append a call; its result gets the memory of input `into`, if that is given."""
+        properties = xp.call_properties(callee, arguments, into)
         return self.emit(CallOp.create(operands=inputs, result_types=types, properties=properties)).results
 
     def copy(self, value: SSAValue) -> SSAValue:
@@ -201,6 +209,13 @@ class Lowering:
         ops, self.ops = self.ops, outer
         return ops, yielded
 
+    def repeated(self, block: Block, ending: Operation) -> tuple[list[Operation], list[SSAValue]]:
+        """As `nested`, of a loop."""
+        self.loops += 1
+        found = self.nested(block, ending)
+        self.loops -= 1
+        return found
+
     def step(self, step: Step) -> None:
         """Append what one op is."""
         from .ptir_control import lower_cond, lower_fusion, lower_scan, lower_while
@@ -227,14 +242,15 @@ class Lowering:
         if isinstance(op, ptir.CustomCallOp):
             callee, arguments = CUSTOM, _custom(op)
         elif isinstance(op, ptir.RandomOp):
-            arguments |= {"ordinal": self.draws, "seed": SEED}
+            arguments |= {"ordinal": self.draws, "seed": SEED, **({"turns": TURNS} if self.loops else {})}
             self.draws += 1
         elif isinstance(op, ptir.DynamicUpdateSliceOp) and self.dies(inputs):
             callee = "k.dynamic_update_slice_into"
             self.held[inputs[0]].memory.write()
-        results = self.call(callee, inputs, op.result_types, arguments)
+        into = self.reused(op, callee, inputs)
+        results = self.call(callee, inputs, op.result_types, arguments, into)
         for old, new in zip(op.results, results, strict=True):
-            self.bind(old, new, self.result_held(callee, inputs))
+            self.bind(old, new, self.result_held(callee, inputs) if into is None else self.held[inputs[into]])
             new.name_hint = old.name_hint
         for i, dims in claims(op) if not isinstance(op, ptir.CustomCallOp) else ():
             self.expect(results[i], dims)
@@ -246,6 +262,24 @@ class Lowering:
         """Whether the first input's memory may be written to: nothing that is still used has it, nor has another input."""
         first = self.held[inputs[0]]
         return first.ready and first.memory.live == 0 and not shared(first.memory, [self.held[v] for v in inputs])
+
+    def reused(self, op: PtirOp, callee: str, inputs: Sequence[SSAValue]) -> int | None:
+        """
+        The number of an input that dies here and whose memory the result can have, if that is worth it.
+
+        Not what an enclosing loop carries: it would have to be copied before the loop begins.
+        """
+        if callee not in IN_PLACE or not _is_large(op.results[0].type):
+            return None
+        for i, value in enumerate(inputs):
+            held = self.held[value]
+            if value.type != op.results[0].type or held.grade < Grade.OWN or held.memory.carries:
+                continue
+            others = [v for v in inputs if v is not value]
+            alone = not any(self.held[v].memory.root() is held.memory.root() for v in others)
+            if held.memory.writable and held.memory.live == 0 and alone:
+                return i
+        return None
 
     def result_held(self, callee: str, inputs: Sequence[SSAValue]) -> Held:
         """Where the result of a call is."""
@@ -281,6 +315,19 @@ class Lowering:
         """Append a check of the op's shape rule."""
         inputs = [self.values[v] for v in op.operands]
         self.call(CHECK, inputs, [], {"op": op.OPCODE, **rule_arguments(op)})
+
+
+IN_PLACE_FROM = 1 << 16
+"""Bytes from which on memory is written to again: less is at hand in caches, and the text reads better without."""
+
+
+def _is_large(type: Attribute) -> bool:
+    """Whether values of a type have memory that is worth taking over; a named dimension may have any size."""
+    dtype, shape = read_type(type)
+    if not shape or UNKNOWN in shape:
+        return False
+    sizes = [n for n in shape if isinstance(n, int)]
+    return len(sizes) < len(shape) or dtype.size * prod(sizes) >= IN_PLACE_FROM
 
 
 def _custom(op: ptir.CustomCallOp) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from keyword import iskeyword
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
@@ -39,9 +39,22 @@ from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import is_dim_name, read_type
 
 from .xp_arguments import argument, plain_name, stored
-from .xp_functions import CHECK, CONSTANT, COPY, FUNCTIONS, Storage
+from .xp_functions import CHECK, CONSTANT, COPY, FUNCTIONS, IN_PLACE, REPEATING, Storage
 
-__all__ = ["CHECK", "CONSTANT", "COPY", "FUNCTIONS", "CallOp", "ExpectOp", "FreeOp", "ReturnOp", "Storage", "Xp", "XpOp"]
+__all__ = [
+    "CHECK",
+    "CONSTANT",
+    "COPY",
+    "FUNCTIONS",
+    "IN_PLACE",
+    "CallOp",
+    "ExpectOp",
+    "FreeOp",
+    "ReturnOp",
+    "Storage",
+    "Xp",
+    "XpOp",
+]
 
 
 class XpOp(IRDLOperation, ABC):
@@ -60,15 +73,22 @@ class XpOp(IRDLOperation, ABC):
 
 @irdl_op_definition
 class CallOp(XpOp):
-    """A call of a function of the array namespace or of a kernel: operands by position, `arguments` by keyword."""
+    """
+    A call of a function of the array namespace or of a kernel: operands by position, `arguments` by keyword.
+
+    With `into` the result is put into the memory of the operand of that number, which nothing may use afterwards.
+    """
 
     name = "xp.call"
     callee = prop_def()
     arguments = opt_prop_def()
+    into = opt_prop_def()
     inputs = var_operand_def()
     outputs = var_result_def()
 
-    assembly_format = "$callee `(` $inputs `)` (`with` $arguments^)? attr-dict `:` functional-type($inputs, $outputs)"
+    assembly_format = (
+        "$callee `(` $inputs `)` (`with` $arguments^)? (`into` $into^)? attr-dict `:` functional-type($inputs, $outputs)"
+    )
 
     def __init__(
         self,
@@ -76,8 +96,9 @@ class CallOp(XpOp):
         inputs: Sequence[SSAValue],
         result_types: Sequence[Attribute],
         arguments: Mapping[str, Attribute] | None = None,
+        into: int | None = None,
     ):
-        super().__init__(operands=[inputs], result_types=[result_types], properties=call_properties(callee, arguments))
+        super().__init__(operands=[inputs], result_types=[result_types], properties=call_properties(callee, arguments, into))
 
     @property
     def function(self) -> str:
@@ -103,7 +124,26 @@ class CallOp(XpOp):
             found[name] = argument(attribute)
         return found
 
+    @property
+    def target(self) -> SSAValue | None:
+        """The operand whose memory gets the result; E8002 for a number of none, or where function and types do not allow it."""
+        if self.into is None:
+            return None
+        i = argument(self.into)
+        known = isinstance(i, int) and 0 <= i < len(self.inputs) and len(self.outputs) == 1
+        if not known or self.inputs[i].type != self.outputs[0].type or self.function not in IN_PLACE:
+            given, expected = str(self.into), "the number of an operand of the result's type, of an elementwise array function"
+            raise error("E8002", f"{self.function} into {given}, expected {expected}", attribute="into", value=given)
+        owner = self.inputs[i].owner
+        if isinstance(owner, CallOp) and owner.function in (CONSTANT, *REPEATING):
+            message = (
+                f"{self.function} into a result of {owner.function}, which is shared; expected memory to write to"
+            )
+            raise error("E8002", message, attribute="into", value=str(self.into))
+        return self.inputs[i]
+
     def check(self) -> None:
+        _ = self.target
         values = self.values()
         literal = list(values) == ["value"] and isinstance(values["value"], PtirLiteralAttr)
         if (self.function == CONSTANT) != literal or (literal and self.inputs):
@@ -129,11 +169,13 @@ def _check_names(values: Mapping[str, Any]) -> None:
                 raise error("E4000", f"{name!r} in a list, expected {expected}", given=name, expected=expected)
 
 
-def call_properties(callee: str, arguments: Mapping[str, Any] | None) -> dict[str, Attribute]:
+def call_properties(callee: str, arguments: Mapping[str, Any] | None, into: int | None = None) -> dict[str, Attribute]:
     """The properties of a call."""
     properties: dict[str, Attribute] = {"callee": StringAttr(callee)}
     if arguments:
         properties["arguments"] = DictionaryAttr({name: stored(value) for name, value in arguments.items()})
+    if into is not None:
+        properties["into"] = IntegerAttr(into, i64)
     return properties
 
 

@@ -44,6 +44,9 @@ FUNCTIONS: dict[str, Storage] = {
 A transpose counts as a part: it is not in row-major order. So does an iota, which repeats elements of its own.
 """
 
+IN_PLACE = frozenset(f"xp.{name}" for name in (*UFUNCS.values(), "divide", "fmod"))
+"""Those that can put their result into the memory of an operand: elementwise, each element read before it is written."""
+
 REPEATING = frozenset({"k.broadcast_to", "k.iota"})
 """Those of whose results several elements may share a place."""
 

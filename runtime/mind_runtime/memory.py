@@ -97,6 +97,9 @@ class _Meter:
 
     def call(self, op: CallOp) -> None:
         scratch = _scratch(op, self.sizes)
+        if (target := op.target) is not None:
+            self.bind(op.results[0], self.owner.get(target))
+            return self.note(op.results[0])
         for result in op.results:
             own = FUNCTIONS[op.function] is Storage.OWN or (FUNCTIONS[op.function] is Storage.PART and not op.operands)
             self.bind(result, result if own else self.owner.get(op.operands[0]) if op.operands else None)

@@ -38,3 +38,28 @@ func.func @result(%x: tensor<2xf32>) -> tensor<3xf32> {
   xp.return %x : tensor<2xf32>
 }
 // CHECK: error[E2001]: xp.return: returns ['tensor<2xf32>'], declared are ['tensor<3xf32>']
+
+// -----
+
+func.func @into_another_type(%x: tensor<2xf32>, %y: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %z = xp.call "xp.add"(%x, %y) into 0 : i64 : (tensor<2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+  xp.return %z : tensor<3x2xf32>
+}
+// CHECK: error[E8002]: xp.call: xp.add into 0 : i64, expected the number of an operand of the result's type
+
+// -----
+
+func.func @into_by_a_product(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %z = xp.call "xp.matmul"(%x, %x) into 0 : i64 : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  xp.return %z : tensor<2x2xf32>
+}
+// CHECK: error[E8002]: xp.call: xp.matmul into 0 : i64, expected the number of an operand of the result's type, of an elementwise
+
+// -----
+
+func.func @into_a_constant(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %c = xp.call "k.constant"() with {value = #ptir.literal<[1.0, 2.0] : tensor<2xf32>>} : () -> tensor<2xf32>
+  %z = xp.call "xp.add"(%x, %c) into 1 : i64 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  xp.return %z : tensor<2xf32>
+}
+// CHECK: error[E8002]: xp.call: xp.add into a result of k.constant, which is shared

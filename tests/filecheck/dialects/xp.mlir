@@ -24,3 +24,13 @@ func.func @layer(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> tensor<f32> {
 // GENERIC:      %s = "xp.call"(%z) <{callee = "xp.add.reduce", arguments = {axis = array<i64: 0, 1>, keepdims = false, dtype = f32}}> : (tensor<2x4xf32>) -> tensor<f32>
 // GENERIC-NEXT: "xp.free"(%z) : (tensor<2x4xf32>) -> ()
 // GENERIC-NEXT: "xp.return"(%s) : (tensor<f32>) -> ()
+
+func.func @into(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %y = xp.call "xp.exp"(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %z = xp.call "xp.add"(%x, %y) into 1 : i64 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  xp.free %y : tensor<2xf32>
+  xp.return %z : tensor<2xf32>
+}
+// CHECK-LABEL: func.func @into
+// CHECK:       %z = xp.call "xp.add"(%x, %y) into 1 : i64 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+// GENERIC:      %z = "xp.call"(%x, %y) <{callee = "xp.add", into = 1 : i64}> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>

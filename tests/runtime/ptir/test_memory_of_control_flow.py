@@ -10,7 +10,7 @@ from xdsl.parser import Parser
 
 import mind_runtime
 from mind_dialect.verify import verify
-from mind_lowering import xp
+from mind_lowering import ptir_to_xp, xp
 from mind_lowering.lower_to_numpy import lower_module
 from programs import context, parse
 from ptir_control_programs import control_programs
@@ -21,9 +21,19 @@ def inputs() -> list[np.ndarray]:
     return [np.arange(1, 5, dtype=np.float32), np.array([[10, 20], [30, 40]], np.float32)]
 
 
+def test_updates_in_place_are_seen_by_nobody() -> None:
+    random_programs_keep_memory_apart()
+
+
+def test_memory_of_what_dies_is_written_to_again_and_nobody_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above, with elementwise results in the place of operands of any size."""
+    monkeypatch.setattr(ptir_to_xp, "IN_PLACE_FROM", 0)
+    random_programs_keep_memory_apart()
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
 @given(control_programs())
-def test_updates_in_place_are_seen_by_nobody(text: str) -> None:
+def random_programs_keep_memory_apart(text: str) -> None:
     module = parse(text)
     verify(module)
     expected = evaluate(function_of(module), inputs())

@@ -193,7 +193,8 @@ func.return %d{returned} : tensor<1000x64xf32>{types}
     ("more", "returned", "types", "copies"),
     [
         ("", "", "", 0),
-        ("%s = ptir.neg %cache : tensor<1000x64xf32>", ", %s", ", tensor<1000x64xf32>", 2),  # the old cache is used afterwards
+        # The old cache is used afterwards, and then in its turn written to.
+        ("%s = ptir.neg %cache : tensor<1000x64xf32>", ", %s", ", tensor<1000x64xf32>", 1),
     ],
 )
 def test_a_donated_cache_is_written_to_unless_it_is_still_used(more: str, returned: str, types: str, copies: int) -> None:
@@ -206,6 +207,45 @@ def test_a_donated_cache_is_written_to_unless_it_is_still_used(more: str, return
     _, peak = peak_of(program, cache, row, start)
     assert copies * CACHE_BYTES <= peak < (copies + 0.2) * CACHE_BYTES
     assert cache[3, 0] == (0 if copies else 1)
+
+
+BIG = "tensor<1000x64xf32>"
+CHAINS = {
+    "a chain": ("%a = ptir.exp %x : T\n%b = ptir.add %a, %x : T\n%r = ptir.maximum %b, %y : T", 1, 2),
+    "the second operand": ("%a = ptir.exp %x : T\n%r = ptir.sub %y, %a : T", 1, 1),
+    "both operands are one": ("%a = ptir.exp %x : T\n%r = ptir.mul %a, %a : T", 1, 1),
+    "used again": ("%a = ptir.exp %x : T\n%b = ptir.neg %a : T\n%r = ptir.add %b, %a : T", 2, 1),
+    "inputs are not ours": ("%r = ptir.add %x, %y : T", 1, 0),
+    "another type": ("%a = ptir.exp %x : T\n%r = ptir.cast %a dtype = f64 : T -> tensor<1000x64xf64>", 3, 0),
+    "a view of it is used again": (
+        "%a = ptir.exp %x : T\n%v = ptir.reshape %a new_shape = [64, 1000] : T -> tensor<64x1000xf32>\n%b = ptir.neg %a : T\n"
+        "%w = ptir.reshape %v new_shape = [1000, 64] : tensor<64x1000xf32> -> T\n%r = ptir.add %b, %w : T",
+        2, 1,
+    ),
+    "two views": (
+        "%a = ptir.exp %x : T\n%v = ptir.reverse %a axes = [0] : T\n%r = ptir.sub %a, %v : T", 2, 0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CHAINS)
+def test_elementwise_results_take_the_memory_of_what_dies(case: str) -> None:
+    body, arrays, reused = CHAINS[case]
+    result = "tensor<1000x64xf64>" if "f64" in body else BIG
+    text = f"{body}\nfunc.return %r : {result}".replace("T", BIG).replace(f"{BIG}ensor", "tensor")
+    program = mind_runtime.compile(module(text, f"%x: {BIG}, %y: {BIG}", result))
+    assert program.source.count("out=") == reused
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((1000, 64)).astype(np.float32) for _ in range(2))
+    before = x.copy(), y.copy()
+    program(x, y)
+    found, peak = peak_of(program, x, y)
+    assert arrays * CACHE_BYTES <= peak < (arrays + 0.2) * CACHE_BYTES
+    assert program.memory_need(x, y) == arrays * CACHE_BYTES
+    (expected,) = evaluate(function_of(module(text, f"%x: {BIG}, %y: {BIG}", result)), [x, y])
+    assert np.array_equal(found, expected)
+    assert np.array_equal(x, before[0])
+    assert np.array_equal(y, before[1])
 
 
 def test_what_cannot_be_donated_is_refused() -> None:
