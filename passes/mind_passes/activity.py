@@ -8,13 +8,16 @@ through integers, comparisons or a stopped gradient. What an op with regions let
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.errors import MindError
 
-from .algebra import Algebra, is_float
-from .derivatives.rules import Whole
+from .derivatives.rules import Whole, is_float
+
+if TYPE_CHECKING:
+    from .algebra import Algebra
 
 
 class Flows:

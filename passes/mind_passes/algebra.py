@@ -11,21 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from mind_dialect.core import AddOp, BroadcastToOp, CoreOp, SumOp
-from mind_dialect.errors import MindError
-from mind_dialect.op import DialectOp
 from mind_dialect.profiles import Profile
-from mind_dialect.ptir.types import DTYPE_OF_TYPE
 from mind_dialect.ptir.types import read_type as read_ptir
 from mind_dialect.ptir_shapes import meet
 from mind_dialect.shapes import broadcast_axes
 from mind_dialect.types import read_type
 
 from .derivatives import core, ptir
-from .derivatives.rules import ForwardRow, Rules, Value, Whole, of
+from .derivatives.rules import ForwardRow, Rules, Value, Whole, no_rule, of
 from .ptir import construct
 
 
@@ -47,21 +43,6 @@ class Algebra(Protocol):
     def rules(self, op: Operation) -> Rules | Whole:
         """The reverse rules of `op`; E5001 if it has none that may be used."""
         ...
-
-
-def is_float(type: Attribute) -> bool:
-    """Whether values of this type can vary: tensors of real floating-point numbers."""
-    if not isinstance(type, TensorType):
-        return False
-    dtype = DTYPE_OF_TYPE.get(type.element_type)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    return dtype is not None and dtype.is_float
-
-
-def no_rule(op: Operation, reason: str) -> MindError:
-    """E5001, at the place of `op`."""
-    place = op.place() if isinstance(op, DialectOp) else op.name
-    opcode = op.OPCODE if isinstance(op, DialectOp) else op.name
-    return MindError("E5001", f"{place}: cannot be differentiated: {reason}", {"op": opcode, "id": place}, op)
 
 
 @dataclass(frozen=True)

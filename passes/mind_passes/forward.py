@@ -23,9 +23,9 @@ from mind_dialect.program import NAME_ATTRIBUTE, functions, input_names, value_i
 from mind_dialect.verify import verify
 
 from .activity import Flows
-from .algebra import PtirAlgebra, is_float
+from .algebra import PtirAlgebra
 from .autodiff import primal_functions, select_function
-from .derivatives.rules import Value, WholeForward
+from .derivatives.rules import Value, WholeForward, is_float
 from .emit import append, copy
 from .gradient import select_values
 from .ptir.canonicalize import canonicalize
@@ -96,12 +96,10 @@ def jvp_function(func: FuncOp, name: str, options: ForwardOptions) -> FuncOp:
         )
     block = Block(arg_types=[*(x.type for x in body.args), *(x.type for x in wrt)])
     walk = Forward(block, PtirAlgebra(), Flows(PtirAlgebra()))
-    walk.copies.update(zip(body.args, block.args, strict=False))
+    walk.enter(body, block.args)
     names = input_names(func)
     tangents = block.args[len(body.args) :]
     walk.tangents.update(zip((walk.copies[x] for x in wrt), tangents, strict=True))
-    for x in body.args:
-        walk.copies[x].name_hint = x.name_hint
     tangent_names = [_fresh(f"{names[x.index]}_tangent", names) for x in wrt if isinstance(x, BlockArgument)]
     for t, label in zip(tangents, tangent_names, strict=True):
         t.name_hint = label
@@ -139,6 +137,12 @@ class Forward:
     def nested(self, block: Block) -> Forward:
         """A walk of the same kind into another block."""
         return Forward(block, self.algebra, self.flows)
+
+    def enter(self, body: Block, arguments: Sequence[SSAValue]) -> None:
+        """Let the first of `arguments` stand for those of `body`."""
+        for x, y in zip(body.args, arguments, strict=False):
+            self.copies[x] = y
+            y.name_hint = x.name_hint
 
     def run(self, ops: Sequence[Operation]) -> Operation:
         """Walk through the ops of a block, but for the terminator, which is given back."""

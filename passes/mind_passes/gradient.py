@@ -23,13 +23,15 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from mind_dialect.errors import error
+from mind_dialect.errors import MindError, error
+from mind_dialect.op import DialectOp
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, profile_of
 from mind_dialect.program import COTANGENT_ATTRIBUTE, NAME_ATTRIBUTE, input_names, value_ids
 from mind_dialect.ptir.types import read_type
 
 from .activity import Flows
-from .algebra import Algebra, CoreAlgebra, is_float
+from .algebra import Algebra, CoreAlgebra
+from .derivatives.rules import is_float
 from .emit import copy
 from .reverse import Reverse
 
@@ -76,6 +78,7 @@ class Sweep:
         self.wrt = select_values(func, self.ids, options.wrt, ssa_names or {})
         self.block = Block(arg_types=[a.type for a in self.primal.args])
         self.copies: dict[SSAValue, SSAValue] = dict(zip(self.primal.args, self.block.args, strict=True))
+        self.originals: dict[Operation, Operation] = {}
         self.cotangents: list[SSAValue] = []
 
     def run(self) -> FuncOp:
@@ -91,13 +94,26 @@ class Sweep:
                 end.operands[i] in walk.varied
             ):  # a cotangent input belongs to the signature, whether or not anything depends on it
                 walk.accumulate(end.operands[i], seed, None)
-        walk.run(ops)
+        try:
+            walk.run(ops)
+        except MindError as e:
+            raise self._in_primal(e) from None
         gradients = [walk.adjoint(self.copies[x]) for x in self.wrt]
         primal = list(end.operands) if self.options.keep_primal else []
         end.detach()
         end.erase()
         self.block.add_op(ReturnOp(*primal, *gradients))
         return self._function([*primal, *gradients])
+
+    def _in_primal(self, found: MindError) -> MindError:
+        """An error about a copy is one about the op of the function, whose place in definition order may be another."""
+        copied = found.op
+        if not isinstance(copied, DialectOp) or not isinstance(op := self.originals.get(copied), DialectOp):
+            return found
+        here, there = copied.place(), op.place()
+        context = {k: there if v == here else v for k, v in found.context.items()}
+        message = there + found.message[len(here) :] if found.message.startswith(here) else found.message
+        return MindError(found.code, message, context, op, found.category)
 
     def _select_losses(self) -> list[int]:
         """The outputs to differentiate."""
@@ -124,7 +140,9 @@ class Sweep:
         for original, copied in zip(self.primal.args, self.block.args, strict=True):
             copied.name_hint = original.name_hint
         for op in self.primal.ops:
-            self.block.add_op(copy(op, self.copies))
+            made = copy(op, self.copies)
+            self.originals[made] = op
+            self.block.add_op(made)
         last = self.block.last_op
         assert last is not None
         return last

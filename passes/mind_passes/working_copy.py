@@ -6,8 +6,6 @@ Also here: which functions are there to be transformed, and what options say abo
 
 from __future__ import annotations
 
-import re
-
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 
@@ -18,15 +16,11 @@ from mind_dialect.ptir_program import VERSION_ATTRIBUTE
 
 from .derivatives import ptir
 from .inline import inline_calls
+from .loop_options import CHECKPOINT, MAX_ITERATIONS, check_checkpoint, check_max_iterations
 from .ptir.defuse import defuse
 
 DERIVED = ("mind.grad_of", "mind.jvp_of", "mind.vmap_of")
 """The attributes of a function that was derived from another."""
-CHECKPOINT = "ptir.checkpoint"
-"""On an op: recompute rather than save what its derivative needs; on a scan also `every-N` or `sqrt`."""
-MAX_ITERATIONS = "ptir.max_iterations"
-"""On a `while`: how often it turns at most."""
-_EVERY = re.compile(r"every-([1-9][0-9]{0,17})")
 
 
 def is_ptir(func: FuncOp) -> bool:
@@ -50,10 +44,10 @@ def is_called(module: ModuleOp) -> set[str]:
 
 def working_copy(func: FuncOp, *, checkpoint: str | None = None, max_iterations: int | None = None) -> FuncOp:
     """A copy of `func`, in no module, with calls inlined and fusions resolved; options become attributes of its loops."""
-    check_checkpoint(checkpoint)
-    if max_iterations is not None and not 0 < max_iterations < 1 << 63:
-        message = f"max-iterations={max_iterations}, expected a positive number"
-        raise error("E7001", message, option="max-iterations")
+    if checkpoint is not None:
+        check_checkpoint(checkpoint)
+    if max_iterations is not None:
+        check_max_iterations(max_iterations)
     made = func.clone()
     if len(made.body.blocks) != 1:
         given = f"{len(made.body.blocks)} blocks"
@@ -74,17 +68,3 @@ def working_copy(func: FuncOp, *, checkpoint: str | None = None, max_iterations:
         if isinstance(op, WhileOp) and max_iterations is not None:
             op.attributes.setdefault(MAX_ITERATIONS, IntegerAttr(max_iterations, i64))
     return made
-
-
-def check_checkpoint(text: str | None) -> int | None:
-    """The N of `every-N`, 0 for `sqrt`, None for nothing; E7001 for anything else."""
-    if text is None:
-        return None
-    if text == "sqrt":
-        return 0
-    if (found := _EVERY.fullmatch(text)) is None:
-        raise error("E7001", f"checkpoint={text}, expected every-N with a positive number N, or sqrt", option="checkpoint")
-    return int(found[1])
-
-
-__all__ = ["CHECKPOINT", "DERIVED", "MAX_ITERATIONS", "check_checkpoint", "is_called", "is_derived", "is_ptir", "working_copy"]

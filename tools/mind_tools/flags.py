@@ -19,6 +19,7 @@ from mind_dialect.errors import MindError, error
 
 PASS_ALIASES = {
     "autodiff": "mind-autodiff",
+    "jvp": "mind-jvp",
     "convert-mind-to-ptir": "mind-convert-to-ptir",
     "ptir-canonicalize": "mind-ptir-canonicalize",
     "ptir-cse": "mind-ptir-cse",

@@ -41,6 +41,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-inline": _from("mind_passes.inline", "MindInlinePass"),
     "mind-canonicalize": _from("mind_passes.canonicalize", "MindCanonicalizePass"),
     "mind-autodiff": _from("mind_passes.autodiff", "MindAutodiffPass"),
+    "mind-jvp": _from("mind_passes.forward", "MindJvpPass"),
     "mind-convert-to-ptir": _from("mind_lowering.core_to_ptir", "ConvertMindToPtirPass"),
     "mind-ptir-canonicalize": _from("mind_passes.ptir.canonicalize", "PtirCanonicalizePass"),
     "mind-ptir-cse": _from("mind_passes.ptir.cse", "PtirCsePass"),

@@ -12,7 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mind_dialect.errors import MindError
+from mind_dialect.op import DialectOp
+from mind_dialect.ptir.types import DTYPE_OF_TYPE
 
 if TYPE_CHECKING:
     from ..activity import Flows
@@ -81,3 +86,18 @@ def linear(*positions: int) -> Tangent:
         )
 
     return tangent
+
+
+def is_float(type: Attribute) -> bool:
+    """Whether values of this type can vary: tensors of real floating-point numbers."""
+    if not isinstance(type, TensorType):
+        return False
+    dtype = DTYPE_OF_TYPE.get(type.element_type)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    return dtype is not None and dtype.is_float
+
+
+def no_rule(op: Operation, reason: str) -> MindError:
+    """E5001, at the place of `op`."""
+    place = op.place() if isinstance(op, DialectOp) else op.name
+    opcode = op.OPCODE if isinstance(op, DialectOp) else op.name
+    return MindError("E5001", f"{place}: cannot be differentiated: {reason}", {"op": opcode, "id": place}, op)

@@ -1,0 +1,288 @@
+"""
+The derivatives of `ptir.while`.
+
+Reverse: the forward loop counts its turns and writes what each one needs into buffers with a place per turn; a loop that counts
+down reads them. The buffers need a bound on the number of turns: the one that follows from a counter and a limit that are
+constants, else `ptir.max_iterations` (the option `max-iterations`); a loop that turns more often than that is E6001 at run time.
+Without either the loop is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+
+from mind_dialect.op import value_of
+from mind_dialect.ptir import ConcatOp, DynamicSliceOp, DynamicUpdateSliceOp, IotaOp, TakeOp, WhileOp
+from mind_dialect.ptir.types import SI64, read_type, tensor_type
+
+from ...activity import Flows, bits, loop_flows, union
+from ...emit import append, copy
+from ...loop_options import MAX_ITERATIONS
+from ...ptir import construct
+from ...residuals import Cut, cut
+from ..rules import Value, Whole, WholeForward, is_float, no_rule
+from .bodies import body_gradient, copied, finish, substitute, take_place, types_of, with_arguments
+from .scan import useful_results
+from .trip_count import trip_count
+
+if TYPE_CHECKING:
+    from ...forward import Forward
+    from ...reverse import Reverse
+
+_COUNTER = tensor_type(SI64, ())
+
+
+def flows(of: Flows, op: WhileOp) -> list[int]:
+    """A turn is `cond`, whose values may differ from the carried ones, then `body`; the end is `cond` once more."""
+    before, body = of.of_block(op.cond_region.block)[1:], of.of_block(op.body_region.block)
+    turn = [union(before[b] for b in bits(mask)) for mask in body]
+    reach = loop_flows(turn, len(turn))
+    return [union(reach[b] for b in bits(mask)) for mask in before]
+
+
+def adjoints(sweep: Reverse, op: WhileOp, gs: Sequence[SSAValue | None]) -> Sequence[Value | None]:
+    end = op.cond_region.block.last_op
+    assert end is not None
+    if list(end.operands[1:]) != list(op.cond_region.block.args):
+        _plain_condition(sweep, op)
+        return [None] * len(op.operands)
+    return _Backward(sweep, op, gs).run()
+
+
+def _plain_condition(sweep: Reverse, op: WhileOp) -> None:
+    """Differentiate a loop in whose place `cond` changes nothing: what it computes moves into `body`, and behind the loop."""
+    asked, end = copied(op.cond_region.block)
+    finish(asked, [end.operands[0], *asked.args])
+    turn = Block(arg_types=op.cond_region.block.arg_types)
+    values = _inlined(turn, op.cond_region.block, turn.args)[1:]
+    finish(turn, _inlined(turn, op.body_region.block, values))
+    loop = WhileOp.create(
+        operands=op.operands, regions=[Region(asked), Region(turn)], result_types=op.result_types, attributes=op.attributes
+    )
+    after = Block()
+    results = _inlined(after, op.cond_region.block, loop.results)[1:]
+    made: list[Operation] = [loop]
+    for inner in tuple(after.ops):
+        inner.detach()
+        made.append(inner)
+    take_place(sweep, op, made, results)
+
+
+def _inlined(block: Block, body: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+    """Append the ops of `body` on these arguments to `block`; gives what `body` yields."""
+    copies: dict[SSAValue, SSAValue] = dict(zip(body.args, arguments, strict=True))
+    for op in body.ops:
+        if op.next_op is None:
+            return [copies[x] for x in op.operands]
+        block.add_op(copy(op, copies))
+    return []
+
+
+class _Backward:
+    """One construction of the counting loop and of the one that runs back."""
+
+    def __init__(self, sweep: Reverse, op: WhileOp, gs: Sequence[SSAValue | None]):
+        self.sweep, self.op, self.gs = sweep, op, gs
+        self.operands = list(op.operands)
+        body = op.body_region.block
+        end = body.last_op
+        assert end is not None
+        self.invariant = [i for i, x in enumerate(end.operands) if x is body.args[i]]
+        active = [x in sweep.varied for x in op.results]
+        useful = useful_results(sweep.flows.of_block(body), [j for j, g in enumerate(gs) if g is not None], len(active))
+        self.moving = [j for j in useful if active[j]]
+        self.counted = trip_count(op)
+        self.body = body_gradient(sweep, body, active, self.moving)
+
+    def bound(self) -> int:
+        """How often the loop turns at most; E5001 if that is not known."""
+        if self.counted is not None:
+            return self.counted
+        stated = self.op.attributes.get(MAX_ITERATIONS)
+        if isinstance(stated, IntegerAttr) and stated.value.data > 0:
+            return stated.value.data
+        reason = "it may turn any number of times; max-iterations, or ptir.max_iterations on the op, states a bound"
+        raise no_rule(self.op, reason)
+
+    def run(self) -> list[Value | None]:
+        bound = self.bound()
+        block = self.body.block
+        results = [self.body.adjoint(i) for i in self.moving]
+        constant: set[SSAValue] = {block.args[i] for i in self.invariant}
+        found = cut(block, self.body.end, results, self.body.gs, at_hand=constant, invariant=constant)
+        saved = [x for x in found.residuals if not (isinstance(x, BlockArgument) and x.index in self.invariant)]
+        for x in saved:
+            construct.static(x)
+        turns, buffers = self._forward(saved, bound)
+        made = self._backward(found, saved, results, turns, buffers, bound)
+        x_adjs: list[Value | None] = [None] * len(self.operands)
+        for i, x_adj in zip(self.moving, made.results[1:], strict=False):
+            x_adjs[i] = x_adj
+        return x_adjs
+
+    def _forward(self, saved: Sequence[SSAValue], bound: int) -> tuple[SSAValue, list[SSAValue]]:
+        """Let the forward loop count its turns and fill buffers; gives the count and the buffers."""
+        op, block, count = self.op, self.body.block, len(self.operands)
+        parent = op.parent
+        assert isinstance(parent, Block)
+        initial: list[Value] = [construct.scalar(0, SI64)]
+        initial += [construct.filled(0, read_type(x.type).dtype, (bound, *construct.static(x))) for x in saved]
+        checked = self.counted is None and bool(saved)
+        if checked:
+            initial.append(construct.make(IotaOp, type=tensor_type(SI64, (bound,)), shape=(bound,), dtype=SI64, axis=0))
+        inputs: list[SSAValue] = []
+        for x in map(value_of, initial):
+            assert isinstance(x.owner, Operation)
+            x.owner.location = op.location
+            parent.insert_op_before(x.owner, op)
+            inputs.append(x)
+        more = [block.insert_arg(x.type, len(block.args)) for x in inputs]
+        counter, buffers = more[0], more[1 : 1 + len(saved)]
+        end = block.last_op
+        assert end is not None
+        plain = list(end.operands)
+        block.erase_op(end)
+        place: Value = construct.reshape(counter, (1,))
+        if checked:
+            place = construct.make(TakeOp, more[-1], place, type=tensor_type(SI64, (1,)))
+        at = append(block, place)
+        filled = [append(block, _written(b, x, at)) for b, x in zip(buffers, saved, strict=True)]
+        one = append(block, construct.add(counter, construct.scalar(1, SI64)))
+        finish(block, [*plain, one, *filled, *more[1 + len(saved) :]])
+        asked, end = copied(op.cond_region.block)
+        passed = [asked.insert_arg(x.type, len(asked.args)) for x in inputs]
+        finish(asked, [*end.operands, *passed])
+        made = WhileOp.create(
+            operands=[*self.operands, *inputs],
+            regions=[Region(asked), Region(block)],
+            result_types=[*op.result_types, *types_of(inputs)],
+            attributes={**op.attributes, MAX_ITERATIONS: IntegerAttr(bound, i64)},
+        )
+        substitute(op, made)
+        return made.results[count], list(made.results[count + 1 : count + 1 + len(saved)])
+
+    def _backward(
+        self,
+        found: Cut,
+        saved: Sequence[SSAValue],
+        results: Sequence[SSAValue],
+        turns: SSAValue,
+        buffers: Sequence[SSAValue],
+        bound: int,
+    ) -> WhileOp:
+        gs = [self._g(j) for j in self.moving]
+        invariant = [x for x in found.arguments if x.index in self.invariant]
+        operands = [turns, *gs, *(self.operands[x.index] for x in invariant), *buffers]
+        types = types_of(operands)
+        turn = self._turn(found, saved, results, invariant, types)
+        asked = Block(arg_types=types)
+        going = append(asked, construct.compare("greater", asked.args[0], construct.scalar(0, SI64)))
+        made = WhileOp.create(
+            operands=operands,
+            regions=[Region(finish(asked, [going, *asked.args])), Region(turn)],
+            result_types=types,
+            attributes={MAX_ITERATIONS: IntegerAttr(bound, i64)},
+        )
+        made.location = self.op.location
+        self.sweep.block.add_op(made)
+        return made
+
+    def _turn(
+        self,
+        found: Cut,
+        saved: Sequence[SSAValue],
+        results: Sequence[SSAValue],
+        invariant: Sequence[SSAValue],
+        types: Sequence[Attribute],
+    ) -> Block:
+        """One turn backwards: what the turn with the number below the counter needs is read, then the adjoints."""
+        moving, fixed = len(self.moving), 1 + len(self.moving) + len(invariant)
+        head = Block(arg_types=types)
+        before = append(head, construct.sub(head.args[0], construct.scalar(1, SI64)))
+        at = append(head, construct.reshape(before, (1,)))
+        read = [append(head, _read(head.args[fixed + k], x, at)) for k, x in enumerate(saved)]
+        given = [head.args[1 + moving + invariant.index(x)] if x in invariant else read[saved.index(x)] for x in found.residuals]
+        arguments = [*given, *head.args[1 : 1 + moving]]
+        block, ends = with_arguments(
+            found.backward, types_of(arguments), range(len(arguments)), [found.became.get(x, x) for x in results]
+        )
+        became: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
+        for x, y in became.items():
+            x.replace_all_uses_with(y)
+        for op in tuple(block.ops):
+            op.detach()
+            head.add_op(op)
+        return finish(head, [before, *(became.get(x, x) for x in ends), *head.args[1 + moving :]])
+
+    def _g(self, j: int) -> SSAValue:
+        g = self.gs[j]
+        return self.sweep.append(construct.full(0.0, self.operands[j])) if g is None else g
+
+
+def _written(buffer: SSAValue, x: SSAValue, at: SSAValue) -> Operation:
+    """`buffer` with `x` at the place `at`."""
+    shape = (1, *construct.static(x))
+    return construct.make(DynamicUpdateSliceOp, buffer, construct.reshape(x, shape), _start(at, len(shape)), sizes=shape)
+
+
+def _read(buffer: SSAValue, x: SSAValue, at: SSAValue) -> Value:
+    """What `buffer` holds at the place `at`, of the type of `x`."""
+    dtype, shape = read_type(x.type)[0], (1, *construct.static(x))
+    found = construct.make(DynamicSliceOp, buffer, _start(at, len(shape)), type=tensor_type(dtype, shape), sizes=shape)
+    return construct.reshape(found, shape[1:])
+
+
+def _start(at: SSAValue, rank: int) -> Value:
+    """The start of a window: `at`, then zeros."""
+    if rank == 1:
+        return at
+    zeros = construct.filled(0, SI64, (rank - 1,))
+    return construct.make(ConcatOp, at, zeros, type=tensor_type(SI64, (rank,)), axis=0)
+
+
+def tangents(walk: Forward, op: WhileOp, ts: Sequence[SSAValue | None]) -> list[Value | None]:
+    """One loop for the results and their tangents."""
+    count = len(op.operands)
+    varied = sum(1 << i for i, t in enumerate(ts) if t is not None)
+    inside = loop_flows(_turn_flows(walk.flows, op), count)
+    moving = [j for j, mask in enumerate(inside) if mask & varied and is_float(op.operands[j].type)]
+    given = [_given(walk, op.operands[j], ts[j]) for j in moving]
+    regions: list[Region] = []
+    for region, leading in zip(op.regions, (1, 0), strict=True):
+        block = Block(arg_types=[*region.block.arg_types, *types_of(given)])
+        inner = walk.nested(block)
+        inner.enter(region.block, block.args)
+        inner.tangents.update(zip((block.args[j] for j in moving), block.args[count:], strict=True))
+        end = inner.run(list(region.block.ops))
+        results = [inner.copies[y] for y in end.operands]
+        regions.append(Region(finish(block, [*results, *(inner.tangent(results[leading + j]) for j in moving)])))
+    made = WhileOp.create(
+        operands=[*op.operands, *given],
+        regions=regions,
+        result_types=[*op.result_types, *types_of(given)],
+        attributes=op.attributes,
+    )
+    made.location = op.location
+    walk.block.add_op(made)
+    walk.replace(op, made.results[:count])
+    found: list[Value | None] = [None] * count
+    for j, t in zip(moving, made.results[count:], strict=True):
+        found[j] = t
+    return found
+
+
+def _turn_flows(of: Flows, op: WhileOp) -> list[int]:
+    before, body = of.of_block(op.cond_region.block)[1:], of.of_block(op.body_region.block)
+    return [union(before[b] for b in bits(mask)) for mask in body]
+
+
+def _given(walk: Forward, x: SSAValue, t: SSAValue | None) -> SSAValue:
+    return walk.append(construct.full(0.0, x)) if t is None else t
+
+
+WHILE = Whole(adjoints, flows)
+WHILE_FORWARD = WholeForward(tangents)
