@@ -1,5 +1,4 @@
 // RUN: not mind-opt %s --autodiff="seed=cotangent" --split-input-file 2>&1 | filecheck %s
-// RUN: mind-opt %s --autodiff="seed=cotangent max-iterations=10" --split-input-file -o %t
 
 builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 // CHECK: error[E5001]: while %2: cannot be differentiated: it may turn any number of times; max-iterations, or ptir.max_iterations on the op, states a bound
