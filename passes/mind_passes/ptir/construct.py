@@ -8,6 +8,7 @@ has a shape that no new op can state; whoever needs one gets E5006.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import BytesAttr
@@ -39,6 +40,10 @@ from mind_dialect.ptir_shapes import reshape as reshaped
 
 Value = SSAValue | Operation
 OpT = TypeVar("OpT", bound=PtirOp)
+
+
+typed = lru_cache(1024)(tensor_type)
+"""The type of a dtype and dimensions; making one costs more than the rest of a rule."""
 
 
 def spec(x: Value) -> TensorSpec:
@@ -80,10 +85,13 @@ def make(cls: type[OpT], *operands: Value, type: Attribute | None = None, **valu
 def elementwise(cls: type[OpT], *operands: Value, dtype: PtirDType | None = None, **values: Any) -> OpT:
     """An op on operands of one shape: what any of them knows of a dimension, the result has. Its dtype is that of the last."""
     types = [value_of(v).type for v in operands]
-    if dtype is None and all(t == types[-1] for t in types):
-        return make(cls, *operands, type=types[-1], **values)
-    shape = same_shape(*(read_type(t).shape for t in types))
-    return make(cls, *operands, type=tensor_type(dtype or read_type(types[-1]).dtype, shape), **values)
+    last, equal = types[-1], all(t is types[-1] or t == types[-1] for t in types)
+    if equal and dtype is None:
+        return make(cls, *operands, type=last, **values)
+    found, shape = read_type(last)
+    if not equal:
+        shape = same_shape(*(read_type(t).shape for t in types))
+    return make(cls, *operands, type=typed(dtype or found, shape), **values)
 
 
 def add(a: Value, b: Value) -> AddOp:
@@ -119,7 +127,7 @@ def where(pred: Value, on_true: Value, on_false: Value) -> SelectOp:
 def cast(x: Value, dtype: PtirDType) -> Value:
     """`x` in another dtype; `x` itself if it has that dtype."""
     found = spec(x)
-    return x if found.dtype is dtype else make(CastOp, x, type=tensor_type(dtype, found.shape), dtype=dtype)
+    return x if found.dtype is dtype else make(CastOp, x, type=typed(dtype, found.shape), dtype=dtype)
 
 
 def scale(x: Value, number: float) -> MulOp:
@@ -138,8 +146,13 @@ def scalar(number: Number, dtype: PtirDType) -> ConstantOp:
 def filled(number: Number, dtype: PtirDType, shape: tuple[int, ...]) -> ConstantOp:
     """A constant of static shape whose every element is `number`."""
     data = dtype.element.pack([number]) if 0 not in shape else b""
-    literal = PtirLiteralAttr(tensor_type(dtype, shape), BytesAttr(data))
+    literal = _literal(dtype, shape, data)
     return ConstantOp.create(properties={"value": literal}, result_types=[literal.type])
+
+
+@lru_cache(1024)
+def _literal(dtype: PtirDType, shape: tuple[int, ...], data: bytes) -> PtirLiteralAttr:
+    return PtirLiteralAttr(typed(dtype, shape), BytesAttr(data))
 
 
 def full(number: Number, like: Value) -> Value:
@@ -159,7 +172,7 @@ def broadcast(x: Value, shape: Sequence[Dim]) -> Value:
     found = spec(x)
     if found.shape == tuple(shape):
         return x
-    return make(BroadcastToOp, x, type=tensor_type(found.dtype, tuple(shape)), result_shape=tuple(shape))
+    return make(BroadcastToOp, x, type=typed(found.dtype, tuple(shape)), result_shape=tuple(shape))
 
 
 def reshape(x: Value, shape: Sequence[Dim]) -> Value:
@@ -167,7 +180,7 @@ def reshape(x: Value, shape: Sequence[Dim]) -> Value:
     found = spec(x)
     if found.shape == tuple(shape):
         return x
-    return make(ReshapeOp, x, type=tensor_type(found.dtype, tuple(shape)), new_shape=tuple(shape))
+    return make(ReshapeOp, x, type=typed(found.dtype, tuple(shape)), new_shape=tuple(shape))
 
 
 def reshape_like(x: Value, like: Value) -> Value:
@@ -177,7 +190,7 @@ def reshape_like(x: Value, like: Value) -> Value:
         return reshape(x, dims(like))
     stated = tuple(INFER if d == UNKNOWN else d for d in shape)
     dtype, found = spec(x)
-    return make(ReshapeOp, x, type=tensor_type(dtype, reshaped(found, new_shape=stated)), new_shape=stated)
+    return make(ReshapeOp, x, type=typed(dtype, reshaped(found, new_shape=stated)), new_shape=stated)
 
 
 def transpose(x: Value, perm: Sequence[int]) -> Value:
@@ -185,7 +198,7 @@ def transpose(x: Value, perm: Sequence[int]) -> Value:
     found = spec(x)
     if list(perm) == list(range(len(found.shape))):
         return x
-    return make(TransposeOp, x, type=tensor_type(found.dtype, tuple(found.shape[a] for a in perm)), perm=tuple(perm))
+    return make(TransposeOp, x, type=typed(found.dtype, tuple(found.shape[a] for a in perm)), perm=tuple(perm))
 
 
 def with_axes(x: Value, axes: Sequence[int], shape: Dims) -> Value:
@@ -207,4 +220,4 @@ def reduce(kind: str, x: Value, axes: Sequence[int], *, keepdims: bool = False) 
     dtype, shape = spec(x)
     gone = {a % len(shape) for a in axes}
     kept = tuple(1 if a in gone else d for a, d in enumerate(shape) if keepdims or a not in gone)
-    return make(ReduceOp, x, type=tensor_type(dtype, kept), kind=kind, axes=tuple(axes), keepdims=keepdims)
+    return make(ReduceOp, x, type=typed(dtype, kept), kind=kind, axes=tuple(axes), keepdims=keepdims)
