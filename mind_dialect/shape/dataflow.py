@@ -1,0 +1,142 @@
+"""
+What is known of every value of a function: one walk forward that evaluates its ops in order, and the faults it meets.
+
+A fault is an op that is invalid though no operand is: what only follows from it is not reported again. It counts where the op
+runs whenever the function does: in the first block, in `assuming`, and in `reduce` over a shape of known rank, whose region is
+rehearsed extent by extent. What is known in the end of values inside a region that runs many times holds for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from .constraints import AssumingOp
+from .evaluate import EVALUATE, Shaped, Value, as_shape, evaluate, top_of
+from .foreign import evaluate_foreign
+from .lattice import Invalid, Ranked, Shape, invalid
+from .reduction import ReduceOp
+
+MAX_STEPS = 1 << 17
+"""All `reduce` together run this many ops; beyond, their results are unknown."""
+
+
+_NOTHING = Shaped(Invalid("nothing is stated"))
+
+
+class Fault(NamedTuple):
+    """An op that cannot succeed, and why."""
+
+    op: Operation
+    reason: str
+
+
+class Dataflow:
+    """What is known of the values of functions; `bindings` are sizes of named dimensions."""
+
+    def __init__(self, bindings: Mapping[str, int] | None = None):
+        self._bindings = bindings or {}
+        self._known: dict[SSAValue, Value] = {}
+        self._tops: dict[Attribute, Value] = {}
+        self._steps = MAX_STEPS
+        self._certain = True
+        self._rehearsing = False
+        self._faults: dict[Operation, str] = {}
+
+    @property
+    def faults(self) -> list[Fault]:
+        """The faults met so far, each op once."""
+        return [Fault(op, reason) for op, reason in self._faults.items()]
+
+    def of(self, value: SSAValue) -> Value:
+        """What is known of a value."""
+        found = self._known.get(value, _NOTHING)
+        return self._top(value.type) if found is _NOTHING else found
+
+    def assume(self, value: SSAValue, known: Value) -> None:
+        """State what is known of a value."""
+        self._known[value] = known
+
+    def run(self, region: Region) -> None:
+        """Evaluate the body of a function, of whose arguments the types tell unless something was stated."""
+        for block in region.blocks:
+            with self._uncertain(block is not region.first_block):
+                self._block(block)
+
+    def _top(self, type: Attribute) -> Value:
+        if type not in self._tops:
+            found = top_of(type)
+            if self._bindings and isinstance(found, Shaped) and isinstance(found.shape, tuple):
+                found = Shaped(tuple(self._bindings.get(n, n) if isinstance(n, str) else n for n in found.shape))
+            self._tops[type] = found
+        return self._tops[type]
+
+    @contextmanager
+    def _uncertain(self, uncertain: bool = True) -> Generator[None]:
+        """What may never run has no faults."""
+        before = self._certain
+        self._certain = before and not uncertain
+        try:
+            yield
+        finally:
+            self._certain = before
+
+    def _block(self, block: Block) -> tuple[Value, ...]:
+        """Evaluate the ops of a block; what is known of the operands of the last."""
+        for op in block.ops:
+            results = self._op(op)
+            self._known.update(zip(op.results, results, strict=True))
+        last = block.last_op
+        return () if last is None else tuple(map(self.of, last.operands))
+
+    def _op(self, op: Operation) -> tuple[Value, ...]:
+        values = tuple(map(self.of, op.operands))
+        bad = invalid(*values)
+        if type(op) in EVALUATE:
+            return (bad,) * len(op.results) if bad is not None else self._judged(op, evaluate(op, values))
+        if isinstance(op, AssumingOp):
+            with self._uncertain(bad is not None):
+                passed = self._block(op.body.block)
+            return passed if bad is None else (bad,) * len(op.results)
+        if isinstance(op, ReduceOp):
+            return self._reduce(op, as_shape(values[0]), values[1:])
+        if op.regions:
+            with self._uncertain():
+                for region in op.regions:
+                    self.run(region)
+        return evaluate_foreign(op, values) if bad is None else tuple(map(self._top, op.result_types))
+
+    def _judged(self, op: Operation, results: tuple[Value, ...]) -> tuple[Value, ...]:
+        if self._certain and (bad := invalid(*results)) is not None:
+            self._faults.setdefault(op, bad.reason)
+        return results
+
+    def _reduce(self, op: ReduceOp, shape: Shape, carried: tuple[Value, ...]) -> tuple[Value, ...]:
+        block = op.body.block
+        found = self._rehearse(block, shape, carried) if isinstance(shape, tuple) else None
+        if not self._rehearsing:  # what is known of the values inside is to hold for each step
+            for argument in block.args:
+                self._known.pop(argument, None)
+            with self._uncertain():
+                self._block(block)
+        if isinstance(shape, Invalid):
+            return (shape,) * len(op.results)
+        return tuple(map(self._top, op.result_types)) if found is None else tuple(found)
+
+    def _rehearse(self, block: Block, shape: Ranked, carried: Sequence[Value]) -> Sequence[Value] | None:
+        """What the region of `reduce` carries out of its last step; None if that takes too many steps."""
+        outer, self._rehearsing = self._rehearsing, True
+        length = sum(1 for _ in block.ops)
+        try:
+            for i, extent in enumerate(shape):
+                self._steps -= length
+                if self._steps < 0:
+                    return None
+                self._known.update(zip(block.args, (i, extent, *carried), strict=True))
+                carried = self._block(block)
+        finally:
+            self._rehearsing = outer
+        return carried
