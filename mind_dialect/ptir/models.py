@@ -23,6 +23,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 from .. import ptir_shapes as shapes
 from ..codecs import BOOLEAN
 from ..errors import error
+from ..ptir_shapes import Dims
 from .attributes import CALL_ATTRIBUTES, DIMS, DTYPE, INTEGER, REAL, TEXT
 from .base import OneResultOp, PtirOp
 from .legal import WIDE_FLOATS, mixed
@@ -128,6 +129,10 @@ class TopKOp(PtirOp):
         return [found, TensorSpec(values["indices_dtype"], found.shape)]
 
 
+def _scaled(x: Dims, *parameters: Dims, axis: int | None = None) -> Dims:
+    return shapes.scales(x, parameters, axis)
+
+
 class QuantizationOp(OneResultOp, ABC):
     """
     Between floats and integers, `q = clamp(round_half_even(x / scale) + zero_point)`, `x = (q - zero_point) * scale`.
@@ -141,6 +146,8 @@ class QuantizationOp(OneResultOp, ABC):
     PARAMETERS: ClassVar[tuple[str, ...]] = ("scale", "zero_point")
     CODECS: ClassVar = {"output_dtype": DTYPE, "axis": INTEGER}
     OPTIONAL: ClassVar = frozenset({"axis"})
+    RULE: ClassVar = staticmethod(_scaled)
+    RULE_TAKES: ClassVar = ("axis",)
     x = operand_def()
     parameters = var_operand_def()
     output_dtype = prop_def()

@@ -80,12 +80,12 @@ def scatter_add(
     update_window_dims: Sequence[int],
     inserted_window_dims: Sequence[int],
     scatter_dims_to_operand_dims: Sequence[int],
-    index_vector_dim: int | None,
+    index_vector_dim: int | None = None,
 ) -> Dims:
     """
     StableHLO's scatter dimensions; without `index_vector_dim` every index is a scalar.
 
-    >>> rows = dict(inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,), index_vector_dim=None)
+    >>> rows = dict(inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     >>> scatter_add((10, 4), (2, 3), (2, 3, 4), update_window_dims=(2,), **rows)
     (10, 4)
     """

@@ -368,6 +368,19 @@ def test_memory_is_checked_with_the_sizes_of_the_call() -> None:
     assert failure(program, np.ones(60, np.float32)).code == "E6004"
 
 
+def test_rules_of_dynamic_scatters_and_quantisation_are_asked_again_with_the_sizes() -> None:
+    body = """%y = ptir.scatter_add %x, %i, %u update_window_dims = [1] inserted_window_dims = [0] scatter_dims_to_operand_dims = [0]
+                : (tensor<?x2xf32, "B,*">, tensor<1xsi32>, tensor<1x2xf32>) -> tensor<?x2xf32, "B,*">
+              %q = ptir.quantize %y, %s, %z output_dtype = si8 axis = 0
+                : (tensor<?x2xf32, "B,*">, tensor<?xf32>, tensor<?xsi8>) -> tensor<?x2xsi8, "B,*">
+              func.return %q : tensor<?x2xsi8, "B,*">"""
+    inputs = '%x: tensor<?x2xf32, "B,*">, %i: tensor<1xsi32>, %u: tensor<1x2xf32>, %s: tensor<?xf32>, %z: tensor<?xsi8>'
+    program = mind_runtime.compile(module(body, inputs, 'tensor<?x2xsi8, "B,*">'))
+    ones = [np.ones((2, 2), np.float32), np.array([1], np.int32), np.ones((1, 2), np.float32)]
+    np.testing.assert_array_equal(program(*ones, np.ones(2, np.float32), np.zeros(2, np.int8)), [[1, 1], [2, 2]])
+    assert failure(program, *ones, np.ones(3, np.float32), np.zeros(3, np.int8)).code == "E3003"
+
+
 # Random numbers and custom calls
 
 
