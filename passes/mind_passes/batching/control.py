@@ -1,0 +1,173 @@
+"""
+Batching of ops with regions.
+
+A loop whose condition is the same for all examples runs once, with batched values. Where examples go different ways, both
+branches of a `cond` are computed and selected from if nothing in them can fail; all else is a loop over the examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation, SSAValue
+
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import (
+    FUSIBLE,
+    CondOp,
+    ConstantOp,
+    CumulativeSumOp,
+    CustomCallOp,
+    DivOp,
+    GatherOp,
+    PadOp,
+    PtirOp,
+    ReduceOp,
+    RegionOp,
+    RemainderOp,
+    ReverseOp,
+    ScanOp,
+    ScatterOp,
+    SegmentReduceOp,
+    SortOp,
+    TakeOp,
+    TileOp,
+    TransposeOp,
+    WhileOp,
+    YieldOp,
+)
+from mind_dialect.ptir.types import Kind, read_type
+from mind_dialect.ptir_shapes import UNKNOWN
+
+from ..ptir import construct as c
+from ..ptir.building import element_bytes
+from .rules import Flags, RegionRow, Value, Values, batched_type, by_loop, from_front, spread
+
+if TYPE_CHECKING:
+    from .driver import Driver
+
+FALLIBLE = (TakeOp, GatherOp, ScatterOp, SegmentReduceOp, WhileOp, CustomCallOp)
+"""Ops whose run may end in an error, or not end."""
+_ANY_SIZES = (ReduceOp, TransposeOp, PadOp, TileOp, ReverseOp, CumulativeSumOp, SortOp, ConstantOp, RegionOp, YieldOp)
+"""Ops that take dynamic dimensions of any size."""
+
+
+def may_fail(root: Operation) -> bool:
+    """Whether a run of what `root` holds may end in an error that depends on the values, or not end."""
+    return any(op is not root and _may_fail(op) for op in walk(root))
+
+
+def _may_fail(op: Operation) -> bool:
+    if not isinstance(op, PtirOp) or isinstance(op, FALLIBLE):
+        return True
+    if isinstance(op, DivOp | RemainderOp) and read_type(op.operands[1].type).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED):
+        found = element_bytes(op.operands[1])
+        return found is None or not any(found)
+    shapes = [read_type(v.type).shape for v in (*op.operands, *op.results)]
+    if all(isinstance(n, int) for shape in shapes for n in shape):
+        return False
+    if any(UNKNOWN in shape for shape in shapes):
+        return True
+    alike = FUSIBLE.get(type(op)) == "elementwise" and all(shape == shapes[0] for shape in shapes)
+    return not (alike or isinstance(op, _ANY_SIZES))
+
+
+# cond
+
+
+def branched(driver: Driver, op: CondOp, xs: Values, flags: Flags) -> Value | Sequence[Value]:
+    """Batched branches; for a batched predicate both, and of each example's results those of its own branch."""
+    if not flags[0]:
+        outs = [driver.is_batched(r) for r in op.results]
+        regions = [driver.region(r.block, flags[1:], xs[1:], outs) for r in op.regions]
+        types = driver.types(op.results)
+        return CondOp.create(operands=xs, attributes=dict(op.attributes), result_types=types, regions=regions)
+    if may_fail(op):
+        return by_loop(op, xs, flags, driver.size)
+    on_true, on_false = (driver.inline(region.block, xs[1:]) for region in op.regions)
+    return [_selected(driver, xs[0], t, f) for t, f in zip(on_true, on_false, strict=True)]
+
+
+def _selected(driver: Driver, pred: SSAValue, on_true: tuple[SSAValue, bool], on_false: tuple[SSAValue, bool]) -> Value:
+    """For each example the value of its branch."""
+    values = [spread(*each, driver.size) for each in (on_true, on_false)]
+    shape = c.dims(values[0])
+    return c.where(c.broadcast(c.reshape(pred, (driver.size, *[1] * (len(shape) - 1))), shape), *values)
+
+
+def _cond_enters(op: CondOp, i: int) -> Sequence[SSAValue]:
+    return op.results if i == 0 else [region.block.args[i - 1] for region in op.regions]
+
+
+def _cond_leaves(op: CondOp, region: int, i: int) -> Sequence[SSAValue]:
+    return [op.results[i]]
+
+
+# while
+
+
+def repeated(driver: Driver, op: WhileOp, xs: Values, flags: Flags) -> Value | Sequence[Value]:
+    """A batched loop while the condition is one for all."""
+    condition = op.cond_region.block.last_op
+    assert condition is not None, "verified"
+    if driver.is_batched(condition.operands[0]):
+        return by_loop(op, xs, flags, driver.size)
+    carried = [driver.is_batched(r) for r in op.results]
+    initial = [driver.spread(x, flag, out) for x, flag, out in zip(xs, flags, carried, strict=True)]
+    cond = driver.region(op.cond_region.block, carried, initial, [False, *carried])
+    body = driver.region(op.body_region.block, carried, initial, carried)
+    types = driver.types(op.results)
+    return WhileOp.create(operands=initial, attributes=dict(op.attributes), result_types=types, regions=[cond, body])
+
+
+def _while_carries(op: WhileOp, i: int) -> Sequence[SSAValue]:
+    return [op.cond_region.block.args[i], op.body_region.block.args[i], op.results[i]]
+
+
+def _while_leaves(op: WhileOp, region: int, i: int) -> Sequence[SSAValue]:
+    if region == 0:
+        return op.results if i == 0 else _while_carries(op, i - 1)
+    return _while_carries(op, i)
+
+
+# scan
+
+
+def scanned(driver: Driver, op: ScanOp, xs: Values, flags: Flags) -> Sequence[Value]:
+    """The steps stay along axis 0 of what is scanned and stacked; there the batch is axis 1, in the body axis 0."""
+    count = op.values()["carry_count"]
+    outs = [driver.is_batched(r) for r in op.results]
+    initial = [driver.spread(x, flag, out) for x, flag, out in zip(xs[:count], flags[:count], outs[:count], strict=True)]
+    inputs = [driver.place(from_front(x, 1)) if flag else x for x, flag in zip(xs[count:], flags[count:], strict=True)]
+    body = driver.region(op.body_region.block, [*outs[:count], *flags[count:]], [*initial, *inputs], outs)
+    stacked = [batched_type(r.type, driver.size, int(i >= count)) if out else r.type
+               for i, (r, out) in enumerate(zip(op.results, outs, strict=True))]  # fmt: skip
+    made = ScanOp.create(
+        operands=[*initial, *inputs],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+        result_types=stacked,
+        regions=[body],
+    )
+    carried, stacks = made.results[:count], made.results[count:]
+    moved = [from_front(r, 1) if out else r for r, out in zip(stacks, outs[count:], strict=True)]
+    return [*carried, *moved]
+
+
+def _scan_enters(op: ScanOp, i: int) -> Sequence[SSAValue]:
+    argument = op.body_region.block.args[i]
+    return [argument, op.results[i]] if i < op.values()["carry_count"] else [argument]
+
+
+def _scan_leaves(op: ScanOp, region: int, i: int) -> Sequence[SSAValue]:
+    return _scan_enters(op, i) if i < op.values()["carry_count"] else [op.results[i]]
+
+
+CONTROL: dict[type[PtirOp], RegionRow] = {
+    CondOp: RegionRow(
+        branched, _cond_enters, _cond_leaves, "the predicate is batched and a branch may fail, or not end, at run time"
+    ),
+    WhileOp: RegionRow(repeated, _while_carries, _while_leaves, "the condition is batched"),
+    ScanOp: RegionRow(scanned, _scan_enters, _scan_leaves),
+}

@@ -1,0 +1,79 @@
+"""Batching of reductions, contractions, windows and orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mind_dialect.ptir import (
+    ArgMaxOp,
+    CumulativeSumOp,
+    DotGeneralOp,
+    ExtractPatchesOp,
+    PtirOp,
+    ReduceOp,
+    ReduceWindowOp,
+    SegmentReduceOp,
+    SortOp,
+    TopKOp,
+)
+from mind_dialect.ptir_shapes import Dim
+
+from .convolution import as_one_lead
+from .rules import Flags, Row, Value, Values, after, again, by_loop, from_front, rank, to_front
+
+
+def reduced(op: ReduceOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """Over the next axes."""
+    return again(op, xs, size, axes=after(op.values()["axes"], rank(op.operands[0])))
+
+
+def along(op: PtirOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """For an op along one axis: along the next."""
+    (axis,) = after((op.values()["axis"],), rank(op.operands[0]))
+    return again(op, xs, size, axis=axis)
+
+
+def contracted(op: DotGeneralOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """A batch axis if both operands are batched, else a free axis of the one that is, moved to the front of the result."""
+    v = op.values()
+    changed: dict[str, tuple[int, ...]] = {}
+    for side, x, flag in zip(("lhs", "rhs"), op.operands, flags, strict=True):
+        for name in (f"batch_{side}", f"contract_{side}"):
+            changed[name] = after(v[name], rank(x)) if flag else v[name]
+    if all(flags):
+        both = {name: (0, *changed[name]) for name in ("batch_lhs", "batch_rhs")}
+        return again(op, xs, size, **{**changed, **both})
+    place = len(v["batch_lhs"]) if flags[0] else rank(op.operands[0]) - len(v["contract_lhs"])
+    return to_front(again(op, xs, size, place, **changed), place)
+
+
+def windowed(op: ReduceWindowOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """A window of 1 along the batch axis."""
+    v = op.values()
+    ones = {name: (1, *v[name]) for name in ("window_dims", "strides", "base_dilation", "window_dilation")}
+    return again(op, xs, size, padding=((0, 0), *v["padding"]), **ones)
+
+
+def patches(op: ExtractPatchesOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
+    """The batch and the images of an example are one axis of images."""
+    return as_one_lead(op, xs, flags, size)
+
+
+def segments(op: SegmentReduceOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
+    """Ids that are not batched name rows of all examples at once; others would meet in one bucket."""
+    if flags[1]:
+        return by_loop(op, xs, flags, size)
+    return to_front(again(op, [from_front(xs[0], 1), xs[1]], size, 1), 1)
+
+
+REDUCTION: dict[type[PtirOp], Row] = {
+    ReduceOp: Row(reduced),
+    ArgMaxOp: Row(along),
+    DotGeneralOp: Row(contracted),
+    ReduceWindowOp: Row(windowed),
+    ExtractPatchesOp: Row(patches, "a dynamic batch of several images each, of no pixels"),
+    TopKOp: Row(along),
+    SegmentReduceOp: Row(segments, "the segment ids are batched: they and their promises are checked example by example"),
+    CumulativeSumOp: Row(along),
+    SortOp: Row(along),
+}

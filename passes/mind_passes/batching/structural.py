@@ -1,0 +1,126 @@
+"""Batching of ops that move, repeat or number elements: their axes move up by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mind_dialect import ptir_shapes as shapes
+from mind_dialect.ptir import (
+    BroadcastToOp,
+    ConcatOp,
+    IotaOp,
+    PadOp,
+    PtirOp,
+    ReshapeOp,
+    ReverseOp,
+    SliceOp,
+    StridedSliceOp,
+    TakeOp,
+    TileOp,
+    TransposeOp,
+)
+from mind_dialect.ptir.types import SI64, tensor_type
+from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dim
+
+from ..ptir.construct import add, dims, filled, make, mul, reshape, spec, transpose
+from .elementwise import never
+from .rules import Flags, Row, Value, Values, after, again, by_loop, rank, spread_all
+
+
+def reshaped(op: ReshapeOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """An extent of -1 is stated if it is known: of an empty batch nothing can be inferred."""
+    new_shape = op.values()["new_shape"]
+    found = shapes.reshape(spec(op.operands[0]).shape, new_shape=new_shape)
+    return again(op, xs, size, new_shape=(size, *(INFER if d == UNKNOWN else d for d in found)))
+
+
+def transposed(op: TransposeOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """The batch axis stays in front."""
+    return again(op, xs, size, perm=(0, *after(op.values()["perm"], rank(op.operands[0]))))
+
+
+def broadcast(op: BroadcastToOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """New leading axes come after the batch axis, by way of axes of size 1."""
+    x, target = xs[0], op.values()["result_shape"]
+    new = len(target) - rank(op.operands[0])
+    source = reshape(x, (size, *[1] * new, *dims(x)[1:])) if new else x
+    return again(op, [source], size, result_shape=(size, *target))
+
+
+def concatenated(op: ConcatOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """Along the next axis, what is not batched repeated."""
+    (axis,) = after((op.values()["axis"],), rank(op.operands[0]))
+    return again(op, spread_all(xs, flags, size), size, axis=axis)
+
+
+def padded(op: PadOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """Nothing is added along the batch axis."""
+    return again(op, xs, size, **{name: (0, *op.values()[name]) for name in ("low", "high", "interior")})
+
+
+def tiled(op: TileOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """Once along the batch axis."""
+    return again(op, xs, size, repeats=(1, *op.values()["repeats"]))
+
+
+def reversed_(op: ReverseOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """Along the next axes."""
+    return again(op, xs, size, axes=after(op.values()["axes"], rank(op.operands[0])))
+
+
+def sliced(op: SliceOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
+    """All of the batch axis; slices have static sizes, so of a dynamic batch the rows are taken by number."""
+    starts, sizes = op.values()["starts"], op.values()["sizes"]
+    if isinstance(size, int):
+        return again(op, xs, size, starts=(0, *starts), sizes=(size, *sizes))
+    return _taken(op, xs, flags, size, [(start, n, 1) for start, n in zip(starts, sizes, strict=True)])
+
+
+def strided(op: StridedSliceOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
+    """As `sliced`."""
+    v = op.values()
+    if isinstance(size, int):
+        return again(op, xs, size, starts=(0, *v["starts"]), limits=(size, *v["limits"]), strides=(1, *v["strides"]))
+    counts = spec(op.results[0]).shape
+    return _taken(op, xs, flags, size, list(zip(v["starts"], counts, v["strides"], strict=True)))
+
+
+def _taken(op: PtirOp, xs: Values, flags: Flags, size: Dim, windows: Sequence[tuple[Any, Any, Any]]) -> Value | Sequence[Value]:
+    """For each axis `count` places from `start`, `stride` apart; by a loop where only the run knows whether they are inside."""
+    extents = spec(op.operands[0]).shape
+    cut = [(a, n, w) for a, (n, w) in enumerate(zip(extents, windows, strict=True)) if w[:2] != (0, n)]
+    if any(isinstance(n, str) for _, n, _ in cut):
+        return by_loop(op, xs, flags, size)
+    x: Value = xs[0]
+    for a, _, (start, count, stride) in cut:
+        x = _rows(x, a + 1, start, count, stride)
+    return x
+
+
+def _rows(x: Value, axis: int, start: int, count: int, stride: int) -> Value:
+    """`count` places along one axis, by `take` on that axis put in the place of the first."""
+    numbers: Value = make(IotaOp, type=tensor_type(SI64, (count,)), shape=(count,), dtype=SI64, axis=0)
+    if stride != 1:
+        numbers = mul(numbers, filled(stride, SI64, (count,)))
+    if start:
+        numbers = add(numbers, filled(start, SI64, (count,)))
+    swap = list(range(len(spec(x).shape)))
+    swap[0], swap[axis] = axis, 0
+    front = transpose(x, swap)
+    dtype, shape = spec(front)
+    return transpose(make(TakeOp, front, numbers, type=tensor_type(dtype, (count, *shape[1:]))), swap)
+
+
+STRUCTURAL: dict[type[PtirOp], Row] = {
+    ReshapeOp: Row(reshaped),
+    TransposeOp: Row(transposed),
+    BroadcastToOp: Row(broadcast),
+    SliceOp: Row(sliced, "dimensions that are cut have no static size, and the batch has none"),
+    ConcatOp: Row(concatenated),
+    PadOp: Row(padded),
+    TileOp: Row(tiled),
+    IotaOp: Row(never),
+    ReverseOp: Row(reversed_),
+    StridedSliceOp: Row(strided, "dimensions that are cut have no static size, and the batch has none"),
+}
