@@ -15,9 +15,9 @@ from xdsl.ir import Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
-from mind_dialect.ptir.types import F32, F64, TensorSpec, read_type
+from mind_dialect.ptir.types import F32, F64, Kind, TensorSpec, read_type
 
-from .ptir_kernels.table import WITHOUT_KERNEL, Call, kernel_call
+from .ptir_kernels.table import WITHOUT_KERNEL, accumulates_plainly, kernel_call
 
 _ABSORBED = (ptir.BroadcastToOp, ptir.ConstantOp, ptir.CompareOp)
 """Ops that need not run once nothing uses them any more."""
@@ -60,13 +60,15 @@ def _steps(op: PtirOp) -> list[Step]:
         return [Step(op, op.operands)]
     if (found := _positive(op)) is not None:
         return [found]
-    call = _product(op) or kernel_call(op)
+    if (product := _product(op)) is not None:
+        return product
+    call = kernel_call(op)
     callee, arguments = call.callee, call.arguments
     if not callee.startswith("xp.") or callee in _NO_BROADCAST or not all(_static(v) for v in op.operands):
         return [Step(op, op.operands, callee, arguments)]
     scalars: list[Step] = []
-    thin = [_thin(v, scalars) for v in op.operands] if callee != "xp.matmul" else _thin_matrices(op)
-    if callee != "xp.matmul" and not _covers(thin, read_type(op.results[0].type)):
+    thin = [_thin(v, scalars) for v in op.operands]
+    if not _covers(thin, read_type(op.results[0].type)):
         thin, scalars = list(op.operands), []
         thin[1:] = [_thin(v, scalars) for v in thin[1:]]
     return [*scalars, Step(op, thin, callee, arguments)]
@@ -105,9 +107,11 @@ def _broadcasts_to(shapes: Sequence[Shape], result: Shape) -> bool:
     return max(map(len, shapes)) == rank and all(any(s[d] == n for s in aligned) for d, n in enumerate(result) if n != 1)
 
 
-def _thin_matrices(op: PtirOp) -> list[SSAValue]:
+def _thin_matrices(op: PtirOp) -> Sequence[SSAValue]:
     """The operands of a stacked product before leading dimensions were broadcast, where the result has them all the same."""
     thin: list[SSAValue] = []
+    if not all(_static(v) for v in op.operands):
+        return op.operands
     for value in op.operands:
         source = value.owner.operands[0] if isinstance(value.owner, ptir.BroadcastToOp) else value
         kept = _static(source) and len(_shape(source)) >= 2 and _shape(source)[-2:] == _shape(value)[-2:]
@@ -140,15 +144,39 @@ def _zero(value: SSAValue) -> bool:
     return dtype in (F32, F64) and not any(constant.literal.data.data)
 
 
-def _product(op: PtirOp) -> Call | None:
-    """A product of vectors and matrices, contracting the last axis with the first, is the array library's own."""
+def _product(op: PtirOp) -> list[Step] | None:
+    """
+    A product of vectors and matrices, or of stacks of matrices with leading batch axes, is the array library's own.
+
+    It contracts the last axis of lhs with the last but one of rhs; a matrix that lies the other way is transposed before, which
+    costs nothing: the library multiplies matrices in either order.
+    """
     if not isinstance(op, ptir.DotGeneralOp):
         return None
-    values, dtype = op.values(), op.operand_spec(0).dtype
-    ranks = len(op.operand_spec(0).shape), len(op.operand_spec(1).shape)
-    plain = dtype in (F32, F64) and values["accum_dtype"] in (None, dtype) and values["out_dtype"] in (None, dtype)
-    axes = [values[n] for n in ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")]
-    if not plain or not set(ranks) <= {1, 2} or axes[:2] != [(), ()]:
+    values = op.values()
+    if not accumulates_plainly(op, values) or op.operand_spec(0).dtype.kind not in (Kind.FLOAT, Kind.COMPLEX):
         return None
-    contracted = (tuple(a % ranks[0] for a in axes[2]), tuple(a % ranks[1] for a in axes[3]))
-    return Call("xp.matmul") if contracted == ((ranks[0] - 1,), (0,)) else None
+    ranks = {side: len(op.operand_spec(i).shape) for i, side in enumerate(("lhs", "rhs"))}
+    n = len(values["batch_lhs"])
+    batch, contracted = ([_positive_axes(values[f"{role}_{s}"], r) for s, r in ranks.items()] for role in ("batch", "contract"))
+    if any(axes != list(range(n)) for axes in batch) or len(contracted[0]) != 1:
+        return None
+    left, right = ranks.values()
+    straight = contracted == [[left - 1], [max(0, right - 2)]]
+    if straight and ((n == 0 and {left, right} <= {1, 2}) or left == right == n + 2):
+        return [Step(op, _thin_matrices(op), "xp.matmul")]
+    if not left == right == n + 2:
+        return None
+    turned: list[Step] = []
+    operands = list(op.operands)
+    for i, (axes, wanted) in enumerate(zip(contracted, (n + 1, n), strict=True)):
+        if axes != [wanted]:
+            view = ptir.TransposeOp(operands[i], perm=(*range(n), n + 1, n))
+            view.location = op.location
+            turned.append(Step(view, [operands[i]], "k.transpose", view.values()))
+            operands[i] = view.result
+    return [*turned, Step(op, operands, "xp.matmul")]
+
+
+def _positive_axes(axes: Sequence[int], rank: int) -> list[int]:
+    return [a % rank for a in axes]

@@ -82,7 +82,7 @@ def _cast(op: ptir.CastOp) -> Call:
     return Call("k.identity") if dtype is op.operand_spec(0).dtype else Call("k.cast", {"dtype": dtype})
 
 
-def _accumulates_plainly(op: PtirOp, values: Mapping[str, Any]) -> bool:
+def accumulates_plainly(op: PtirOp, values: Mapping[str, Any]) -> bool:
     """Whether operand, accumulator and result have one native dtype."""
     dtype = op.operand_spec(0).dtype
     plain = values["accum_dtype"] in (None, dtype) and values.get("out_dtype") in (None, dtype)
@@ -100,7 +100,7 @@ def _reduce(op: ptir.ReduceOp) -> Call:
     shape = op.operand_spec(0).shape
     sums = values["kind"] == "sum"
     filled = all(n != 0 and not isinstance(n, str) for n in (shape[a] for a in axes))
-    if not _accumulates_plainly(op, values) or not (sums or filled):
+    if not accumulates_plainly(op, values) or not (sums or filled):
         return _kernel("reduce")(op)
     if not axes:
         return Call("k.identity")
@@ -116,7 +116,7 @@ def _dot_general(op: ptir.DotGeneralOp) -> Call:
     ranks = len(op.operand_spec(0).shape), len(op.operand_spec(1).shape)
     axes = tuple(_positive(values[name], ranks[name.endswith("rhs")]) for name in _DOT_AXES)
     stacked = ranks == (n + 2, n + 2) and axes == (tuple(range(n)), tuple(range(n)), (n + 1,), (n,))
-    if stacked and _accumulates_plainly(op, values) and not _is_integer(op.operand_spec(0).dtype):
+    if stacked and accumulates_plainly(op, values) and not _is_integer(op.operand_spec(0).dtype):
         return Call("xp.matmul")
     return _kernel("dot_general")(op)
 

@@ -7,6 +7,7 @@ import pytest
 
 from mind_runtime import compile
 from programs import parse
+from ptir_evaluator import evaluate, function_of
 
 UNIT_AXES = [
     (
@@ -41,3 +42,37 @@ def test_axes_of_extent_1_are_kept(inputs: str, body: str, shape: tuple[int, ...
     program = compile(parse(text))
     arguments = [np.ones(spec.shape, np.float32) for spec in program.inputs]
     assert program(*arguments).shape == shape
+
+
+def product(batch: int, left: int, right: int, dtype: str) -> str:
+    """A program of one product that contracts axis `left` of lhs and `right` of rhs, counted from the end."""
+    sizes = [2, 1][:batch]
+    lhs, rhs = [*sizes, 3, 4], [*sizes, 4, 5]
+    lhs, rhs = lhs if left == -1 else [*sizes, 4, 3], rhs if right == -2 else [*sizes, 5, 4]
+    types = [f"tensor<{'x'.join(map(str, s))}x{dtype}>" for s in (lhs, rhs, [*sizes, 3, 5])]
+    axes = list(range(batch))
+    return f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%x: {types[0]}, %y: {types[1]}) -> {types[2]} {{
+    %r = ptir.dot_general %x, %y batch_lhs = {axes} batch_rhs = {axes} contract_lhs = [{left}] contract_rhs = [{right}]
+      : ({types[0]}, {types[1]}) -> {types[2]}
+    func.return %r : {types[2]}
+  }}
+}}"""
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "complex<f32>", "si32", "f16"])
+@pytest.mark.parametrize("right", [-2, -1])
+@pytest.mark.parametrize("left", [-1, -2])
+@pytest.mark.parametrize("batch", [0, 1, 2])
+def test_products_of_matrices_in_either_order_are_the_librarys(batch: int, left: int, right: int, dtype: str):
+    module = parse(product(batch, left, right, dtype))
+    program = compile(module)
+    plain = dtype in ("f32", "f64", "complex<f32>")
+    assert ("xp.matmul" in program.source, "k.dot_general" in program.source) == (plain, not plain)
+    assert program.source.count("k.transpose") == plain * ((left == -2) + (right == -1))
+    rng = np.random.default_rng(0)
+    arguments = [rng.integers(-4, 5, spec.shape).astype(spec.numpy_dtype) for spec in program.inputs]
+    (expected,) = evaluate(function_of(module), arguments)
+    np.testing.assert_array_equal(program(*arguments), expected)
+    x, y = (a.swapaxes(-1, -2) if turned else a for a, turned in zip(arguments, (left == -2, right == -1), strict=True))
+    np.testing.assert_array_equal(expected, np.matmul(x, y))
