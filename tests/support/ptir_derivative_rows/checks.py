@@ -8,7 +8,7 @@ differences of the gradient, then reverse over reverse and reverse over forward 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -127,9 +127,15 @@ class Derivatives:
         return list(self.jvp(*self.arguments, *tangents)[len(self.results) :])
 
 
+@cache
+def derivatives(row: Row, dtype: str = "f64") -> Derivatives:
+    """Those of a row; its tests share them, as compiling takes most of their time."""
+    return Derivatives(row, dtype)
+
+
 def check_forward(row: Row) -> None:
     """Tangents against differences, with all arguments varying and with each alone."""
-    d = Derivatives(row)
+    d = derivatives(row)
     results = d.jvp(*d.arguments, *d.tangents)
     for found, expected in zip(results, d.results, strict=False):
         np.testing.assert_array_equal(found, expected)
@@ -146,7 +152,7 @@ def check_forward(row: Row) -> None:
 
 def check_reverse(row: Row) -> None:
     """Gradients against differences: every element of a small argument, random directions of a large one."""
-    d = Derivatives(row)
+    d = derivatives(row)
     for gradient, g, adjoints, k in zip(d.gradients, d.cotangents, d.pulled(), range(len(d.outputs)), strict=True):
         assert [a.shape for a in adjoints] == [t.shape for t in d.tangents]
         for i, t in enumerate(d.tangents):
@@ -160,7 +166,7 @@ def check_reverse(row: Row) -> None:
 
 def check_adjointness(row: Row) -> None:
     """`<J v, w> = <v, J^T w>`, but for rounding."""
-    d = Derivatives(row)
+    d = derivatives(row)
     pushed = d.pushed(d.tangents)
     for k, adjoints in enumerate(d.pulled()):
         near(dot([pushed[k]], [d.cotangents[k]]), dot(d.tangents, adjoints), 1e-11, f"<J v, w> and <v, J^T w> of output {k}")
@@ -168,7 +174,7 @@ def check_adjointness(row: Row) -> None:
 
 def check_narrow(row: Row, dtype: str = "f32", rtol: float = 3e-5) -> None:
     """The derivatives in a narrower dtype are those in f64, rounded."""
-    wide, narrow = Derivatives(row), Derivatives(row, dtype)
+    wide, narrow = derivatives(row), derivatives(row, dtype)
     for found, expected in zip(narrow.pulled(), wide.pulled(), strict=True):
         assert {x.dtype for x in found} <= {x.dtype for x in narrow.arguments}
         assert_close(found, expected, rtol, f"gradients in {dtype}")
@@ -177,7 +183,7 @@ def check_narrow(row: Row, dtype: str = "f32", rtol: float = 3e-5) -> None:
 
 def check_second_order(row: Row) -> None:
     """Forward over reverse against differences of the gradient; the other two orders of modes against it."""
-    d = Derivatives(row)
+    d = derivatives(row)
     for k, gradient in enumerate(d.gradients):
         name = gradient.function.sym_name.data
         arguments = [*d.arguments, d.cotangents[k]]
@@ -214,7 +220,7 @@ def check_reverse_over_forward(d: Derivatives, k: int, expected: Arrays) -> None
 
 def check_third_order(row: Row) -> None:
     """Forward over forward over reverse against differences of forward over reverse."""
-    d = Derivatives(row)
+    d = derivatives(row)
     for k, gradient in enumerate(d.gradients):
         second = forward_mode(gradient.module, gradient.function.sym_name.data)
         name = second.function.sym_name.data
@@ -229,7 +235,7 @@ def check_third_order(row: Row) -> None:
 def check_jax(row: Row, jax: Any) -> None:
     """`jax.vjp` and `jax.jvp` of the same function."""
     assert row.jax is not None
-    d = Derivatives(row)
+    d = derivatives(row)
 
     def function(*values: Any) -> Any:
         given = dict(zip(row.floats, values, strict=True))

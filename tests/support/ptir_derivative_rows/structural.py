@@ -90,7 +90,8 @@ PARTS: list[Row] = [
     padded("f64[0,3]", (1, 0), (1, 2), (2, 1)),
     padded("f64[1,1]", (0, 0), (0, 0), (5, 5)),
     padded("f64[]", (), (), ()),
-    padded("f64[B,3]", (1, 1), (0, 2), (2, 1), extents=B),
+    # The result, and so the cotangent, has a dimension without a name, whose zeros a second reverse pass could not state.
+    padded("f64[B,3]", (1, 1), (0, 2), (2, 1), extents=B, smooth=False),
     padded("f64[B,3]", (0, 1), (0, 2), (0, 0), extents=B),
     R(
         ConcatOp,
@@ -103,8 +104,8 @@ PARTS: list[Row] = [
     R(ConcatOp, "f64[2] f64[2]", axis=0),
     R(ConcatOp, "f64[2] f64[1]", build=lambda x, y: ConcatOp(x, y, x, axis=0)),
     R(ConcatOp, "f64[B,3] f64[B,2]", axis=1, extents=B),
-    R(ConcatOp, "f64[B,3] f64[2,3] f64[T,3] f64[B,3]", axis=0, extents={"B": 2, "T": 3}),
-    R(ConcatOp, "f64[3,B] f64[3,T]", axis=1, extents={"B": 2, "T": 3}),
+    R(ConcatOp, "f64[B,3] f64[2,3] f64[T,3] f64[B,3]", axis=0, extents={"B": 2, "T": 3}, smooth=False),
+    R(ConcatOp, "f64[3,B] f64[3,T]", axis=1, extents={"B": 2, "T": 3}, smooth=False),
 ]  # fmt: skip
 
 ROWS: list[Row] = [*SHAPES, *PARTS]
