@@ -34,13 +34,12 @@ _BLOCK = 1 << 14
 
 
 def _horner(xp: Any, t: Array, coefficients: tuple[float, ...]) -> Array:
-    """The polynomial at every `t`, in the dtype of `t` and new memory."""
-    number = t.dtype.type
-    total = xp.multiply(t, number(coefficients[-1]))
+    """The polynomial at every `t` of f64, in new memory."""
+    total = xp.multiply(t, coefficients[-1])
     for c in coefficients[-2:0:-1]:
-        total += number(c)
+        total += c
         total *= t
-    total += number(coefficients[0])
+    total += coefficients[0]
     return total
 
 
@@ -73,5 +72,6 @@ def erf32(xp: Any, x: Array) -> Array:
 def _erf32(xp: Any, x: Array) -> Array:
     a = xp.maximum(xp.minimum(x, x.dtype.type(_TOP32)), x.dtype.type(-_TOP32)).astype("float64")
     t = xp.multiply(a, a)
-    a = xp.multiply(a, _horner(xp, t, _NUMERATOR))
-    return xp.divide(a, _horner(xp, t, _DENOMINATOR)).astype(x.dtype)
+    a *= _horner(xp, t, _NUMERATOR)
+    a /= _horner(xp, t, _DENOMINATOR)
+    return a.astype(x.dtype)
