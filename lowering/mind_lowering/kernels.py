@@ -7,8 +7,9 @@ scalars included, and never widen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,10 @@ class Kernels(PtirKernels):
         if any(n != lengths[0] for n in lengths):
             raise _mismatch("scanned axis 0", lengths)
         return range(lengths[0])
+
+    def turns(self) -> Iterator[int]:
+        """The turns of a loop that ends by itself, for its random draws."""
+        return count()
 
     def empty(self, scanned: Array, *, shape: tuple[int, ...], dtype: Any) -> Array:
         """Room for one value per step of a scan."""

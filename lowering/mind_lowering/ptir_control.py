@@ -161,12 +161,12 @@ def lower_while(lowering: Lowering, op: ptir.WhileOp) -> None:
     for old, new in zip(old_cond.args, cond.args, strict=True):
         lowering.bind(old, new)
         new.name_hint = old.name_hint
-    tests, (go_on, *passed) = lowering.nested(old_cond, _ending(old_cond))
+    tests, (go_on, *passed) = lowering.repeated(old_cond, _ending(old_cond))
     at_end = [lowering.held[v] for v in passed]
     for old, new, held in zip(old_body.args, body.args, at_end, strict=True):
         lowering.bind(old, new, held)
         new.name_hint = old.name_hint
-    ops, yielded = lowering.nested(old_body, _ending(old_body))
+    ops, yielded = lowering.repeated(old_body, _ending(old_body))
     ops, yielded = _closed(lowering, loop, ops, yielded)
     initial = loop.begin()
     _filled([*tests, ConditionOp(go_on, passed)], cond)
@@ -205,7 +205,7 @@ def lower_scan(lowering: Lowering, op: ptir.ScanOp) -> None:
     for before, after in zip(old.args, body.args, strict=True):
         lowering.bind(before, after)
         after.name_hint = before.name_hint
-    ops, yielded = lowering.nested(old, _ending(old))
+    ops, yielded = lowering.repeated(old, _ending(old))
     ops, yielded = _closed(lowering, loop, ops, yielded)
     initial = loop.begin()
     elements = [read_type(v.type) for v in yielded[count:]]

@@ -27,14 +27,18 @@ class Seed:
     """The seed of the run, which a call is given where random numbers are drawn."""
 
 
-SEED = Seed()
-_SEED_ATTRIBUTE = SymbolRefAttr("seed")
+class Turns:
+    """The numbers of the turns of the loops around a call, the outermost first."""
+
+
+SEED, TURNS = Seed(), Turns()
+_SEED_ATTRIBUTE, _TURNS_ATTRIBUTE = SymbolRefAttr("seed"), SymbolRefAttr("turns")
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def stored(value: Any) -> Attribute:
-    """The attribute of a number, truth, word, dtype, literal, seed, or a sequence or map of them."""
+    """The attribute of a number, truth, word, dtype, literal, seed, turns, or a sequence or map of them."""
     if isinstance(value, Attribute):
         return value
     if isinstance(value, bool):
@@ -49,6 +53,8 @@ def stored(value: Any) -> Attribute:
         return value.type
     if isinstance(value, Seed):
         return _SEED_ATTRIBUTE
+    if isinstance(value, Turns):
+        return _TURNS_ATTRIBUTE
     if isinstance(value, Mapping):
         return DictionaryAttr({name: stored(v) for name, v in cast(Mapping[str, Any], value).items()})
     items = list(cast(Sequence[Any], value))
@@ -72,6 +78,8 @@ def argument(attribute: Attribute) -> Any:
         return dtype
     if attribute == _SEED_ATTRIBUTE:
         return SEED
+    if attribute == _TURNS_ATTRIBUTE:
+        return TURNS
     if isinstance(attribute, ArrayAttr):
         return tuple(argument(a) for a in cast("ArrayAttr[Attribute]", attribute).data)
     if isinstance(attribute, DictionaryAttr):
@@ -85,8 +93,14 @@ def plain_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def text(value: Any) -> str:
-    """A keyword argument as Python; a name in a list stands for the size of that dimension."""
+def text(value: Any, turns: Sequence[str] = ()) -> str:
+    """
+    A keyword argument as Python; a name in a list stands for the size of that dimension.
+
+    `turns` are the variables that count the turns of the loops around it.
+    """
+    if isinstance(value, Turns):
+        return tuple_text(turns)
     if isinstance(value, tuple):
         return tuple_text([dim_name(v) if isinstance(v, str) else text(v) for v in cast("tuple[Any, ...]", value)])
     return _plain(value)
@@ -109,7 +123,7 @@ def _plain(value: Any) -> str:
 
 def tuple_text(texts: Sequence[str]) -> str:
     """Texts as a Python tuple."""
-    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+    return "()" if not texts else f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
 
 
 def dim_name(name: str) -> str:

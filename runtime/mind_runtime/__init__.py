@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Bound", "Program", "TensorSpec", "bind", "clear_cache", "compile", "register_implementations"]
 
 
-def register_implementations(interpreter: Interpreter) -> None:
+def register_implementations(interpreter: Interpreter, seed: int = 0) -> None:
     """Teach xDSL's `interpreter` Core IR; see `mind_runtime.interpreted`, imported on first use because it is slow to load."""
     from .interpreted import register_implementations
 
-    register_implementations(interpreter)
+    register_implementations(interpreter, seed)

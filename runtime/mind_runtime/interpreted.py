@@ -42,10 +42,11 @@ from mind_lowering.kernels import NUMPY
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.table import KERNELS, kernel_call
 from mind_lowering.xp import CallOp, ExpectOp, FreeOp, ReturnOp
-from mind_lowering.xp_arguments import Seed
+from mind_lowering.xp_arguments import TURNS, Seed, Turns
 from mind_lowering.xp_regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 
 from .core_errors import as_core
+from .draws import CountedFunctions, Draws
 from .foreign import ForeignFunctions
 from .memory import Need, allocation_error, byte_count, check_need, check_rank, physical_memory, read_any
 from .program import TensorSpec, admit
@@ -60,12 +61,14 @@ def function(callee: str) -> Callable[..., Any]:
     return attrgetter(name)(_ROOTS[root])
 
 
-def keyword(value: Any, sizes: dict[str, int], seed: int) -> Any:
+def keyword(value: Any, sizes: dict[str, int], seed: int = 0, turns: Values = ()) -> Any:
     """A keyword argument as a kernel wants it: dtypes as the arrays' own, names of dimensions as sizes."""
     if isinstance(value, PtirDType):
         return array_dtype(value.name)
     if isinstance(value, Seed):
         return seed
+    if isinstance(value, Turns):
+        return turns
     if isinstance(value, tuple):
         return tuple(_size(v, sizes) if isinstance(v, str) else keyword(v, sizes, seed) for v in cast(Values, value))
     return value
@@ -98,12 +101,12 @@ def admitted(op: Operation, values: Values) -> None:
 
 
 class MindRunner(InterpreterFunctions):
-    """What the implementations share: the seed of random numbers, and the sizes of named dimensions by function."""
+    """What the implementations share: what random numbers are made from, and the sizes of named dimensions by function."""
 
     def __init__(self, seed: int = 0):
         self.seed = seed
+        self.draws = Draws()
         self.sizes: dict[Operation | None, dict[str, int]] = {}
-        self.ordinals: dict[Operation, int] = {}
 
     def sizes_at(self, op: Operation) -> dict[str, int]:
         """The sizes known in the function around `op`."""
@@ -112,20 +115,11 @@ class MindRunner(InterpreterFunctions):
             func = func.parent_op()
         return self.sizes.setdefault(func, {})
 
-    def ordinal(self, op: Operation) -> int:
-        """The number of a random op among those of its function."""
-        if op not in self.ordinals:
-            func = op
-            while (outer := func.parent_op()) is not None and not isinstance(func, FuncOp):
-                func = outer
-            self.ordinals.update({r: i for i, r in enumerate(r for r in func.walk() if isinstance(r, ptir.RandomOp))})
-        return self.ordinals[op]
-
     def run(self, op: Operation, callee: str, arguments: dict[str, Any], values: Values, sizes: dict[str, int]) -> Values:
         """One call on checked operands."""
         for type in op.result_types:
             check_result(type)
-        given = {name: keyword(value, sizes, self.seed) for name, value in arguments.items()}
+        given = {name: keyword(value, sizes, self.seed, self.draws.turns) for name, value in arguments.items()}
         try:
             with np.errstate(all="ignore"):
                 result = function(callee)(*values, **given)
@@ -138,13 +132,15 @@ class MindRunner(InterpreterFunctions):
         """The results of an op that has a kernel."""
         bind_sizes(op.operand_types, values, sizes)
         if needs_check(op):
-            rule = {name: keyword(v, sizes, 0) if isinstance(v, tuple) else v for name, v in rule_arguments(op).items()}
+            rule = {name: keyword(v, sizes) if isinstance(v, tuple) else v for name, v in rule_arguments(op).items()}
             NUMPY.check(*values, op=op.OPCODE, **rule)
         if isinstance(op, ptir.CustomCallOp):
             dtypes = tuple(read_type(v.type).dtype for v in op.results)
             return self.run(op, "k.custom_call", {**op.values(), "dtypes": dtypes}, values, sizes)
         call = kernel_call(op)
-        drawn = {"ordinal": self.ordinal(op), "seed": self.seed} if isinstance(op, ptir.RandomOp) else {}
+        drawn: dict[str, Any] = {}
+        if isinstance(op, ptir.RandomOp):
+            drawn = {"ordinal": self.draws.ordinal(op), "seed": self.seed, "turns": TURNS}
         results = self.run(op, call.callee, {**call.arguments, **drawn}, values, sizes)
         for value, declared in zip(results, op.results, strict=True):
             spec = TensorSpec.of("result", declared.type)
@@ -196,27 +192,44 @@ def _run_cond(_functions: MindRunner, interpreter: Interpreter, op: ptir.CondOp,
     return interpreter.run_ssacfg_region(op.true_region if values[0] else op.false_region, values[1:], "ptir.cond")
 
 
-def _run_while(_functions: MindRunner, interpreter: Interpreter, op: ptir.WhileOp, values: Values) -> Values:
+def _run_while(functions: MindRunner, interpreter: Interpreter, op: ptir.WhileOp | WhileOp, values: Values) -> Values:
     admitted(op, values)
-    while True:
-        go_on, *values_ = interpreter.run_ssacfg_region(op.cond_region, values, "ptir.while")
-        values = tuple(values_)
-        if not go_on:
-            return values
-        values = interpreter.run_ssacfg_region(op.body_region, values, "ptir.while")
+    with functions.draws.loop():
+        while True:
+            functions.draws.turn()
+            go_on, *passed = interpreter.run_ssacfg_region(op.cond_region, values, op.name)
+            values = tuple(passed)
+            if not go_on:
+                return values
+            values = interpreter.run_ssacfg_region(op.body_region, values, op.name)
 
 
-def _run_scan(_functions: MindRunner, interpreter: Interpreter, op: ptir.ScanOp, values: Values) -> Values:
+def _run_steps(
+    functions: MindRunner,
+    interpreter: Interpreter,
+    op: ptir.ScanOp | ForOp,
+    carried: Values,
+    scanned: Values,
+    put: Callable[[int, int, Any], None],
+) -> Values:
+    """The carried values after all steps; `put` takes the step, number and value of what is stacked."""
+    with functions.draws.loop():
+        for step in NUMPY.steps(*scanned):
+            functions.draws.turn()
+            given = (*carried, *(np.asarray(x[step]) for x in scanned))
+            results = interpreter.run_ssacfg_region(op.body_region, given, op.name)
+            carried = results[: len(carried)]
+            for i, value in enumerate(results[len(carried) :]):
+                put(step, i, value)
+    return carried
+
+
+def _run_scan(functions: MindRunner, interpreter: Interpreter, op: ptir.ScanOp, values: Values) -> Values:
     admitted(op, values)
     count = op.values()["carry_count"]
     carried, scanned = values[:count], values[count:]
     stacks: list[list[Any]] = [[] for _ in op.results[count:]]
-    for step in NUMPY.steps(*scanned):
-        given = (*carried, *(np.asarray(x[step]) for x in scanned))
-        results = interpreter.run_ssacfg_region(op.body_region, given, "ptir.scan")
-        carried = results[:count]
-        for stack, value in zip(stacks, results[count:], strict=True):
-            stack.append(value)
+    carried = _run_steps(functions, interpreter, op, carried, scanned, lambda _step, i, value: stacks[i].append(value))
     specs = [TensorSpec.of("", r.type) for r in op.results[count:]]
     empty = [tuple(d if isinstance(d, int) else 0 for d in spec.shape[1:]) for spec in specs]
     stacked = [np.stack(v) if v else np.zeros((0, *e), s.numpy_dtype) for v, e, s in zip(stacks, empty, specs, strict=True)]
@@ -244,25 +257,10 @@ def _run_xp_if(_functions: MindRunner, interpreter: Interpreter, op: IfOp, value
     return interpreter.run_ssacfg_region(op.then_region if values[0] else op.else_region, (), "xp.if")
 
 
-def _run_xp_while(_functions: MindRunner, interpreter: Interpreter, op: WhileOp, values: Values) -> Values:
-    while True:
-        go_on, *values_ = interpreter.run_ssacfg_region(op.cond_region, values, "xp.while")
-        values = tuple(values_)
-        if not go_on:
-            return values
-        values = interpreter.run_ssacfg_region(op.body_region, values, "xp.while")
-
-
-def _run_xp_for(_functions: MindRunner, interpreter: Interpreter, op: ForOp, values: Values) -> Values:
+def _run_xp_for(functions: MindRunner, interpreter: Interpreter, op: ForOp, values: Values) -> Values:
     count, last = len(op.inits), len(op.inits) + len(op.scanned)
     carried, scanned, stacks = values[:count], values[count:last], values[last:]
-    for step in NUMPY.steps(*scanned):
-        given = (*carried, *(np.asarray(x[step]) for x in scanned))
-        results = interpreter.run_ssacfg_region(op.body_region, given, "xp.for")
-        carried = results[:count]
-        for stack, value in zip(stacks, results[count:], strict=True):
-            stack[step] = value
-    return carried
+    return _run_steps(functions, interpreter, op, carried, scanned, lambda step, i, value: stacks[i].__setitem__(step, value))
 
 
 def _free(_functions: MindRunner, _interpreter: Interpreter, _op: FreeOp, _values: Values) -> Values:
@@ -285,7 +283,7 @@ _XP: dict[type[Operation], Any] = {
     ExpectOp: _run_expect,
     FreeOp: _free,
     IfOp: _run_xp_if,
-    WhileOp: _run_xp_while,
+    WhileOp: _run_while,
     ForOp: _run_xp_for,
 }
 _ENDINGS: tuple[type[Operation], ...] = (ptir.YieldOp, ReturnOp, YieldOp, ConditionOp)
@@ -311,11 +309,14 @@ def register_implementations(interpreter: Interpreter, seed: int = 0) -> None:
     Teach `interpreter` Core IR, PTIR and `xp`; and `func`, `scf`, `arith` and `tensor` unless it knows them already.
 
     Values are NumPy arrays of exactly the types of the program, scalars of other dialects Python numbers. Ops of `tensor`, and
-    constants of `arith` that are tensors, work on NumPy arrays too, whatever was registered for them before. `seed` is what
-    random numbers are made from. To use other implementations of `func`, `scf` or `arith`, register them first.
+    constants of `arith` that are tensors, work on NumPy arrays too, and `func.call`, `scf.for` and `scf.while` count what random
+    draws depend on, whatever was registered for them before. `seed` is what random numbers are made from. To use other
+    implementations of the rest of `func`, `scf` or `arith`, register them first.
     """
-    interpreter.register_implementations(MindFunctions(seed))
+    ours = MindFunctions(seed)
+    interpreter.register_implementations(ours)
     for functions in (FuncFunctions, ScfFunctions, ArithFunctions):
         with suppress(ValueError):  # xDSL's word for "already registered"
             interpreter.register_implementations(functions())
-    interpreter.register_implementations(ForeignFunctions(), override=True)
+    for functions in (ForeignFunctions(), CountedFunctions(ours.draws)):
+        interpreter.register_implementations(functions, override=True)

@@ -3,12 +3,16 @@ Random numbers from Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random n
 
 The generator is a function of a key and a counter, so element `i` of a draw is the same on every target and in every process.
 The key is the low half of the run's seed and the op's ordinal in the program; the counter is the number of the block of four
-words (two words), the high half of the seed, and 0. Words are taken in order.
+words (two words), the high half of the seed, and 0. Words are taken in order. In loops each turn has a key of its own: for each
+loop around the op, outermost first, the key becomes the first two words of the block with that key whose counter is the number
+of the turn (two words), the high half of the seed, and 1. Turns count from 0 each time that a loop begins.
 """
 
 from __future__ import annotations
 
 from math import prod
+from operator import mul
+from types import SimpleNamespace
 from typing import Any
 
 from .casts import Casts
@@ -20,6 +24,10 @@ _ROUNDS = 10
 _LOW = 0xFFFFFFFF
 _PRECISION = {"bf16": 8, "f16": 11}
 """Bits of significand, where that is less than the 24 bits which are drawn: rounding those could give 1."""
+
+
+_NUMBERS = SimpleNamespace(uint64=int, multiply=mul)
+"""Python's own numbers as an array namespace, for one block at a time."""
 
 
 def philox(xp: Any, counter: tuple[Any, Any, Any, Any], key: tuple[int, int]) -> tuple[Array, Array, Array, Array]:
@@ -35,32 +43,44 @@ def philox(xp: Any, counter: tuple[Any, Any, Any, Any], key: tuple[int, int]) ->
     return c0, c1, c2, c3
 
 
-class Random(Casts):
-    """Draws. `seed` is the run's, of up to 64 bits; `ordinal` tells the draws of one program apart."""
+def key_of(ordinal: int, seed: int, turns: Ints) -> tuple[int, int]:
+    """The key of a draw."""
+    key = (seed & _LOW, ordinal & _LOW)
+    for turn in turns:
+        key = philox(_NUMBERS, (turn & _LOW, turn >> 32, seed >> 32, 1), key)[:2]
+    return key
 
-    def rng_uniform(self, *, shape: Ints, dtype: DTypeLike, ordinal: int, seed: int = 0) -> Array:
+
+class Random(Casts):
+    """
+    Draws. `seed` is the run's, of up to 64 bits; `ordinal` tells the draws of one program apart.
+
+    `turns` are the numbers of the turns of the loops around the op, the outermost first.
+    """
+
+    def rng_uniform(self, *, shape: Ints, dtype: DTypeLike, ordinal: int, seed: int = 0, turns: Ints = ()) -> Array:
         """Uniform in [0, 1): the top 24 bits of a word by 2**-24, of dtypes with fewer bits as many as they have."""
         bits = min(24, _PRECISION.get(format_of(dtype).name, 24))
-        words = self._words(prod(shape), ordinal, seed)[: prod(shape)]
+        words = self._words(prod(shape), seed, key_of(ordinal, seed, turns))[: prod(shape)]
         numbers = (words >> self.xp.uint64(32 - bits)).astype("float64") * 2.0**-bits
         return self.cast(numbers, dtype=dtype).reshape(tuple(shape))
 
-    def rng_normal(self, *, shape: Ints, dtype: DTypeLike, ordinal: int, seed: int = 0) -> Array:
+    def rng_normal(self, *, shape: Ints, dtype: DTypeLike, ordinal: int, seed: int = 0, turns: Ints = ()) -> Array:
         """Normal of mean 0 and variance 1, two from two words by Box and Muller, in f64 and rounded once."""
         xp = self.xp
-        words = self._words(prod(shape), ordinal, seed)
+        words = self._words(prod(shape), seed, key_of(ordinal, seed, turns))
         unit = (words >> xp.uint64(8)).astype("float64")
         radius = xp.sqrt(-2.0 * xp.log((unit[0::2] + 1.0) * 2.0**-24))  # of a number in (0, 1]
         angle = unit[1::2] * (2.0**-24 * 2.0 * xp.pi)
         numbers = xp.stack([radius * xp.cos(angle), radius * xp.sin(angle)], axis=-1).reshape(-1)
         return self.cast(numbers[: prod(shape)], dtype=dtype).reshape(tuple(shape))
 
-    def _words(self, count: int, ordinal: int, seed: int) -> Array:
+    def _words(self, count: int, seed: int, key: tuple[int, int]) -> Array:
         """At least `count` words, a multiple of four."""
         xp = self.xp
         blocks = xp.arange(-(-count // 4), dtype="uint64")
         zero = xp.uint64(0)
         high = xp.uint64((seed >> 32) & _LOW)
         counter = (blocks & xp.uint64(_LOW), blocks >> xp.uint64(32), high, zero)
-        words = philox(xp, counter, (seed & _LOW, ordinal & _LOW))
+        words = philox(xp, counter, key)
         return xp.stack(xp.broadcast_arrays(*words), axis=-1).reshape(-1)

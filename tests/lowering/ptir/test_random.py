@@ -39,15 +39,22 @@ def philox_in_python(counter: tuple[int, ...], key: tuple[int, int]) -> tuple[in
     return tuple(c)
 
 
-def words(count: int, seed: int, ordinal: int) -> list[int]:
+def words(count: int, seed: int, ordinal: int, turns: tuple[int, ...] = ()) -> list[int]:
     found: list[int] = []
+    key = (seed % 2**32, ordinal)
+    for turn in turns:
+        first, second, *_ = philox_in_python((turn % 2**32, turn >> 32, seed >> 32, 1), key)
+        key = (first, second)
     for block in range(-(-count // 4)):
-        found += philox_in_python((block % 2**32, block >> 32, seed >> 32, 0), (seed % 2**32, ordinal))
+        found += philox_in_python((block % 2**32, block >> 32, seed >> 32, 0), key)
     return found
 
 
-def draw(op: str, shape: tuple[int, ...], dtype: PtirDType, ordinal: int = 3, seed: int = 0) -> Any:
-    return run(op, shape=shape, dtype=dtype, more={"ordinal": ordinal, "seed": seed})
+def draw(
+    op: str, shape: tuple[int, ...], dtype: PtirDType, ordinal: int = 3, seed: int = 0, turns: tuple[int, ...] | None = None
+) -> Any:
+    more = {"ordinal": ordinal, "seed": seed} if turns is None else {"ordinal": ordinal, "seed": seed, "turns": turns}
+    return run(op, shape=shape, dtype=dtype, more=more)
 
 
 @pytest.mark.parametrize(("op", "dtype"), legal("random"), ids=ids)
@@ -92,6 +99,28 @@ def test_the_draws_look_as_they_should(dtype: str):
     assert abs(normal.mean()) < 5 / 200
     assert abs(normal.std() - 1) < 5 / math.sqrt(2 * 40_000)
     assert abs((np.abs(normal) < 1).mean() - 0.6827) < 0.012
+
+
+TURNS = [(), (0,), (1,), (0, 0), (0, 1), (1, 0), (7, 2**32 + 1), (7, 1), (0, 0, 0), (2**40,)]
+
+
+@pytest.mark.parametrize("seed", [0, 2**63 + 11])
+def test_each_turn_of_loops_has_a_key_of_its_own(seed: int):
+    found: list[tuple[float, ...]] = []
+    for turns in TURNS:
+        drawn = draw("rng_uniform", (9,), DTYPES["f32"], seed=seed, turns=turns)
+        assert elements(drawn) == [(w >> 8) * 2.0**-24 for w in words(9, seed, 3, turns)[:9]]
+        found.append(tuple(elements(drawn)))
+    assert len(set(found)) == len(TURNS)
+    assert found[0] == tuple(elements(draw("rng_uniform", (9,), DTYPES["f32"], seed=seed)))
+    normal = draw("rng_normal", (9,), DTYPES["f64"], seed=seed, turns=(3, 4))
+    assert_near(normal, normals(words(10, seed, 3, (3, 4)))[:9], ulps=8)
+
+
+def test_turns_look_independent():
+    drawn = np.stack([KERNELS.rng_uniform(shape=(64,), dtype=np.dtype("f8"), ordinal=0, turns=(t,)) for t in range(400)])
+    assert abs(drawn.mean() - 0.5) < 5 / math.sqrt(12 * drawn.size)
+    assert abs(np.corrcoef(drawn[:-1].reshape(-1), drawn[1:].reshape(-1))[0, 1]) < 5 / math.sqrt(drawn.size)
 
 
 def test_the_same_numbers_in_another_process():

@@ -7,11 +7,17 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.interpreter import Interpreter
+from xdsl.interpreters.func import FuncFunctions
 
 from mind_dialect.errors import MindError
 from mind_dialect.ptir_program import state_version
 from mind_lowering.custom_calls import register_custom_call, unregister_custom_call
-from mind_runtime import Program, compile
+from mind_lowering.kernels import NUMPY
+from mind_lowering.lower_to_numpy import lower_module
+from mind_passes.inline import inline_module
+from mind_runtime import Program, compile, register_implementations
 from programs import parse
 from tool_runs import mind_opt
 
@@ -185,6 +191,133 @@ def test_a_draw_that_nobody_uses_stays_so_that_later_ones_are_the_same(removing:
     reduced = mind_opt("--lenient", "-p", removing, stdin=text).out
     assert reduced.count("ptir.rng_uniform") == 2
     assert program(reduced)().tolist() == draws()()[1].tolist()
+
+
+DRAWING_LOOPS = """
+func.func @main(%x: tensor<3xf32>) -> (tensor<4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<4xf32>) {
+  %p = func.call @draw() : () -> tensor<4xf32>
+  %a, %b = ptir.scan %x carry_count = 0 scan_output_count = 2 : (tensor<3xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) body {
+  ^bb0(%e: tensor<f32>):
+    %r = func.call @draw() : () -> tensor<4xf32>
+    %q = func.call @total() : () -> tensor<4xf32>
+    ptir.yield %r, %q : tensor<4xf32>, tensor<4xf32>
+  }
+  %w = func.call @total() : () -> tensor<4xf32>
+  func.return %p, %a, %b, %w : tensor<4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<4xf32>
+}
+func.func @total() -> tensor<4xf32> {
+  %zero = ptir.constant 0 : tensor<si32>
+  %z = ptir.constant fill 0.0 : tensor<4xf32>
+  %i, %q = ptir.while %zero, %z : (tensor<si32>, tensor<4xf32>) -> (tensor<si32>, tensor<4xf32>) cond {
+  ^bb1(%c: tensor<si32>, %w: tensor<4xf32>):
+    %three = ptir.constant 3 : tensor<si32>
+    %go = ptir.compare %c, %three kind = less : (tensor<si32>, tensor<si32>) -> tensor<i1>
+    %s = func.call @draw() : () -> tensor<4xf32>
+    %v = ptir.add %s, %w : tensor<4xf32>
+    ptir.yield %go, %c, %v : tensor<i1>, tensor<si32>, tensor<4xf32>
+  } body {
+  ^bb2(%c: tensor<si32>, %w: tensor<4xf32>):
+    %one = ptir.constant 1 : tensor<si32>
+    %d = ptir.add %c, %one : tensor<si32>
+    %g = func.call @draw() : () -> tensor<4xf32>
+    %h = ptir.add %g, %w : tensor<4xf32>
+    ptir.yield %d, %h : tensor<si32>, tensor<4xf32>
+  }
+  func.return %q : tensor<4xf32>
+}
+func.func @draw() -> tensor<4xf32> {
+  %r = ptir.rng_uniform shape = [4] dtype = f32 : tensor<4xf32>
+  func.return %r : tensor<4xf32>
+}
+"""
+
+
+def uniform(ordinal: int, *turns: int, seed: int = 0) -> np.ndarray:
+    return NUMPY.rng_uniform(shape=(4,), dtype=np.dtype("f4"), ordinal=ordinal, seed=seed, turns=turns)
+
+
+def expected_draws(seed: int) -> list[np.ndarray]:
+    """Five draws stand in the program: before the scan, three in it, of which a loop makes two, and two in a loop after it."""
+
+    def total(first: int, *outer: int) -> np.ndarray:
+        found = np.zeros(4, np.float32)
+        for turn in range(4):
+            found = uniform(first, *outer, turn, seed=seed) + found
+            if turn < 3:
+                found = uniform(first + 1, *outer, turn, seed=seed) + found
+        return found
+
+    scanned = [uniform(1, turn, seed=seed) for turn in range(3)]
+    return [uniform(0, seed=seed), np.stack(scanned), np.stack([total(2, turn) for turn in range(3)]), total(4)]
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_each_turn_of_a_loop_draws_by_its_number(seed: int):
+    """In compiled programs, in lowered ones, and in xDSL's interpreter, calls and nested loops included."""
+    module = parse(f'module attributes {{ptir.spec_version = "ptir.v0.4"}} {{{DRAWING_LOOPS}}}')
+    x, expected = f4(0, 0, 0), expected_draws(seed)
+    assert len({row.tobytes() for row in expected[1]}) == 3
+    run = compile(module, "main")
+    for found in (run(x, seed=seed), run(x, seed=seed), interpreted(module, x, seed), interpreted(module, x, seed)):
+        assert [v.tolist() for v in found] == [v.tolist() for v in expected]
+    inline_module(module)
+    assert [v.tolist() for v in interpreted(module, x, seed)] == [v.tolist() for v in expected]
+    lower_module(module)
+    assert [v.tolist() for v in interpreted(module, x, seed)] == [v.tolist() for v in expected]
+    assert [v.tolist() for v in compile(module, "main")(x, seed=seed)] == [v.tolist() for v in expected]
+
+
+def interpreted(module: ModuleOp, x: np.ndarray, seed: int) -> Any:
+    interpreter = Interpreter(module)
+    interpreter.register_implementations(FuncFunctions())
+    register_implementations(interpreter, seed)
+    return interpreter.call_op("main", (x,))
+
+
+SCF_LOOPS = """
+func.func @main(%n: index) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %start = ptir.constant fill 0.0 : tensor<4xf32>
+  %y = scf.for %i = %zero to %n step %one iter_args(%a = %start) -> (tensor<4xf32>) {
+    %r = ptir.rng_uniform shape = [4] dtype = f32 : tensor<4xf32>
+    %b = ptir.sub %r, %a : tensor<4xf32>
+    scf.yield %b : tensor<4xf32>
+  }
+  %m, %z = scf.while (%k = %zero, %a = %start) : (index, tensor<4xf32>) -> (index, tensor<4xf32>) {
+    %p = arith.cmpi slt, %k, %n : index
+    scf.condition(%p) %k, %a : index, tensor<4xf32>
+  } do {
+  ^bb0(%k: index, %a: tensor<4xf32>):
+    %l = arith.addi %k, %one : index
+    %r = ptir.rng_uniform shape = [4] dtype = f32 : tensor<4xf32>
+    %b = ptir.sub %r, %a : tensor<4xf32>
+    scf.yield %l, %b : index, tensor<4xf32>
+  }
+  func.return %y, %z : tensor<4xf32>, tensor<4xf32>
+}
+"""
+
+
+def test_loops_of_scf_count_their_turns_too():
+    module = parse(f'module attributes {{ptir.spec_version = "ptir.v0.4"}} {{{SCF_LOOPS}}}')
+    interpreter = Interpreter(module)
+    register_implementations(interpreter)
+    for _ in range(2):
+        for ordinal, found in enumerate(interpreter.call_op("main", (3,))):
+            assert found.tolist() == (uniform(ordinal, 2) - (uniform(ordinal, 1) - uniform(ordinal, 0))).tolist()
+
+
+def test_a_loop_that_fails_leaves_no_turn_behind():
+    divided = """    %k = ptir.cast %e dtype = si32 : tensor<f32> -> tensor<si32>
+    %bad = ptir.div %k, %k : tensor<si32>
+    %q = func.call @total"""
+    text = DRAWING_LOOPS.replace("    %q = func.call @total", divided)
+    interpreter = Interpreter(parse(f'module attributes {{ptir.spec_version = "ptir.v0.4"}} {{{text}}}'))
+    register_implementations(interpreter)
+    with pytest.raises(MindError, match="E8004"):
+        interpreter.call_op("main", (f4(1, 0, 1),))
+    assert [v.tolist() for v in interpreter.call_op("main", (f4(1, 1, 1),))] == [v.tolist() for v in expected_draws(0)]
 
 
 # Custom calls
