@@ -37,9 +37,15 @@ JVP_OF = "mind.jvp_of"
 
 @dataclass(frozen=True)
 class ForwardOptions:
-    """`wrt`: the inputs that vary, by index or name; None means every floating-point input. `verify`: before and after."""
+    """
+    What varies, and how strictly.
+
+    `wrt`: the inputs that vary, by index or name; None means every floating-point input. `keep_primal`: return the outputs
+    of the function first. `verify`: check the function before and the result after.
+    """
 
     wrt: tuple[int | str, ...] | None = None
+    keep_primal: bool = True
     verify: bool = True
 
 
@@ -104,8 +110,9 @@ def jvp_function(func: FuncOp, name: str, options: ForwardOptions) -> FuncOp:
     for t, label in zip(tangents, tangent_names, strict=True):
         t.name_hint = label
     end = walk.run(list(body.ops))
-    results = [walk.copies[y] for y in end.operands]
-    results += [walk.tangent(y) for y in results if is_float(y.type)]
+    outputs = [walk.copies[y] for y in end.operands]
+    results = outputs if options.keep_primal else []
+    results = [*results, *(walk.tangent(y) for y in outputs if is_float(y.type))]
     block.add_op(ReturnOp(*results))
     arguments = list(func.arg_attrs.data) if func.arg_attrs is not None else [DictionaryAttr({}) for _ in body.args]
     arguments += [DictionaryAttr({NAME_ATTRIBUTE: StringAttr(label)}) for label in tangent_names]
@@ -204,12 +211,13 @@ class MindJvpPass(ModulePass):
 
     function: str | None = None
     wrt: tuple[int | str, ...] | None = None
+    keep_primal: bool = True
     verify: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         register(ctx)
         for func in self._selected(op):
-            add_jvp(op, func, ForwardOptions(self.wrt, self.verify))
+            add_jvp(op, func, ForwardOptions(self.wrt, self.keep_primal, self.verify))
 
     def _selected(self, module: ModuleOp) -> list[FuncOp]:
         if self.function is not None:

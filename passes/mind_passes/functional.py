@@ -1,0 +1,109 @@
+"""
+Derivatives and batches of programs, from Python: each function takes a module and gives a new one.
+
+    grad(module)                    @f_grad: the gradients of a scalar loss
+    value_and_grad(module)          @f_grad: the outputs, then the gradients
+    vjp(module)                     @f_grad: takes a cotangent per output; the outputs, then cotangents times the Jacobian
+    jvp(module)                     @f_jvp: takes a tangent per input; the outputs, then the Jacobian times the tangents
+    hessian_vector_product(module)  @f_hvp: takes a tangent per input; the Hessian of a scalar loss times the tangents
+    vmap(module)                    @f_vmap: the function on a batch of inputs
+
+Each is a call of its pass (`autodiff`, `forward`, `vectorize`), whose errors it raises. `function` names the function and may be
+left out where there is one; `wrt` selects inputs by index or name, else all floating-point ones. Functions of Core IR have
+gradients; the rest is for PTIR, which `convert-mind-to-ptir` makes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import SSAValue
+
+from .autodiff import GradientOptions, differentiate, select_function
+from .forward import ForwardOptions, forward_mode
+from .vectorize import VectorizeOptions, vectorize
+
+Selection = Sequence[int | str] | None
+
+
+def grad(
+    module: ModuleOp,
+    function: str | None = None,
+    *,
+    wrt: Selection = None,
+    output: int | None = None,
+    checkpoint: str | None = None,
+) -> ModuleOp:
+    """`@f_grad` returns the gradients of the scalar output (of rank 0), one per selected input."""
+    return differentiate(
+        module, function, GradientOptions(_selected(wrt), output, keep_primal=False, checkpoint=checkpoint)
+    ).module
+
+
+def value_and_grad(
+    module: ModuleOp,
+    function: str | None = None,
+    *,
+    wrt: Selection = None,
+    output: int | None = None,
+    checkpoint: str | None = None,
+) -> ModuleOp:
+    """`@f_grad` returns the outputs, then the gradients of the scalar output (of rank 0), one per selected input."""
+    return differentiate(module, function, GradientOptions(_selected(wrt), output, checkpoint=checkpoint)).module
+
+
+def vjp(module: ModuleOp, function: str | None = None, *, wrt: Selection = None, output: int | None = None) -> ModuleOp:
+    """`@f_grad` takes a cotangent for `output`, or for each floating-point output, and returns the outputs, then adjoints."""
+    return differentiate(module, function, GradientOptions(_selected(wrt), output, seed="cotangent")).module
+
+
+def jvp(module: ModuleOp, function: str | None = None, *, wrt: Selection = None) -> ModuleOp:
+    """`@f_jvp` takes a tangent per selected input and returns the outputs, then the tangents of the floating-point ones."""
+    return forward_mode(module, function, ForwardOptions(_selected(wrt))).module
+
+
+def hessian_vector_product(
+    module: ModuleOp, function: str | None = None, *, wrt: Selection = None, output: int | None = None
+) -> ModuleOp:
+    """
+    `@f_hvp` takes a tangent per selected input and returns the Hessian of the scalar output times the tangents.
+
+    Forward over reverse: the cost is a small multiple of the gradient's, and no Hessian is ever formed.
+    """
+    gradient = differentiate(module, function, GradientOptions(_selected(wrt), output, keep_primal=False))
+    name = gradient.primal.sym_name.data
+    inputs: list[SSAValue] = list(gradient.primal.body.block.args)
+    moving = tuple(inputs.index(x) for x in gradient.gradients if x in inputs)
+    product = forward_mode(gradient.module, gradient.function.sym_name.data, ForwardOptions(moving, keep_primal=False))
+    product.function.sym_name = StringAttr(f"{name}_hvp")
+    return product.module
+
+
+def vmap(
+    module: ModuleOp,
+    function: str | None = None,
+    *,
+    in_axes: int | Sequence[int | None] = 0,
+    out_axes: int | Sequence[int | None] = 0,
+    size: int | str | None = None,
+    randomness: str = "same",
+) -> ModuleOp:
+    """
+    `@f_vmap` takes the inputs with a batch dimension at `in_axes` and returns outputs with it at `out_axes`.
+
+    An axis stands for all inputs or outputs, a sequence has one for each; None is an input that is one for the whole batch.
+    `size` is the extent of the batch, or the name of its dimension.
+    """
+    func = select_function(module, function)
+    taken, given = (len(types) for types in (func.function_type.inputs, func.function_type.outputs))
+    options = VectorizeOptions(_axes(in_axes, taken), _axes(out_axes, given), size, randomness)
+    return vectorize(module, func.sym_name.data, options).module
+
+
+def _axes(axes: int | Sequence[int | None], count: int) -> tuple[int | None, ...]:
+    return (axes,) * count if isinstance(axes, int) else tuple(axes)
+
+
+def _selected(wrt: Selection) -> tuple[int | str, ...] | None:
+    return None if wrt is None else tuple(wrt)
