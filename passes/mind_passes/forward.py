@@ -112,7 +112,11 @@ def jvp_function(func: FuncOp, name: str, options: ForwardOptions) -> FuncOp:
     end = walk.run(list(body.ops))
     outputs = [walk.copies[y] for y in end.operands]
     results = outputs if options.keep_primal else []
-    results = [*results, *(walk.tangent(y) for y in outputs if is_float(y.type))]
+    tangents_out = {y: walk.tangent(y) for y in outputs if is_float(y.type)}
+    for y, t in tangents_out.items():
+        if t.name_hint is None and y.name_hint is not None:
+            t.name_hint = f"{y.name_hint}_tangent"
+    results = [*results, *(tangents_out[y] for y in outputs if y in tangents_out)]
     block.add_op(ReturnOp(*results))
     arguments = list(func.arg_attrs.data) if func.arg_attrs is not None else [DictionaryAttr({}) for _ in body.args]
     arguments += [DictionaryAttr({NAME_ATTRIBUTE: StringAttr(label)}) for label in tangent_names]
@@ -170,7 +174,9 @@ class Forward:
 
     def replace(self, op: Operation, results: Sequence[SSAValue]) -> None:
         """Let `results` stand for those of `op`, a copy of the primal, which is erased after its rule."""
-        self._replaced.update(zip(op.results, results, strict=True))
+        for old, new in zip(op.results, results, strict=True):
+            self._replaced[old] = new
+            new.name_hint = old.name_hint
 
     def _push(self, original: Operation, op: Operation) -> None:
         """Compute the tangents of the results of `op`, the copy of `original`."""
