@@ -101,7 +101,7 @@ class Row:
     def __str__(self) -> str:
         shown = " ".join(f"{k}={v}" for k, v in self.properties.items())
         name = f"{self.op.OPCODE} {self.note}".strip()
-        return f"{name}({self.arguments}) {shown}".replace("\n", " ").strip()[:100]
+        return f"{name}({self.arguments}) {shown}".replace("\n", " ").strip()
 
     def specs(self, dtype: str = "f64") -> list[TensorSpec]:
         return [spec(t) for t in self.typed(dtype).split()]
