@@ -9,5 +9,6 @@ from .indexing import ROWS as INDEXING
 from .models import ROWS as MODELS
 from .reduction import ROWS as REDUCTION
 from .structural import ROWS as STRUCTURAL
+from .windows import ROWS as WINDOWS
 
-ROWS: list[Row] = [*ELEMENTWISE, *STRUCTURAL, *INDEXING, *REDUCTION, *MODELS, *CONTROL]
+ROWS: list[Row] = [*ELEMENTWISE, *STRUCTURAL, *INDEXING, *REDUCTION, *WINDOWS, *MODELS, *CONTROL]

@@ -1,0 +1,179 @@
+"""
+The derivatives of ops whose places are data: what was read is added back where it was, what was written is read.
+
+Of updates that go to one place, `replace` keeps the last in row-major order, so only that one has an adjoint; those that tie for
+the greatest (or least) share it equally, among them the element of `x` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation, SSAValue
+
+from mind_dialect.ptir import (
+    DynamicSliceOp,
+    DynamicUpdateSliceOp,
+    GatherOp,
+    IotaOp,
+    ScatterAddOp,
+    ScatterReduceOp,
+    TakeOp,
+)
+from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir.types import SI64, PtirDType, tensor_type
+from mind_dialect.ptir_shapes import axis
+
+from ...ptir.construct import Value, broadcast, cast, compare, dims, div, make, mul, scalar, spec, where
+from ..rules import ForwardRow, Row, Rules, Whole, linear
+from .scatter_windows import gather_windows
+from .shared import applied, jointly, zeros
+
+if TYPE_CHECKING:
+    from ...reverse import Reverse
+
+
+def take_x(op: TakeOp, g: SSAValue) -> Value:
+    """Rows of the adjoint, added where they were taken from."""
+    first = len(spec(op.indices).shape)
+    return make(
+        ScatterAddOp,
+        zeros(op.x),
+        op.indices,
+        g,
+        update_window_dims=tuple(range(first, len(spec(g).shape))),
+        inserted_window_dims=(0,),
+        scatter_dims_to_operand_dims=(0,),
+    )
+
+
+def scattered(kind: str, x: Value, indices: Value, updates: Value, axis: int) -> Value:
+    return make(ScatterReduceOp, x, indices, updates, kind=kind, axis=axis)
+
+
+def gathered(x: Value, indices: Value, axis: int) -> Value:
+    return make(GatherOp, x, indices, type=tensor_type(spec(x).dtype, dims(indices)), axis=axis)
+
+
+def gather_x(op: GatherOp, g: SSAValue) -> Value:
+    return scattered("add", zeros(op.x), op.indices, g, op.values()["axis"])
+
+
+# scatter_add
+
+
+def scatter_add_tangent(op: ScatterAddOp, ts: Sequence[SSAValue | None]) -> Value:
+    x, _, updates = ts
+    if updates is None:
+        assert x is not None
+        return x
+    return applied(op, {0: zeros(op.x) if x is None else x, 2: updates})
+
+
+# scatter_reduce
+
+
+def read(op: ScatterReduceOp, v: Value) -> Value:
+    """What `v`, of the shape of the result, has at the place of each update."""
+    return gathered(v, op.indices, op.values()["axis"])
+
+
+def replaced_x(op: ScatterReduceOp, g: SSAValue) -> Value:
+    """The adjoint, but for the places that were overwritten."""
+    return applied(op, {0: g, 2: zeros(op.updates)})
+
+
+def replacing(op: ScatterReduceOp, g: SSAValue) -> Value:
+    """
+    The adjoint at the place of each update that lasts.
+
+    Updates of one place differ along the axis only; each place keeps the number of the last one.
+    """
+    along = axis(op.values()["axis"], len(spec(op.updates).shape))
+    found = read(op, g)
+    if spec(op.updates).shape[along] in (0, 1):
+        return found
+    shape = dims(op.updates)
+    numbers = make(IotaOp, type=tensor_type(SI64, shape), shape=shape, dtype=SI64, axis=along)
+    last = scattered("replace", broadcast(scalar(0, SI64), dims(op.x)), op.indices, numbers, along)
+    return where(compare("equal", read(op, last), numbers), found, zeros(found))
+
+
+def extremes(op: ScatterReduceOp) -> tuple[Value, Value, Value]:
+    """1 at the elements of x and at the updates that are the result's, 0 at the others; and how many there are at each place."""
+    accum = default_accumulator(spec(op.x).dtype)
+    kept = cast(compare("equal", op.x, op.result), accum)
+    taken = cast(compare("equal", op.updates, read(op, op.result)), accum)
+    return kept, taken, scattered("add", kept, op.indices, taken, op.values()["axis"])
+
+
+def extreme_adjoints(walk: Reverse, op: ScatterReduceOp, gs: Sequence[SSAValue | None]) -> Sequence[Value | None]:
+    (g,), dtype = gs, spec(op.x).dtype
+    assert g is not None
+    kept, taken, count = extremes(op)
+    share = div(cast(g, spec(count).dtype), count)
+    x_adj = cast(mul(kept, share), dtype) if op.x in walk.varied else None
+    updates_adj = cast(mul(taken, read(op, share)), dtype) if op.updates in walk.varied else None
+    return x_adj, None, updates_adj
+
+
+def as_accumulated(t: SSAValue | None, weight: Value, accum: PtirDType) -> Value:
+    """`weight` times a tangent."""
+    return zeros(weight) if t is None else mul(weight, cast(t, accum))
+
+
+def scatter_reduce_tangent(op: ScatterReduceOp, ts: Sequence[SSAValue | None]) -> Value:
+    values = op.values()
+    if values["kind"] == "add" and ts[2] is None:
+        assert ts[0] is not None
+        return ts[0]
+    if values["kind"] in ("add", "replace"):
+        return jointly(0, 2)(op, ts)
+    kept, taken, count = extremes(op)
+    accum = spec(count).dtype
+    total = scattered("add", as_accumulated(ts[0], kept, accum), op.indices, as_accumulated(ts[2], taken, accum), values["axis"])
+    return cast(div(total, count), spec(op.x).dtype)
+
+
+EXTREME = Whole(extreme_adjoints, lambda flows, op: [0b101])
+SCATTERS: dict[str, Rules | Whole] = {
+    "add": (lambda op, g: g, None, lambda op, g: read(op, g)),
+    "replace": (replaced_x, None, replacing),
+    "max": EXTREME,
+    "min": EXTREME,
+}
+"""The rules of `scatter_reduce` by kind."""
+
+
+# Windows that start where an operand says; reading and writing clamp the start alike
+
+
+def sliced_x(op: DynamicSliceOp, g: SSAValue) -> Value:
+    return make(DynamicUpdateSliceOp, zeros(op.x), g, op.start, sizes=op.values()["sizes"])
+
+
+def updated_x(op: DynamicUpdateSliceOp, g: SSAValue) -> Value:
+    return applied(op, {0: g, 1: zeros(op.update)})
+
+
+def update(op: DynamicUpdateSliceOp, g: SSAValue) -> Value:
+    return make(DynamicSliceOp, g, op.start, type=op.update.type, sizes=op.values()["sizes"])
+
+
+REVERSE: dict[type[Operation], Row] = {
+    TakeOp: (take_x, None),
+    GatherOp: (gather_x, None),
+    ScatterAddOp: (lambda op, g: g, None, gather_windows),
+    ScatterReduceOp: lambda op: SCATTERS[op.values()["kind"]],
+    DynamicSliceOp: (sliced_x, None),
+    DynamicUpdateSliceOp: (updated_x, update, None),
+}
+FORWARD: dict[type[Operation], ForwardRow] = {
+    TakeOp: linear(0),
+    GatherOp: linear(0),
+    ScatterAddOp: scatter_add_tangent,
+    ScatterReduceOp: scatter_reduce_tangent,
+    DynamicSliceOp: linear(0),
+    DynamicUpdateSliceOp: jointly(0, 1),
+}

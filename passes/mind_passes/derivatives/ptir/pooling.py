@@ -1,0 +1,156 @@
+"""
+The derivatives of windowed reductions and of patches.
+
+Elements that tie for the greatest (or least) of a window share its adjoint equally. Patches are compared with what their window
+gave; those of large windows that overlap are taken along one axis after the other, each place with the number of elements that
+it stands for, so that memory grows with the longest side of a window, not with its volume.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from mind_dialect.ptir import ExtractPatchesOp, ReduceWindowOp
+from mind_dialect.ptir.attributes import scalar
+from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir.types import tensor_type
+
+from ...ptir.construct import Value, cast, compare, dims, div, make, mul, reduce_sum, spec
+from ..rules import ForwardRow, Row
+from .folding import fold
+from .shared import applied, at_least_one, zeros
+from .transposed import transposed
+from .windows import Sliding, apart, beside, inner_axes, sliding, still, unfold
+
+Axes = tuple[Sliding, ...]
+
+AT_ONCE = 16
+"""Windows that overlap, of up to so many elements, are unfolded along all axes at once."""
+NAN = float("nan")
+
+
+def axes_of(op: ReduceWindowOp) -> Axes:
+    values = op.values()
+    names = ("window_dims", "strides", "padding", "base_dilation", "window_dilation")
+    return sliding(dims(op.x), dims(op.result), *(values[n] for n in names))
+
+
+def window_sum_x(op: ReduceWindowOp, axes: Axes, g: SSAValue) -> Value:
+    """Each place's adjoint for all elements of its window: repeated where windows tile x, else a sum of windows of `g`."""
+    if all(a.tiled for a in axes):
+        return fold(apart(g, axes), axes)
+    found = transposed(g, axes)
+    if found is None:
+        return zeros(op.x)
+    places, padding = found
+    return make(
+        ReduceWindowOp,
+        places,
+        type=op.x.type,
+        kind="sum",
+        window_dims=[a.window for a in axes],
+        strides=[a.base for a in axes],
+        padding=padding,
+        base_dilation=[a.stride for a in axes],
+        window_dilation=[a.dilation for a in axes],
+        accum_dtype=op.values()["accum_dtype"],
+    )
+
+
+def stages(axes: Axes) -> list[Axes]:
+    """The axes to unfold together: all, or large windows one after the other."""
+    moving = [i for i, a in enumerate(axes) if not a.still]
+    size = 1
+    for i in moving:
+        size *= axes[i].window
+    if all(a.tiled for a in axes) or size <= AT_ONCE:
+        return [axes]
+    return [tuple(a if k == i else still(a.y if k < i else a.x) for k, a in enumerate(axes)) for i in moving]
+
+
+def partial(op: ReduceWindowOp, x: Value, axes: Axes) -> Value:
+    """The reduction of `x` along some of the axes."""
+    return make(
+        ReduceWindowOp,
+        x,
+        type=tensor_type(spec(x).dtype, tuple(a.y for a in axes)),
+        kind=op.values()["kind"],
+        window_dims=[a.window for a in axes],
+        strides=[a.stride for a in axes],
+        padding=[(a.low, a.high) for a in axes],
+        base_dilation=[a.base for a in axes],
+        window_dilation=[a.dilation for a in axes],
+    )
+
+
+def ties(op: ReduceWindowOp, steps: list[Axes]) -> tuple[list[Value], Value]:
+    """
+    For each stage 1 at the extremes of windows and 0 elsewhere, and how many elements of x each window has as extremes.
+
+    Padding is NaN, which is nobody's equal.
+    """
+    accum = default_accumulator(spec(op.x).dtype)
+    masks: list[Value] = []
+    x: Value = op.x
+    count: Value | None = None
+    for i, axes in enumerate(steps):
+        y: Value = op.result if i == len(steps) - 1 else partial(op, x, axes)
+        mask = cast(compare("equal", unfold(x, axes, NAN), apart(y, axes)), accum)
+        weights = mask if count is None else mul(mask, unfold(count, axes, 0.0))
+        count = reduce_sum(weights, inner_axes(axes))
+        masks.append(mask)
+        x = y
+    assert count is not None
+    full = all(a.full for axes in steps for a in axes)
+    return masks, count if full else at_least_one(count)
+
+
+def extreme_x(op: ReduceWindowOp, axes: Axes, g: SSAValue) -> Value:
+    """Each place's adjoint, shared by the extremes of its window."""
+    steps = stages(axes)
+    masks, count = ties(op, steps)
+    share: Value = div(cast(g, spec(count).dtype), count)
+    for mask, step in zip(reversed(masks), reversed(steps), strict=True):
+        share = fold(mul(mask, apart(share, step)), step)
+    return cast(share, spec(op.x).dtype)
+
+
+def reduce_window_x(op: ReduceWindowOp, g: SSAValue) -> Value:
+    axes = axes_of(op)
+    return window_sum_x(op, axes, g) if op.values()["kind"] == "sum" else extreme_x(op, axes, g)
+
+
+def reduce_window_tangent(op: ReduceWindowOp, ts: Sequence[SSAValue | None]) -> Value:
+    """A sum of tangents; of those at the extremes the mean."""
+    (t,) = ts
+    assert t is not None
+    if op.values()["kind"] == "sum":
+        return applied(op, {0: t})
+    steps = stages(axes_of(op))
+    masks, count = ties(op, steps)
+    found = cast(t, spec(count).dtype)
+    for mask, step in zip(masks, steps, strict=True):
+        found = reduce_sum(mul(mask, unfold(found, step, 0.0)), inner_axes(step))
+    return cast(div(found, count), spec(op.x).dtype)
+
+
+def patches_x(op: ExtractPatchesOp, g: SSAValue) -> Value:
+    """What each element was copied to, added up."""
+    values, x, y = op.values(), dims(op.x), spec(g).shape
+    ones = (1,) * len(values["window"])
+    inner = sliding(x[1:-1], y[1:-1], values["window"], values["strides"], values["padding"], ones, values["dilation"])
+    axes = (still(x[0]), *inner, still(x[-1]))
+    return fold(beside(g, axes), axes)
+
+
+def patches_tangent(op: ExtractPatchesOp, ts: Sequence[SSAValue | None]) -> Value:
+    """Patches of the tangent; the padding does not vary."""
+    (t,) = ts
+    assert t is not None
+    return applied(op, {0: t}, pad_value=scalar(spec(op.x).dtype, 0.0))
+
+
+REVERSE: dict[type[Operation], Row] = {ReduceWindowOp: (reduce_window_x,), ExtractPatchesOp: (patches_x,)}
+FORWARD: dict[type[Operation], ForwardRow] = {ReduceWindowOp: reduce_window_tangent, ExtractPatchesOp: patches_tangent}

@@ -1,0 +1,93 @@
+"""
+The derivatives of contraction: one `dot_general` and at most one transpose per operand.
+
+The adjoint of one side contracts that of the result with what only the other side has. A product works in the wider of the dtypes
+of the adjoint and the operand, so that a wide result of narrow operands loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from mind_dialect.ptir import DotGeneralOp
+from mind_dialect.ptir.legal import accumulators
+from mind_dialect.ptir.types import F32, PtirDType, tensor_type
+from mind_dialect.ptir_shapes.dims import axes
+
+from ...ptir.construct import Value, cast, dims, make, spec, transpose
+from ..rules import ForwardRow, Row
+from .shared import product_rule
+
+Axes = tuple[int, ...]
+
+
+def wider(a: PtirDType, b: PtirDType) -> PtirDType:
+    """
+    A dtype that holds what two floating-point ones hold.
+
+    >>> from mind_dialect.ptir.types import BF16, F16, F64
+    >>> str(wider(F16, F64)), str(wider(F16, BF16)), str(wider(BF16, BF16))
+    ('f64', 'f32', 'bf16')
+    """
+    if a is b:
+        return a
+    return F32 if a.bits == b.bits else max(a, b, key=lambda d: d.bits)
+
+
+def usable(accum: PtirDType | None, dtype: PtirDType) -> PtirDType | None:
+    """The accumulator that a primal names, for products of `dtype`; None, the usual one, if it would be too narrow."""
+    return accum if accum in accumulators(dtype) else None
+
+
+def contract(
+    a: Value, b: Value, over: tuple[Axes, Axes], *, batch: tuple[Axes, Axes] = ((), ()), dtype: PtirDType, accum: PtirDType | None
+) -> DotGeneralOp:
+    """The `dot_general` of two values in the wider of their dtypes, as `dtype`."""
+    work = wider(spec(a).dtype, spec(b).dtype)
+    a, b = cast(a, work), cast(b, work)
+    values = {"batch_lhs": batch[0], "batch_rhs": batch[1], "contract_lhs": over[0], "contract_rhs": over[1]}
+    shape = DotGeneralOp.RULE(dims(a), dims(b), **values)
+    out = None if dtype is work else dtype
+    return make(DotGeneralOp, a, b, type=tensor_type(dtype, shape), accum_dtype=usable(accum, work), out_dtype=out, **values)
+
+
+def operand(op: DotGeneralOp, g: SSAValue, side: int) -> Value:
+    """
+    The adjoint of lhs (side 0) or rhs (side 1).
+
+    Of the two orders in which `g` and the other operand can be multiplied, one that leaves nothing to transpose is taken.
+    """
+    values, other = op.values(), op.operands[1 - side]
+    names = ("lhs", "rhs") if side == 0 else ("rhs", "lhs")
+    (own_rank, own_batch, own_summed), (other_rank, other_batch, other_summed) = (
+        (rank, axes(values[f"batch_{n}"], rank), axes(values[f"contract_{n}"], rank))
+        for n, rank in zip(names, (len(spec(op.operands[side]).shape), len(spec(other).shape)), strict=True)
+    )
+    own_free = _others(own_rank, own_batch, own_summed)
+    other_free = _others(other_rank, other_batch, other_summed)
+    count = len(own_batch)
+    batch = tuple(range(count))
+    first = count if side == 1 else count + len(own_free)
+    g_axes = tuple(range(first, first + len(other_free)))
+    partner = dict(zip(other_summed, own_summed, strict=True))
+    summed = tuple(partner[a] for a in sorted(other_summed))
+    dtype, accum = spec(op.operands[side]).dtype, values["accum_dtype"]
+    after = (*own_batch, *summed, *own_free)
+    if after == tuple(range(own_rank)):
+        return contract(other, g, (other_free, g_axes), batch=(other_batch, batch), dtype=dtype, accum=accum)
+    before = (*own_batch, *own_free, *summed)
+    product = contract(g, other, (g_axes, other_free), batch=(batch, other_batch), dtype=dtype, accum=accum)
+    return transpose(product, [before.index(a) for a in range(own_rank)])
+
+
+def _others(rank: int, *used: Sequence[int]) -> Axes:
+    gone = {a for group in used for a in group}
+    return tuple(a for a in range(rank) if a not in gone)
+
+
+REVERSE: dict[type[Operation], Row] = {
+    DotGeneralOp: (lambda op, g: operand(op, g, 0), lambda op, g: operand(op, g, 1)),
+}
+FORWARD: dict[type[Operation], ForwardRow] = {DotGeneralOp: product_rule}
