@@ -35,7 +35,7 @@ def close_region(region: Region, terminator: type[ShapeOp]) -> None:
         region.add_block(Block())
     last_block = region.last_block
     assert last_block is not None
-    if last_block.last_op is None or not last_block.last_op.has_trait(IsTerminator):
+    if last_block.last_op is None or not last_block.last_op.has_trait(IsTerminator, value_if_unregistered=False):
         last_block.add_op(terminator.create())
 
 
