@@ -97,9 +97,12 @@ class Reductions(Casts):
         centred = xp.subtract(wide, xp.divide(xp.add.reduce(wide, axis=axis, keepdims=True), count))
         variance = xp.divide(xp.add.reduce(xp.multiply(centred, centred), axis=axis, keepdims=True), count)
         centred /= xp.sqrt(xp.add(variance, number(epsilon)))
-        along = _along(axis, x.shape)
-        centred *= self.widen(gamma).reshape(along)
-        centred += self.widen(beta).reshape(along)
+        gamma, beta = self.widen(gamma), self.widen(beta)
+        if axis < len(x.shape) - 1:  # along the last axis a vector lies by itself
+            along = _along(axis, x.shape)
+            gamma, beta = gamma.reshape(along), beta.reshape(along)
+        centred *= gamma
+        centred += beta
         return self.narrow(centred, x.dtype)
 
 
