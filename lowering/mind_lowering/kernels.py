@@ -1,7 +1,7 @@
 """
 What lowered code calls as `k`: the kernels of PTIR, and what runs around them: constants, checks of dynamic dimensions, loops.
 
-Kernels never write to their operands, but for `dynamic_update_slice_into` to its first. They keep the dtype of their operands,
+Kernels never write to their operands, but for those named with `_into` to their first. They keep the dtype of their operands,
 scalars included, and never widen.
 """
 

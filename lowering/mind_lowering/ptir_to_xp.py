@@ -32,6 +32,9 @@ from .xp import CHECK, COPY, FUNCTIONS, CallOp, ExpectOp, Storage
 from .xp_arguments import SEED, TURNS
 from .xp_functions import CUSTOM, IN_PLACE, REPEATING, ROW_MAJOR, ROW_MAJOR_RESULTS
 
+_UPDATES = (ptir.DynamicUpdateSliceOp, ptir.ScatterAddOp, ptir.ScatterReduceOp)
+"""Ops whose kernels have a form, named with `_into` behind it, that works in the memory of the first operand."""
+
 
 @dataclass(frozen=True)
 class Lowered:
@@ -244,8 +247,8 @@ class Lowering:
         elif isinstance(op, ptir.RandomOp):
             arguments |= {"ordinal": self.draws, "seed": SEED, **({"turns": TURNS} if self.loops else {})}
             self.draws += 1
-        elif isinstance(op, ptir.DynamicUpdateSliceOp) and self.dies(inputs):
-            callee = "k.dynamic_update_slice_into"
+        elif isinstance(op, _UPDATES) and self.dies(inputs):
+            callee = f"{callee}_into"
             self.held[inputs[0]].memory.write()
         into = self.reused(op, callee, inputs)
         results = self.call(callee, inputs, op.result_types, arguments, into)

@@ -114,6 +114,8 @@ def _plain(value: Any) -> str:
         return number_text(value.item())
     if isinstance(value, Seed):
         return "seed"
+    if isinstance(value, Turns):
+        raise error("E4000", "turns in a list or map, expected an argument of its own", given="turns", expected="an argument")
     if isinstance(value, tuple):
         return tuple_text([_plain(v) for v in cast("tuple[Any, ...]", value)])
     if isinstance(value, dict):

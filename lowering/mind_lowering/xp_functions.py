@@ -27,7 +27,7 @@ _KERNELS = (
     *("extract_patches", "rng_uniform", "rng_normal", "top_k", "segment_reduce", "quantize", "dequantize", "requantize"),
     *("cumulative_sum", "sort", "convolution", "copy", "empty", "custom_call", "keep_positive"),
 )
-_WHOLE = ("identity", "row_major", "reshape", "dynamic_update_slice_into")
+_WHOLE = ("identity", "row_major", "reshape", "dynamic_update_slice_into", "scatter_add_into", "scatter_reduce_into")
 _PART = ("transpose", "broadcast_to", "slice", "strided_slice", "reverse", "dynamic_slice", "iota")
 
 FUNCTIONS: dict[str, Storage] = {

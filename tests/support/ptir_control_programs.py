@@ -63,6 +63,18 @@ def _update(draw, pool, _depth):
     return ptir.DynamicUpdateSliceOp(x, window, start, sizes=(2,)).results
 
 
+def _scatter(draw, pool, _depth):
+    """An update at two indices, which may be one and the same."""
+    indices = [draw(st.integers(0, 3)) for _ in range(2)]
+    updates = ptir.SliceOp(of_type(draw, pool, VECTOR), starts=(1,), sizes=(2,))
+    kind = draw(st.sampled_from(["scatter_add", "add", "max", "replace"]))
+    if kind != "scatter_add":
+        x, matrix = of_type(draw, pool, MATRIX), ptir.ReshapeOp(updates, new_shape=(1, 2))
+        return ptir.ScatterReduceOp(x, number(SI32, (1, 2), *(i // 2 for i in indices)), matrix, kind=kind, axis=0).results
+    dims = {"update_window_dims": (), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
+    return ptir.ScatterAddOp(of_type(draw, pool, VECTOR), number(SI32, (2,), *indices), updates, **dims).results
+
+
 def _arguments(draw, pool):
     return [pick(draw, pool) for _ in range(draw(st.integers(1, 3)))]
 
@@ -117,7 +129,7 @@ def _scan(draw, pool, depth):
 
 def _grown(draw, pool, depth):
     """The pool and what some steps made of it."""
-    steps = [_elementwise, _view, _update, _update]
+    steps = [_elementwise, _view, _update, _scatter]
     if depth > 0:
         steps += [_cond, _while, _while, _scan]
     for step in draw(st.lists(st.sampled_from(steps), min_size=1, max_size=4)):

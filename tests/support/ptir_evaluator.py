@@ -1,13 +1,13 @@
 """
 A plain evaluator of PTIR functions for tests: each op by its kernel, regions as Python loops. No lowering, no optimiser.
 
-Random draws are keyed by their place among the random ops of the function.
+Random draws are keyed by their place among the random ops of the function, and by the turns of the loops around them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,12 @@ def evaluate(func: FuncOp, arrays: Sequence[Any], *, seed: int = 0) -> list[Any]
 
 @dataclass(frozen=True)
 class Run:
-    """What one call needs everywhere: the seed, the keys of random ops, the sizes of named dimensions."""
+    """What one call needs everywhere: the seed, the keys of random ops, the sizes of named dimensions, the turns of loops."""
 
     seed: dict[str, int]
     ordinals: dict[Operation, int]
     sizes: dict[Any, int]
+    turns: tuple[int, ...] = ()
 
     def perform(self, op: Operation, *operands: Any, **more: Any) -> Any:
         call = kernel_call(op)
@@ -69,8 +70,8 @@ def _block(block: Block, arrays: Sequence[Any], context: Run) -> list[Any]:
 
 
 def _op(op: Operation, operands: list[Any], context: Run) -> Sequence[Any]:
-    def run(i: int, arguments: Sequence[Any]) -> list[Any]:
-        return _block(op.regions[i].block, arguments, context)
+    def run(i: int, arguments: Sequence[Any], *turn: int) -> list[Any]:
+        return _block(op.regions[i].block, arguments, replace(context, turns=context.turns + turn) if turn else context)
 
     match op:
         case FusionOp():
@@ -78,15 +79,18 @@ def _op(op: Operation, operands: list[Any], context: Run) -> Sequence[Any]:
         case CondOp():
             return run(0 if operands[0] else 1, operands[1:])
         case WhileOp():
-            truth, *carried = run(0, operands)
+            turn = 0
+            truth, *carried = run(0, operands, turn)
             while truth:
-                truth, *carried = run(0, run(1, carried))
+                carried = run(1, carried, turn)
+                turn += 1
+                truth, *carried = run(0, carried, turn)
             return carried
         case ScanOp():
             count = op.values()["carry_count"]
             carried, scanned, stacks = operands[:count], operands[count:], [[] for _ in op.results[count:]]
             for step in range(scanned[0].shape[0]):
-                found = run(0, [*carried, *(x[step] for x in scanned)])
+                found = run(0, [*carried, *(x[step] for x in scanned)], step)
                 carried = found[:count]
                 for stack, x in zip(stacks, found[count:], strict=True):
                     stack.append(x)
@@ -94,7 +98,7 @@ def _op(op: Operation, operands: list[Any], context: Run) -> Sequence[Any]:
             empty = [np.zeros(spec.shape, array_dtype(spec.dtype.name)) for spec in specs if not scanned[0].shape[0]]
             return [*carried, *(empty or (np.stack(stack) for stack in stacks))]
         case RandomOp():
-            return [context.perform(op, ordinal=context.ordinals[op], **context.seed)]
+            return [context.perform(op, ordinal=context.ordinals[op], turns=context.turns, **context.seed)]
         case _:
             found = context.perform(op, *operands)
             return found if isinstance(found, tuple) else [found]

@@ -11,6 +11,7 @@ from .formats import Array, Ints, format_of
 from .reduction import REDUCERS, Reductions
 
 GATHER, SCATTER = "GatherIndexOutOfBounds", "ScatterIndexOutOfBounds"
+_COMBINERS = {**REDUCERS, "add": "add"}
 
 
 class Indexing(Reductions):
@@ -37,16 +38,40 @@ class Indexing(Reductions):
 
     def scatter_reduce(self, x: Array, indices: Array, updates: Array, *, kind: str, axis: int) -> Array:
         """`x`, at each place `i` with `i[axis]` replaced by `indices[i]` combined with `updates[i]`; `replace` keeps the last."""
-        xp, axis = self.xp, axis % len(x.shape)
+        axis %= len(x.shape)
         self.check_indices(indices, x.shape, axis, SCATTER)
-        places = self._flat_places(indices, x.shape, axis)
+        return self._scattered(self.copy(x), self._flat_places(indices, x.shape, axis), updates.reshape(-1), kind)
+
+    def scatter_reduce_into(self, x: Array, indices: Array, updates: Array, *, kind: str, axis: int) -> Array:
+        """As `scatter_reduce`, but in the memory of `x`, which the caller gives up; a copy if that cannot be written to."""
+        axis %= len(x.shape)
+        self.check_indices(indices, x.shape, axis, SCATTER)
+        return self._scattered(self._writeable(x), self._flat_places(indices, x.shape, axis), updates.reshape(-1), kind)
+
+    def _scattered(self, x: Array, places: Array, updates: Array, kind: str) -> Array:
+        """`x` itself, its elements of these row-major numbers combined with updates, one by one."""
+        xp, form = self.xp, format_of(x.dtype)
         if kind == "replace":
-            out = self.copy(x)
-            out.reshape(-1)[places] = updates.reshape(-1)
-            return out
-        out = self.copy(self.widen(x))
-        getattr(xp, "add" if kind == "add" else REDUCERS[kind]).at(out.reshape(-1), places, self.widen(updates).reshape(-1))
-        return self.narrow(out, x.dtype)
+            target, where = self._elements(x, places)
+            target[where] = updates
+        elif form.dtype is form.work:
+            target, where = self._elements(x, places)
+            getattr(xp, _COMBINERS[kind]).at(target, where, updates)
+        else:
+            found, which = xp.unique(places, return_inverse=True)
+            target, where = self._elements(x, found)
+            total = self.widen(target[where])
+            getattr(xp, _COMBINERS[kind]).at(total, which.reshape(-1), self.widen(updates))
+            target[where] = self.narrow(total, x.dtype)
+        return x
+
+    def _elements(self, x: Array, places: Array) -> tuple[Array, Any]:
+        """An array with the memory of `x`, and an index of it, for row-major numbers of elements."""
+        return (x.reshape(-1), places) if x.flags.c_contiguous else (x, self.xp.unravel_index(places, x.shape))
+
+    def _writeable(self, x: Array) -> Array:
+        """`x`, or a copy if it cannot be written to."""
+        return x if isinstance(x, self.xp.ndarray) and getattr(x.flags, "writeable", True) else self.copy(x)
 
     def _flat_places(self, indices: Array, shape: Ints, axis: int) -> Array:
         """For each index in row-major order, the row-major number of the element that it names."""
@@ -70,20 +95,48 @@ class Indexing(Reductions):
         index_vector_dim: int | None = None,
     ) -> Array:
         """`x` with windows of `updates` added, by StableHLO's dimension numbers; a window must lie inside of `x`."""
-        xp, rank = self.xp, len(x.shape)
+        dims = (update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, index_vector_dim)
+        places, values = self._scatter_places(x.shape, indices, updates, *dims)
+        return self._scattered(self.copy(x), places, values, "add")
+
+    def scatter_add_into(
+        self,
+        x: Array,
+        indices: Array,
+        updates: Array,
+        *,
+        update_window_dims: Ints,
+        inserted_window_dims: Ints,
+        scatter_dims_to_operand_dims: Ints,
+        index_vector_dim: int | None = None,
+    ) -> Array:
+        """As `scatter_add`, but in the memory of `x`, which the caller gives up; a copy if that cannot be written to."""
+        dims = (update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, index_vector_dim)
+        places, values = self._scatter_places(x.shape, indices, updates, *dims)
+        return self._scattered(self._writeable(x), places, values, "add")
+
+    def _scatter_places(
+        self,
+        shape: Ints,
+        indices: Array,
+        updates: Array,
+        update_window_dims: Ints,
+        inserted_window_dims: Ints,
+        scatter_dims_to_operand_dims: Ints,
+        index_vector_dim: int | None,
+    ) -> tuple[Array, Array]:
+        """For each update the row-major number of its element, and its value; E6001 for a window that is not inside."""
+        rank = len(shape)
         inserted, targets = ({a % rank for a in inserted_window_dims}, [a % rank for a in scatter_dims_to_operand_dims])
         window_dims = [a % len(updates.shape) for a in update_window_dims]
         scatter_dims = [a for a in range(len(updates.shape)) if a not in window_dims]
         vectors = self._index_vectors(indices, index_vector_dim)
         window = iter([updates.shape[a] for a in window_dims])
         sizes = [1 if a in inserted else next(window) for a in range(rank)]
-        self._check_windows(vectors, sizes, targets, x.shape)
+        self._check_windows(vectors, sizes, targets, shape)
         order = [*scatter_dims, *window_dims]
-        places = self._window_places(vectors, sizes, targets, x.shape).reshape([updates.shape[a] for a in order])
-        places = places.transpose([order.index(a) for a in range(len(order))]).reshape(-1)
-        out = self.copy(self.widen(x))
-        xp.add.at(out.reshape(-1), places, self.widen(updates).reshape(-1))
-        return self.narrow(out, x.dtype)
+        places = self._window_places(vectors, sizes, targets, shape).reshape([updates.shape[a] for a in order])
+        return places.transpose([order.index(a) for a in range(len(order))]).reshape(-1), updates.reshape(-1)
 
     def _index_vectors(self, indices: Array, dim: int | None) -> Array:
         """The index vectors as the rows of one matrix, in row-major order."""
@@ -159,8 +212,7 @@ class Indexing(Reductions):
     def dynamic_update_slice_into(self, x: Array, update: Array, start: Array, *, sizes: Ints) -> Array:
         """As `dynamic_update_slice`, but in the memory of `x`, which the caller gives up; a copy if that cannot be written to."""
         window = _window(x.shape, start, sizes)
-        writeable = isinstance(x, self.xp.ndarray) and getattr(x.flags, "writeable", True)
-        return self._overwritten(x if writeable else self.copy(x), update, window)
+        return self._overwritten(self._writeable(x), update, window)
 
     def _overwritten(self, x: Array, update: Array, window: tuple[slice, ...]) -> Array:
         x[window] = update

@@ -16,6 +16,6 @@ class PtirKernels(Elementwise, Windows, Indexing, Sorting, Random, Quantized):
 
     Arrays come first, then the op's properties under the contract's names; dtypes are array dtypes, dimensions are numbers, and a
     rank of 0 may be an array or a scalar. Shapes and dtypes are verified; a kernel checks only what the run alone knows: indices,
-    divisors, windows along dynamic dimensions. Operands are never written to, but for the first of `dynamic_update_slice_into`.
+    divisors, windows along dynamic dimensions. Operands are never written to, but for the first of those named with `_into`.
     Call them under `errstate(all="ignore")`: overflow, division by zero and NaN are results here, not accidents.
     """

@@ -180,7 +180,7 @@ WITHOUT_KERNEL: dict[type[PtirOp], str] = {
 }
 """The ops that no kernel runs, each with the reason."""
 
-_WHOLE = ("identity", "reshape", "dynamic_update_slice_into")
+_WHOLE = ("identity", "reshape", "dynamic_update_slice_into", "scatter_add_into", "scatter_reduce_into")
 _PART = ("transpose", "broadcast_to", "slice", "strided_slice", "reverse", "dynamic_slice", "iota")
 _STORAGE = {
     **{f"k.{name}": Storage.WHOLE for name in _WHOLE},

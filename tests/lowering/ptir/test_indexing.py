@@ -256,6 +256,47 @@ def test_an_update_in_place_takes_the_memory_of_a_dying_operand():
     assert elements(KERNELS.dynamic_update_slice_into(x[0], update[0], array([], "si32"), sizes=())) == [9.0]
 
 
+ROW_BY_ROW = {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
+
+
+LAYOUTS = {
+    "rows": lambda x: x.copy(),
+    "columns": lambda x: x.copy(order="F"),
+    "every other": lambda x: np.repeat(x, 2, axis=0)[::2],
+    "read-only": lambda x: np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape),
+}
+
+
+@pytest.mark.parametrize(("op", "dtype"), [p for p in legal("indexing") if p[0].startswith("scatter_")], ids=ids)
+def test_a_scatter_in_place_takes_the_memory_of_a_dying_operand(op: str, dtype: PtirDType):
+    """Whatever its strides, with the bits of one that copies; what is read-only is copied."""
+    values = samples(dtype, 24, seed=1)
+    rows, updates = np.resize(values, 12).reshape(4, 3), np.resize(values[::-1], 9).reshape(3, 3)
+    name, _, kind = op.partition(" ")
+    if name == "scatter_add":
+        indices, properties = array([1, 3, 1], "si32"), ROW_BY_ROW
+    else:
+        indices, properties = array([[0, 3, 1], [2, 0, 1], [0, 0, 1]], "si64"), {"kind": kind, "axis": 0}
+    with np.errstate(all="ignore"):
+        expected = getattr(KERNELS, name)(rows, indices, updates, **properties)
+        for layout, make in LAYOUTS.items():
+            x = make(rows)
+            found = getattr(KERNELS, f"{name}_into")(x, indices, updates, **properties)
+            assert (found is x) == (layout != "read-only")
+            assert found.tobytes() == expected.tobytes()
+            assert layout != "read-only" or x.tobytes() == rows.tobytes()
+
+
+def test_a_scatter_that_is_refused_writes_nothing():
+    x, updates = array([[1.0, 2.0]] * 3, "f32"), array([[5.0, 5.0]] * 2, "f32")
+    before = x.copy()
+    with pytest.raises(MindError, match="E6001"):
+        KERNELS.scatter_add_into(x, array([0, 3], "si32"), updates, **ROW_BY_ROW)
+    with pytest.raises(MindError, match="E6001"):
+        KERNELS.scatter_reduce_into(x, array([[0, 0], [0, -1]], "si32"), updates, kind="replace", axis=0)
+    assert x.tobytes() == before.tobytes()
+
+
 def test_an_update_of_overlapping_memory():
     x = array([1.0, 2.0, 3.0, 4.0], "f32")
     assert elements(KERNELS.dynamic_update_slice_into(x, x[:3], array([1], "si32"), sizes=(3,))) == [1.0, 1.0, 2.0, 3.0]

@@ -209,6 +209,75 @@ def test_a_donated_cache_is_written_to_unless_it_is_still_used(more: str, return
     assert cache[3, 0] == (0 if copies else 1)
 
 
+SCATTERS = {
+    "scatter_add": "%d = ptir.scatter_add %cache, %at, %rows update_window_dims = [1] inserted_window_dims = [0]"
+    " scatter_dims_to_operand_dims = [0] : (tensor<1000x64xf32>, tensor<2xsi32>, tensor<2x64xf32>) -> tensor<1000x64xf32>",
+    "scatter_reduce": "%at2 = ptir.broadcast_to %column result_shape = [2, 64] : tensor<2x1xsi32> -> tensor<2x64xsi32>\n"
+    "%d = ptir.scatter_reduce %cache, %at2, %rows kind = max axis = 0"
+    " : (tensor<1000x64xf32>, tensor<2x64xsi32>, tensor<2x64xf32>) -> tensor<1000x64xf32>",
+}
+COLUMN = "%column = ptir.reshape %at new_shape = [2, 1] : tensor<2xsi32> -> tensor<2x1xsi32>\n"
+SCATTER_INPUTS = "%cache: tensor<1000x64xf32>, %at: tensor<2xsi32>, %rows: tensor<2x64xf32>"
+
+
+def scatter_arguments() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return np.zeros((1000, 64), np.float32), np.array([3, 999], np.int32), np.ones((2, 64), np.float32)
+
+
+@pytest.mark.parametrize("op", SCATTERS)
+@pytest.mark.parametrize(
+    ("more", "returned", "copies"),
+    [("", "", 0), ("%s = ptir.neg %cache : tensor<1000x64xf32>", ", %s", 1)],
+    ids=["dies", "lives"],
+)
+def test_a_scatter_writes_to_what_dies_and_to_nothing_else(op: str, more: str, returned: str, copies: int) -> None:
+    types = ", tensor<1000x64xf32>" * copies
+    body = f"{COLUMN}{SCATTERS[op]}\n{more}\nfunc.return %d{returned} : tensor<1000x64xf32>{types}"
+    program = mind_runtime.compile(module(body, SCATTER_INPUTS, f"tensor<1000x64xf32>{types}"), donate=["cache"])
+    program(*scatter_arguments())
+    cache, at, rows = scatter_arguments()
+    found, peak = peak_of(program, cache, at, rows)
+    first = found[0] if copies else found
+    assert (first.ctypes.data == cache.ctypes.data) == (copies == 0)
+    assert copies * CACHE_BYTES <= peak < (copies + 0.2) * CACHE_BYTES
+    assert sorted(np.flatnonzero(first.sum(1))) == [3, 999]
+    (expected, *_) = evaluate(function_of(module(body, SCATTER_INPUTS, f"tensor<1000x64xf32>{types}")), scatter_arguments())
+    np.testing.assert_array_equal(first, expected)
+
+
+@pytest.mark.parametrize("op", SCATTERS)
+@pytest.mark.parametrize("donate", [(), ("cache",)])
+def test_a_loop_of_scatters_copies_once_at_most(op: str, donate: tuple[str, ...]) -> None:
+    step = SCATTERS[op].replace("%cache", "%c").replace("%at,", "%a,").replace("%rows", "%r").replace("%column", "%k")
+    body = f"""{COLUMN}
+%zero = ptir.constant 0 : tensor<si32>
+%i, %end, %x, %y, %z = ptir.while %zero, %cache, %at, %rows, %column :
+    (tensor<si32>, tensor<1000x64xf32>, tensor<2xsi32>, tensor<2x64xf32>, tensor<2x1xsi32>)
+    -> (tensor<si32>, tensor<1000x64xf32>, tensor<2xsi32>, tensor<2x64xf32>, tensor<2x1xsi32>) cond {{
+^bb0(%i: tensor<si32>, %c: tensor<1000x64xf32>, %a: tensor<2xsi32>, %r: tensor<2x64xf32>, %k: tensor<2x1xsi32>):
+  %ten = ptir.constant 10 : tensor<si32>
+  %p = ptir.compare %i, %ten kind = less : (tensor<si32>, tensor<si32>) -> tensor<i1>
+  ptir.yield %p, %i, %c, %a, %r, %k
+    : tensor<i1>, tensor<si32>, tensor<1000x64xf32>, tensor<2xsi32>, tensor<2x64xf32>, tensor<2x1xsi32>
+}} body {{
+^bb0(%i: tensor<si32>, %c: tensor<1000x64xf32>, %a: tensor<2xsi32>, %r: tensor<2x64xf32>, %k: tensor<2x1xsi32>):
+  %one = ptir.constant 1 : tensor<si32>
+  %j = ptir.add %i, %one : tensor<si32>
+  {step}
+  ptir.yield %j, %d, %a, %r, %k
+    : tensor<si32>, tensor<1000x64xf32>, tensor<2xsi32>, tensor<2x64xf32>, tensor<2x1xsi32>
+}}
+func.return %end : tensor<1000x64xf32>"""
+    program = mind_runtime.compile(module(body, SCATTER_INPUTS, BIG), donate=donate)
+    program(*scatter_arguments())
+    arguments = scatter_arguments()
+    found, peak = peak_of(program, *arguments)
+    copies = 1 - len(donate)
+    assert copies * CACHE_BYTES <= peak < (copies + 0.2) * CACHE_BYTES
+    assert found[3, 0] == (10 if op == "scatter_add" else 1)
+    assert arguments[0].any() == (not copies)
+
+
 BIG = "tensor<1000x64xf32>"
 CHAINS = {
     "a chain": ("%a = ptir.exp %x : T\n%b = ptir.add %a, %x : T\n%r = ptir.maximum %b, %y : T", 1, 2),
