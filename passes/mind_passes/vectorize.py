@@ -22,15 +22,15 @@ from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.profiles import PROFILE_ATTRIBUTE
 from mind_dialect.program import functions, functions_called
-from mind_dialect.ptir import PtirOp, RandomOp
+from mind_dialect.ptir import RandomOp
 from mind_dialect.ptir.types import is_dim_name
 from mind_dialect.ptir_shapes import MAX_EXTENT, Dim
 from mind_dialect.verify import verify
 
-from .batching import BATCHING, Driver, batched_values, hoist_draws
+from .batching import BATCHING, Driver, batched_values
 from .batching.rules import batched_type, from_front, rank, spread, to_front
 from .dim_names import names_used
-from .working_copy import is_called, is_derived, working_copy
+from .working_copy import is_called, is_derived, is_ptir, working_copy
 
 VMAP_OF = "mind.vmap_of"
 """On `@f_vmap`: the function that it is for a batch."""
@@ -95,11 +95,7 @@ def select_function(module: ModuleOp, name: str | None) -> FuncOp:
 def candidates(module: ModuleOp) -> list[FuncOp]:
     """The functions of PTIR that are not derived from another, nor called by another."""
     called = is_called(module)
-    return [
-        f
-        for f in functions(module)
-        if not is_derived(f) and f.sym_name.data not in called and any(isinstance(op, PtirOp) for op in walk(f))
-    ]
+    return [f for f in functions(module) if not is_derived(f) and f.sym_name.data not in called and is_ptir(f)]
 
 
 def add_vectorized(module: ModuleOp, func: FuncOp, options: VectorizeOptions) -> Vectorized:
@@ -192,14 +188,12 @@ class _Vectorization:
 
     def run(self) -> FuncOp:
         """Build the function."""
-        if self.options.randomness == "different":
-            hoist_draws(self.primal)
         batched = self._batched()
         block = Block(arg_types=[
             a.type if axis is None else batched_type(a.type, self.size, axis)
             for a, axis in zip(self.primal.args, self.in_axes, strict=True)
         ])  # fmt: skip
-        driver = Driver(block, self.size, batched, BATCHING)
+        driver = Driver(block, self.size, batched, BATCHING, one_draw=self.options.randomness == "same")
         for old, new, axis in zip(self.primal.args, block.args, self.in_axes, strict=True):
             new.name_hint = old.name_hint
             driver.copies[old] = new if axis is None else driver.place(to_front(new, axis))

@@ -1,13 +1,12 @@
 """
 Programs of one op for tests of vectorisation: a row for each op and kind, of every dtype that it works in.
 
-Types are written as in `ptir_rows`, with `{d}` for the dtype. `below` gives for operands that are indices the first number that is
-out of range. `check` holds a vectorised program against a Python loop over the examples and `np.stack`.
+Types are written as in `ptir_rows`, with `{d}` for the dtype. `below` gives for operands that are indices the first number that
+is out of range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -21,8 +20,6 @@ from mind_dialect.ptir.attributes import scalar
 from mind_dialect.ptir.legal import LEGAL
 from mind_dialect.ptir.types import PtirDType, read_type
 from mind_lowering.ptir_kernels.formats import array_dtype
-from mind_passes.vectorize import VectorizeOptions, vectorize
-from ptir_evaluator import evaluate, same_bits
 from ptir_forms import program
 from ptir_oracle import array, samples
 from ptir_rows import conv, patches, segments, top, window
@@ -148,8 +145,10 @@ ROWS: tuple[Row, ...] = (
     R("requantize", "{d}[3] f32[3] {d}[3] f32[3] ui8[3]", "along", output_dtype="ui8", axis=0),
 )
 ROUNDED = frozenset(
-    (*("exp", "log", "tanh", "erf", "rsqrt", "sqrt", "sin", "cos", "logistic", "expm1", "log1p", "pow", "reciprocal", "div"),)
-    + ("reduce sum", "cumulative_sum", "layer_norm", "dot_general", "convolution", "reduce_window sum")
+    [
+        *("exp", "log", "tanh", "erf", "rsqrt", "sqrt", "sin", "cos", "logistic", "expm1", "log1p", "pow", "reciprocal", "div"),
+        *("reduce sum", "cumulative_sum", "layer_norm", "dot_general", "convolution", "reduce_window sum"),
+    ]
 )
 """What may differ in its last places, since sums are taken in another order, or by another instruction."""
 
@@ -177,51 +176,3 @@ def inputs(func: FuncOp, row: Row, seed: int = 0, count: int | None = None) -> l
 def patterns(count: int) -> list[tuple[bool, ...]]:
     """Which operands are batched, at least one."""
     return [p for p in product((True, False), repeat=count) if any(p)]
-
-
-def looped(run: Callable[..., Sequence[Any]], arrays: Sequence[Any], axes: Sequence[int | None], n: int) -> list[list[Any]]:
-    """The outputs for each example; a program for one that knows nothing of batches."""
-    return [
-        list(run(*(x if a is None else np.asarray(np.take(x, i, a)) for x, a in zip(arrays, axes, strict=True))))
-        for i in range(n)
-    ]
-
-
-def assert_close(actual: Any, expected: Any, exact: bool, ulps: int = 16) -> None:
-    """Bit for bit, or within some units in the last place of the greatest number."""
-    actual, expected = np.asarray(actual), np.asarray(expected)
-    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
-    if exact or actual.dtype.kind in "biu" or actual.dtype.name in ("int4", "uint4"):
-        assert same_bits(actual, expected), (actual, expected)
-        return
-    wide = np.complex128 if actual.dtype.kind == "c" else np.float64
-    digits = {"bfloat16": 8, "float16": 11, "float8_e4m3fn": 4, "float8_e5m2": 3, "float64": 53, "complex128": 53}
-    step = 2.0 ** -digits.get(actual.dtype.name, 24)
-    a, e = actual.astype(wide), expected.astype(wide)
-    finite = np.abs(e[np.isfinite(e)])
-    scale = float(finite.max()) if finite.size else 1.0
-    np.testing.assert_allclose(a, e, rtol=ulps * step, atol=ulps * step * max(scale, 1e-30), equal_nan=True)
-
-
-def check(
-    module: ModuleOp,
-    arrays: Sequence[Any],
-    axes: Sequence[int | None],
-    n: int,
-    *,
-    exact: bool,
-    size: int | str | None = None,
-    runner: Callable[[FuncOp], Callable[..., Sequence[Any]]] | None = None,
-) -> FuncOp:
-    """Vectorise with batch axes at 0 in all outputs and hold it against the loop; `n` examples, at least one."""
-    made = vectorize(module, options=VectorizeOptions(in_axes=tuple(axes), size=n if size is None else size))
-    run = runner or (lambda func: lambda *xs: evaluate(func, xs))
-    expected = looped(run(made.primal), arrays, axes, n)
-    found = run(made.function)(*arrays)
-    for i, output in enumerate(found):
-        if expected:
-            assert_close(output, np.stack([example[i] for example in expected]), exact)
-        else:
-            spec = read_type(made.primal.function_type.outputs.data[i])
-            assert output.shape == (0, *spec.shape)
-    return made.function

@@ -13,7 +13,6 @@ from mind_dialect.ptir import FusionOp, YieldOp
 
 from .control import CONTROL
 from .convolution import CONVOLUTION
-from .draws import hoist_draws
 from .driver import Driver, batched_values
 from .elementwise import ELEMENTWISE
 from .indexing import INDEXING
@@ -70,7 +69,6 @@ __all__ = [
     "again",
     "batched_values",
     "by_loop",
-    "hoist_draws",
     "register",
     "spread",
     "unregister",

@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import (
     FUSIBLE,
+    AndOp,
     CondOp,
     ConstantOp,
     CumulativeSumOp,
@@ -37,12 +38,12 @@ from mind_dialect.ptir import (
     WhileOp,
     YieldOp,
 )
-from mind_dialect.ptir.types import Kind, read_type
+from mind_dialect.ptir.types import I1, Kind, read_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
 from ..ptir import construct as c
 from ..ptir.building import element_bytes
-from .rules import Flags, RegionRow, Value, Values, batched_type, by_loop, from_front, spread
+from .rules import Flags, RegionRow, Value, Values, batched_type, from_front, spread
 
 if TYPE_CHECKING:
     from .driver import Driver
@@ -80,11 +81,11 @@ def branched(driver: Driver, op: CondOp, xs: Values, flags: Flags) -> Value | Se
     """Batched branches; for a batched predicate both, and of each example's results those of its own branch."""
     if not flags[0]:
         outs = [driver.is_batched(r) for r in op.results]
-        regions = [driver.region(r.block, flags[1:], xs[1:], outs) for r in op.regions]
+        regions = [driver.region(r.block, flags[1:], outs) for r in op.regions]
         types = driver.types(op.results)
         return CondOp.create(operands=xs, attributes=dict(op.attributes), result_types=types, regions=regions)
     if may_fail(op):
-        return by_loop(op, xs, flags, driver.size)
+        return driver.loop(op, xs, flags)
     on_true, on_false = (driver.inline(region.block, xs[1:]) for region in op.regions)
     return [_selected(driver, xs[0], t, f) for t, f in zip(on_true, on_false, strict=True)]
 
@@ -108,17 +109,47 @@ def _cond_leaves(op: CondOp, region: int, i: int) -> Sequence[SSAValue]:
 
 
 def repeated(driver: Driver, op: WhileOp, xs: Values, flags: Flags) -> Value | Sequence[Value]:
-    """A batched loop while the condition is one for all."""
+    """A batched loop, of which each example takes what its own turns give it."""
     condition = op.cond_region.block.last_op
     assert condition is not None, "verified"
     if driver.is_batched(condition.operands[0]):
-        return by_loop(op, xs, flags, driver.size)
+        return driver.loop(op, xs, flags) if may_fail(op) else _masked(driver, op, xs, flags)
     carried = [driver.is_batched(r) for r in op.results]
     initial = [driver.spread(x, flag, out) for x, flag, out in zip(xs, flags, carried, strict=True)]
-    cond = driver.region(op.cond_region.block, carried, initial, [False, *carried])
-    body = driver.region(op.body_region.block, carried, initial, carried)
+    cond = driver.region(op.cond_region.block, carried, [False, *carried])
+    body = driver.region(op.body_region.block, carried, carried)
     types = driver.types(op.results)
     return WhileOp.create(operands=initial, attributes=dict(op.attributes), result_types=types, regions=[cond, body])
+
+
+def _masked(driver: Driver, op: WhileOp, xs: Values, flags: Flags) -> Sequence[Value]:
+    """
+    A loop that turns while any example goes on; those that do not keep what they carry.
+
+    It carries which examples go on. The region `cond` gives an example that went on what it passes, at its end too.
+    """
+    size = driver.size
+    going = driver.place(c.broadcast(c.scalar(True, I1), (size,)))
+    initial = [driver.spread(x, flag, True) for x, flag in zip(xs, flags, strict=True)]
+    types = [going.type, *driver.types(op.results)]
+
+    def tested(before: SSAValue, carried: Values) -> list[Value]:
+        (go_on, _), *passed = driver.inline(op.cond_region.block, carried)
+        still = c.make(AndOp, before, go_on)
+        return [c.reduce("max", still, (0,)), still, *_kept(driver, before, passed, carried)]
+
+    def turned(still: SSAValue, carried: Values) -> list[Value]:
+        return [still, *_kept(driver, still, driver.inline(op.body_region.block, carried), carried)]
+
+    regions = [driver.built(types, lambda args, part=part: part(args[0], args[1:])) for part in (tested, turned)]
+    made = WhileOp.create(operands=[going, *initial], attributes=dict(op.attributes), result_types=types, regions=regions)
+    return made.results[1:]
+
+
+def _kept(driver: Driver, going: SSAValue, found: Sequence[tuple[SSAValue, bool]], carried: Values) -> list[Value]:
+    """What each example carries on: what was found if it goes on, else what it had."""
+    pairs = zip(found, carried, strict=True)
+    return [old if new[0] is old else _selected(driver, going, new, (old, True)) for new, old in pairs]
 
 
 def _while_carries(op: WhileOp, i: int) -> Sequence[SSAValue]:
@@ -127,7 +158,7 @@ def _while_carries(op: WhileOp, i: int) -> Sequence[SSAValue]:
 
 def _while_leaves(op: WhileOp, region: int, i: int) -> Sequence[SSAValue]:
     if region == 0:
-        return op.results if i == 0 else _while_carries(op, i - 1)
+        return [v for k in range(len(op.operands)) for v in _while_carries(op, k)] if i == 0 else _while_carries(op, i - 1)
     return _while_carries(op, i)
 
 
@@ -140,7 +171,7 @@ def scanned(driver: Driver, op: ScanOp, xs: Values, flags: Flags) -> Sequence[Va
     outs = [driver.is_batched(r) for r in op.results]
     initial = [driver.spread(x, flag, out) for x, flag, out in zip(xs[:count], flags[:count], outs[:count], strict=True)]
     inputs = [driver.place(from_front(x, 1)) if flag else x for x, flag in zip(xs[count:], flags[count:], strict=True)]
-    body = driver.region(op.body_region.block, [*outs[:count], *flags[count:]], [*initial, *inputs], outs)
+    body = driver.region(op.body_region.block, [*outs[:count], *flags[count:]], outs)
     stacked = [batched_type(r.type, driver.size, int(i >= count)) if out else r.type
                for i, (r, out) in enumerate(zip(op.results, outs, strict=True))]  # fmt: skip
     made = ScanOp.create(
@@ -164,10 +195,12 @@ def _scan_leaves(op: ScanOp, region: int, i: int) -> Sequence[SSAValue]:
     return _scan_enters(op, i) if i < op.values()["carry_count"] else [op.results[i]]
 
 
+_GOES_ON = "the condition is batched and a turn may fail, or not end, at run time"
+
 CONTROL: dict[type[PtirOp], RegionRow] = {
     CondOp: RegionRow(
         branched, _cond_enters, _cond_leaves, "the predicate is batched and a branch may fail, or not end, at run time"
     ),
-    WhileOp: RegionRow(repeated, _while_carries, _while_leaves, "the condition is batched"),
+    WhileOp: RegionRow(repeated, _while_carries, _while_leaves, _GOES_ON),
     ScanOp: RegionRow(scanned, _scan_enters, _scan_leaves),
 }

@@ -7,18 +7,18 @@ not, and asks the rules for the rest. A batched value has its batch axis at 0, o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
-from mind_dialect.errors import MindError
+from mind_dialect.errors import MindError, error
 from mind_dialect.op import DialectOp
-from mind_dialect.ptir import RegionOp, YieldOp
+from mind_dialect.ptir import RandomOp, RegionOp, YieldOp
 from mind_dialect.ptir_shapes import Dim
 
 from ..emit import append, copy
-from .rules import RegionRow, Row, Value, batched_type, spread
+from .rules import RegionRow, Row, Value, batched_type, by_loop, spread
 
 Table = Mapping[type[Operation], Row | RegionRow]
 
@@ -50,10 +50,14 @@ def _next(op: Operation, i: int, table: Table) -> Sequence[SSAValue]:
 
 
 class Driver:
-    """One function on its way into `block`. `batched` are the values of the original that depend on the batch."""
+    """
+    One function on its way into `block`. `batched` are the values of the original that depend on the batch.
 
-    def __init__(self, block: Block, size: Dim, batched: set[SSAValue], table: Table):
-        self.block, self.size, self.batched, self.table = block, size, batched, table
+    With `one_draw` a random op that is not batched must not draw again for each example.
+    """
+
+    def __init__(self, block: Block, size: Dim, batched: set[SSAValue], table: Table, *, one_draw: bool = True):
+        self.block, self.size, self.batched, self.table, self.one_draw = block, size, batched, table, one_draw
         self.copies: dict[SSAValue, SSAValue] = {}
         self.source: Operation | None = None
 
@@ -117,25 +121,34 @@ class Driver:
         self.run(op for op in block.ops if op is not ending)
         return [(self.copies[v], v in self.batched) for v in ending.operands]
 
-    def region(self, old: Block, flags: Sequence[bool], xs: Sequence[SSAValue], outs: Sequence[bool]) -> Region:
+    def region(self, old: Block, flags: Sequence[bool], outs: Sequence[bool]) -> Region:
         """A region for the batch: which arguments are batched, and which of the values that it yields have to be."""
         types = [batched_type(a.type, self.size) if flag else a.type for a, flag in zip(old.args, flags, strict=True)]
+
+        def body(args: Sequence[SSAValue]) -> list[Value]:
+            yielded = self.inline(old, args)
+            return [spread(*each, self.size) if out else each[0] for each, out in zip(yielded, outs, strict=True)]
+
+        made = self.built(types, body)
+        for before, now in zip(old.args, made.block.args, strict=True):
+            now.name_hint = before.name_hint
+        return made
+
+    def built(self, types: Sequence[Attribute], body: Callable[[Sequence[SSAValue]], Sequence[Value]]) -> Region:
+        """A region of one block with arguments of these types, which yields what `body` gives for them."""
         outer, self.block = self.block, Block(arg_types=types)
         block = self.block
-        for before, now in zip(old.args, block.args, strict=True):
-            now.name_hint = before.name_hint
-        yielded = self.inline(old, block.args)
-        self.source = old.last_op
-        values = [self.spread(*each, out) for each, out in zip(yielded, outs, strict=True)]
-        self.place_op(YieldOp.create(operands=values))
+        values = [self.place(v) for v in body(block.args)]
+        block.add_op(YieldOp.create(operands=values))
         self.block = outer
         return Region(block)
 
-    def place_op(self, op: Operation) -> None:
-        """Append an op without results."""
-        if self.source is not None:
-            op.location = self.source.location
-        self.block.add_op(op)
+    def loop(self, op: Operation, xs: Sequence[SSAValue], flags: Sequence[bool]) -> list[SSAValue]:
+        """The op once per example; E5001 if it draws numbers, which a loop makes others in each turn, and should not."""
+        if self.one_draw and any(isinstance(inner, RandomOp) for inner in walk(op)):
+            message = f"{op.name} must run once per example, and would draw anew each time, expected randomness=different"
+            raise error("E5001", message, op=op.name)
+        return by_loop(op, xs, flags, self.size)
 
 
 def no_rule(op: Operation) -> MindError:

@@ -17,8 +17,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mind_dialect.op import value_of
-from mind_dialect.ptir import PtirOp, ReshapeOp, ScanOp, YieldOp
-from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
+from mind_dialect.ptir import IotaOp, PtirOp, ReshapeOp, ScanOp, YieldOp
+from mind_dialect.ptir.types import SI64, read_type, tensor_type
 from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dim, Dims
 
 from ..ptir.construct import broadcast, dims, make, reshape, spec, transpose
@@ -159,19 +159,21 @@ def by_loop(op: Operation, xs: Values, flags: Flags, size: Dim) -> list[SSAValue
     """
     The op run once per example, in a scan over the batch: what stands for an op without a direct form.
 
-    What is not batched is carried through unchanged. The scan says in `mind.vmap_loop` which op it runs.
+    What is not batched is carried through unchanged; with nothing else to scan, the examples are counted. The scan says in
+    `mind.vmap_loop` which op it runs.
     """
     order = sorted(range(len(xs)), key=lambda i: flags[i])
     still = sum(not flag for flag in flags)
-    block = Block(arg_types=[op.operands[i].type for i in order])
-    inside = dict(zip(order, block.args, strict=True))
+    counted = [] if any(flags) else [make(IotaOp, type=tensor_type(SI64, (size,)), shape=(size,), dtype=SI64, axis=0).results[0]]
+    block = Block(arg_types=[*(op.operands[i].type for i in order), *(tensor_type(SI64, ()) for _ in counted)])
+    inside = dict(zip(order, block.args, strict=False))
     inner = op.clone()
     inner.operands = [inside[i] for i in range(len(xs))]
     block.add_op(inner)
     block.add_op(YieldOp.create(operands=[*block.args[:still], *inner.results]))
     carried = [xs[i].type for i in order[:still]]
     loop = ScanOp.create(
-        operands=[xs[i] for i in order],
+        operands=[*(xs[i] for i in order), *counted],
         properties=ScanOp.store_properties({"carry_count": still, "scan_output_count": len(op.results)}),
         attributes={LOOP: StringAttr(op.name)},
         result_types=[*carried, *(batched_type(r.type, size) for r in op.results)],
@@ -180,15 +182,9 @@ def by_loop(op: Operation, xs: Values, flags: Flags, size: Dim) -> list[SSAValue
     return list(loop.results[still:])
 
 
-def always_by_loop(why: str) -> Row:
-    """The row of an op that has no direct form."""
-    return Row(by_loop, why)
-
-
 __all__ = [
     "LOOP",
     "Flags",
-    "PtirDType",
     "RegionRow",
     "RegionRule",
     "Row",
@@ -197,7 +193,6 @@ __all__ = [
     "Values",
     "after",
     "again",
-    "always_by_loop",
     "batched_type",
     "by_loop",
     "from_front",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.ptir.legal import LEGAL
-from mind_dialect.ptir.types import DTYPES
 from mind_passes.batching import BATCHING, WITHOUT_RULE
-from ptir_batching_rows import ROUNDED, ROWS, Row, check, inputs, patterns
+from ptir_batching import check, compiled
+from ptir_batching_rows import ROUNDED, ROWS, Row, inputs, patterns
 from ptir_evaluator import function_of
 
 WITHOUT_ROW = {"constant", "iota", "rng_uniform", "rng_normal", "cond", "while", "scan", "custom_call", "yield", "fusion"}
@@ -40,14 +38,8 @@ def test_rule_is_the_loop_for_every_dtype_and_pattern(row: Row):
             check(module, arrays, [0 if flag else None for flag in pattern], 3, exact=exact)
 
 
-def compiled(func):
-    run = mind_runtime.compile(func.parent_op(), func.sym_name.data)
-
-    def call(*arrays):
-        found = run(*arrays)
-        return found if isinstance(found, tuple) else (found,)
-
-    return call
+def run(func):
+    return compiled(func.parent_op(), func.sym_name.data)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
@@ -63,4 +55,12 @@ def test_rule_for_static_and_dynamic_batches_of_no_one_and_three_examples(row: R
             ]
             axes = [0 if flag else None for flag in pattern]
             for size in (n, "N"):
-                check(module, arrays, axes, n, exact=row.key not in ROUNDED, size=size, runner=compiled)
+                check(
+                    module,
+                    arrays,
+                    axes,
+                    n,
+                    exact=row.key not in ROUNDED,
+                    size=size,
+                    runner=lambda func: compiled(func.parent_op(), func.sym_name.data),
+                )
