@@ -14,6 +14,7 @@ from pathlib import Path
 from mind_dialect.errors import CATALOGUE
 from mind_dialect.ptir import EXTENSION_OPS, PTIR_OPS, PtirOp, legal
 from mind_dialect.ptir.types import ALL, PtirDType
+from mind_passes.batching import BATCHING
 
 PAGE = Path(__file__).parents[2] / "docs" / "ptir.md"
 
@@ -88,8 +89,16 @@ def reasons() -> str:
 
 def errors() -> str:
     """The codes that belong to the contract."""
-    rows = [[code, entry.name, entry.category, ", ".join(entry.context)] for code, entry in CATALOGUE.items() if "E8" <= code < "E9"]
+    rows = [
+        [code, entry.name, entry.category, ", ".join(entry.context)] for code, entry in CATALOGUE.items() if "E8" <= code < "E9"
+    ]
     return table(["code", "what is wrong", "category", "context"], rows)
+
+
+def loops() -> str:
+    """The ops whose batching rule may come to a loop over the examples."""
+    rows = [(op, BATCHING[op].loops) for op in (*PTIR_OPS, *EXTENSION_OPS) if op in BATCHING]
+    return table(["op", "runs once per example where"], [[f"`{op.name}`", loops] for op, loops in rows if loops])
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -98,6 +107,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "extensions": lambda: ops(EXTENSION_OPS),
     "reasons": reasons,
     "errors": errors,
+    "loops": loops,
 }
 
 

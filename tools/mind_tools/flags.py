@@ -20,6 +20,8 @@ from mind_dialect.errors import MindError, error
 PASS_ALIASES = {
     "autodiff": "mind-autodiff",
     "jvp": "mind-jvp",
+    "vectorize": "mind-vectorize",
+    "canonicalize-shape": "mind-canonicalize-shape",
     "convert-mind-to-ptir": "mind-convert-to-ptir",
     "ptir-canonicalize": "mind-ptir-canonicalize",
     "ptir-cse": "mind-ptir-cse",
