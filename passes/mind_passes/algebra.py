@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from mind_dialect.core import AddOp, BroadcastToOp, CoreOp, SumOp
 from mind_dialect.profiles import Profile
 from mind_dialect.ptir.types import read_type as read_ptir
-from mind_dialect.ptir_shapes import meet
+from mind_dialect.ptir_shapes import UNKNOWN, meet
 from mind_dialect.shapes import broadcast_axes
 from mind_dialect.types import read_type
 
@@ -38,6 +38,10 @@ class Algebra(Protocol):
 
     def fit(self, g: SSAValue, x: SSAValue) -> Value:
         """The adjoint of `x`, from one that may have the shape to which `x` was broadcast."""
+        ...
+
+    def agrees(self, g: SSAValue, x: SSAValue) -> bool:
+        """Whether `g` has a type that an adjoint of `x` may have."""
         ...
 
     def rules(self, op: Operation) -> Rules | Whole:
@@ -75,6 +79,9 @@ class CoreAlgebra:
             result = SumOp(result, axes=[a - len(prepended) for a in stretched], keepdims=True)
         return result
 
+    def agrees(self, g: SSAValue, x: SSAValue) -> bool:
+        return g.type == x.type
+
     def rules(self, op: Operation) -> Rules:
         reason = None
         if not isinstance(op, CoreOp) or (kind := type(op)) not in core.RULES:
@@ -99,12 +106,17 @@ class PtirAlgebra:
         return construct.add(a, b)
 
     def fit(self, g: SSAValue, x: SSAValue) -> Value:
-        """What is known of the dimensions of `x` holds for its adjoint too."""
+        """What is known of the dimensions of `x` holds for its adjoint, which may know more where only the run knows."""
+        (_, shape), (_, given) = read_ptir(x.type), read_ptir(g.type)
+        if shape == given or UNKNOWN in shape or not self.agrees(g, x):
+            return g
+        return construct.reshape(g, shape)
+
+    def agrees(self, g: SSAValue, x: SSAValue) -> bool:
         (dtype, shape), (found, given) = read_ptir(x.type), read_ptir(g.type)
-        if shape != given and dtype is found and len(shape) == len(given):
-            if all(meet(m, n) is not None for m, n in zip(shape, given, strict=True)):
-                return construct.reshape(g, construct.dims(x))
-        return g
+        if dtype is not found or len(shape) != len(given):
+            return False
+        return all(meet(m, n) is not None for m, n in zip(shape, given, strict=True))
 
     def rules(self, op: Operation) -> Rules | Whole:
         if (row := ptir.REVERSE.get(type(op))) is None:

@@ -74,7 +74,7 @@ class Reverse:
 
     def _fitted(self, op: Operation, x: SSAValue, x_adj: Value) -> None:
         value = self.append(self.algebra.fit(self.append(x_adj, op), x), op)
-        if value.type != x.type:
+        if value.type != x.type and not self.algebra.agrees(value, x):
             raise self._misfit(op, value, x)
         self.accumulate(x, value, op)
 

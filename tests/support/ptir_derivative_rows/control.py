@@ -74,10 +74,10 @@ CONDS: list[Row] = [
     row
     for pred in (True, False)
     for row in (
-        R(CondOp, "i1[] f64[3] f64[3]", data={0: pred}, build=branches),
-        R(CondOp, "i1[] f64[2]", data={0: pred}, build=constant_branch, domain=(None, positive)),
-        R(CondOp, "i1[] f64[4]", data={0: pred}, build=nested),
-        R(CondOp, "i1[] f64[3,1] f64[3,1]", data={0: pred}, build=recomputed_cond),
+        R(CondOp, "i1[] f64[3] f64[3]", data={0: pred}, build=branches, note=f"of two results, {pred}"),
+        R(CondOp, "i1[] f64[2]", data={0: pred}, build=constant_branch, domain=(None, positive), note=f"constant, {pred}"),
+        R(CondOp, "i1[] f64[4]", data={0: pred}, build=nested, note=f"in a branch, {pred}", smooth=pred),
+        R(CondOp, "i1[] f64[3,1] f64[3,1]", data={0: pred}, build=recomputed_cond, note=f"recomputed, {pred}", smooth=False),
     )
 ]
 
@@ -131,17 +131,18 @@ def state_only(h: SSAValue, xs: SSAValue) -> Operation:
 
 
 SCANS: list[Row] = [
-    *(R(ScanOp, f"f64[3,3] f64[3] f64[{n},3]", build=rnn) for n in (0, 1, 4)),
-    R(ScanOp, "f64[2,2] f64[2] f64[T,2]", build=rnn, extents={"T": 3}),
-    R(ScanOp, "f64[] f64[] f64[5]", build=exchanged),
-    R(ScanOp, "f64[3,2] f64[3,2]", build=no_carry),
-    R(ScanOp, "f64[2] f64[4,2]", build=counted),
-    R(ScanOp, "f64[] f64[3,2]", build=scan_in_scan),
-    R(ScanOp, "f64[2] f64[3]", build=state_only),
-    R(ScanOp, "f64[3,3] f64[3] f64[6,3]", build=checkpointed(UnitAttr())),
-    R(ScanOp, "f64[3,3] f64[3] f64[7,3]", build=checkpointed(StringAttr("every-3"))),
-    R(ScanOp, "f64[3,3] f64[3] f64[9,3]", build=checkpointed(StringAttr("sqrt"))),
-    R(ScanOp, "f64[3,3] f64[3] f64[2,3]", build=checkpointed(StringAttr("every-5"))),
+    R(ScanOp, "f64[3,3] f64[3] f64[4,3]", build=rnn, note="of weights, state and inputs"),
+    *(R(ScanOp, f"f64[2,2] f64[2] f64[{n},2]", build=rnn, note=f"of {n} steps", smooth=False) for n in (0, 1)),
+    R(ScanOp, "f64[2,2] f64[2] f64[T,2]", build=rnn, extents={"T": 3}, note="of T steps", smooth=False),
+    R(ScanOp, "f64[] f64[] f64[5]", build=exchanged, note="that exchanges"),
+    R(ScanOp, "f64[3,2] f64[3,2]", build=no_carry, note="without state"),
+    R(ScanOp, "f64[2] f64[4,2]", build=counted, note="that counts"),
+    R(ScanOp, "f64[] f64[3,2]", build=scan_in_scan, note="in a scan"),
+    R(ScanOp, "f64[2] f64[3]", build=state_only, note="without inputs", smooth=False),
+    R(ScanOp, "f64[3,3] f64[3] f64[6,3]", build=checkpointed(UnitAttr()), note="recomputed", smooth=False),
+    R(ScanOp, "f64[2,2] f64[2] f64[5,2]", build=checkpointed(StringAttr("every-2")), note="every-2"),
+    R(ScanOp, "f64[3,3] f64[3] f64[9,3]", build=checkpointed(StringAttr("sqrt")), note="sqrt", smooth=False),
+    R(ScanOp, "f64[3,3] f64[3] f64[2,3]", build=checkpointed(StringAttr("every-5")), note="every-5", smooth=False),
 ]
 
 
@@ -190,11 +191,11 @@ def while_in_scan(x: SSAValue, xs: SSAValue) -> Operation:
 
 
 WHILES: list[Row] = [
-    R(WhileOp, "f64[3] f64[3]", build=power),
-    R(WhileOp, "f64[] f64[]", build=power),
-    R(WhileOp, "f64[2] f64[2]", build=until_large, domain=between(1.1, 1.4)),
-    R(WhileOp, "f64[]", build=until_near, domain=between(2, 9)),
-    R(WhileOp, "f64[2] f64[3,2]", build=while_in_scan),
+    R(WhileOp, "f64[3] f64[3]", build=power, note="that counts"),
+    R(WhileOp, "f64[] f64[]", build=power, note="that counts, rank 0", smooth=False),
+    R(WhileOp, "f64[2] f64[2]", build=until_large, domain=between(1.1, 1.4), note="that computes in cond"),
+    R(WhileOp, "f64[]", build=until_near, domain=between(2, 9), note="by Newton's method", smooth=False),
+    R(WhileOp, "f64[2] f64[3,2]", build=while_in_scan, note="in a scan", smooth=False),
 ]
 
 ROWS: list[Row] = [*CONDS, *SCANS, *WHILES]
