@@ -90,12 +90,12 @@ class ShapeOp(CodedOp, ABC):
         if len(self.operands) < self.MIN_OPERANDS:
             raise _arity("operand", f"at least {self.MIN_OPERANDS}", len(self.operands))
         if len(self.regions) != declared.regions or self.successors:
-            found = f"{len(self.regions)} regions and {len(self.successors)} successors"
-            raise error("E9005", f"has {found}, expected {declared.regions} and 0", issue="count of regions")
+            found = f"counts of regions and successors are {len(self.regions)} and {len(self.successors)}"
+            raise error("E9005", f"{found}, expected {declared.regions} and 0", issue="count of regions")
         known, needed = declared.properties, declared.needed
         for name in self.properties:
             if name not in known:
-                raise error("E9007", f"unknown property {name!r}, expected {list(known)}", property=name)
+                raise error("E9007", f"unknown property {name!r}, expected {list(known) or 'none'}", property=name)
         for name in needed:
             if name not in self.properties:
                 raise error("E9007", f"lacks the property {name!r}", property=name)
@@ -162,9 +162,8 @@ class _Values:
         for i, value in enumerate(values):
             name, kind = self.kinds[min(i, len(self.kinds) - 1)]
             if not kind.fits(value.type):
-                kind.check(
-                    value.type, f"{self.what} {name} {i - fixed}" if self.variadic and i >= fixed else f"{self.what} {name}"
-                )
+                place = f" {i - fixed}" if self.variadic and i >= fixed else ""
+                kind.check(value.type, self.what if name == self.what else f"{self.what} {name}{place}")
 
 
 @dataclass(frozen=True)

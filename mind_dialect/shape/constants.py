@@ -65,10 +65,14 @@ def invalid_constant(value: object, why: str) -> MindError:
     return error("E9008", f"{brief(value)} {why}", value=brief(value))
 
 
-def size_of(attribute: Attribute) -> int:
-    """The size that an integer attribute of type index holds; E9008 for others, and for sizes below 0 or beyond 64 bits."""
+def size_of(attribute: Attribute, also: str = "") -> int:
+    """
+    The size that an integer attribute of type index holds.
+
+    E9008 for others, which `also` may name, and for sizes below 0 or beyond 64 bits.
+    """
     if not is_integer(attribute) or not isinstance(attribute.type, IndexType):
-        raise invalid_constant(attribute, 'is no size, expected an integer of type index, "?" or "invalid"')
+        raise invalid_constant(attribute, f"is no size, expected an integer of type index{also}")
     return checked_size(attribute.value.data)
 
 
@@ -106,7 +110,7 @@ def lattice_of(attribute: Attribute, type: Attribute) -> Size | Shape:
             return found
         if attribute == StringAttr(UNKNOWN_WORD):
             return UNKNOWN_WORD
-        return size_of(attribute)
+        return size_of(attribute, ', "?" or "invalid"')
     if not is_array(attribute):
         raise invalid_constant(attribute, "is no shape, expected a list of sizes")
     if (found := _invalid(words)) is not None:
@@ -114,7 +118,7 @@ def lattice_of(attribute: Attribute, type: Attribute) -> Size | Shape:
     if words == (StringAttr(UNRANKED_WORD),):
         return UNRANKED
     checked_rank(len(words))
-    return tuple(UNKNOWN_WORD if word == StringAttr(UNKNOWN_WORD) else size_of(word) for word in words)
+    return tuple(UNKNOWN_WORD if word == StringAttr(UNKNOWN_WORD) else size_of(word, ' or "?"') for word in words)
 
 
 def attribute_of(value: Size | Shape, *, of_shape: bool) -> Attribute:
@@ -174,7 +178,7 @@ class ConstantOp(ShapeConstantOp):
     def print(self, printer: Printer) -> None:
         printer.print_op_attributes(self.attributes)
         printer.print_string(" ")
-        print_constant(printer, self.value)
+        print_constant(printer, self.value, self.result.type)
         printer.print_string(" : ")
         printer.print_attribute(self.result.type)
 
@@ -220,7 +224,7 @@ class ConstSizeOp(ShapeConstantOp):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        print_constant(printer, self.value)
+        print_constant(printer, self.value, size)
         printer.print_op_attributes(self.attributes)
 
 

@@ -152,7 +152,7 @@ class AssumingOp(ShapeOp):
     def check_op(self) -> None:
         block = only_block(self.body, "the region")
         if block.args:
-            raise error("E9005", f"the region has {len(block.args)} arguments, expected none", issue="arguments")
+            raise error("E9005", "the region has arguments, expected none", issue="arguments")
         check_passed(self, block, (AssumingYieldOp.name,))
 
     @classmethod

@@ -236,16 +236,17 @@ class MeetingOp(ShapeOp, ABC):
 
     @staticmethod
     def agrees(inferred: Attribute, stated: Attribute) -> bool:
-        return _is_size(inferred) == _is_size(stated) and _agreeing_shapes(inferred, stated)
+        return _is_size(inferred) == _is_size(stated)
 
     def check_properties(self) -> None:
         self.string("error")
 
     def check_op(self) -> None:
-        lengths = [n for t in self.operand_types if (n := static_length(t)) is not None]
-        if len(set(lengths)) > 1:
-            message = f"extent tensors of {lengths[0]} and {lengths[1]} extents, expected the same rank"
-            raise error("E9003", message, declared=lengths[1], inferred=lengths[0])
+        lengths = {n for t in (*self.operand_types, *self.result_types) if (n := static_length(t)) is not None}
+        if len(lengths) > 1:
+            least, greatest = min(lengths), max(lengths)
+            message = f"extent tensors of {least} and {greatest} extents, expected the same rank"
+            raise error("E9003", message, declared=greatest, inferred=least)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from .types import ShapeType, index, is_array, is_integer
+from .types import ShapeType, SizeType, index, is_array, is_integer
 
 INVALID, UNKNOWN_WORD, UNRANKED_WORD = "invalid", "?", "*"
 
@@ -45,18 +45,25 @@ def _parse_item(parser: Parser) -> list[Attribute]:
     parser.raise_error("expected a size from 0 up, ?, * or invalid")
 
 
-def print_constant(printer: Printer, value: Attribute) -> None:
+def print_constant(printer: Printer, value: Attribute, type: Attribute) -> None:
     """Write what `parse_constant` reads before the colon; a value that makes no sense as a plain attribute."""
-    if is_array(value):
-        items = value.data
-        with printer.in_square_brackets():
-            if items and items[0] == StringAttr(INVALID) and len(items) == 2:
-                printer.print_string(f"{INVALID} ")
-                printer.print_attribute(items[1])
-            else:
-                printer.print_list(items, lambda item: _print_item(printer, item))
-    else:
+    if not is_array(value):
         _print_item(printer, value)
+        return
+    reason = value.data[1] if len(value.data) == 2 and value.data[0] == StringAttr(INVALID) else None
+    if isinstance(reason, StringAttr) and isinstance(type, SizeType):
+        _print_invalid(printer, reason)
+        return
+    with printer.in_square_brackets():
+        if isinstance(reason, StringAttr):
+            _print_invalid(printer, reason)
+        else:
+            printer.print_list(value.data, lambda item: _print_item(printer, item))
+
+
+def _print_invalid(printer: Printer, reason: StringAttr) -> None:
+    printer.print_string(f"{INVALID} ")
+    printer.print_attribute(reason)
 
 
 def _print_item(printer: Printer, item: Attribute) -> None:
