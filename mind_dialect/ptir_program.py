@@ -12,16 +12,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 
 from .dominance import walk
-from .errors import MindError, error
+from .errors import MindError, brief, error
 
 SPEC_VERSION = "ptir.v0.4"
 VERSION_ATTRIBUTE = "ptir.spec_version"
 """The attribute of a module that states the version of the contract."""
+ENTRY_ATTRIBUTE = "ptir.entry"
+"""The attribute of a module that names the function to be run, where it has several."""
+
+
+def stated_entry(module: Operation, names: Iterable[str]) -> str | None:
+    """The function that a module names as its entry, if it names one; E2002 unless it is one of `names`."""
+    stated = module.attributes.get(ENTRY_ATTRIBUTE)
+    if stated is None:
+        return None
+    name = stated.root_reference.data if isinstance(stated, SymbolRefAttr) else None
+    name = stated.data if isinstance(stated, StringAttr) else name
+    known = list(names)
+    if name is None or name not in known:
+        given = brief(stated)
+        raise error("E2002", f"{ENTRY_ATTRIBUTE} is {given}, expected one of {brief(known)}", name=given)
+    return name
 
 
 def check_version(given: Attribute | None, *, lenient: bool = False) -> None:

@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect.errors import MindError, error
 from mind_dialect.program import functions, functions_called, input_names
+from mind_dialect.ptir_program import stated_entry
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.types import DType
 from mind_lowering.kernels import NUMPY
@@ -287,7 +288,7 @@ def compile(
     donate: Collection[str] = (),
 ) -> Program:
     """
-    Compile the function called `function`, or the only one of `module`, for `target`.
+    Compile the function called `function`, or the entry that `module` states, or its only function, for `target`.
 
     The function may be Core IR, PTIR or already lowered to `xp`; the module is left as it is. `memory_limit` in bytes is by
     default the memory of the machine. `donate` names inputs whose memory the program may overwrite, as a cache that is updated.
@@ -320,9 +321,14 @@ def _numbers(func: FuncOp, names: Collection[str]) -> list[int]:
 
 
 def find_function(module: ModuleOp, name: str | None) -> FuncOp:
-    """The function called `name`, with or without `@`, or the only one if `name` is None; E7003 or E7001 else."""
+    """
+    The function called `name`, with or without `@`; if that is None the entry that the module states, or the only function.
+
+    E7003 or E7001 else, E2002 for a stated entry that is none.
+    """
     found = list(functions(module))
     known = [f.sym_name.data for f in found]
+    name = stated_entry(module, known) if name is None else name
     if name is not None:
         found = functions_called(module, name)
     if not found:

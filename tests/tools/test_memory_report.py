@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mind_dialect.program import functions
 from mind_runtime import compile
 from mind_tools.memory_report import measured
 from mlir_execution import only_function
@@ -46,6 +47,19 @@ def test_three_matrices_live_at_once(text: str) -> None:
     assert plan == bound == 1_200_000
     assert plan <= peak < plan + 20_000
     np.testing.assert_array_equal(results, compile(module)(x))
+
+
+def test_the_memory_of_called_functions_counts() -> None:
+    caller = STATIC.replace("@f", "@caller").partition("{\n")[2].partition("{\n")[0]
+    call = "%s = func.call @f(%x) : (tensor<100x1000xf32>) -> tensor<100xf32>\nfunc.return %s : tensor<100xf32>"
+    module = parse(STATIC.rstrip().removesuffix("}") + f"{caller}{{\n{call}\n}}\n}}")
+    x, lines = np.ones((100, 1000), "f4"), list[str]()
+    for func in functions(module):
+        match = LINE.fullmatch(measured(compile(module, func.sym_name.data), func, [x])[1])
+        assert match is not None
+        lines.append(f"{match[1]} {match[2]}")
+    assert lines[0] == lines[1]
+    assert int(lines[1].split()[0]) >= 400_000
 
 
 def test_the_bound_counts_what_the_target_copies() -> None:

@@ -222,6 +222,47 @@ def test_which_program_and_which_function(tmp_path: Path) -> None:
     assert "error[E7001]: the program has 0 functions" in mind_run(stdin='"test.op"() : () -> ()').err
 
 
+PROGRAM = """module attributes {{ptir.spec_version = "ptir.v0.4"{entry}}} {{
+  func.func @first(%x: tensor<f32>) -> tensor<f32> {{
+    %r = ptir.neg %x : tensor<f32>
+    func.return %r : tensor<f32>
+  }}
+  func.func @second(%x: tensor<f32>) -> tensor<f32> {{
+    %a = func.call @first(%x) : (tensor<f32>) -> tensor<f32>
+    %r = ptir.exp %a : tensor<f32>
+    func.return %r : tensor<f32>
+  }}
+}}
+"""
+
+
+def test_the_entry_that_a_program_states_is_run() -> None:
+    stated = PROGRAM.format(entry=", ptir.entry = @second")
+    assert "= 1." in mind_run("-", "x=0", stdin=stated).out
+    assert "= -2." in mind_run("-", "--function", "first", "x=2", stdin=stated).out
+    unknown = mind_run("-", "x=0", stdin=PROGRAM.format(entry=", ptir.entry = @third"))
+    assert (
+        unknown.status,
+        unknown.err.startswith("error[E2002]: ptir.entry is @third, expected one of ['first', 'second']"),
+    ) == (1, True)
+    assert "states no ptir.entry; say which with --function" in mind_run("-", "x=0", stdin=PROGRAM.format(entry="")).err
+
+
+@pytest.mark.parametrize("entry", ["first", "main", "other"])
+def test_the_entry_of_the_json_form_is_run(entry: str, tmp_path: Path) -> None:
+    """Whatever it is called and wherever it stands; also after a way through text."""
+    texts = [
+        f"func.func @{name}(%x: tensor<f32>) -> tensor<f32> {{\n%r = ptir.{op} %x : tensor<f32>\nfunc.return %r : tensor<f32>\n}}"
+        for name, op in (("first", "neg"), ("main", "exp"), ("other", "sign"))
+    ]
+    module = f'module attributes {{ptir.spec_version = "ptir.v0.4", ptir.entry = @{entry}}} {{' + "\n".join(texts) + "}"
+    path = tmp_path / "program.json"
+    path.write_text(mind_opt("-t", "ptir-json", stdin=module).out)
+    expected = {"first": "= 1.5", "main": "= 0.22313015", "other": "= -1."}[entry]
+    assert expected in mind_run(path, "arg0=-1.5").out
+    assert expected in mind_run("-", "arg0=-1.5", stdin=mind_opt(path).out).out
+
+
 def test_an_input_name_may_hold_what_separates_name_and_value() -> None:
     text = 'func.func @f(%0: tensor<f32> {mind.name = "a"}, %1: tensor<f32> {mind.name = "a=b"}) -> tensor<f32> {\n'
     text += "  %2 = mind.sub %0, %1 : tensor<f32>\n  func.return %2 : tensor<f32>\n}"

@@ -1,8 +1,9 @@
 """
 What `mind-run --memory` says: the most bytes in use at once beyond the inputs, planned and measured.
 
-There are two plans. The buffer plan is of the program as it stands, whoever runs it. The bound is of the program as the target
-runs it, after lowering, with what kernels need beside their results; a run stays under it, but for Python's own objects.
+There are two plans. The buffer plan is of the program as it stands, calls put in place, whoever runs it. The bound is of the
+program as the target runs it, after lowering, with what kernels need beside their results; a run stays under it, but for Python's
+own objects.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from xdsl.dialects.func import FuncOp
 
 from mind_lowering.conversion import BufferizeOptions, plan_function
+from mind_passes.inline import calls_in, inlined
 from mind_runtime import Program
 
 
@@ -23,7 +25,7 @@ def measured(program: Program, func: FuncOp, arguments: Sequence[Any]) -> tuple[
 
     The second of two runs is measured, as the first may load modules.
     """
-    plan = plan_function(func, BufferizeOptions(sizes=program.sizes(arguments)))
+    plan = plan_function(inlined(func).func if calls_in(func) else func, BufferizeOptions(sizes=program.sizes(arguments)))
     bound = program.memory_need(*arguments)
     program(*arguments)
     tracemalloc.start()

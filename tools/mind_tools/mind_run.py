@@ -21,7 +21,7 @@ from xdsl.dialects.func import FuncOp
 
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.program import functions, functions_called, input_names
-from mind_dialect.ptir_program import state_version
+from mind_dialect.ptir_program import state_version, stated_entry
 from mind_dialect.verify import verify
 
 from . import frontends
@@ -62,7 +62,9 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
         "file", metavar="FILE", nargs="?", default="-", help="the program, .mlir, .coreir, .ptir or .json; - or absent: stdin"
     )
     parser.add_argument("inputs", metavar="NAME=VALUE", nargs="*", help="an input of the function")
-    parser.add_argument("--function", metavar="NAME", help="which function; needed where the program has several")
+    parser.add_argument(
+        "--function", metavar="NAME", help="which function; needed where the program has several and states no ptir.entry"
+    )
     parser.add_argument("--all", metavar="VALUE", help="the value of every input that is not given, such as random:0")
     parser.add_argument("--target", default="numpy", help="what to run on (default: numpy)")
     parser.add_argument("--save", metavar="DIR", type=Path, help="write each result as NAME.npy instead of printing it")
@@ -133,16 +135,20 @@ class Run:
         return module
 
     def pick(self, module: ModuleOp) -> FuncOp:
-        """The function to run: the one that `--function` names, or the only one."""
+        """The function to run: the one that `--function` names, else the entry that the program states, else the only one."""
         found = {f.sym_name.data: f for f in functions(module)}
-        wanted = self.args.function
+        wanted: str | None = self.args.function
+        if wanted is None:
+            wanted = stated_entry(module, found)
         if wanted is not None:
             if not (called := functions_called(module, wanted)):
                 raise unknown("function", wanted, found)
             return called[0]
         if len(found) != 1:
             names = ", ".join(f"@{name}" for name in found) or "none"
-            message = f"the program has {len(found)} functions ({brief(names)}); say which with --function"
+            message = (
+                f"the program has {len(found)} functions ({brief(names)}) and states no ptir.entry; say which with --function"
+            )
             raise error("E7001", message, option="--function")
         return next(iter(found.values()))
 

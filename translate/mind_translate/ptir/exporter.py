@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.dominance import walk
-from mind_dialect.errors import MindError, brief, error
+from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import ClampOp, LayerNormOp, PtirOp, ReshapeOp, YieldOp
 from mind_dialect.ptir.types import TensorSpec, read_type
-from mind_dialect.ptir_program import VERSION_ATTRIBUTE, check_version
+from mind_dialect.ptir_program import VERSION_ATTRIBUTE, check_version, stated_entry
 
 from .decompose import decompose
 from .records import FunctionRecord, Instruction, Operand, Program, RegionRecord, TupleType, ValueType
 from .rows import ROW_OF, normalised, row_of
 from .tensor_kinds import named
-
-ENTRY_ATTRIBUTE = "ptir.entry"
-"""The attribute of a module that names the entry, where that is neither `@main` nor the first function."""
 
 
 def to_program(module: ModuleOp, *, strict: bool = False, lenient: bool = False) -> Program:
@@ -44,15 +41,7 @@ def to_program(module: ModuleOp, *, strict: bool = False, lenient: bool = False)
 
 def entry_of(module: ModuleOp, names: Sequence[str]) -> str:
     """The entry of a module of functions of these names: the one it states, else `main`, else the first."""
-    stated = module.attributes.get(ENTRY_ATTRIBUTE)
-    if stated is not None:
-        name = stated.root_reference.data if isinstance(stated, SymbolRefAttr) else None
-        name = stated.data if isinstance(stated, StringAttr) else name
-        if name not in names:
-            given = brief(stated)
-            raise error("E2002", f"{ENTRY_ATTRIBUTE} is {given}, expected one of {brief(list(names))}", name=given)
-        return cast(str, name)
-    return "main" if "main" in names else names[0]
+    return stated_entry(module, names) or ("main" if "main" in names else names[0])
 
 
 class _Exporter:

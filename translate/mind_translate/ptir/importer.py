@@ -19,9 +19,8 @@ from mind_dialect.ptir import ConstantOp, YieldOp
 from mind_dialect.ptir.attributes import scalar
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import TensorSpec, read_type, tensor_type
-from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
+from mind_dialect.ptir_program import ENTRY_ATTRIBUTE, SPEC_VERSION, VERSION_ATTRIBUTE
 
-from .exporter import ENTRY_ATTRIBUTE
 from .records import FunctionRecord, Instruction, Program, RegionRecord, TupleType, ValueType, leaves
 from .tensor_kinds import shown_type
 
@@ -75,7 +74,7 @@ class _Importer:
             raise self.fail(self.program.place, ("entry",), err)
         module = ModuleOp(list(functions.values()))
         module.attributes[VERSION_ATTRIBUTE] = StringAttr(SPEC_VERSION)
-        if entry != ("main" if "main" in functions else next(iter(functions))):
+        if len(functions) > 1:
             module.attributes[ENTRY_ATTRIBUTE] = SymbolRefAttr(entry)
         return module
 
