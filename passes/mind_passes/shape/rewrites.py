@@ -1,0 +1,454 @@
+"""
+Rewrites of shape ops, as MLIR's own dialect has them. Each says what becomes of what, and when.
+
+A rewrite gives the values for the op's results. None says that it does not apply, or that it changed the op in place, which the
+rewriter knows. New ops go before the op. `error` and discardable attributes stay. A result becomes a value of its own type only:
+MLIR leaves out that check here and there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, TensorType, UnrankedTensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from mind_dialect.errors import MindError
+from mind_dialect.shape import (
+    AddOp,
+    AnyOp,
+    AssumingAllOp,
+    AssumingOp,
+    AssumingYieldOp,
+    BroadcastOp,
+    ConstantDimOp,
+    ConstantOp,
+    ConstShapeOp,
+    CstrBroadcastableOp,
+    CstrEqOp,
+    DimOp,
+    FromExtentTensorOp,
+    IndexToSizeOp,
+    IsBroadcastableOp,
+    MaxOp,
+    MinOp,
+    RankOp,
+    ShapeOfOp,
+    SizeToIndexOp,
+)
+from mind_dialect.shape.types import ShapeType, extents_type, is_extents, shaped_extents, static_length
+
+from .constants import Constant, extents, make, number, truth
+from .folds import broadcast
+
+Values = Sequence[SSAValue]
+Rewrite = Callable[[Any, PatternRewriter], Sequence[SSAValue | None] | None]
+
+
+def insert(op: Operation, rewriter: PatternRewriter) -> Values:
+    """Insert a new op before the one that is rewritten; its results."""
+    rewriter.insert(op)
+    return op.results
+
+
+def as_constant(value: Constant, type: Attribute, rewriter: PatternRewriter) -> Values | None:
+    """A constant of that type, if there is one."""
+    made = make(value, type)
+    return None if made is None else insert(made, rewriter)
+
+
+def as_type(value: SSAValue, type: Attribute, rewriter: PatternRewriter) -> Values | None:
+    """A shape or extent tensor as one of `type`; None where only running tells whether it is one."""
+    if value.type == type:
+        return [value]
+    if isinstance(type, ShapeType) and is_extents(value.type):
+        return insert(FromExtentTensorOp(value), rewriter)
+    if is_extents(type) and is_extents(value.type):
+        lengths = {static_length(type), static_length(value.type)} - {None}
+        return insert(tensor.CastOp(value, type), rewriter) if len(lengths) < 2 else None
+    return None
+
+
+def set_operands(op: Operation, operands: Values, rewriter: PatternRewriter) -> None:
+    """Give the op other operands."""
+    op.operands = operands
+    rewriter.notify_op_modified(op)
+
+
+def _static_extents(type: Attribute) -> tuple[int, ...] | None:
+    found = shaped_extents(type)
+    return None if found is None or DYNAMIC_INDEX in found else found
+
+
+# Sizes
+
+
+def add_zero(op: AddOp, rewriter: PatternRewriter) -> Values | None:
+    """x + 0 -> x, for the index 0: MLIR does not look into `const_size` here."""
+    zero = isinstance(op.rhs.type, IndexType) and number(op.rhs) == 0
+    return [op.lhs] if zero and op.lhs.type == op.result.type else None
+
+
+def extremum_of_one(op: MaxOp | MinOp, rewriter: PatternRewriter) -> Values | None:
+    """max(x, x) -> x."""
+    return [op.lhs] if op.lhs is op.rhs and op.lhs.type == op.result.type else None
+
+
+def index_of_size(op: SizeToIndexOp, rewriter: PatternRewriter) -> Values | None:
+    """size_to_index(index_to_size(x)) -> x; of an index x -> x."""
+    if isinstance(op.arg.type, IndexType):
+        return [op.arg]
+    return [op.arg.owner.arg] if isinstance(op.arg.owner, IndexToSizeOp) else None
+
+
+def size_of_index(op: IndexToSizeOp, rewriter: PatternRewriter) -> Values | None:
+    """index_to_size(size_to_index(x)) -> x."""
+    owner = op.arg.owner
+    return [owner.arg] if isinstance(owner, SizeToIndexOp) and owner.arg.type == op.result.type else None
+
+
+def early_constant(op: ConstantOp | ConstantDimOp, rewriter: PatternRewriter) -> Values | None:
+    """A known size or ranked shape without unknown extents: const_size, const_shape."""
+    try:
+        found = op.lattice()
+    except MindError:
+        return None
+    known = isinstance(found, int) or (isinstance(found, tuple) and all(isinstance(n, int) for n in found))
+    return as_constant(cast(Constant, found), op.result.type, rewriter) if known else None
+
+
+# What is read from shapes and types
+
+
+def dim_of_static(op: DimOp, rewriter: PatternRewriter) -> Values | None:
+    """dim(x, i) -> the extent, where x has a static one there."""
+    shape, i = shaped_extents(op.value.type), number(op.index)
+    if shape is None or i is None or not 0 <= i < len(shape) or shape[i] == DYNAMIC_INDEX:
+        return None
+    return as_constant(shape[i], op.extent.type, rewriter)
+
+
+def shape_of_static(op: ShapeOfOp, rewriter: PatternRewriter) -> Values | None:
+    """shape_of(x) -> the constant, where all extents of x are static."""
+    shape = _static_extents(op.arg.type)
+    if shape is None:
+        return None
+    if isinstance(op.result.type, ShapeType):
+        return as_constant(shape, op.result.type, rewriter)
+    made = as_constant(shape, extents_type(len(shape)), rewriter)
+    return None if made is None else as_type(made[0], op.result.type, rewriter)
+
+
+def shape_of_reshape(op: ShapeOfOp, rewriter: PatternRewriter) -> Values | None:
+    """shape_of(tensor.reshape(x, s)) -> s, as an extent tensor."""
+    owner = op.arg.owner
+    if not isinstance(owner, tensor.ReshapeOp) or not is_extents(op.result.type):
+        return None
+    if is_extents(owner.shape.type):
+        return as_type(owner.shape, op.result.type, rewriter)
+    if shaped_extents(owner.shape.type) != shaped_extents(op.result.type):
+        return None
+    return insert(arith.IndexCastOp(owner.shape, op.result.type), rewriter)
+
+
+def rank_of_ranked(op: RankOp, rewriter: PatternRewriter) -> Values | None:
+    """rank(shape_of(x)) -> the constant, where x is a ranked tensor."""
+    owner = op.shape.owner
+    if not isinstance(owner, ShapeOfOp) or not isinstance(owner.arg.type, TensorType):
+        return None
+    return as_constant(len(cast(Any, owner.arg.type).shape), op.rank.type, rewriter)
+
+
+def extract_of_shape(op: tensor.ExtractOp, rewriter: PatternRewriter) -> Values | None:
+    """tensor.extract(shape_of(x), i) -> tensor.dim(x, i), where x is a tensor that has dimensions."""
+    owner = op.tensor.owner
+    if not isinstance(owner, ShapeOfOp) or len(op.indices) != 1 or not is_extents(op.tensor.type):
+        return None
+    type: Attribute = owner.arg.type
+    if not isinstance(type, TensorType | UnrankedTensorType) or shaped_extents(cast(Attribute, type)) == ():
+        return None
+    return insert(tensor.DimOp(owner.arg, op.indices[0]), rewriter)
+
+
+def cast_of_shape(op: tensor.CastOp, rewriter: PatternRewriter) -> Values | None:
+    """tensor.cast(shape_of(x)) -> shape_of(x) of the other type, where x is ranked and the type allows its rank."""
+    owner, type = op.source.owner, op.dest.type
+    if not isinstance(owner, ShapeOfOp) or not is_extents(type) or not isinstance(owner.arg.type, TensorType):
+        return None
+    if static_length(type) not in (None, len(cast(Any, owner.arg.type).shape)):
+        return None
+    return insert(ShapeOfOp(owner.arg, result_types=[type]), rewriter)
+
+
+def cast_of_extents(op: tensor.CastOp, rewriter: PatternRewriter) -> Values | None:
+    """tensor.cast(x) to the type of x -> x; tensor.cast(tensor.cast(x)) -> tensor.cast(x), where the first forgets the length."""
+    if not is_extents(op.dest.type):
+        return None
+    if op.source.type == op.dest.type:
+        return [op.source]
+    inner = op.source.owner
+    if not isinstance(inner, tensor.CastOp) or static_length(op.source.type) is not None:
+        return None
+    return as_type(inner.source, op.dest.type, rewriter)
+
+
+# Several shapes
+
+
+def _is_empty(shape: SSAValue) -> bool:
+    return static_length(shape.type) == 0 or (isinstance(shape.owner, ConstShapeOp) and extents(shape) == ())
+
+
+def without_duplicates(op: Operation, rewriter: PatternRewriter) -> None:
+    """f(x, y, x) -> f(x, y)."""
+    unique = list(dict.fromkeys(op.operands))
+    if 0 < len(unique) < len(op.operands):
+        set_operands(op, unique, rewriter)
+
+
+def without_empty(op: BroadcastOp | CstrBroadcastableOp, rewriter: PatternRewriter) -> Values | None:
+    """f(x, []) -> f(x), broadcast([]) -> []: shapes of rank 0 broadcast to all."""
+    kept = [shape for shape in op.operands if not _is_empty(shape)]
+    if not kept and isinstance(op, BroadcastOp):
+        return as_constant((), op.result.type, rewriter)
+    if 0 < len(kept) < len(op.operands):
+        set_operands(op, kept, rewriter)
+    return None
+
+
+def without_casts(op: Operation, rewriter: PatternRewriter) -> None:
+    """f(tensor.cast(x)) -> f(x), where the cast forgets the length."""
+
+    def source(value: SSAValue) -> SSAValue:
+        owner = value.owner
+        if not isinstance(owner, tensor.CastOp) or static_length(value.type) is not None:
+            return value
+        return owner.source if is_extents(owner.source.type) else value
+
+    operands = [source(value) for value in op.operands]
+    if operands != list(op.operands):
+        set_operands(op, operands, rewriter)
+
+
+def broadcast_of_one(op: BroadcastOp, rewriter: PatternRewriter) -> Values | None:
+    """broadcast(x) -> x, converted to the type of the result."""
+    return as_type(op.operands[0], op.result.type, rewriter) if len(op.operands) == 1 else None
+
+
+def broadcast_of_constants(op: BroadcastOp, rewriter: PatternRewriter) -> None:
+    """broadcast(x, [2], [1]) -> broadcast(x, [2]): two or more constants that broadcast become one, the last."""
+    merged: tuple[int, ...] = ()
+    others: list[SSAValue] = []
+    for shape in op.operands:
+        known = extents(shape) if isinstance(shape.owner, ConstShapeOp) else None
+        together = None if known is None else broadcast(merged, known)
+        if together is None:
+            others.append(shape)
+        else:
+            merged = together
+    if len(op.operands) - len(others) < 2:
+        return
+    made = as_constant(merged, extents_type(len(merged)), rewriter)
+    if made is not None:
+        set_operands(op, [*others, *made], rewriter)
+
+
+def broadcast_of_lengths(op: BroadcastOp, rewriter: PatternRewriter) -> Values | None:
+    """A result of type tensor<?xindex> gets its length, the greatest of the operands', where these are known."""
+    if not is_extents(op.result.type) or static_length(op.result.type) is not None or not op.operands:
+        return None
+    lengths = [static_length(shape.type) for shape in op.operands]
+    if None in lengths:
+        return None
+    longest = max(n for n in lengths if n is not None)
+    made = BroadcastOp.create(
+        operands=op.operands,
+        result_types=[extents_type(longest)],
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+    )
+    made.location = op.location
+    return as_type(insert(made, rewriter)[0], op.result.type, rewriter)
+
+
+def any_of_constant(op: AnyOp, rewriter: PatternRewriter) -> Values | None:
+    """any(x, [2]) -> [2]: the last operand, if it is constant."""
+    known = extents(op.operands[-1]) if op.operands else None
+    return None if known is None else as_constant(known, op.result.type, rewriter)
+
+
+def is_broadcastable_alone(op: IsBroadcastableOp, rewriter: PatternRewriter) -> Values | None:
+    """is_broadcastable(x) -> true."""
+    return as_constant(True, op.result.type, rewriter) if len(op.operands) < 2 else None
+
+
+# Constraints
+
+
+def _type_extents(shape: SSAValue) -> tuple[int, ...] | None:
+    """The extents of a constant, or of the value that shape_of reads, unknown ones included."""
+    return shaped_extents(shape.owner.arg.type) if isinstance(shape.owner, ShapeOfOp) else extents(shape)
+
+
+def _certainly_broadcast(shapes: Sequence[tuple[int, ...]]) -> bool:
+    """In each dimension one extent besides 1, and an unknown one only once."""
+    for i in range(1, max(map(len, shapes), default=0) + 1):
+        column = [shape[-i] for shape in shapes if len(shape) >= i and shape[-i] != 1]
+        if any(n != column[0] for n in column) or (len(column) > 1 and column[0] < 0):
+            return False
+    return True
+
+
+def broadcastable(op: CstrBroadcastableOp, rewriter: PatternRewriter) -> Values | None:
+    """cstr_broadcastable -> true for equal operands, if all but one are [], or if the extents that are known leave no doubt."""
+    shapes = op.operands
+    known = list(map(_type_extents, shapes))
+    several = sum(not _is_empty(shape) for shape in shapes) > 1
+    doubtful = None in known or not _certainly_broadcast([s for s in known if s is not None])
+    if several and doubtful and any(shape is not shapes[0] for shape in shapes):
+        return None
+    return as_constant(True, op.result.type, rewriter)
+
+
+def equal(op: CstrEqOp, rewriter: PatternRewriter) -> Values | None:
+    """cstr_eq -> true for equal operands."""
+    shapes = op.operands
+    known = extents(shapes[0]) if shapes else None
+    same = bool(shapes) and all(shape is shapes[0] for shape in shapes)
+    if not same and (known is None or any(extents(shape) != known for shape in shapes)):
+        return None
+    return as_constant(True, op.result.type, rewriter)
+
+
+def all_of_constants(op: AssumingAllOp, rewriter: PatternRewriter) -> Values | None:
+    """assuming_all(x, false) -> false, assuming_all(x, true) -> assuming_all(x)."""
+    known = list(map(truth, op.operands))
+    if False in known:
+        return as_constant(False, op.result.type, rewriter)
+    kept = [witness for witness, holds in zip(op.operands, known, strict=True) if holds is None]
+    if not kept:
+        return as_constant(True, op.result.type, rewriter)
+    if len(kept) < len(known):
+        set_operands(op, kept, rewriter)
+    return None
+
+
+def all_of_one(op: AssumingAllOp, rewriter: PatternRewriter) -> Values | None:
+    """assuming_all(x) -> x."""
+    return [op.operands[0]] if len(op.operands) == 1 else None
+
+
+def all_of_all(op: AssumingAllOp, rewriter: PatternRewriter) -> None:
+    """assuming_all(assuming_all(x, y), z) -> assuming_all(x, y, z), at once for those that only others of their kind use."""
+    if not any(isinstance(w.owner, AssumingAllOp) for w in op.operands):
+        return
+    if op.result.first_use is not None and all(isinstance(use.operation, AssumingAllOp) for use in op.result.uses):
+        return
+    flat: dict[SSAValue, None] = {}
+    seen: set[SSAValue] = set()
+    stack = list(reversed(op.operands))
+    while stack:
+        witness = stack.pop()
+        if not isinstance(witness.owner, AssumingAllOp):
+            flat[witness] = None
+        elif witness not in seen:
+            seen.add(witness)
+            stack.extend(reversed(witness.owner.operands))
+    set_operands(op, list(flat), rewriter)
+
+
+def all_of_broadcastable(op: AssumingAllOp, rewriter: PatternRewriter) -> None:
+    """assuming_all of cstr_broadcastable only: those that ask about some of another's shapes go."""
+    owners = list(dict.fromkeys(w.owner for w in op.operands))
+    if len(owners) < 2 or not all(isinstance(owner, CstrBroadcastableOp) for owner in owners):
+        return
+    left = sorted(cast(list[Operation], owners), key=lambda owner: -len(owner.operands))
+    kept: list[Operation] = []
+    asking: dict[SSAValue, list[set[SSAValue]]] = {}
+    for owner in left:
+        asked = set(owner.operands)
+        rarest = min((asking.get(shape, []) for shape in owner.operands), key=len)
+        if not any(asked <= other for other in rarest):
+            kept.append(owner)
+            for shape in asked:
+                asking.setdefault(shape, []).append(asked)
+    if len(kept) == len(left):
+        return
+    set_operands(op, [owner.results[0] for owner in kept], rewriter)
+    for owner in left:
+        if owner.results[0].first_use is None:
+            rewriter.erase(owner)
+
+
+def all_of_equal(op: AssumingAllOp, rewriter: PatternRewriter) -> Values | None:
+    """assuming_all(cstr_eq(x, y), cstr_eq(y, z)) -> cstr_eq(x, y, y, z), where each shares a shape with those before it."""
+    shapes: list[SSAValue] = []
+    seen: set[SSAValue] = set()
+    for witness in op.operands:
+        owner = witness.owner
+        if not isinstance(owner, CstrEqOp) or (seen and owner.operands and seen.isdisjoint(owner.operands)):
+            return None
+        shapes += owner.operands
+        seen.update(owner.operands)
+    return insert(CstrEqOp(*shapes), rewriter) if shapes else None
+
+
+def assuming_true(op: AssumingOp, rewriter: PatternRewriter) -> Values | None:
+    """assuming true { ops } -> ops."""
+    if truth(op.witness) is not True:
+        return None
+    block = op.body.block
+    last = block.last_op
+    if not isinstance(last, AssumingYieldOp):
+        return None
+    values = list(last.operands)
+    rewriter.erase(last)
+    rewriter.inline_block(block, InsertPoint.before(op))
+    return values
+
+
+def assuming_used(op: AssumingOp, rewriter: PatternRewriter) -> list[SSAValue | None] | None:
+    """Results of assuming that nobody uses go."""
+    used = [result.first_use is not None for result in op.results]
+    last = op.body.block.last_op
+    if all(used) or not isinstance(last, AssumingYieldOp):
+        return None
+    passed = [value for value, is_used in zip(last.operands, used, strict=True) if is_used]
+    types = [result.type for result in op.results if result.first_use is not None]
+    rewriter.replace(last, AssumingYieldOp(*passed))
+    made = AssumingOp(op.witness, result_types=types, regions=[op.detach_region(op.body)])
+    made.attributes.update(op.attributes)
+    made.location = op.location
+    results = iter(insert(made, rewriter))
+    return [next(results) if is_used else None for is_used in used]
+
+
+REWRITES: Mapping[type[Operation], tuple[Rewrite, ...]] = {
+    ConstantOp: (early_constant,),
+    ConstantDimOp: (early_constant,),
+    AddOp: (add_zero,),
+    MaxOp: (extremum_of_one,),
+    MinOp: (extremum_of_one,),
+    IndexToSizeOp: (size_of_index,),
+    SizeToIndexOp: (index_of_size,),
+    DimOp: (dim_of_static,),
+    ShapeOfOp: (shape_of_static, shape_of_reshape),
+    RankOp: (rank_of_ranked,),
+    tensor.ExtractOp: (extract_of_shape,),
+    tensor.CastOp: (cast_of_shape, cast_of_extents),
+    BroadcastOp: (
+        *(broadcast_of_lengths, broadcast_of_constants, broadcast_of_one),
+        *(without_casts, without_duplicates, without_empty),
+    ),
+    AnyOp: (any_of_constant,),
+    IsBroadcastableOp: (is_broadcastable_alone, without_duplicates),
+    CstrBroadcastableOp: (broadcastable, without_casts, without_duplicates, without_empty),
+    CstrEqOp: (equal,),
+    AssumingAllOp: (all_of_constants, all_of_one, without_duplicates, all_of_all, all_of_broadcastable, all_of_equal),
+    AssumingOp: (assuming_true, assuming_used),
+}
+"""In the order in which they are tried."""
