@@ -158,7 +158,7 @@ def inputs(func: FuncOp, row: Row, seed: int = 0, count: int | None = None) -> l
     found = []
     for i, argument in enumerate(func.body.block.args):
         dtype, shape = read_type(argument.type)
-        shape = tuple(n if isinstance(n, int) else 3 for n in shape)
+        shape = tuple(n if isinstance(n, int) else 2 for n in shape)
         shape = shape if count is None else (count, *shape)
         size = int(np.prod(shape))
         if i in row.below:

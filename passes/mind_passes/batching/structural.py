@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mind_dialect import ptir_shapes as shapes
+from mind_dialect.errors import error
 from mind_dialect.ptir import (
     BroadcastToOp,
     ConcatOp,
@@ -29,9 +30,16 @@ from .rules import Flags, Row, Value, Values, after, again, by_loop, rank, sprea
 
 
 def reshaped(op: ReshapeOp, xs: Values, flags: Flags, size: Dim) -> Value:
-    """An extent of -1 is stated if it is known: of an empty batch nothing can be inferred."""
+    """
+    An extent of -1 is stated if it is known: of an empty batch nothing can be inferred.
+
+    Where it is not known, an empty batch is E5006, or E3007 if only the run knows that it is empty.
+    """
     new_shape = op.values()["new_shape"]
     found = shapes.reshape(spec(op.operands[0]).shape, new_shape=new_shape)
+    if UNKNOWN in found and size == 0:
+        message = f"new_shape {list(new_shape)} of an empty batch: nothing says what -1 is, expected a size or a name"
+        raise error("E5006", message, type=str(op.results[0].type))
     return again(op, xs, size, new_shape=(size, *(INFER if d == UNKNOWN else d for d in found)))
 
 

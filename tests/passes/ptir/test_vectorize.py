@@ -6,14 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Region
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def
 
 from mind_dialect import ptir
-from mind_dialect.ptir.types import DTYPES, read_type
+from mind_dialect.ptir.types import DTYPES, read_type, tensor_type
+from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
 from mind_lowering.custom_calls import register_custom_call, unregister_custom_call
 from mind_passes import batching
+from mind_passes.autodiff import GradientOptions, differentiate
 from mind_passes.batching.rules import again
 from mind_passes.vectorize import VMAP_OF, VectorizeOptions, vectorize
 from programs import parse
@@ -300,3 +304,53 @@ def test_random_programs(seed: int, dtype: str):
     doubled = [np.stack([x, x]) for x in arrays]
     for one, two in zip(evaluate(made, arrays), evaluate(twice, doubled), strict=True):
         np.testing.assert_allclose(two, np.stack([one, one]), rtol=1e-9, atol=1e-9 * float(np.nanmax(np.abs(one), initial=1)))
+
+
+# Derivatives
+
+
+def network(x: Any, w: Any, t: Any) -> Any:
+    """A recurrent loss: a scan over w, a branch, a product."""
+    h = ptir.ScanOp(
+        x, w, carry_count=1, scan_output_count=0, body=lambda h, row: [ptir.TanhOp(ptir.AddOp(h, ptir.MulOp(h, row)))]
+    )
+    e = ptir.SubOp(h.results[0], t)
+    large = ptir.CompareOp(ptir.SliceOp(x, starts=(0,), sizes=(1,)), ptir.SliceOp(t, starts=(0,), sizes=(1,)), kind="greater")
+    p = ptir.ReshapeOp(large, new_shape=())
+    y = ptir.CondOp(p, e, true=lambda e: [ptir.MulOp(e, e)], false=lambda e: [ptir.ExpOp(e)])
+    return ptir.ReduceOp(y.results[0], kind="sum", axes=(0,), keepdims=False)
+
+
+@pytest.mark.parametrize("size", [5, None])
+def test_gradients_per_example(size: int | None):
+    gradient = differentiate(program("f64[3] f64[4,3] f64[3]", network), options=GradientOptions(wrt=(0, 1)))
+    made = vectorize(gradient.module, "f_grad", VectorizeOptions((0, None, 0), size=size))
+    assert loops(made.function) == []
+    arrays = [numbers(5, 3, dtype="float64"), numbers(4, 3, dtype="float64"), numbers(5, 3, seed=1, dtype="float64")]
+    expected = looped(compiled(made.module, "f_grad"), arrays, (0, None, 0), 5)
+    for i, found in enumerate(compiled(made.module, "f_grad_vmap")(*arrays)):
+        np.testing.assert_allclose(found, np.stack([e[i] for e in expected]), rtol=1e-12)
+
+
+def test_the_gradient_of_a_batch_is_the_batch_of_gradients():
+    module = program("f64[3] f64[4,3] f64[3]", network)
+    per_example = vectorize(differentiate(module, options=GradientOptions(wrt=(1,), keep_primal=False)).module, "f_grad",
+                            VectorizeOptions((0, None, 0), size=5))  # fmt: skip
+    batch = vectorize(module, options=VectorizeOptions((0, None, 0), size=5)).module
+    summed = differentiate(batch, "f_vmap", GradientOptions(wrt=(1,), keep_primal=False, seed="ones")).module
+    arrays = [numbers(5, 3, dtype="float64"), numbers(4, 3, dtype="float64"), numbers(5, 3, seed=1, dtype="float64")]
+    (each,) = compiled(per_example.module, "f_grad_vmap")(*arrays)
+    (total,) = compiled(summed, "f_vmap_grad")(*arrays)
+    np.testing.assert_allclose(total, each.sum(0), rtol=1e-12)
+
+
+def test_regions_nested_too_deeply():
+    def nested(depth: int) -> Any:
+        return lambda a, p: [ptir.CondOp(p, a, p, true=nested(depth - 1), false=lambda a, p: [a]) if depth else ptir.NegOp(a)]
+
+    block = ptir.control.region_of(nested(81), [tensor_type(DTYPES["f32"], ()), tensor_type(DTYPES["i1"], ())]).detach_block(0)
+    block.erase_op(block.last_op)
+    block.add_op(ReturnOp(block.last_op.results[0]))
+    func = FuncOp("f", ([a.type for a in block.args], [block.args[0].type]), Region(block))
+    module = ModuleOp([func], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
+    assert failure(vectorize, module).code == "E6003"
