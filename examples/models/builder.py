@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, UnitAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from mind_dialect import ptir
@@ -78,6 +78,12 @@ class Builder:
     def iota(self, dtype: str, shape: Sequence[int], axis: int) -> Tensor:
         """0, 1, 2 and on along `axis`."""
         return self.emit(ptir.IotaOp, shape=tuple(shape), dtype=dtype, axis=axis)
+
+    def call(self, callee: FuncOp, *arguments: Tensor) -> list[Tensor]:
+        """The results of another function, which the module is still to get."""
+        made = CallOp(callee.sym_name.data, [t.value for t in arguments], callee.function_type.outputs.data)
+        self._block.add_op(made)
+        return [Tensor(self, x) for x in made.results]
 
     def finish(self, *outputs: Tensor) -> ModuleOp:
         """The module of this one function, which returns `outputs`."""
@@ -161,6 +167,18 @@ class Tensor:
         """`e ** self`."""
         return self._unary(ptir.ExpOp)
 
+    def expm1(self) -> Tensor:
+        """`e ** self - 1`, exact near 0."""
+        return self._unary(ptir.Expm1Op)
+
+    def log(self) -> Tensor:
+        """The natural logarithm."""
+        return self._unary(ptir.LogOp)
+
+    def sqrt(self) -> Tensor:
+        """The square root."""
+        return self._unary(ptir.SqrtOp)
+
     def erf(self) -> Tensor:
         """The error function."""
         return self._unary(ptir.ErfOp)
@@ -172,6 +190,10 @@ class Tensor:
     def rsqrt(self) -> Tensor:
         """`1 / sqrt(self)`."""
         return self._unary(ptir.RsqrtOp)
+
+    def stop_gradient(self) -> Tensor:
+        """The same values, which derivatives take for constants."""
+        return self._unary(ptir.StopGradientOp)
 
     def cast(self, dtype: str) -> Tensor:
         """In another dtype."""
@@ -214,6 +236,10 @@ class Tensor:
     def take(self, indices: Tensor) -> Tensor:
         """Rows by index."""
         return self.build.emit(ptir.TakeOp, self, indices)
+
+    def gather(self, indices: Tensor, axis: int) -> Tensor:
+        """At each place of `indices` the element at that place, but for its position along `axis`, which is the index."""
+        return self.build.emit(ptir.GatherOp, self, indices, axis=axis)
 
     def select(self, on_true: Tensor, on_false: Tensor) -> Tensor:
         """One where this i1 tensor holds, the other elsewhere."""

@@ -1,18 +1,19 @@
 """
-GPT-2 as three PTIR programs over the same weights: `full`, `prefill` and `decode`.
+GPT-2 as PTIR programs over the same weights: `full`, `prefill` and `decode` to read and to go on, `loss` to learn from.
 
     full      tokens si32[T], positions si32[T], weights                               -> logits [T, V]
     prefill   the same and a cache of keys and one of values per layer [H, cap, d]     -> logits, caches
     decode    tokens si32[1], positions si32[1], cache_start si32[3], weights, caches  -> logits [1, V], caches
+    loss      tokens si32[B, T], targets si32[B, T], weights                           -> loss []
 
 `prefill` writes the prompt's keys and values from place 0, `decode` those of one token at `cache_start`, which is
-`[0, positions[0], 0]`. The causal mask hides what is beyond. There is no batch axis. Weights are `[in, out]`.
+`[0, positions[0], 0]`. The causal mask hides what is beyond. Only `loss` has a batch axis. Weights are `[in, out]`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from mind_dialect.ptir.types import SI32
 
 from . import weights as files
 from .builder import Builder, Tensor
-from .layers import attention, causal_mask, decode_mask, gelu, layer_norm, linear, repeat_heads
+from .layers import attention, causal_mask, cross_entropy, decode_mask, gelu, layer_norm, linear, repeat_heads
 from .weights import Spec, Weights
 
 MODES = ("full", "prefill", "decode")
@@ -126,25 +127,47 @@ def program(config: Config, mode: str = "full", *, length: int = 1, capacity: in
         start = build.literal(SI32, [0, 0, 0])
     x = weights["tok_embeddings.weight"].take(tokens) + weights["pos_embeddings"].take(positions)
     for i in range(config.layers):
-        x = _Block(config, f"blocks.{i}", weights, cached, start, positions if mode == "decode" else None).apply(x)
+        x = Layer(config, f"blocks.{i}", weights, cached, start, positions if mode == "decode" else None).apply(x)
     x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], config.epsilon)
     return build.finish(linear(x, weights["lm_head"]), *cached.values())
 
 
+def loss_program(config: Config, *, batch: int, length: int) -> ModuleOp:
+    """
+    The function `@loss`: the cross-entropy of the tokens that follow, a mean over `batch` sequences of `length` tokens.
+
+    E7001 for lengths beyond the context, or none.
+    """
+    if not 1 <= length <= config.context or batch < 1:
+        message = f"{batch} sequences of {length} tokens, expected at least one, of 1 to {config.context} tokens (the context)"
+        raise error("E7001", message, option="length")
+    build = Builder("loss")
+    tokens, targets = (build.input(name, "si32", (batch, length)) for name in ("tokens", "targets"))
+    weights = {name: build.parameter(name, *spec) for name, spec in parameters(config).items()}
+    places = weights["pos_embeddings"].slice((0, 0), (length, config.width))
+    x = weights["tok_embeddings.weight"].take(tokens) + places
+    for i in range(config.layers):
+        x = Layer(config, f"blocks.{i}", weights, training=True).apply(x)
+    x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], config.epsilon)
+    return build.finish(cross_entropy(linear(x, weights["lm_head"]), targets))
+
+
 @dataclass(frozen=True)
-class _Block:
+class Layer:
     """
     A layer: attention and a feed-forward network, each added to what it reads.
 
     Keys and values are written to `cached` from `start`, if given; a `position` says that one token is decoded against them.
+    Without these, what is read may have axes in front.
     """
 
     config: Config
     name: str
     weights: dict[str, Tensor]
-    cached: dict[str, Tensor]
-    start: Tensor | None
-    position: Tensor | None
+    cached: dict[str, Tensor] = field(default_factory=dict)
+    start: Tensor | None = None
+    position: Tensor | None = None
+    training: bool = False
 
     def weight(self, name: str) -> Tensor:
         return self.weights[f"{self.name}.{name}"]
@@ -162,11 +185,11 @@ class _Block:
 
     def attend(self, x: Tensor) -> Tensor:
         """Attention over the tokens given, or over the cache if there is one token."""
-        config, length = self.config, x.shape[0]
+        config, (*outer, length, _) = self.config, x.shape
         qkv = self.linear(x, "attention", "qkv")
         widths = (config.width, config.kv_width, config.kv_width)
         starts = (0, config.width, config.width + config.kv_width)
-        q, k, v = (qkv.slice((0, s), (length, w)) for s, w in zip(starts, widths, strict=True))
+        q, k, v = (qkv.slice((*[0] * len(outer), 0, s), (*outer, length, w)) for s, w in zip(starts, widths, strict=True))
         q, k, v = self.split(q, config.heads), self.split(k, config.kv_heads), self.split(v, config.kv_heads)
         if self.start is not None:
             long_k, long_v = self.cache("k", k, self.start), self.cache("v", v, self.start)
@@ -174,21 +197,27 @@ class _Block:
                 k, v = (c.slice((0, 0, 0), c.shape) for c in (long_k, long_v))
         mask = causal_mask(x.build, length) if self.position is None else decode_mask(self.position, k.shape[1])
         k, v = repeat_heads(k, config.heads), repeat_heads(v, config.heads)
-        y = attention(q, k, v, mask)
-        merged = y.transpose(1, 0, 2) if self.position is None else y
-        return self.linear(merged.reshape(length, config.width), "attention", "out")
+        y = attention(q, k, v, mask, training=self.training)
+        merged = swapped(y) if self.position is None else y
+        return self.linear(merged.reshape(*outer, length, config.width), "attention", "out")
 
     def split(self, x: Tensor, heads: int) -> Tensor:
-        """`[T, heads * d]` as `[heads, T, d]`; no transpose for one token."""
-        length, depth = x.shape[0], self.config.depth
+        """`[..., T, heads * d]` as `[..., heads, T, d]`; no transpose for one token."""
+        *outer, length, _ = x.shape
         if self.position is not None:
-            return x.reshape(heads, 1, depth)
-        return x.reshape(length, heads, depth).transpose(1, 0, 2)
+            return x.reshape(heads, 1, self.config.depth)
+        return swapped(x.reshape(*outer, length, heads, self.config.depth))
 
     def cache(self, kind: str, new: Tensor, start: Tensor) -> Tensor:
         name = f"{self.name}.attention.{kind}_cache"
         self.cached[name] = updated = self.cached[name].updated(new, start)
         return updated
+
+
+def swapped(x: Tensor) -> Tensor:
+    """The second last axis and the one before it, one in the place of the other."""
+    n = len(x.shape)
+    return x.transpose(*range(n - 3), n - 2, n - 3, n - 1)
 
 
 def random_weights(config: Config, seed: int = 0) -> Weights:

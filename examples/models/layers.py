@@ -36,9 +36,14 @@ def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, epsilon: float = 1e-5) ->
     return normalised * gamma + beta
 
 
-def softmax(x: Tensor) -> Tensor:
-    """Shares of 1 along the last axis, in proportion to the exponentials, accumulated in f32."""
-    shifted = (x - x.reduce("max", (-1,), accumulate="f32")).exp()
+def softmax(x: Tensor, *, training: bool = False) -> Tensor:
+    """
+    Shares of 1 along the last axis, in proportion to the exponentials, accumulated in f32.
+
+    What is taken off first cancels, so its derivative is 0: in `training` nobody works that out anew.
+    """
+    greatest = x.reduce("max", (-1,), accumulate="f32")
+    shifted = (x - (greatest.stop_gradient() if training else greatest)).exp()
     return shifted / shifted.reduce("sum", (-1,), accumulate="f32")
 
 
@@ -82,18 +87,18 @@ def decode_mask(position: Tensor, capacity: int) -> Tensor:
 
 
 def repeat_heads(x: Tensor, heads: int) -> Tensor:
-    """`[kv_heads, T, d]` with each head repeated for the queries that share it: `[heads, T, d]`."""
-    kv_heads, length, depth = x.shape
-    grouped = x.reshape(kv_heads, 1, length, depth).broadcast_to((kv_heads, heads // kv_heads, length, depth))
-    return grouped.reshape(heads, length, depth)
+    """`[..., kv_heads, T, d]` with each head repeated for the queries that share it: `[..., heads, T, d]`."""
+    *outer, kv_heads, length, depth = x.shape
+    grouped = x.reshape(*outer, kv_heads, 1, length, depth)
+    return grouped.broadcast_to((*outer, kv_heads, heads // kv_heads, length, depth)).reshape(*outer, heads, length, depth)
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, *, transposed: bool = False) -> Tensor:
+def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, *, transposed: bool = False, training: bool = False) -> Tensor:
     """
     What each query gathers from the values whose keys it resembles: `[..., S, d]` from q `[..., S, d]`, k and v `[..., T, d]`.
 
     Scores are f32, and the mask `[S, T]` is added to them once they are scaled. `transposed` turns the keys before the product
-    instead of contracting their last axis: the contract's library form, as against its producer's.
+    instead of contracting their last axis: the contract's library form, as against its producer's. `training` as for `softmax`.
     """
     rank = len(q.shape)
     batch = tuple(range(rank - 2))
@@ -102,7 +107,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, *, transposed: bool
     keys_axis = rank - 2 if transposed else rank - 1
     scores = q.dot(k, contract=((rank - 1,), (keys_axis,)), batch=(batch, batch), accumulate="f32")
     scores = scores * q.build.scalar(scores.dtype, 1 / math.sqrt(q.shape[-1]), scores.shape)
-    shares = softmax(scores + mask)
+    shares = softmax(scores + mask, training=training)
     if v.dtype is not shares.dtype:
         shares = shares.cast(v.dtype.name)
     return shares.dot(v, contract=((rank - 1,), (rank - 2,)), batch=(batch, batch))
@@ -151,3 +156,18 @@ def average_pool(x: Tensor) -> Tensor:
     count, height, width, channels = x.shape
     total = x.reduce("sum", (1,)).reduce("sum", (2,))
     return (total / float(height * width)).reshape(count, channels)
+
+
+def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """
+    How surprising the `targets` are to the shares that `logits` stand for: a mean over all places, in nats, rank 0.
+
+    Per place it is `log(sum(exp(logits))) - logits[target]`, with the greatest taken off before the exponential and put back
+    behind the logarithm, so that nothing overflows.
+    """
+    *places, _ = logits.shape
+    greatest = logits.reduce("max", (-1,)).stop_gradient()
+    totals = (logits - greatest).exp().reduce("sum", (-1,)).log() + greatest
+    chosen = logits.gather(targets.reshape(*places, 1), len(places))
+    surprise = (totals - chosen).reduce("sum", tuple(range(len(logits.shape))), keepdims=False)
+    return surprise / float(math.prod(places))

@@ -15,17 +15,15 @@ from mind_tools.universe import get_all_passes
 
 from .weights import Weights
 
-PIPELINE = "mind-ptir-optimize{split=true}"
 
-
-def optimised(module: ModuleOp) -> ModuleOp:
-    """A copy of `module` after `PIPELINE`."""
+def optimised(module: ModuleOp, *, split: bool = True) -> ModuleOp:
+    """A copy of `module` after the optimiser; with `split`, what depends on weights alone is a function of its own."""
     ctx = Context()
     for dialect in (Builtin, Func):
         ctx.load_dialect(dialect)
     mind_dialect.register(ctx)
     module = module.clone()
-    PassPipeline.parse_spec(get_all_passes(), PIPELINE).apply(ctx, module)
+    PassPipeline.parse_spec(get_all_passes(), f"mind-ptir-optimize{{split={str(split).lower()}}}").apply(ctx, module)
     return module
 
 

@@ -1,5 +1,8 @@
 """
-ResNet34 as a PTIR program: an image `[N, 3, H, W]` to scores `[N, classes]`.
+ResNet34 as PTIR programs over the same weights: `full` takes images to scores, `loss` says how wrong these are.
+
+    full   image f32[N, C, H, W], weights                     -> scores [N, classes]
+    loss   image f32[N, C, H, W], labels si32[N], weights     -> loss []
 
 Each convolution's batch normalisation is folded into its weight and bias, as inference has it. Filters are `[out, in, h, w]`, the
 last layer's weight is `[in, out]`.
@@ -16,13 +19,17 @@ from mind_dialect.errors import error
 
 from . import weights as files
 from .builder import Builder, Tensor
-from .layers import average_pool, conv2d, linear, max_pool, relu
+from .layers import average_pool, conv2d, cross_entropy, linear, max_pool, relu
 from .weights import Spec, Weights
 
 
 @dataclass(frozen=True)
 class Config:
-    """The sizes of a ResNet of basic blocks: the channels and the number of blocks of each stage."""
+    """
+    The sizes of a ResNet of basic blocks: the channels and the number of blocks of each stage.
+
+    `colours` are the channels of the image, `stem` the window and the stride of the first convolution.
+    """
 
     image: int = 224
     classes: int = 1000
@@ -30,9 +37,11 @@ class Config:
     blocks: tuple[int, ...] = (3, 4, 6, 3)
     batch: int = 1
     dtype: str = "f32"
+    colours: int = 3
+    stem: tuple[int, int] = (7, 2)
 
     def __post_init__(self) -> None:
-        sizes = (self.image, self.classes, self.batch, *self.channels, *self.blocks)
+        sizes = (self.image, self.classes, self.batch, self.colours, *self.stem, *self.channels, *self.blocks)
         if min(sizes) < 1 or len(self.channels) != len(self.blocks):
             raise error("E7001", f"{self}: expected positive sizes, and blocks for each entry of channels", option="config")
 
@@ -40,6 +49,8 @@ class Config:
 REAL = Config()
 SMALL = Config(image=64, classes=10, channels=(4, 8, 12, 16), batch=2)
 """Every layer of the real one, with few channels."""
+DIGITS = Config(image=8, classes=10, channels=(16, 32), blocks=(1, 1), batch=64, colours=1, stem=(3, 1))
+"""Two blocks for images of 8 by 8 greys: the data set of handwritten digits that comes with scikit-learn."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,8 @@ def blocks(config: Config) -> list[Block]:
 
 def parameters(config: Config) -> dict[str, Spec]:
     """The name, dtype and shape of each weight, in the order in which the program takes them."""
-    filters = {"conv1": (config.channels[0], 3, 7, 7)}
+    window = config.stem[0]
+    filters = {"conv1": (config.channels[0], config.colours, window, window)}
     for block in blocks(config):
         filters[f"{block.name}.conv1"] = (block.outputs, block.inputs, 3, 3)
         filters[f"{block.name}.conv2"] = (block.outputs, block.outputs, 3, 3)
@@ -87,19 +99,36 @@ def program(config: Config, mode: str = "full") -> ModuleOp:
     if mode != "full":
         raise error("E7001", f"mode {mode!r}, expected 'full'", option="mode")
     build = Builder(mode)
-    image = build.input("image", config.dtype, (config.batch, 3, config.image, config.image))
-    weights = {name: build.parameter(name, *spec) for name, spec in parameters(config).items()}
+    return build.finish(_scores(config, _image(build, config), _weights(build, config)))
 
+
+def loss_program(config: Config) -> ModuleOp:
+    """The function `@loss`: the cross-entropy of the labels, a mean over the batch."""
+    build = Builder("loss")
+    image, labels = _image(build, config), build.input("labels", "si32", (config.batch,))
+    return build.finish(cross_entropy(_scores(config, image, _weights(build, config)), labels))
+
+
+def _image(build: Builder, config: Config) -> Tensor:
+    return build.input("image", config.dtype, (config.batch, config.colours, config.image, config.image))
+
+
+def _weights(build: Builder, config: Config) -> dict[str, Tensor]:
+    return {name: build.parameter(name, *spec) for name, spec in parameters(config).items()}
+
+
+def _scores(config: Config, image: Tensor, weights: dict[str, Tensor]) -> Tensor:
     def convolved(x: Tensor, name: str, stride: int, padding: int) -> Tensor:
         return conv2d(x, weights[f"{name}.weight"], weights[f"{name}.bias"], stride=stride, padding=padding)
 
-    x = relu(convolved(image.transpose(0, 2, 3, 1), "conv1", 2, 3))
+    window, stride = config.stem
+    x = relu(convolved(image.transpose(0, 2, 3, 1), "conv1", stride, window // 2))
     x = max_pool(x, window=3, stride=2, padding=1)
     for block in blocks(config):
         y = relu(convolved(x, f"{block.name}.conv1", block.stride, 1))
         y = convolved(y, f"{block.name}.conv2", 1, 1)
         x = relu(y + (convolved(x, f"{block.name}.downsample", block.stride, 0) if block.downsample else x))
-    return build.finish(linear(average_pool(x), weights["fc.weight"], weights["fc.bias"]))
+    return linear(average_pool(x), weights["fc.weight"], weights["fc.bias"])
 
 
 def random_weights(config: Config, seed: int = 0) -> Weights:

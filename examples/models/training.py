@@ -1,0 +1,184 @@
+"""
+Training as one PTIR program a step: loss, gradient and update, whose state the program overwrites in place.
+
+    trainer = Trainer(gpt2.loss_program(config, batch=8, length=64), weights, AdamW())
+    loss = trainer.step(3e-4, tokens, targets)
+
+The gradient is the work of the autodiff pass; what an optimiser does with it is said here in PTIR. The step function is
+
+    train_step   what the loss takes but weights, rate f32[], step f32[], weights, state  -> loss, weights, state
+
+`step` counts from 1. Weights and state are donated, so that a step needs no second copy of them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from mind_dialect.errors import error
+from mind_dialect.program import argument_attribute, functions, input_names
+from mind_dialect.ptir.types import F32, read_type
+from mind_passes.autodiff import GradientOptions, differentiate
+from mind_passes.inline import inline_calls
+
+from .builder import PARAMETER_ATTRIBUTE, Builder, Tensor
+from .optimised import compile
+from .weights import Weights
+
+
+class Optimiser(Protocol):
+    """What becomes of a weight, given its gradient."""
+
+    STATE: tuple[str, ...]
+    """What is kept of each weight from step to step: tensors of its shape, zeros at first."""
+
+    def update(self, weight: Tensor, gradient: Tensor, state: Sequence[Tensor], rate: Tensor, step: Tensor) -> Sequence[Tensor]:
+        """The new weight, then the new state; `rate` and `step` are f32 of rank 0."""
+        ...
+
+
+@dataclass(frozen=True)
+class AdamW:
+    """
+    Adam with decoupled weight decay (Loshchilov and Hutter, 2019): steps along the mean gradient over its root mean square.
+
+    Both means decay exponentially from zeros, so the first ones are too small by `1 - beta ** step`, which is put right. The
+    decay shrinks weights by `rate * decay` of themselves, and only those of two axes or more.
+    """
+
+    beta1: float = 0.9
+    beta2: float = 0.99
+    epsilon: float = 1e-8
+    decay: float = 0.1
+
+    STATE = ("mean", "square")
+
+    def update(self, weight: Tensor, gradient: Tensor, state: Sequence[Tensor], rate: Tensor, step: Tensor) -> Sequence[Tensor]:
+        mean = state[0] * self.beta1 + gradient * (1 - self.beta1)
+        square = state[1] * self.beta2 + gradient * gradient * (1 - self.beta2)
+        unbiased_mean = mean / lacking(self.beta1, step)
+        unbiased_square = square / lacking(self.beta2, step)
+        change = unbiased_mean / (unbiased_square.sqrt() + self.epsilon)
+        if len(weight.shape) > 1:
+            change = change + weight * self.decay
+        return weight - change * rate, mean, square
+
+
+def lacking(beta: float, step: Tensor) -> Tensor:
+    """`1 - beta ** step`, by way of `expm1`, which keeps the digits that the subtraction would lose for beta near 1."""
+    return -(step * math.log(beta)).expm1()
+
+
+@dataclass(frozen=True)
+class Momentum:
+    """Stochastic gradient descent with momentum: steps along a sum of gradients in which older ones count less."""
+
+    momentum: float = 0.9
+
+    STATE = ("velocity",)
+
+    def update(self, weight: Tensor, gradient: Tensor, state: Sequence[Tensor], rate: Tensor, step: Tensor) -> Sequence[Tensor]:
+        velocity = state[0] * self.momentum + gradient
+        return weight - velocity * rate, velocity
+
+
+def parameter_names(loss: ModuleOp) -> list[str]:
+    """The weights of the only function of a module, in its order: the inputs that are marked as parameters."""
+    (func,) = functions(loss)
+    return [name for i, name in enumerate(input_names(func)) if argument_attribute(func, i, PARAMETER_ATTRIBUTE)]
+
+
+def state_names(weights: Sequence[str], optimiser: Optimiser) -> list[str]:
+    """The inputs of the step function that it overwrites: weights, then all of one kind of state, then of the next."""
+    return [*weights, *(f"{name}.{kind}" for kind in optimiser.STATE for name in weights)]
+
+
+def train_step(loss: ModuleOp, optimiser: Optimiser) -> ModuleOp:
+    """
+    The module of `@train_step` alone, made of the only function of `loss`, whose only result is a loss of rank 0.
+
+    Raises what `differentiate` raises; E7001 for a loss without weights, E2005 for weights that are not f32.
+    """
+    weights = parameter_names(loss)
+    if not weights:
+        raise error("E7001", "the loss has no input that is marked as a parameter, so there is nothing to train", option="loss")
+    gradient = differentiate(loss, options=GradientOptions(wrt=tuple(weights))).function
+    build = Builder("train_step")
+    names, held = input_names(gradient), dict[str, Tensor]()
+    specs = {name: read_type(x.type) for name, x in zip(names, gradient.body.block.args, strict=True)}
+
+    for name in weights:
+        if specs[name].dtype is not F32:
+            message = f"weights {name!r} of {specs[name].dtype}, expected f32, in which rate and moments are"
+            raise error("E2005", message, dtype=specs[name].dtype.name, supported=["f32"])
+
+    def take(name: str, like: str) -> None:
+        dtype, shape = specs[like]
+        held[name] = build.input(name, dtype.name, [d for d in shape if isinstance(d, int)])
+
+    for name in names:
+        if name not in weights:
+            take(name, name)
+    rate, step = (build.input(name, "f32", ()) for name in ("rate", "step"))
+    for name in state_names(weights, optimiser):
+        take(name, name if name in specs else name.rsplit(".", 1)[0])
+    value, *gradients = build.call(gradient, *(held[name] for name in names))
+    for name, g in zip(weights, gradients, strict=True):
+        kept = [f"{name}.{kind}" for kind in optimiser.STATE]
+        new = optimiser.update(held[name], g, [held[k] for k in kept], rate, step)
+        held |= dict(zip([name, *kept], new, strict=True))
+    module = build.finish(value, *(held[name] for name in state_names(weights, optimiser)))
+    (func,) = functions(module)
+    gradient.detach()
+    module.body.block.add_op(gradient)
+    inline_calls(func)
+    gradient.detach()
+    gradient.erase()
+    return module
+
+
+class Trainer:
+    """
+    Weights on their way: each step replaces `weights`, and `state` along with them.
+
+    Arrays that were handed in are copied, as steps overwrite theirs. `compile_seconds` is what making the program took.
+    """
+
+    def __init__(self, loss: ModuleOp, weights: Weights, optimiser: Optimiser):
+        start = time.perf_counter()
+        names = parameter_names(loss)
+        self._state_names = state_names(names, optimiser)
+        self.module = train_step(loss, optimiser)
+        self._step = compile(self.module, {}, donate=self._state_names)
+        self.weights: Weights = {name: weights[name].copy() for name in names}
+        self.state = {name: np.zeros_like(weights[name.rsplit(".", 1)[0]]) for name in self._state_names[len(names) :]}
+        self.count = 0
+        self.compile_seconds = time.perf_counter() - start
+
+    def step(self, rate: float, *data: np.ndarray) -> float:
+        """One step on some data; the loss before it. E6006 for a loss that is not finite."""
+        self.count += 1
+        held = {**self.weights, **self.state}
+        loss, *new = self._step(*data, np.array(rate, np.float32), np.array(self.count, np.float32), *held.values())
+        made = dict(zip(held, new, strict=True))
+        self.weights = {name: made[name] for name in self.weights}
+        self.state = {name: made[name] for name in self.state}
+        if not np.isfinite(loss):
+            message = f"the loss is {loss} in step {self.count}; a lesser learning rate may help"
+            raise error("E6006", message, operands=["loss"])
+        return float(loss)
+
+
+def schedule(step: int, steps: int, peak: float, warm_up: int) -> float:
+    """The learning rate of a step from 1 to `steps`: up to `peak` in a line, then down to a tenth of it along a cosine."""
+    if step <= warm_up:
+        return peak * step / warm_up
+    share = (step - warm_up) / max(1, steps - warm_up)
+    return peak * (0.55 + 0.45 * math.cos(math.pi * share))
