@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import MindError, brief, error
+from ..shapes.extents import axis_error
 
 UNKNOWN = "?"
 INFER = -1
@@ -156,7 +157,7 @@ def axis(a: int, rank: int) -> int:
     mind_dialect.errors.MindError: E3004: axis 3 is out of range for rank 3, expected -3 <= axis < 3
     """
     if not -rank <= a < rank:
-        raise error("E3004", f"axis {a} is out of range for rank {rank}, expected -{rank} <= axis < {rank}", axis=a, rank=rank)
+        raise axis_error(a, rank, -rank)
     return a + rank if a < 0 else a
 
 

@@ -80,6 +80,19 @@ def same(what: str, given: Shape, expected: Shape) -> None:
             )
 
 
+def axis_error(axis: int, rank: int, low: int) -> MindError:
+    """
+    E3004 for an axis that is not in [low, rank).
+
+    >>> str(axis_error(1, 0, 0))
+    'E3004: axis 1 is out of range: a tensor of rank 0 has no axes'
+    """
+    message = f"axis {axis} is out of range for rank {rank}, expected {low} <= axis < {rank}"
+    if rank == 0:
+        message = f"axis {axis} is out of range: a tensor of rank 0 has no axes"
+    return error("E3004", message, axis=axis, rank=rank)
+
+
 def normalize_axes(axes: Sequence[int], rank: int, negative: bool = False) -> tuple[int, ...]:
     """
     Axes in [0, rank), ascending; duplicates are found after negative axes are resolved.
@@ -94,7 +107,7 @@ def normalize_axes(axes: Sequence[int], rank: int, negative: bool = False) -> tu
     low = -rank if negative else 0
     for a in axes:
         if not low <= a < rank:
-            raise error("E3004", f"axis {a} is out of range for rank {rank}, expected {low} <= axis < {rank}", axis=a, rank=rank)
+            raise axis_error(a, rank, low)
     found = sorted(a + rank if a < 0 else a for a in axes)
     for a, b in pairwise(found):
         if a == b:

@@ -323,7 +323,7 @@ func.func @tile_overflow(%x: tensor<4294967296xi1>) {
 // -----
 
 // iota: an axis of the shape, a dtype that counts.
-// CHECK: error[E3004]: iota %0: axis 0 is out of range for rank 0, expected -0 <= axis < 0
+// CHECK: error[E3004]: iota %0: axis 0 is out of range: a tensor of rank 0 has no axes
 // CHECK: = note: ShapeError
 func.func @iota_axis() {
   %a = ptir.iota shape = [] dtype = f32 axis = 0 : tensor<f32>
