@@ -73,9 +73,11 @@ class Reverse:
                 self._fitted(op, x, rule(op, g))
 
     def _fitted(self, op: Operation, x: SSAValue, x_adj: Value) -> None:
-        value = self.append(self.algebra.fit(self.append(x_adj, op), x), op)
-        if value.type != x.type and not self.algebra.agrees(value, x):
-            raise self._misfit(op, value, x)
+        value = self.append(x_adj, op)
+        if value.type is not x.type:  # comparing types costs more than the rest
+            value = self.append(self.algebra.fit(value, x), op)
+            if value.type != x.type and not self.algebra.agrees(value, x):
+                raise self._misfit(op, value, x)
         self.accumulate(x, value, op)
 
     def _misfit(self, op: Operation, x_adj: SSAValue, x: SSAValue) -> MindError:
