@@ -81,6 +81,30 @@ COUNT = (
 }
 """
 )
+UNTIL = (  # what `cond` passes at the end would go on again
+    HEAD
+    + """  func.func @f(%n: tensor<si32>) -> tensor<si32> {
+    %m = ptir.while %n : tensor<si32> cond {
+    ^bb0(%i: tensor<si32>):
+      %one = ptir.constant 1 : tensor<si32>
+      %three = ptir.constant 3 : tensor<si32>
+      %four = ptir.constant 4 : tensor<si32>
+      %last = ptir.constant 12 : tensor<si32>
+      %r = ptir.remainder %i, %four : tensor<si32>
+      %a = ptir.compare %r, %three kind = not_equal : (tensor<si32>, tensor<si32>) -> tensor<i1>
+      %b = ptir.compare %i, %last kind = less : (tensor<si32>, tensor<si32>) -> tensor<i1>
+      %go = ptir.and %a, %b : tensor<i1>
+      %next = ptir.add %i, %one : tensor<si32>
+      ptir.yield %go, %next : tensor<i1>, tensor<si32>
+    } body {
+    ^bb0(%i: tensor<si32>):
+      ptir.yield %i : tensor<si32>
+    }
+    func.return %m : tensor<si32>
+  }
+}
+"""
+)
 HALVE = (
     HEAD
     + """  func.func @f(%n: tensor<si32>, %d: tensor<si32>) -> tensor<si32> {
@@ -132,6 +156,7 @@ I = np.array([3, 0, 1], np.int32)  # noqa: E741
         (DIVIDE, [P[0], np.array([7, 8, 9], np.int32), np.array([2, 3, -2], np.int32)], (None, 0, 0), []),
         (COUNT, [I, numbers(3, 2), numbers(3, 2, seed=1)], (0, 0, 0), []),
         (COUNT, [I, numbers(2), numbers(2, seed=1)], (0, None, None), []),
+        (UNTIL, [np.array([0, 3, 2], np.int32)], (0,), []),
         (HALVE, [np.array([7, 0, 1], np.int32), np.array([2, 0, 3], np.int32)], (0, 0), ["ptir.while"]),
         (HALVE, [np.array([7, 0, 1], np.int32), np.array(3, np.int32)], (0, None), ["ptir.while"]),
         (HALVE, [np.array(7, np.int32), np.array([2, 4, 3], np.int32)], (None, 0), ["ptir.while"]),
