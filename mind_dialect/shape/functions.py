@@ -223,7 +223,7 @@ class FunctionLibraryOp(ShapeOp):
         rest = {n: p for n, p in self.properties.items() if n not in ("sym_name", "mapping")}
         printer.print_op_attributes({**rest, **self.attributes}, print_keyword=True)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        printer.print_region(self.body, print_entry_block_args=False)
         printer.print_string(" mapping ")
         printer.print_attribute(self.mapping)
 

@@ -34,6 +34,8 @@ PASS_ALIASES = {
     "ptir-split-parameters": "mind-ptir-split-parameters",
     "convert-ptir-to-linalg": "mind-convert-ptir-to-linalg",
     "plan-buffers": "mind-plan-buffers",
+    "shape-modernize": "mind-shape-modernize",
+    "shape-to-early": "mind-shape-to-early",
     "lower-to-numpy": "mind-lower-to-numpy",
 }
 """Short names of our passes, in flags and in pipelines."""

@@ -56,6 +56,8 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-split-parameters": _from("mind_passes.ptir.split_parameters", "PtirSplitParametersPass"),
     "mind-convert-ptir-to-linalg": _from("mind_lowering.ptir_to_linalg", "ConvertPtirToLinalgPass"),
     "mind-plan-buffers": _from("mind_lowering.plan_buffers", "PlanBuffersPass"),
+    "mind-shape-modernize": _from("mind_passes.shape.modernize", "ShapeModernizePass"),
+    "mind-shape-to-early": _from("mind_passes.shape.early", "ShapeToEarlyPass"),
     "mind-lower-to-numpy": _from("mind_lowering.lower_to_numpy", "LowerToNumpyPass"),
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {

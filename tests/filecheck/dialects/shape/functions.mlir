@@ -54,6 +54,7 @@ shape.function_library @library attributes {test.note = "kept"} {
 shape.function_library @empty {
 } mapping {}
 // CHECK-LABEL: shape.function_library @empty {
+// CHECK-NEXT:  ^bb0:
 // CHECK-NEXT:  } mapping {}
 // GENERIC: sym_name = "empty"
 // GENERIC-NEXT:  ^bb0:
@@ -65,6 +66,7 @@ module @named attributes {shape.lib = @mine} {
 }
 // CHECK-LABEL: builtin.module @named attributes {shape.lib = @mine} {
 // CHECK-NEXT:  shape.function_library @mine {
+// CHECK-NEXT:  ^bb0:
 // CHECK-NEXT:  } mapping {}
 // CHECK-NEXT:  }
 // GENERIC: sym_name = "named"
@@ -91,6 +93,7 @@ module @listed attributes {shape.lib = [@one, @two]} {
 // CHECK-NEXT:  }
 // CHECK-NEXT:  } mapping {test.exp = @f}
 // CHECK-NEXT:  shape.function_library @two {
+// CHECK-NEXT:  ^bb0:
 // CHECK-NEXT:  } mapping {}
 // CHECK-NEXT:  }
 // GENERIC: sym_name = "listed"
