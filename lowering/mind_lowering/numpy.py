@@ -25,7 +25,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.target import Target
 
-from mind_dialect.errors import error
+from mind_dialect.errors import MindError, error
 from mind_dialect.literals import HEX_ABOVE, nested
 from mind_dialect.program import functions, input_names
 from mind_dialect.ptir.literal import PtirLiteralAttr
@@ -182,8 +182,9 @@ class _Writer:
     def _block(self, block: Block, loops: int) -> None:
         """The ops of a block; names of dimensions that get their sizes here are forgotten afterwards."""
         if loops > MAX_LOOPS:
-            message = f"loops nested deeper than {MAX_LOOPS} are not supported on numpy"
-            raise error("E6003", message, backend="numpy")
+            message = f"loops nested deeper than {MAX_LOOPS} are not supported on numpy, as Python nests 20 at most"
+            help = "one loop that counts for two would do, or xDSL's interpreter"
+            raise error("E6003", f"{message}; {help}", operation=block.parent_op(), backend="numpy")
         known = set(self.sizes)
         for op in block.ops:
             self.current = self.order[op]
@@ -212,7 +213,10 @@ class _Writer:
             self.constants.append((name, value))
             return
         inputs = self._of(op.operands)
-        inputs += [f"{name}={text(value, self.turns)}" for name, value in op.values().items()]
+        try:
+            inputs += [f"{name}={text(value, self.turns, self.sizes)}" for name, value in op.values().items()]
+        except MindError as e:
+            raise e.at(op, op.function) from None
         if (target := op.target) is not None:
             inputs.append(f"out={self.names[target]}")
         call = f"{op.function}({', '.join(inputs)})"

@@ -228,10 +228,9 @@ def _from_carries(loop: _Loop) -> list[Held]:
 def _stack(lowering: Lowering, scanned: Sequence[SSAValue], type: Attribute, element: TensorSpec) -> SSAValue:
     """An array for as many elements as the scan has steps; E6003 if their size is unknown."""
     if UNKNOWN in element.shape:
-        message = (
-            f"a scan that stacks values of unknown shape {list(element.shape)} is not supported on numpy, expected named dims"
-        )
-        raise error("E6003", message, backend="numpy")
+        message = f"a scan that stacks values of unknown shape {list(element.shape)} is not supported on numpy"
+        help = 'their array is made before the loop; name the dimension where an input has it, as in tensor<4x?xf32, "*,N">'
+        raise error("E6003", f"{message}: {help}", backend="numpy")
     arguments = {"shape": tuple(element.shape), "dtype": element.dtype}
     (made,) = lowering.call(EMPTY, [scanned[0]], [type], arguments)
     lowering.held[made] = fresh()

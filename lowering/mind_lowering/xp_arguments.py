@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, i1, i64
@@ -93,16 +93,22 @@ def plain_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def text(value: Any, turns: Sequence[str] = ()) -> str:
+def text(value: Any, turns: Sequence[str] = (), sizes: Collection[str] | None = None) -> str:
     """
     A keyword argument as Python; a name in a list stands for the size of that dimension.
 
-    `turns` are the variables that count the turns of the loops around it.
+    `turns` are the variables that count the turns of the loops around it. E8001 for a name that is not one of `sizes`: it gets
+    its size later, or had it in another region.
     """
     if isinstance(value, Turns):
         return tuple_text(turns)
     if isinstance(value, tuple):
-        return tuple_text([dim_name(v) if isinstance(v, str) else text(v) for v in cast("tuple[Any, ...]", value)])
+        items = cast("tuple[Any, ...]", value)
+        for v in items:
+            if isinstance(v, str) and sizes is not None and v not in sizes:
+                message = f"the size of dimension {v} is not known here, expected that of an input or of an earlier value"
+                raise error("E8001", f"{message}, in no other region", name=v, extents=())
+        return tuple_text([dim_name(v) if isinstance(v, str) else text(v) for v in items])
     return _plain(value)
 
 

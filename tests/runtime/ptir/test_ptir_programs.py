@@ -370,10 +370,68 @@ def test_loops_nested_deeper_than_python_can_say_are_refused() -> None:
         if loops == 17:
             assert mind_runtime.compile(program)(np.ones([1] * 18, np.float32)).ravel() == [-1]
         else:
-            assert failure(mind_runtime.compile, program).code == "E6003"
+            e = failure(mind_runtime.compile, program)
+            assert (e.code, e.op is not None) == ("E6003", True)
+            assert "as Python nests 20 at most" in e.message
+            assert "xDSL's interpreter" in e.message
+
+
+def test_the_interpreter_nests_loops_as_deeply_as_they_come() -> None:
+    type = f"tensor<{'x'.join('1' * 31)}xf32>"
+    (found,) = interpreted(module(deep(30), f"%a0: {type}", type), np.ones([1] * 31, np.float32))
+    assert found.ravel() == [-1]
 
 
 # Dynamic dimensions
+
+STACKED = """
+%a = ptir.scan %x carry_count = 0 scan_output_count = 1 : (tensor<4x?xf32{0}>) -> tensor<4x?xf32{1}> body {{
+^bb0(%e: tensor<?xf32{2}>):
+  %n = ptir.neg %e : tensor<?xf32{2}> -> tensor<?xf32{3}>
+  ptir.yield %n : tensor<?xf32{3}>
+}}
+func.return %a : tensor<4x?xf32{1}>
+"""
+MATRIX, VECTOR = ', "*,N"', ', "N"'
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "message"),
+    [
+        (("", "", "", ""), "E6003", 'name the dimension where an input has it, as in tensor<4x?xf32, "*,N">'),
+        (("", MATRIX, "", VECTOR), "E8001", "the size of dimension N is not known here"),
+        ((MATRIX, MATRIX, VECTOR, VECTOR), None, ""),
+    ],
+    ids=["nowhere", "inside", "everywhere"],
+)
+def test_what_a_scan_stacks_has_sizes_that_are_known_before_it(names: tuple[str, ...], code: str | None, message: str) -> None:
+    """Where they are not the error says so; xDSL's interpreter needs none."""
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    program = module(STACKED.format(*names), f"%x: tensor<4x?xf32{names[0]}>", f"tensor<4x?xf32{names[1]}>")
+    if code is None:
+        np.testing.assert_array_equal(mind_runtime.compile(program)(x), -x)
+    else:
+        e = failure(mind_runtime.compile, program)
+        assert (e.code, e.op is not None, message in e.message) == (code, True, True)
+    np.testing.assert_array_equal(interpreted(program, x)[0], -x)
+
+
+def test_a_size_that_only_a_branch_knows_is_not_used_after_it() -> None:
+    body = """
+    %c = ptir.cond %p, %x : (tensor<i1>, tensor<?xf32>) -> tensor<f32> true {
+    ^bb0(%a: tensor<?xf32>):
+      %n = ptir.neg %a : tensor<?xf32> -> tensor<?xf32, "N">
+      %s = ptir.reduce %n kind = sum axes = [0] keepdims = false : tensor<?xf32, "N"> -> tensor<f32>
+      ptir.yield %s : tensor<f32>
+    } false {
+    ^bb0(%a: tensor<?xf32>):
+      %s = ptir.constant 1.0 : tensor<f32>
+      ptir.yield %s : tensor<f32>
+    }
+    %r = ptir.broadcast_to %c result_shape = [N] : tensor<f32> -> tensor<?xf32, "N">
+    func.return %r : tensor<?xf32, "N">"""
+    e = failure(mind_runtime.compile, module(body, "%p: tensor<i1>, %x: tensor<?xf32>", 'tensor<?xf32, "N">'))
+    assert (e.code, e.context["name"]) == ("E8001", "N")
 
 
 def test_names_are_bound_at_entry_and_a_mismatch_is_one_error_before_any_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

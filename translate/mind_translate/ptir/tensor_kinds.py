@@ -53,7 +53,8 @@ class Dimension(Kind):
 def named(dim: str) -> str:
     """The name of a dimension; E8001 for one that has none, as both forms know only sizes and names."""
     if dim == UNKNOWN:
-        raise error("E8001", "a dynamic dimension without a name, which this form cannot say", name=dim, extents=())
+        message = "a dynamic dimension without a name, which this form cannot say"
+        raise error("E8001", f'{message}; name it in the type, as in tensor<?x4xf32, "B,*">', name=dim, extents=())
     return dim
 
 
