@@ -306,7 +306,12 @@ class ConstShapeOp(ShapeConstantOp):
 
     def print(self, printer: Printer) -> None:
         printer.print_op_attributes(self.attributes)
-        printer.print_string(f" {list(self.extents)} : ")
+        printer.print_string(" ")
+        try:
+            printer.print_string(str(list(self.extents)))
+        except MindError:  # so that a diagnostic can show an ill-formed op
+            printer.print_attribute(self.shape)
+        printer.print_string(" : ")
         printer.print_attribute(self.result.type)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import product
 
 import pytest
+from xdsl.dialects.builtin import StringAttr
 
 from mind_dialect.errors import CATALOGUE, MindError
 from mind_dialect.shape import MODERN_OPS, ShapeOp
@@ -168,6 +169,22 @@ def test_types(op: str, mlir_opt: str):
         if mine != (other and not stricter(op, *signature))
     ]
     assert not wrong
+
+
+@pytest.mark.parametrize("op", COUNTS)
+def test_mlir_reads_our_text_of_every_signature(op: str, mlir_opt: str):
+    """And gives back the same ops. Of ops without operands it reads the generic form only."""
+    module = parse("".join(operation(op, signature, "{test.note}") for signature in signatures(op) if signature[0]))
+    for function in list(module.body.block.ops):
+        if not all(accepts(o) for o in function.walk() if isinstance(o, ShapeOp)):
+            module.body.block.erase_op(function)
+    for i, function in enumerate(module.body.block.ops):
+        function.properties["sym_name"] = StringAttr(f"f{i}")
+    assert len(module.body.block.ops)
+    command = [mlir_opt, "--allow-unregistered-dialect"]
+    result = subprocess.run(command, input=str(module), capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert parse(result.stdout).is_structurally_equivalent(module)
 
 
 CASES: dict[str, tuple[tuple[str, bool], ...]] = {
