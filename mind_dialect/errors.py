@@ -8,6 +8,7 @@ the specification's own words and carries structured context.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,7 @@ CATALOGUE: dict[str, Code] = {
     "E9011": Code("duplicate symbol", _VERIFY, ("symbol",), ours=True),
     "E9012": Code("malformed reference to shape functions", _VERIFY, ("issue",), ours=True),
     "E9013": Code("no form in the other generation", "PassError", ("generation", "issue"), ours=True),
+    "E9020": Code("shapes that do not fit", _SHAPE, ("reason",), ours=True),
 }
 
 
@@ -134,6 +136,16 @@ class MindError(VerifyException, PassFailedException):
     def at(self, op: Operation, name: str) -> MindError:
         """The same error, attributed to `op`, whose printed name is `name`."""
         return MindError(self.code, f"{name}: {self.message}", {"op": name, **self.context}, op, self.category)
+
+
+class MindErrors(MindError):
+    """Several errors, found by one walk; as one error, it is the first, and counts the others."""
+
+    def __init__(self, errors: Sequence[MindError]):
+        first = errors[0]
+        more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
+        super().__init__(first.code, f"{first.message}{more}", first.context, first.op, first.category)
+        self.errors = list(errors)
 
 
 LONGEST_LINE = 200

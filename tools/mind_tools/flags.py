@@ -22,6 +22,7 @@ PASS_ALIASES = {
     "jvp": "mind-jvp",
     "vectorize": "mind-vectorize",
     "canonicalize-shape": "mind-canonicalize-shape",
+    "shape-infer": "mind-shape-infer",
     "convert-mind-to-ptir": "mind-convert-to-ptir",
     "ptir-canonicalize": "mind-ptir-canonicalize",
     "ptir-cse": "mind-ptir-cse",

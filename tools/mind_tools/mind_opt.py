@@ -24,7 +24,7 @@ from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import DiagnosticException, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from mind_dialect.errors import MindError, error
+from mind_dialect.errors import MindError, MindErrors, error
 from mind_dialect.ptir_program import state_version
 from mind_dialect.verify import failures, verify
 
@@ -201,7 +201,7 @@ class MindOptMain(xDSLOptMain):
 
     def report(self, e: BaseException, *, wanted: bool) -> None:
         """Print `e` as a diagnostic: to stdout if the user asked for it, else to stderr, and the run has failed."""
-        for inner in e.errors if isinstance(e, Failures) else (e,):
+        for inner in e.errors if isinstance(e, Failures | MindErrors) else (e,):
             text = render(as_coded(inner, self.stage), place_of(inner, self.source))
             print(text, end="", file=sys.stdout if wanted else sys.stderr)
         if not wanted:

@@ -44,6 +44,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-jvp": _from("mind_passes.forward", "MindJvpPass"),
     "mind-vectorize": _from("mind_passes.vectorize", "MindVectorizePass"),
     "mind-canonicalize-shape": _from("mind_passes.shape.canonicalize", "CanonicalizeShapePass"),
+    "mind-shape-infer": _from("mind_passes.shape.infer", "ShapeInferPass"),
     "mind-convert-to-ptir": _from("mind_lowering.core_to_ptir", "ConvertMindToPtirPass"),
     "mind-ptir-canonicalize": _from("mind_passes.ptir.canonicalize", "PtirCanonicalizePass"),
     "mind-ptir-cse": _from("mind_passes.ptir.cse", "PtirCsePass"),
