@@ -33,6 +33,7 @@ from .activity import Flows
 from .algebra import Algebra, CoreAlgebra
 from .derivatives.rules import is_float
 from .emit import copy
+from .residuals import recompute_marked
 from .reverse import Reverse
 
 GRAD_OF = "mind.grad_of"
@@ -99,6 +100,7 @@ class Sweep:
         except MindError as e:
             raise self._in_primal(e) from None
         gradients = [walk.adjoint(self.copies[x]) for x in self.wrt]
+        recompute_marked(end)
         primal = list(end.operands) if self.options.keep_primal else []
         end.detach()
         end.erase()

@@ -8,6 +8,8 @@ from mind_dialect.errors import error
 
 CHECKPOINT = "ptir.checkpoint"
 """On an op: recompute rather than save what its derivative needs; on a scan also `every-N` or `sqrt`."""
+RECOMPUTED = "ptir.recomputed"
+"""On the copy of an op that a derivative computes again."""
 MAX_ITERATIONS = "ptir.max_iterations"
 """On a `while`: how often it turns at most."""
 _EVERY = re.compile(r"every-([1-9][0-9]{0,17})")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from mind_dialect.ptir import (
@@ -44,7 +45,7 @@ from mind_dialect.ptir import (
 )
 
 from .emit import copy
-from .loop_options import CHECKPOINT
+from .loop_options import CHECKPOINT, RECOMPUTED
 from .ptir.dce import holders
 
 VIEWS: tuple[type[Operation], ...] = (ConstantOp, IotaOp, BroadcastToOp, ReshapeOp, TransposeOp, StopGradientOp)
@@ -169,3 +170,37 @@ def _invariants(block: Block, end: Operation, invariant: Container[SSAValue], fi
         if op not in fixed and all(x in free for x in op.operands):
             free.update(op.results)
     return free
+
+
+def recompute_marked(end: Operation) -> None:
+    """
+    In a flat function, compute the ops marked `ptir.checkpoint` again for the adjoints behind `end`, right before they are used.
+
+    The copies are marked `ptir.recomputed`, which keeps common subexpression elimination from undoing this.
+    """
+    block = end.parent
+    assert isinstance(block, Block)
+    marked = [op for op in block.ops if CHECKPOINT in op.attributes and not op.regions and not holders(op)]
+    if not marked:
+        return
+    behind, again = set(_after(end)), dict.fromkeys(marked)
+    copies: dict[SSAValue, SSAValue] = {}
+
+    def repeat(op: Operation, place: Operation) -> None:
+        """Put a copy of `op`, and of what it uses that is marked, before `place`."""
+        for x in op.operands:
+            if isinstance(x.owner, Operation) and x.owner in again and x not in copies:
+                repeat(x.owner, place)
+        made = copy(op, {x: copies.get(x, x) for x in op.operands})
+        del made.attributes[CHECKPOINT]
+        made.attributes[RECOMPUTED] = UnitAttr()
+        block.insert_op_before(made, place)
+        copies.update(zip(op.results, made.results, strict=True))
+
+    for user in tuple(block.ops):
+        if user not in behind:
+            continue
+        for x in user.operands:
+            if isinstance(x.owner, Operation) and x.owner in again and x not in copies:
+                repeat(x.owner, user)
+        user.operands = [copies.get(x, x) for x in user.operands]
