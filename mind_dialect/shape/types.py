@@ -29,20 +29,31 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import AttrConstraint, InferenceContext, IntConstraint, VerificationContext, irdl_attr_definition
+from xdsl.parser import AttrParser
 
 from ..errors import brief, error
 from .lattice import MAX_RANK
 
 
+class PlainType(ParametrizedAttribute, TypeAttribute):
+    """A type without parameters."""
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        if parser.parse_optional_punctuation("<") is not None:
+            parser.raise_error(f"!{cls.name} takes no parameters")
+        return ()
+
+
 @irdl_attr_definition
-class ShapeType(ParametrizedAttribute, TypeAttribute):
+class ShapeType(PlainType):
     """A shape: ranked with known or unknown extents, unranked, or invalid."""
 
     name = "shape.shape"
 
 
 @irdl_attr_definition
-class EarlyShapeType(ParametrizedAttribute, TypeAttribute):
+class EarlyShapeType(PlainType):
     """The early name of `ShapeType`; there are no values of this class."""
 
     name = "shape.type"
@@ -53,28 +64,28 @@ class EarlyShapeType(ParametrizedAttribute, TypeAttribute):
 
 
 @irdl_attr_definition
-class SizeType(ParametrizedAttribute, TypeAttribute):
+class SizeType(PlainType):
     """A size: a number from 0 up, unknown, or invalid."""
 
     name = "shape.size"
 
 
 @irdl_attr_definition
-class ValueShapeType(ParametrizedAttribute, TypeAttribute):
+class ValueShapeType(PlainType):
     """A value and its shape, either of which may be unknown."""
 
     name = "shape.value_shape"
 
 
 @irdl_attr_definition
-class WitnessType(ParametrizedAttribute, TypeAttribute):
+class WitnessType(PlainType):
     """What a constraint gives: code that needs the constraint to hold takes it as operand."""
 
     name = "shape.witness"
 
 
 @irdl_attr_definition
-class ElementType(ParametrizedAttribute, TypeAttribute):
+class ElementType(PlainType):
     """The element type of a shaped type; it may be unknown or an error."""
 
     name = "shape.element_type"
