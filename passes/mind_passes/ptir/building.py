@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import BytesAttr
@@ -65,6 +65,12 @@ def insert_new(op: Operation, before: Operation, block: Block) -> None:
         if isinstance(value.owner, Operation) and value.owner.parent is None:
             insert_new(value.owner, before, block)
     block.insert_op_before(op, before)
+
+
+def rewire(op: Operation, became: Mapping[SSAValue, SSAValue]) -> None:
+    """Let `op` use what its operands became: all at once, as each change of an op's operands copies them."""
+    if became and any(value in became for value in op.operands):
+        op.operands = [became.get(value, value) for value in op.operands]
 
 
 # Constants

@@ -2,9 +2,10 @@
 The canonical form of PTIR: no rule of `rewrites/` applies, properties have one spelling, nothing is dead.
 
 One pass forward over functions and the regions of all ops, linear, in the order of the text; ops that are replaced are left
-without uses and erased at the end. Rules apply where every dimension has a size or a name, and elementwise ones where all shapes
-are one: elsewhere an op may be the place where a run-time mismatch is found, and stays. Ops of other dialects stay as they are,
-but for operands that became others.
+without uses and erased at the end. Before it, what is known of branches and loops is put in their place (`control.py`); after it,
+what they carry for nobody is taken away (`carries.py`). Rules apply where every dimension has a size or a name, and elementwise
+ones where all shapes are one: elsewhere an op may be the place where a run-time mismatch is found, and stays. Ops of other
+dialects stay as they are, but for operands that became others.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, PtirOp
 
-from .building import Rule, insert_new, is_known, of_one_shape
-from .dce import erase_dead
+from .building import Rule, insert_new, is_known, of_one_shape, rewire
+from .carries import drop_unneeded
+from .control import simplify_control
 from .rewrites import ALL_RULES, RULES
 from .rewrites.normal_forms import normalize
 
@@ -33,7 +35,7 @@ def canonicalize(root: Operation, *, fast_math: bool = False) -> bool:
     """Bring the verified ops inside `root` into canonical form, in place; whether anything changed."""
     rules: Rules = ALL_RULES if fast_math else RULES
     became: dict[SSAValue, SSAValue] = {}
-    changed = False
+    changed = simplify_control(root)
     for op in walk(root):
         rewire(op, became)
         if not isinstance(op, PtirOp):
@@ -44,13 +46,7 @@ def canonicalize(root: Operation, *, fast_math: bool = False) -> bool:
             if found is not op.results[0]:
                 became[op.results[0]] = found
                 changed = True
-    return erase_dead(root) or changed
-
-
-def rewire(op: Operation, became: Mapping[SSAValue, SSAValue]) -> None:
-    """Let `op` use what its operands became: all at once, as each change of an op's operands copies them."""
-    if became and any(value in became for value in op.operands):
-        op.operands = [became.get(value, value) for value in op.operands]
+    return drop_unneeded(root) or changed
 
 
 def _simplify(op: PtirOp, rules: Rules) -> SSAValue:

@@ -2,8 +2,8 @@
 Dead code elimination: ops whose results nobody uses go, in functions and in the regions of every op.
 
 All ops of PTIR are pure. One that would fail at run time and whose results are unused is dead like any other, and so is a loop
-that might never end. Random ops stay (see `building.stays`), and so does what holds one. Inputs of functions stay, results and
-carried values of region ops too: nothing changes a signature. Linear: each block is walked backwards once.
+that might never end. Random ops stay (see `building.stays`), and so does what holds one. Inputs of functions stay. The pass also
+takes from loops and branches what they carry for nobody: see `carries.py`. Linear: each block is walked backwards once.
 """
 
 from __future__ import annotations
@@ -62,10 +62,12 @@ def last_ops(op: Operation) -> list[Operation]:
 
 @dataclass(frozen=True)
 class PtirDcePass(ModulePass):
-    """Erase PTIR ops whose results are not used, also inside loops and branches. Inputs, and random ops, stay."""
+    """Erase PTIR ops whose results are not used, and what loops and branches carry for nobody. Inputs, and random ops, stay."""
 
     name = "mind-ptir-dce"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        from .carries import drop_unneeded  # which erases what is dead
+
         register(ctx)
-        erase_dead(op)
+        drop_unneeded(op)

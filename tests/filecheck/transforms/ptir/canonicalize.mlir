@@ -79,4 +79,54 @@ func.func @inside_a_branch(%p: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %r : tensor<4xf32>
 }
 
+// A branch whose predicate is known is what it would run.
+// CHECK-LABEL: func.func @known_branch
+// CHECK-SAME:    (%[[X:.*]]: tensor<4xf32>)
+// CHECK-NEXT:    %[[E:.*]] = ptir.exp %[[X]] : tensor<4xf32>
+// CHECK-NEXT:    func.return %[[E]] : tensor<4xf32>
+func.func @known_branch(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %p = ptir.constant false : tensor<i1>
+  %r = ptir.cond %p, %x : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32> true {
+  ^bb0(%a: tensor<4xf32>):
+    ptir.yield %a : tensor<4xf32>
+  } false {
+  ^bb0(%a: tensor<4xf32>):
+    %b = ptir.exp %a : tensor<4xf32>
+    ptir.yield %b : tensor<4xf32>
+  }
+  func.return %r : tensor<4xf32>
+}
+
+// But not where the other branch draws: its key counts in the program.
+// CHECK-LABEL: func.func @known_branch_beside_a_draw
+// CHECK:         ptir.cond
+// CHECK:         ptir.rng_uniform
+func.func @known_branch_beside_a_draw(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %p = ptir.constant true : tensor<i1>
+  %r = ptir.cond %p, %x : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32> true {
+  ^bb0(%a: tensor<4xf32>):
+    ptir.yield %a : tensor<4xf32>
+  } false {
+  ^bb0(%a: tensor<4xf32>):
+    %b = ptir.rng_uniform shape = [4] dtype = f32 : () -> tensor<4xf32>
+    ptir.yield %b : tensor<4xf32>
+  }
+  func.return %r : tensor<4xf32>
+}
+
+// A scan of one step is its body; the slice is a view.
+// CHECK-LABEL: func.func @scan_of_one
+// CHECK-SAME:    (%[[X:.*]]: tensor<4xf32>, %[[R:.*]]: tensor<1x4xf32>)
+// CHECK-NEXT:    %[[V:.*]] = ptir.reshape %[[R]] new_shape = [4] : tensor<1x4xf32> -> tensor<4xf32>
+// CHECK-NEXT:    %[[S:.*]] = ptir.add %[[X]], %[[V]] : tensor<4xf32>
+// CHECK-NEXT:    func.return %[[S]] : tensor<4xf32>
+func.func @scan_of_one(%x: tensor<4xf32>, %rows: tensor<1x4xf32>) -> tensor<4xf32> {
+  %r = ptir.scan %x, %rows carry_count = 1 scan_output_count = 0 : (tensor<4xf32>, tensor<1x4xf32>) -> tensor<4xf32> body {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %s = ptir.add %a, %b : tensor<4xf32>
+    ptir.yield %s : tensor<4xf32>
+  }
+  func.return %r : tensor<4xf32>
+}
+
 }
