@@ -114,6 +114,8 @@ FOREIGN: Mapping[type[Operation], Row] = {
     arith.AddiOp: _arithmetic(lattice.add),
     arith.SubiOp: _arithmetic(_subtract),
     arith.MuliOp: _arithmetic(lattice.mul),
+    arith.MaxSIOp: _arithmetic(lattice.max_size),
+    arith.MinSIOp: _arithmetic(lattice.min_size),
     arith.CmpiOp: _compare,
     arith.IndexCastOp: _index_cast,
     tensor.CastOp: _cast,

@@ -1,0 +1,341 @@
+"""
+Shape ops put down one after the other, and what the lattice knows of each value at once: emitting is inferring.
+
+    index   an extent, or a number made of extents
+    Shape   a shape: a value of the dialect, its extents, or both; the one is made from the other when it is asked for
+
+A constraint carries what a message about it needs: `mind.op` is the op it is for, `mind.code` the code of its error, and
+`mind.wording` its message with `{lhs}` and `{rhs}` where the two numbers compared belong; `msg` has `?` there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple, cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, i1, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import Pure
+
+from mind_dialect.errors import error
+from mind_dialect.shape import (
+    AddOp,
+    AnyOp,
+    BroadcastOp,
+    ConstantOp,
+    CstrBroadcastableOp,
+    CstrEqOp,
+    CstrRequireOp,
+    DivOp,
+    FromExtentsOp,
+    FromExtentTensorOp,
+    GetExtentOp,
+    MulOp,
+    NumElementsOp,
+    ShapeOfOp,
+    ShapeOp,
+    SizeToIndexOp,
+)
+from mind_dialect.shape.evaluate import EVALUATE, Value, as_shape, evaluate, top_of
+from mind_dialect.shape.foreign import evaluate_foreign
+from mind_dialect.shape.lattice import UNKNOWN, Extent, Invalid, Ranked, invalid
+from mind_dialect.shape.types import extents_type, index, shape, size, witness
+
+OP_ATTRIBUTE, CODE_ATTRIBUTE, WORDING_ATTRIBUTE = "mind.op", "mind.code", "mind.wording"
+RELATIONS = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
+"""What two numbers may have to be to each other, by the number of the predicate of `arith.cmpi`."""
+
+
+@dataclass(eq=False, slots=True)
+class Shape:
+    """A shape that was emitted; what is None was not asked for yet."""
+
+    value: SSAValue | None
+    extents: list[SSAValue | None]
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.extents)
+
+
+class Fault(NamedTuple):
+    """An op of a program whose shapes cannot be, the code of the error, and why."""
+
+    op: Operation
+    code: str
+    reason: str
+
+
+class Emitter:
+    """Emits at the end of `block`, or before `anchor`; `source` is the op whose rule it is, `label` what messages call it."""
+
+    def __init__(self, block: Block):
+        self.block = block
+        self.anchor: Operation | None = None
+        self.source: Operation | None = None
+        self.label = ""
+        self.names: dict[str, SSAValue] = {}
+        """The extents that names of dimensions stand for."""
+        self.faults: list[Fault] = []
+        self.made: list[Operation] = []
+        self._known: dict[SSAValue, Value] = {}
+        self._tops: dict[Attribute, Value] = {}
+        self._constants: dict[int, SSAValue] = {}
+
+    # What is known
+
+    def of(self, value: SSAValue) -> Value:
+        """What the lattice knows of a value."""
+        if value in self._known:
+            return self._known[value]
+        if value.type not in self._tops:
+            self._tops[value.type] = top_of(value.type)
+        return self._tops[value.type]
+
+    def extent_known(self, value: SSAValue) -> Extent:
+        """What is known of an extent; unknown if it cannot be."""
+        found = self.of(value)
+        return found if isinstance(found, int | str) else UNKNOWN
+
+    def dims(self, x: Shape) -> Ranked:
+        """What is known of each extent of a shape."""
+        if x.value is not None:
+            found = as_shape(self.of(x.value))
+            if isinstance(found, tuple):
+                return found
+        return tuple(UNKNOWN if e is None else self.extent_known(e) for e in x.extents)
+
+    # Emitting
+
+    def emit(self, op: Operation) -> SSAValue:
+        """Put down an op and evaluate it; its first result."""
+        if self.source is not None:
+            op.location = self.source.location
+        if self.anchor is None:
+            self.block.add_op(op)
+        else:
+            self.block.insert_op_before(op, self.anchor)
+        self.made.append(op)
+        values = tuple(map(self.of, op.operands))
+        bad = invalid(*values)
+        if bad is not None:
+            found: tuple[Value, ...] = (bad,) * len(op.results)
+        elif type(op) in EVALUATE:
+            found = evaluate(op, values)
+            if (bad := invalid(*found)) is not None:
+                self._fault(op, bad.reason)
+        else:
+            found = evaluate_foreign(op, values)
+        self._known.update(zip(op.results, found, strict=True))
+        return op.results[0]
+
+    def _fault(self, op: Operation, reason: str) -> None:
+        given = op.attributes.get(CODE_ATTRIBUTE)
+        code = given.data if isinstance(given, StringAttr) else _CODES.get(type(op), "E9020")
+        if isinstance(op, CstrRequireOp):
+            reason = filled(op, [self.of(v) for v in cast(Operation, op.pred.owner).operands])
+        self.faults.append(Fault(self.source or op, code, reason))
+
+    def _op(self, kind: type[ShapeOp], operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
+        return self.emit(kind.create(operands=operands, result_types=[type]))
+
+    def number(self, n: int) -> SSAValue:
+        """A constant."""
+        if n not in self._constants:
+            self._constants[n] = self.emit(_constant(n).clone())
+        return self._constants[n]
+
+    def index(self, value: SSAValue) -> SSAValue:
+        """A size as an index."""
+        return value if isinstance(value.type, IndexType) else self._op(SizeToIndexOp, [value], index)
+
+    def _arithmetic(self, kind: type[ShapeOp], a: SSAValue, b: SSAValue) -> SSAValue:
+        return self._op(kind, [a, b], index if a.type == index == b.type else size)
+
+    def add(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        """`a + b`."""
+        return a if b == 0 else self._arithmetic(AddOp, a, self.number(b) if isinstance(b, int) else b)
+
+    def mul(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        """`a * b`."""
+        return a if b == 1 else self._arithmetic(MulOp, a, self.number(b) if isinstance(b, int) else b)
+
+    def div(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        """`a / b`, rounded down."""
+        return a if b == 1 else self._arithmetic(DivOp, a, self.number(b) if isinstance(b, int) else b)
+
+    def sub(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """`a - b`, which may be negative."""
+        return self.emit(arith.SubiOp(self.index(a), self.index(b)))
+
+    def max(self, a: SSAValue, n: int) -> SSAValue:
+        """The greater of `a` and `n`."""
+        return self.emit(arith.MaxSIOp(self.index(a), self.number(n)))
+
+    def min(self, a: SSAValue, n: int) -> SSAValue:
+        """The lesser of `a` and `n`."""
+        return self.emit(arith.MinSIOp(self.index(a), self.number(n)))
+
+    # Shapes
+
+    def shape_of(self, value: SSAValue, rank: int) -> Shape:
+        """The shape of a tensor."""
+        return Shape(self._op(ShapeOfOp, [value], extents_type(rank)), [None] * rank)
+
+    def shape(self, extents: Sequence[SSAValue | int]) -> Shape:
+        """The shape of these extents."""
+        return Shape(None, [self.number(e) if isinstance(e, int) else e for e in extents])
+
+    def unknown(self, dims: Sequence[Extent]) -> Shape:
+        """A shape of which no more is known than `dims`."""
+        made = ConstantOp.of(tuple(d if isinstance(d, int) else UNKNOWN for d in dims), shape)
+        return Shape(self.emit(made), [None] * len(dims))
+
+    def value(self, x: Shape) -> SSAValue:
+        """A shape as one value."""
+        if x.value is None:
+            x.value = self._op(FromExtentsOp, [cast(SSAValue, e) for e in x.extents], shape)
+        return x.value
+
+    def as_shape(self, x: Shape) -> SSAValue:
+        """A shape as a value of type `!shape.shape`."""
+        value = self.value(x)
+        return value if value.type == shape else self._op(FromExtentTensorOp, [value], shape)
+
+    def extent(self, x: Shape, i: int) -> SSAValue:
+        """Extent `i` of a shape, from 0 or from the end."""
+        found = x.extents[i]
+        if found is None:
+            value = self.value(x)
+            place = self.number(i % x.rank)
+            found = x.extents[i] = self._op(GetExtentOp, [value, place], size if value.type == shape else index)
+        return found
+
+    def extents(self, x: Shape) -> list[SSAValue]:
+        """All extents of a shape."""
+        return [self.extent(x, i) for i in range(x.rank)]
+
+    def count(self, x: Shape) -> SSAValue:
+        """The number of elements of a shape."""
+        value = self.value(x)
+        return self._op(NumElementsOp, [value], size if value.type == shape else index)
+
+    def product(self, extents: Sequence[SSAValue | int]) -> SSAValue:
+        """The product of extents."""
+        return self.count(self.shape(extents))
+
+    def dim(self, dim: Extent) -> SSAValue:
+        """A dimension that a property states; E8001 for a name that nothing has."""
+        if isinstance(dim, int):
+            return self.number(dim)
+        if dim not in self.names:
+            message = f"the dimension name {dim} is used, which no input and no earlier value has"
+            raise error("E8001", message, name=dim, extents=())
+        return self.names[dim]
+
+    def stated(self, dims: Sequence[Extent]) -> Shape:
+        """The shape that a property states."""
+        return self.shape([self.dim(d) for d in dims])
+
+    def _joined(self, kind: type[AnyOp | BroadcastOp], shapes: Sequence[Shape]) -> Shape:
+        values = [self.value(x) for x in shapes]
+        rank = max(x.rank for x in shapes)
+        type = shape if any(v.type == shape for v in values) else extents_type(rank)
+        return Shape(self._op(kind, values, type), [None] * rank)
+
+    # Constraints
+
+    def _attributes(self, code: str | None = None, wording: str | None = None) -> dict[str, Attribute]:
+        stated = {OP_ATTRIBUTE: self.label, CODE_ATTRIBUTE: code, WORDING_ATTRIBUTE: wording}
+        return {name: StringAttr(text) for name, text in stated.items() if text}
+
+    def same(self, first: Shape, *others: Shape) -> Shape:
+        """The one shape that all must have."""
+        shapes = [first, *(x for x in others if x is not first)]
+        if len(shapes) == 1:
+            return first
+        if len({x.rank for x in shapes}) > 1:
+            ranks = [x.rank for x in shapes]
+            raise error("E3002", f"shapes of ranks {ranks}, expected one", expected=ranks[0], actual=ranks[1])
+        values = [self.value(x) for x in shapes]
+        self.emit(CstrEqOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
+        return self._joined(AnyOp, shapes)
+
+    def broadcast(self, *shapes: Shape) -> Shape:
+        """The shape that all must broadcast to."""
+        values = [self.value(x) for x in shapes]
+        self.emit(CstrBroadcastableOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
+        return self._joined(BroadcastOp, shapes)
+
+    def broadcast_to(self, x: Shape, target: Shape) -> Shape:
+        """`target`, which broadcasting `x` together with it must not change."""
+        found = self.broadcast(x, target)
+        values = [self.value(found), self.value(target)]
+        self.emit(CstrEqOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
+        return target
+
+    def require(self, a: SSAValue, relation: str, b: SSAValue | int, code: str, wording: str) -> None:
+        """Demand that two numbers are in a relation; `wording` is the message, with `{lhs}` and `{rhs}` for the numbers."""
+        rhs = self.number(b) if isinstance(b, int) else b
+        if a is rhs and relation in ("eq", "le", "ge"):
+            return
+        operands = [self.index(a), self.index(rhs)]
+        predicate = {"predicate": _predicate(RELATIONS[relation])}
+        holds = self.emit(arith.CmpiOp.create(operands=operands, result_types=[i1], properties=predicate))
+        plain = wording.format(lhs=UNKNOWN, rhs=UNKNOWN)
+        attributes = self._attributes(code, None if plain == wording else wording)
+        properties = {"msg": StringAttr(plain)}
+        self.emit(CstrRequireOp.create(operands=[holds], result_types=[witness], properties=properties, attributes=attributes))
+
+    def equal(self, a: SSAValue, b: SSAValue | int, code: str, wording: str) -> SSAValue:
+        """Demand that two numbers are equal; the one of which more is known."""
+        other = self.number(b) if isinstance(b, int) else b
+        self.require(a, "eq", other, code, wording)
+        return min(a, other, key=lambda v: _ignorance(self.of(v)))
+
+    def erase_unused(self) -> None:
+        """Take away what was emitted for nothing: no constraint and no other op needs it."""
+        kept: list[Operation] = []
+        for op in reversed(self.made):
+            if op.has_trait(Pure) and not any(r.first_use for r in op.results):
+                op.detach()
+                op.erase()
+            else:
+                kept.append(op)
+        self.made = kept[::-1]
+
+
+_CODES: Mapping[type[Operation], str] = {
+    CstrEqOp: "E3001",
+    CstrBroadcastableOp: "E3001",
+    BroadcastOp: "E3001",
+    AddOp: "E3006",
+    MulOp: "E3006",
+}
+"""The codes of what fails and states none: shapes that do not fit, sizes beyond 64 bits."""
+
+
+def _ignorance(known: Value) -> int:
+    return 0 if isinstance(known, int) else 2 if known == UNKNOWN or isinstance(known, Invalid) else 1
+
+
+@cache
+def _constant(n: int) -> Operation:
+    return arith.ConstantOp(IntegerAttr(n, index))
+
+
+@cache
+def _predicate(n: int) -> Attribute:
+    return IntegerAttr(n, i64)
+
+
+def filled(op: CstrRequireOp, numbers: Sequence[object]) -> str:
+    """The message of a constraint about the two numbers that are compared."""
+    wording = op.attributes.get(WORDING_ATTRIBUTE)
+    if not isinstance(wording, StringAttr) or len(numbers) != 2:
+        return op.message
+    return wording.data.replace("{lhs}", str(numbers[0])).replace("{rhs}", str(numbers[1]))

@@ -1,0 +1,323 @@
+"""
+The shapes of a program as a program: what its extents are and must be, from the shapes of its inputs.
+
+    reify-shapes{mode=func}     a `shape.func @f_shapes` for each function `@f`, from its inputs to the shapes of its results
+    reify-shapes{mode=inline}   shape ops and constraints between the ops of the program, each constraint before what needs it
+
+Names of dimensions get their sizes from the first input that has them; others that have them must agree. A declared result type
+that says more than its op's rule is one more constraint. Branches and loops may not run what they hold, so that the constraints
+of their bodies are left to the run; what their results' types do not say is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mind_dialect import ptir, register
+from mind_dialect.core import CoreOp
+from mind_dialect.errors import CATALOGUE, MindError, error
+from mind_dialect.op import DialectOp
+from mind_dialect.profiles import Profile, profile_of
+from mind_dialect.program import functions, input_names, value_ids
+from mind_dialect.ptir import PtirOp
+from mind_dialect.shape import ConstantOp, FuncOp, ReturnOp
+from mind_dialect.shape.evaluate import shape_of_type
+from mind_dialect.shape.lattice import UNKNOWN, Extent, Ranked
+from mind_dialect.shape.types import shape, size
+from mind_dialect.verify import verify
+
+from ..inline import calls_in, inlined
+from .emitter import Emitter, Fault, Shape
+from .rules import SHAPE_RULES, emit_shapes
+
+SHAPES_ATTRIBUTE = "mind.shapes"
+"""On a function: the name of its shape function."""
+_NAMED = "dimension {i} of {what}, {name}, has size {{lhs}}, elsewhere {{rhs}}; expected one size"
+
+
+class Reifier:
+    """The shapes of the values of one function, emitted op by op."""
+
+    def __init__(self, block: Block, ids: Mapping[SSAValue, int], profile: Profile, inline: bool):
+        self.e = Emitter(block)
+        self.shapes: dict[SSAValue, Shape] = {}
+        self._ids = ids
+        self._profile = profile
+        self._inline = inline
+
+    def bind(self, value: SSAValue, emitted: SSAValue, what: str) -> None:
+        """Give an input its shape, and the names of its dimensions their sizes."""
+        e, dims = self.e, _dims(value.type)
+        if dims is None:
+            return
+        found = self.shapes[value] = e.shape_of(emitted, len(dims))
+        for i, dim in enumerate(dims):
+            if isinstance(dim, str) and dim != UNKNOWN:
+                bound = e.names.setdefault(dim, e.extent(found, i))
+                e.require(e.extent(found, i), "eq", bound, "E8001", _NAMED.format(i=i, what=what, name=dim))
+                found.extents[i] = bound
+
+    def op(self, op: Operation) -> None:
+        """Emit what belongs to one op."""
+        e, outermost = self.e, self.e.source is None
+        before = e.source, e.label
+        e.source, e.label = op, self._label(op)
+        if self._inline and outermost:
+            e.anchor = op
+        try:
+            for value, found in zip(op.results, self._results(op), strict=True):
+                if found is not None:
+                    self.shapes[value] = found
+        except MindError as error:
+            raise error.at(op, e.label or op.name) from None
+        finally:
+            e.source, e.label = before
+
+    def _label(self, op: Operation) -> str:
+        opcode = op.opcode if isinstance(op, DialectOp) else op.name
+        place = self._ids.get(op.results[0]) if op.results else None
+        return opcode if place is None else f"{opcode} %{place}"
+
+    def _results(self, op: Operation) -> Sequence[Shape | None]:
+        if (structural := STRUCTURAL.get(type(op))) is not None:
+            return structural(self, op)
+        if type(op) not in SHAPE_RULES:
+            return [self.declared(v) for v in op.results]
+        found = emit_shapes(self.e, op, [self.shapes[v] for v in op.operands], self._profile)
+        return [self._claimed(v, x) for v, x in zip(op.results, found, strict=True)]
+
+    def _claimed(self, value: SSAValue, found: Shape) -> Shape:
+        """The shape of a result, where its declared type says more than its rule."""
+        e, dims = self.e, _dims(value.type)
+        if dims is None or len(dims) != found.rank:
+            expected = "a tensor" if dims is None else f"rank {found.rank}"
+            raise error(
+                "E4015", f"declared result {value.type}, expected {expected}", declared=str(value.type), inferred=expected
+            )
+        known = e.dims(found)
+        if dims == known:
+            return found
+        extents = list(found.extents)
+        for i, (dim, has) in enumerate(zip(dims, known, strict=True)):
+            if dim == has or dim == UNKNOWN:
+                continue
+            extent = e.extent(found, i)
+            stated = e.names.setdefault(dim, extent) if isinstance(dim, str) else e.number(dim)
+            wording = f"dimension {i} of the result has size {{lhs}}, declared {{rhs}}"
+            if extent is not stated:
+                e.require(extent, "eq", stated, "E8001", wording)
+                extents[i] = stated
+        if all(a is b for a, b in zip(extents, found.extents, strict=True)):
+            return found
+        return e.shape([e.extent(found, i) if x is None else x for i, x in enumerate(extents)])
+
+    def declared(self, value: SSAValue) -> Shape | None:
+        """The shape of a value of which only the type is known; where the value is at hand, what it turns out to be."""
+        e, dims = self.e, _dims(value.type)
+        if dims is None:
+            return None
+        if self._inline and isinstance(value.owner, Operation) and value.owner.parent is e.block:
+            before, e.anchor = e.anchor, value.owner.next_op
+            found = e.shape_of(value, len(dims))
+            for i, dim in enumerate(dims):
+                if isinstance(dim, str) and dim != UNKNOWN and dim not in e.names:
+                    e.names[dim] = e.extent(found, i)
+            e.anchor = before
+            return found
+        return e.shape([self._dim(d) for d in dims])
+
+    def _dim(self, dim: Extent) -> SSAValue:
+        e = self.e
+        if isinstance(dim, int):
+            return e.number(dim)
+        if dim in e.names:
+            return e.names[dim]
+        found = e.emit(ConstantOp.of(UNKNOWN, size))
+        return found if dim == UNKNOWN else e.names.setdefault(dim, found)
+
+
+def _dims(type: Attribute) -> Ranked | None:
+    """The dimensions of a ranked tensor, None for other types."""
+    return cast(Ranked, shape_of_type(cast(Attribute, type))) if isinstance(type, TensorType) else None
+
+
+# Ops with regions
+
+
+def _declared(reifier: Reifier, op: Operation) -> Sequence[Shape | None]:
+    return [reifier.declared(v) for v in op.results]
+
+
+def _fusion(reifier: Reifier, op: ptir.FusionOp) -> Sequence[Shape]:
+    block = op.body.block
+    for argument, value in zip(block.args, op.operands, strict=True):
+        reifier.shapes[argument] = reifier.shapes[value]
+    for inner in block.ops:
+        if not isinstance(inner, ptir.YieldOp):
+            reifier.op(inner)
+    ending = block.last_op
+    return [reifier.shapes[v] for v in ending.operands] if ending is not None else []
+
+
+def _scan(reifier: Reifier, op: ptir.ScanOp) -> Sequence[Shape | None]:
+    e, count = reifier.e, op.values()["carry_count"]
+    length: SSAValue | None = None
+    for i, value in enumerate(op.operands[count:]):
+        extent = e.extent(reifier.shapes[value], 0)
+        wording = f"scanned input {i} has size {{rhs}} along axis 0, expected {{lhs}}"
+        length = extent if length is None else e.equal(length, extent, "E3003", wording)
+    found = [reifier.declared(v) for v in op.results]
+    for i, x in enumerate(found[count:], count):
+        if x is not None and length is not None:
+            found[i] = e.shape([length, *e.extents(x)[1:]])
+    return found
+
+
+STRUCTURAL: Mapping[type[Operation], Callable[..., Sequence[Shape | None]]] = {
+    ptir.FusionOp: _fusion,
+    ptir.ScanOp: _scan,
+    ptir.CondOp: _declared,
+    ptir.WhileOp: _declared,
+    ptir.CustomCallOp: _declared,
+}
+
+
+# Functions
+
+
+@dataclass(frozen=True)
+class Reified:
+    """The shape function of a function, and what is wrong with its shapes whatever the inputs."""
+
+    function: FuncOp
+    faults: list[Fault]
+    known: dict[SSAValue, Ranked] = field(default_factory=dict[SSAValue, Ranked])
+    """What is known of the shape of every value of the function, in its first block."""
+
+
+def fault_error(fault: Fault) -> MindError:
+    """The coded error of a fault, which names the op."""
+    place = getattr(fault.op, "place", None)
+    context = {**dict.fromkeys(CATALOGUE[fault.code].context), "reason": fault.reason}
+    return MindError(fault.code, fault.reason, context).at(fault.op, place() if place is not None else fault.op.name)
+
+
+def reify(function: func.FuncOp, name: str | None = None, keep_values: bool = False) -> Reified:
+    """
+    The shape function of a verified function of Core IR or PTIR, in no module; calls are followed.
+
+    It takes the function's inputs, of which it reads shapes only, and gives the shapes of the results that are tensors. With
+    `keep_values` the result knows the shape of every value. E4000 for a function of several blocks.
+    """
+    if calls_in(function):
+        function = inlined(function).func
+    body = _only_block(function)
+    inputs = list(function.function_type.inputs.data)
+    block = Block(arg_types=inputs)
+    reifier = Reifier(block, value_ids(body), profile_of(function), inline=False)
+    for argument, emitted, what in zip(body.args, block.args, input_names(function), strict=True):
+        emitted.name_hint = argument.name_hint
+        reifier.bind(argument, emitted, f"input {what}")
+    for op in body.ops:
+        if not isinstance(op, func.ReturnOp):
+            reifier.op(op)
+    e = reifier.e
+    ending = body.last_op
+    returned = [e.as_shape(reifier.shapes[v]) for v in (ending.operands if ending is not None else ()) if v in reifier.shapes]
+    known = {value: e.dims(x) for value, x in reifier.shapes.items()} if keep_values else {}
+    block.add_op(ReturnOp(*returned, result_types=[]))
+    made = FuncOp.of(name or f"{function.sym_name.data}_shapes", inputs, [shape] * len(returned))
+    made.body.detach_block(made.body.block)
+    made.body.add_block(block)
+    if function.arg_attrs is not None:
+        made.properties["arg_attrs"] = function.arg_attrs
+    made.location = function.location
+    e.erase_unused()
+    return Reified(made, e.faults, known)
+
+
+def reify_inline(function: func.FuncOp) -> list[Fault]:
+    """Put shape ops and constraints between the ops of a verified function; what is wrong whatever the inputs."""
+    body = _only_block(function)
+    reifier = Reifier(body, value_ids(body), profile_of(function), inline=True)
+    reifier.e.anchor = body.first_op
+    for argument, what in zip(body.args, input_names(function), strict=True):
+        reifier.bind(argument, argument, f"input {what}")
+    for op in list(body.ops):
+        if not isinstance(op, func.ReturnOp):
+            reifier.op(op)
+    reifier.e.erase_unused()
+    return reifier.e.faults
+
+
+def _only_block(function: func.FuncOp) -> Block:
+    blocks = function.body.blocks
+    if len(blocks) != 1:
+        message = f"@{function.sym_name.data} has {len(blocks)} blocks, expected 1: shapes are reified in their order"
+        raise error("E4000", message, operation=function, given=f"{len(blocks)} blocks", expected="1 block")
+    return blocks[0]
+
+
+def _has_shapes(function: func.FuncOp) -> bool:
+    """Whether a function is of Core IR or PTIR, so that there are rules for its shapes."""
+    return any(isinstance(op, CoreOp | PtirOp) for op in function.walk())
+
+
+def _symbols(module: ModuleOp) -> set[str]:
+    names = (op.get_attr_or_prop("sym_name") for op in module.walk())
+    return {str(getattr(name, "data", "")) for name in names if name is not None}
+
+
+def reify_module(module: ModuleOp, mode: str = "func") -> list[FuncOp]:
+    """
+    Reify every function of Core IR or PTIR, in place; the shape functions that were made.
+
+    E7001 for an unknown mode; the coded error of the first fault, named after its op.
+    """
+    if mode not in ("inline", "func"):
+        raise error("E7001", f"mode {mode!r}, expected inline or func", option="mode")
+    verify(module)
+    taken, made = _symbols(module), list[FuncOp]()
+    for function in [f for f in functions(module) if f.body.blocks and _has_shapes(f)]:
+        if mode == "inline":
+            faults = reify_inline(function)
+        else:
+            name = _free(f"{function.sym_name.data}_shapes", taken)
+            result = reify(function, name)
+            faults = result.faults
+            made.append(result.function)
+            cast(Block, function.parent).insert_op_after(result.function, function)
+            function.attributes[SHAPES_ATTRIBUTE] = SymbolRefAttr(name)
+        for fault in faults:
+            raise fault_error(fault)
+    return made
+
+
+def _free(name: str, taken: set[str]) -> str:
+    found, i = name, 0
+    while found in taken:
+        i += 1
+        found = f"{name}_{i}"
+    taken.add(found)
+    return found
+
+
+@dataclass(frozen=True)
+class ReifyShapesPass(ModulePass):
+    """Write down the shapes of programs as ops: a shape function for each function, or inline with its ops."""
+
+    name = "mind-reify-shapes"
+
+    mode: str = "func"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        reify_module(op, self.mode)
