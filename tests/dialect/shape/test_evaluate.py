@@ -288,3 +288,15 @@ def test_few_steps_leave_results_unknown(monkeypatch: pytest.MonkeyPatch) -> Non
     assert known(body) == "12"
     monkeypatch.setattr(dataflow_module, "MAX_STEPS", 3)
     assert known(body) == "?"
+
+
+def test_what_is_known_inside_reduce_holds_for_each_step() -> None:
+    body = constant("s", "[3, 4]") + PRODUCT + '\n"test.op"(%r) : (!shape.size) -> ()'
+    module = parse(f"func.func @f() {{\n{body}\nfunc.return }}")
+    function = next(op for op in module.ops if isinstance(op, FuncOp))
+    found = Dataflow()
+    found.run(function.body)
+    (region,) = [op.regions[0] for op in function.body.block.ops if op.regions]
+    step = region.block.first_op
+    assert step is not None
+    assert [shown(found.of(v)) for v in (*region.block.args, step.results[0])] == ["?"] * 4
