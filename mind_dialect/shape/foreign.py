@@ -59,6 +59,11 @@ def _subtract(a: lattice.Extent, b: lattice.Extent) -> Value:
     return a - b if isinstance(a, int) and isinstance(b, int) else a if b == 0 else 0 if a == b != UNKNOWN else UNKNOWN
 
 
+def _min(a: lattice.Extent, b: lattice.Extent) -> Value:
+    """The smaller; an unknown index may be negative, which an unknown size may not."""
+    return UNKNOWN if UNKNOWN in (a, b) else lattice.min_size(a, b)
+
+
 _UNSIGNED = (6, 7, 8, 9)
 _COMPARISONS: dict[int, Callable[[Any, Any], bool]] = dict(
     enumerate((operator.eq, operator.ne, *(operator.lt, operator.le, operator.gt, operator.ge) * 2))
@@ -115,7 +120,7 @@ FOREIGN: Mapping[type[Operation], Row] = {
     arith.SubiOp: _arithmetic(_subtract),
     arith.MuliOp: _arithmetic(lattice.mul),
     arith.MaxSIOp: _arithmetic(lattice.max_size),
-    arith.MinSIOp: _arithmetic(lattice.min_size),
+    arith.MinSIOp: _arithmetic(_min),
     arith.CmpiOp: _compare,
     arith.IndexCastOp: _index_cast,
     tensor.CastOp: _cast,

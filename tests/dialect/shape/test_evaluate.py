@@ -169,6 +169,9 @@ FOREIGN_ROWS = [
     ("%a = arith.constant 9223372036854775807 : index %r = arith.addi %a, %a : index // index", "?"),
     ("%a = arith.constant 3 : index %r = arith.subi %c, %c : index // index", "?"),
     ("%a = arith.constant 3 : index %r = arith.muli %a, %a : index // index", "9"),
+    ("%a = arith.constant 3 : index %r = arith.minsi %a, %a : index // index", "3"),
+    ("%a = arith.constant 0 : index %r = arith.minsi %a, %c : index // index", "?"),
+    ("%a = arith.constant 0 : index %r = arith.maxsi %a, %c : index // index", "?"),
     ("%a = arith.constant 3 : index %r = arith.cmpi eq, %a, %a : index // i1", "True"),
     ("%a = arith.constant 3 : index %b = arith.constant -3 : index %r = arith.cmpi ult, %a, %b : index // i1", "None"),
     ("%a = arith.constant 3 : index %b = arith.constant -3 : index %r = arith.cmpi slt, %a, %b : index // i1", "False"),
@@ -299,4 +302,4 @@ def test_what_is_known_inside_reduce_holds_for_each_step() -> None:
     (region,) = [op.regions[0] for op in function.body.block.ops if op.regions]
     step = region.block.first_op
     assert step is not None
-    assert [shown(found.of(v)) for v in (*region.block.args, step.results[0])] == ["?"] * 4
+    assert [shown(found.of(v)) for v in (*region.block.args[1:], step.results[0])] == ["?"] * 3
