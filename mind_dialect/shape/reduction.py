@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import IndexType, i32
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, region_def, traits_def, var_operand_def, var_result_def
 from xdsl.parser import Parser
@@ -66,12 +66,6 @@ class ReduceOp(ShapeOp):
                 message = f"argument {i} of the region has type {brief(argument.type)}, expected {expected}"
                 raise error("E9001", message, expected=expected, actual=brief(argument.type))
         check_passed(self, block, (YieldOp.name, "shape.return"))
-
-    @property
-    def is_early(self) -> bool:
-        """Whether the region has an index of type i32 or ends in `shape.return`, which upstream refuses."""
-        block = self.body.block
-        return not isinstance(block.args[0].type, IndexType) or not isinstance(block.last_op, YieldOp)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
