@@ -27,7 +27,10 @@ FUSIBLE: dict[type[Operation], str] = {
 }
 """What may stand in a fusion, by the part it plays there."""
 
-CONTRACTIONS: dict[str | None, int] = {None: 1, "softmax": 0, "gelu": 0, "attention": 2}
+CONTRACTIONS: dict[str | None, int] = {
+    **{None: 1, "softmax": 0, "gelu": 0, "gelu_tanh": 0, "rms_norm": 0},
+    "attention": 2,
+}
 """How many contractions a fusion of each pattern may hold. A pattern says what the body as a whole is; the body says it too."""
 
 _ORDINALS = ("first", "second", "third")

@@ -6,6 +6,7 @@ Each takes tensors and gives the ops' last value; `program` makes a module of it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -113,6 +114,54 @@ def not_gelu(x: Any, *, half: float = 0.5, one: float = 1.0, root: float = 0.5**
     return ptir.MulOp(ptir.MulOp(x, like(x, half)), sum_)
 
 
+def cube(x: Any) -> Any:
+    return ptir.MulOp(ptir.MulOp(x, x), x)
+
+
+def power(x: Any, y: float = 3.0) -> Any:
+    return ptir.PowOp(x, like(x, y))
+
+
+def gelu_tanh(x: Any, cubic: Callable[[Any], Any] = cube, *, coefficient: float = 0.044715, root: float = 2 / math.pi) -> Any:
+    """The producer's approximation: the coefficient comes after the cube, the half is taken of x."""
+    inner = ptir.MulOp(ptir.AddOp(x, ptir.MulOp(cubic(x), like(x, coefficient))), like(x, root**0.5))
+    return ptir.MulOp(ptir.MulOp(x, like(x, 0.5)), ptir.AddOp(ptir.TanhOp(inner), like(x, 1.0)))
+
+
+def gelu_tanh_left(x: Any) -> Any:
+    """As published for PyTorch: the coefficient comes first, and products associate to the left."""
+    cubic = ptir.MulOp(ptir.MulOp(ptir.MulOp(like(x, 0.044715), x), x), x)
+    inner = ptir.MulOp(like(x, math.sqrt(2 / math.pi)), ptir.AddOp(cubic, x))
+    return ptir.MulOp(like(x, 0.5), ptir.MulOp(x, ptir.AddOp(like(x, 1.0), ptir.TanhOp(inner))))
+
+
+def rms(x: Any, *, axis: int = -1, epsilon: float = 1e-6, of: Any = None) -> Any:
+    """`x` over the root of the mean square of `of`, itself unless given."""
+    y = x if of is None else of
+    squares = reduce(ptir.MulOp(y, y), "sum", axis)
+    mean = ptir.MulOp(squares, like(squares, 1 / shape(x)[axis]))
+    return ptir.MulOp(x, spread(ptir.RsqrtOp(ptir.AddOp(mean, like(mean, epsilon))), x))
+
+
+def rms_norm(x: Any, gamma: Any, *, axis: int = -1) -> Any:
+    return ptir.MulOp(rms(x, axis=axis), along(gamma, x, axis))
+
+
+def rms_norm_by_division(x: Any, gamma: Any) -> Any:
+    squares = dropped(ptir.MulOp(x, x), "sum", -1)
+    mean = ptir.DivOp(squares, like(squares, shape(x)[-1]))
+    return ptir.MulOp(along(gamma, x, -1), ptir.DivOp(x, spread(ptir.SqrtOp(ptir.AddOp(mean, like(mean, 1e-5))), x)))
+
+
+def normal(x: Any) -> Any:
+    """The first part of a layer norm."""
+    mean = reduce(x, "sum")
+    centred = ptir.SubOp(x, spread(ptir.MulOp(mean, like(mean, 1 / 8)), x))
+    squares = reduce(ptir.MulOp(centred, centred), "sum")
+    variance = ptir.MulOp(squares, like(squares, 1 / 8))
+    return ptir.MulOp(centred, spread(ptir.RsqrtOp(ptir.AddOp(variance, like(variance, 1e-5))), x))
+
+
 def layer_norm(x: Any, gamma: Any, beta: Any, *, axis: int = -1, epsilon: float = 1e-5, count: int | None = None) -> Any:
     """The producer's nineteen ops."""
     n = shape(x)[axis] if count is None else count
@@ -208,3 +257,21 @@ def grouped_convolution(x: Any, w: Any) -> Any:
     split = ptir.ReshapeOp(p, new_shape=(*shape(p)[:3], height, width, groups, channels))
     y = ptir.TransposeOp(dot(split, w, (3, 4, 6), (3, 4, 2), ((5,), (0,))), perm=(1, 2, 3, 0, 4))
     return ptir.ReshapeOp(y, new_shape=(*shape(p)[:3], groups * out))
+
+
+def turned_convolution(x: Any, w: Any) -> Any:
+    """Weights first: the channels come out before the places."""
+    p = patches(x)
+    return dot(w, p, (1,), (3,))
+
+
+def turned_oihw_convolution(x: Any, w: Any) -> Any:
+    p, (_, channels, height, width) = patches(x), shape(w)
+    split = ptir.ReshapeOp(p, new_shape=(*shape(p)[:3], height, width, channels))
+    return dot(w, split, (2, 3, 1), (3, 4, 5))
+
+
+def turned_grouped_convolution(x: Any, w: Any) -> Any:
+    p, (groups, _, channels, height, width) = patches(x), shape(w)
+    split = ptir.ReshapeOp(p, new_shape=(*shape(p)[:3], height, width, groups, channels))
+    return dot(w, split, (3, 4, 2), (3, 4, 6), ((0,), (5,)))

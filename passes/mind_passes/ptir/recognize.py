@@ -1,5 +1,5 @@
 """
-Recognise known functions in many ops: layer norm and convolution become ops, softmax, GELU and attention fusions of their name.
+Recognise known functions in many ops: layer norm and convolution become ops, the others of `patterns/` fusions of their name.
 
 The last ops of a block are looked at first, so that an attention is found before the softmax in it; an op belongs to one match.
 A match whose inner values somebody else needs is none. A fusion holds copies of the ops it stands for, so it means what they
@@ -78,7 +78,7 @@ def _replace(root: Operation, matches: Sequence[Match]) -> None:
 @dataclass(frozen=True)
 class PtirRecognizePass(ModulePass):
     """
-    Make layer norm and convolution ops; make softmax, GELU and attention fusions of that pattern.
+    Make layer norm and convolution ops; make softmax, GELU, RMS norm and attention fusions of that pattern.
 
     Run `ptir-canonicalize` before. `patterns=softmax,gelu` finds only those.
     """

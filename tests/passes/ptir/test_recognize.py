@@ -29,6 +29,9 @@ QKV = "f32[2,3,5,4] f32[2,3,5,4] f32[2,3,5,4]"
 NORM = "f32[3,4,8] f32[8] f32[8]"
 IMAGE = "f32[2,6,7,4] "
 
+PLAIN = {"mul", "add"}
+"""Ops that may be left over."""
+
 Body = Callable[..., Any]
 FOUND: dict[str, tuple[str, Body, str]] = {
     "softmax, contract": ("f32[3,5]", forms.library_softmax, "softmax"),
@@ -41,6 +44,29 @@ FOUND: dict[str, tuple[str, Body, str]] = {
     "gelu, division": ("f64[3,5]", forms.gelu_by_division, "gelu"),
     "gelu, half of the sum": ("f16[3,5]", forms.gelu_of_half_sum, "gelu"),
     "gelu of a product": ("f32[3] f32[3]", lambda x, y: forms.gelu(ptir.MulOp(x, y)), "gelu mul"),
+    "gelu by tanh": ("f32[3,5]", forms.gelu_tanh, "gelu_tanh"),
+    "gelu by tanh, a power": ("f64[3,5]", lambda x: forms.gelu_tanh(x, forms.power), "gelu_tanh"),
+    "gelu by tanh, products to the left": ("f32[3]", forms.gelu_tanh_left, "gelu_tanh"),
+    "gelu by tanh in bf16": ("bf16[3]", forms.gelu_tanh, "gelu_tanh"),
+    "gelu by tanh of a product": ("f32[3] f32[3]", lambda x, y: forms.gelu_tanh(ptir.MulOp(x, y)), "gelu_tanh mul"),
+    "rms norm": ("f32[3,4,8] f32[8]", forms.rms_norm, "rms_norm"),
+    "rms norm, division": ("f64[3,8] f64[8]", forms.rms_norm_by_division, "rms_norm"),
+    "rms norm, first axis": ("f32[8,3] f32[8]", lambda x, g: forms.rms_norm(x, g, axis=0), "rms_norm"),
+    "rms norm without gamma": ("bf16[3,8]", forms.rms, "rms_norm"),
+    "rms norm, dynamic": ("f32[B,8] f32[8]", forms.rms_norm, "rms_norm"),
+    "layer norm without gamma and beta": ("f32[3,4,8]", forms.normal, "layer_norm"),
+    "layer norm without beta": (
+        "f64[3,8] f64[8]", lambda x, g: ptir.MulOp(forms.spread(g, x), forms.normal(x)), "layer_norm"
+    ),
+    "layer norm without gamma": ("f32[3,8] f32[8]", lambda x, b: ptir.AddOp(forms.normal(x), forms.spread(b, x)), "layer_norm"),
+    "layer norm, what is added is no vector": (
+        "f32[3,8] f32[3,8]", lambda x, y: ptir.AddOp(forms.normal(x), y), "layer_norm add"
+    ),
+    "layer norm, scale of another axis": (
+        "f32[8,8] f32[8] f32[8]",
+        lambda x, g, b: ptir.AddOp(ptir.MulOp(forms.normal(x), forms.along(g, x, 0)), forms.along(b, x, 1)),
+        "layer_norm mul add",
+    ),
     "layer norm": (NORM, forms.layer_norm, "layer_norm"),
     "layer norm, division": (NORM, forms.layer_norm_by_division, "layer_norm"),
     "layer norm, inner axis": ("f64[3,4,8] f64[4] f64[4]", lambda *v: forms.layer_norm(*v, axis=1), "layer_norm"),
@@ -84,6 +110,9 @@ FOUND: dict[str, tuple[str, Body, str]] = {
     "convolution, OIHW": (IMAGE + "f32[5,4,3,2]", forms.oihw_convolution, "convolution"),
     "convolution, groups": (IMAGE + "f32[2,3,2,3,2]", forms.grouped_convolution, "convolution"),
     "convolution, depthwise": (IMAGE + "f32[4,1,1,3,2]", forms.grouped_convolution, "convolution"),
+    "convolution, weights first": (IMAGE + "f32[5,24]", forms.turned_convolution, "convolution"),
+    "convolution, OIHW first": (IMAGE + "f32[5,4,3,2]", forms.turned_oihw_convolution, "convolution"),
+    "convolution, groups first": (IMAGE + "f32[2,3,2,3,2]", forms.turned_grouped_convolution, "convolution"),
     "convolution of integers": (
         "si32[2,6,7,4] si32[24,5]", lambda x, w: forms.flat_convolution(x, w, pad_value=0), "convolution"
     ),
@@ -161,13 +190,24 @@ ELSE: dict[str, tuple[str, Body, str]] = {
     "layer norm, wrong count": (NORM, lambda *v: forms.layer_norm(*v, count=7), "layer_norm"),
     "layer norm, negative epsilon": (NORM, lambda *v: forms.layer_norm(*v, epsilon=-1e-5), "layer_norm"),
     "layer norm in bf16": ("bf16[3,8] bf16[8] bf16[8]", forms.layer_norm, "layer_norm"),
-    "layer norm, scale of another axis": (
-        "f32[8,8] f32[8] f32[8]",
-        lambda x, g, b: ptir.AddOp(
-            ptir.MulOp(normal(x), forms.along(g, x, 0)), forms.along(b, x, 1)
-        ),
-        "layer_norm",
+    "gelu by tanh, another coefficient": ("f32[3]", lambda x: forms.gelu_tanh(x, coefficient=0.05), "gelu_tanh"),
+    "gelu by tanh, another root": ("f32[3]", lambda x: forms.gelu_tanh(x, root=0.5), "gelu_tanh"),
+    "gelu by tanh, a square": ("f32[3]", lambda x: forms.gelu_tanh(x, lambda v: forms.power(v, 2.0)), "gelu_tanh"),
+    "gelu by tanh, a fourth power": (
+        "f32[3]", lambda x: forms.gelu_tanh(x, lambda v: ptir.MulOp(forms.cube(v), v)), "gelu_tanh"
     ),
+    "gelu by tanh, the cube of another": (
+        "f32[3] f32[3]", lambda x, y: forms.gelu_tanh(x, lambda v: ptir.MulOp(ptir.MulOp(v, v), y)), "gelu_tanh"
+    ),
+    "gelu by tanh, the cube is returned": (
+        "f32[3]", lambda x: [c := forms.cube(x), forms.gelu_tanh(x, lambda _: c)], "gelu_tanh"
+    ),
+    "gelu by tanh is not by erf": ("f32[3]", forms.gelu_tanh, "gelu"),
+    "gelu by erf is not by tanh": ("f32[3]", forms.gelu, "gelu_tanh"),
+    "rms norm, of something else": ("f32[3,8] f32[3,8]", lambda x, y: forms.rms(x, of=y), "rms_norm"),
+    "rms norm, negative epsilon": ("f32[3,8]", lambda x: forms.rms(x, epsilon=-1e-3), "rms_norm"),
+    "rms norm of integers does not exist": ("si32[3,8]", lambda x: forms.reduce(ptir.MulOp(x, x), "sum"), "rms_norm"),
+    "rms norm, a layer norm is none": ("f32[3,8]", forms.normal, "rms_norm"),
     "attention, softmax along queries": (
         QKV,
         lambda q, k, v: ptir.DotGeneralOp(forms.softmax(forms.scores(q, k), -2), v, **forms.MATMUL),
@@ -201,6 +241,9 @@ ELSE: dict[str, tuple[str, Body, str]] = {
     "convolution, patches are returned": (
         IMAGE + "f32[24,5]", lambda x, w: [p := forms.patches(x), forms.dot(p, w, (3,), (0,))], "convolution"
     ),
+    "convolution, weights first, padded with ones": (
+        IMAGE + "f32[5,24]", lambda x, w: forms.dot(w, forms.patches(x, 1.0), (1,), (3,)), "convolution"
+    ),
     "convolution, only half contracted": (
         IMAGE + "f32[12,5]",
         lambda x, w: forms.dot(ptir.ReshapeOp(p := forms.patches(x), new_shape=(*forms.shape(p)[:3], 2, 12)), w, (4,), (0,)),
@@ -214,15 +257,6 @@ ELSE: dict[str, tuple[str, Body, str]] = {
         "convolution",
     ),
 }  # fmt: skip
-
-
-def normal(x: Any) -> Any:
-    """The first part of a layer norm."""
-    mean = forms.reduce(x, "sum")
-    centred = ptir.SubOp(x, forms.spread(ptir.MulOp(mean, forms.like(mean, 1 / 8)), x))
-    squares = forms.reduce(ptir.MulOp(centred, centred), "sum")
-    variance = ptir.MulOp(squares, forms.like(squares, 1 / 8))
-    return ptir.MulOp(centred, forms.spread(ptir.RsqrtOp(ptir.AddOp(variance, forms.like(variance, 1e-5))), x))
 
 
 def optimised(module: ModuleOp) -> ModuleOp:
@@ -280,7 +314,7 @@ def test_found(name: str) -> None:
     module = forms.program(types, body)
     after = optimised(module)
     kinds = expected.split()
-    assert found_in(after) == [k for k in kinds if k != "mul"]
+    assert found_in(after) == [k for k in kinds if k not in PLAIN]
     left = [op.OPCODE for op in walk(after) if isinstance(op, PtirOp) and not isinstance(op.parent_op(), FusionOp)]
     allowed = {"constant", "broadcast_to", "iota", "compare", "select", "transpose", "reshape", "fusion", *kinds}
     assert set(left) <= allowed, left
@@ -304,9 +338,9 @@ def test_something_else(name: str) -> None:
 
 
 def test_every_pattern_has_cases() -> None:
-    assert {name.replace("-", "_") for name in PATTERNS} == {kind for *_, kinds in FOUND.values() for kind in kinds.split()} - {
-        "mul"
-    }
+    assert {name.replace("-", "_") for name in PATTERNS} == {
+        kind for *_, kinds in FOUND.values() for kind in kinds.split()
+    } - PLAIN
     assert {name.replace("-", "_") for name in PATTERNS} == {pattern for *_, pattern in ELSE.values()}
 
 

@@ -1,5 +1,5 @@
 """
-Convolution: `extract_patches`, perhaps reshaped, times weights, as `ptir.convolution`.
+Convolution: `extract_patches`, perhaps reshaped, times weights, or weights times patches, as `ptir.convolution`.
 
 Patches are padded with zeros. Every extent of the patch must be contracted, in the weights' order or another; one batch axis
 between window and channels is a group. The sums have the same terms in another order.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import cast
+from typing import NamedTuple, cast
 
 from xdsl.ir import SSAValue
 
@@ -23,11 +23,17 @@ Shape = tuple[int, ...]
 
 
 def match(root: PtirOp) -> Match | None:
-    """The convolution that ends in the product `root`, patches on the left."""
+    """The convolution that ends in the product `root`."""
     if not isinstance(root, DotGeneralOp):
         return None
+    return _match(root, ("lhs", "rhs")) or _match(root, ("rhs", "lhs"))
+
+
+def _match(root: DotGeneralOp, sides: tuple[str, str]) -> Match | None:
+    """The convolution, the patches being on the first of `sides`."""
+    patch, weights = (root.lhs, root.rhs) if sides[0] == "lhs" else (root.rhs, root.lhs)
     inside: list[PtirOp] = []
-    value = root.lhs
+    value = patch
     if (view := made_by(value, ReshapeOp)) is not None:
         inside.append(view)
         value = view.x
@@ -37,42 +43,63 @@ def match(root: PtirOp) -> Match | None:
         return None
     if patches.values()["pad_value"].item() != 0 and any(n for pair in patches.values()["padding"] for n in pair):
         return None
-    plan = _plan(root, patches)
-    return None if plan is None else Match(root, [patches, *inside], lambda _: _build(root, patches, *plan))
+    plan = _plan(root, patches, patch, weights, sides)
+    return None if plan is None else Match(root, [patches, *inside], lambda _: _build(root, patches, plan))
 
 
-def _plan(root: DotGeneralOp, patches: ExtractPatchesOp) -> tuple[int, list[int], int] | None:
-    """The number of leading axes that are places, the weights' axes in the order of the filter's, and the groups."""
-    values, patch = root.values(), _sizes(root.lhs)
-    batch: Sequence[int] = values["batch_lhs"]
-    contracted: dict[int, int] = dict(zip(values["contract_lhs"], values["contract_rhs"], strict=True))
+class _Plan(NamedTuple):
+    """How a product is a convolution."""
+
+    rows: Shape
+    """The extents of the patches' axes that are places."""
+    weights: SSAValue
+    order: list[int]
+    """The weights' axes in the order of the filter's."""
+    free: Shape
+    """The extents of the last of these, which are the result's."""
+    groups: int
+    turned: bool
+    """Whether the result has what is free before the places."""
+
+
+def _plan(
+    root: DotGeneralOp, patches: ExtractPatchesOp, patch: SSAValue, weights: SSAValue, sides: tuple[str, str]
+) -> _Plan | None:
+    values, extents = root.values(), _sizes(patch)
+    batch: list[Sequence[int]] = [values[f"batch_{side}"] for side in sides]
+    contract: list[Sequence[int]] = [values[f"contract_{side}"] for side in sides]
+    contracted: dict[int, int] = dict(zip(*contract, strict=True))
     window: Sequence[int] = patches.values()["window"]
     channels = _sizes(patches.x)[-1]
-    places = min([*contracted, *batch], default=0)
-    inner = range(places, len(patch))
-    if channels == 0 or len(batch) > 1 or prod(patch[places:]) != prod(window) * channels or set(inner) != {*contracted, *batch}:
+    places = min([*contracted, *batch[0]], default=0)
+    inner = range(places, len(extents))
+    if channels == 0 or len(batch[0]) > 1 or prod(extents[places:]) != prod(window) * channels:
+        return None
+    if set(inner) != {*contracted, *batch[0]}:
         return None
     groups = 1
-    if batch:
-        before = prod(patch[places : batch[0]])
-        groups = patch[batch[0]]
+    if batch[0]:
+        before = prod(extents[places : batch[0][0]])
+        groups = extents[batch[0][0]]
         if before != prod(window) or groups == 0:
             return None
-    used = {*values["contract_rhs"], *values["batch_rhs"]}
-    free = [a for a in range(len(spec_of(root.rhs).shape)) if a not in used]
-    return places, [*(contracted[a] for a in inner if a not in batch), *values["batch_rhs"], *free], groups
+    used = {*contract[1], *batch[1]}
+    free = [a for a in range(len(_sizes(weights))) if a not in used]
+    order = [*(contracted[a] for a in inner if a not in batch[0]), *batch[1], *free]
+    return _Plan(extents[:places], weights, order, tuple(_sizes(weights)[a] for a in free), groups, sides[0] == "rhs")
 
 
 def _sizes(value: SSAValue) -> Shape:
     return cast(Shape, spec_of(value).shape)
 
 
-def _build(root: DotGeneralOp, patches: ExtractPatchesOp, places: int, order: list[int], groups: int) -> PtirOp:
+def _build(root: DotGeneralOp, patches: ExtractPatchesOp, plan: _Plan) -> PtirOp:
     """Weights as a filter, the convolution, and its result in the order of the product's axes."""
-    values, weights = patches.values(), root.rhs
-    dtype, extents = spec_of(weights)
-    permuted = [cast(Shape, extents)[a] for a in order]
-    kernel: PtirOp = in_place_of(root, TransposeOp, weights, type=tensor_type(dtype, permuted), perm=order)
+    values = patches.values()
+    groups = plan.groups
+    dtype, extents = spec_of(plan.weights)
+    permuted = [cast(Shape, extents)[a] for a in plan.order]
+    kernel: PtirOp = in_place_of(root, TransposeOp, plan.weights, type=tensor_type(dtype, permuted), perm=plan.order)
     window: list[int] = list(values["window"])
     channels = _sizes(patches.x)[-1] // groups
     out = prod(permuted) // (prod(window) * channels)
@@ -94,11 +121,12 @@ def _build(root: DotGeneralOp, patches: ExtractPatchesOp, places: int, order: li
         accum_dtype=root.values()["accum_dtype"],
         out_dtype=root.values()["out_dtype"],
     )
-    rows = _sizes(root.lhs)[:places]
-    if not root.values()["batch_lhs"]:
+    grouped = bool(root.values()["batch_lhs"])
+    if not grouped and not plan.turned:
         return in_place_of(root, ReshapeOp, convolution.result, new_shape=result.shape)
-    free = cast(Shape, result.shape)[1 + places :]
-    split = [*rows, groups, *free]
+    split = [*plan.rows, *([groups] if grouped else []), *plan.free]
     view = in_place_of(root, ReshapeOp, convolution.result, type=tensor_type(result.dtype, split), new_shape=split)
-    perm = [places, *range(places), *range(places + 1, len(split))]
+    places = len(plan.rows)
+    rows, free = range(places), range(places + grouped, len(split))
+    perm = [*([places] if grouped else []), *(free if plan.turned else rows), *(rows if plan.turned else free)]
     return in_place_of(root, TransposeOp, view.result, perm=perm)

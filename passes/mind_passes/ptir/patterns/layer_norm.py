@@ -2,54 +2,93 @@
 Layer normalisation along one axis: `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, as `ptir.layer_norm`.
 
 Means are sums times 1/N or over N; the deviation divides, or its reciprocal multiplies. Of f32 and f64 only: in narrower floats
-the ops round after each step and the one op does not. The result may differ in the last digits.
+the ops round after each step and the one op does not. The result may differ in the last digits. Gamma or beta may be missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
 from mind_dialect.ptir import AddOp, DivOp, LayerNormOp, MulOp, PtirOp, ReciprocalOp, ReduceOp, ReshapeOp, RsqrtOp, SqrtOp, SubOp
 from mind_dialect.ptir.types import F32, F64
 
-from ..building import in_place_of, spec_of, uniform
+from ..building import fill, in_place_of, spec_of, uniform
 from .matching import Match, made_by, only_units, reduced, stretched, times
 
 
 def match(root: PtirOp) -> Match | None:
-    """The layer norm that ends in the sum `root`."""
-    if not isinstance(root, AddOp) or spec_of(root.result).dtype not in (F32, F64):
+    """The layer norm that ends in `root`: in the sum with beta, or without one in the product with gamma, or without both."""
+    if not isinstance(root, AddOp | MulOp | DivOp) or spec_of(root.result).dtype not in (F32, F64):
         return None
-    for scaled, shift in ((root.lhs, root.rhs), (root.rhs, root.lhs)):
-        product = made_by(scaled, MulOp)
-        if product is None:
-            continue
-        for normal, scale in ((product.lhs, product.rhs), (product.rhs, product.lhs)):
-            found = _normalised(normal)
-            if found is None:
-                continue
-            x, axis, epsilon, inside = found
-            gamma, beta = _vector(scale, axis), _vector(shift, axis)
-            if gamma is not None and beta is not None:
-                return _match(root, x, gamma, beta, axis, epsilon, [*inside, product])
+    if isinstance(root, AddOp):
+        for scaled, shift in ((root.lhs, root.rhs), (root.rhs, root.lhs)):
+            found = _scaled(scaled, shift, root) or _plain(scaled, shift, root)
+            if found is not None:
+                return found
+        return None
+    return _scaled(root.result, None, root) or _plain(root.result, None, root)
+
+
+def _scaled(value: SSAValue, shift: SSAValue | None, root: AddOp | MulOp | DivOp) -> Match | None:
+    """`value` as `normal * gamma`, to which `shift` is added."""
+    product = made_by(value, MulOp)
+    for normal, scale in ((product.lhs, product.rhs), (product.rhs, product.lhs)) if product is not None else ():
+        found = _normalised(normal)
+        gamma = None if found is None else vector(scale, found.axis)
+        if product is not None and found is not None and gamma is not None:
+            return _match(root, found, gamma, shift, [*found.inside, product])
     return None
 
 
-def _match(root: AddOp, x: SSAValue, gamma: SSAValue, beta: SSAValue, axis: int, epsilon: float, inside: list[PtirOp]) -> Match:
-    return Match(root, inside, lambda _: in_place_of(root, LayerNormOp, x, gamma, beta, epsilon=epsilon, feature_axis=axis))
+def _plain(value: SSAValue, shift: SSAValue | None, root: AddOp | MulOp | DivOp) -> Match | None:
+    """`value` as `normal`, to which `shift` is added."""
+    found = _normalised(value)
+    return None if found is None else _match(root, found, None, shift, found.inside)
 
 
-def _vector(value: SSAValue, axis: int) -> SSAValue | None:
+def _match(
+    root: AddOp | MulOp | DivOp, found: Normal, gamma: SSAValue | None, shift: SSAValue | None, inside: list[PtirOp]
+) -> Match | None:
+    """The op of what was found; without gamma times 1, without beta plus -0, which change no number."""
+    beta = None if shift is None else vector(shift, found.axis)
+    extent = spec_of(found.x).shape[found.axis]
+    if shift is not None and beta is None:
+        return None
+    assert isinstance(extent, int), "its reciprocal is in the mean"
+
+    def build(_: Match) -> PtirOp:
+        scale = _filled(root, extent, 1.0) if gamma is None else gamma
+        offset = _filled(root, extent, -0.0) if beta is None else beta
+        return in_place_of(root, LayerNormOp, found.x, scale, offset, epsilon=found.epsilon, feature_axis=found.axis)
+
+    return Match(root, [op for op in inside if op is not root], build)
+
+
+def _filled(root: PtirOp, extent: int, number: float) -> SSAValue:
+    return fill(root, spec_of(root.results[0]).dtype, (extent,), number).result
+
+
+def vector(value: SSAValue, axis: int) -> SSAValue | None:
     """The vector that `value` repeats along all other axes."""
     rank = len(spec_of(value).shape)
     found = stretched(value, [a for a in range(rank) if a != axis])
     return found[0] if found is not None and len(spec_of(found[0]).shape) == 1 else None
 
 
-def _normalised(value: SSAValue) -> tuple[SSAValue, int, float, list[PtirOp]] | None:
-    """x, the axis, epsilon and the ops of `(x - mean) / sqrt(variance + epsilon)`."""
+class Normal(NamedTuple):
+    """What is normalised along which axis, with which epsilon, by which ops."""
+
+    x: SSAValue
+    axis: int
+    epsilon: float
+    inside: list[PtirOp]
+
+
+def _normalised(value: SSAValue) -> Normal | None:
+    """`value` as `(x - mean) / sqrt(variance + epsilon)`."""
     op = value.owner
     if not isinstance(op, MulOp | DivOp):
         return None
@@ -60,9 +99,9 @@ def _normalised(value: SSAValue) -> tuple[SSAValue, int, float, list[PtirOp]] | 
         if difference is None or mean is None:
             continue
         axis, inside = mean
-        found = _deviation(factor, axis, centred, inverse=isinstance(op, MulOp))
+        found = deviation(factor, axis, centred, inverse=isinstance(op, MulOp))
         if found is not None:
-            return difference.lhs, axis, found[0], [*inside, difference, *found[1], op]
+            return Normal(difference.lhs, axis, found[0], [*inside, difference, *found[1], op])
     return None
 
 
@@ -94,7 +133,7 @@ def _mean(value: SSAValue, axis: int) -> tuple[ReduceOp, list[PtirOp]] | None:
     return None
 
 
-def _deviation(value: SSAValue, axis: int, centred: SSAValue, *, inverse: bool) -> tuple[float, list[PtirOp]] | None:
+def deviation(value: SSAValue, axis: int, centred: SSAValue, *, inverse: bool) -> tuple[float, list[PtirOp]] | None:
     """Epsilon and the ops of the deviation, or of its reciprocal, repeated along `axis`."""
     spread = stretched(value, (axis,))
     if spread is None:

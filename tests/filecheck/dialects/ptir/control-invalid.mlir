@@ -341,7 +341,7 @@ func.func @contraction_in_a_softmax(%x: tensor<2x2xf32>) {
 
 // -----
 
-// CHECK: error[E8002]: found relu, expected one of softmax, gelu, attention
+// CHECK: error[E8002]: found relu, expected one of softmax, gelu, gelu_tanh, rms_norm, attention
 // CHECK: = note: InvalidAttributeValue
 func.func @unknown_pattern(%x: tensor<2xf32>) {
   %r = ptir.fusion %x pattern = relu : tensor<2xf32> body {
