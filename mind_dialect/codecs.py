@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from typing_extensions import TypeIs
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, i64
 from xdsl.ir import Attribute
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
@@ -18,6 +19,8 @@ from .types import DType
 
 _TRUE, _FALSE = IntegerAttr.from_bool(True), IntegerAttr.from_bool(False)
 INT64 = range(-(1 << 63), 1 << 63)
+SHORT = 8
+"""Lists of at most so many integers are remembered as attributes."""
 
 
 def is_array(attribute: Attribute) -> TypeIs[DenseArrayBase[Any]]:
@@ -52,6 +55,12 @@ class Codec(ABC):
         return error("E4000", f"expected {self.kind}, found {shown}", given=shown, expected=self.kind)
 
 
+@lru_cache(maxsize=1 << 10)
+def short_array(items: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
+    """`array<i64: ...>`: lists of axes are few and recur, and making the attribute costs more than making an op."""
+    return DenseArrayBase.from_list(i64, items)
+
+
 class Integers(Codec):
     """A list of 64-bit integers, stored as `array<i64: 1, 2>`, written `[1, 2]`."""
 
@@ -65,7 +74,7 @@ class Integers(Codec):
         for n in items:
             if not isinstance(n, int) or isinstance(n, bool) or n not in INT64:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise self.wrong(list(items))
-        return DenseArrayBase.from_list(i64, items)
+        return short_array(items) if len(items) <= SHORT else DenseArrayBase.from_list(i64, items)
 
     def value(self, attribute: Attribute) -> tuple[int, ...]:
         if is_array(attribute) and attribute.elt_type == i64:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, cast
 
 from xdsl.dialects.builtin import (
@@ -156,12 +156,22 @@ def is_dim_name(name: str) -> bool:
 
 
 def tensor_type(dtype: PtirDType, shape: Sequence[Dim]) -> TensorType:
-    """The builtin type of a dtype and dimensions, in its one canonical form."""
+    """The builtin type of a dtype and dimensions, in its one canonical form; the same object again while it is remembered."""
+    return _tensor_type(dtype, tuple(shape))
+
+
+@lru_cache(maxsize=1 << 12)
+def _tensor_type(dtype: PtirDType, shape: tuple[Dim, ...]) -> TensorType:
     extents = [DYNAMIC_INDEX if isinstance(d, str) else d for d in shape]
     if any(isinstance(d, str) and d != UNKNOWN for d in shape):
         names = ["*" if isinstance(d, int) or d == UNKNOWN else d for d in shape]
         return TensorType(dtype.type, extents, StringAttr(",".join(names)))
     return TensorType(dtype.type, extents)
+
+
+_READ: dict[int, tuple[Attribute, TensorSpec]] = {}
+"""Types read lately, by identity: they are immutable, and while one is kept here no other object has its id."""
+MOST_READ = 1 << 12
 
 
 def read_type(type: Attribute) -> TensorSpec:
@@ -171,6 +181,16 @@ def read_type(type: Attribute) -> TensorSpec:
     Raises E2001 for what is no ranked tensor or has another encoding, E2005 for an element type outside the contract, E3006
     for a negative extent.
     """
+    if (known := _READ.get(id(type))) is not None:
+        return known[1]
+    spec = _spec(type)
+    if len(_READ) >= MOST_READ:
+        _READ.clear()
+    _READ[id(type)] = type, spec
+    return spec
+
+
+def _spec(type: Attribute) -> TensorSpec:
     if not isinstance(type, TensorType):
         raise error("E2001", f"expected a tensor, found {brief(type)}", expected="tensor", actual=brief(type))
     tensor = cast(TensorType, type)
