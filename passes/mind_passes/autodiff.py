@@ -30,7 +30,7 @@ from .canonicalize import canonicalize
 from .gradient import GRAD_OF, GRAD_WRT, GradientOptions, Sweep
 from .inline import inline_calls
 from .ptir.canonicalize import canonicalize as canonicalize_ptir
-from .working_copy import is_called, is_derived, is_ptir, working_copy
+from .working_copy import is_called, is_derived, is_ptir, working_view
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,10 @@ def core_sweep(func: FuncOp, name: str, options: GradientOptions) -> Sweep:
 
 
 def ptir_sweep(func: FuncOp, name: str, options: GradientOptions) -> Sweep:
-    """The sweep of a function of PTIR, which stays as it is: calls and fused groups are resolved in a copy."""
+    """The sweep of a function of PTIR, which stays as it is: calls and fused groups, where it has any, are resolved in a copy."""
     if options.verify:
         verify(func)
-    working = working_copy(func, checkpoint=options.checkpoint, max_iterations=options.max_iterations)
+    working = working_view(func, checkpoint=options.checkpoint, max_iterations=options.max_iterations)
     names: dict[SSAValue, str] = {x: x.name_hint for op in working.body.block.ops for x in op.results if x.name_hint is not None}
     return Sweep(working, name, PtirAlgebra(), options, names)
 

@@ -10,13 +10,18 @@ from mind_dialect.op import value_of
 def append(block: Block, value: SSAValue | Operation, source: Operation | None = None) -> SSAValue:
     """Append the unattached ops that `value` is made of, operands first, at the place in the text of `source`."""
     value = value_of(value)
-    if isinstance(value, OpResult) and (op := value.op).parent is None:
-        for x in op.operands:
-            append(block, x, source)
-        if source is not None:
-            op.location = source.location
-        block.add_op(op)
+    if isinstance(value, OpResult) and value.op.parent is None:
+        _append_op(block, value.op, source)
     return value
+
+
+def _append_op(block: Block, op: Operation, source: Operation | None) -> None:
+    for x in op.operands:
+        if isinstance(x, OpResult) and x.op.parent is None:
+            _append_op(block, x.op, source)
+    if source is not None:
+        op.location = source.location
+    block.add_op(op)
 
 
 def copy(op: Operation, copies: dict[SSAValue, SSAValue]) -> Operation:

@@ -42,6 +42,14 @@ def is_called(module: ModuleOp) -> set[str]:
     return {op.callee.string_value() for op in walk(module) if isinstance(op, CallOp)}
 
 
+def working_view(func: FuncOp, *, checkpoint: str | None = None, max_iterations: int | None = None) -> FuncOp:
+    """What `working_copy` gives, for those who only read it: `func` itself where there is nothing to change."""
+    plain = checkpoint is None and max_iterations is None and len(func.body.blocks) == 1
+    if plain and not any(isinstance(op, CallOp | FusionOp) for op in walk(func)):
+        return func
+    return working_copy(func, checkpoint=checkpoint, max_iterations=max_iterations)
+
+
 def working_copy(func: FuncOp, *, checkpoint: str | None = None, max_iterations: int | None = None) -> FuncOp:
     """A copy of `func`, in no module, with calls inlined and fusions resolved; options become attributes of its loops."""
     if checkpoint is not None:

@@ -8,6 +8,8 @@ of the adjoint and the operand, so that a wide result of narrow operands loses n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
@@ -53,33 +55,54 @@ def contract(
     return make(DotGeneralOp, a, b, type=tensor_type(dtype, shape), accum_dtype=usable(accum, work), out_dtype=out, **values)
 
 
-def operand(op: DotGeneralOp, g: SSAValue, side: int) -> Value:
+class Plan(NamedTuple):
+    """How the adjoint of one side is contracted from that of the result, `g`, and the other side."""
+
+    g_second: bool
+    """Whether `g` is the second factor, which leaves nothing to transpose."""
+    g_axes: Axes
+    other_axes: Axes
+    batch: Axes
+    other_batch: Axes
+    permutation: Axes
+    """What takes the product with `g` as the first factor to the order of the side's own axes."""
+
+
+@lru_cache(maxsize=1 << 8)
+def plan(own: tuple[int, Axes, Axes], other: tuple[int, Axes, Axes], side: int) -> Plan:
     """
-    The adjoint of lhs (side 0) or rhs (side 1).
+    The plan for lhs (side 0) or rhs (side 1), from the rank, the batch axes and the contracted axes of that side and the other.
 
     Of the two orders in which `g` and the other operand can be multiplied, one that leaves nothing to transpose is taken.
     """
-    values, other = op.values(), op.operands[1 - side]
-    names = ("lhs", "rhs") if side == 0 else ("rhs", "lhs")
-    (own_rank, own_batch, own_summed), (other_rank, other_batch, other_summed) = (
-        (rank, axes(values[f"batch_{n}"], rank), axes(values[f"contract_{n}"], rank))
-        for n, rank in zip(names, (len(spec(op.operands[side]).shape), len(spec(other).shape)), strict=True)
-    )
+    (own_rank, own_batch, own_summed), (other_rank, other_batch, other_summed) = own, other
     own_free = _others(own_rank, own_batch, own_summed)
     other_free = _others(other_rank, other_batch, other_summed)
     count = len(own_batch)
-    batch = tuple(range(count))
     first = count if side == 1 else count + len(own_free)
-    g_axes = tuple(range(first, first + len(other_free)))
     partner = dict(zip(other_summed, own_summed, strict=True))
     summed = tuple(partner[a] for a in sorted(other_summed))
-    dtype, accum = spec(op.operands[side]).dtype, values["accum_dtype"]
-    after = (*own_batch, *summed, *own_free)
-    if after == tuple(range(own_rank)):
-        return contract(other, g, (other_free, g_axes), batch=(other_batch, batch), dtype=dtype, accum=accum)
+    g_second = (*own_batch, *summed, *own_free) == tuple(range(own_rank))
     before = (*own_batch, *own_free, *summed)
-    product = contract(g, other, (g_axes, other_free), batch=(batch, other_batch), dtype=dtype, accum=accum)
-    return transpose(product, [before.index(a) for a in range(own_rank)])
+    permutation = tuple(before.index(a) for a in range(own_rank))
+    return Plan(g_second, tuple(range(first, first + len(other_free))), other_free, tuple(range(count)), other_batch, permutation)
+
+
+def operand(op: DotGeneralOp, g: SSAValue, side: int) -> Value:
+    """The adjoint of lhs (side 0) or rhs (side 1)."""
+    values, own, other = op.values(), op.operands[side], op.operands[1 - side]
+
+    def described(x: SSAValue, name: str) -> tuple[int, Axes, Axes]:
+        rank = len(spec(x).shape)
+        return rank, axes(values[f"batch_{name}"], rank), axes(values[f"contract_{name}"], rank)
+
+    names = ("lhs", "rhs") if side == 0 else ("rhs", "lhs")
+    p = plan(described(own, names[0]), described(other, names[1]), side)
+    dtype, accum = spec(own).dtype, values["accum_dtype"]
+    if p.g_second:
+        return contract(other, g, (p.other_axes, p.g_axes), batch=(p.other_batch, p.batch), dtype=dtype, accum=accum)
+    product = contract(g, other, (p.g_axes, p.other_axes), batch=(p.batch, p.other_batch), dtype=dtype, accum=accum)
+    return transpose(product, p.permutation)
 
 
 def _others(rank: int, *used: Sequence[int]) -> Axes:
