@@ -36,16 +36,16 @@ LINE = re.compile(r"memory: buffer plan (\d+) bytes, bound of the run (\d+) byte
 
 
 @pytest.mark.parametrize("text", [STATIC, DYNAMIC], ids=["static", "dynamic"])
-def test_three_matrices_live_at_once(text: str) -> None:
-    """400,000 bytes each; the plan counts what the kernels allocate, and Python's own objects are a few thousand bytes."""
+def test_the_plan_has_three_matrices_and_the_run_two(text: str) -> None:
+    """400,000 bytes each; the run writes the sum over the product, which dies there. Python's own objects are a few thousand bytes."""
     module = parse(text)
     x = np.ones((100, 1000), "f4")
     results, line = measured(compile(module), only_function(module), [x])
     match = LINE.fullmatch(line)
     assert match is not None
     plan, bound, peak = map(int, match.groups())
-    assert plan == bound == 1_200_000
-    assert plan <= peak < plan + 20_000
+    assert (plan, bound) == (1_200_000, 800_000)
+    assert bound <= peak < bound + 20_000
     np.testing.assert_array_equal(results, compile(module)(x))
 
 
