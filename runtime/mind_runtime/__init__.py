@@ -4,7 +4,7 @@ Running programs: `compile` for speed, `register_implementations` for xDSL's int
     program = mind_runtime.compile(module, "loss")
     loss = program(x, w)
 
-`bind` compiles a function and gives it its weights for good.
+`bind` compiles a function and gives it its weights for good; `output_shapes` says what shapes a function gives.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .bound import Bound, bind
-from .program import Program, TensorSpec, clear_cache, compile
+from .program import Program, TensorSpec, clear_cache, compile, output_shapes
 
 if TYPE_CHECKING:
     from xdsl.interpreter import Interpreter
 
-__all__ = ["Bound", "Program", "TensorSpec", "bind", "clear_cache", "compile", "register_implementations"]
+__all__ = ["Bound", "Program", "TensorSpec", "bind", "clear_cache", "compile", "output_shapes", "register_implementations"]
 
 
 def register_implementations(interpreter: Interpreter, seed: int = 0) -> None:

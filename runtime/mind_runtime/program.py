@@ -24,12 +24,14 @@ from mind_dialect.program import functions, functions_called, input_names
 from mind_dialect.ptir_program import stated_entry
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.types import DType
+from mind_dialect.verify import verify
 from mind_lowering.kernels import NUMPY
-from mind_lowering.numpy import Source, lowered, python_source
+from mind_lowering.numpy import Source, is_lowered, lowered, python_source
 from mind_lowering.ptir_kernels.formats import array_dtype
 
 from .core_errors import as_core
 from .memory import Need, allocation_error, check_need, check_rank, peak, physical_memory, read_any
+from .shapes import Guard, Specialised, bound_function, checked_shapes, shown_dims
 
 TARGETS = ("numpy",)
 CACHE_SIZE = 128
@@ -109,6 +111,8 @@ class Program:
         self._limit = limit
         self._dynamic = not all(s.is_static for s in self.inputs)
         self._fitting: set[tuple[int, ...]] = set()
+        self._guard = Guard(func) if self._dynamic and not is_lowered(func) else None
+        self._bindings = Specialised(self._specialised, self._check_shapes)
 
     def __call__(self, *arguments: Any, seed: int = 0) -> Any:
         """
@@ -132,6 +136,8 @@ class Program:
     def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
         """As a call, on arguments whose types, and of donated ones whose memory, somebody has checked."""
         if self._dynamic:
+            if (program := self._bindings.of(tuple([a.shape for a in arguments]))) is not None:
+                return program.execute(arguments, seed)
             self._check_sizes(arguments)
         try:
             with np.errstate(all="ignore"):
@@ -177,9 +183,12 @@ class Program:
 
     def sizes(self, arguments: Sequence[Any]) -> dict[str, int]:
         """The sizes that arguments give to named dimensions; E8001 unless equal names have equal sizes."""
+        return self._sizes([a.shape for a in arguments])
+
+    def _sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
         sizes: dict[str, int] = {}
-        for i, (argument, spec) in enumerate(zip(arguments, self.inputs, strict=True)):
-            for d, (dim, n) in enumerate(zip(spec.shape, argument.shape, strict=True)):
+        for i, (shape, spec) in enumerate(zip(shapes, self.inputs, strict=True)):
+            for d, (dim, n) in enumerate(zip(spec.shape, shape, strict=True)):
                 if isinstance(dim, str) and dim != "?" and sizes.setdefault(dim, n) != n:
                     message = f"{self._what(i)}: dimension {d}, {dim}, has size {n}, elsewhere {sizes[dim]}; expected one size"
                     raise error("E8001", message, name=dim, extents=(sizes[dim], n))
@@ -193,6 +202,44 @@ class Program:
             check_need(peak(self._body.block, sizes), self._limit)
             if len(self._fitting) < CACHE_SIZE:
                 self._fitting.add(key)
+
+    def _check_shapes(self, *shapes: tuple[int, ...]) -> None:
+        """E8001 as by `sizes`, then whatever the guard raises: before any kernel runs."""
+        self._sizes(shapes)
+        if self._guard is not None:
+            self._guard(*shapes)
+
+    def _specialised(self, shapes: tuple[tuple[int, ...], ...]) -> Program | None:
+        """
+        The program for inputs of exactly these shapes.
+
+        None where a dimension has no name, or where no static program is legal or fits: an op that never runs may be wrong for
+        these sizes, and the general program raises at the op if it does run.
+        """
+        if self._guard is None:
+            return None
+        try:
+            if (bound := bound_function(self._func, shapes)) is None:
+                return None
+            func, origins = bound
+            made = lowered(func, self.donated)
+            body = _compiled(made.func)
+            check_need(body.need, self._limit)
+        except MindError:
+            return None
+        sources = [op if op is None else origins.get(op) for op in made.origins]
+        return Program(func, body, sources, self.donated, self._limit)
+
+    def output_shapes(self, *shapes: Any) -> tuple[Dims, ...]:
+        """
+        The shapes of the outputs for inputs of these shapes (tuples, or arrays), without running; `?` where only a run can tell.
+
+        Raises what a call would raise of shapes: E2007 for another number of them, E9020 for one that no input has, E8001 for a
+        name with two sizes, or the coded error of the op that they do not fit, with NumPy's wording.
+        """
+        given = checked_shapes(f"@{_shown(self.name)}", shapes, len(self.inputs))
+        guard = self._guard or Guard(self._func)
+        return shown_dims(guard(*given))
 
     def check_donated(self, arguments: Sequence[Any]) -> None:
         """E2001 unless donated arguments can be written to, are in row-major order and share no memory with others."""
@@ -305,6 +352,20 @@ def compile(
     limit = physical_memory() if memory_limit is None else memory_limit
     check_need(body.need, limit)
     return Program(func, body, made.origins, donated, limit)
+
+
+def output_shapes(program: ModuleOp | Program, *shapes: Any, function: str | None = None) -> tuple[Dims, ...]:
+    """
+    The shapes of the results of a program, or of a function of a module, for inputs of these shapes; nothing is run.
+
+    Errors are those of `Program.output_shapes`; of a module also the verifier's, and E7003 or E7001 for the name of the function.
+    """
+    if isinstance(program, Program):
+        return program.output_shapes(*shapes)
+    func = find_function(program, function)
+    verify(func)
+    given = checked_shapes(f"@{_shown(func.sym_name.data)}", shapes, len(func.function_type.inputs))
+    return shown_dims(Guard(func)(*given))
 
 
 def _numbers(func: FuncOp, names: Collection[str]) -> list[int]:

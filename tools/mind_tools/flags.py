@@ -37,6 +37,7 @@ PASS_ALIASES = {
     "plan-buffers": "mind-plan-buffers",
     "shape-modernize": "mind-shape-modernize",
     "shape-to-early": "mind-shape-to-early",
+    "reify-shapes": "mind-reify-shapes",
     "lower-to-numpy": "mind-lower-to-numpy",
 }
 """Short names of our passes, in flags and in pipelines."""
@@ -46,6 +47,7 @@ TARGET_ALIASES = {
     "ptir-json": "mind-ptir-json",
     "ptir-text": "mind-ptir-text",
     "ptir-snippet": "mind-ptir-snippet",
+    "shape-python": "mind-shape-python",
     "buffer-plan": "mind-buffer-plan",
 }
 """Short names of our targets."""

@@ -59,6 +59,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-plan-buffers": _from("mind_lowering.plan_buffers", "PlanBuffersPass"),
     "mind-shape-modernize": _from("mind_passes.shape.modernize", "ShapeModernizePass"),
     "mind-shape-to-early": _from("mind_passes.shape.early", "ShapeToEarlyPass"),
+    "mind-reify-shapes": _from("mind_passes.shape.reify", "ReifyShapesPass"),
     "mind-lower-to-numpy": _from("mind_lowering.lower_to_numpy", "LowerToNumpyPass"),
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {
@@ -67,6 +68,7 @@ TARGETS: dict[str, Callable[[], type[Target]]] = {
     "mind-ptir-json": _from("mind_translate.ptir_json", "PtirJsonTarget"),
     "mind-ptir-text": _from("mind_translate.ptir_text", "PtirTextTarget"),
     "mind-ptir-snippet": _from("mind_translate.ptir_text", "PtirSnippetTarget"),
+    "mind-shape-python": _from("mind_lowering.shape_python", "ShapePythonTarget"),
     "mind-buffer-plan": _from("mind_lowering.plan_buffers", "BufferPlanTarget"),
 }
 

@@ -1,0 +1,380 @@
+"""
+Shape functions as readable Python: from the shapes of the inputs to those of the results, or an error with NumPy's wording.
+
+    def f_shapes(x, w):
+        # x: (B, 4), w: (4, N)
+        if len(x) != 2 or x[1] != 4:
+            raise misfit('input x', x, '(B, 4)')
+        ...
+        return ((B, N),)
+
+What the lattice knows of a value is written in its place, and a constraint that it proves not at all. Names of programs become
+plain identifiers; in messages they are escaped. Programs without shape functions are reified first, in a copy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any, ClassVar, NoReturn, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, IndexType, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Operation as Op
+from xdsl.utils.target import Target
+
+from mind_dialect.errors import error
+from mind_dialect.program import NAME_ATTRIBUTE
+from mind_dialect.shape import AssumingYieldOp, FuncOp, ReduceOp, ReturnOp, YieldOp
+from mind_dialect.shape.dataflow import Dataflow
+from mind_dialect.shape.evaluate import as_shape, shape_of_type
+from mind_dialect.shape.lattice import UNKNOWN, Ranked
+from mind_dialect.shape.types import ShapeType, SizeType, ValueShapeType, is_extents, is_shaped
+from mind_dialect.verify import verify
+from mind_passes.shape.reify import reify_module
+
+from . import shape_functions
+from .numpy import Names
+from .shape_python_ops import ROWS, is_certain
+
+Parts = tuple[str | None, ...]
+"""The extents of a shape of known rank, each as Python; None for one that is unknown."""
+Text = Parts | str | None
+_ATOM = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+")
+_MADE = re.compile(r"v[0-9]+\b")
+_TERMINATORS = (ReturnOp, YieldOp, AssumingYieldOp)
+NAMES = {f.__name__: f for f in shape_functions.FUNCTIONS}
+
+
+@dataclass(frozen=True)
+class ShapeSource:
+    """A shape function as Python, and what it is called there."""
+
+    name: str
+    text: str
+
+    def compiled(self) -> Callable[..., tuple[Any, ...]]:
+        """The function, in a namespace that holds what it calls alone."""
+        scope: dict[str, Any] = {"__builtins__": {}, "len": len, "max": max, "min": min, "enumerate": enumerate, **NAMES}
+        exec(compile(self.text, f"<shape-python {self.name}>", "exec", dont_inherit=True), scope)
+        return scope[self.name]
+
+
+class Writer:
+    """Writes one shape function."""
+
+    UNROLLED: ClassVar = 32
+    """`reduce` over so many extents is written out; a loop beyond."""
+
+    def __init__(self, func: FuncOp, name: str):
+        self.func = func
+        self.name = name
+        self.flow = Dataflow()
+        self.lines: list[str] = []
+        self._locals = Names()
+        for used in (*NAMES, "len", "max", "min", "enumerate", name):
+            self._locals.identifier(used)
+        self._indent = 1
+        self._count = 0
+        self._dims: dict[str, str] = {}
+        self._later: dict[SSAValue, Callable[[], Any]] = {}
+        self._known: list[dict[Any, Any]] = [{}]
+
+    def source(self) -> ShapeSource:
+        """The Python of the function; E9020 for what cannot succeed whatever the inputs, E6003 for ops that have no row."""
+        func = self.func
+        entry = func.body.first_block
+        if entry is None or entry is not func.body.last_block:
+            self.unsupported(func, "it is declared only" if entry is None else "it has several blocks")
+        self.flow.run(func.body)
+        for fault in self.flow.faults:
+            raise error("E9020", fault.reason, reason=fault.reason).at(fault.op, fault.op.name)
+        parameters = self._parameters(entry)
+        results = self.block(entry)
+        self._end(results)
+        head = f"def {self.name}({', '.join(parameters)}):"
+        return ShapeSource(self.name, "\n".join([head, *self.lines]) + "\n")
+
+    # Inputs and results
+
+    def _parameters(self, entry: Block) -> list[str]:
+        """Names of the parameters, and the checks of what their types say."""
+        names = [self._locals.identifier(self._original(i, v)) for i, v in enumerate(entry.args)]
+        if self.name != self.func.sym_name.data:
+            self.line(f"# @{self.func.sym_name.data!a}")
+        for i, (argument, name) in enumerate(zip(entry.args, names, strict=True)):
+            self._parameter(argument, name, f"input {_shown(self._original(i, argument))}")
+        return names
+
+    def _original(self, i: int, argument: SSAValue) -> str:
+        attributes = self.func.properties.get("arg_attrs")
+        if attributes is not None:
+            stated = cast(DictionaryAttr, cast(Any, attributes).data[i]).data.get(NAME_ATTRIBUTE)
+            if isinstance(stated, StringAttr):
+                return stated.data
+        return argument.name_hint or f"arg{i}"
+
+    def _parameter(self, argument: SSAValue, name: str, what: str) -> None:
+        type: Attribute = argument.type
+        if isinstance(type, ShapeType | ValueShapeType | SizeType | IndexType) or is_extents(type):
+            self._set(argument, name)
+            return
+        dims = shape_of_type(type)
+        if not is_shaped(type) or not isinstance(dims, tuple):
+            if not is_shaped(type):
+                self.unsupported(self.func, f"{what} is of type {type}")
+            self._set(argument, name)
+            return
+        expected = f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
+        sizes = [f"{name}[{i}] != {n}" for i, n in enumerate(dims) if isinstance(n, int)]
+        self.line(f"if {' or '.join([f'len({name}) != {len(dims)}', *sizes])}:")
+        self.line(f"    raise misfit({what!a}, {name}, {expected!a})")
+        self._unpack(argument, name, what, dims)
+
+    def _unpack(self, argument: SSAValue, name: str, what: str, dims: Ranked) -> None:
+        """Names for the extents of an input; equal names of dimensions must have equal sizes."""
+        parts: list[str] = []
+        for i, dim in enumerate(dims):
+            if isinstance(dim, int):
+                parts.append(str(dim))
+            elif dim == UNKNOWN:
+                parts.append(self.assign(f"{name}[{i}]", f"{name}_{i}"))
+            elif dim not in self._dims:
+                parts.append(self.assign(f"{name}[{i}]", dim))
+                self._dims[dim] = parts[-1]
+            else:
+                bound = self._dims[dim]
+                self.line(f"if {name}[{i}] != {bound}:")
+                self.line(f"    raise unequal({what!a}, {i}, {dim!a}, {name}[{i}], {bound})")
+                parts.append(bound)
+        self._set(argument, tuple(parts))
+
+    def _end(self, results: Sequence[SSAValue]) -> None:
+        texts: list[str] = []
+        made: dict[str, None] = {}
+        for value in results:
+            if isinstance(value.type, SizeType | IndexType):
+                texts.append(self.size(value) or "None")
+                continue
+            found = self.shape(value)
+            texts.append(self.tuple(value))
+            if isinstance(found, tuple):
+                made.update({n: None for n in found if n is not None and _MADE.match(n)})
+        if made:
+            self.line(f"bounded({', '.join(made)})")
+        self.line(f"return ({', '.join(texts)}{',' if len(texts) == 1 else ''})")
+
+    # Ops
+
+    def block(self, block: Block) -> Sequence[SSAValue]:
+        """Write the ops of a block; the operands of its last."""
+        for op in block.ops:
+            if isinstance(op, _TERMINATORS):
+                return op.operands
+            row = ROWS.get(type(op))
+            if row is None:
+                self.unsupported(op, "it has no form in Python")
+            row(self, op)
+        return ()
+
+    def unsupported(self, op: Op, why: str) -> NoReturn:
+        """E6003: an op that cannot be written."""
+        raise error("E6003", f"{op.name} is not supported in Python: {why}", operation=op, backend="shape-python")
+
+    # Texts
+
+    def line(self, text: str) -> None:
+        """Append a line."""
+        self.lines.append("    " * self._indent + text)
+
+    def assign(self, text: str, hint: str = "v") -> str:
+        """Append an assignment to a new name, or give the name that holds the same already."""
+        for known in self._known:
+            if text in known:
+                return known[text]
+        if hint == "v":
+            self._count += 1
+            name = f"v{self._count}"  # no other name looks like this: see `Names`
+        else:
+            name = self._locals.identifier(hint)
+        self.line(f"{name} = {text}")
+        self._known[-1][text] = name
+        return name
+
+    def computed(self, form: str, *operands: str | None) -> str | None:
+        """The name of what `form` gives for operands; unknown if one of them is."""
+        if None in operands:
+            return None
+        text = form.format(*operands)
+        return text if _ATOM.fullmatch(text) else self.assign(text)
+
+    def later(self, value: SSAValue, make: Callable[[], Any]) -> None:
+        """Say how a value is written when it is asked for."""
+        self._later[value] = make
+
+    def now(self, value: SSAValue, text: Text) -> None:
+        """Say what a value is."""
+        self._set(value, text)
+
+    def _set(self, value: SSAValue, text: Text) -> None:
+        self._known[-1][value] = text
+
+    def value(self, value: SSAValue) -> Any:
+        """A value as Python: of sizes a text, of shapes parts or a text."""
+        type = value.type
+        if isinstance(type, SizeType | IndexType):
+            return self.size(value)
+        return self.shape(value) if isinstance(type, ShapeType) or is_extents(type) else self._found(value)
+
+    def _found(self, value: SSAValue) -> Any:
+        for known in reversed(self._known):
+            if value in known:
+                return known[value]
+        found = self._later[value]()
+        self._known[-1][value] = found
+        return found
+
+    def _atom(self, known: object) -> str | None:
+        """What is known of a size, as Python."""
+        if isinstance(known, int):
+            return str(known) if known >= 0 else f"({known})"
+        return self._dims.get(known) if isinstance(known, str) else None
+
+    def size(self, value: SSAValue) -> str | None:
+        """A size; None if it is unknown."""
+        return self._atom(self.flow.of(value)) or self._found(value)
+
+    def shape(self, value: SSAValue) -> Parts | str:
+        """A shape: its extents, or if its rank is unknown the name of a tuple."""
+        known = as_shape(self.flow.of(value))
+        if not isinstance(known, tuple):
+            return self._found(value)
+        atoms = [self._atom(n) for n in known]
+        if None not in atoms:
+            return tuple(atoms)
+        found = self._found(value)
+        if isinstance(found, str):
+            return tuple(a or f"{found}[{i}]" for i, a in enumerate(atoms))
+        return tuple(a or n for a, n in zip(atoms, found, strict=True))
+
+    def tuple(self, value: SSAValue) -> str:
+        """A shape as one expression."""
+        return _tuple(self.shape(value))
+
+    def call_shapes(self, function: str, operands: Sequence[SSAValue], extra: str, last: bool = False) -> Text:
+        """What a function of shapes gives, as parts if its rank is known."""
+        shapes = [self.tuple(v) for v in operands]
+        text = self.assign(f"{function}({', '.join([*shapes, extra] if last else [extra, *shapes])})")
+        rank = next((len(s) for v in operands if isinstance(s := as_shape(self.flow.of(v)), tuple)), None)
+        return text if rank is None else tuple(f"{text}[{i}]" for i in range(rank))
+
+    def broadcast(self, operands: Sequence[SSAValue], of: str) -> Text:
+        """The shape that shapes broadcast to; checked once, and only where it is not certain."""
+        shapes = [self.shape(v) for v in operands]
+        ranked = [s for s in shapes if isinstance(s, tuple)]
+        if len(ranked) < len(shapes):
+            return self._broadcast_call(shapes, of)
+        rank = max(map(len, ranked), default=0)
+        columns: list[dict[str | None, None]] = [{} for _ in range(rank)]
+        for s in ranked:
+            for column, n in zip(columns[rank - len(s) :], s, strict=True):
+                column.update({n: None} if n != "1" else {})
+        if is_certain(self, operands) is True or all(len(column) < 2 for column in columns):
+            return tuple(next((n for n in column), "1") for column in columns)
+        name = self._broadcast_call(shapes, of)
+        return tuple(next(iter(column), "1") if len(column) < 2 else f"{name}[{i}]" for i, column in enumerate(columns))
+
+    def _broadcast_call(self, shapes: Sequence[Parts | str], of: str) -> str:
+        key = ("broadcast", tuple(shapes))
+        for known in self._known:
+            if key in known:
+                return known[key]
+        name = self._known[-1][key] = self.assign(f"broadcast({', '.join([ascii(of), *map(_tuple, shapes)])})")
+        return name
+
+    def check(self, holds: str, fails: str, raised: str) -> None:
+        """Append a check, unless the same was made before."""
+        if any(("holds", holds) in known for known in self._known):
+            return
+        self.line(f"if {fails.format(holds)}:")
+        self.line(f"    raise {raised}")
+        self._known[-1]["holds", holds] = True
+
+    # Loops
+
+    @contextmanager
+    def _scope(self) -> Generator[None]:
+        """What is written inside is not there afterwards."""
+        self._known.append({})
+        yield
+        self._known.pop()
+
+    def step(self, block: Block, arguments: Sequence[Any]) -> list[Any]:
+        """One step of a region that is written out."""
+        with self._scope():
+            for argument, text in zip(block.args, arguments, strict=True):
+                self._set(argument, text)
+            return [self.value(v) for v in self.block(block)]
+
+    def loop(self, op: ReduceOp) -> None:
+        """A loop over the extents of a shape of unknown rank."""
+        block = op.body.block
+        names = [self._locals.identifier(f"carried{i}") for i, _ in enumerate(op.results)]
+        for name, value in zip(names, op.operands[1:], strict=True):
+            self.line(f"{name} = {_whole(self.value(value))}")
+        i, extent = self._locals.identifier("i"), self._locals.identifier("extent")
+        self.line(f"for {i}, {extent} in enumerate({self.tuple(op.operands[0])}):")
+        self._indent += 1
+        found = self.step(block, [i, extent, *names])
+        self.line(f"{', '.join(names)} = {', '.join(map(_whole, found))}" if names else "pass")
+        self._indent -= 1
+        for result, name in zip(op.results, names, strict=True):
+            self._set(result, name)
+
+
+def _tuple(shape: Parts | str) -> str:
+    if isinstance(shape, str):
+        return shape
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _whole(text: Any) -> str:
+    return _tuple(cast(Parts, text)) if isinstance(text, tuple) else str(text)
+
+
+def _shown(name: str) -> str:
+    return name if name.isidentifier() else ascii(name)
+
+
+def shape_source(func: FuncOp, scope: Names | None = None) -> ShapeSource:
+    """A verified shape function as Python; E9020 for what cannot succeed, E6003 for what Python cannot say."""
+    return Writer(func, (scope or Names()).identifier(func.sym_name.data)).source()
+
+
+def print_shape_functions(module: ModuleOp) -> str:
+    """Every shape function of a module as Python that runs as it stands; without any, those of its programs."""
+    functions = [op for op in module.walk() if isinstance(op, FuncOp) and not op.is_declaration]
+    if not functions:
+        module = module.clone()
+        functions = reify_module(module)
+    scope = Names()
+    for name in NAMES:
+        scope.identifier(name)
+    texts = [shape_source(f, scope).text for f in functions]
+    used = [name for name in NAMES if any(re.search(rf"\b{name}\(", text) for text in texts)]
+    imports = f"from mind_lowering.shape_functions import {', '.join(sorted(used))}\n" if used else ""
+    return "\n".join(["# Shape functions, made by the target mind-shape-python.\n" + imports, *texts])
+
+
+@dataclass(frozen=True)
+class ShapePythonTarget(Target):
+    """Print shape functions as Python."""
+
+    name = "mind-shape-python"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        verify(module)
+        output.write(print_shape_functions(module))

@@ -1,0 +1,157 @@
+"""
+What a program knows of shapes at a call, on the host: whether it can run on inputs of these shapes, and what shapes it gives.
+
+    output_shapes(program, (2, 3, 64), (2, 3, 64))   ->   ((2, 3, 64),)
+
+The check is the program's shape function, which `reify-shapes` makes and the target `mind-shape-python` turns into Python. A
+program that is called again with the same sizes is compiled for them: bindings of the names of its dimensions, the last few.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Generic, TypeVar, cast
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from mind_dialect.dominance import walk
+from mind_dialect.errors import MindError, brief, error
+from mind_dialect.op import DialectOp
+from mind_dialect.program import value_ids
+from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
+from mind_dialect.ptir_shapes import MAX_EXTENT, UNKNOWN, Dims
+from mind_lowering.shape_python import ShapeSource, shape_source
+from mind_passes.dim_names import dims_of, names_used
+from mind_passes.inline import calls_in, inlined
+from mind_passes.shape.reify import fault_error, reify
+from mind_passes.shape.specialize import specialize
+
+Sizes = tuple[int, ...]
+Shapes = tuple[Sizes, ...]
+KEPT = 16
+"""For so many bindings of its dimensions a program is kept compiled."""
+SEEN = 128
+"""So many bindings are remembered to have been called with."""
+T = TypeVar("T")
+
+
+class Guard:
+    """The shape function of a function: raises what is wrong with shapes of inputs, gives those of the results."""
+
+    def __init__(self, func: FuncOp):
+        """Raises the coded error of shapes that cannot be, whatever the inputs; E6003 for what has no shape function."""
+        made = reify(func)
+        for fault in made.faults:
+            raise fault_error(fault)
+        self.source: ShapeSource = shape_source(made.function)
+        self._func = func
+        self._run: Callable[..., tuple[Any, ...]] = self.source.compiled()
+
+    def __call__(self, *shapes: Sizes) -> tuple[Sequence[int | None], ...]:
+        """The shapes of the results; None for what only the run can tell. Raises a coded error, with NumPy's wording."""
+        try:
+            return self._run(*shapes)
+        except MindError as e:
+            e.op = self._ops.get(str(e.context.get("op")))
+            raise
+
+    @cached_property
+    def _ops(self) -> Mapping[str, Operation]:
+        """The ops of the function by what messages call them."""
+        ids = value_ids(self._func.body.block)
+        return {
+            f"{op.opcode} %{ids[op.results[0]]}": op
+            for op in self._func.body.block.ops
+            if isinstance(op, DialectOp) and op.results
+        }
+
+
+def checked_shapes(what: str, shapes: Sequence[Any], count: int) -> Shapes:
+    """Shapes that somebody gives, or arrays: E2007 for another number of them, E7001 for what is no shape."""
+    if len(shapes) != count:
+        raise error("E2007", f"{what} expects {count} shapes, found {len(shapes)}", expected=count, actual=len(shapes))
+    found: list[Sizes] = []
+    for i, given in enumerate(shapes):
+        extents = getattr(given, "shape", given)
+        sizes = cast("Sequence[object]", extents) if isinstance(extents, tuple | list) else (None,)
+        if not all(type(n) is int and 0 <= n <= MAX_EXTENT for n in sizes):
+            raise error("E7001", f"shape {i} of {what} is {brief(given)}, expected a tuple of sizes", option="shapes")
+        found.append(cast("Sizes", tuple(sizes)))
+    return tuple(found)
+
+
+def shown_dims(shapes: Sequence[Sequence[int | None]]) -> tuple[Dims, ...]:
+    """Shapes as users see them: `?` for an unknown size."""
+    return tuple(tuple(UNKNOWN if n is None else n for n in shape) for shape in shapes)
+
+
+class Specialised(Generic[T]):
+    """Programs for bindings of dimensions, made by `make` at the second call with a binding; the last few are kept."""
+
+    def __init__(self, make: Callable[[Shapes], T | None], guard: Callable[..., object]):
+        self._make = make
+        self._guard = guard
+        self._made: OrderedDict[Shapes, T | None] = OrderedDict()
+        self._seen: OrderedDict[Shapes, None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, shapes: Shapes) -> T | None:
+        """The program for inputs of these shapes; None where the general one is to run. Raises what the guard raises."""
+        with self._lock:
+            if shapes in self._made:
+                self._made.move_to_end(shapes)
+                return self._made[shapes]
+            again = shapes in self._seen
+            if not again:
+                self._seen[shapes] = None
+                if len(self._seen) > SEEN:
+                    self._seen.popitem(last=False)
+        if not again:
+            try:
+                self._guard(*shapes)
+            except MindError:
+                with self._lock:
+                    self._seen.pop(shapes, None)
+                raise
+            return None
+        made = self._make(shapes)
+        with self._lock:
+            self._made[shapes] = made
+            if len(self._made) > KEPT:
+                self._made.popitem(last=False)
+        return made
+
+    def __len__(self) -> int:
+        """How many bindings have a program of their own."""
+        return sum(made is not None for made in self._made.values())
+
+
+def bound_function(func: FuncOp, shapes: Shapes) -> tuple[FuncOp, dict[Operation, Operation]] | None:
+    """
+    A copy of a dynamic function for inputs of these shapes, and for each op of it the one of the function.
+
+    None if a dimension has no name, or one that no input has: there is no binding then that says all.
+    """
+    bindings: dict[str, int] = {}
+    for argument, shape in zip(func.body.block.args, shapes, strict=True):
+        for dim, n in zip(dims_of(argument.type) or (), shape, strict=True):
+            if isinstance(dim, str):
+                bindings[dim] = n
+    if UNKNOWN in bindings:
+        return None
+    if calls_in(func):
+        whole = inlined(func)
+        copy, origins = whole.func, whole.origins
+    else:
+        copy = func.clone()
+        origins = dict(zip(walk(copy), walk(func), strict=True))
+    if not set(names_used(copy)) <= bindings.keys():
+        return None
+    module = ModuleOp([copy], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
+    specialize(module, bindings)
+    return copy, origins
