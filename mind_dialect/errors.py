@@ -112,7 +112,10 @@ CATALOGUE: dict[str, Code] = {
     "E9011": Code("duplicate symbol", _VERIFY, ("symbol",), ours=True),
     "E9012": Code("malformed reference to shape functions", _VERIFY, ("issue",), ours=True),
     "E9013": Code("no form in the other generation", "PassError", ("generation", "issue"), ours=True),
+    "E9014": Code("no lowering", "PassError", ("issue", "ops"), ours=True),
     "E9020": Code("shapes that do not fit", _SHAPE, ("reason",), ours=True),
+    "E9021": Code("unknown where it must be known", _SHAPE, ("reason",), ours=True),
+    "E9022": Code("too long a run", "RuntimeError", ("limit",), ours=True),
 }
 
 

@@ -108,3 +108,42 @@ class ForeignFunctions(InterpreterFunctions):
         extents = np.array(np.shape(args[0]))
         (axis,) = _place(op, extents, args[1:])
         return (int(extents[axis]),)
+
+    @impl(tensor.CastOp)
+    def run_cast(self, _interpreter: Interpreter, op: tensor.CastOp, args: Values) -> Values:
+        """The same array under a type that says more or less; E2001 if its shape is not that of the type."""
+        (array,) = args
+        if isinstance(op.dest.type, TensorType):
+            found, wanted = np.shape(array), op.dest.type.get_shape()
+            if len(found) != len(wanted) or any(w not in (DYNAMIC_INDEX, n) for n, w in zip(found, wanted, strict=True)):
+                message = f"tensor.cast: an array of shape {list(found)}, expected {op.dest.type}"
+                raise error("E2001", message, expected=str(op.dest.type), actual=str(list(found)))
+        return (array,)
+
+    @impl(tensor.FromElementsOp)
+    def run_from_elements(self, _interpreter: Interpreter, op: tensor.FromElementsOp, args: Values) -> Values:
+        """The operands as the elements of an array."""
+        type = cast("TensorType[Any]", op.result.type)
+        return (np.array(args, element_dtype(type.element_type)).reshape(_shape(type)),)
+
+    @impl(tensor.ExtractSliceOp)
+    def run_extract_slice(self, _interpreter: Interpreter, op: tensor.ExtractSliceOp, args: Values) -> Values:
+        """Equidistant elements; E6001 if they are not all there."""
+        array, *rest = args
+        numbers = iter(rest)
+        parts = (op.static_offsets, op.static_sizes, op.static_strides)
+        offsets, sizes, strides = (
+            [int(next(numbers)) if n == DYNAMIC_INDEX else n for n in cast(Any, part).get_values()] for part in parts
+        )
+        for start, size, stride, extent in zip(offsets, sizes, strides, array.shape, strict=True):
+            last = start + (size - 1) * stride
+            if not 0 <= size or (size and not (0 <= start < extent and 0 <= last < extent)) or not 0 <= start <= extent:
+                message = f"tensor.extract_slice: {size} elements from {start} on, stride {stride}, of {extent}"
+                raise error("E6001", message, indices=[start, last], shape=list(array.shape))
+        places = [start + stride * np.arange(size) for start, size, stride in zip(offsets, sizes, strides, strict=True)]
+        taken = np.asarray(array)[np.ix_(*places)]
+        wanted = cast("TensorType[Any]", op.result.type).get_shape()
+        if len(wanted) != taken.ndim:
+            message = f"tensor.extract_slice to {op.result.type}, expected a result of rank {taken.ndim}"
+            raise error("E4000", message, operation=op, given=str(op.result.type), expected=f"rank {taken.ndim}")
+        return (taken,)

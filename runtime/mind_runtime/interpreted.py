@@ -48,6 +48,8 @@ from mind_lowering.xp_regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 from .core_errors import as_core
 from .draws import CountedFunctions, Draws
 from .foreign import ForeignFunctions
+from .foreign_scalars import register_missing
+from .interpreted_shape import ShapeFunctions
 from .memory import Need, allocation_error, byte_count, check_need, check_rank, physical_memory, read_any
 from .program import TensorSpec, admit
 
@@ -306,7 +308,7 @@ MindFunctions = register_impls(
 
 def register_implementations(interpreter: Interpreter, seed: int = 0) -> None:
     """
-    Teach `interpreter` Core IR, PTIR and `xp`; and `func`, `scf`, `arith` and `tensor` unless it knows them already.
+    Teach `interpreter` Core IR, PTIR, `xp` and `shape`; and `func`, `scf`, `cf`, `arith`, `tensor` unless it knows them already.
 
     Values are NumPy arrays of exactly the types of the program, scalars of other dialects Python numbers. Ops of `tensor`, and
     constants of `arith` that are tensors, work on NumPy arrays too, and `func.call`, `scf.for` and `scf.while` count what random
@@ -315,8 +317,10 @@ def register_implementations(interpreter: Interpreter, seed: int = 0) -> None:
     """
     ours = MindFunctions(seed)
     interpreter.register_implementations(ours)
+    interpreter.register_implementations(ShapeFunctions())
     for functions in (FuncFunctions, ScfFunctions, ArithFunctions):
         with suppress(ValueError):  # xDSL's word for "already registered"
             interpreter.register_implementations(functions())
     for functions in (ForeignFunctions(), CountedFunctions(ours.draws)):
         interpreter.register_implementations(functions, override=True)
+    register_missing(interpreter)
