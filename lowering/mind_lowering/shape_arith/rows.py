@@ -1,0 +1,499 @@
+"""
+What the ops of the shape dialect become: one row each, from lowered operands to lowered results.
+
+    of a value of type     is lowered to
+    !shape.size, index     `Size`: a number, and whether it is valid
+    !shape.shape, extents  `Shape`: a number per extent, and whether it is valid
+    i1, !shape.witness     `Holds`
+    !shape.value_shape     `Paired`: a tensor and its shape
+    all else               itself
+
+A row gives what `mind_dialect.shape.evaluate` has for the op, with the extents as numbers. What it gives for an invalid result
+is any number whatever; nothing may read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, cast
+
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, StringAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mind_dialect.errors import brief
+from mind_dialect.shape import (
+    AddOp,
+    AnyOp,
+    AssumingAllOp,
+    BroadcastOp,
+    ConcatOp,
+    ConstantDimOp,
+    ConstantOp,
+    ConstShapeOp,
+    ConstSizeOp,
+    ConstWitnessOp,
+    CreateShapeOp,
+    CstrBroadcastableOp,
+    CstrEqOp,
+    CstrRequireOp,
+    DebugPrintOp,
+    DimOp,
+    DivOp,
+    FromExtentsOp,
+    FromExtentTensorOp,
+    GetExtentOp,
+    IndexToSizeOp,
+    IsBroadcastableOp,
+    JoinOp,
+    MaxOp,
+    MeetOp,
+    MinOp,
+    MulOp,
+    NumElementsOp,
+    RankOp,
+    ShapeEqOp,
+    ShapeOfOp,
+    SizeToIndexOp,
+    SplitAtOp,
+    ToExtentTensorOp,
+    ValueAsShapeOp,
+    ValueOfOp,
+    WithShapeOp,
+    lattice,
+)
+from mind_dialect.shape.evaluate import Shaped, shape_of_type
+from mind_dialect.shape.foreign import constant_of
+from mind_dialect.shape.lattice import MAX_RANK, Invalid, show
+from mind_dialect.shape.types import SizeType, shaped_extents
+
+from .numbers import VALID, Check, Number, Numbers, Truth
+
+
+class Refused(Exception):
+    """Why an op has no lowering."""
+
+
+class Size(NamedTuple):
+    """A number; where it is valid, `natural` says that it is not negative."""
+
+    n: Number
+    check: Check = VALID
+    natural: bool = True
+
+
+class Shape(NamedTuple):
+    """Extents, which are not negative where the shape is valid."""
+
+    extents: Sequence[Number]
+    check: Check = VALID
+
+
+class Holds(NamedTuple):
+    """A truth, or whether a constraint holds."""
+
+    truth: Truth
+    reasons: tuple[str, ...] = ()
+
+
+class Paired(NamedTuple):
+    """A tensor and its shape."""
+
+    value: SSAValue
+    shape: Shape
+
+
+Lowered = Size | Shape | Holds | Paired | SSAValue
+Row = Callable[..., Lowered | tuple[Lowered, ...]]
+
+
+# Operands
+
+
+def size(to: Numbers, x: Lowered) -> Size:
+    """A size or an index; an index may be negative."""
+    return x if isinstance(x, Size) else Size(cast(SSAValue, x), VALID, to.is_natural(cast(SSAValue, x)))
+
+
+def truth(x: Lowered) -> Truth:
+    """A truth."""
+    return x.truth if isinstance(x, Holds) else cast(SSAValue, x)
+
+
+def shape(to: Numbers, x: Lowered) -> Shape:
+    """A shape, or a list of integers as one; refused if nothing says how long it is."""
+    if isinstance(x, Shape):
+        return x
+    if isinstance(x, Paired):
+        x = x.value
+    assert isinstance(x, SSAValue)
+    elements = _elements(to, x)
+    return Shape(elements, to.all_of([to.natural(n, "extent") for n in elements]))
+
+
+def _elements(to: Numbers, x: SSAValue) -> Sequence[Number]:
+    """The elements of a list of integers."""
+    owner = x.owner
+    match owner:
+        case arith.ConstantOp():
+            found = constant_of(owner.value)
+            if isinstance(found, Shaped) and isinstance(found.contents, tuple):
+                return cast("tuple[int, ...]", found.contents)
+        case tensor.CastOp() if isinstance(owner.source.type, TensorType):
+            return _elements(to, owner.source)
+        case tensor.FromElementsOp() if isinstance(owner.result.type.element_type, IndexType):
+            return [_known(v) for v in owner.elements]
+        case _:
+            pass
+    extents = shaped_extents(x.type)
+    if extents is None or len(extents) != 1:
+        raise Refused(f"{brief(x.type)} is no list of extents")
+    if extents[0] == DYNAMIC_INDEX:
+        raise Refused(f"the rank is unknown: nothing says how long a {x.type} is")
+    if extents[0] > MAX_RANK:
+        raise Refused(f"rank {extents[0]} is more than {MAX_RANK}")
+    return [to.element(x, i) for i in range(extents[0])]
+
+
+def _known(value: SSAValue) -> Number:
+    owner = value.owner
+    found = constant_of(owner.value) if isinstance(owner, arith.ConstantOp) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) else value
+
+
+def shape_of(to: Numbers, x: Lowered) -> Shape:
+    """The shape of a tensor, memref or vector."""
+    if isinstance(x, Paired):
+        return x.shape
+    assert isinstance(x, SSAValue)
+    extents = shaped_extents(x.type)
+    if extents is None:
+        raise Refused(f"the rank is unknown: {brief(x.type)} is unranked")
+    return Shape([to.dim(x, i) if n == DYNAMIC_INDEX else n for i, n in enumerate(extents)])
+
+
+def _made(extents: Sequence[Number], check: Check = VALID) -> Shape:
+    if len(extents) > MAX_RANK:
+        raise Refused(f"rank {len(extents)} is more than {MAX_RANK}")
+    return Shape(extents, check)
+
+
+# Sizes
+
+
+def _arithmetic(name: str) -> Row:
+    def row(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Size:
+        x, y = size(to, a), size(to, b)
+        natural = x.natural and y.natural
+        n, check = getattr(to, name)(x.n, y.n, natural=natural)
+        return Size(n, to.all_of([x.check, y.check, check]), natural)
+
+    return row
+
+
+def _extremum(name: str) -> Row:
+    def row(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Lowered:
+        choose: Callable[[Number, Number], Number] = getattr(to, name)
+        if isinstance(a, Size) or isinstance(b, Size):
+            x, y = size(to, a), size(to, b)
+            return Size(choose(x.n, y.n), to.all_of([x.check, y.check]))
+        s, t = shape(to, a), shape(to, b)
+        checks = [s.check, t.check, _same_rank(s, t, op.name)]
+        return Shape(list(map(choose, s.extents, t.extents)) or s.extents, to.all_of(checks))
+
+    return row
+
+
+def _same_rank(a: Shape, b: Shape, name: str) -> Check:
+    if len(a.extents) == len(b.extents):
+        return VALID
+    return Check(False, (f"{name.removeprefix('shape.')} of shapes of ranks {len(a.extents)} and {len(b.extents)}",))
+
+
+def _index_to_size(to: Numbers, op: Operation, a: Lowered) -> Size:
+    x = size(to, a)
+    return Size(x.n, x.check, x.natural)
+
+
+def _size_to_index(to: Numbers, op: Operation, a: Lowered) -> Size:
+    return size(to, a)
+
+
+# Constants
+
+
+def _constant(to: Numbers, op: Operation) -> Lowered:
+    found: Any = cast(Any, op).lattice()
+    if isinstance(found, int):
+        return Size(found)
+    if isinstance(found, tuple) and all(isinstance(n, int) for n in cast("tuple[Any, ...]", found)):
+        return Shape(cast("tuple[int, ...]", found))
+    if isinstance(found, Invalid):
+        raise Refused(f"it is invalid: {found.reason}")
+    raise Refused(f"{show(cast(Any, found))} is not known in full")
+
+
+def _const_witness(to: Numbers, op: ConstWitnessOp) -> Holds:
+    return Holds(op.passes, ("a constraint that never holds",))
+
+
+# Shapes
+
+
+def _meet(to: Numbers, op: MeetOp | JoinOp, a: Lowered, b: Lowered) -> Lowered:
+    why = op.string("error")
+    if isinstance(op.arg0.type, SizeType | IndexType):
+        x, y = size(to, a), size(to, b)
+        equal = Check(to.compare("eq", x.n, y.n), (why or "sizes differ",))
+        return Size(_better(x.n, y.n), to.all_of([x.check, y.check, equal]), x.natural or y.natural)
+    s, t = shape(to, a), shape(to, b)
+    checks = [s.check, t.check, Check(_equal(to, s, t), (why or "shapes differ",))]
+    same_rank = len(s.extents) == len(t.extents)
+    return Shape(list(map(_better, s.extents, t.extents)) if same_rank else s.extents, to.all_of(checks))
+
+
+def _better(a: Number, b: Number) -> Number:
+    """Of two numbers that are equal, one that is known."""
+    return b if isinstance(b, int) else a
+
+
+def _equal(to: Numbers, a: Shape, b: Shape) -> Truth:
+    if len(a.extents) != len(b.extents):
+        return False
+    holds: Truth = True
+    for m, n in zip(a.extents, b.extents, strict=True):
+        holds = to.both(holds, to.compare("eq", m, n))
+    return holds
+
+
+def _broadcast_of(to: Numbers, shapes: Sequence[Shape]) -> tuple[list[Number], Truth]:
+    """The extents that shapes broadcast to, and whether they do."""
+    rank = max((len(s.extents) for s in shapes), default=0)
+    found, fits = list[Number](), cast(Truth, True)
+    for place in range(rank):
+        known: Number = 1
+        for extents in (s.extents for s in shapes):
+            i = place - rank + len(extents)
+            if i < 0 or extents[i] == 1 or extents[i] is known:
+                continue
+            extent = extents[i]
+            one = to.compare("eq", known, 1)
+            agrees = to.either(to.compare("eq", extent, 1), to.compare("eq", extent, known))
+            fits = to.both(fits, to.either(one, agrees))
+            known = to.select(one, extent, known)
+        found.append(known)
+    return found, fits
+
+
+_APART = "operands could not be broadcast together"
+
+
+def _broadcast(to: Numbers, op: BroadcastOp, *operands: Lowered) -> Shape:
+    shapes = [shape(to, x) for x in operands]
+    extents, fits = _broadcast_of(to, shapes)
+    return _made(extents, to.all_of([*(s.check for s in shapes), Check(fits, (op.string("error") or _APART,))]))
+
+
+def _any(to: Numbers, op: AnyOp, *operands: Lowered) -> Shape:
+    shapes = [shape(to, x) for x in operands]
+    if not shapes:
+        raise Refused("it has no operands, so it is any one of no shapes")
+    first = shapes[0].extents
+    alike = [s.extents for s in shapes if len(s.extents) == len(first)]
+    extents = [next((n for n in column if isinstance(n, int)), column[0]) for column in zip(*alike, strict=True)]
+    return Shape(extents, to.all_of([s.check for s in shapes]))
+
+
+def _concat(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Shape:
+    s, t = shape(to, a), shape(to, b)
+    return _made([*s.extents, *t.extents], to.all_of([s.check, t.check]))
+
+
+def _split_at(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> tuple[Shape, Shape]:
+    s, at = shape(to, a), size(to, b)
+    place = _known(at.n) if isinstance(at.n, SSAValue) else at.n
+    rank = len(s.extents)
+    if not isinstance(place, int):
+        raise Refused("the ranks are unknown: the index is not constant")
+    if not -rank <= place <= rank:
+        raise Refused(f"it is invalid: index {place} is out of bounds for a split of rank {rank}")
+    check = to.all_of([s.check, at.check])
+    place += rank if place < 0 else 0
+    return Shape(s.extents[:place], check), Shape(s.extents[place:], check)
+
+
+def _from_extents(to: Numbers, op: Operation, *operands: Lowered) -> Shape:
+    sizes = [size(to, x) for x in operands]
+    checks = [c for x in sizes for c in (x.check, VALID if x.natural else to.natural(x.n, "extent"))]
+    return _made([x.n for x in sizes], to.all_of(checks))
+
+
+def _as_shape(to: Numbers, op: Operation, a: Lowered) -> Shape:
+    return shape(to, a)
+
+
+def _shape_of(to: Numbers, op: Operation, a: Lowered) -> Shape:
+    return shape_of(to, a)
+
+
+def _with_shape(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Paired:
+    own, stated = shape_of(to, a), shape(to, b)
+    value = a.value if isinstance(a, Paired) else cast(SSAValue, a)
+    conforms = Check(_equal(to, own, stated), ("a value of another shape",))
+    extents = own.extents if len(own.extents) != len(stated.extents) else list(map(_better, own.extents, stated.extents))
+    return Paired(value, Shape(extents, to.all_of([own.check, stated.check, conforms])))
+
+
+def _value_of(to: Numbers, op: ValueOfOp, a: Lowered) -> SSAValue:
+    assert isinstance(a, Paired)
+    to.demand(a.shape.check)
+    given, wanted = a.value.type, op.result.type
+    if given == wanted:
+        return a.value
+    if isinstance(lattice.join(shape_of_type(given), shape_of_type(wanted)), Invalid):
+        raise Refused(f"it is invalid: {brief(given)} is no {brief(wanted)}")
+    if not (isinstance(given, TensorType) and isinstance(wanted, TensorType)):
+        raise Refused(f"there is no cast from {brief(given)} to {brief(wanted)}")  # pyright: ignore[reportUnknownArgumentType]
+    return to.once(tensor.CastOp, [a.value], cast(Any, wanted))
+
+
+# What is read from shapes
+
+
+def _get_extent(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Size:
+    return _extent(to, shape(to, a), size(to, b))
+
+
+def _dim(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Size:
+    return _extent(to, shape_of(to, a), size(to, b))
+
+
+def _extent(to: Numbers, of: Shape, at: Size) -> Size:
+    """One extent; by a chain of selections where the index is not constant."""
+    place, rank = _known(at.n) if isinstance(at.n, SSAValue) else at.n, len(of.extents)
+    shown = place if isinstance(place, int) else "?"
+    why = (f"axis {shown} is out of bounds for array of dimension {rank}",)
+    checks = [of.check, at.check]
+    if rank == 0 or (isinstance(place, int) and not 0 <= place < rank):
+        return Size(0, to.all_of([*checks, Check(False, why)]))
+    if isinstance(place, int):
+        return Size(of.extents[place], to.all_of(checks))
+    inside = to.both(to.compare("sge", place, 0), to.compare("slt", place, rank))
+    found = of.extents[0]
+    for i, extent in enumerate(of.extents[1:], 1):
+        found = to.select(to.compare("eq", place, i), extent, found)
+    return Size(found, to.all_of([*checks, Check(inside, why)]))
+
+
+def _rank(to: Numbers, op: Operation, a: Lowered) -> Size:
+    s = shape(to, a)
+    return Size(len(s.extents), s.check)
+
+
+def _num_elements(to: Numbers, op: Operation, a: Lowered) -> Size:
+    s = shape(to, a)
+    n, check = to.product_of(s.extents)
+    return Size(n, to.all_of([s.check, check]))
+
+
+# Constraints
+
+
+def _shape_eq(to: Numbers, op: Operation, *operands: Lowered) -> Holds:
+    """Whether shapes are equal; that of two that are invalid is true."""
+    shapes = [shape(to, x) for x in operands]
+    if len(shapes) < 2:
+        return Holds(True)
+    valid = to.all_of([s.check for s in shapes]).holds
+    holds = valid
+    for a, b in pairwise(shapes):
+        holds = to.both(holds, _equal(to, a, b))
+    if valid is True:
+        return Holds(holds)
+    bad: Truth = True
+    for s in shapes:
+        bad = to.both(bad, to.no(s.check.holds))
+    return Holds(to.either(holds, bad))
+
+
+def _is_broadcastable(to: Numbers, op: Operation, *operands: Lowered) -> Holds:
+    shapes = [shape(to, x) for x in operands]
+    return Holds(to.both(to.all_of([s.check for s in shapes]).holds, _broadcast_of(to, shapes)[1]))
+
+
+def stated_attributes(op: Operation) -> dict[str, Attribute]:
+    """What an op says of itself to whoever reports an error: attributes of ours."""
+    return {name: value for name, value in op.attributes.items() if name.startswith("mind.")}
+
+
+def _cstr_broadcastable(to: Numbers, op: Operation, *operands: Lowered) -> Holds:
+    shapes = [shape(to, x) for x in operands]
+    fits = Check(_broadcast_of(to, shapes)[1], (_APART,))
+    to.demand(to.all_of([*(s.check for s in shapes), fits]), stated_attributes(op))
+    return Holds(True)
+
+
+def _cstr_eq(to: Numbers, op: Operation, *operands: Lowered) -> Holds:
+    shapes = [shape(to, x) for x in operands]
+    equal = [Check(_equal(to, a, b), ("shapes differ",)) for a, b in pairwise(shapes)]
+    to.demand(to.all_of([*(s.check for s in shapes), *equal]), stated_attributes(op))
+    return Holds(True)
+
+
+def _cstr_require(to: Numbers, op: CstrRequireOp, pred: Lowered) -> Holds:
+    message = op.msg
+    assert isinstance(message, StringAttr)
+    to.demand(Check(truth(pred), (message.data,)), stated_attributes(op))
+    return Holds(True)
+
+
+def _assuming_all(to: Numbers, op: Operation, *operands: Lowered) -> Holds:
+    found = to.all_of([Check(truth(x), x.reasons if isinstance(x, Holds) else ()) for x in operands])
+    return Holds(found.holds, found.reasons)
+
+
+def _debug_print(to: Numbers, op: Operation, a: Lowered) -> Lowered:
+    raise Refused("it prints, which no op of arith does")
+
+
+ROWS: Mapping[type[Operation], Row] = {
+    ConstSizeOp: _constant,
+    ConstShapeOp: _constant,
+    ConstWitnessOp: _const_witness,
+    ConstantOp: _constant,
+    ConstantDimOp: _constant,
+    AddOp: _arithmetic("sum"),
+    MulOp: _arithmetic("product"),
+    DivOp: _arithmetic("quotient"),
+    MaxOp: _extremum("larger"),
+    MinOp: _extremum("smaller"),
+    IndexToSizeOp: _index_to_size,
+    SizeToIndexOp: _size_to_index,
+    ShapeOfOp: _shape_of,
+    ValueOfOp: _value_of,
+    ValueAsShapeOp: _as_shape,
+    WithShapeOp: _with_shape,
+    CreateShapeOp: _as_shape,
+    FromExtentTensorOp: _as_shape,
+    ToExtentTensorOp: _as_shape,
+    FromExtentsOp: _from_extents,
+    MeetOp: _meet,
+    JoinOp: _meet,
+    BroadcastOp: _broadcast,
+    AnyOp: _any,
+    ConcatOp: _concat,
+    SplitAtOp: _split_at,
+    GetExtentOp: _get_extent,
+    RankOp: _rank,
+    NumElementsOp: _num_elements,
+    DimOp: _dim,
+    DebugPrintOp: _debug_print,
+    IsBroadcastableOp: _is_broadcastable,
+    ShapeEqOp: _shape_eq,
+    CstrBroadcastableOp: _cstr_broadcastable,
+    CstrEqOp: _cstr_eq,
+    CstrRequireOp: _cstr_require,
+    AssumingAllOp: _assuming_all,
+}
+"""Every op of the dialect but those with regions, and their terminators, which `functions` knows."""
