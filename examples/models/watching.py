@@ -63,7 +63,7 @@ def plot(losses: Sequence[float], path: Path, title: str) -> None:
     plt.close(figure)
 
 
-def running_mean(losses: Iterable[float], memory: float = 0.95) -> Iterator[float]:
+def running_mean(losses: Iterable[float], memory: float = 0.9) -> Iterator[float]:
     """The mean so far, in which each loss counts `memory` times as much as the one after it."""
     total = weight = 0.0
     for loss in losses:
