@@ -284,8 +284,25 @@ class Writer:
                 column.update({n: None} if n != "1" else {})
         if is_certain(self, operands) is True or all(len(column) < 2 for column in columns):
             return tuple(next((n for n in column), "1") for column in columns)
+        if all(len(column) < 3 and None not in column for column in columns) and len(shapes) == 2:
+            return self._broadcast_pair([list(column) for column in columns], shapes, of)
         name = self._broadcast_call(shapes, of)
         return tuple(next(iter(column), "1") if len(column) < 2 else f"{name}[{i}]" for i, column in enumerate(columns))
+
+    def _broadcast_pair(self, columns: Sequence[Sequence[str | None]], shapes: Sequence[Parts | str], of: str) -> Parts:
+        """Two shapes: by dimension the extents other than 1, at most two, each of which may still turn out to be 1."""
+        wrong: dict[str, None] = {}
+        found: list[str | None] = []
+        for column in columns:
+            if len(column) < 2:
+                found.append(next(iter(column), "1"))
+                continue
+            a, b = sorted(map(str, column), key=lambda n: not n.isdecimal())
+            wrong[" and ".join([f"{b} != {a}", *(f"{n} != 1" for n in (a, b) if not n.isdecimal())])] = None
+            found.append(a if a.isdecimal() else f"({b} if {a} == 1 else {a})")
+        fails = " or ".join(wrong)
+        self.check(f"not ({fails})", fails, f"differ({', '.join([ascii(of), *map(_tuple, shapes)])})")
+        return tuple(n if n is None or n[0] != "(" else self.assign(n[1:-1]) for n in found)
 
     def _broadcast_call(self, shapes: Sequence[Parts | str], of: str) -> str:
         key = ("broadcast", tuple(shapes))
