@@ -27,6 +27,7 @@ test-all: .venv-all/stamp mlir-opt
 
 bench: .venv-bench/stamp
 	@.venv-bench/bin/python benchmarks/core_ir.py
+	@.venv-bench/bin/python benchmarks/autodiff.py
 	@.venv-bench/bin/python benchmarks/ptir_json.py
 	@.venv-bench/bin/python benchmarks/determinism.py
 

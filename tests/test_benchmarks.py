@@ -1,0 +1,47 @@
+"""The benchmarks of derivatives: they run, and the size of a gradient, which no clock decides, keeps its aim."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+for needed in ("rich", "matplotlib"):
+    pytest.importorskip(needed, reason="the extra `bench` is not installed (make test-all installs it)")
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A benchmark as a module, where a script would find what it imports."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module
+
+
+def test_the_gradient_of_gpt2s_layer_has_not_many_more_ops_than_jax_has_equations(load: Any, tmp_path: Path) -> None:
+    pytest.importorskip("jax", reason="JAX is not installed (make test-all installs it)")
+    gradient_size = load("gradient_size")
+    assert gradient_size.main(["--small", "--tokens", "8", "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "gradient_size.md").read_text(encoding="utf-8")
+    ratios = [float(r) for r in re.findall(r"a ratio of ([\d.]+)", text)]
+    assert len(ratios) == 2
+    assert max(ratios) <= gradient_size.AIM
+    ours, theirs = re.search(r"Ours has (\d+) ops; .* has (\d+) equations", text).groups()
+    assert 100 < int(ours) < int(theirs) < 250, (
+        "what is counted, by hand: about fifty ops forward, two or three times as many back"
+    )
+
+
+def test_the_cost_of_a_derivative_is_measured_for_each_program_and_mode(load: Any, tmp_path: Path) -> None:
+    autodiff = load("autodiff")
+    assert autodiff.main(["--ops", "60", "120", "--repeat", "1", "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "autodiff.md").read_text(encoding="utf-8")
+    rows = [row.split(" | ")[:2] for row in text.splitlines() if row.startswith("| ")][2:]
+    assert rows == [[f"| {program}", mode] for program in autodiff.PROGRAMS for mode in autodiff.MODES]
+    for program, make in autodiff.PROGRAMS.items():
+        (func,) = autodiff.functions(make(120))
+        assert 118 <= autodiff.ops_in(func) <= 124, program
