@@ -16,7 +16,7 @@ from xdsl.ir import Block, Region
 
 import dynamic_attention
 import mind_runtime
-from mind_dialect import ptir
+from mind_dialect import core, ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type, tensor_type
@@ -27,7 +27,9 @@ from mind_dialect.shape.dataflow import Dataflow
 from mind_dialect.shape.evaluate import as_shape
 from mind_lowering.shape_python import print_shape_functions, shape_source
 from mind_lowering.shape_python_ops import ROWS
+from mind_passes.shape.emitter import Emitter
 from mind_passes.shape.reify import reify, reify_inline
+from mind_passes.shape.rules import emit_shapes
 from mind_runtime.shapes import KEPT, Guard
 from programs import parse
 from shape_rule_samples import PTIR
@@ -379,3 +381,27 @@ def test_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
         "shapes without running: ((8, 16, 64),)",
         "the results are NumPy's",
     ]
+
+
+def test_a_hole_in_a_shape_of_no_elements_is_refused_as_numpy_does() -> None:
+    """The name that cancels may be 0; then any number would do for the hole."""
+    body = """%y = ptir.reshape %x new_shape = [B, 2, -1] : tensor<?x6xf32, "B,*"> -> tensor<?x2x3xf32, "B,*,*">
+      func.return %y : tensor<?x2x3xf32, "B,*,*">"""
+    program = mind_runtime.compile(module(body, '%x: tensor<?x6xf32, "B,*">', 'tensor<?x2x3xf32, "B,*,*">'))
+    assert program.output_shapes((4, 6)) == ((4, 2, 3),)
+    with pytest.raises(ValueError, match="cannot reshape"):
+        np.zeros((0, 6)).reshape(0, 2, -1)
+    assert failure(program.output_shapes, (0, 6)).code == "E3007"
+
+
+def test_no_updates_reach_nowhere() -> None:
+    for n, fits in ((0, True), (1, False)):
+        block = Block(arg_types=[tensor_type(F32, (n,))])
+        made = core.SliceScatterOp.create(
+            operands=block.args,
+            properties=core.SliceScatterOp.store_properties({"shape": [4], "starts": [9], "steps": [1]}),
+            result_types=[tensor_type(F32, (4,))],
+        )
+        e = Emitter(block)
+        emit_shapes(e, made, [e.shape_of(block.args[0], 1)])
+        assert (not e.faults) == fits
