@@ -62,12 +62,12 @@ def ptir_block(func: FuncOp) -> Block:
     return blocks[0]
 
 
-def lowered_function(func: FuncOp, donate: Collection[int] = ()) -> Lowered:
+def lowered_function(func: FuncOp, donate: Collection[int] = (), draws: int = 0) -> Lowered:
     """
     A verified function of PTIR as a new function of `xp`, which stands in no module; in linear time.
 
-    `donate` names inputs by number whose memory may be overwritten. Raises E4000 where the function is not one block of PTIR,
-    E2007 where it returns nothing.
+    `donate` names inputs by number whose memory may be overwritten; `draws` random draws were made before it. Raises E4000 where
+    the function is not one block of PTIR, E2007 where it returns nothing.
     """
     block = ptir_block(func)
     _check_depth(func)
@@ -76,6 +76,7 @@ def lowered_function(func: FuncOp, donate: Collection[int] = ()) -> Lowered:
         raise xp.no_outputs().at(ending or func, "func.return")
     new = Block(arg_types=block.arg_types)
     lowering = Lowering()
+    lowering.draws = draws
     for i, (old, argument) in enumerate(zip(block.args, new.args, strict=True)):
         argument.name_hint = old.name_hint
         lowering.bind(old, argument, fresh() if i in donate else fixed())
