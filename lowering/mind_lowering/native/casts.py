@@ -1,0 +1,95 @@
+"""
+Conversions between dtypes, by the contract.
+
+To floats nearest, rounded once; to integers truncated, saturated, NaN to 0; to i1 whether it is not 0.
+"""
+
+from __future__ import annotations
+
+from mind_dialect.ptir.types import BF16, F16, F64, I1, Kind, PtirDType
+
+from .lanes import Lanes, register
+
+
+def cast(lanes: Lanes, x: str, source: PtirDType, target: PtirDType) -> str:
+    """`x`, lanes of `source`, as lanes of `target`; dtypes that are computed on here."""
+    if source is target:
+        return x
+    if target is I1:
+        test = "fcmp une" if source.kind is Kind.FLOAT else "icmp ne"
+        return lanes.compare(test, register(source), x, lanes.constant(source, 0))
+    if target.kind is Kind.FLOAT:
+        return _to_float(lanes, x, source, target)
+    if source.kind is Kind.FLOAT:
+        return _saturated(lanes, x, register(source), target)
+    if source is I1:
+        return lanes.convert("zext", "i1", register(target), x)
+    return _between_integers(lanes, x, source, target)
+
+
+def _to_float(lanes: Lanes, x: str, source: PtirDType, target: PtirDType) -> str:
+    of, to = register(source), register(target)
+    if source.kind is not Kind.FLOAT:
+        if target in (F16, BF16) and source.bits > 16:
+            return lanes.rounded(target, _odd_f32(lanes, _odd_f64(lanes, x, source)))
+        code = "sitofp" if source.kind is Kind.SIGNED else "uitofp"
+        return lanes.rounded(target, lanes.convert(code, of, to, x))
+    if source is F64:
+        if target in (F16, BF16):
+            return lanes.rounded(target, _odd_f32(lanes, x))
+        return lanes.convert("fptrunc", of, to, x)
+    return lanes.convert("fpext", of, to, x) if target is F64 else lanes.rounded(target, x)
+
+
+def _odd_f32(lanes: Lanes, x: str) -> str:
+    """f64 as f32, with the last bit set if that is inexact: rounded once more, it gives what rounding `x` itself gives."""
+    near = lanes.convert("fptrunc", "double", "float", x)
+    back = lanes.convert("fpext", "float", "double", near)
+    bits = lanes.convert("bitcast", "float", "i32", near)
+    larger = lanes.compare("fcmp ogt", "double", lanes.intrinsic("fabs", "double", back), lanes.intrinsic("fabs", "double", x))
+    inward = lanes.binary("sub", "i32", bits, lanes.convert("zext", "i1", "i32", larger))
+    odd = lanes.binary("or", "i32", inward, lanes.number("i32", 1))
+    exact = lanes.compare("fcmp ueq", "double", back, x)
+    return lanes.convert("bitcast", "i32", "float", lanes.select(exact, "i32", bits, odd))
+
+
+def _odd_f64(lanes: Lanes, x: str, source: PtirDType) -> str:
+    """Integers as f64; of those of more than 53 bits the lower ones are gathered in the last that is kept."""
+    type, signed = register(source), source.kind is Kind.SIGNED
+    if source.bits == 64:
+        low = lanes.binary("and", type, x, lanes.number(type, 0x7FF))
+        lossy = lanes.compare("icmp ne", type, low, lanes.number(type, 0))
+        gathered = lanes.binary("or", type, lanes.binary("xor", type, x, low), lanes.number(type, 0x800))
+        size = lanes.integer_intrinsic("abs", type, x, False) if signed else x
+        large = lanes.compare("icmp ugt", type, size, lanes.number(type, 1 << 53))
+        x = lanes.select(lanes.binary("and", "i1", large, lossy), type, gathered, x)
+    return lanes.convert("sitofp" if signed else "uitofp", type, "double", x)
+
+
+def _saturated(lanes: Lanes, x: str, of: str, target: PtirDType) -> str:
+    to, kind = register(target), "fptosi" if target.kind is Kind.SIGNED else "fptoui"
+    shown = {"float": "f32", "double": "f64"}
+    lane = "" if lanes.width == 1 else f"v{lanes.width}"
+    name = f"llvm.{kind}.sat.{lane}{to}.{lane}{shown[of]}"
+    return lanes.function.call(name, lanes.of(to), (lanes.of(of), x), hint=lanes.hint)
+
+
+def _between_integers(lanes: Lanes, x: str, source: PtirDType, target: PtirDType) -> str:
+    of, to = register(source), register(target)
+    least, most = _range(source)
+    low, high = _range(target)
+    prefix = "s" if source.kind is Kind.SIGNED else "u"
+    if least < low:
+        x = lanes.intrinsic(f"{prefix}max", of, x, lanes.number(of, low))
+    if most > high:
+        x = lanes.intrinsic(f"{prefix}min", of, x, lanes.number(of, high))
+    if source.bits == target.bits:
+        return x
+    code = "trunc" if source.bits > target.bits else "sext" if source.kind is Kind.SIGNED else "zext"
+    return lanes.convert(code, of, to, x)
+
+
+def _range(dtype: PtirDType) -> tuple[int, int]:
+    if dtype.kind is Kind.SIGNED:
+        return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
+    return 0, (1 << dtype.bits) - 1

@@ -1,0 +1,256 @@
+"""
+A small builder of LLVM IR text: modules, functions, loops, lanes.
+
+Text is emitted already vectorised and with constant sizes, so that code generation is all that is left to do: no pass pipeline
+runs over it. A loop of one turn is no loop. Values are called after what they are in the program, with a number.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+_LONGEST = 40
+
+
+def identifier(text: str) -> str:
+    """
+    `text` as part of the name of an LLVM value: other characters replaced, cut to a bounded length, not empty.
+
+    >>> identifier("w.1"), identifier("2 x"), identifier("")
+    ('w.1', '_2_x', 'v')
+    """
+    found = re.sub(r"[^A-Za-z0-9_.]", "_", text)[:_LONGEST]
+    return f"_{found}" if found[:1].isdigit() else found or "v"
+
+
+def symbol(text: str) -> str:
+    r"""
+    `text` as the name of a global: as it is where it is plain, else quoted with what is special in hexadecimal.
+
+    >>> print(symbol("main"), symbol('a"b'))
+    @main @"a\22b"
+    """
+    if _PLAIN.fullmatch(text):
+        return f"@{text}"
+    escaped = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in text.encode())
+    return f'@"{escaped}"'
+
+
+def comment(text: str) -> str:
+    """`text` on one line, whatever it holds."""
+    return "; " + ascii(text)[1:-1]
+
+
+def vector(type: str, width: int) -> str:
+    """A vector type; of width 1 the element itself."""
+    return type if width == 1 else f"<{width} x {type}>"
+
+
+def suffix(type: str, width: int) -> str:
+    """
+    How intrinsics name a type.
+
+    >>> suffix("float", 16), suffix("i32", 1), suffix("ptr", 4)
+    ('v16f32', 'i32', 'v4p0')
+    """
+    short = {"float": "f32", "double": "f64", "half": "f16", "ptr": "p0"}.get(type, type)
+    return short if width == 1 else f"v{width}{short}"
+
+
+def float_text(value: float, type: str) -> str:
+    """
+    A float constant, by its bits.
+
+    >>> float_text(1.0, "float"), float_text(-0.0, "double")
+    ('0x3FF0000000000000', '0x8000000000000000')
+    """
+    if value != value:
+        return "0x7FF8000000000000"
+    if type == "float" and abs(value) != float("inf"):
+        value = struct.unpack("<f", struct.pack("<f", value))[0]
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+class Body(Protocol):
+    """What a loop does in a turn: given its index and what is carried, emit it and say what is carried on."""
+
+    def __call__(self, index: str, /, *values: str) -> Sequence[str] | None: ...
+
+
+class Module:
+    """The text of a module under construction."""
+
+    def __init__(self, triple: str, title: str = ""):
+        self.triple = triple
+        self.title = title
+        self.declared: dict[str, str] = {}
+        self.functions: dict[str, Function] = {}
+        self._taken: dict[str, int] = {}
+
+    def declare(self, name: str, result: str, parameters: Sequence[str]) -> None:
+        """Declare an intrinsic or a function of the C library."""
+        self.declared.setdefault(name, f"declare {result} @{name}({', '.join(parameters)})")
+
+    def unique(self, name: str) -> str:
+        """`name`, with a number if there is one of that name."""
+        n = self._taken.get(name)
+        self._taken[name] = 0 if n is None else n + 1
+        return name if n is None else self.unique(f"{name}.{n + 1}")
+
+    def function(self, name: str, result: str, parameters: Sequence[tuple[str, str]], *, internal: bool = True) -> Function:
+        """A new function; parameters are types and names."""
+        made = self.functions[name] = Function(self, name, result, parameters, internal)
+        return made
+
+    def text(self) -> str:
+        """The whole module."""
+        head = [comment(self.title), f'target triple = "{self.triple}"', ""]
+        bodies = [f.text() for f in self.functions.values()]
+        tail = ["", 'attributes #0 = { nounwind "frame-pointer"="none" "prefer-vector-width"="512" }', "!0 = !{i32 1}", ""]
+        return "\n".join([*head, *bodies, *self.declared.values(), *tail])
+
+
+class Function:
+    """One function: a list of lines, and names that are not taken."""
+
+    def __init__(self, module: Module, name: str, result: str, parameters: Sequence[tuple[str, str]], internal: bool):
+        self.module = module
+        self.name = name
+        self.result = result
+        self.lines: list[str] = []
+        self.notes: list[str] = []
+        """Comments above the function."""
+        self.block = "entry"
+        self._head = f"define {'internal ' if internal else ''}{result} {symbol(name)}("
+        self._head += ", ".join(f"{type} %{p}" for type, p in parameters) + ") #0 {"
+        self._count = 0
+
+    def text(self) -> str:
+        """The function, ended."""
+        return "\n".join([*map(comment, self.notes), self._head, "entry:", *self.lines, "}", ""])
+
+    # Lines
+
+    def name_of(self, hint: str) -> str:
+        """A new name."""
+        self._count += 1
+        return f"%{hint}.{self._count}"
+
+    def op(self, text: str, hint: str = "t") -> str:
+        """Append an instruction that has a value; its name."""
+        name = self.name_of(hint)
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """Append an instruction without a value."""
+        self.lines.append(f"  {text}")
+
+    def start(self, label: str) -> None:
+        """Begin a block."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def label(self, hint: str) -> str:
+        """A new label."""
+        return self.name_of(hint)[1:]
+
+    def call(self, name: str, result: str, *arguments: tuple[str, str], hint: str = "t", immediate: Sequence[int] = ()) -> str:
+        """Call an intrinsic or a function of the C library, which is declared; `immediate` says which are `immarg`."""
+        types = [f"{t} immarg" if i in immediate else t for i, (t, _) in enumerate(arguments)]
+        self.module.declare(name, result, types)
+        text = f"call {result} @{name}({', '.join(f'{t} {v}' for t, v in arguments)})"
+        if result == "void":
+            self.do(text)
+            return ""
+        return self.op(text, hint)
+
+    # Integers of 64 bits and addresses; numbers that are known are reckoned here.
+
+    def add(self, a: str, b: str) -> str:
+        """`a + b`."""
+        if _number(a) and _number(b):
+            return str(int(a) + int(b))
+        if "0" in (a, b):
+            return b if a == "0" else a
+        return self.op(f"add nsw i64 {a}, {b}", "i")
+
+    def mul(self, a: str, b: int) -> str:
+        """`a * b`."""
+        if _number(a):
+            return str(int(a) * b)
+        return "0" if b == 0 else a if b == 1 else self.op(f"mul nsw i64 {a}, {b}", "i")
+
+    def least(self, a: str, b: str) -> str:
+        """The less of two."""
+        if _number(a) and _number(b):
+            return str(min(int(a), int(b)))
+        less = self.op(f"icmp slt i64 {a}, {b}", "less")
+        return self.op(f"select i1 {less}, i64 {a}, i64 {b}", "i")
+
+    def address(self, type: str, base: str, index: str, hint: str = "p") -> str:
+        """The address of an element."""
+        return base if index == "0" else self.op(f"getelementptr {type}, ptr {base}, i64 {index}", hint)
+
+    # Control
+
+    def loop(
+        self, low: str, high: str, step: int, body: Body, carried: Sequence[tuple[str, str]] = (), hint: str = "i"
+    ) -> list[str]:
+        """
+        `for (i = low; i < high; i += step)`: `body(i, *values)` gives the values for the next turn; those after the last one.
+
+        `carried` are types and initial values. No turn or one turn are known where the bounds are numbers.
+        """
+        inits = [v for _, v in carried]
+        if _number(low) and _number(high):
+            if int(low) >= int(high):
+                return inits
+            if int(low) + step >= int(high):
+                return list(body(low, *inits) or ())
+        before, head, inside, after = self.block, self.label("loop"), self.label("body"), self.label("done")
+        self.do(f"br label %{head}")
+        self.start(head)
+        i, names = self.name_of(hint), [self.name_of("c") for _ in carried]
+        at = len(self.lines)
+        go_on = self.op(f"icmp slt i64 {i}, {high}", "more")
+        self.do(f"br i1 {go_on}, label %{inside}, label %{after}")
+        self.start(inside)
+        found = body(i, *names) or ()
+        following = self.op(f"add nsw i64 {i}, {step}", hint)
+        self.do(f"br label %{head}")
+        phis = [f"  {i} = phi i64 [ {low}, %{before} ], [ {following}, %{self.block} ]"]
+        for (type, init), name, new in zip(carried, names, found, strict=True):
+            phis.append(f"  {name} = phi {type} [ {init}, %{before} ], [ {new}, %{self.block} ]")
+        self.lines[at:at] = phis
+        self.start(after)
+        return names
+
+    def when(self, condition: str, then: Callable[[], None]) -> None:
+        """Run `then` if `condition` holds."""
+        inside, after = self.label("then"), self.label("after")
+        self.do(f"br i1 {condition}, label %{inside}, label %{after}")
+        self.start(inside)
+        then()
+        self.do(f"br label %{after}")
+        self.start(after)
+
+    def leave(self, condition: str, status: Callable[[], str]) -> None:
+        """Return what `status` gives if `condition` holds."""
+        inside, after = self.label("failed"), self.label("fine")
+        self.do(f"br i1 {condition}, label %{inside}, label %{after}")
+        self.start(inside)
+        self.do(f"ret {self.result} {status()}")
+        self.start(after)
+
+    def ret(self, value: str | None = None) -> None:
+        """Return."""
+        self.do("ret void" if value is None else f"ret {self.result} {value}")
+
+
+def _number(text: str) -> bool:
+    return text.lstrip("-").isdigit()

@@ -1,0 +1,215 @@
+"""
+Which native kernel runs which op: one row per op class, closed by a test over the dialect.
+
+A row plans the steps of an op, or says why it cannot, and then the op runs as its NumPy kernel. This is where kernels plug in: a
+matrix product is the row of `DotGeneralOp` (with what follows it in a fusion: `Planner.fusion`), a row kernel such as softmax a
+row of a `ptir.fusion` with a pattern, or of several groups at once; an op of `FALLBACK` gets a row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir.types import BF16, F16, PtirDType, read_type, tensor_type
+
+from .elementwise import EMITTERS
+from .groups import accumulator
+from .host import Host
+from .lanes import computes
+from .views import VIEWS, View, broadcast, filled, indices, viewed, whole, window
+
+if TYPE_CHECKING:
+    from .program import Planner
+
+Row = Callable[["Planner", Any], str | None]
+"""Plans an op; a reason if there is no native kernel for it as it is."""
+
+LARGEST_PRODUCT = 1 << 21
+"""Multiplications above which a product is NumPy's, whose matrix products are tiled for caches as ours are not yet."""
+
+
+def _elementwise(planner: Planner, op: PtirOp) -> str | None:
+    return planner.group([op], op.results)
+
+
+def _view(planner: Planner, op: PtirOp) -> str | None:
+    source = planner.view(op.operands[0])
+    found = viewed(source, op)
+    if found is None:
+        found = viewed(planner.copied(op.operands[0], source), op)
+    assert found is not None, "what is dense can be viewed in any shape"
+    planner.views[op.results[0]] = found
+    return None
+
+
+def _constant(planner: Planner, op: ptir.ConstantOp) -> str | None:
+    literal, shape = op.literal, planner.shape(op.result)
+    dtype = literal.spec[0]
+    if not literal.is_fill and prod(shape) != 1:
+        planner.views[op.result] = whole(planner.constant(literal, op.result), shape)
+        return None
+    one = PtirLiteralAttr.from_bytes(dtype, (), literal.data.data)
+    if computes(dtype, planner.host):
+        planner.views[op.result] = filled(one, shape)
+    else:
+        planner.views[op.result] = broadcast(whole(planner.constant(one, op.result), ()), shape)
+    return None
+
+
+def _iota(planner: Planner, op: ptir.IotaOp) -> str | None:
+    dtype = op.result_spec().dtype
+    if not computes(dtype, planner.host):
+        return f"nothing is computed in {dtype} here"
+    planner.views[op.result] = indices(dtype, planner.shape(op.result), op.values()["axis"])
+    return None
+
+
+def _concat(planner: Planner, op: ptir.ConcatOp) -> str | None:
+    target = planner.target(op.result)
+    axis: int = op.values()["axis"] % len(target.shape)
+    at = 0
+    for value in op.operands:
+        shape = planner.shape(value)
+        starts = [at if a == axis else 0 for a in range(len(shape))]
+        planner.copy(value, planner.view(value), window(target, starts, shape, [1] * len(shape)))
+        at += shape[axis]
+    return None
+
+
+def _pad(planner: Planner, op: ptir.PadOp) -> str | None:
+    values, target = op.values(), planner.target(op.result)
+    literal: PtirLiteralAttr = values["pad_value"]
+    one = PtirLiteralAttr.from_bytes(literal.spec[0], (), literal.data.data)
+    if computes(target.dtype, planner.host):
+        padding = filled(one, target.shape)
+    else:
+        padding = broadcast(whole(planner.constant(one, op.result), ()), target.shape)
+    planner.copy(op.result, padding, target)
+    steps = [n + 1 for n in values["interior"]]
+    planner.copy(
+        op.operands[0], planner.view(op.operands[0]), window(target, values["low"], planner.shape(op.operands[0]), steps)
+    )
+    return None
+
+
+def _tile(planner: Planner, op: ptir.TileOp) -> str | None:
+    source, target = planner.view(op.operands[0]), planner.target(op.result)
+    repeats = op.values()["repeats"]
+    shape = [n for pair in zip(repeats, source.shape, strict=True) for n in pair]
+    strides = [n for stride in source.strides for n in (0, stride)]
+    spread = View(source.base, source.dtype, tuple(shape), tuple(strides), source.offset)
+    planner.copy(op.operands[0], spread, whole(planner.buffer_of(target), shape))
+    return None
+
+
+def _dot_general(planner: Planner, op: ptir.DotGeneralOp) -> str | None:
+    """A sum of products over shared axes, as a group: `[batch, lhs, rhs, contracted]`."""
+    values = op.values()
+    dtype = op.operand_spec(0).dtype
+    total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
+    if reason := unsupported([dtype, total, op.result_spec().dtype], planner.host):
+        return reason
+    if total in (F16, BF16):
+        return f"accumulates in {total}, rounded after every step"
+    a, b = (planner.view(v) for v in op.operands)
+    ranks = len(a.shape), len(b.shape)
+    batch, contract = (_axes(values, role, ranks) for role in ("batch", "contract"))
+    free = [[x for x in range(n) if x not in batch[i] and x not in contract[i]] for i, n in enumerate(ranks)]
+    left, right = ([*batch[i], *free[0], *free[1], *contract[i]] for i in (0, 1))
+    shape = tuple(
+        [*(a.shape[x] for x in (*batch[0], *free[0])), *(b.shape[x] for x in free[1]), *(a.shape[x] for x in contract[0])]
+    )
+    if prod(shape) > LARGEST_PRODUCT:
+        return f"a product of {prod(shape)} multiplications; there is no tiled kernel yet"
+    lacks = len(batch[0]) + len(free[0]), len(free[1])
+    spread_a = _along(a, left, shape, range(lacks[0], sum(lacks)))
+    spread_b = _along(b, right, shape, range(len(batch[0]), lacks[0]))
+    planner.product(op, shape, spread_a, spread_b, len(contract[0]), total)
+    return None
+
+
+def _axes(values: Mapping[str, Any], role: str, ranks: tuple[int, int]) -> list[list[int]]:
+    """The axes of a role, counted from 0, of both operands."""
+    given: list[Sequence[int]] = [values[f"{role}_lhs"], values[f"{role}_rhs"]]
+    return [[axis % n for axis in axes] for axes, n in zip(given, ranks, strict=True)]
+
+
+def _along(view: View, order: list[int], shape: tuple[int, ...], lacking: range) -> View:
+    """An operand of a product in the product's shape: it does not move along the axes that it lacks."""
+    strides = [0 if place in lacking else view.strides[axis] for place, axis in enumerate(order)]
+    return View(view.base, view.dtype, shape, tuple(strides), view.offset)
+
+
+def unsupported(dtypes: list[PtirDType], host: Host) -> str | None:
+    """Why some dtypes cannot be computed in here."""
+    wrong = [str(d) for d in dtypes if not computes(d, host)]
+    return f"nothing is computed in {wrong[0]} here" if wrong else None
+
+
+def why_not(op: PtirOp, host: Host) -> str | None:
+    """Why a group cannot hold an op."""
+    dtypes = [read_type(v.type).dtype for v in (*op.operands, *op.results)]
+    if isinstance(op, ptir.ReduceOp):
+        dtypes.append(total := accumulator(op))
+        if op.values()["kind"] == "sum" and total in (F16, BF16):
+            return f"accumulates in {total}, rounded after every step"
+    elif type(op) not in EMITTERS:
+        return f"no kernel for {op.OPCODE} in a group"
+    return unsupported(dtypes, host)
+
+
+def product_block(
+    op: ptir.DotGeneralOp, shape: tuple[int, ...], contracted: int, total: PtirDType
+) -> tuple[Block, list[Operation]]:
+    """A product as casts, a multiplication and a sum on operands of one shape, in a block of its own."""
+    dtypes = [op.operand_spec(i).dtype for i in (0, 1)]
+    block = Block(arg_types=[tensor_type(d, shape) for d in dtypes])
+    ops: list[Operation] = []
+    factors: list[SSAValue] = list(block.args)
+    for i, value in enumerate(op.operands):
+        factors[i].name_hint = value.name_hint
+    if dtypes[0] is not total:
+        for i in (0, 1):
+            ops.append(made := ptir.CastOp(factors[i], dtype=total))
+            factors[i] = made.result
+    ops.append(product := ptir.MulOp(*factors))
+    axes = tuple(range(len(shape) - contracted, len(shape)))
+    ops.append(ptir.ReduceOp(product, kind="sum", axes=axes, keepdims=False, accum_dtype=total, out_dtype=op.result_spec().dtype))
+    ops[-1].results[0].name_hint = op.result.name_hint
+    block.add_ops(ops)
+    return block, ops
+
+
+KERNELS: dict[type[PtirOp], Row] = {
+    **dict.fromkeys(EMITTERS, _elementwise),
+    **dict.fromkeys(VIEWS, _view),
+    ptir.ReduceOp: _elementwise,
+    ptir.ConstantOp: _constant,
+    ptir.IotaOp: _iota,
+    ptir.ConcatOp: _concat,
+    ptir.PadOp: _pad,
+    ptir.TileOp: _tile,
+    ptir.DotGeneralOp: _dot_general,
+    ptir.FusionOp: lambda planner, op: planner.fusion(op),
+}
+"""The ops that native code runs, at least for some dtypes."""
+
+_NOT_YET = "there is no native kernel yet"
+_CONTROL = "its regions run on NumPy"
+FALLBACK: dict[type[PtirOp], str] = {
+    **dict.fromkeys((ptir.CondOp, ptir.WhileOp, ptir.ScanOp), _CONTROL),
+    ptir.CustomCallOp: "its function is registered with Python",
+    **dict.fromkeys((ptir.TakeOp, ptir.GatherOp, ptir.ScatterAddOp, ptir.ScatterReduceOp, ptir.SegmentReduceOp), _NOT_YET),
+    **dict.fromkeys((ptir.DynamicSliceOp, ptir.DynamicUpdateSliceOp, ptir.ArgMaxOp, ptir.TopKOp, ptir.SortOp), _NOT_YET),
+    **dict.fromkeys((ptir.LayerNormOp, ptir.CumulativeSumOp, ptir.ReduceWindowOp, ptir.ExtractPatchesOp), _NOT_YET),
+    **dict.fromkeys((ptir.ConvolutionOp, ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp), _NOT_YET),
+    **dict.fromkeys((ptir.RngUniformOp, ptir.RngNormalOp), _NOT_YET),
+}
+"""The ops that run as their NumPy kernels, and why."""

@@ -1,0 +1,110 @@
+"""
+Where the temporaries of a program are in its one arena.
+
+The plan of `conversion` gives memory to values of PTIR, in slots of one size; here it is kernels that have buffers, of any size,
+and many a value has none. Offsets are handed out in the order of the run, the tightest gap first; what nobody reads any more is
+given back. A result takes over an operand that dies in its kernel, where each element is read before it is written.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .views import Buffer, Use
+
+ALIGNMENT = 64
+"""Of every buffer, in bytes: a cache line, and the widest vector."""
+
+
+@dataclass
+class Access:
+    """The buffers that one step reads and writes; `over` says which result may take over which operand."""
+
+    reads: list[Buffer] = field(default_factory=list[Buffer])
+    writes: list[Buffer] = field(default_factory=list[Buffer])
+    over: list[tuple[Buffer, Buffer]] = field(default_factory=list[tuple[Buffer, Buffer]])
+
+
+def rounded_up(size: int) -> int:
+    """`size`, so that what follows is aligned."""
+    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+
+
+def assign(steps: Sequence[Access]) -> int:
+    """Give each buffer of the arena its offset; the size of the arena."""
+    last: dict[Buffer, int] = {}
+    for i, step in enumerate(steps):
+        for buffer in (*step.reads, *step.writes):
+            last[buffer] = i
+    arena = _Arena()
+    held: set[Buffer] = set()
+    passed_on: set[Buffer] = set()
+    for i, step in enumerate(steps):
+        for new, old in step.over:
+            fresh = new.use is Use.ARENA and new not in held
+            if (
+                fresh
+                and old.use is Use.ARENA
+                and old in held
+                and old not in passed_on
+                and last[old] == i
+                and new.bytes == old.bytes
+            ):
+                new.offset = old.offset
+                held.add(new)
+                passed_on.add(old)
+        for buffer in step.writes:
+            if buffer.use is Use.ARENA and buffer not in held:
+                buffer.offset = arena.take(rounded_up(buffer.bytes))
+                held.add(buffer)
+        for buffer in dict.fromkeys((*step.reads, *step.writes)):
+            if buffer in held and last[buffer] == i and buffer not in passed_on:
+                arena.give(buffer.offset, rounded_up(buffer.bytes))
+    return arena.size
+
+
+class _Arena:
+    """Gaps by size and by place, neighbours joined."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._by_size: list[tuple[int, int]] = []
+        self._starts: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+
+    def take(self, size: int) -> int:
+        """The offset of `size` bytes."""
+        i = bisect_left(self._by_size, (size, -1))
+        if i < len(self._by_size):
+            gap, offset = self._by_size[i]
+            self._drop(offset, gap)
+            if gap > size:
+                self._add(offset + size, gap - size)
+            return offset
+        offset = self.size
+        if offset in self._ends:  # the last gap reaches to the end: only what is missing is added
+            gap = self._ends[offset]
+            offset -= gap
+            self._drop(offset, gap)
+        self.size = offset + size
+        return offset
+
+    def give(self, offset: int, size: int) -> None:
+        """Take `size` bytes back."""
+        if (before := self._ends.get(offset)) is not None:
+            self._drop(offset - before, before)
+            offset, size = offset - before, size + before
+        if (after := self._starts.get(offset + size)) is not None:
+            self._drop(offset + size, after)
+            size += after
+        self._add(offset, size)
+
+    def _add(self, offset: int, size: int) -> None:
+        insort(self._by_size, (size, offset))
+        self._starts[offset] = self._ends[offset + size] = size
+
+    def _drop(self, offset: int, size: int) -> None:
+        del self._by_size[bisect_left(self._by_size, (size, offset))]
+        del self._starts[offset], self._ends[offset + size]

@@ -1,0 +1,49 @@
+"""
+The axes that a kernel runs over: those of extent 1 left out, neighbours joined where they are one axis in effect, one chosen for
+the lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass
+class Axis:
+    """One axis: its extent, whether it is summed over, and how far each view moves per step of it."""
+
+    extent: int
+    reduced: bool
+    strides: list[int]
+
+    def cost(self, lanes: int) -> tuple[int, bool]:
+        """What it costs to run lanes along it: views that are neither consecutive nor constant, then whether lanes would idle."""
+        return sum(s not in (0, 1) for s in self.strides), self.extent < lanes
+
+
+def axes_of(shape: Sequence[int], reduced: Sequence[int], strides: Sequence[Sequence[int]]) -> list[Axis]:
+    """
+    The axes that matter, outermost first; `strides` are those of each view.
+
+    >>> [a.extent for a in axes_of((2, 1, 3, 4), (), [(12, 0, 4, 1), (0, 0, 0, 1)])]
+    [6, 4]
+    """
+    found: list[Axis] = []
+    for place, n in enumerate(shape):
+        if n == 1:
+            continue
+        axis = Axis(n, place in reduced, [s[place] for s in strides])
+        if found and found[-1].reduced == axis.reduced:
+            last = found[-1]
+            if all(outer == inner * n for outer, inner in zip(last.strides, axis.strides, strict=True)):
+                found[-1] = Axis(last.extent * n, axis.reduced, axis.strides)
+                continue
+        found.append(axis)
+    return found
+
+
+def lane_axis(axes: Sequence[Axis], lanes: int) -> int | None:
+    """The axis that costs least to run lanes along, the last one of equals; None if there is none."""
+    places = sorted(range(len(axes)), key=lambda i: (*axes[i].cost(lanes), -i))
+    return places[0] if places else None

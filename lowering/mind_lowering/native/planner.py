@@ -1,0 +1,290 @@
+"""
+Which kernels run in which order, on what memory: one walk over the ops of a function.
+
+Views cost nothing. A fusion is one group; an op alone is a group of one; what no native kernel runs is a step of its own, a small
+function of PTIR that the runtime hands to the NumPy target. Nothing falls back without a note that says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir.types import PtirDType, read_type
+
+from .elementwise import EMITTERS
+from .groups import Group
+from .host import Host
+from .kernels import FALLBACK, KERNELS, product_block, why_not
+from .memory import Access
+from .views import Buffer, Use, View, whole
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """
+    A step that the NumPy target runs: a function of PTIR with the op alone in it, what it is given and where results are kept.
+
+    `draws` is how many random draws the program made before it.
+    """
+
+    func: FuncOp
+    op: PtirOp
+    inputs: Sequence[View]
+    outputs: Sequence[Buffer]
+    draws: int
+    reason: str
+
+
+Step = Group | Foreign
+
+
+@dataclass(frozen=True)
+class Note:
+    """What became of one op of the lowered program: the name of its kernel, or why it runs on NumPy."""
+
+    what: str
+    kernel: str | None
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        return f"native  {self.kernel}: {self.what}" if self.kernel is not None else f"numpy   {self.what}: {self.reason}"
+
+
+@dataclass
+class Planner:
+    """The steps of a function so far, and where each value is."""
+
+    host: Host
+    views: dict[SSAValue, View] = field(default_factory=dict[SSAValue, View])
+    steps: list[Step] = field(default_factory=list[Step])
+    access: list[Access] = field(default_factory=list[Access])
+    constants: list[tuple[Buffer, PtirLiteralAttr]] = field(default_factory=list[tuple[Buffer, PtirLiteralAttr]])
+    counts: dict[Use, int] = field(default_factory=dict[Use, int])
+    keep: list[Block] = field(default_factory=list[Block])
+    """Blocks that hold ops made here."""
+    draws: int = 0
+
+    # Values
+
+    def shape(self, value: SSAValue) -> tuple[int, ...]:
+        """The extents of a value, which are all known."""
+        return tuple(n for n in read_type(value.type).shape if isinstance(n, int))
+
+    def buffer(self, use: Use, dtype: PtirDType, count: int, name: str) -> Buffer:
+        """New memory."""
+        index = self.counts.get(use, 0)
+        self.counts[use] = index + 1
+        return Buffer(use, index, dtype, count, name)
+
+    def new(self, use: Use, value: SSAValue) -> View:
+        """New memory for a value."""
+        dtype, shape = read_type(value.type).dtype, self.shape(value)
+        count = 1
+        for n in shape:
+            count *= n
+        return whole(self.buffer(use, dtype, count, value.name_hint or ""), shape)
+
+    def target(self, value: SSAValue) -> View:
+        """Memory in the arena for a value, which is from now on there."""
+        self.views[value] = made = self.new(Use.ARENA, value)
+        return made
+
+    def constant(self, literal: PtirLiteralAttr, value: SSAValue) -> Buffer:
+        """Memory that holds a constant before any call."""
+        dtype, shape = literal.spec
+        count = 1
+        for n in shape:
+            count *= n
+        made = self.buffer(Use.CONSTANT, dtype, count, value.name_hint or "constant")
+        self.constants.append((made, literal))
+        return made
+
+    def view(self, value: SSAValue) -> View:
+        """Where a value is."""
+        return self.views[value]
+
+    def buffer_of(self, view: View) -> Buffer:
+        """The memory of a view that has some."""
+        assert isinstance(view.base, Buffer)
+        return view.base
+
+    # Steps
+
+    def add(self, group: Group) -> None:
+        """Append a group."""
+        self.steps.append(group)
+        reads = [v.base for v in group.inputs.values() if isinstance(v.base, Buffer)]
+        targets = [v for _, v in (*group.outputs, *group.reductions)]
+        self.access.append(Access(reads, [self.buffer_of(v) for v in targets], _over(group)))
+
+    def copy(self, value: SSAValue, source: View, target: View) -> None:
+        """Append a copy of a value from one place to another."""
+        name = f"{value.name_hint}.copy" if value.name_hint else "copy"
+        self.add(Group(name, source.shape, {value: source}, outputs=[(value, target)]))
+
+    def copied(self, value: SSAValue, source: View) -> View:
+        """A value in memory of its own, in row-major order."""
+        target = self.new(Use.ARENA, value)
+        self.copy(value, source, target)
+        return target
+
+    def group(self, ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> str | None:
+        """Append ops as one group with some results; a reason if it cannot be."""
+        if reason := next((r for op in ops if (r := why_not(op, self.host)) is not None), None):
+            return reason
+        made = {r for op in ops for r in op.results}
+        inner = [op for op in ops if not isinstance(op, ptir.ReduceOp)]
+        group = Group(_name(ops, results), _group_shape(self, ops[0]), ops=list(inner))
+        for op in ops:
+            for value in op.operands:
+                if value not in made:
+                    group.inputs[value] = self.view(value)
+        for value in results:
+            if isinstance(value.owner, ptir.ReduceOp):
+                group.reductions.append((value.owner, self.target(value)))
+            else:
+                group.outputs.append((value, self.target(value)))
+        self.add(group)
+        return None
+
+    def product(
+        self, op: ptir.DotGeneralOp, shape: tuple[int, ...], lhs: View, rhs: View, contracted: int, total: PtirDType
+    ) -> None:
+        """Append a product as a group; `lhs` and `rhs` are spread over all axes, the contracted ones last."""
+        block, ops = product_block(op, shape, contracted, total)
+        self.keep.append(block)
+        (*inner, last) = ops
+        assert isinstance(last, ptir.ReduceOp)
+        members = [o for o in inner if isinstance(o, PtirOp)]
+        group = Group(_name([op], op.results), shape, dict(zip(block.args, (lhs, rhs), strict=True)), members)
+        if contracted:
+            group.reductions.append((last, self.target(op.result)))
+        else:
+            cast = ptir.CastOp(members[-1].results[0], dtype=op.result_spec().dtype)
+            block.add_op(cast)
+            group.ops.append(cast)
+            group.outputs.append((cast.result, self.target(op.result)))
+        self.add(group)
+
+    def foreign(self, op: PtirOp, reason: str) -> None:
+        """Append an op that NumPy runs."""
+        outputs: list[Buffer] = []
+        inputs = [self.views[v] if isinstance(self.views[v].base, Buffer) else self.copied(v, self.views[v]) for v in op.operands]
+        for value in op.results:
+            self.views[value] = made = self.new(Use.FOREIGN, value)
+            outputs.append(self.buffer_of(made))
+        self.steps.append(Foreign(_outlined(op), op, inputs, outputs, self.draws, reason))
+        self.access.append(Access([self.buffer_of(v) for v in inputs], outputs))
+        self.draws += sum(isinstance(inner, ptir.RandomOp) for inner in op.walk())
+
+    def step(self, op: PtirOp) -> None:
+        """Append what an op is."""
+        row = KERNELS.get(type(op))
+        reason = FALLBACK[type(op)] if row is None else row(self, op)
+        if reason is not None:
+            self.foreign(op, reason)
+
+    # Fusions
+
+    def fusion(self, op: ptir.FusionOp) -> str | None:
+        """
+        The body of a fusion: what is a view is one, a product is a kernel of its own, the rest is one group.
+
+        A body that was not made by fusing may need several groups: one ends where its results are read in another shape.
+        """
+        block = op.body.block
+        ending = block.last_op
+        assert ending is not None, "verified"
+        members = [inner for inner in block.ops if _is_member(inner)]
+        if reason := next((r for inner in members if isinstance(inner, PtirOp) and (r := why_not(inner, self.host))), None):
+            return reason
+        for argument, value in zip(block.args, op.operands, strict=True):
+            self.views[argument] = self.views[value]
+        pending: dict[Operation, PtirOp] = {}
+        for inner in block.ops:
+            if inner is ending or not isinstance(inner, PtirOp):
+                continue
+            if _must_wait(inner, pending, self):
+                self.flush(pending)
+            if _is_member(inner):
+                pending[inner] = inner
+            else:
+                self.step(inner)
+        self.flush(pending)
+        for value, yielded in zip(op.results, ending.operands, strict=True):
+            self.views[value] = self.views[yielded]
+        return None
+
+    def flush(self, pending: dict[Operation, PtirOp]) -> None:
+        """Append the pending ops as a group."""
+        if pending:
+            results = [r for op in pending.values() for r in op.results if any(use.operation not in pending for use in r.uses)]
+            reason = self.group(list(pending.values()), results)
+            assert reason is None, "asked before"
+        pending.clear()
+
+
+def _is_member(op: Operation) -> bool:
+    """Whether an op of a fusion is computed in its group; the others are views, or kernels of their own."""
+    return isinstance(op, ptir.ReduceOp) or type(op) in EMITTERS
+
+
+def _must_wait(op: PtirOp, pending: dict[Operation, PtirOp], planner: Planner) -> bool:
+    """Whether an op cannot be in the pending group, and needs it, or ends it."""
+    if not pending:
+        return False
+    if not _is_member(op):
+        return any(v.owner in pending for v in op.operands)
+    first = next(iter(pending.values()))
+    if _group_shape(planner, op) != _group_shape(planner, first):
+        return True
+    reductions = [p for p in pending.values() if isinstance(p, ptir.ReduceOp)]
+    if isinstance(op, ptir.ReduceOp) and any(p.values()["axes"] != op.values()["axes"] for p in reductions):
+        return True
+    return any(v.owner is p for v in op.operands for p in reductions)
+
+
+def _group_shape(planner: Planner, op: PtirOp) -> tuple[int, ...]:
+    return planner.shape(op.operands[0] if isinstance(op, ptir.ReduceOp) else op.results[0])
+
+
+def _name(ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> str:
+    """A name for a kernel: that of its last result and the last few opcodes."""
+    hint = next((r.name_hint for r in reversed(results) if r.name_hint), None)
+    codes = "_".join(op.OPCODE for op in ops[-3:])
+    return f"{hint}.{codes}" if hint else codes
+
+
+def _over(group: Group) -> list[tuple[Buffer, Buffer]]:
+    """Which result may be put over which operand: those that are read and written place by place."""
+    found: list[tuple[Buffer, Buffer]] = []
+    for _, target in group.outputs:
+        if not target.is_whole or target.shape != group.shape:
+            continue
+        for view in group.inputs.values():
+            if not isinstance(view.base, Buffer) or not isinstance(target.base, Buffer):
+                continue
+            alike = all(v.is_whole and v.shape == view.shape for v in group.inputs.values() if v.base is view.base)
+            if alike and view.is_whole and view.shape == group.shape and view.dtype.size == target.dtype.size:
+                found.append((target.base, view.base))
+    return found
+
+
+def _outlined(op: PtirOp) -> FuncOp:
+    """A function of one op, which stands in no module."""
+    block = Block(arg_types=op.operand_types)
+    for argument, value in zip(block.args, op.operands, strict=True):
+        argument.name_hint = value.name_hint
+    made = op.clone()
+    for i, argument in enumerate(block.args):
+        made.operands[i] = argument
+    block.add_ops([made, ReturnOp(*made.results)])
+    func = FuncOp("op", ([a.type for a in block.args], [r.type for r in made.results]), Region(block))
+    func.location = op.location
+    return func

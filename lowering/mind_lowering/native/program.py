@@ -1,0 +1,215 @@
+"""
+A function of PTIR as one LLVM module: optimised, fused, planned, each kernel a function, the calls in order in an entry.
+
+    define i64 @run.main(ptr %buffers)
+
+is the whole program where every op has a native kernel; each op that has none ends one entry, runs on NumPy, and begins the next.
+`%buffers` is a table of addresses: the record of failures, the arena, then inputs, outputs, constants and results of NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation
+
+from mind_dialect.errors import error
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir.types import read_type
+from mind_dialect.verify import verify
+from mind_passes.inline import calls_in, inlined
+from mind_passes.ptir.defuse import defuse
+from mind_passes.ptir.fuse import fuse
+
+from ..core_to_ptir import converted, is_core
+from ..numpy import is_lowered
+from ..ptir_optimize import optimize
+from ..ptir_to_xp import ptir_block
+from ..xp import no_outputs
+from .failures import Site, Sites
+from .groups import Group, Kernel, emit_group
+from .host import Host
+from .ir import Module, identifier
+from .memory import assign
+from .planner import Foreign, Note, Planner
+from .views import Buffer, Use
+
+FIRST_PLACE = 2
+"""The first entry of the table of buffers that is no record and no arena."""
+_ORDER = (Use.INPUT, Use.OUTPUT, Use.CONSTANT, Use.FOREIGN)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function of the module that runs some kernels."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Native:
+    """A lowered program: the text of its module, the steps of a call, and the memory that they work in."""
+
+    name: str
+    host: Host
+    text: str
+    steps: Sequence[Entry | Foreign]
+    inputs: Sequence[int]
+    """The entry of each input in the table, -1 for one that nothing reads."""
+    outputs: Sequence[Buffer]
+    """Of each result: memory to be made by the caller, or what a step on NumPy gives."""
+    constants: Sequence[tuple[Buffer, PtirLiteralAttr]]
+    table: int
+    """How many entries the table of buffers has."""
+    arena: int
+    """Bytes of the arena."""
+    sites: Sequence[Site]
+    notes: Sequence[Note]
+
+    def explain(self) -> Iterator[str]:
+        """Lines that say what runs natively, and what on NumPy and why."""
+        foreign = [n for n in self.notes if n.kernel is None]
+        native = len(self.notes) - len(foreign)
+        yield f"@{self.name} on {self.host.isa}: {native} native kernels, {len(foreign)} ops on NumPy, arena {self.arena} bytes"
+        yield from map(str, self.notes)
+
+
+def prepared(func: FuncOp) -> FuncOp:
+    """
+    A function of Core IR or PTIR, verified, as optimised and fused PTIR in a module of its own; the original stays as it is.
+
+    E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered for NumPy.
+    """
+    verify(func)
+    if is_lowered(func):
+        raise error("E6003", f"@{func.sym_name.data} is lowered for numpy already, expected PTIR or Core IR", backend="native")
+    if calls_in(func):
+        whole = inlined(func)
+        for callee in whole.callees:
+            verify(callee)
+        func = whole.func
+    work = converted(func).func if is_core(func) else func.clone()
+    module = ModuleOp([work])
+    ending = ptir_block(work).last_op
+    if ending is None or not ending.operands:
+        raise no_outputs().at(ending or work, "func.return")
+    defuse(module)
+    optimize(module, patterns=False)
+    fuse(module)
+    return work
+
+
+def dynamic(func: FuncOp) -> str | None:
+    """The first type in a prepared function that has a dimension without a size, if there is one."""
+    for op in func.walk():
+        for value in (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)):
+            if not read_type(value.type).is_static:
+                return str(read_type(value.type))
+    return None
+
+
+def lower(func: FuncOp, host: Host) -> Native:
+    """A prepared function, all of whose dimensions have sizes, as native code for a kind of machine."""
+    block = func.body.block
+    ending = block.last_op
+    assert isinstance(ending, ReturnOp), "prepared"
+    planner = Planner(host)
+    for argument in block.args:
+        planner.views[argument] = planner.new(Use.INPUT, argument)
+    for op in block.ops:
+        if isinstance(op, PtirOp):
+            planner.step(op)
+    outputs = _outputs(planner, ending)
+    arena = assign(planner.access)
+    table = _place(planner)
+    return _emitted(func, planner, outputs, arena, table)
+
+
+def _outputs(planner: Planner, ending: Operation) -> list[Buffer]:
+    """The memory of each result: its own, unless it is that of an input, a constant, or a result before it."""
+    found: list[Buffer] = []
+    for value in ending.operands:
+        base = planner.view(value).base
+        view = planner.view(value)
+        if not (isinstance(base, Buffer) and view.is_whole and base.use in (Use.ARENA, Use.FOREIGN) and base not in found):
+            view = planner.copied(value, view)
+            base = planner.buffer_of(view)
+        assert isinstance(base, Buffer)
+        if base.use is Use.ARENA:
+            base.use, base.index = Use.OUTPUT, len(found)
+        found.append(base)
+    return found
+
+
+def _place(planner: Planner) -> int:
+    """Give each buffer its entry in the table; how many there are."""
+    buffers = dict.fromkeys(b for access in planner.access for b in (*access.reads, *access.writes))
+    places = {use: dict[Buffer, None]() for use in _ORDER}
+    for buffer in buffers:
+        if buffer.use is Use.ARENA:
+            buffer.place = 1
+        else:
+            places[buffer.use][buffer] = None
+    place = FIRST_PLACE
+    for use in _ORDER:
+        for buffer in places[use]:
+            buffer.place = place
+            place += 1
+    return place
+
+
+def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: int, table: int) -> Native:
+    name = func.sym_name.data
+    module = Module(planner.host.triple, f"@{name} for {planner.host.isa}, made by the target mind-native")
+    main = module.unique(f"run.{identifier(name)}")
+    sites, notes, steps = Sites(), list[Note](), list[Entry | Foreign]()
+    calls: list[tuple[Kernel, bool]] = []
+
+    def close() -> None:
+        if calls:
+            again = any(isinstance(s, Entry) for s in steps)
+            entry = Entry(module.unique(main) if again else main)
+            steps.append(entry)
+            _entry(module, entry.name, calls)
+            calls.clear()
+
+    for step in planner.steps:
+        if isinstance(step, Foreign):
+            close()
+            steps.append(step)
+            notes.append(Note(_shown(step.op), None, step.reason))
+            continue
+        before = len(sites.found)
+        kernel = emit_group(module, planner.host, step, sites)
+        calls.append((kernel, len(sites.found) > before))
+        notes.append(Note(_contents(step), f"@{kernel.name}"))
+    close()
+    inputs = [planner.buffer_of(planner.view(a)).place for a in func.body.block.args]
+    return Native(name, planner.host, module.text(), steps, inputs, outputs, planner.constants, table, arena, sites.found, notes)
+
+
+def _entry(module: Module, name: str, calls: Sequence[tuple[Kernel, bool]]) -> None:
+    """A function that runs kernels in order; here a pool of threads would share their units of work."""
+    f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
+    for kernel, can_fail in calls:
+        status = f.op(f"call i64 @{kernel.name}(ptr %buffers, i64 0, i64 {kernel.units})", "status")
+        if can_fail:
+            failed = f.op(f"icmp ne i64 {status}, 0", "failed")
+            f.leave(failed, lambda status=status: status)
+    f.ret("0")
+
+
+def _contents(group: Group) -> str:
+    """The ops of a group, in words."""
+    codes = [op.OPCODE for op in group.ops] + [op.OPCODE for op, _ in group.reductions]
+    return f"{' '.join(codes) or 'copy'} over {list(group.shape)}"
+
+
+def _shown(op: PtirOp) -> str:
+    """An op in a note."""
+    hint = next((r.name_hint for r in op.results if r.name_hint), None)
+    types = ", ".join(str(read_type(v.type)) for v in op.operands)
+    return f"{op.OPCODE}{'' if hint is None else f' %{hint}'} of {types or 'nothing'}"

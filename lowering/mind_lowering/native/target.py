@@ -1,0 +1,66 @@
+"""The native target in tools: a pass that stops before the text, and the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.target import Target
+
+from mind_dialect import register
+from mind_dialect.errors import error
+from mind_dialect.program import functions
+
+from ..core_to_ptir import replace_body
+from .host import detect, host_of
+from .program import dynamic, lower, prepared
+
+
+def print_module(module: ModuleOp, isa: str | None = None) -> str:
+    """
+    The LLVM IR of every function of a module, each a module of its own; `isa` names a machine, by default this one.
+
+    E6003 for a dimension without a size: such functions are lowered when a call gives the sizes.
+    """
+    host = detect() if isa is None else host_of(isa)
+    texts: list[str] = []
+    for func in functions(module):
+        work = prepared(func)
+        if (unsized := dynamic(work)) is not None:
+            message = f"@{func.sym_name.data} has {unsized}, expected sizes; it is lowered when a call gives them"
+            raise error("E6003", message, backend="native")
+        native = lower(work, host)
+        notes = "".join(f"; {ascii(line)[1:-1]}\n" for line in native.explain())
+        texts.append(f"{notes}{native.text}")
+    return "\n".join(texts)
+
+
+@dataclass(frozen=True)
+class LowerToNativePass(ModulePass):
+    """
+    What the native target does before it prints: Core IR converted, calls put in place, optimised, fused.
+
+    Each `ptir.fusion`, and each op outside of one, is then a kernel.
+    """
+
+    name = "mind-lower-to-native"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        for func in list(functions(op)):
+            replace_body(func, prepared(func))
+
+
+@dataclass(frozen=True)
+class NativeTarget(Target):
+    """Print LLVM IR for this machine, or for the one that `isa` names: avx512, avx2, baseline, neon."""
+
+    name = "mind-native"
+
+    isa: str | None = None
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        output.write(print_module(module, self.isa))
