@@ -7,6 +7,7 @@ The callable is the Python that the target `mind-numpy` prints. Equal functions 
 from __future__ import annotations
 
 import builtins
+import sys
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
@@ -28,12 +29,14 @@ from mind_dialect.verify import verify
 from mind_lowering.kernels import NUMPY
 from mind_lowering.numpy import Source, is_lowered, lowered, python_source
 from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_lowering.xp import CallOp
 
 from .core_errors import as_core
 from .memory import Need, allocation_error, check_need, check_rank, peak, physical_memory, read_any
+from .native import require as require_native
 from .shapes import Guard, Specialised, bound_function, checked_shapes, shown_dims
 
-TARGETS = ("numpy",)
+TARGETS = ("numpy", "native")
 CACHE_SIZE = 128
 """So many compiled functions are kept for the next `compile` of an equal one."""
 CACHED_LITERAL_BYTES = 1 << 24
@@ -154,6 +157,10 @@ class Program:
     def memory_need(self, *arguments: Any) -> int:
         """The most bytes that a call on `arguments` holds at once beyond them, known before it runs; E8001 as by a call."""
         return peak(self._body.block, self.sizes(arguments)).bytes if self._dynamic else self._body.need.bytes
+
+    def explain(self) -> list[str]:
+        """Lines that say what runs where."""
+        return [f"@{_shown(self.name)} on numpy: {sum(isinstance(op, CallOp) for op in self._body.block.walk())} calls of NumPy"]
 
     @property
     def source(self) -> str:
@@ -345,11 +352,17 @@ def compile(
     if target not in TARGETS:
         message = f"target {target!r} is not available, expected one of {list(TARGETS)}"
         raise error("E6002", message, requested=target, available=list(TARGETS))
+    if target == "native":
+        require_native()
     func = find_function(module, function)
     donated = _numbers(func, donate)
+    limit = physical_memory() if memory_limit is None else memory_limit
+    if target == "native":
+        from .native.program import compile_native
+
+        return compile_native(func, donated, limit)
     made = lowered(func, donated)
     body = _compiled(made.func)
-    limit = physical_memory() if memory_limit is None else memory_limit
     check_need(body.need, limit)
     return Program(func, body, made.origins, donated, limit)
 
@@ -408,6 +421,8 @@ def clear_cache() -> None:
     """Forget every compiled function; programs in use go on working."""
     with _lock:
         _cache.clear()
+    if (native := sys.modules.get(f"{__package__}.native.program")) is not None:
+        native.clear()
 
 
 def _compiled(work: FuncOp) -> _Body:

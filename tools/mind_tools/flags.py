@@ -38,10 +38,12 @@ PASS_ALIASES = {
     "shape-modernize": "mind-shape-modernize",
     "shape-to-early": "mind-shape-to-early",
     "reify-shapes": "mind-reify-shapes",
+    "lower-to-native": "mind-lower-to-native",
     "lower-to-numpy": "mind-lower-to-numpy",
 }
 """Short names of our passes, in flags and in pipelines."""
 TARGET_ALIASES = {
+    "native": "mind-native",
     "numpy": "mind-numpy",
     "core-ir": "mind-core-ir",
     "ptir-json": "mind-ptir-json",

@@ -60,9 +60,11 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-shape-modernize": _from("mind_passes.shape.modernize", "ShapeModernizePass"),
     "mind-shape-to-early": _from("mind_passes.shape.early", "ShapeToEarlyPass"),
     "mind-reify-shapes": _from("mind_passes.shape.reify", "ReifyShapesPass"),
+    "mind-lower-to-native": _from("mind_lowering.native.target", "LowerToNativePass"),
     "mind-lower-to-numpy": _from("mind_lowering.lower_to_numpy", "LowerToNumpyPass"),
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {
+    "mind-native": _from("mind_lowering.native.target", "NativeTarget"),
     "mind-numpy": _from("mind_lowering.numpy", "NumpyTarget"),
     "mind-core-ir": _from("mind_translate.core_ir", "CoreIRTarget"),
     "mind-ptir-json": _from("mind_translate.ptir_json", "PtirJsonTarget"),

@@ -1,0 +1,24 @@
+"""
+Programs as native code: `compile(module, target="native")`.
+
+    jit.py     text -> machine code in memory, by LLVM's code generator; kept on disk
+    call.py    arguments -> table of addresses -> entries and steps on NumPy -> results
+    program.py the callable: a `Program` whose body is native
+
+It takes llvmlite, an extra; without it, `compile` is E6002 before anything else happens.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from mind_dialect.errors import error
+
+
+def require() -> None:
+    """Raise E6002 unless llvmlite is there."""
+    try:
+        import_module("llvmlite.binding")
+    except ImportError:
+        message = "the target 'native' needs the package llvmlite, which is not installed: pip install 'mind-dialect[native]'"
+        raise error("E6002", message, requested="native", available=["numpy"]) from None

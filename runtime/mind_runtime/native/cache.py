@@ -1,0 +1,93 @@
+"""
+Machine code on disk, by the hash of what it was made from.
+
+A file is a digest and the code. One that is cut off, changed, or somebody else's is no find; one that cannot be written is not. A
+file is written under another name and renamed, so that processes which share a folder see all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+VARIABLE = "MIND_CACHE_DIR"
+"""The environment variable that names the folder; empty, nothing is kept."""
+LARGEST = 1 << 28
+"""Bytes of the folder above which the files that were used longest ago go."""
+_DIGEST = hashlib.sha256
+
+
+def folder() -> Path | None:
+    """The folder of the cache, None where there is none."""
+    given = os.environ.get(VARIABLE)
+    if given is not None:
+        return Path(given) / "native" if given else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "mind-dialect" / "native"
+    except RuntimeError:  # no home
+        return None
+
+
+def key(*parts: str) -> str:
+    """The name of the file for code made from `parts`."""
+    digest = _DIGEST()
+    for part in parts:
+        data = part.encode()
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def read(name: str) -> bytes | None:
+    """The code of that name, if it is there, whole and ours."""
+    place = folder()
+    if place is None:
+        return None
+    try:
+        with open(place / name, "rb") as file:
+            if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
+                return None
+            data = file.read()
+    except OSError:
+        return None
+    digest, code = data[:32], data[32:]
+    return code if code and _DIGEST(code).digest() == digest else None
+
+
+def write(name: str, code: bytes) -> None:
+    """Keep code under that name, if that can be done."""
+    place = folder()
+    if place is None:
+        return
+    temporary: str | None = None
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=place, prefix=".new-")
+        with os.fdopen(handle, "wb") as file:
+            file.write(_DIGEST(code).digest() + code)
+        os.replace(temporary, place / name)
+        temporary = None
+        _trim(place)
+    except OSError:
+        pass
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def _trim(place: Path) -> None:
+    """Keep the folder below its bound."""
+    with os.scandir(place) as entries:
+        found = [(s.st_mtime, s.st_size, e.path) for e in entries if (s := e.stat(follow_symlinks=False))]
+    total = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if total <= LARGEST:
+            return
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        total -= size

@@ -1,0 +1,169 @@
+"""
+One call of a native program: the arguments' addresses into a table, then its entries and the steps that run on NumPy, in order.
+
+Arguments were checked before. One that is not in row-major order or not aligned is copied. Each call has a frame of its own:
+table, arena, record of failures. It is kept for the next call; calls from several threads are independent.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mind_dialect.errors import MindError, error
+from mind_dialect.ptir.types import Kind, PtirDType
+from mind_lowering.kernels import NUMPY
+from mind_lowering.native import Native
+from mind_lowering.native.failures import RECORD_NUMBERS, Failure, Site
+from mind_lowering.native.memory import ALIGNMENT
+from mind_lowering.native.planner import Foreign
+from mind_lowering.native.views import Buffer, Use, View
+from mind_lowering.ptir_kernels.formats import array_dtype
+
+from .jit import Library
+
+Array = Any
+Step = Callable[["Frame", int], None]
+FRAMES = 4
+"""So many frames are kept between calls."""
+
+
+def aligned(count: int) -> Array:
+    """Bytes that begin where the widest vector may."""
+    room: Array = np.empty(count + ALIGNMENT, np.uint8)
+    start = -address(room) % ALIGNMENT
+    return room[start : start + count]
+
+
+def address(x: Array) -> int:
+    """Where an array's first element is."""
+    return x.__array_interface__["data"][0]
+
+
+class Frame:
+    """The memory of one call: `arrays` are those behind the entries of the table, as bytes where a step on NumPy reads them."""
+
+    def __init__(self, native: Native):
+        self.table: Array = np.zeros(native.table, np.uint64)
+        self.record: Array = np.zeros(RECORD_NUMBERS, np.int64)
+        self.arena = aligned(native.arena)
+        self.arrays: dict[int, Array] = {1: self.arena}
+        self.table[0], self.table[1] = address(self.record), address(self.arena)
+        self.pointer = address(self.table)
+
+
+class Runner:
+    """A native program, compiled: call `run` with one array of the right type for each input."""
+
+    def __init__(
+        self,
+        native: Native,
+        library: Library,
+        outputs: Sequence[tuple[Any, tuple[int, ...]]],
+        foreign: Sequence[Callable[..., Any]],
+    ):
+        self.native = native
+        self._library = library
+        self._outputs = list(zip(native.outputs, outputs, strict=True))
+        self._inputs = [(i, place) for i, place in enumerate(native.inputs) if place >= 0]
+        self._constants: dict[int, Array] = {}
+        for buffer, literal in native.constants:
+            if buffer.place >= 0:
+                self._constants[buffer.place] = np.require(NUMPY.constant(value=literal), requirements=["C", "A"])
+        runs = iter(foreign)
+        self._steps = [self._foreign(s, next(runs)) if isinstance(s, Foreign) else self._entry(s.name) for s in native.steps]
+        self._frames: list[Frame] = []
+
+    def run(self, *arguments: Array, seed: int = 0) -> Any:
+        """The results of one call: an array, or a tuple of several."""
+        frame = self._frames.pop() if self._frames else self._frame()
+        table, arrays = frame.table, frame.arrays
+        for i, place in self._inputs:
+            array = arguments[i]
+            if not (array.flags.c_contiguous and array.flags.aligned):
+                array = np.require(array, requirements=["C", "A"])
+            arrays[place] = array
+            table[place] = address(array)
+        for buffer, (dtype, shape) in self._outputs:
+            if buffer.use is Use.OUTPUT:
+                arrays[buffer.place] = made = np.empty(shape, dtype)
+                table[buffer.place] = address(made)
+        for step in self._steps:
+            step(frame, seed)
+        results = [_as_shape(arrays[buffer.place], shape) for buffer, (_, shape) in self._outputs]
+        for place in [p for p in arrays if p != 1 and p not in self._constants]:
+            del arrays[place]
+        if len(self._frames) < FRAMES:
+            self._frames.append(frame)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _frame(self) -> Frame:
+        frame = Frame(self.native)
+        for place, array in self._constants.items():
+            frame.arrays[place] = array
+            frame.table[place] = address(array)
+        return frame
+
+    def _entry(self, name: str) -> Step:
+        function: Callable[[int], int] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self._library.addresses[name])
+        sites: Sequence[Site] = self.native.sites
+
+        def step(frame: Frame, seed: int) -> None:
+            status: int = function(frame.pointer)
+            if status:
+                raise failure(sites[status - 1], frame.record)
+
+        return step
+
+    def _foreign(self, step: Foreign, run: Callable[..., Any]) -> Step:
+        readers = [_reader(view) for view in step.inputs]
+        places = [buffer.place for buffer in step.outputs]
+
+        def perform(frame: Frame, seed: int) -> None:
+            found = run([reader(frame) for reader in readers], seed)
+            for place, array in zip(places, found if len(places) != 1 else [found], strict=True):
+                frame.arrays[place] = array
+                frame.table[place] = address(array)
+
+        return perform
+
+
+def _as_shape(array: Array, shape: tuple[int, ...]) -> Array:
+    return array if array.shape == shape else array.reshape(shape)
+
+
+def _reader(view: View) -> Callable[[Frame], Array]:
+    """What finds the array of a view in a frame."""
+    buffer, dtype = view.base, array_dtype(view.dtype.name)
+    assert isinstance(buffer, Buffer), "what a step on NumPy reads has memory"
+    size = dtype.itemsize
+    start = view.offset * size + (buffer.offset if buffer.use is Use.ARENA else 0)
+    strides = tuple(s * size for s in view.strides)
+    raw = np.dtype(f"u{size}") if size <= 8 else dtype  # NumPy makes no arrays of ml_dtypes over given memory
+
+    def read(frame: Frame) -> Array:
+        if not view.count:
+            return np.empty(view.shape, dtype)
+        room = frame.arrays[buffer.place].reshape(-1).view(np.uint8)
+        made: Array = np.ndarray(view.shape, raw, room, start, strides)
+        return made.view(dtype)
+
+    return read
+
+
+def failure(site: Site, record: Array) -> MindError:
+    """The coded error of a failure that native code reported."""
+    op = site.op
+    match site.failure:
+        case Failure.DIVISION:
+            first = _integer(int(record[0]), op.operand_spec(0).dtype)
+            message = f"division of the integer {first} by 0, expected another divisor"
+            found = error("E8004", message, operands=[first, 0])
+    return found.at(op, op.place())
+
+
+def _integer(bits: int, dtype: PtirDType) -> int:
+    return bits % (1 << 64) if dtype.kind is Kind.UNSIGNED else bits

@@ -1,0 +1,117 @@
+"""
+LLVM IR text as machine code in this process.
+
+The text is vectorised already, so no pass runs over it but those of code generation. Code is kept on disk (`cache.py`); what a
+library holds is freed with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from mind_dialect.errors import error
+from mind_lowering.native import Host
+
+from . import cache
+
+_FORMAT = "1"
+"""Of what is kept on disk; a change makes older files unknown."""
+_lock = threading.Lock()
+_numbers = itertools.count()
+_binding: Any = import_module("llvmlite.binding")  # which has no types
+_VERSION = f"{import_module('llvmlite').__version__} {_binding.llvm_version_info}"
+
+
+class Library:
+    """Some compiled functions by name; their code lives as long as this does."""
+
+    def __init__(self, tracker: Any, names: Sequence[str]):
+        self._tracker = tracker
+        self.addresses: dict[str, int] = {name: tracker[name] for name in names}
+
+
+def load(text: str, host: Host, names: Sequence[str]) -> Library:
+    """
+    The functions `names` of a module, from the cache on disk or compiled now.
+
+    E7004 for text that LLVM refuses: a fault of the compiler, never of a program.
+    """
+    cpu, features = _machine_names(host)
+    name = cache.key(_FORMAT, text, cpu, features, _VERSION)
+    with _lock:
+        _initialise()
+        code = cache.read(name)
+        if code is not None:
+            try:
+                return _linked(code, names)
+            except (RuntimeError, KeyError):  # made by something else under the same name
+                pass
+        code = object_code(text, host)
+        cache.write(name, code)
+        return _linked(code, names)
+
+
+def object_code(text: str, host: Host) -> bytes:
+    """The module as an object file for a kind of machine; E7004 for text that LLVM refuses."""
+    _initialise()
+    machine = _machine(host)
+    try:
+        module = _binding.parse_assembly(text)
+        module.verify()
+    except RuntimeError as e:
+        raise error("E7004", f"LLVM refuses a module of ours: {e}", stage="native", issue=str(e)) from None
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    return bytes(machine.emit_object(module))
+
+
+def assembly(text: str, host: Host) -> str:
+    """The module as assembly text, for tests and for reading."""
+    _initialise()
+    module = _binding.parse_assembly(text)
+    module.triple = _machine(host).triple
+    return str(_machine(host).emit_assembly(module))
+
+
+@lru_cache(maxsize=1)
+def _initialise() -> None:
+    _binding.initialize_all_targets()
+    _binding.initialize_all_asmprinters()
+
+
+@lru_cache(maxsize=8)
+def _machine(host: Host) -> Any:
+    """LLVM's description of a kind of machine."""
+    cpu, features = _machine_names(host)
+    triple = _binding.get_process_triple() if _is_like_this(host) else host.triple
+    target = _binding.Target.from_triple(triple)
+    return target.create_target_machine(cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small")
+
+
+def _is_like_this(host: Host) -> bool:
+    return host.triple.partition("-")[0] == str(_binding.get_process_triple()).partition("-")[0]
+
+
+def _machine_names(host: Host) -> tuple[str, str]:
+    """The processor and the features to make code for: of this very machine all it has, else what the kind has."""
+    if host.cpu:
+        return host.cpu, ""
+    return str(_binding.get_host_cpu_name()), str(_binding.get_host_cpu_features().flatten())
+
+
+@lru_cache(maxsize=1)
+def _linker() -> Any:
+    machine = _binding.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
+    return _binding.create_lljit_compiler(machine)
+
+
+def _linked(code: bytes, names: Sequence[str]) -> Library:
+    builder = _binding.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for name in names:
+        builder.export_symbol(name)
+    return Library(builder.link(_linker(), f"mind{next(_numbers)}"), names)

@@ -1,0 +1,174 @@
+"""
+The callable that `compile` makes for the target `native`: a `Program` like any other, whose body is native code.
+
+A function whose dimensions have names is compiled for the sizes of each call, as the NumPy target does. Equal functions, at equal
+places in their texts, share one body.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from mind_dialect.errors import MindError
+from mind_dialect.ptir.types import read_type
+from mind_lowering.core_to_ptir import is_core
+from mind_lowering.native import Entry, Native, detect, dynamic, lower, prepared
+from mind_lowering.native.planner import Foreign
+from mind_lowering.numpy import Source, lowered
+from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_lowering.ptir_to_xp import lowered_function
+from mind_passes.inline import calls_in
+
+from ..memory import Need, check_need, check_rank
+from ..program import CACHE_SIZE, CACHED_LITERAL_BYTES, Program, _Body, _compiled, _structure  # pyright: ignore[reportPrivateUsage]
+from ..shapes import bound_function
+from . import jit
+from .call import Runner
+
+
+@dataclass(frozen=True)
+class _Native:
+    """What equal functions share: the body, or why there is none."""
+
+    body: _Body | None
+    native: Native | None
+    reason: str
+
+
+class NativeProgram(Program):
+    """A compiled function whose body is native code, but for what `explain` says runs on NumPy."""
+
+    def __init__(self, func: FuncOp, made: _Native, donated: Collection[int], limit: int):
+        self._made = made
+        body, origins = made.body, []
+        if body is None:
+            general = lowered(func, donated)
+            body, origins = _compiled(general.func), general.origins
+        super().__init__(func, body, origins, donated, limit)
+
+    def explain(self) -> list[str]:
+        """Lines that say which ops run natively, and which on NumPy and why."""
+        if self._made.native is None:
+            return [f"@{self.name}: {self._made.reason}"]
+        return list(self._made.native.explain())
+
+    def _specialised(self, shapes: tuple[tuple[int, ...], ...]) -> Program | None:
+        """As of a `Program`, in native code."""
+        try:
+            bound = None if self._guard is None else bound_function(self._func, shapes)
+            return None if bound is None else compile_native(bound[0], self.donated, self._limit)
+        except MindError:
+            return None
+
+
+def compile_native(func: FuncOp, donated: Collection[int], limit: int) -> Program:
+    """Compile a function for this machine; errors are those of `compile`."""
+    for argument in func.body.block.args if len(func.body.blocks) == 1 else ():
+        check_rank(argument.type)
+    made = _shared(func)
+    if made.body is not None:
+        check_need(made.body.need, limit)
+    return NativeProgram(func, made, donated, limit)
+
+
+_cache: OrderedDict[Hashable, _Native] = OrderedDict()
+_lock = threading.Lock()
+
+
+def clear() -> None:
+    """Forget compiled functions; programs in use go on working."""
+    with _lock:
+        _cache.clear()
+
+
+def _shared(func: FuncOp) -> _Native:
+    """The body of a function, perhaps made before for an equal one."""
+    if calls_in(func) or len(func.body.blocks) != 1:
+        return _make(func)
+    key = (_structure(func), tuple([op.location for op in func.walk()]), detect())
+    with _lock:
+        if (found := _cache.get(key)) is not None:
+            _cache.move_to_end(key)
+            return found
+    made = _make(func)
+    if made.body is None or made.body.constant_bytes <= CACHED_LITERAL_BYTES:
+        with _lock:
+            _cache[key] = made
+            while len(_cache) > CACHE_SIZE:
+                _cache.popitem(last=False)
+    return made
+
+
+def _make(func: FuncOp) -> _Native:
+    work = prepared(func)
+    if (unsized := dynamic(work)) is not None:
+        return _Native(
+            None, None, f"{unsized} has a dimension without a size; calls are compiled for their sizes where that can be"
+        )
+    native = lower(work, detect())
+    library = jit.load(native.text, native.host, [s.name for s in native.steps if isinstance(s, Entry)])
+    types = work.function_type.outputs.data
+    foreign = [_foreign(step) for step in native.steps if isinstance(step, Foreign)]
+    runner = Runner(native, library, [_array_type(t) for t in types], [run for run, _ in foreign])
+    need = _need(native, types, [body for _, body in foreign])
+    draws = any(body.source.draws for _, body in foreign)
+    source = Source(native.name, native.text, (), (), draws)
+    run = runner.run if not is_core(func) else _as_core(runner.run)
+    constant_bytes = sum(len(literal.data.data) for _, literal in native.constants)
+    body = _Body(run, _nothing.__code__, source, work.body.block, need, constant_bytes)
+    return _Native(body, native, "")
+
+
+def _nothing() -> None:
+    """Whose code no traceback shows: native failures name their op themselves."""
+
+
+def _array_type(type: Attribute) -> tuple[Any, tuple[int, ...]]:
+    dtype, shape = read_type(type)
+    return array_dtype(dtype.name), tuple(n for n in shape if isinstance(n, int))
+
+
+def _foreign(step: Foreign) -> tuple[Callable[..., Any], _Body]:
+    """A step on NumPy as a program of its own, whose errors name its op."""
+    made = lowered_function(step.func, draws=step.draws)
+    body = _compiled(made.func)
+    return Program(step.func, body, made.origins, (), 1 << 62).execute, body
+
+
+def _need(native: Native, types: Sequence[Attribute], foreign: Sequence[_Body]) -> Need:
+    """The arena, the results, and what a step on NumPy needs at most beside them."""
+    sizes = [_bytes(t) for t in types]
+    for t in types:
+        check_rank(t)
+    largest = max(zip(sizes, types, strict=True), key=lambda pair: pair[0])[1]
+    inner = max((body.need for body in foreign), key=lambda need: need.bytes, default=Need(0, None))
+    return Need(native.arena + sum(sizes) + inner.bytes, inner.type if inner.bytes > max(sizes) else largest)
+
+
+def _bytes(type: Attribute) -> int:
+    dtype, shape = _array_type(type)
+    count = dtype.itemsize
+    for n in shape:
+        count *= n
+    return count
+
+
+def _as_core(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Failures as Core IR's specification has them."""
+
+    def converted(*arguments: Any, **options: Any) -> Any:
+        try:
+            return run(*arguments, **options)
+        except MindError as e:
+            if e.code != "E8004":
+                raise
+            raise MindError("E6006", e.message, e.context, e.op) from None
+
+    return converted

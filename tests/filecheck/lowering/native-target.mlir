@@ -1,0 +1,32 @@
+// RUN: mind-opt %s -t 'native{isa=avx2}' | filecheck %s
+// RUN: mind-opt %s --lower-to-native | filecheck %s --check-prefix=FUSED
+
+// One group is one function; lanes along the last axis, the rest of a row by mask; a sort runs on NumPy and ends the entry.
+// CHECK:       ; @chain on avx2: 1 native kernels, 1 ops on NumPy, arena 0 bytes
+// CHECK-NEXT:  ; native  @k.y.add_exp: add exp over [4, 11]
+// CHECK-NEXT:  ; numpy   sort %z of f32[4, 11]: there is no native kernel yet
+// CHECK:       define internal i64 @k.y.add_exp(ptr %buffers, i64 %begin, i64 %end) #0 {
+// CHECK:         [[X:%x\.[0-9]+]] = load <8 x float>, ptr {{%.*}}, align 4
+// CHECK-NEXT:    [[B:%bb\.[0-9]+]] = load <8 x float>, ptr {{%.*}}, align 4
+// CHECK-NEXT:    [[S:%s\.[0-9]+]] = fadd <8 x float> [[X]], [[B]]
+// CHECK-NEXT:    [[Y:%y\.[0-9]+]] = call <8 x float> @mind.exp.v8f32(<8 x float> [[S]])
+// CHECK-NEXT:    store <8 x float> [[Y]], ptr {{%.*}}, align 4
+// CHECK:         call <8 x float> @llvm.masked.load.v8f32.p0
+// CHECK:       define i64 @run.chain(ptr %buffers) #0 {
+// CHECK-NEXT:  entry:
+// CHECK-NEXT:    [[STATUS:%status\.[0-9]+]] = call i64 @k.y.add_exp(ptr %buffers, i64 0, i64 4)
+// CHECK-NEXT:    ret i64 0
+
+// FUSED-LABEL: @chain
+// FUSED:         [[Y:%[a-z]+]] = ptir.fusion %x, %b : (tensor<4x11xf32>, tensor<11xf32>) -> tensor<4x11xf32> body {
+// FUSED:         [[Z:%[a-z]+]] = ptir.sort [[Y]] axis = 1 descending = false : tensor<4x11xf32>
+// FUSED-NEXT:    func.return [[Y]], [[Z]]
+module attributes {ptir.spec_version = "ptir.v0.4"} {
+  func.func @chain(%x: tensor<4x11xf32>, %b: tensor<11xf32>) -> (tensor<4x11xf32>, tensor<4x11xf32>) {
+    %bb = ptir.broadcast_to %b result_shape = [4, 11] : tensor<11xf32> -> tensor<4x11xf32>
+    %s = ptir.add %x, %bb : tensor<4x11xf32>
+    %y = ptir.exp %s : tensor<4x11xf32>
+    %z = ptir.sort %y axis = 1 descending = false : tensor<4x11xf32>
+    func.return %y, %z : tensor<4x11xf32>, tensor<4x11xf32>
+  }
+}

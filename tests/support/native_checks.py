@@ -1,0 +1,40 @@
+"""How results of the native target are held against those of NumPy: integers bit by bit, floats within a bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mind_lowering.ptir_kernels.formats import format_of
+
+
+def several(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+def assert_close(found: Any, expected: Any, *, ulps: float = 4, scale: float | None = None) -> None:
+    """
+    Equal dtypes and shapes; integers, truths and special values equal, floats within `ulps` units of the expected number.
+
+    `scale` is a magnitude that errors are relative to, where sums cancel.
+    """
+    assert isinstance(found, np.ndarray)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    assert found.flags.c_contiguous
+    assert found.flags.writeable
+    form = format_of(expected.dtype)
+    if form.kind != "f":
+        assert found.tobytes() == np.ascontiguousarray(expected).tobytes()
+        return
+    with np.errstate(all="ignore"):
+        a, b = (x.astype(form.work).astype(np.float64) for x in (found, expected))
+        finite = np.isfinite(b)
+        np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
+        np.testing.assert_array_equal(a[np.isinf(b)], b[np.isinf(b)])
+        epsilon = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23, "f64": 2.0**-52, "fp8_e4m3": 2.0**-3, "fp8_e5m2": 2.0**-2}
+        least = {"f16": 2.0**-24, "bf16": 2.0**-133, "f32": 2.0**-149, "f64": 2.0**-1074}.get(form.name, 2.0**-16)
+        size = np.abs(b) if scale is None else np.maximum(np.abs(b), scale)
+        bound = ulps * np.maximum(size * epsilon[form.name], least)
+        wrong = finite & ~(np.abs(a - b) <= bound)
+    assert not wrong.any(), (a[wrong][:5], b[wrong][:5], np.argwhere(wrong)[:5])
