@@ -19,7 +19,7 @@ import mind_runtime
 from mind_dialect import core, ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import read_type, tensor_type
+from mind_dialect.ptir.types import F32, dtype_named, read_type, tensor_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.ptir_shapes import UNKNOWN
 from mind_dialect.shape import SHAPE_OPS
@@ -69,7 +69,6 @@ def failure(action: Any, *arguments: Any) -> MindError:
 
 def dynamic_function(op: type[PtirOp], shapes: list[tuple[int, ...]], properties: dict[str, Any]) -> FuncOp:
     """A function of that op alone on operands of the same ranks; of a convolution the window is static."""
-    from mind_dialect.ptir.types import dtype_named
 
     dims: list[tuple[Any, ...]] = [(UNKNOWN,) * len(x) for x in shapes]
     if op is ptir.ConvolutionOp:
