@@ -175,6 +175,14 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
     ^bb0(%e: tensor<2x2xf32>):
       ptir.yield %e : tensor<2x2xf32>
     }
+    %j = ptir.fusion %x pattern = gelu_tanh : tensor<2x2xf32> body {
+    ^bb0(%k: tensor<2x2xf32>):
+      ptir.yield %k : tensor<2x2xf32>
+    }
+    %l = ptir.fusion %x pattern = rms_norm : tensor<2x2xf32> body {
+    ^bb0(%m: tensor<2x2xf32>):
+      ptir.yield %m : tensor<2x2xf32>
+    }
     %f = ptir.fusion %x pattern = attention : tensor<2x2xf32> body {
     ^bb0(%g: tensor<2x2xf32>):
       %h = ptir.dot_general %g, %g batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : tensor<2x2xf32>
@@ -192,6 +200,14 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   // CHECK-NEXT:  %d = ptir.fusion %x pattern = gelu : tensor<2x2xf32> body {
   // CHECK-NEXT:  ^bb0(%e: tensor<2x2xf32>):
   // CHECK-NEXT:  ptir.yield %e : tensor<2x2xf32>
+  // CHECK-NEXT:  }
+  // CHECK-NEXT:  %j = ptir.fusion %x pattern = gelu_tanh : tensor<2x2xf32> body {
+  // CHECK-NEXT:  ^bb0(%k: tensor<2x2xf32>):
+  // CHECK-NEXT:  ptir.yield %k : tensor<2x2xf32>
+  // CHECK-NEXT:  }
+  // CHECK-NEXT:  %l = ptir.fusion %x pattern = rms_norm : tensor<2x2xf32> body {
+  // CHECK-NEXT:  ^bb0(%m: tensor<2x2xf32>):
+  // CHECK-NEXT:  ptir.yield %m : tensor<2x2xf32>
   // CHECK-NEXT:  }
   // CHECK-NEXT:  %f = ptir.fusion %x pattern = attention : tensor<2x2xf32> body {
   // CHECK-NEXT:  ^bb0(%g: tensor<2x2xf32>):
@@ -211,6 +227,14 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   // GENERIC-NEXT:  %d = "ptir.fusion"(%x) <{pattern = "gelu"}> ({
   // GENERIC-NEXT:  ^bb0(%e: tensor<2x2xf32>):
   // GENERIC-NEXT:  "ptir.yield"(%e) : (tensor<2x2xf32>) -> ()
+  // GENERIC-NEXT:  }) : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  // GENERIC-NEXT:  %j = "ptir.fusion"(%x) <{pattern = "gelu_tanh"}> ({
+  // GENERIC-NEXT:  ^bb0(%k: tensor<2x2xf32>):
+  // GENERIC-NEXT:  "ptir.yield"(%k) : (tensor<2x2xf32>) -> ()
+  // GENERIC-NEXT:  }) : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  // GENERIC-NEXT:  %l = "ptir.fusion"(%x) <{pattern = "rms_norm"}> ({
+  // GENERIC-NEXT:  ^bb0(%m: tensor<2x2xf32>):
+  // GENERIC-NEXT:  "ptir.yield"(%m) : (tensor<2x2xf32>) -> ()
   // GENERIC-NEXT:  }) : (tensor<2x2xf32>) -> tensor<2x2xf32>
   // GENERIC-NEXT:  %f = "ptir.fusion"(%x) <{pattern = "attention"}> ({
   // GENERIC-NEXT:  ^bb0(%g: tensor<2x2xf32>):
