@@ -1,0 +1,384 @@
+"""
+`convert-shape-to-std`: ops on extent tensors and indices as `arith`, `tensor` and `scf`, whatever the rank.
+
+As upstream's pass, but that a list of unknown length is filled by a loop, as xDSL has no `tensor.generate`. What works on
+`!shape.shape` or `!shape.size` stays, as those may hold errors, and so do `div`, `concat`, `num_elements` (which
+`shape-to-shape-lowering` makes a reduction), `shape_of` of an unranked tensor, and what upstream keeps besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, memref, scf, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr, TensorType, i1, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from xdsl.transforms.dead_code_elimination import region_dce
+
+from mind_dialect import register
+from mind_dialect.dominance import walk
+from mind_dialect.shape import (
+    AddOp,
+    AnyOp,
+    BroadcastOp,
+    ConstShapeOp,
+    ConstSizeOp,
+    CstrBroadcastableOp,
+    CstrEqOp,
+    CstrRequireOp,
+    DimOp,
+    GetExtentOp,
+    IsBroadcastableOp,
+    MulOp,
+    RankOp,
+    ReduceOp,
+    ShapeEqOp,
+    ShapeOfOp,
+    SizeToIndexOp,
+    SplitAtOp,
+    ToExtentTensorOp,
+)
+from mind_dialect.shape.types import ShapeType, SizeType, ValueShapeType, extents_type, index, shaped_extents, static_length
+from mind_passes.shape.constraints import QUESTIONS
+
+from .shape_arith.numbers import PREDICATES
+
+
+class Std:
+    """Puts ops down before `anchor`, or at the end of the block of a region that is being made."""
+
+    def __init__(self, anchor: Operation):
+        self.anchor = anchor
+        self.block: Block | None = None
+
+    def put(self, op: Operation) -> SSAValue:
+        """Put down an op; its first result."""
+        op.location = self.anchor.location
+        if self.block is not None:
+            self.block.add_op(op)
+        else:
+            cast(Block, self.anchor.parent).insert_op_before(op, self.anchor)
+        return op.results[0] if op.results else cast(Any, None)
+
+    def number(self, n: int) -> SSAValue:
+        """A constant index."""
+        return self.put(arith.ConstantOp(IntegerAttr(n, index)))
+
+    def truth(self, t: bool) -> SSAValue:
+        """A constant i1."""
+        return self.put(arith.ConstantOp(IntegerAttr.from_bool(t)))
+
+    def of(self, kind: type[Operation], *operands: SSAValue, type: Attribute = index) -> SSAValue:
+        """An op of the given operands and result type."""
+        return self.put(kind.create(operands=operands, result_types=[type]))
+
+    def compare(self, relation: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Whether two indices are in a relation."""
+        predicate = {"predicate": IntegerAttr({**PREDICATES, "ult": 6}[relation], i64)}
+        return self.put(arith.CmpiOp.create(operands=[a, b], result_types=[i1], properties=predicate))
+
+    def cast(self, value: SSAValue, type: Attribute) -> SSAValue:
+        """`value` as one of `type`."""
+        return value if value.type == type else self.of(tensor.CastOp, value, type=type)
+
+    def length(self, extents: SSAValue) -> SSAValue:
+        """How many extents there are."""
+        return self.of(tensor.DimOp, extents, self.number(0))
+
+    def element(self, extents: SSAValue, at: SSAValue) -> SSAValue:
+        """One of the extents."""
+        return self.of(tensor.ExtractOp, extents, at)
+
+    def loop(self, end: SSAValue, first: Sequence[SSAValue], step: Callable[..., Sequence[SSAValue]]) -> Sequence[SSAValue]:
+        """A loop from 0 to `end`; `step` gets the index and what is carried."""
+        zero, one = self.number(0), self.number(1)
+        block = Block(arg_types=[index, *(v.type for v in first)])
+        self._fill(block, lambda: step(*block.args))
+        loop = scf.ForOp(zero, end, one, list(first), block)
+        self.put(loop)
+        return loop.results
+
+    def branch(self, condition: SSAValue, yes: Callable[[], SSAValue], no: Callable[[], SSAValue], type: Attribute) -> SSAValue:
+        """One of two values, computed where it is wanted."""
+        blocks = Block(), Block()
+        for block, make in zip(blocks, (yes, no), strict=True):
+            self._fill(block, lambda make=make: [make()])
+        return self.put(scf.IfOp(condition, [type], Region(blocks[0]), Region(blocks[1])))
+
+    def _fill(self, block: Block, make: Callable[[], Sequence[SSAValue]]) -> None:
+        before, self.block = self.block, block
+        self.put(scf.YieldOp(*make()))
+        self.block = before
+
+
+Row = Callable[..., Sequence[SSAValue] | None]
+"""The values in the place of an op's results; None where the op stays."""
+
+
+def _binary(kind: type[Operation]) -> Row:
+    def row(to: Std, op: Operation) -> Sequence[SSAValue]:
+        return [to.of(kind, *op.operands)]
+
+    return row
+
+
+def _any(to: Std, op: AnyOp) -> Sequence[SSAValue] | None:
+    return _as(to, op.operands[0], op.result.type) if op.operands else None
+
+
+def _as(to: Std, value: SSAValue, type: Attribute) -> Sequence[SSAValue] | None:
+    """`value` cast to `type`, unless the two state different lengths."""
+    lengths = {static_length(value.type), static_length(type)} - {None}
+    return [to.cast(value, type)] if len(lengths) < 2 else None
+
+
+def _const_shape(to: Std, op: ConstShapeOp) -> Sequence[SSAValue]:
+    return [to.cast(_list(to, [to.number(n) for n in op.extents]), op.result.type)]
+
+
+def _list(to: Std, extents: Sequence[SSAValue]) -> SSAValue:
+    return to.of(tensor.FromElementsOp, *extents, type=extents_type(len(extents)))
+
+
+def _dim_of(to: Std, value: SSAValue, at: SSAValue) -> SSAValue:
+    return to.of(memref.DimOp if isinstance(value.type, MemRefType) else tensor.DimOp, value, at)
+
+
+def _dim(to: Std, op: DimOp) -> Sequence[SSAValue] | None:
+    return [_dim_of(to, op.value, op.index)] if isinstance(op.value.type, TensorType | MemRefType) else None
+
+
+def _get_extent(to: Std, op: GetExtentOp) -> Sequence[SSAValue]:
+    source = op.shape.owner
+    if isinstance(source, ShapeOfOp) and isinstance(source.arg.type, TensorType):
+        return [_dim_of(to, source.arg, op.dim)]
+    return [to.element(op.shape, op.dim)]
+
+
+def _rank(to: Std, op: RankOp) -> Sequence[SSAValue]:
+    return [to.length(op.shape)]
+
+
+def _shape_of(to: Std, op: ShapeOfOp) -> Sequence[SSAValue] | None:
+    extents = shaped_extents(op.arg.type)
+    if extents is None:
+        return None
+    listed = [_dim_of(to, op.arg, to.number(i)) if n == DYNAMIC_INDEX else to.number(n) for i, n in enumerate(extents)]
+    return [to.cast(_list(to, listed), op.result.type)]
+
+
+def _to_extent_tensor(to: Std, op: ToExtentTensorOp) -> Sequence[SSAValue] | None:
+    return _as(to, op.input, op.result.type)
+
+
+def _size_to_index(to: Std, op: SizeToIndexOp) -> Sequence[SSAValue] | None:
+    source = op.arg.owner
+    if isinstance(source, ConstSizeOp):
+        return [to.number(cast(int, source.lattice()))]
+    return [op.arg] if isinstance(op.arg.type, IndexType) else None
+
+
+def _both(to: Std, a: SSAValue, b: SSAValue) -> SSAValue:
+    return to.of(arith.AndIOp, a, b, type=i1)
+
+
+def _shape_eq(to: Std, op: Operation) -> Sequence[SSAValue]:
+    """The first against each of the others: as long, and the same throughout."""
+    return [_all_equal(to, op.operands)]
+
+
+def _all_equal(to: Std, shapes: Sequence[SSAValue]) -> SSAValue:
+    if len(shapes) < 2:
+        return to.truth(True)
+    first = shapes[0]
+    rank = to.length(first)
+    answers = [_equal(to, first, rank, other) for other in shapes[1:]]
+    found = answers[0]
+    for answer in answers[1:]:
+        found = _both(to, found, answer)
+    return found
+
+
+def _equal(to: Std, first: SSAValue, rank: SSAValue, other: SSAValue) -> SSAValue:
+    def same() -> SSAValue:
+        def step(i: SSAValue, so_far: SSAValue) -> Sequence[SSAValue]:
+            return [_both(to, so_far, to.compare("eq", to.element(first, i), to.element(other, i)))]
+
+        return to.loop(rank, [to.truth(True)], step)[0]
+
+    return to.branch(to.compare("eq", rank, to.length(other)), same, lambda: to.truth(False), i1)
+
+
+@dataclass(frozen=True)
+class _Aligned:
+    """Shapes with their ends aligned: the greatest rank, and how many ones each has before it."""
+
+    shapes: Sequence[SSAValue]
+    rank: SSAValue
+    missing: Sequence[SSAValue]
+
+
+def _align(to: Std, shapes: Sequence[SSAValue]) -> _Aligned:
+    ranks = [to.length(s) for s in shapes]
+    rank = ranks[0]
+    for other in ranks[1:]:
+        rank = to.of(arith.MaxUIOp, other, rank)
+    return _Aligned(shapes, rank, [to.of(arith.SubiOp, rank, r) for r in ranks])
+
+
+def _at(to: Std, x: _Aligned, i: SSAValue, start: SSAValue, type: Attribute, also: Callable[..., SSAValue]) -> SSAValue:
+    """`also` of what was found so far and an extent, over the shapes that have one at place `i`."""
+    found = start
+    for shape, missing in zip(x.shapes, x.missing, strict=True):
+        before = found
+
+        def there(shape: SSAValue = shape, missing: SSAValue = missing, before: SSAValue = before) -> SSAValue:
+            return also(before, to.element(shape, to.of(arith.SubiOp, i, missing)))
+
+        found = to.branch(to.compare("ult", i, missing), lambda before=before: before, there, type)
+    return found
+
+
+def _extent_at(to: Std, x: _Aligned, i: SSAValue) -> SSAValue:
+    """The extent that shapes broadcast to at place `i`: the last that is not 1."""
+    one = to.number(1)
+
+    def also(found: SSAValue, extent: SSAValue) -> SSAValue:
+        return to.of(arith.SelectOp, to.compare("eq", extent, one), found, extent)
+
+    return _at(to, x, i, one, index, also)
+
+
+def _broadcast(to: Std, op: BroadcastOp) -> Sequence[SSAValue] | None:
+    if not op.operands:
+        return None
+    x = _align(to, op.operands)
+
+    def step(i: SSAValue, made: SSAValue) -> Sequence[SSAValue]:
+        value = _extent_at(to, x, i)
+        return [to.put(tensor.InsertOp(value, made, i))]
+
+    empty = to.put(tensor.EmptyOp([x.rank], extents_type(None)))
+    return [to.cast(to.loop(x.rank, [empty], step)[0], op.result.type)]
+
+
+def _is_broadcastable(to: Std, op: Operation) -> Sequence[SSAValue]:
+    return [_all_broadcastable(to, op.operands)]
+
+
+def _all_broadcastable(to: Std, shapes: Sequence[SSAValue]) -> SSAValue:
+    if len(shapes) < 2:
+        return to.truth(True)
+    x = _align(to, shapes)
+
+    def step(i: SSAValue, so_far: SSAValue) -> Sequence[SSAValue]:
+        wanted, one = _extent_at(to, x, i), to.number(1)
+
+        def also(fits: SSAValue, extent: SSAValue) -> SSAValue:
+            agrees = to.of(arith.OrIOp, to.compare("eq", extent, one), to.compare("eq", extent, wanted), type=i1)
+            return _both(to, fits, agrees)
+
+        return [_at(to, x, i, so_far, i1, also)]
+
+    return to.loop(x.rank, [to.truth(True)], step)[0]
+
+
+def _required(answer: Callable[[Std, Sequence[SSAValue]], SSAValue]) -> Row:
+    def row(to: Std, op: Operation) -> Sequence[SSAValue]:
+        holds = answer(to, op.operands)
+        properties = {"msg": StringAttr(QUESTIONS[type(op)][1])}
+        attributes = dict(op.attributes)
+        made = CstrRequireOp.create(operands=[holds], properties=properties, attributes=attributes, result_types=op.result_types)
+        return [to.put(made)]
+
+    return row
+
+
+def _reduce(to: Std, op: ReduceOp) -> Sequence[SSAValue]:
+    """The region, step by step; its arguments are the index, the extent there and what is carried."""
+    old, extents = op.body.block, op.shape
+
+    def step(i: SSAValue, *carried: SSAValue) -> Sequence[SSAValue]:
+        counter = old.args[0].type
+        place = i if counter == index else to.of(arith.IndexCastOp, i, type=counter)
+        values: dict[SSAValue, SSAValue] = dict(zip(old.args, (place, to.element(extents, i), *carried), strict=True))
+        ending = cast(Operation, old.last_op)
+        for inner in old.ops:
+            if inner is not ending:
+                cast(Block, to.block).add_op(inner.clone(values))
+        return [values.get(v, v) for v in ending.operands]
+
+    return to.loop(to.length(extents), list(op.init_vals), step)
+
+
+def _split_at(to: Std, op: SplitAtOp) -> Sequence[SSAValue]:
+    zero, rank, place, one = to.number(0), to.length(op.operand), op.index, 1
+    from_end = to.of(arith.AddiOp, place, rank)
+    at = to.of(arith.SelectOp, to.compare("slt", place, zero), from_end, place)
+    rest = to.of(arith.SubiOp, rank, at)
+    return [
+        to.cast(to.put(tensor.ExtractSliceOp(op.operand, [start], [size], [one], extents_type(None))), result.type)
+        for start, size, result in ((0, at, op.head), (at, rest, op.tail))
+    ]
+
+
+ROWS: Mapping[type[Operation], Row] = {
+    AddOp: _binary(arith.AddiOp),
+    MulOp: _binary(arith.MuliOp),
+    AnyOp: _any,
+    BroadcastOp: _broadcast,
+    ConstShapeOp: _const_shape,
+    CstrBroadcastableOp: _required(_all_broadcastable),
+    CstrEqOp: _required(_all_equal),
+    DimOp: _dim,
+    GetExtentOp: _get_extent,
+    IsBroadcastableOp: _is_broadcastable,
+    RankOp: _rank,
+    ReduceOp: _reduce,
+    ShapeEqOp: _shape_eq,
+    ShapeOfOp: _shape_of,
+    SizeToIndexOp: _size_to_index,
+    SplitAtOp: _split_at,
+    ToExtentTensorOp: _to_extent_tensor,
+}
+"""Every op that is converted, if it has to do with indices and extent tensors only."""
+
+
+def convert(module: ModuleOp) -> None:
+    """Convert what can be converted of a verified module, in place."""
+    for op in list(walk(module))[::-1]:
+        row = ROWS.get(type(op))
+        if row is None or (_holds_errors(op) and not isinstance(op, SizeToIndexOp)):
+            continue
+        results = row(Std(op), op)
+        if results is None:
+            continue
+        for old, new in zip(op.results, results, strict=True):
+            if new.name_hint is None:
+                new.name_hint = old.name_hint
+        Rewriter.replace_op(op, [], list(results))
+    region_dce(module.body)
+
+
+def _holds_errors(op: Operation) -> bool:
+    """Whether an op takes or gives what may be an error."""
+    return any(isinstance(v.type, ShapeType | SizeType | ValueShapeType) for v in (*op.operands, *op.results))
+
+
+@dataclass(frozen=True)
+class ConvertShapeToStdPass(ModulePass):
+    """Convert ops on extent tensors and indices to arith, tensor and scf; what may hold errors stays."""
+
+    name = "mind-convert-shape-to-std"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        for dialect in (arith.Arith, scf.Scf, tensor.Tensor, memref.MemRef):
+            if ctx.get_optional_dialect(dialect.name) is None:
+                ctx.load_dialect(dialect)
+        convert(op)
