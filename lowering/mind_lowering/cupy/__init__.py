@@ -1,0 +1,1 @@
+"""The CuPy target: fusions as CUDA kernels of our own, everything else as calls over CuPy's array namespace."""

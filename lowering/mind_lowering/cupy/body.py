@@ -1,0 +1,255 @@
+"""
+The body of a fusion as C++ statements: what some of its values are at given places, each computed once per place.
+
+Nothing recurses: users come before what they use when places are handed down, and after it when statements are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp, ReduceOp
+from mind_dialect.ptir.types import PtirDType, read_type
+
+from .places import Dims, Place, dims_of, linear, place, repeated, reshaped
+from .scalars import EMITTERS, NARROW, STORED, cast, divides_integers, emit, literal, register
+from .unsupported import Unsupported
+
+WHOLE = "i"
+"""The name of the row-major index over all places that a kernel goes through."""
+Key = tuple[SSAValue, Place]
+
+
+def spec(value: SSAValue) -> tuple[PtirDType, Dims]:
+    """The dtype and shape of a value; Unsupported for a dimension without a size."""
+    dtype, shape = read_type(value.type)
+    sizes = tuple(n for n in shape if isinstance(n, int))
+    if len(sizes) != len(shape):
+        raise Unsupported("a dimension without a size")
+    return dtype, sizes
+
+
+def reduced_axes(op: ReduceOp) -> tuple[int, ...]:
+    """The axes of a reduction, counted from the front, ascending."""
+    rank = len(spec(op.x)[1])
+    return tuple(sorted({a % rank for a in op.values()["axes"]}))
+
+
+class Body:
+    """The ops of a fusion, and at which stage each value can be known: how many reductions come before it, one after another."""
+
+    def __init__(self, block: Block):
+        self.inputs = list(block.args)
+        self.ops: list[PtirOp] = []
+        self.results: list[SSAValue] = []
+        self.reductions: list[ReduceOp] = []
+        self.stage: dict[SSAValue, int] = dict.fromkeys(block.args, 0)
+        for op in block.ops:
+            if isinstance(op, ptir.YieldOp):
+                self.results = list(op.operands)
+            else:
+                self._take(op)
+
+    def _take(self, op: Operation) -> None:
+        if not isinstance(op, PtirOp) or not (type(op) in EMITTERS or isinstance(op, _VIEWS)):
+            raise Unsupported(f"{op.name} in a kernel")
+        for value in (*op.operands, *op.results):
+            register(spec(value)[0])
+        if isinstance(op, ptir.ConstantOp) and len(op.literal.data.data) != op.literal.spec[0].size:
+            raise Unsupported("a table of constants in a kernel")
+        reduces = isinstance(op, ReduceOp) and bool(op.values()["axes"])
+        if reduces:
+            assert isinstance(op, ReduceOp)
+            self.reductions.append(op)
+        self.stage[op.results[0]] = max((self.stage[v] for v in op.operands), default=0) + reduces
+        self.ops.append(op)
+
+
+_VIEWS = (ptir.ReshapeOp, ptir.BroadcastToOp, ptir.ConstantOp, ptir.IotaOp, ReduceOp)
+
+
+@dataclass
+class Source:
+    """What a kernel has beside its statements: parameters, and what was found out on the way."""
+
+    body: Body
+    pointers: dict[SSAValue, str]
+    """The parameter of each input."""
+    finished: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
+    """The variable of each reduction that is done."""
+    row: str = "0"
+    """The index over what reductions leave."""
+    sites: list[PtirOp] = field(default_factory=list[PtirOp])
+    """The ops that can fail, in the order of their numbers."""
+    count: int = 0
+
+    def fresh(self, letter: str) -> str:
+        """A new name."""
+        self.count += 1
+        return f"{letter}{self.count}"
+
+    def site(self, op: PtirOp) -> int:
+        """The number of an op that can fail; the order is that of the body, whatever is written first."""
+        return [o for o in self.body.ops if divides_integers(o)].index(op)
+
+
+class Scope:
+    """Statements that see one set of loop variables."""
+
+    def __init__(self, source: Source, kept: dict[Key, str] | None = None, *, keeps: bool = False):
+        self.source = source
+        self.lines: list[str] = []
+        self.names: dict[Key, str] = {}
+        self.texts: dict[str, str] = {}
+        self.packed: dict[SSAValue, str] = {}
+        """Inputs that are read several elements at once, and the arrays that hold them."""
+        self.kept = dict(kept or {})
+        """Values that earlier loops computed at the same places."""
+        self.reused: dict[Key, str] = {}
+        """Those of them that are used here."""
+        self.keeps = keeps
+        self.keeping: dict[Key, str] = {}
+        """Values that this loop keeps for later ones."""
+        self.whole: str | None = WHOLE
+        """The name of the index over everything; None where there is none."""
+
+    def index(self, text: str) -> str:
+        """The name of an index with that value."""
+        if text not in self.texts:
+            name = self.texts[text] = self.source.fresh("i")
+            self.lines.append(f"const I {name} = {text};")
+        return self.texts[text]
+
+    def keep(self, at: Place) -> list[str]:
+        """Statements that keep what was computed or read at the place of the loop."""
+        known = (*self.reused.values(), *self.source.finished.values())
+        new = {key: name for key, name in self.names.items() if key[1] == at and name[0] in "xv" and name[1:].isdecimal()}
+        self.keeping = {key: name for key, name in new.items() if self.keeps and name not in known}
+        return [kept_line(name) for name in dict.fromkeys(self.keeping.values())]
+
+    def values(self, roots: Sequence[Key]) -> list[str]:
+        """The registers of values at places, after the statements that fill them."""
+        wanted = self._handed_down(roots)
+        for op in self.source.body.ops:
+            for at in wanted.get(op.results[0], ()):
+                key = (op.results[0], at)
+                if key not in self.names:
+                    self.names[key] = self._computed(op, at)
+        return [self.names[key] for key in roots]
+
+    def _handed_down(self, roots: Sequence[Key]) -> dict[SSAValue, dict[Place, None]]:
+        """At which places every value is needed; inputs are read on the way."""
+        wanted: dict[SSAValue, dict[Place, None]] = {}
+        count = 0
+        for value, at in roots:
+            wanted.setdefault(value, {})[at] = None
+        for op in reversed(self.source.body.ops):
+            for at in list(wanted.get(op.results[0], ())):
+                if self._leaf(op, at):
+                    continue
+                count += 1
+                for value, there in zip(op.operands, self._operand_places(op, at), strict=True):
+                    wanted.setdefault(value, {})[there] = None
+        if count > 4 * len(self.source.body.ops) + 64:
+            raise Unsupported("values needed at too many places")
+        for value in self.source.body.inputs:
+            for at in wanted.get(value, ()):
+                if (value, at) not in self.names and not self._reuse(value, at):
+                    self.names[value, at] = self._read(value, at)
+        return wanted
+
+    def _leaf(self, op: PtirOp, at: Place) -> bool:
+        """Whether a value is there without its operands."""
+        value = op.results[0]
+        if (value, at) in self.names or self._reuse(value, at):
+            return True
+        if value in self.source.finished:
+            if linear(at, self) != self.source.row:
+                raise Unsupported("a reduction used elsewhere than in its row")
+            self.names[value, at] = self.source.finished[value]
+            return True
+        return False
+
+    def _reuse(self, value: SSAValue, at: Place) -> bool:
+        """Take what an earlier loop kept."""
+        if (value, at) not in self.kept:
+            return False
+        name = self.names[value, at] = self.reused[value, at] = self.kept[value, at]
+        self.lines.append(f"const {register(spec(value)[0])} {name} = {name}_[slot];")
+        return True
+
+    def _operand_places(self, op: PtirOp, at: Place) -> list[Place]:
+        if isinstance(op, ptir.BroadcastToOp):
+            return [repeated(at, spec(op.x)[1], self)]
+        if isinstance(op, ptir.ReshapeOp):
+            return [reshaped(at, spec(op.x)[1], self)]
+        if isinstance(op, ReduceOp) and op.values()["axes"]:
+            raise Unsupported("a reduction of something that is reduced later")
+        return [at] * len(op.operands)
+
+    def _read(self, value: SSAValue, at: Place) -> str:
+        """An element of an input."""
+        dtype, _ = spec(value)
+        index, pointer = linear(at, self), self.source.pointers[value]
+        name = self.source.fresh("x")
+        if index == self.whole and value in self.packed:
+            text = f"{self.packed[value]}[j]"
+        else:
+            text = f"{pointer}[{index}]"
+            text = f"mind::widen({text})" if dtype in NARROW else text
+        self.lines.append(f"const {register(dtype)} {name} = {text};")
+        return name
+
+    def _computed(self, op: PtirOp, at: Place) -> str:
+        """The result of an op whose operands are there."""
+        dtype = spec(op.results[0])[0]
+        if isinstance(op, ptir.ConstantOp):
+            return literal(dtype, op.literal.item())
+        if isinstance(op, ptir.IotaOp):
+            text = self._numbered(op, at, dtype)
+        else:
+            operands = [self.names[v, p] for v, p in zip(op.operands, self._operand_places(op, at), strict=True)]
+            if isinstance(op, ptir.BroadcastToOp | ptir.ReshapeOp):
+                return operands[0]
+            if isinstance(op, ReduceOp):
+                accum = op.values()["accum_dtype"] or dtype
+                text = cast(cast(operands[0], spec(op.x)[0], accum), accum, dtype)
+            else:
+                text = self._checked(op, operands, at)
+        name = self.source.fresh("v")
+        self.lines.append(f"const {register(dtype)} {name} = {text};")
+        return name
+
+    def _numbered(self, op: ptir.IotaOp, at: Place, dtype: PtirDType) -> str:
+        shape, axis = dims_of(at), op.values()["axis"]
+        axis %= len(shape)
+        thin = tuple(n if a == axis else 1 for a, n in enumerate(shape))
+        index = f"mind::si64({linear(repeated(at, thin, self), self)})"
+        if dtype in NARROW:
+            return f"mind::cast_narrow<{STORED[dtype]}>({index})"
+        return f"{register(dtype)}({index})"
+
+    def _checked(self, op: PtirOp, operands: list[str], at: Place) -> str:
+        """An elementwise op; one that divides integers notes where it was by 0, and divides by 1 there."""
+        if not divides_integers(op):
+            return emit(op, operands)
+        index = linear(at, self)
+        number = self.source.site(op)
+        fail = f"mind::fail(record, {number}, mind::ui64({index}), mind::si64({operands[0]}))"
+        self.lines.append(f"if ({operands[1]} == 0) {fail};")
+        type = register(op.operand_spec(0).dtype)
+        return emit(op, [operands[0], f"({operands[1]} == 0 ? {type}(1) : {operands[1]})"])
+
+
+def kept_line(name: str) -> str:
+    """The statement that keeps a value for a later loop."""
+    return f"{name}_[slot] = {name};"
+
+
+def whole_place(shape: Dims) -> Place:
+    """The place with the index over everything."""
+    return place((shape, WHOLE))

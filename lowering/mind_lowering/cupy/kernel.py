@@ -1,0 +1,216 @@
+"""
+From a fusion to the text of one CUDA kernel, and how it is launched.
+
+Three shapes of kernels: every element by itself, here; reductions, in `reductions.py`, along the last axes or along others.
+Sizes are part of the text, so that the compiler knows every stride and every tail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import Block, SSAValue
+
+from mind_dialect.ptir import PtirOp, ReduceOp
+from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir.types import PtirDType, TensorSpec
+
+from .body import WHOLE, Body, Scope, Source, spec, whole_place
+from .places import Place, linear, reshaped
+from .scalars import NARROW, STORED, cast, divides_integers, register
+from .unsupported import Unsupported
+
+NAME = "@NAME@"
+"""Stands for the name of the kernel in its text."""
+THREADS = 256
+MOST_PARAMETERS = 256
+"""So many arrays at most; CUDA allows 4096 bytes of parameters."""
+MOST_OPS = 2000
+MOST_BLOCKS = 1 << 20
+"""So many blocks at most where each can do more than one share."""
+VECTOR_BYTES = 16
+MOST_ELEMENTS = 1 << 48
+"""A failure is reported by a place of so many bits."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a kernel is launched, beside what it is given."""
+
+    outputs: tuple[TensorSpec, ...]
+    grid: int
+    """How many blocks; 0 where there is nothing to do."""
+    block: int
+    scratch: int = 0
+    """Bytes for the partial results of blocks."""
+    counters: int = 0
+    """How many counters of blocks that are done, 0 at first."""
+    fails: bool = False
+    """Whether it takes a record of failures."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel: its text, in which `NAME` stands for its name, how to launch it, and the ops that can fail by number."""
+
+    text: str
+    launch: Launch
+    sites: tuple[PtirOp, ...]
+    opcodes: tuple[str, ...]
+
+    def named(self, name: str) -> str:
+        """The text under a name."""
+        return self.text.replace(NAME, name)
+
+
+def make_kernel(block: Block) -> Kernel:
+    """The kernel of the body of a fusion; Unsupported says why there is none."""
+    from .reductions import reduction_kernel
+
+    body = Body(block)
+    if len(body.inputs) + len(body.results) > MOST_PARAMETERS or len(body.ops) > MOST_OPS:
+        raise Unsupported(f"{len(body.ops)} ops of {len(body.inputs)} arrays in a kernel")
+    if any(prod(spec(v)[1]) >= MOST_ELEMENTS for op in body.ops for v in op.results):
+        raise Unsupported(f"{MOST_ELEMENTS} elements or more")
+    return reduction_kernel(body) if body.reductions else _elementwise(body)
+
+
+class Writer:
+    """What all kernels share: parameters, head, the loop over neighbouring elements."""
+
+    def __init__(self, body: Body):
+        self.body = body
+        self.source = Source(body, {v: f"a{i}" for i, v in enumerate(body.inputs)})
+        self.outputs = [f"b{i}" for i in range(len(body.results))]
+        self.sites = tuple(op for op in body.ops if divides_integers(op))
+
+    def launch(self, grid: int, block: int, scratch: int = 0, counters: int = 0) -> Launch:
+        """How the kernel is launched."""
+        outputs = tuple(TensorSpec(*spec(v)) for v in self.body.results)
+        return Launch(outputs, grid, block, scratch, counters, bool(self.sites))
+
+    def kernel(self, lines: Sequence[str], launch: Launch) -> Kernel:
+        """The whole kernel, given the statements of its body."""
+        parameters = [f"const {_stored(v)}* __restrict__ {name}" for v, name in self.source.pointers.items()]
+        parameters += [f"{_stored(v)}* __restrict__ {b}" for v, b in zip(self.body.results, self.outputs, strict=True)]
+        parameters += ["unsigned char* scratch", "mind::ui32* counters"] if launch.scratch else []
+        parameters += ["mind::ui64* record"] if launch.fails else []
+        head = f'extern "C" __global__ void __launch_bounds__({launch.block}) {NAME}({", ".join(parameters)})'
+        text = "\n".join([head, "{", *indented([f"typedef {self.index_type()} I;", *lines]), "}", ""])
+        return Kernel(text, launch, self.sites, tuple(op.OPCODE for op in self.body.ops))
+
+    def index_type(self) -> str:
+        """The type of indices: 64 bits where 32 would not do."""
+        values = [*self.body.inputs, *(v for op in self.body.ops for v in op.results)]
+        return "int" if max(prod(spec(v)[1]) for v in values) <= 1 << 30 else "long long"
+
+    def width(self, size: int) -> int:
+        """How many elements of arrays of `size` elements are read and written at once: 16 bytes of the widest."""
+        bytes = [spec(v)[0].size for v in (*self.body.inputs, *self.body.results) if prod(spec(v)[1]) == size]
+        return VECTOR_BYTES // max(bytes, default=VECTOR_BYTES)
+
+    def elements(
+        self,
+        scope: Scope,
+        at: Place,
+        head: Sequence[str],
+        outputs: Iterable[int] = (),
+        sums: Iterable[tuple[ReduceOp, str]] = (),
+        vector: tuple[int, str, str] = (1, "", ""),
+        guard: str | None = None,
+    ) -> list[str]:
+        """
+        Statements for the elements at `at`: outputs by number are written, reductions taken up in the named variables.
+
+        `head` gives the variables of the place. With a `vector` of a width, the first place and the end, they are a loop over
+        `j` between loads and stores of that many elements. `guard` says which of them there are.
+        """
+        width, start, end = vector
+        scope.whole = linear(at, scope)
+        before, after = self._packed(scope, at, vector), list[str]()
+        outputs, sums = list(outputs), list(sums)
+        results = [self.body.results[n] for n in outputs]
+        roots = [(v, reshaped(at, spec(v)[1], scope)) for v in (*results, *(op.x for op, _ in sums))]
+        names = scope.values(roots)
+        writes: list[str] = []
+        for number, value, name in zip(outputs, results, names, strict=False):
+            pointer = self.outputs[number]
+            if width == 1:
+                writes.append(store(pointer, scope.whole, value, name))
+            else:
+                before.append(f"{register(spec(value)[0])} {pointer}_[{width}] = {{}};")
+                writes.append(f"{pointer}_[j] = {name};")
+                after.append(f"mind::store<{width}>({pointer}, {pointer}_, {start}, {end});")
+        for (op, total), name in zip(sums, names[len(results) :], strict=True):
+            given, kind = spec(op.x)[0], op.values()["kind"].capitalize()
+            writes.append(f"{total} = mind::{kind}::of({total}, {cast(name, given, accumulator(op))});")
+        inner = [*scope.lines, *writes, *scope.keep(at)]
+        if guard is not None:
+            inner = [f"if ({guard}) {{", *indented(inner), "}"]
+        inner = [*head, *inner]
+        if width > 1:
+            inner = ["#pragma unroll", f"for (int j = 0; j < {width}; ++j) {{", *indented(inner), "}"]
+        return [*before, *inner, *after]
+
+    def _packed(self, scope: Scope, at: Place, vector: tuple[int, str, str]) -> list[str]:
+        """Loads of several elements of the inputs that have as many as there are places; unused ones the compiler drops."""
+        width, start, end = vector
+        lines: list[str] = []
+        size = prod(prod(chunk.dims) for chunk in at)
+        for value, pointer in self.source.pointers.items():
+            dtype, shape = spec(value)
+            if width > 1 and prod(shape) == size:
+                scope.packed[value] = f"{pointer}_"
+                lines.append(f"{register(dtype)} {pointer}_[{width}];")
+                lines.append(f"mind::load<{width}>({pointer}_, {pointer}, {start}, {end});")
+        return lines
+
+
+def accumulator(op: ReduceOp) -> PtirDType:
+    """The dtype that a reduction accumulates in; Unsupported for sums in narrow floats, which round after every addition."""
+    values, dtype = op.values(), spec(op.x)[0]
+    found = values["accum_dtype"] or default_accumulator(dtype)
+    if found in NARROW and values["kind"] == "sum":
+        raise Unsupported(f"a sum in {found}")
+    return found
+
+
+def store(pointer: str, index: str, value: SSAValue, name: str) -> str:
+    """The statement that writes one element."""
+    return f"{pointer}[{index}] = mind::Stored<{_stored(value)}>::store({name});"
+
+
+def _stored(value: SSAValue) -> str:
+    return STORED[spec(value)[0]]
+
+
+def indented(lines: Sequence[str]) -> list[str]:
+    """Lines one step further in; directives stay where they are."""
+    return [line if line.startswith("#") else f"    {line}" for line in lines]
+
+
+def _elementwise(body: Body) -> Kernel:
+    """Every thread some neighbouring elements, then those so many further on, until all are done."""
+    shapes = [spec(v)[1] for v in body.results]
+    size = prod(shapes[0]) if shapes else 0
+    if not shapes or any(prod(s) != size for s in shapes):
+        raise Unsupported("results of different sizes")
+    writer = Writer(body)
+    if size == 0:
+        return writer.kernel([], writer.launch(0, THREADS))
+    width = writer.width(size)
+    grid = min(-(-size // (THREADS * width)), MOST_BLOCKS)
+    head = [f"const I {WHOLE} = start + j;" if width > 1 else f"const I {WHOLE} = start;"]
+    inner = writer.elements(
+        Scope(writer.source),
+        whole_place(shapes[0]),
+        head,
+        range(len(shapes)),
+        vector=(width, "start", f"I({size})"),
+        guard=f"{WHOLE} < {size}" if size % width else None,
+    )
+    first, step = f"(I(blockIdx.x) * {THREADS} + threadIdx.x) * {width}", f"I(gridDim.x) * {THREADS * width}"
+    loop = [f"for (I start = {first}; start < {size}; start += {step}) {{", *indented(inner), "}"]
+    return writer.kernel(loop, writer.launch(grid, THREADS))

@@ -1,0 +1,109 @@
+"""
+Places in shapes as C++ expressions: how an element of a result finds the elements that it is made of.
+
+A place is a list of chunks: neighbouring dimensions with one row-major index over them. Views turn a place in their result into
+one in their operand, with a division or a remainder only where dimensions of one chunk are repeated and others are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple, Protocol
+
+Dims = tuple[int, ...]
+
+
+class Chunk(NamedTuple):
+    """Neighbouring dimensions and the index over them, an identifier or a number; `0` where there is one element."""
+
+    dims: Dims
+    number: str
+
+
+Place = tuple[Chunk, ...]
+
+
+class Names(Protocol):
+    """Where index expressions get names."""
+
+    def index(self, text: str) -> str:
+        """The name of a new or known variable with that value."""
+        ...
+
+
+def place(*chunks: tuple[Dims, str]) -> Place:
+    """A place without chunks of no dimensions; the index of one element is 0."""
+    return tuple(Chunk(dims, index if prod(dims) != 1 else "0") for dims, index in chunks if dims)
+
+
+def dims_of(at: Place) -> Dims:
+    """The shape that a place is in."""
+    return tuple(n for chunk in at for n in chunk.dims)
+
+
+def linear(at: Place, names: Names) -> str:
+    """The row-major index of a place in its shape."""
+    found = "0"
+    for dims, index in at:
+        size = prod(dims)
+        if size == 1:
+            continue
+        if found == "0":
+            found = index
+        else:
+            text = f"{found} * {size}" + ("" if index == "0" else f" + {index}")
+            found = names.index(text)
+    return found
+
+
+def reshaped(at: Place, dims: Dims, names: Names) -> Place:
+    """The same place under another shape; chunks are kept where both shapes are divided alike."""
+    chunks: list[tuple[Dims, str]] = []
+    rest = list(dims)
+    for old, index in at:
+        taken: list[int] = []
+        while rest and prod(taken) < prod(old):
+            taken.append(rest.pop(0))
+        if prod(taken) != prod(old):
+            return place((dims, linear(at, names)))
+        chunks.append((tuple(taken), index))
+    if rest:  # of extent 1, all of them
+        chunks.append((tuple(rest), "0"))
+    return place(*chunks)
+
+
+def repeated(at: Place, dims: Dims, names: Names) -> Place:
+    """The place in a shape that was broadcast to the place's."""
+    chunks: list[tuple[Dims, str]] = []
+    missing = len(dims_of(at)) - len(dims)
+    position = -missing
+    for old, index in at:
+        new = [dims[i] if i >= 0 else None for i in range(position, position + len(old))]
+        position += len(old)
+        chunks += _repeated_chunk(old, new, index, names)
+    return place(*chunks)
+
+
+def _repeated_chunk(old: Dims, new: Sequence[int | None], index: str, names: Names) -> list[tuple[Dims, str]]:
+    """The part of an operand's shape that a chunk covers; None stands for a dimension which it lacks."""
+    if all(a == b or a == 1 for a, b in zip(old, new, strict=True)):
+        return [(tuple(n for n in new if n is not None), index)]
+    chunks: list[tuple[Dims, str]] = []
+    start = 0
+    while start < len(old):
+        end = start + 1
+        kept = new[start] == old[start]
+        while end < len(old) and (new[end] == old[end]) == kept:
+            end += 1
+        dims = tuple(n for n in new[start:end] if n is not None)
+        if kept and prod(dims) != 1 and index != "0":
+            right, left = prod(old[end:]), prod(old[:start])
+            text = index if right == 1 else names.index(f"{index} / {right}")
+            if left != 1:
+                text = names.index(f"{text} % {prod(dims)}")
+            chunks.append((dims, text))
+        else:
+            chunks.append((dims, "0"))
+        start = end
+    return chunks

@@ -1,0 +1,143 @@
+"""Elementwise kernels: every op in every dtype, on the CPU and against the NumPy kernels; NVRTC takes the same text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.ir import Block
+
+from cuda_emulation import ARCHITECTURES, compiled, library, run
+from mind_dialect import ptir
+from mind_dialect.errors import MindError
+from mind_dialect.ptir import FUSIBLE, PtirOp
+from mind_dialect.ptir.types import DTYPES, Kind, PtirDType, tensor_type
+from mind_lowering.cupy.kernel import Kernel, make_kernel
+from mind_lowering.cupy.scalars import EMITTERS, STORED
+from mind_lowering.cupy.text import module_text
+from mind_lowering.kernels import NUMPY
+from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_lowering.ptir_kernels.table import kernel_call
+
+pytest.importorskip("ml_dtypes", reason="no ml_dtypes: bf16 has no arrays to compare with")
+
+SIZE = 203
+INEXACT = {"exp", "log", "tanh", "erf", "sin", "cos", "pow", "expm1", "log1p", "logistic"}
+ULP = {"f32": 4e-7, "f64": 1e-15, "f16": 1e-3, "bf16": 8e-3}
+
+
+def samples(dtype: PtirDType, seed: int, size: int = SIZE) -> np.ndarray:
+    """Numbers of all sizes, the corners first."""
+    rng, array = np.random.default_rng(seed), array_dtype(dtype.name)
+    if dtype.kind is Kind.BOOL:
+        return rng.integers(0, 2, size).astype(array)
+    if dtype.kind is not Kind.FLOAT:
+        info = np.iinfo(array)
+        corners = [
+            v for v in (info.min, info.max, 0, 1, -1, 2, 7, -7, dtype.bits, dtype.bits - 1, 3) if info.min <= v <= info.max
+        ]
+        wide = rng.integers(info.min, info.max, size, dtype=array, endpoint=True)
+        small = rng.integers(0, 100, size).astype(array)
+        found = np.where(rng.random(size) < 0.5, wide, small)
+        found[: 11 * len(corners) : 11] = corners
+        return found
+    corners = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        0.5,
+        1e-42,
+        65520.0,
+        3e38,
+        -2.5,
+        2.5,
+        2.0**31,
+        -(2.0**31),
+        2.0**63,
+        255.5,
+    ]
+    found = rng.standard_normal(size) * 10.0 ** rng.integers(-3, 4, size)
+    with np.errstate(all="ignore"):
+        found[: 11 * len(corners) : 11] = corners
+        return found.astype(array)
+
+
+def built(op: type[PtirOp], *values: Any) -> list[PtirOp]:
+    """The forms of an op on some operands; none where it does not take them."""
+    try:
+        if op is ptir.CompareOp:
+            return [op(*values, kind=kind) for kind in op.KINDS]
+        if op is ptir.CastOp:
+            return [op(values[0], dtype=t) for t in STORED]
+        return [op(*values)]
+    except MindError:
+        return []
+
+
+def forms(op: type[PtirOp], dtype: PtirDType) -> list[tuple[PtirOp, Kernel]]:
+    """Each form of an op on operands of a dtype, and its kernel."""
+    found: list[tuple[PtirOp, Kernel]] = []
+    types = [tensor_type(t, (SIZE,)) for t in operands(op, dtype)]
+    block = Block(arg_types=types)
+    for made in built(op, *block.args):
+        block = Block(arg_types=types)
+        copy = made.clone(dict(zip(made.operands, block.args, strict=True)))
+        block.add_ops([copy, ptir.YieldOp(*copy.results)])
+        found.append((copy, make_kernel(block)))
+    return found
+
+
+def operands(op: type[PtirOp], dtype: PtirDType) -> list[PtirDType]:
+    if op is ptir.SelectOp:
+        return [DTYPES["i1"], dtype, dtype]
+    return [dtype] * len(op.OPERANDS)
+
+
+def test_there_is_an_emitter_for_every_elementwise_op() -> None:
+    assert set(EMITTERS) == {op for op, part in FUSIBLE.items() if part == "elementwise"}
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_every_op_on_the_cpu(dtype: PtirDType) -> None:
+    cases = [form for op in EMITTERS for form in forms(op, dtype)]
+    assert len(cases) > 10
+    names = tuple(f"k{i}" for i in range(len(cases)))
+    text = module_text([k.named(n) for (_, k), n in zip(cases, names, strict=True)])
+    entries = library(text, names)
+    for name, (op, kernel) in zip(names, cases, strict=True):
+        arrays = [samples(t, i) for i, t in enumerate(operands(type(op), dtype))]
+        if kernel.sites:
+            arrays[1][arrays[1] == 0] = 1
+        record = np.array([2**64 - 1, 0, 0], np.uint64)
+        (found,) = run(kernel, arrays, getattr(entries, f"launch_{name}"), record)
+        assert record[0] == 2**64 - 1
+        call = kernel_call(op)
+        function: Any = NUMPY if call.callee.startswith("k.") else np
+        with np.errstate(all="ignore"):
+            expected = getattr(function, call.callee.partition(".")[2])(
+                *arrays, **{n: array_dtype(v.name) for n, v in call.arguments.items()}
+            )
+        agree(op, found, expected)
+
+
+def agree(op: PtirOp, found: np.ndarray, expected: np.ndarray) -> None:
+    assert found.dtype == expected.dtype
+    name = f"{op.OPCODE} {op.operand_spec(0).dtype} {op.values()}"
+    if op.OPCODE in INEXACT and op.result_spec().dtype.kind is Kind.FLOAT:
+        rtol = ULP[op.result_spec().dtype.name]
+        np.testing.assert_allclose(found.astype("f8"), expected.astype("f8"), rtol=rtol, atol=rtol * 1e-6, err_msg=name)
+    else:
+        wide = found.dtype if found.dtype.kind in "biuf" else np.dtype("f8")
+        np.testing.assert_array_equal(found.astype(wide), expected.astype(wide), err_msg=name)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_nvrtc_compiles_every_op_in_every_dtype(architecture: str) -> None:
+    dtypes = STORED if architecture == "sm_80" else [DTYPES["f32"], DTYPES["bf16"], DTYPES["si8"]]
+    kernels = [kernel for dtype in dtypes for op in EMITTERS for _, kernel in forms(op, dtype)]
+    compiled(module_text([k.named(f"k{i}") for i, k in enumerate(kernels)]), architecture)
