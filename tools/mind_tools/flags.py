@@ -38,6 +38,12 @@ PASS_ALIASES = {
     "shape-modernize": "mind-shape-modernize",
     "shape-to-early": "mind-shape-to-early",
     "reify-shapes": "mind-reify-shapes",
+    "lower-shape-to-arith": "mind-lower-shape-to-arith",
+    "remove-shape-constraints": "mind-remove-shape-constraints",
+    "convert-shape-constraints": "mind-convert-shape-constraints",
+    "shape-to-shape-lowering": "mind-shape-to-shape-lowering",
+    "outline-shape-computation": "mind-outline-shape-computation",
+    "convert-shape-to-std": "mind-convert-shape-to-std",
     "lower-to-native": "mind-lower-to-native",
     "lower-to-numpy": "mind-lower-to-numpy",
 }

@@ -19,6 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.program import functions, functions_called, input_names
 from mind_dialect.ptir_program import state_version, stated_entry
@@ -92,6 +93,8 @@ class Run:
     def __call__(self) -> None:
         module = self.read()
         verify(module)
+        if self.run_on_shapes(module):
+            return
         func = self.pick(module)
         from mind_runtime import compile  # after the cheap checks: it imports NumPy
 
@@ -136,6 +139,20 @@ class Run:
         if self.args.lenient:
             state_version(module)
         return module
+
+    def run_on_shapes(self, module: ModuleOp) -> bool:
+        """Run a function on shapes, in the interpreter; False if the function to run is another. E7001 for what it cannot do."""
+        if not any(op.name.startswith("shape.") for op in walk(module)):
+            return False
+        from . import run_shapes
+
+        if (function := run_shapes.pick(module, self.args.function)) is None:
+            return False
+        for option in ("--save", "--memory", "--explain"):
+            if getattr(self.args, option.removeprefix("--")):
+                raise error("E7001", f"{option} is for programs on tensors, not for functions on shapes", option=option)
+        print("\n".join(run_shapes.run(module, function, self.args.inputs, self.args.all)))
+        return True
 
     def pick(self, module: ModuleOp) -> FuncOp:
         """The function to run: the one that `--function` names, else the entry that the program states, else the only one."""

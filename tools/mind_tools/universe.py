@@ -60,6 +60,12 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-shape-modernize": _from("mind_passes.shape.modernize", "ShapeModernizePass"),
     "mind-shape-to-early": _from("mind_passes.shape.early", "ShapeToEarlyPass"),
     "mind-reify-shapes": _from("mind_passes.shape.reify", "ReifyShapesPass"),
+    "mind-lower-shape-to-arith": _from("mind_lowering.shape_to_arith", "LowerShapeToArithPass"),
+    "mind-remove-shape-constraints": _from("mind_passes.shape.constraints", "RemoveShapeConstraintsPass"),
+    "mind-convert-shape-constraints": _from("mind_passes.shape.constraints", "ConvertShapeConstraintsPass"),
+    "mind-shape-to-shape-lowering": _from("mind_passes.shape.constraints", "ShapeToShapeLoweringPass"),
+    "mind-outline-shape-computation": _from("mind_passes.shape.outline", "OutlineShapeComputationPass"),
+    "mind-convert-shape-to-std": _from("mind_lowering.shape_to_std", "ConvertShapeToStdPass"),
     "mind-lower-to-native": _from("mind_lowering.native.target", "LowerToNativePass"),
     "mind-lower-to-numpy": _from("mind_lowering.lower_to_numpy", "LowerToNumpyPass"),
 }
