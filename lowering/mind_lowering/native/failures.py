@@ -2,7 +2,7 @@
 What can go wrong while native code runs, and how it says so.
 
 A kernel returns 0, or 1 plus the number of a `Site`: the op that failed and how. Numbers that belong to the failure, such as the
-dividend, are left in the record, the first entry of the table of buffers. The runtime makes the coded error.
+dividend, are left in the record, the first entry of a kernel's arguments. The runtime makes the coded error.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class Failure(Enum):
     """The kinds of failures."""
 
     DIVISION = "an integer divided by zero"
+    INDEX = "an index out of bounds"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def fail_where(
     f, wrong = lanes.function, lanes.active(bits)
 
     def status() -> str:
-        record = f.op("load ptr, ptr %buffers, align 8", "record")
+        record = f.op("load ptr, ptr %args, align 8", "record")
         lane = "0"
         if lanes.width > 1:
             mask = f.op(f"bitcast {lanes.of('i1')} {wrong} to i{lanes.width}", "wrong")

@@ -17,13 +17,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import BF16, F16, PtirDType, read_type, tensor_type
+from mind_dialect.ptir.types import BF16, F16, I1, Kind, PtirDType, read_type, tensor_type
 
 from .elementwise import EMITTERS
-from .groups import accumulator
 from .host import Host
 from .lanes import computes
-from .views import VIEWS, View, broadcast, filled, indices, viewed, whole, window
+from .reductions import accumulator, end_of
+from .views import VIEWS, Lookup, Use, View, broadcast, filled, indices, viewed, whole, window
 
 if TYPE_CHECKING:
     from .program import Planner
@@ -51,15 +51,10 @@ def _view(planner: Planner, op: PtirOp) -> str | None:
 
 def _constant(planner: Planner, op: ptir.ConstantOp) -> str | None:
     literal, shape = op.literal, planner.shape(op.result)
-    dtype = literal.spec[0]
     if not literal.is_fill and prod(shape) != 1:
         planner.views[op.result] = whole(planner.constant(literal, op.result), shape)
         return None
-    one = PtirLiteralAttr.from_bytes(dtype, (), literal.data.data)
-    if computes(dtype, planner.host):
-        planner.views[op.result] = filled(one, shape)
-    else:
-        planner.views[op.result] = broadcast(whole(planner.constant(one, op.result), ()), shape)
+    planner.views[op.result] = broadcast(_number(planner, literal, op.result), shape)
     return None
 
 
@@ -83,19 +78,127 @@ def _concat(planner: Planner, op: ptir.ConcatOp) -> str | None:
     return None
 
 
-def _pad(planner: Planner, op: ptir.PadOp) -> str | None:
-    values, target = op.values(), planner.target(op.result)
-    literal: PtirLiteralAttr = values["pad_value"]
-    one = PtirLiteralAttr.from_bytes(literal.spec[0], (), literal.data.data)
-    if computes(target.dtype, planner.host):
-        padding = filled(one, target.shape)
-    else:
-        padding = broadcast(whole(planner.constant(one, op.result), ()), target.shape)
-    planner.copy(op.result, padding, target)
-    steps = [n + 1 for n in values["interior"]]
-    planner.copy(
-        op.operands[0], planner.view(op.operands[0]), window(target, values["low"], planner.shape(op.operands[0]), steps)
+def _take(planner: Planner, op: ptir.TakeOp) -> str | None:
+    x, indices = (planner.view(v) for v in op.operands)
+    target = planner.target(op.result)
+    rank = len(indices.shape)
+    spread = View(indices.base, indices.dtype, target.shape, indices.strides + (0,) * (len(x.shape) - 1), indices.offset)
+    rows = View(x.base, x.dtype, target.shape, (0,) * rank + x.strides[1:], x.offset, (Lookup(spread, x.strides[0], x.shape[0]),))
+    return _looked_up(planner, op, rows, target)
+
+
+def _gather(planner: Planner, op: ptir.GatherOp) -> str | None:
+    x, indices = (planner.view(v) for v in op.operands)
+    target = planner.target(op.result)
+    axis: int = op.values()["axis"] % len(x.shape)
+    strides = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
+    lookup = Lookup(indices, x.strides[axis], x.shape[axis])
+    return _looked_up(planner, op, View(x.base, x.dtype, target.shape, strides, x.offset, (lookup,)), target)
+
+
+def _dynamic_slice(planner: Planner, op: ptir.DynamicSliceOp) -> str | None:
+    x, start = (planner.view(v) for v in op.operands)
+    target = planner.target(op.result)
+    lookups = _starts(start, x, target.shape)
+    return _looked_up(planner, op, View(x.base, x.dtype, target.shape, x.strides, x.offset, lookups), target)
+
+
+def _dynamic_update_slice(planner: Planner, op: ptir.DynamicUpdateSliceOp) -> str | None:
+    """A copy of all, which is none where `x` dies here, and the update where it belongs."""
+    x, update, start = (planner.view(v) for v in op.operands)
+    target = planner.target(op.result)
+    planner.copy(op.operands[0], x, target)
+    lookups = _starts(start, target, update.shape)
+    planner.copy(op.operands[1], update, View(target.base, target.dtype, update.shape, target.strides, 0, lookups), op)
+    return None
+
+
+def _looked_up(planner: Planner, op: PtirOp, source: View, target: View) -> None:
+    planner.copy(op.operands[0], source, target, op)
+
+
+def _starts(start: View, whole: View, shape: tuple[int, ...]) -> tuple[Lookup, ...]:
+    """Lookups of where a window of some shape begins, which are clamped so that it lies inside."""
+    still = (0,) * len(shape)
+    return tuple(
+        Lookup(
+            View(start.base, start.dtype, shape, still, start.offset + i * start.strides[0]), stride, n - size + 1, clamped=True
+        )
+        for i, (n, size, stride) in enumerate(zip(whole.shape, shape, whole.strides, strict=True))
+        if n != size
     )
+
+
+def _padded(planner: Planner, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View) -> View:
+    """An operand with a border and holes, in memory of its own; as it is where there are none."""
+    source = planner.view(value)
+    if not any(low or high for low, high in padding) and not any(interior):
+        return source
+    edges = [(low + high, i) for (low, high), i in zip(padding, interior, strict=True)]
+    shape = tuple(n + rim + max(0, n - 1) * i for n, (rim, i) in zip(source.shape, edges, strict=True))
+    target = whole(planner.buffer(Use.ARENA, source.dtype, prod(shape), f"{value.name_hint or 'x'}.padded"), shape)
+    planner.copy(value, broadcast(number, shape), target)
+    planner.copy(value, source, window(target, [low for low, _ in padding], source.shape, [i + 1 for i in interior]))
+    return target
+
+
+def _number(planner: Planner, literal: PtirLiteralAttr, value: SSAValue) -> View:
+    """One number, as a view of rank 0."""
+    one = PtirLiteralAttr.from_bytes(literal.spec[0], (), literal.data.data)
+    if computes(one.spec[0], planner.host):
+        return filled(one, ())
+    return whole(planner.constant(one, value), ())
+
+
+def _pad(planner: Planner, op: ptir.PadOp) -> str | None:
+    values = op.values()
+    edges: list[tuple[int, int]] = list(zip(values["low"], values["high"], strict=True))
+    x = op.operands[0]
+    planner.views[op.result] = _padded(planner, x, edges, values["interior"], _number(planner, values["pad_value"], x))
+    return None
+
+
+def _extract_patches(planner: Planner, op: ptir.ExtractPatchesOp) -> str | None:
+    """Windows are a view in which elements stand several times; a copy lays them out."""
+    values, x = op.values(), op.operands[0]
+    edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
+    source = _padded(planner, x, edges, [0] * len(edges), _number(planner, values["pad_value"], x))
+    target = planner.target(op.result)
+    sizes: tuple[int, ...] = tuple(values["window"])
+    places = target.shape[:-1]
+    shape = (*places, *sizes, source.shape[-1])
+    steps = (1, *values["strides"])
+    outer = tuple(s * n for s, n in zip(source.strides[:-1], steps, strict=True))
+    inner = tuple(s * n for s, n in zip(source.strides[1:-1], values["dilation"], strict=True))
+    patches = View(source.base, source.dtype, shape, (*outer, *inner, source.strides[-1]), source.offset)
+    planner.copy(x, patches, whole(planner.buffer_of(target), shape))
+    return None
+
+
+def _reduce_window(planner: Planner, op: ptir.ReduceWindowOp) -> str | None:
+    """A reduction over the axes of the windows, which are a view."""
+    values, x = op.values(), op.operands[0]
+    dtype, kind = op.operand_spec(0).dtype, values["kind"]
+    total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
+    if reason := unsupported([dtype, total], planner.host) or _steps(kind, total):
+        return reason
+    number = 0 if kind == "sum" else end_of(dtype, least=kind == "max")
+    if dtype.kind is not Kind.FLOAT:
+        number = bool(number) if dtype is I1 else int(number)
+    elif kind == "sum":
+        number = 0.0
+    edge = filled(PtirLiteralAttr.from_values(dtype, (), (number,)), ())
+    source = _padded(planner, x, values["padding"], [n - 1 for n in values["base_dilation"]], edge)
+    places = planner.shape(op.result)
+    shape = (*places, *values["window_dims"])
+    outer = tuple(s * n for s, n in zip(source.strides, values["strides"], strict=True))
+    inner = tuple(s * n for s, n in zip(source.strides, values["window_dilation"], strict=True))
+    windows = View(source.base, dtype, shape, outer + inner, source.offset)
+    block = Block(arg_types=[tensor_type(dtype, shape)])
+    axes = tuple(range(len(places), len(shape)))
+    block.add_op(made := ptir.ReduceOp(block.args[0], kind=kind, axes=axes, keepdims=False, accum_dtype=total))
+    planner.keep.append(block)
+    planner.reduction(made, windows, op.result)
     return None
 
 
@@ -116,8 +219,8 @@ def _dot_general(planner: Planner, op: ptir.DotGeneralOp) -> str | None:
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
     if reason := unsupported([dtype, total, op.result_spec().dtype], planner.host):
         return reason
-    if total in (F16, BF16):
-        return f"accumulates in {total}, rounded after every step"
+    if reason := _steps("sum", total):
+        return reason
     a, b = (planner.view(v) for v in op.operands)
     ranks = len(a.shape), len(b.shape)
     batch, contract = (_axes(values, role, ranks) for role in ("batch", "contract"))
@@ -147,6 +250,11 @@ def _along(view: View, order: list[int], shape: tuple[int, ...], lacking: range)
     return View(view.base, view.dtype, shape, tuple(strides), view.offset)
 
 
+def _steps(kind: str, total: PtirDType) -> str | None:
+    """Why a sum that is rounded after every step is not done here."""
+    return f"accumulates in {total}, rounded after every step" if kind == "sum" and total in (F16, BF16) else None
+
+
 def unsupported(dtypes: list[PtirDType], host: Host) -> str | None:
     """Why some dtypes cannot be computed in here."""
     wrong = [str(d) for d in dtypes if not computes(d, host)]
@@ -158,8 +266,8 @@ def why_not(op: PtirOp, host: Host) -> str | None:
     dtypes = [read_type(v.type).dtype for v in (*op.operands, *op.results)]
     if isinstance(op, ptir.ReduceOp):
         dtypes.append(total := accumulator(op))
-        if op.values()["kind"] == "sum" and total in (F16, BF16):
-            return f"accumulates in {total}, rounded after every step"
+        if reason := _steps(op.values()["kind"], total):
+            return reason
     elif type(op) not in EMITTERS:
         return f"no kernel for {op.OPCODE} in a group"
     return unsupported(dtypes, host)
@@ -196,6 +304,12 @@ KERNELS: dict[type[PtirOp], Row] = {
     ptir.ConcatOp: _concat,
     ptir.PadOp: _pad,
     ptir.TileOp: _tile,
+    ptir.TakeOp: _take,
+    ptir.GatherOp: _gather,
+    ptir.DynamicSliceOp: _dynamic_slice,
+    ptir.DynamicUpdateSliceOp: _dynamic_update_slice,
+    ptir.ExtractPatchesOp: _extract_patches,
+    ptir.ReduceWindowOp: _reduce_window,
     ptir.DotGeneralOp: _dot_general,
     ptir.FusionOp: lambda planner, op: planner.fusion(op),
 }
@@ -206,9 +320,8 @@ _CONTROL = "its regions run on NumPy"
 FALLBACK: dict[type[PtirOp], str] = {
     **dict.fromkeys((ptir.CondOp, ptir.WhileOp, ptir.ScanOp), _CONTROL),
     ptir.CustomCallOp: "its function is registered with Python",
-    **dict.fromkeys((ptir.TakeOp, ptir.GatherOp, ptir.ScatterAddOp, ptir.ScatterReduceOp, ptir.SegmentReduceOp), _NOT_YET),
-    **dict.fromkeys((ptir.DynamicSliceOp, ptir.DynamicUpdateSliceOp, ptir.ArgMaxOp, ptir.TopKOp, ptir.SortOp), _NOT_YET),
-    **dict.fromkeys((ptir.LayerNormOp, ptir.CumulativeSumOp, ptir.ReduceWindowOp, ptir.ExtractPatchesOp), _NOT_YET),
+    **dict.fromkeys((ptir.ScatterAddOp, ptir.ScatterReduceOp, ptir.SegmentReduceOp, ptir.ArgMaxOp), _NOT_YET),
+    **dict.fromkeys((ptir.TopKOp, ptir.SortOp, ptir.LayerNormOp, ptir.CumulativeSumOp), _NOT_YET),
     **dict.fromkeys((ptir.ConvolutionOp, ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp), _NOT_YET),
     **dict.fromkeys((ptir.RngUniformOp, ptir.RngNormalOp), _NOT_YET),
 }

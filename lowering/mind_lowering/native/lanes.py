@@ -153,15 +153,19 @@ class Lanes:
             return self.splat(register(dtype), one)
         if stride == 1:
             return self._from_memory(dtype, self._consecutive(type, dtype.size, f.address(type, base, index)))
+        return self._from_memory(dtype, self._gathered(type, dtype.size, self._addresses(type, base, index, stride)))
+
+    def load_from(self, dtype: PtirDType, base: str, offsets: str) -> str:
+        """Elements at so many offsets, a vector of i64; lanes that do not count read nothing."""
+        type = stored(dtype)
+        places = self.op(f"getelementptr {type}, ptr {base}, {self.of('i64')} {offsets}")
+        return self._from_memory(dtype, self._gathered(type, dtype.size, places))
+
+    def _gathered(self, type: str, align: int, places: str) -> str:
         name = f"llvm.masked.gather.{suffix(type, self.width)}.{suffix('ptr', self.width)}"
         mask, of = self.mask or self.number("i1", 1), self.of(type)
-        arguments = (
-            (self.of("ptr"), self._addresses(type, base, index, stride)),
-            ("i32", str(dtype.size)),
-            (self.of("i1"), mask),
-            (of, "zeroinitializer"),
-        )
-        return self._from_memory(dtype, f.call(name, of, *arguments, hint=self.hint, immediate=(1,)))
+        arguments = ((self.of("ptr"), places), ("i32", str(align)), (self.of("i1"), mask), (of, "zeroinitializer"))
+        return self.function.call(name, of, *arguments, hint=self.hint, immediate=(1,))
 
     def store(self, dtype: PtirDType, value: str, base: str, index: str, stride: int) -> None:
         """Put elements where `load` finds them."""

@@ -43,15 +43,13 @@ def assign(steps: Sequence[Access]) -> int:
     passed_on: set[Buffer] = set()
     for i, step in enumerate(steps):
         for new, old in step.over:
-            fresh = new.use is Use.ARENA and new not in held
-            if (
-                fresh
-                and old.use is Use.ARENA
-                and old in held
-                and old not in passed_on
-                and last[old] == i
-                and new.bytes == old.bytes
-            ):
+            if new in held or old in passed_on or last[old] != i or new.bytes != old.bytes:
+                continue
+            if _is_given_up(old) and new.use in (Use.ARENA, Use.OUTPUT) and new.dtype is old.dtype:
+                new.over = old.over or old
+                held.add(new)
+                passed_on.update((old, new.over))
+            elif new.use is Use.ARENA and old.use is Use.ARENA and old in held:
                 new.offset = old.offset
                 held.add(new)
                 passed_on.add(old)
@@ -60,9 +58,14 @@ def assign(steps: Sequence[Access]) -> int:
                 buffer.offset = arena.take(rounded_up(buffer.bytes))
                 held.add(buffer)
         for buffer in dict.fromkeys((*step.reads, *step.writes)):
-            if buffer in held and last[buffer] == i and buffer not in passed_on:
+            if buffer.use is Use.ARENA and last[buffer] == i and buffer not in passed_on and buffer.over is None:
                 arena.give(buffer.offset, rounded_up(buffer.bytes))
     return arena.size
+
+
+def _is_given_up(buffer: Buffer) -> bool:
+    """Whether a buffer is a donated input, or has the memory of one."""
+    return buffer.donated or buffer.over is not None
 
 
 class _Arena:

@@ -22,6 +22,7 @@ from .groups import Group
 from .host import Host
 from .kernels import FALLBACK, KERNELS, product_block, why_not
 from .memory import Access
+from .steps import NativeStep
 from .views import Buffer, Use, View, whole
 
 
@@ -41,7 +42,7 @@ class Foreign:
     reason: str
 
 
-Step = Group | Foreign
+Step = NativeStep | Foreign
 
 
 @dataclass(frozen=True)
@@ -116,17 +117,17 @@ class Planner:
 
     # Steps
 
-    def add(self, group: Group) -> None:
-        """Append a group."""
-        self.steps.append(group)
-        reads = [v.base for v in group.inputs.values() if isinstance(v.base, Buffer)]
-        targets = [v for _, v in (*group.outputs, *group.reductions)]
-        self.access.append(Access(reads, [self.buffer_of(v) for v in targets], _over(group)))
+    def add(self, step: NativeStep) -> None:
+        """Append a native kernel."""
+        self.steps.append(step)
+        self.access.append(step.access())
 
-    def copy(self, value: SSAValue, source: View, target: View) -> None:
-        """Append a copy of a value from one place to another."""
+    def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None) -> None:
+        """Append a copy of a value from one place to another; `origin` is the op whose indices are looked up."""
         name = f"{value.name_hint}.copy" if value.name_hint else "copy"
-        self.add(Group(name, source.shape, {value: source}, outputs=[(value, target)]))
+        self.add(
+            Group(name, source.shape, {value: source}, outputs=[(value, target)], origin=() if origin is None else (origin,))
+        )
 
     def copied(self, value: SSAValue, source: View) -> View:
         """A value in memory of its own, in row-major order."""
@@ -152,6 +153,12 @@ class Planner:
                 group.outputs.append((value, self.target(value)))
         self.add(group)
         return None
+
+    def reduction(self, op: ptir.ReduceOp, source: View, result: SSAValue) -> None:
+        """Append one reduction of a view, whose result stands for another value."""
+        group = Group(_name([op], [result]), source.shape, {op.x: source})
+        group.reductions.append((op, self.target(result)))
+        self.add(group)
 
     def product(
         self, op: ptir.DotGeneralOp, shape: tuple[int, ...], lhs: View, rhs: View, contracted: int, total: PtirDType
@@ -259,21 +266,6 @@ def _name(ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> str:
     hint = next((r.name_hint for r in reversed(results) if r.name_hint), None)
     codes = "_".join(op.OPCODE for op in ops[-3:])
     return f"{hint}.{codes}" if hint else codes
-
-
-def _over(group: Group) -> list[tuple[Buffer, Buffer]]:
-    """Which result may be put over which operand: those that are read and written place by place."""
-    found: list[tuple[Buffer, Buffer]] = []
-    for _, target in group.outputs:
-        if not target.is_whole or target.shape != group.shape:
-            continue
-        for view in group.inputs.values():
-            if not isinstance(view.base, Buffer) or not isinstance(target.base, Buffer):
-                continue
-            alike = all(v.is_whole and v.shape == view.shape for v in group.inputs.values() if v.base is view.base)
-            if alike and view.is_whole and view.shape == group.shape and view.dtype.size == target.dtype.size:
-                found.append((target.base, view.base))
-    return found
 
 
 def _outlined(op: PtirOp) -> FuncOp:

@@ -4,12 +4,13 @@ A function of PTIR as one LLVM module: optimised, fused, planned, each kernel a 
     define i64 @run.main(ptr %buffers)
 
 is the whole program where every op has a native kernel; each op that has none ends one entry, runs on NumPy, and begins the next.
-`%buffers` is a table of addresses: the record of failures, the arena, then inputs, outputs, constants and results of NumPy.
+`%buffers` is a table of addresses: the record of failures, the arena, then inputs, outputs, constants and results of NumPy. The
+entry gives each kernel the addresses that it works on, so that kernels which differ in nothing else are one function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -30,12 +31,13 @@ from ..ptir_optimize import optimize
 from ..ptir_to_xp import ptir_block
 from ..xp import no_outputs
 from .failures import Site, Sites
-from .groups import Group, Kernel, emit_group
+from .groups import Group
 from .host import Host
-from .ir import Module, identifier
+from .ir import Function, Module, identifier, symbol
 from .memory import assign
 from .planner import Foreign, Note, Planner
-from .views import Buffer, Use
+from .steps import Kernel, NativeStep
+from .views import Buffer, Use, View
 
 FIRST_PLACE = 2
 """The first entry of the table of buffers that is no record and no arena."""
@@ -111,14 +113,19 @@ def dynamic(func: FuncOp) -> str | None:
     return None
 
 
-def lower(func: FuncOp, host: Host) -> Native:
-    """A prepared function, all of whose dimensions have sizes, as native code for a kind of machine."""
+def lower(func: FuncOp, host: Host, donated: Collection[int] = ()) -> Native:
+    """
+    A prepared function, all of whose dimensions have sizes, as native code for a kind of machine.
+
+    `donated` are the numbers of inputs that may be overwritten.
+    """
     block = func.body.block
     ending = block.last_op
     assert isinstance(ending, ReturnOp), "prepared"
     planner = Planner(host)
-    for argument in block.args:
-        planner.views[argument] = planner.new(Use.INPUT, argument)
+    for i, argument in enumerate(block.args):
+        planner.views[argument] = view = planner.new(Use.INPUT, argument)
+        planner.buffer_of(view).donated = i in donated
     for op in block.ops:
         if isinstance(op, PtirOp):
             planner.step(op)
@@ -151,13 +158,16 @@ def _place(planner: Planner) -> int:
     for buffer in buffers:
         if buffer.use is Use.ARENA:
             buffer.place = 1
-        else:
+        elif buffer.over is None:
             places[buffer.use][buffer] = None
     place = FIRST_PLACE
     for use in _ORDER:
         for buffer in places[use]:
             buffer.place = place
             place += 1
+    for buffer in buffers:
+        if buffer.over is not None:
+            buffer.place = buffer.over.place
     return place
 
 
@@ -166,14 +176,15 @@ def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: i
     module = Module(planner.host.triple, f"@{name} for {planner.host.isa}, made by the target mind-native")
     main = module.unique(f"run.{identifier(name)}")
     sites, notes, steps = Sites(), list[Note](), list[Entry | Foreign]()
-    calls: list[tuple[Kernel, bool]] = []
+    known: dict[Hashable, Kernel] = {}
+    calls: list[tuple[Kernel, NativeStep]] = []
 
     def close() -> None:
         if calls:
             again = any(isinstance(s, Entry) for s in steps)
             entry = Entry(module.unique(main) if again else main)
             steps.append(entry)
-            _entry(module, entry.name, calls)
+            _entry(module, entry.name, calls, sites)
             calls.clear()
 
     for step in planner.steps:
@@ -181,31 +192,53 @@ def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: i
             close()
             steps.append(step)
             notes.append(Note(_shown(step.op), None, step.reason))
-            continue
-        before = len(sites.found)
-        kernel = emit_group(module, planner.host, step, sites)
-        calls.append((kernel, len(sites.found) > before))
-        notes.append(Note(_contents(step), f"@{kernel.name}"))
+        elif not (isinstance(step, Group) and step.is_idle()):
+            kernels = step.kernels(module, planner.host, known)
+            calls += [(kernel, step) for kernel in kernels]
+            notes.append(Note(step.contents(), " ".join(f"@{kernel.name}" for kernel in kernels)))
     close()
     inputs = [planner.buffer_of(planner.view(a)).place for a in func.body.block.args]
     return Native(name, planner.host, module.text(), steps, inputs, outputs, planner.constants, table, arena, sites.found, notes)
 
 
-def _entry(module: Module, name: str, calls: Sequence[tuple[Kernel, bool]]) -> None:
-    """A function that runs kernels in order; here a pool of threads would share their units of work."""
+def _entry(module: Module, name: str, calls: Sequence[tuple[Kernel, NativeStep]], sites: Sites) -> None:
+    """
+    A function that runs kernels in order: it fills the table of arguments of each and calls it for all of its units of work.
+
+    Here a pool of threads would share the units.
+    """
     f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
-    for kernel, can_fail in calls:
-        status = f.op(f"call i64 @{kernel.name}(ptr %buffers, i64 0, i64 {kernel.units})", "status")
-        if can_fail:
+    most = max((len(step.addresses) for kernel, step in calls if kernel.own), default=0)
+    table = f.op(f"alloca [{1 + most} x ptr], align 64", "args")
+    f.do(f"store ptr {f.op('load ptr, ptr %buffers, align 8', 'record')}, ptr {table}, align 8")
+    bases: dict[tuple[int, int], str] = {}
+    for kernel, step in calls:
+        for i, view in enumerate(step.addresses if kernel.own else ()):
+            f.do(f"store ptr {_address(f, view, bases)}, ptr {f.address('ptr', table, str(1 + i), 'arg')}, align 8")
+        given = table if kernel.own else "%buffers"
+        status = f.op(f"call i64 {symbol(kernel.name)}(ptr {given}, i64 0, i64 {kernel.units})", "status")
+        if kernel.sites:
+            first = len(sites.found)
+            sites.found += [Site(failure, step.sources[i]) for failure, i in kernel.sites]
             failed = f.op(f"icmp ne i64 {status}, 0", "failed")
-            f.leave(failed, lambda status=status: status)
+            f.leave(failed, lambda status=status, first=first: f.add(status, str(first)))
     f.ret("0")
 
 
-def _contents(group: Group) -> str:
-    """The ops of a group, in words."""
-    codes = [op.OPCODE for op in group.ops] + [op.OPCODE for op, _ in group.reductions]
-    return f"{' '.join(codes) or 'copy'} over {list(group.shape)}"
+def _address(f: Function, view: View, bases: dict[tuple[int, int], str]) -> str:
+    """Where the first element of a view is."""
+    buffer = view.base
+    assert isinstance(buffer, Buffer), "a view of memory"
+    offset = (buffer.offset if buffer.use is Use.ARENA and buffer.over is None else 0) + view.offset * view.dtype.size
+    key = (buffer.place, offset)
+    if key not in bases:
+        if (buffer.place, 0) not in bases:
+            entry = f.address("ptr", "%buffers", str(buffer.place), "entry")
+            bases[buffer.place, 0] = f.op(
+                f"load ptr, ptr {entry}, align 8", "arena" if buffer.place == 1 else identifier(buffer.name or "p")
+            )
+        bases[key] = f.address("i8", bases[buffer.place, 0], str(offset), identifier(buffer.name or "p"))
+    return bases[key]
 
 
 def _shown(op: PtirOp) -> str:

@@ -40,8 +40,12 @@ class Buffer:
     dtype: PtirDType
     count: int
     name: str = ""
+    donated: bool = False
+    """Of an input: whether it may be overwritten."""
     place: int = -1
     offset: int = 0
+    over: Buffer | None = None
+    """The donated input whose memory it has."""
 
     @property
     def bytes(self) -> int:
@@ -58,14 +62,33 @@ Base = Buffer | PtirLiteralAttr | Indices
 
 
 @dataclass(frozen=True)
+class Lookup:
+    """
+    A part of a view's place that is data: the integers of `index` (one of the same shape as the view), `stride` elements each.
+
+    They must be below `extent`, or are `clamped` to 0 .. `extent` - 1.
+    """
+
+    index: View
+    stride: int
+    extent: int
+    clamped: bool = False
+
+
+@dataclass(frozen=True)
 class View:
-    """Element `[i, j, ...]` of `dtype` is at `offset + i * strides[0] + j * strides[1] + ...` of `base`, counted in elements."""
+    """
+    Element `[i, j, ...]` of `dtype` is at `offset + i * strides[0] + j * strides[1] + ...` of `base`, counted in elements.
+
+    `lookups` add to that.
+    """
 
     base: Base
     dtype: PtirDType
     shape: Ints
     strides: Ints
     offset: int = 0
+    lookups: tuple[Lookup, ...] = ()
 
     @property
     def count(self) -> int:
@@ -75,7 +98,8 @@ class View:
     @property
     def is_whole(self) -> bool:
         """Whether it is all of a buffer, in order."""
-        return isinstance(self.base, Buffer) and self.is_dense and self.offset == 0 and self.count == self.base.count
+        whole = isinstance(self.base, Buffer) and self.offset == 0 and self.count == self.base.count
+        return whole and self.is_dense and not self.lookups
 
     @property
     def is_dense(self) -> bool:

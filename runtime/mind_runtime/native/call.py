@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.ptir import GatherOp
 from mind_dialect.ptir.types import Kind, PtirDType
 from mind_lowering.kernels import NUMPY
 from mind_lowering.native import Native
@@ -22,11 +23,14 @@ from mind_lowering.native.memory import ALIGNMENT
 from mind_lowering.native.planner import Foreign
 from mind_lowering.native.views import Buffer, Use, View
 from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_lowering.ptir_kernels.indexing import GATHER, out_of_bounds
 
 from .jit import Library
 
 Array = Any
 Step = Callable[["Frame", int], None]
+ARENA = 1
+"""The entry of the arena in the table."""
 FRAMES = 4
 """So many frames are kept between calls."""
 
@@ -50,7 +54,7 @@ class Frame:
         self.table: Array = np.zeros(native.table, np.uint64)
         self.record: Array = np.zeros(RECORD_NUMBERS, np.int64)
         self.arena = aligned(native.arena)
-        self.arrays: dict[int, Array] = {1: self.arena}
+        self.arrays: dict[int, Array] = {ARENA: self.arena}
         self.table[0], self.table[1] = address(self.record), address(self.arena)
         self.pointer = address(self.table)
 
@@ -88,13 +92,13 @@ class Runner:
             arrays[place] = array
             table[place] = address(array)
         for buffer, (dtype, shape) in self._outputs:
-            if buffer.use is Use.OUTPUT:
+            if buffer.use is Use.OUTPUT and buffer.over is None:
                 arrays[buffer.place] = made = np.empty(shape, dtype)
                 table[buffer.place] = address(made)
         for step in self._steps:
             step(frame, seed)
         results = [_as_shape(arrays[buffer.place], shape) for buffer, (_, shape) in self._outputs]
-        for place in [p for p in arrays if p != 1 and p not in self._constants]:
+        for place in [p for p in arrays if p != ARENA and p not in self._constants]:
             del arrays[place]
         if len(self._frames) < FRAMES:
             self._frames.append(frame)
@@ -140,7 +144,7 @@ def _reader(view: View) -> Callable[[Frame], Array]:
     buffer, dtype = view.base, array_dtype(view.dtype.name)
     assert isinstance(buffer, Buffer), "what a step on NumPy reads has memory"
     size = dtype.itemsize
-    start = view.offset * size + (buffer.offset if buffer.use is Use.ARENA else 0)
+    start = view.offset * size + (buffer.offset if buffer.place == ARENA else 0)
     strides = tuple(s * size for s in view.strides)
     raw = np.dtype(f"u{size}") if size <= 8 else dtype  # NumPy makes no arrays of ml_dtypes over given memory
 
@@ -162,6 +166,10 @@ def failure(site: Site, record: Array) -> MindError:
             first = _integer(int(record[0]), op.operand_spec(0).dtype)
             message = f"division of the integer {first} by 0, expected another divisor"
             found = error("E8004", message, operands=[first, 0])
+        case Failure.INDEX:
+            shape = [n for n in op.operand_spec(0).shape if isinstance(n, int)]
+            axis = op.values()["axis"] % len(shape) if isinstance(op, GatherOp) else 0
+            found = out_of_bounds(int(record[0]), shape, axis, GATHER)
     return found.at(op, op.place())
 
 

@@ -72,7 +72,7 @@ def compile_native(func: FuncOp, donated: Collection[int], limit: int) -> Progra
     """Compile a function for this machine; errors are those of `compile`."""
     for argument in func.body.block.args if len(func.body.blocks) == 1 else ():
         check_rank(argument.type)
-    made = _shared(func)
+    made = _shared(func, tuple(sorted(donated)))
     if made.body is not None:
         check_need(made.body.need, limit)
     return NativeProgram(func, made, donated, limit)
@@ -88,16 +88,16 @@ def clear() -> None:
         _cache.clear()
 
 
-def _shared(func: FuncOp) -> _Native:
+def _shared(func: FuncOp, donated: tuple[int, ...]) -> _Native:
     """The body of a function, perhaps made before for an equal one."""
     if calls_in(func) or len(func.body.blocks) != 1:
-        return _make(func)
-    key = (_structure(func), tuple([op.location for op in func.walk()]), detect())
+        return _make(func, donated)
+    key = (_structure(func), donated, tuple([op.location for op in func.walk()]), detect())
     with _lock:
         if (found := _cache.get(key)) is not None:
             _cache.move_to_end(key)
             return found
-    made = _make(func)
+    made = _make(func, donated)
     if made.body is None or made.body.constant_bytes <= CACHED_LITERAL_BYTES:
         with _lock:
             _cache[key] = made
@@ -106,13 +106,13 @@ def _shared(func: FuncOp) -> _Native:
     return made
 
 
-def _make(func: FuncOp) -> _Native:
+def _make(func: FuncOp, donated: tuple[int, ...]) -> _Native:
     work = prepared(func)
     if (unsized := dynamic(work)) is not None:
         return _Native(
             None, None, f"{unsized} has a dimension without a size; calls are compiled for their sizes where that can be"
         )
-    native = lower(work, detect())
+    native = lower(work, detect(), donated)
     library = jit.load(native.text, native.host, [s.name for s in native.steps if isinstance(s, Entry)])
     types = work.function_type.outputs.data
     foreign = [_foreign(step) for step in native.steps if isinstance(step, Foreign)]

@@ -1,0 +1,410 @@
+"""
+The loop nest of a group: each operand read where it lies, each result written once, reduced results in registers until complete.
+
+Lanes run along one axis. Where that is kept, whole vectors of results are summed over the reduced axes; where it is reduced,
+vectors of partial sums are folded by a fixed tree at the end. So results depend on the width of the lanes alone. The units of
+work are turns of the outermost loop or, where elements are all there is to count, runs of `CHUNK` of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from mind_dialect.ptir import PtirLiteralAttr, ReduceOp
+from mind_dialect.ptir.types import BF16, F16, SI64, Kind, PtirDType, read_type
+
+from .casts import cast
+from .elementwise import CALLS, emit
+from .failures import Failure, Sites, fail_where
+from .groups import Group, only_summed
+from .host import Host
+from .ir import Function, identifier
+from .lanes import Lanes, ones, register, stored
+from .nest import axes_of, lane_axis
+from .reductions import accumulator, combine, finished, fold, identity
+from .steps import argument
+from .views import Buffer, Indices, Lookup, View
+
+CHUNK = 1 << 14
+"""Elements in one unit of work, where elements are all there is to count."""
+UNROLL = 4
+"""Vectors in one turn of the innermost loop, at most."""
+_NAMES = "ijklmn"
+
+Indexes = dict[int, str]
+"""For each axis, by number, the index that a loop has reached."""
+
+
+@dataclass
+class Spot:
+    """A view in the nest: how far it moves along each axis, and the address of its first element."""
+
+    view: View
+    hint: str
+    strides: list[int]
+    base: str
+    lookups: list[tuple[Lookup, Spot]]
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it is read or written, not made."""
+        return isinstance(self.view.base, Buffer)
+
+
+@dataclass
+class Place:
+    """A spot at some indices, the axis of the lanes left open: an address, or the value that all lanes have."""
+
+    spot: Spot
+    text: str
+    is_value: bool = False
+    along: Sequence[tuple[Lookup, Place]] = ()
+    """Lookups that differ from lane to lane."""
+
+
+class Nest:
+    """The loops of one group, on their way into a function."""
+
+    def __init__(self, f: Function, host: Host, group: Group, sites: Sites):
+        self.f, self.host, self.group, self.sites = f, host, group, sites
+        self.axes = axes_of(group.shape, group.axes, [v.strides for v in group.views])
+        self.width = self.lane_count()
+        self.along = lane_axis(self.axes, self.width)
+        extent = self.extent
+        self.width = min(self.width, 1 << (extent - 1).bit_length())
+        calls = any(type(op) in CALLS for op in group.ops)
+        few = len(group.ops) <= 8 and len(group.views) <= 6
+        self.unroll = max(1, min(1 if calls else UNROLL if few else 2, extent // self.width))
+        self.products = only_summed(group)
+        self.inputs: list[Spot] = []
+        self.outputs: list[Spot] = []
+        self.totals: list[Spot] = []
+
+    @property
+    def extent(self) -> int:
+        """How many elements the lanes run along."""
+        return 1 if self.along is None else self.axes[self.along].extent
+
+    def lane_count(self) -> int:
+        """Lanes for the widest dtype that is computed with."""
+        group = self.group
+        values = [*group.inputs, *(r for op in group.ops for r in op.results), *(r.result for r, _ in group.reductions)]
+        dtypes = [read_type(v.type).dtype for v in values] + [accumulator(r) for r, _ in group.reductions]
+        return self.host.lanes(max([4 if d in (F16, BF16) else d.size for d in dtypes], default=1))
+
+    def emit(self) -> int:
+        """The body of the function; how many units of work it does."""
+        units = 1
+        if prod(n for i, n in enumerate(self.group.shape) if i not in self.group.axes):
+            self.find_spots()
+            units = self.nest()
+        self.f.ret("0")
+        return units
+
+    def find_spots(self) -> None:
+        """Load the address of each view."""
+        group, number = self.group, iter(range(len(self.group.views)))
+        counter = iter(range(len(group.addresses)))
+        hints = [v.name_hint for v in (*group.inputs, *(v for v, _ in group.outputs), *(r.result for r, _ in group.reductions))]
+        every: list[Spot] = []
+        for view in group.views:
+            k = next(number)
+            hint = identifier((hints[k] if k < len(hints) else None) or "v")
+            base = argument(self.f, next(counter), hint) if isinstance(view.base, Buffer) else ""
+            every.append(Spot(view, hint, [axis.strides[k] for axis in self.axes], base, []))
+        indices = iter(every[len(hints) :])
+        for spot in every[: len(hints)]:
+            spot.lookups = [(lookup, next(indices)) for lookup in spot.view.lookups]
+        first, second = len(group.inputs), len(group.inputs) + len(group.outputs)
+        self.inputs, self.outputs, self.totals = every[:first], every[first:second], every[second : len(hints)]
+
+    # Loops
+
+    def nest(self) -> int:
+        """All loops, outermost first: kept axes, then reduced ones, the lanes innermost of their kind; the units of work."""
+        kept = [i for i, a in enumerate(self.axes) if not a.reduced and i != self.along]
+        inner: Callable[[Indexes], None] = self.run
+        if self.group.reductions:
+            inner = self.columns if self.lanes_are_kept else self.rows
+        if kept:
+            self.loops(kept, {}, inner, ("%begin", "%end"))
+            return self.axes[kept[0]].extent
+        inner({})
+        return -(-self.extent // CHUNK) if self.is_chunked else 1
+
+    @property
+    def lanes_are_kept(self) -> bool:
+        """Whether the lanes run along an axis of the result."""
+        return self.along is None or not self.axes[self.along].reduced
+
+    @property
+    def is_chunked(self) -> bool:
+        """Whether the units of work are runs along the lanes."""
+        kept = [a for i, a in enumerate(self.axes) if not a.reduced and i != self.along]
+        return not kept and self.lanes_are_kept and self.extent > CHUNK
+
+    def loops(
+        self, order: Sequence[int], at: Indexes, inner: Callable[[Indexes], None], bounds: tuple[str, str] | None = None
+    ) -> None:
+        """The loops over some axes, one in the other."""
+        if not order:
+            inner(at)
+            return
+        i, rest = order[0], order[1:]
+        low, high = bounds or ("0", str(self.axes[i].extent))
+
+        def body(index: str, /, *values: str) -> None:
+            self.loops(rest, {**at, i: index}, inner)
+
+        self.f.loop(low, high, 1, body, hint=_NAMES[min(i, 5)])
+
+    def carried(
+        self, order: Sequence[int], at: Indexes, inner: Callable[[Indexes, Sequence[str]], list[str]], state: Sequence[str]
+    ) -> list[str]:
+        """As `loops`, with values that go from turn to turn."""
+        if not order:
+            return inner(at, state)
+        i, rest = order[0], order[1:]
+
+        def body(index: str, /, *values: str) -> list[str]:
+            return self.carried(rest, {**at, i: index}, inner, values)
+
+        return self.f.loop("0", str(self.axes[i].extent), 1, body, self.typed(state), _NAMES[min(i, 5)])
+
+    def typed(self, state: Sequence[str]) -> list[tuple[str, str]]:
+        """Accumulators with their types, those of one reduction next to each other."""
+        each, lanes = len(state) // max(1, len(self.group.reductions)), self.lanes()
+        types = [lanes.type(accumulator(r)) for r, _ in self.group.reductions for _ in range(each)]
+        return list(zip(types, state, strict=True))
+
+    def vectors(self) -> tuple[list[Lanes], int, list[Lanes]]:
+        """The vectors of one turn along the lanes, up to where turns are whole, and the vectors of the rest."""
+        n = self.extent
+        full = n - n % (self.width * self.unroll)
+        rest = [self.lanes() for _ in range((n - full) // self.width)]
+        rest += [self.lanes((n - full) % self.width)] if n % self.width else []
+        return [self.lanes() for _ in range(self.unroll)], full, rest
+
+    def lanes(self, count: int = 0) -> Lanes:
+        """The lanes of one vector, the first `count` of them if that is not 0."""
+        return Lanes(self.f, self.host, self.width, ones(self.width, count) if count and self.width > 1 else None)
+
+    def lanes_along(self, body: Callable[[str, list[Lanes]], None]) -> None:
+        """Vectors along the axis of the lanes: `body(first index, lanes of each)`, several vectors a turn, then the rest."""
+        every, full, rest = self.vectors()
+        low, high, step = "0", str(full), self.width * self.unroll
+        if self.is_chunked:
+            low, high = self.f.mul("%begin", CHUNK), self.f.least(self.f.mul("%end", CHUNK), str(full))
+
+        def turn(index: str, /, *values: str) -> None:
+            body(index, every)
+
+        self.f.loop(low, high, step, turn, hint="x")
+        if rest and self.is_chunked:
+            last = self.f.op(f"icmp eq i64 %end, {-(-self.extent // CHUNK)}", "last")
+            self.f.when(last, lambda: body(str(full), rest))
+        elif rest:
+            body(str(full), rest)
+
+    # What the loops do
+
+    def run(self, at: Indexes) -> None:
+        """Without reductions: read, compute, write."""
+        sources, targets = self.places(self.inputs, at), self.places(self.outputs, at)
+
+        def body(index: str, every: list[Lanes]) -> None:
+            self.compute(sources, targets, index, every)
+
+        self.lanes_along(body)
+
+    def columns(self, at: Indexes) -> None:
+        """Reductions with the lanes along a kept axis: a vector of results at a time."""
+        order = [i for i, a in enumerate(self.axes) if a.reduced]
+
+        def body(index: str, every: list[Lanes]) -> None:
+            def turn(inner: Indexes, values: Sequence[str]) -> list[str]:
+                now = {**at, **inner}
+                found = self.compute(self.places(self.inputs, now), self.places(self.outputs, now), index, every)
+                return self.accumulate(found, every, values)
+
+            state = [identity(every[0], r) for r, _ in self.group.reductions for _ in every]
+            totals = self.carried(order, {}, turn, state)
+            places = self.places(self.totals, at)
+            for k, (reduction, _) in enumerate(self.group.reductions):
+                for u, lanes in enumerate(every):
+                    result = finished(lanes, reduction, totals[k * len(every) + u])
+                    self.write(places[k], self.f.add(index, str(u * self.width)), lanes, result)
+
+        self.lanes_along(body)
+
+    def rows(self, at: Indexes) -> None:
+        """Reductions with the lanes along a reduced axis: partial results, folded at the end by a fixed tree."""
+        order = [i for i, a in enumerate(self.axes) if a.reduced and i != self.along]
+        reductions = self.group.reductions
+        state = [identity(self.lanes(), r) for r, _ in reductions for _ in range(self.unroll)]
+        totals = self.carried(order, {}, lambda inner, values: self.row({**at, **inner}, values), state)
+        for place, (k, (reduction, _)) in zip(self.places(self.totals, at), enumerate(reductions), strict=True):
+            lanes = self.lanes()
+            lanes.hint = identifier(reduction.result.name_hint or "sum")
+            scalar = fold(lanes, reduction, totals[k * self.unroll : (k + 1) * self.unroll])
+            one = lanes.narrowed(1)
+            self.write(place, "0", one, finished(one, reduction, scalar))
+
+    def row(self, at: Indexes, state: Sequence[str]) -> list[str]:
+        """One run along a reduced axis."""
+        sources, targets = self.places(self.inputs, at), self.places(self.outputs, at)
+        every, full, rest = self.vectors()
+
+        def turn(index: str, /, *values: str) -> list[str]:
+            return self.accumulate(self.compute(sources, targets, index, every), every, values)
+
+        found = self.f.loop("0", str(full), self.width * self.unroll, turn, self.typed(state), "x")
+        if rest:
+            starts = range(0, len(found), self.unroll)
+            kept = [value for start in starts for value in found[start : start + len(rest)]]
+            kept = self.accumulate(self.compute(sources, targets, str(full), rest), rest, kept)
+            for k, start in enumerate(starts):
+                found[start : start + len(rest)] = kept[k * len(rest) : (k + 1) * len(rest)]
+        return found
+
+    # Some vectors
+
+    def compute(self, sources: list[Place], targets: list[Place], index: str, every: list[Lanes]) -> list[dict[SSAValue, str]]:
+        """Read, compute and write some vectors; every value of each."""
+        starts = [self.f.add(index, str(u * self.width)) for u in range(len(every))]
+        found = [self.point(sources, start, lanes) for start, lanes in zip(starts, every, strict=True)]
+        for start, lanes, values in zip(starts, every, found, strict=True):
+            for target, (value, _) in zip(targets, self.group.outputs, strict=True):
+                self.write(target, start, lanes, values[value])
+        return found
+
+    def point(self, sources: list[Place], index: str, lanes: Lanes) -> dict[SSAValue, str]:
+        """The values of all ops in some lanes."""
+        found: dict[SSAValue, str] = {}
+        for source, value in zip(sources, self.group.inputs, strict=True):
+            found[value] = self.read(source, index, lanes)
+        for op in self.group.ops:
+            lanes.hint = identifier(op.results[0].name_hint or op.OPCODE)
+            lanes.contract = op in self.products
+            found[op.results[0]] = emit(lanes, op, [found[v] for v in op.operands], self.sites)
+            lanes.contract = False
+        return found
+
+    def accumulate(self, found: list[dict[SSAValue, str]], every: list[Lanes], state: Sequence[str]) -> list[str]:
+        """The accumulators after some more vectors."""
+        made: list[str] = []
+        for k, (reduction, _) in enumerate(self.group.reductions):
+            for u, (lanes, values) in enumerate(zip(every, found, strict=True)):
+                x = self.added(lanes, reduction, values[reduction.x])
+                made.append(combine(lanes, reduction, state[k * len(every) + u], x))
+        return made
+
+    def added(self, lanes: Lanes, reduction: ReduceOp, x: str) -> str:
+        """What some lanes add to a reduction; those that do not count add nothing."""
+        lanes.hint = identifier(reduction.result.name_hint or reduction.values()["kind"])
+        total = accumulator(reduction)
+        x = cast(lanes, x, reduction.operand_spec(0).dtype, total)
+        return x if lanes.mask is None else lanes.select(lanes.mask, register(total), x, identity(lanes, reduction))
+
+    # Reading and writing
+
+    def stride(self, spot: Spot) -> int:
+        """How far a spot moves along the lanes."""
+        return 0 if self.along is None else spot.strides[self.along]
+
+    def places(self, spots: Sequence[Spot], at: Indexes) -> list[Place]:
+        """Where some spots are at some indices; what is the same in all lanes is read at once."""
+        is_input = spots is self.inputs
+        return [self.uniform(self.place(s, at)) if is_input else self.place(s, at) for s in spots]
+
+    def place(self, spot: Spot, at: Indexes) -> Place:
+        """Where a spot is at some indices."""
+        view = spot.view
+        if isinstance(view.base, PtirLiteralAttr):
+            return Place(spot, _constant(self.lanes(), view.base), is_value=True)
+        index = str(view.offset) if isinstance(view.base, Indices) else "0"
+        for i, stride in enumerate(spot.strides):
+            if i in at and stride:
+                index = self.f.add(index, self.f.mul(at[i], stride))
+        along: list[tuple[Lookup, Place]] = []
+        for lookup, other in spot.lookups:
+            place = self.place(other, at)
+            if self.stride(other):
+                along.append((lookup, place))
+                continue
+            one = Lanes(self.f, self.host, 1, hint=other.hint)
+            found = self.looked_up(lookup, self.read(place, "0", one), one)
+            index = self.f.add(index, self.f.mul(found, lookup.stride))
+        if isinstance(view.base, Indices):
+            return Place(spot, index)
+        return Place(spot, self.f.address(stored(view.dtype), spot.base, index), along=along)
+
+    def uniform(self, place: Place) -> Place:
+        """A place that does not move along the lanes, read."""
+        if place.is_value or self.stride(place.spot) or place.along or not place.spot.in_memory:
+            return place
+        lanes = Lanes(self.f, self.host, self.width, hint=place.spot.hint)
+        return Place(place.spot, lanes.load(place.spot.view.dtype, place.text, "0", 0), is_value=True)
+
+    def looked_up(self, lookup: Lookup, index: str, lanes: Lanes) -> str:
+        """Indices as i64, clamped, or the kernel is left."""
+        dtype = lookup.index.dtype
+        wide = lanes.convert("sext", register(dtype), "i64", index)
+        if lookup.clamped:
+            wide = lanes.intrinsic("smax", "i64", wide, lanes.number("i64", 0))
+            return lanes.intrinsic("smin", "i64", wide, lanes.number("i64", lookup.extent - 1))
+        outside = lanes.compare("icmp uge", "i64", wide, lanes.number("i64", lookup.extent))
+        fail_where(lanes, self.sites, outside, Failure.INDEX, self.group.origin[0], [("i64", wide, True)])
+        return wide
+
+    def read(self, place: Place, index: str, lanes: Lanes) -> str:
+        """One operand in some lanes."""
+        spot = place.spot
+        if place.is_value:
+            return place.text
+        stride, view = self.stride(spot), spot.view
+        lanes.hint = spot.hint
+        if isinstance(view.base, Indices):
+            return _counted(lanes, lanes.count(self.f.add(place.text, self.f.mul(index, stride)), stride), view.dtype)
+        if place.along and lanes.width > 1:
+            offsets = self.offsets(place, index, lanes)
+            return lanes.load_from(view.dtype, place.text, offsets)
+        base = place.text
+        for lookup, other in place.along:
+            found = self.looked_up(lookup, self.read(other, index, lanes), lanes)
+            base = self.f.address(stored(view.dtype), base, self.f.mul(found, lookup.stride))
+        return lanes.load(view.dtype, base, self.f.mul(index, stride), stride)
+
+    def offsets(self, place: Place, index: str, lanes: Lanes) -> str:
+        """Where each lane of a spot is whose lookups differ from lane to lane, in elements."""
+        stride = self.stride(place.spot)
+        total = lanes.count(self.f.mul(index, stride), stride)
+        for lookup, other in place.along:
+            found = self.looked_up(lookup, self.read(other, index, lanes), lanes)
+            part = lanes.binary("mul", "i64", found, lanes.number("i64", lookup.stride))
+            total = lanes.binary("add", "i64", total, part)
+        return total
+
+    def write(self, place: Place, index: str, lanes: Lanes, value: str) -> None:
+        """Put one output where it belongs."""
+        stride = self.stride(place.spot)
+        assert not place.along, "places of results do not differ from lane to lane"
+        lanes.store(place.spot.view.dtype, value, place.text, self.f.mul(index, stride), stride)
+
+
+def _constant(lanes: Lanes, literal: PtirLiteralAttr) -> str:
+    """The number of a constant of one element, in every lane."""
+    value = literal.item()
+    assert not isinstance(value, complex), "complex constants have memory"
+    return lanes.constant(literal.spec[0], value)
+
+
+def _counted(lanes: Lanes, count: str, dtype: PtirDType) -> str:
+    """Indices as a dtype holds them: integers wrap, floats are rounded."""
+    if dtype.kind is Kind.FLOAT:
+        return cast(lanes, count, SI64, dtype)
+    return lanes.convert("trunc", "i64", register(dtype), count)

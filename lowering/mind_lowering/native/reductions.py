@@ -1,0 +1,70 @@
+"""Reductions in lanes: what they begin with, one step, the tree that folds partial results, what they end with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mind_dialect.ptir import ReduceOp
+from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir.types import I1, Kind, PtirDType
+
+from .casts import cast
+from .elementwise import extreme
+from .lanes import Lanes, halves, register
+
+
+def accumulator(op: ReduceOp) -> PtirDType:
+    """The dtype that a reduction accumulates in."""
+    return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
+
+
+def combine(lanes: Lanes, op: ReduceOp, a: str, b: str) -> str:
+    """One step of a reduction."""
+    kind, dtype = op.values()["kind"], accumulator(op)
+    if kind != "sum":
+        return extreme(lanes, kind, dtype, a, b)
+    return lanes.binary("fadd contract" if dtype.kind is Kind.FLOAT else "add", register(dtype), a, b)
+
+
+def finished(lanes: Lanes, op: ReduceOp, total: str) -> str:
+    """The result of a reduction, as its dtype holds it."""
+    return cast(lanes, total, accumulator(op), op.result_spec().dtype)
+
+
+def end_of(dtype: PtirDType, *, least: bool) -> float:
+    """The least or greatest number of a dtype."""
+    if dtype.kind is Kind.FLOAT:
+        return float("-inf") if least else float("inf")
+    if dtype is I1:
+        return int(not least)
+    if dtype.kind is Kind.SIGNED:
+        return -(1 << (dtype.bits - 1)) if least else (1 << (dtype.bits - 1)) - 1
+    return 0 if least else (1 << dtype.bits) - 1
+
+
+def identity(lanes: Lanes, op: ReduceOp) -> str:
+    """What a reduction begins with, in every lane."""
+    kind = op.values()["kind"]
+    value = 0 if kind == "sum" else end_of(op.operand_spec(0).dtype, least=kind == "max")
+    return lanes.constant(accumulator(op), value)
+
+
+def fold(lanes: Lanes, op: ReduceOp, totals: Sequence[str]) -> str:
+    """Partial results as one: neighbours first, then the halves of the vector."""
+    type, left = register(accumulator(op)), list(totals)
+    while len(left) > 1:
+        pairs = [combine(lanes, op, a, b) for a, b in zip(left[::2], left[1::2], strict=False)]
+        left = pairs + left[len(pairs) * 2 :]
+    total, width = left[0], lanes.width
+    for half in halves(width):
+        lower, upper = (_part(lanes, type, total, width, half, start) for start in (0, half))
+        total, width = combine(lanes.narrowed(half), op, lower, upper), half
+    return total
+
+
+def _part(lanes: Lanes, type: str, x: str, width: int, count: int, start: int) -> str:
+    """Some neighbouring lanes of a vector."""
+    if count == 1:
+        return lanes.op(f"extractelement <{width} x {type}> {x}, i64 {start}")
+    places = ", ".join(f"i32 {start + i}" for i in range(count))
+    return lanes.op(f"shufflevector <{width} x {type}> {x}, <{width} x {type}> poison, <{count} x i32> <{places}>")

@@ -1,0 +1,101 @@
+"""
+What every native kernel is to the planner and to the printer: a `NativeStep`.
+
+A kernel is a function
+
+    i64 @k.name(ptr %args, i64 %begin, i64 %end)
+
+that does the units of work from `%begin` to `%end`; calls of disjoint ranges may run at the same time, and no result depends on
+how the units are shared out. `%args` is a table of addresses: the record of failures, then that of each of `addresses`. A kernel
+returns a status (see `failures`). Its text depends on `key` alone, so steps of equal keys share one function.
+
+Another kind of kernel (a tiled product, a row kernel) is another class here. One that needs several kernels, or the whole
+program's table of buffers instead of one of its own, makes them in `kernels`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from mind_dialect.ptir import PtirOp
+
+from .failures import Failure, Sites
+from .host import Host
+from .ir import Function, Module, identifier
+from .memory import Access
+from .views import View
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """
+    A function of the module, and how many units of work it has.
+
+    `sites` are what can fail: how, and the number of the op in its step. `own` says that it is given a table of its step's own
+    addresses, not the program's.
+    """
+
+    name: str
+    units: int
+    sites: Sequence[tuple[Failure, int]] = ()
+    own: bool = False
+
+
+class NativeStep(ABC):
+    """One call of a native kernel, or of a few, one after the other."""
+
+    name: str
+
+    @property
+    def sources(self) -> Sequence[PtirOp]:
+        """The ops that a failure may name, in the same order for equal keys."""
+        return ()
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        """The views whose first elements a kernel of its own table is given, in order."""
+        return ()
+
+    @abstractmethod
+    def access(self) -> Access:
+        """The buffers that it reads and writes."""
+
+    @abstractmethod
+    def contents(self) -> str:
+        """What it computes, in words."""
+
+    @abstractmethod
+    def kernels(self, module: Module, host: Host, known: dict[Hashable, Kernel]) -> Sequence[Kernel]:
+        """Its kernels, in the order of their calls, added to the module; `known` holds those that others may share."""
+
+
+class SharedStep(NativeStep):
+    """One kernel, shared with other steps of the same key."""
+
+    @abstractmethod
+    def key(self) -> Hashable:
+        """What its text depends on, names apart."""
+
+    @abstractmethod
+    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+        """The body of the function; how many units of work it has."""
+
+    def kernels(self, module: Module, host: Host, known: dict[Hashable, Kernel]) -> Sequence[Kernel]:
+        key = (type(self), self.key())
+        if key in known:
+            return [known[key]]
+        name = module.unique(f"k.{identifier(self.name)}")
+        f = module.function(name, "i64", [("ptr", "args"), ("i64", "begin"), ("i64", "end")])
+        f.notes.append(f"{self.name}: {self.contents()}")
+        sites = Sites()
+        units = self.emit(f, host, sites)
+        numbers = {op: i for i, op in enumerate(self.sources)}
+        known[key] = made = Kernel(name, units, tuple([(s.failure, numbers[s.op]) for s in sites.found]), own=True)
+        return [made]
+
+
+def argument(f: Function, i: int, hint: str) -> str:
+    """The address of the `i`-th of a step's `addresses`."""
+    return f.op(f"load ptr, ptr {f.address('ptr', '%args', str(1 + i), 'entry')}, align 8", hint)
