@@ -24,6 +24,7 @@ Truth = bool | SSAValue
 LARGEST = (1 << 63) - 1
 LEAST = -LARGEST - 1
 PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5}
+_NAMING = {relation: (("predicate", IntegerAttr(n, i64)),) for relation, n in PREDICATES.items()}
 _COMPARE = {
     "eq": int.__eq__,
     "ne": int.__ne__,
@@ -62,6 +63,7 @@ class Numbers:
         self.source: Operation | None = None
         self._scopes: list[_Scope] = [_Scope({}, set(), set())]
         self._constants: dict[Any, SSAValue] = {}
+        self._numbers: dict[int, SSAValue] = {}
         self._last_constant: Operation | None = None
         self._entry: Block = block
 
@@ -90,10 +92,10 @@ class Numbers:
         operands: Sequence[SSAValue],
         type: Attribute,
         *,
-        naming: Sequence[tuple[str, Attribute]] = (),
+        naming: tuple[tuple[str, Attribute], ...] = (),
     ) -> SSAValue:
         """The result of a pure op with the given operands and properties, put down unless it is there."""
-        key = (kind, tuple(operands), type, tuple(naming))
+        key = (kind, tuple(operands), type, naming)
         for scope in reversed(self._scopes):
             if (found := scope.made.get(key)) is not None:
                 return found
@@ -116,7 +118,11 @@ class Numbers:
 
     def number(self, n: Number) -> SSAValue:
         """A number as a value of type index."""
-        return n if isinstance(n, SSAValue) else self.constant(IntegerAttr(n, index), index)
+        if isinstance(n, SSAValue):
+            return n
+        if n not in self._numbers:
+            self._numbers[n] = self.constant(IntegerAttr(n, index), index)
+        return self._numbers[n]
 
     def truth(self, t: Truth) -> SSAValue:
         """A truth as a value of type i1."""
@@ -203,8 +209,7 @@ class Numbers:
             return bool(_COMPARE[relation](a, b))
         if a is b:
             return relation in _REFLEXIVE
-        predicate = ("predicate", IntegerAttr(PREDICATES[relation], i64))
-        return self.once(arith.CmpiOp, [self.number(a), self.number(b)], i1, naming=[predicate])
+        return self.once(arith.CmpiOp, [self.number(a), self.number(b)], i1, naming=_NAMING[relation])
 
     def natural(self, n: Number, what: str = "size") -> Check:
         """Whether a number is not negative."""

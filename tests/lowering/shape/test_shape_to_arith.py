@@ -1,0 +1,333 @@
+"""`lower-shape-to-arith`: what functions become, and what is refused, each op with its reason."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects import cf, memref
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.interpreter import Interpreter
+from xdsl.parser import Parser
+
+import mind_runtime
+from mind_dialect.errors import CATALOGUE, MindError
+from mind_dialect.shape import SHAPE_OPS, AssumingOp, AssumingYieldOp, FunctionLibraryOp, ReduceOp, ReturnOp, YieldOp
+from mind_dialect.shape import FuncOp as ShapeFuncOp
+from mind_lowering.shape_arith.functions import MAX_OPS, RESULTS_ATTRIBUTE, decoded
+from mind_lowering.shape_arith.rows import ROWS
+from mind_lowering.shape_to_arith import SHOWN, lower
+from mind_tools.mind_opt import main
+from programs import context
+
+
+def read(text: str) -> ModuleOp:
+    ctx = context()
+    for dialect in (cf.Cf, memref.MemRef):
+        ctx.load_dialect(dialect)
+    module = Parser(ctx, text).parse_module()
+    module.verify()
+    return module
+
+
+def lowered(text: str) -> ModuleOp:
+    module = read(text)
+    lower(module)
+    module.verify()
+    assert not any(op.name.startswith("shape.") for op in module.walk())
+    return module
+
+
+def call(module: ModuleOp, *arguments: Any, function: str = "f") -> Any:
+    interpreter = Interpreter(module)
+    mind_runtime.register_implementations(interpreter)
+    func = interpreter.get_op_for_symbol(function)
+    results = interpreter.call_op(function, arguments)
+    stated = func.attributes.get(RESULTS_ATTRIBUTE)
+    return list(results) if stated is None else decoded([part.data for part in stated.data], results)
+
+
+def refusal(text: str) -> MindError:
+    module = read(text)
+    before = str(module)
+    with pytest.raises(MindError) as caught:
+        lower(module)
+    assert str(module) == before
+    e = caught.value
+    assert set(CATALOGUE[e.code].context) <= e.context.keys()
+    return e
+
+
+def test_every_op_has_a_row_or_is_known_to_functions():
+    regions = {AssumingOp, AssumingYieldOp, ReduceOp, YieldOp, ReturnOp, ShapeFuncOp, FunctionLibraryOp}
+    assert set(ROWS) | regions == set(SHAPE_OPS)
+    assert not set(ROWS) & regions
+
+
+BROADCAST = """
+func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x?xf32>) -> !shape.shape {
+  %a = shape.shape_of %x : tensor<?x4xf32> -> !shape.shape
+  %b = shape.shape_of %y : tensor<?x?xf32> -> !shape.shape
+  %r = shape.broadcast %a, %b : !shape.shape, !shape.shape -> !shape.shape
+  func.return %r : !shape.shape
+}
+"""
+
+
+def test_straight_lines_of_arith_only():
+    module = lowered(BROADCAST)
+    names = {op.name for op in module.walk()}
+    assert names <= {"builtin.module", "func.func", "func.return", "tensor.dim"} | {
+        f"arith.{op}" for op in ("constant", "cmpi", "select", "ori", "andi")
+    }
+    assert sum(op.name == "arith.select" for op in module.walk()) == 1  # 4 beside an unknown extent is 4
+    assert call(module, np.zeros((3, 4)), np.zeros((1, 1))) == [(3, 4)]
+    assert call(module, np.zeros((3, 4)), np.zeros((2, 4))) == [None]
+
+
+def test_a_validity_only_where_an_error_can_arise():
+    text = BROADCAST.replace("shape.broadcast %a, %b", "shape.concat %a, %b")
+    (func,) = lowered(text).ops
+    assert [str(t) for t in func.function_type.outputs.data] == ["index"] * 4
+    (func,) = lowered(BROADCAST).ops
+    assert [str(t) for t in func.function_type.outputs.data] == ["index", "index", "i1"]
+
+
+def test_what_was_asserted_is_not_asked_again():
+    text = BROADCAST.replace("%r =", "%w = shape.cstr_broadcastable %a, %b : !shape.shape, !shape.shape\n  %r =")
+    module = lowered(text)
+    assert sum(op.name == "cf.assert" for op in module.walk()) == 1
+    (func,) = module.ops
+    assert [str(t) for t in func.function_type.outputs.data] == ["index", "index"]
+    with pytest.raises(MindError) as caught:
+        call(module, np.zeros((3, 4)), np.zeros((2, 4)))
+    assert caught.value.code == "E9020"
+
+
+def test_an_assertion_in_a_branch_proves_nothing_after_it():
+    text = """
+    func.func @f(%i: index, %p: i1) -> !shape.size {
+      scf.if %p {
+        %z = shape.index_to_size %i
+        %j = shape.size_to_index %z : !shape.size
+        "test.op"(%j) : (index) -> ()
+      }
+      %r = shape.index_to_size %i
+      func.return %r : !shape.size
+    }"""
+    (func,) = lowered(text).ops
+    assert [str(t) for t in func.function_type.outputs.data] == ["index", "i1"]
+
+
+def test_blocks_and_branches():
+    text = """
+    func.func @f(%n: !shape.size, %p: i1) -> !shape.size {
+      %c = shape.const_size 3
+      cf.cond_br %p, ^a, ^b
+    ^a:
+      %x = shape.add %n, %c : !shape.size, !shape.size -> !shape.size
+      func.return %x : !shape.size
+    ^b:
+      %y = shape.mul %n, %c : !shape.size, !shape.size -> !shape.size
+      func.return %y : !shape.size
+    }"""
+    module = lowered(text)
+    assert call(module, 5, True) == [8]
+    assert call(module, 5, False) == [15]
+    assert call(module, 2**62, False) == [None]
+    assert "expected the same" in refusal(text.replace("func.return %y", "func.return %c")).message
+
+
+def test_calls_that_pass_shapes_are_put_in_place_and_their_functions_go():
+    text = """
+    func.func private @double(%s: !shape.shape) -> !shape.shape {
+      %r = shape.concat %s, %s : !shape.shape, !shape.shape -> !shape.shape
+      func.return %r : !shape.shape
+    }
+    func.func @f(%x: tensor<?xf32>) -> !shape.shape {
+      %s = shape.shape_of %x : tensor<?xf32> -> !shape.shape
+      %t = func.call @double(%s) : (!shape.shape) -> !shape.shape
+      %u = func.call @double(%t) : (!shape.shape) -> !shape.shape
+      func.return %u : !shape.shape
+    }"""
+    module = lowered(text)
+    assert [op.sym_name.data for op in module.ops] == ["f"]
+    assert call(module, np.zeros(3)) == [(3, 3, 3, 3)]
+    public = refusal(text.replace("private @double", "@double"))
+    assert "argument 0 %s of type !shape.shape has no rank that is known" in public.message
+
+
+def test_a_shape_function_becomes_a_function():
+    text = """
+    shape.func @f(%x: tensor<?xf32>, %n: !shape.size, %w: !shape.witness) -> (!shape.size, !shape.witness) {
+      %s = shape_of %x : tensor<?xf32> -> !shape.shape
+      %e = num_elements %s : !shape.shape -> !shape.size
+      %r = max %e, %n : !shape.size, !shape.size -> !shape.size
+      %v = assuming_all %w, %w
+      return %r, %v : !shape.size, !shape.witness
+    }"""
+    module = lowered(text)
+    assert next(iter(module.ops)).name == "func.func"
+    assert call(module, np.zeros(3), 5, True) == [5, True]
+
+
+def test_other_functions_stay():
+    text = "func.func @g(%i: index) -> index { %c = arith.constant 1 : index func.return %i : index }"
+    module = read(text)
+    before = str(module)
+    lower(module)
+    assert str(module) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "issue"),
+    [
+        ("%r = shape.rank %e : tensor<?xindex> -> index", "the rank is unknown: nothing says how long a tensor<?xindex> is"),
+        ("%r = shape.shape_of %u : tensor<*xf32> -> !shape.shape", "the rank is unknown: tensor<*xf32> is unranked"),
+        ('%r = "shape.debug_print"(%z) : (!shape.size) -> !shape.size', "it prints"),
+        ("%r = shape.constant ? : !shape.size", "? is not known in full"),
+        ("%r = shape.constant [3, ?] : !shape.shape", "[3, ?] is not known in full"),
+        ("%r = shape.constant [*] : !shape.shape", "[*] is not known in full"),
+        ('%r = shape.constant [invalid "why"] : !shape.shape', "it is invalid: why"),
+        ("%r = shape.const_shape [3, -1] : !shape.shape", "[3, ?] is not known in full"),
+        ("%r = shape.any : -> !shape.shape", "any one of no shapes"),
+        ('%q, %r = "shape.split_at"(%h, %i) : (tensor<2xindex>, index) -> (!shape.shape, !shape.shape)', "not constant"),
+        ('%q, %r = "shape.split_at"(%h, %z3) : (tensor<2xindex>, !shape.size) -> (!shape.shape, !shape.shape)', "out of bounds"),
+        ("%r = shape.to_extent_tensor %h : tensor<2xindex> -> tensor<3xindex>", "a shape of rank 2, declared tensor<3xindex>"),
+        ('%r = "test.op"(%z) : (!shape.size) -> index', "it takes a !shape.size"),
+        ('%r = "test.op"() : () -> !shape.size', "it gives a !shape.size"),
+        (
+            "%r = scf.if %p -> (!shape.size) { scf.yield %z : !shape.size } else { scf.yield %z : !shape.size }",
+            "gives a !shape.size",
+        ),
+        ("%r = shape.with_shape %x, %h : tensor<?xf32>, tensor<2xindex>", "a result of type !shape.value_shape is no number"),
+    ],
+)
+def test_what_has_no_lowering_is_named_with_its_reason(line: str, issue: str):
+    type = "!shape.value_shape" if "with_shape" in line else line.rsplit("-> ", 1)[-1].rsplit(" : ", 1)[-1].strip("()")
+    type = type.split(", ")[-1] if "scf.if" not in line else "!shape.size"
+    arguments = (
+        "%e: tensor<?xindex>, %h: tensor<2xindex>, %u: tensor<*xf32>, %x: tensor<?xf32>, %z: !shape.size, %i: index, %p: i1"
+    )
+    text = f"func.func @f({arguments}) -> {type} {{ %z3 = shape.const_size 3 {line} func.return %r : {type} }}"
+    e = refusal(text)
+    assert e.code == "E9014"
+    assert issue in e.message
+
+
+def test_one_error_names_every_op_and_not_what_only_follows():
+    lines = "\n".join(
+        f"%r{i} = shape.rank %e : tensor<?xindex> -> index %s{i} = shape.size_to_index %r{i} : index" for i in range(20)
+    )
+    text = f"""
+    func.func @f(%e: tensor<?xindex>) {{ {lines} func.return }}
+    func.func @g(%s: !shape.shape) {{ func.return }}
+    shape.function_library @lib {{ }} mapping {{}}"""
+    e = refusal(text)
+    assert e.message.startswith("22 ops have no lowering to arith: shape.rank %r0: the rank is unknown")
+    assert e.message.count("shape.rank") == SHOWN
+    assert e.message.endswith("; and 6 more")
+    assert e.context["ops"] == ["shape.rank"] * 20 + ["func.func", "shape.function_library"]
+    assert "size_to_index" not in e.message
+
+
+def test_places_in_the_source_are_named(tmp_path: Any):
+    path = tmp_path / "program.mlir"
+    path.write_text(
+        "func.func @f(%e: tensor<?xindex>) -> index {\n  %r = shape.rank %e : tensor<?xindex> -> index\n  return %r : index\n}\n"
+    )
+    error = io.StringIO()
+
+    with pytest.raises(SystemExit), contextlib.redirect_stderr(error):
+        main([str(path), "--lower-shape-to-arith"])
+    assert "error[E9014]: 1 op has no lowering to arith: shape.rank %r at line 2: the rank is unknown" in error.getvalue()
+
+
+def nested(depth: int, rank: int) -> str:
+    body = f"func.func @f(%n: !shape.size) -> !shape.size {{ %s = shape.const_shape {[2] * rank} : !shape.shape\n"
+    for d in range(depth):
+        body += f"%r{d} = shape.reduce(%s, %n) : !shape.shape -> !shape.size {{\n"
+        body += f"^bb0(%i{d}: index, %d{d}: !shape.size, %a{d}: !shape.size):\n"
+    body += "shape.yield %n : !shape.size }\n"
+    for d in range(depth - 2, -1, -1):
+        body += f"shape.yield %r{d + 1} : !shape.size }}\n"
+    return body + "func.return %r0 : !shape.size }"
+
+
+def test_reductions_are_unrolled_up_to_a_limit():
+    assert call(lowered(nested(3, 4)), 7) == [7]
+    e = refusal(nested(4, 1000))
+    assert (e.code, e.context["limit"]) == ("E9022", MAX_OPS)
+
+
+def test_a_reduction_over_what_may_be_invalid_must_do_no_harm():
+    text = """
+    func.func @f(%i: index, %n: !shape.size) -> !shape.size {
+      %s = shape.from_extents %i : index
+      %r = shape.reduce(%s, %n) : !shape.shape -> !shape.size {
+      ^bb0(%k: index, %d: !shape.size, %a: !shape.size):
+        %t = shape.add %d, %a : !shape.size, !shape.size -> !shape.size
+        shape.yield %t : !shape.size
+      }
+      func.return %r : !shape.size
+    }"""
+    module = lowered(text)
+    assert call(module, 3, 4) == [7]
+    assert call(module, -3, 4) == [None]
+    harmful = text.replace("%t =", '"test.op"() : () -> ()\n        %t =')
+    assert "does more than compute" in refusal(harmful).message
+
+
+def test_calls_that_never_end_are_refused():
+    text = """
+    func.func @f(%s: !shape.size) -> !shape.size {
+      %r = func.call @f(%s) : (!shape.size) -> !shape.size
+      func.return %r : !shape.size
+    }"""
+    assert refusal(text).code == "E4000"
+
+
+def test_ranks_up_to_a_thousand_and_no_more():
+    shape = f"tensor<{'1x' * 999}?xf32>"
+    line = "%s = shape.shape_of %x : {0} -> !shape.shape %r = shape.num_elements %s : !shape.shape -> !shape.size"
+    text = f"func.func @f(%x: {shape}) -> !shape.size {{ {line.format(shape)} func.return %r : !shape.size }}"
+    assert str(lowered(text)).count("tensor.dim") == 1
+    twice = f"func.func @f(%x: {shape}) -> !shape.shape {{ %s = shape.shape_of %x : {shape} -> !shape.shape "
+    twice += "%r = shape.concat %s, %s : !shape.shape, !shape.shape -> !shape.shape func.return %r : !shape.shape }"
+    assert "rank 2000 is more than 1000" in refusal(twice).message
+
+
+def test_time_is_linear_in_the_ops():
+    def seconds(count: int) -> float:
+        lines = ["%v0 = shape.shape_of %x : tensor<?x?xf32> -> !shape.shape"]
+        for i in range(count):
+            lines.append(f"%v{i + 1} = shape.broadcast %v{i}, %v0 : !shape.shape, !shape.shape -> !shape.shape")
+        body = "\n".join(lines)
+        text = f"func.func @f(%x: tensor<?x?xf32>) -> !shape.shape {{ {body} func.return %v{count} : !shape.shape }}"
+        module = read(text)
+        start = time.perf_counter()
+        lower(module)
+        return time.perf_counter() - start
+
+    assert seconds(4000) < 10 * max(seconds(800), 0.05)
+
+
+def test_codes_of_constraints_stay_with_their_assertions():
+    text = """
+    func.func @f(%i: index) {
+      %c = arith.constant 3 : index
+      %p = arith.cmpi eq, %i, %c : index
+      %w = shape.cstr_require %p, "three" {mind.code = "E3006"}
+      func.return
+    }"""
+    module = lowered(text)
+    assert re.search(r'cf\.assert %\w+, "three" \{mind\.code = "E3006"\}', str(module))
+    assert call(module, 3) == []
+    with pytest.raises(MindError) as caught:
+        call(module, 4)
+    assert caught.value.code == "E3006"
