@@ -1,0 +1,96 @@
+"""
+Functions of real numbers, in f32 and f64 lanes.
+
+`call` puts the instructions of a function where they are wanted; those of `FUNCTIONS` that are long are functions of the module,
+`@mind.pow.v8f64` for example, made on first use. A maker in `MATH` gets the lanes and the operands and returns the result.
+
+    reals.py            arithmetic whose roundings are known, polynomials, tables, scaling by powers of two
+    exponentials.py     exp, expm1, logistic, tanh (f64)     logarithms.py   log, log1p          bounded.py   tanh (f32), erf
+    trigonometric.py    sin, cos                             powers.py       pow                 coefficients.py   numbers
+
+Errors are at most 2 units in the last place in f32, 3 in f64 (pow: 4), for all operands; results do not depend on the number of
+lanes. Only `fmod` is left to the C library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..ir import suffix, symbol
+from ..lanes import Lanes
+from . import bounded, exponentials, logarithms, powers, trigonometric
+from .reals import Reals
+
+Maker = Callable[[Lanes, str, Sequence[str]], str]
+"""Lanes, `float` or `double`, the operands; the result."""
+
+
+def _of(body: Callable[..., str]) -> Maker:
+    return lambda lanes, type, operands: body(Reals(lanes, type), *operands)
+
+
+def _sqrt(v: Reals, x: str) -> str:
+    return v.sqrt(x)
+
+
+def _reciprocal(v: Reals, x: str) -> str:
+    return v.div(v.c(1), x)
+
+
+def _rsqrt(v: Reals, x: str) -> str:
+    return v.div(v.c(1), v.sqrt(x))
+
+
+MATH: dict[str, Maker] = {
+    "exp": _of(exponentials.exp),
+    "log": _of(logarithms.log),
+    "tanh": _of(bounded.tanh),
+    "erf": _of(bounded.erf),
+    "sin": _of(trigonometric.sin),
+    "cos": _of(trigonometric.cos),
+    "pow": _of(powers.power),
+    "expm1": _of(exponentials.expm1),
+    "log1p": _of(logarithms.log1p),
+    "logistic": _of(exponentials.logistic),
+    "sqrt": _of(_sqrt),
+    "rsqrt": _of(_rsqrt),
+    "reciprocal": _of(_reciprocal),
+}
+"""By opcode: what computes it in vectors."""
+
+LIBRARY: dict[str, str] = {"fmod": "fmod"}
+"""By opcode: the function of the C library; with an `f` behind it for f32."""
+
+BY_LIBRARY = frozenset({"fmod", "pow"})
+"""Opcodes that are calls."""
+
+
+def call(lanes: Lanes, opcode: str, type: str, operands: Sequence[str]) -> str:
+    """The function `opcode` of operands of `type`, `float` or `double`, in every lane."""
+    if opcode not in BY_LIBRARY:
+        return MATH[opcode](lanes, type, operands)
+    module, width, of = lanes.function.module, lanes.width, lanes.of(type)
+    name = f"mind.{opcode}.{suffix(type, width)}"
+    if name not in module.functions:
+        names = [f"x{i}" for i in range(len(operands))]
+        made = module.function(name, of, [(of, n) for n in names])
+        inner = Lanes(made, lanes.host, width, hint=opcode)
+        maker = MATH[opcode] if opcode in MATH else _by_library(opcode)
+        made.ret(maker(inner, type, [f"%{n}" for n in names]))
+    arguments = ", ".join(f"{of} {v}" for v in operands)
+    return lanes.op(f"call {of} {symbol(name)}({arguments})")
+
+
+def _by_library(opcode: str) -> Maker:
+    def maker(lanes: Lanes, type: str, operands: Sequence[str]) -> str:
+        name = LIBRARY[opcode] + ("f" if type == "float" else "")
+        found = "poison"
+        for lane in range(lanes.width):
+            parts = [(type, lanes.extract(type, v, str(lane))) for v in operands]
+            result = lanes.function.call(name, type, *parts, hint=opcode)
+            if lanes.width == 1:
+                return result
+            found = lanes.op(f"insertelement {lanes.of(type)} {found}, {type} {result}, i64 {lane}")
+        return found
+
+    return maker

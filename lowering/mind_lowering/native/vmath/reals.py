@@ -1,0 +1,325 @@
+"""
+Arithmetic of lanes of one float type, as the functions of this package need it.
+
+Every step is an instruction whose rounding is known: a fused product is asked for by name, and where the machine has none, `fma`
+is two roundings and `exact_fma` is done by other means. So a result depends on the operand and the machine, never on how many
+lanes stand beside it; the shortcuts for full vectors give the same bits as the general way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ..ir import float_text
+from ..lanes import Lanes
+
+PIECES = 16
+"""How many rows a table has."""
+_REGISTER = 64
+
+
+@dataclass(frozen=True)
+class Reals:
+    """Lanes of `type`, `float` or `double`."""
+
+    lanes: Lanes
+    type: str
+
+    # What the type is
+
+    @property
+    def double(self) -> bool:
+        """Whether it is f64."""
+        return self.type == "double"
+
+    @property
+    def integer(self) -> str:
+        """The integer type of as many bits."""
+        return "i64" if self.double else "i32"
+
+    @property
+    def digits(self) -> int:
+        """Bits of the significand in memory."""
+        return 52 if self.double else 23
+
+    @property
+    def bias(self) -> int:
+        """Of the exponent."""
+        return 1023 if self.double else 127
+
+    @property
+    def size(self) -> int:
+        """Bytes of all lanes."""
+        return self.lanes.width * (8 if self.double else 4)
+
+    @property
+    def full(self) -> bool:
+        """Whether the lanes fill registers of 512 bits."""
+        return self.lanes.host.isa == "avx512" and self.size >= _REGISTER and self.lanes.width & (self.lanes.width - 1) == 0
+
+    # Instructions
+
+    def c(self, value: float) -> str:
+        """A constant."""
+        return self.lanes.number(self.type, value)
+
+    def i(self, value: int) -> str:
+        """A constant of the integer type."""
+        return self.lanes.number(self.integer, value)
+
+    def add(self, a: str, b: str) -> str:
+        """`a + b`."""
+        return self.lanes.binary("fadd", self.type, a, b)
+
+    def sub(self, a: str, b: str) -> str:
+        """`a - b`."""
+        return self.lanes.binary("fsub", self.type, a, b)
+
+    def mul(self, a: str, b: str) -> str:
+        """`a * b`."""
+        return self.lanes.binary("fmul", self.type, a, b)
+
+    def div(self, a: str, b: str) -> str:
+        """`a / b`."""
+        return self.lanes.binary("fdiv", self.type, a, b)
+
+    def neg(self, x: str) -> str:
+        """`-x`."""
+        return self.lanes.op(f"fneg {self.lanes.of(self.type)} {x}")
+
+    def abs(self, x: str) -> str:
+        """`|x|`."""
+        return self.lanes.intrinsic("fabs", self.type, x)
+
+    def sqrt(self, x: str) -> str:
+        """The square root, rounded right."""
+        return self.lanes.intrinsic("sqrt", self.type, x)
+
+    def with_sign_of(self, x: str, sign: str) -> str:
+        """`|x|` with the sign of another."""
+        return self.lanes.intrinsic("copysign", self.type, x, sign)
+
+    def where(self, test: str, a: str, b: str) -> str:
+        """`a` where a vector of i1 is true, else `b`."""
+        return self.lanes.select(test, self.type, a, b)
+
+    def test(self, code: str, a: str, b: str) -> str:
+        """A comparison of floats."""
+        return self.lanes.compare(f"fcmp {code}", self.type, a, b)
+
+    def at_most(self, x: str, bound: float) -> str:
+        """The less of `x` and a bound; NaN stays."""
+        return self.where(self.test("olt", self.c(bound), x), self.c(bound), x)
+
+    def at_least(self, x: str, bound: float) -> str:
+        """The greater of `x` and a bound; NaN stays."""
+        return self.where(self.test("ogt", self.c(bound), x), self.c(bound), x)
+
+    def bits(self, x: str) -> str:
+        """The bits of a float."""
+        return self.lanes.convert("bitcast", self.type, self.integer, x)
+
+    def of_bits(self, bits: str) -> str:
+        """The float of some bits."""
+        return self.lanes.convert("bitcast", self.integer, self.type, bits)
+
+    def on_bits(self, code: str, a: str, b: str | int) -> str:
+        """An integer instruction."""
+        return self.lanes.binary(code, self.integer, a, self.i(b) if isinstance(b, int) else b)
+
+    # Products and sums with their errors
+
+    def fma(self, a: str, b: str, c: str) -> str:
+        """`a * b + c`, rounded once where the machine can."""
+        if self.lanes.host.fma:
+            return self.lanes.intrinsic("fma", self.type, a, b, c)
+        return self.add(self.mul(a, b), c)
+
+    def exact_fma(self, a: str, b: str, c: str) -> str:
+        """`a * b + c`, rounded once (or so nearly that it makes no difference) on every machine."""
+        if self.lanes.host.fma:
+            return self.fma(a, b, c)
+        if not self.double:
+            wide = replace(self, type="double")
+            a, b, c = (self.widened(v) for v in (a, b, c))
+            return wide.narrowed(wide.add(wide.mul(a, b), c))
+        product, error = self.two_product(a, b)
+        total, rest = self.two_sum(product, c)
+        return self.add(total, self.add(rest, error))
+
+    def two_sum(self, a: str, b: str) -> tuple[str, str]:
+        """`a + b` and its error (Knuth)."""
+        total = self.add(a, b)
+        b_part = self.sub(total, a)
+        return total, self.add(self.sub(a, self.sub(total, b_part)), self.sub(b, b_part))
+
+    def fast_two_sum(self, a: str, b: str) -> tuple[str, str]:
+        """`a + b` and its error, where `a` is 0 or not less than `b` in magnitude (Dekker)."""
+        total = self.add(a, b)
+        return total, self.sub(b, self.sub(total, a))
+
+    def two_product(self, a: str, b: str) -> tuple[str, str]:
+        """`a * b` and its error; without a fused product the factors are split in halves (Veltkamp, Dekker)."""
+        product = self.mul(a, b)
+        if self.lanes.host.fma:
+            return product, self.fma(a, b, self.neg(product))
+        (a1, a2), (b1, b2) = self._halves(a), self._halves(b)
+        error = self.sub(self.mul(a1, b1), product)
+        error = self.add(self.add(error, self.mul(a1, b2)), self.mul(a2, b1))
+        return product, self.add(error, self.mul(a2, b2))
+
+    def _halves(self, x: str) -> tuple[str, str]:
+        spread = self.mul(x, self.c(2.0 ** ((self.digits + 2) // 2) + 1))
+        high = self.sub(spread, self.sub(spread, x))
+        return high, self.sub(x, high)
+
+    # Other types
+
+    def widened(self, x: str) -> str:
+        """f32 as f64."""
+        return self.lanes.convert("fpext", "float", "double", x)
+
+    def narrowed(self, x: str) -> str:
+        """f64 as the nearest f32."""
+        return self.lanes.convert("fptrunc", "double", "float", x)
+
+    # Polynomials, tables, powers of two
+
+    def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
+        """The value at `x`, coefficients lowest power first; long ones in even and odd powers, side by side."""
+        if len(coefficients) <= 5:
+            return self._horner(x, [self.c(v) for v in coefficients])
+        square = self.mul(x, x)
+        even, odd = ([self.c(v) for v in coefficients[start::2]] for start in (0, 1))
+        return self.fma(self._horner(square, odd), x, self._horner(square, even))
+
+    def _horner(self, x: str, coefficients: Sequence[str]) -> str:
+        found = coefficients[-1]
+        for value in reversed(coefficients[:-1]):
+            found = self.fma(found, x, value)
+        return found
+
+    def piecewise(self, name: str, x: str, step: float, rows: Sequence[Sequence[float]], steep: bool) -> str:
+        """
+        Of `x`, from 0 to 15.5 steps, the polynomial of its piece at the distance from the piece's middle; `rows` by power.
+
+        `steep`: the first piece has the distance itself for its constant term, so that roundings of its slope matter less.
+        """
+        number, whole = self.nearest(x, 1 / step)
+        distance = self.fma(whole, self.c(-step), x)
+        constant, *others = (self.looked_up(f"{name}.{power}", row, number) for power, row in enumerate(rows))
+        if steep:
+            constant = self.where(self.test("oeq", whole, self.c(0)), distance, constant)
+        return self.fma(self._horner(distance, others), distance, constant)
+
+    def nearest(self, x: str, factor: float) -> tuple[str, str]:
+        """The integer nearest to `x * factor`, less than 2^22: bits that end in it, and it as a float."""
+        magic = 1.5 * 2.0**self.digits
+        shifted = self.fma(x, self.c(factor), self.c(magic))
+        return self.bits(shifted), self.sub(shifted, self.c(magic))
+
+    def looked_up(self, name: str, row: Sequence[float], index: str) -> str:
+        """`row[index & 15]`, a row of 16; `name` is what the row is called where it is kept in memory."""
+        lanes, of = self.lanes, self.lanes.of
+        if self.full:
+            return self.by_registers([index], [self.integer], lambda part, values: part._permuted(row, values[0]))
+        if lanes.host.isa in ("avx2", "avx512") and not self.double and lanes.width == 8:
+            return self._of_two_permuted(row, index)
+        place = f"mind.{name}.{'f64' if self.double else 'f32'}"
+        entries = ", ".join(f"{self.type} {float_text(v, self.type)}" for v in row)
+        lanes.function.module.declared.setdefault(
+            place, f"@{place} = private unnamed_addr constant [{PIECES} x {self.type}] [{entries}], align 64"
+        )
+        number = lanes.convert("zext", self.integer, "i64", self.on_bits("and", index, PIECES - 1))
+        if lanes.width == 1:
+            address = lanes.op(f"getelementptr {self.type}, ptr @{place}, i64 {number}")
+            return lanes.op(f"load {self.type}, ptr {address}, align {8 if self.double else 4}")
+        addresses = lanes.op(f"getelementptr {self.type}, ptr @{place}, {of('i64')} {number}")
+        short = f"v{lanes.width}{'f64' if self.double else 'f32'}.v{lanes.width}p0"
+        arguments = (
+            (of("ptr"), addresses),
+            ("i32", "8" if self.double else "4"),
+            (of("i1"), lanes.number("i1", 1)),
+            (of(self.type), "zeroinitializer"),
+        )
+        return lanes.function.call(f"llvm.masked.gather.{short}", of(self.type), *arguments, hint=lanes.hint, immediate=(1,))
+
+    def _row(self, row: Sequence[float]) -> str:
+        return "<" + ", ".join(f"{self.type} {float_text(v, self.type)}" for v in row) + ">"
+
+    def _permuted(self, row: Sequence[float], index: str) -> str:
+        """In registers of 512 bits; they look at the last four bits of the index alone."""
+        f, of = self.lanes.function, self.lanes.of
+        if not self.double:
+            arguments = ((of("float"), self._row(row)), (of("i32"), index))
+            return f.call("llvm.x86.avx512.permvar.sf.512", of("float"), *arguments, hint=self.lanes.hint)
+        low, high = (of("double"), self._row(row[:8])), (of("double"), self._row(row[8:]))
+        return f.call("llvm.x86.avx512.vpermi2var.pd.512", of("double"), low, (of("i64"), index), high, hint=self.lanes.hint)
+
+    def _of_two_permuted(self, row: Sequence[float], index: str) -> str:
+        """In registers of 256 bits: eight entries each, and the fourth bit chooses."""
+        of, name = self.lanes.of, "llvm.x86.avx2.permps"
+        low, high = (
+            self.lanes.function.call(name, of("float"), (of("float"), self._row(part)), (of("i32"), index), hint=self.lanes.hint)
+            for part in (row[:8], row[8:])
+        )
+        upper = self.lanes.compare("icmp slt", "i32", self.on_bits("shl", index, 28), self.i(0))
+        return self.where(upper, high, low)
+
+    def by_registers(self, operands: Sequence[str], types: Sequence[str], body: Callable[[Reals, Sequence[str]], str]) -> str:
+        """`body` of each register's share of the operands, put together again."""
+        if self.size <= _REGISTER:
+            return body(self, operands)
+        lanes, half = self.lanes, self.lanes.width // 2
+        halves = replace(self, lanes=lanes.narrowed(half))
+        found: list[str] = []
+        for start in (0, half):
+            places = ", ".join(f"i32 {start + k}" for k in range(half))
+            parts = [
+                lanes.op(f"shufflevector {lanes.of(t)} {v}, {lanes.of(t)} poison, <{half} x i32> <{places}>")
+                for t, v in zip(types, operands, strict=True)
+            ]
+            found.append(halves.by_registers(parts, types, body))
+        places, of = ", ".join(f"i32 {k}" for k in range(lanes.width)), halves.lanes.of(self.type)
+        return lanes.op(f"shufflevector {of} {found[0]}, {of} {found[1]}, <{lanes.width} x i32> <{places}>")
+
+    def special(self, name: str, operands: Sequence[str], *numbers: int) -> str:
+        """An AVX-512 instruction on floats that takes numbers after its first operand: `getmant`, `getexp`, `scalef`."""
+
+        def body(part: Reals, values: Sequence[str]) -> str:
+            of = part.lanes.of(part.type)
+            mask = ("i8", "-1") if part.double else ("i16", "-1")
+            arguments = (
+                [(of, v) for v in values] + [("i32", str(n)) for n in numbers] + [(of, "zeroinitializer"), mask, ("i32", "4")]
+            )
+            immediate = [i for i, (t, _) in enumerate(arguments) if t == "i32"]
+            short = "pd" if part.double else "ps"
+            called = f"llvm.x86.avx512.mask.{name}.{short}.512"
+            return part.lanes.function.call(called, of, *arguments, hint=part.lanes.hint, immediate=immediate)
+
+        return self.by_registers(operands, [self.type] * len(operands), body)
+
+    def scaled(self, x: str, whole: str, number: str) -> str:
+        """
+        `x * 2^n`, rounded once, whatever comes of it; `whole` and `number` are what `nearest` gives.
+
+        In two steps, the first exact, where no instruction does it: `x` is near 1.
+        """
+        if self.full:
+            return self.special("scalef", [x, whole])
+        n = self.on_bits("sub", number, 0x4338000000000000 if self.double else 0x4B400000)
+        first = self.on_bits("ashr", n, 1)
+        for k in (first, self.on_bits("sub", n, first)):
+            x = self.mul(x, self.power_of_two(k))
+        return x
+
+    def scaled_in_range(self, x: str, whole: str, number: str) -> str:
+        """`x * 2^n` of a result that is a normal number: the exponent is added to."""
+        if self.full:
+            return self.special("scalef", [x, whole])
+        return self.of_bits(self.on_bits("add", self.bits(x), self.on_bits("shl", number, self.digits)))
+
+    def power_of_two(self, n: str) -> str:
+        """2 to an integer that is an exponent of a normal number."""
+        return self.of_bits(self.on_bits("shl", self.on_bits("add", n, self.bias), self.digits))

@@ -1,0 +1,186 @@
+"""The vector math beside higher precision: every function, on every machine that this one can stand in for, at several widths."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite.binding")
+
+import vector_math as vm
+from mind_lowering.native.elementwise import EMITTERS
+from mind_lowering.native.host import HOSTS
+from mind_lowering.native.vmath import BY_LIBRARY, LIBRARY, MATH
+
+BOUNDS = {name: (2.0, 3.0) for name in MATH} | {"pow": (2.0, 4.0), "sqrt": (0.5, 0.5), "reciprocal": (0.5, 0.5)}
+"""Units in the last place that f32 and f64 may be off."""
+TYPES = {"float": 0, "double": 1}
+STRIDE = 2**32 // 400_000 | 1
+"""From one bit pattern of f32 to the next that is looked at: odd, so that all digits change."""
+extended = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="f64 needs a longer float beside it")
+each_type = pytest.mark.parametrize("type", ["float", pytest.param("double", marks=extended)])
+each_function = pytest.mark.parametrize("opcode", list(MATH))
+
+
+def _logistic(x: np.ndarray) -> np.ndarray:
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, np.exp(x) / (1 + e), 1 / (1 + e))
+
+
+def _erf(x: np.ndarray) -> np.ndarray:
+    """
+    In f64 from the C library; longer from its series, and beyond 3 from the continued fraction of what is missing to 1.
+
+    The terms of the series at 3 are up to 400 times the sum: of 64 bits 55 are left, and 53 are looked at.
+    """
+    if x.dtype == np.float64:
+        return np.array([math.erf(v) for v in x])
+    scale, small = 2 / np.sqrt(4 * np.arctan(x.dtype.type(1))), np.abs(x) < 3
+    inner = np.where(small, x, 0)
+    term, total = inner.copy(), inner.copy()
+    for k in range(1, 80):
+        term = term * (2 * inner * inner) / (2 * k + 1)
+        total = total + term
+    size = np.where(small, 3, np.minimum(np.abs(x), 20))
+    fraction = np.zeros_like(x)
+    for k in range(60, 0, -1):
+        fraction = k / 2 / (size + fraction)
+    outer = np.copysign(1 - np.exp(-size * size) * scale / 2 / (size + fraction), x)
+    found = np.where(small, scale * total * np.exp(-inner * inner), outer)
+    return np.where(np.isnan(x), x, np.where(x == 0, x, found))
+
+
+EXACT = {
+    "exp": np.exp,
+    "log": np.log,
+    "tanh": np.tanh,
+    "erf": _erf,
+    "sin": np.sin,
+    "cos": np.cos,
+    "pow": np.power,
+    "expm1": np.expm1,
+    "log1p": np.log1p,
+    "logistic": _logistic,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "reciprocal": lambda x: 1 / x,
+}
+"""By opcode: the function in higher precision."""
+
+
+def exact(opcode: str, *operands: np.ndarray) -> np.ndarray:
+    """In f64 of f32, in the longest float of f64."""
+    wider = np.float64 if operands[0].dtype == np.float32 else np.longdouble
+    with np.errstate(all="ignore"):
+        return EXACT[opcode](*(v.astype(wider) for v in operands))
+
+
+def specials(type: str) -> np.ndarray:
+    """Zeros, infinities, NaN, 1, the ends of the ranges, and the floats beside them; all with both signs."""
+    dtype = vm.TYPES[type]
+    info = np.finfo(dtype)
+    found = [0, np.inf, 1, 2, 0.5, 3, 2.5, 4.5, 1e-3, 20, info.tiny, info.smallest_subnormal, info.max, info.eps]
+    found += [2.0**17, 2.0**30, 88.72284, 103.97, 709.7827128933841, 745.1332191019412, 2.0**24 - 1, 2.0**53 - 1, 2.0**52 + 1]
+    found += [k * math.pi / 2 for k in (1, 2, 3, 4, 100001)]
+    values = np.array(found, dtype)
+    with np.errstate(all="ignore"):
+        beside = [np.nextafter(values, dtype(side)) for side in (-np.inf, np.inf)]
+    values = np.concatenate([values, *beside, info.smallest_subnormal * np.arange(1, 9, dtype=dtype)])
+    return np.concatenate([values, -values, np.array([np.nan], dtype)])
+
+
+@cache
+def samples(type: str) -> np.ndarray:
+    """Bit patterns at a stride over all (f32) or at random (f64), every exponent, and dense where the functions bend."""
+    dtype, rng = vm.TYPES[type], np.random.default_rng(7)
+    if type == "float":
+        patterns = np.arange(0, 2**32, STRIDE, dtype=np.uint64).astype(np.uint32).view(np.float32)
+        reach, exponents = 105, np.arange(-149, 128)
+    else:
+        patterns = rng.integers(0, 2**64, 40_000, dtype=np.uint64).view(np.float64)
+        reach, exponents = 750, np.arange(-1074, 1024)
+    signs = rng.choice([-1, 1], (30, exponents.size))
+    with np.errstate(all="ignore"):
+        spread = np.ldexp(signs * rng.uniform(1, 2, signs.shape), exponents).astype(dtype).ravel()
+    dense = [rng.uniform(-b, b, 30_000) for b in (0.6, 1.2, 7, reach)]
+    dense.append(1 + rng.standard_normal(20_000) * 2.0 ** rng.integers(-30, 0, 20_000))
+    return np.concatenate([specials(type), patterns, spread, *(d.astype(dtype) for d in dense)])
+
+
+@cache
+def pairs(type: str) -> tuple[np.ndarray, np.ndarray]:
+    """Operands of pow: all specials with each other, random patterns, and those whose result is a float, up to the ends."""
+    dtype, rng, reach = vm.TYPES[type], np.random.default_rng(8), 104 if type == "float" else 745
+    x, y = (v.ravel() for v in np.meshgrid(specials(type), specials(type)))
+    near_one = 1 + rng.standard_normal(60_000) * 2.0 ** rng.integers(-24, -1, 60_000)
+    bases = np.abs(np.concatenate([np.exp(rng.standard_normal(60_000) * 4), near_one])).astype(dtype)
+    with np.errstate(all="ignore"):
+        exponents = (rng.uniform(-1, 1, bases.size) * reach / np.log(bases.astype(np.float64))).astype(dtype)
+    mixed = rng.permutation(samples(type))
+    whole = np.round(exponents[:2000])
+    return np.concatenate([x, bases, -bases[:2000], mixed]), np.concatenate([y, exponents, whole, samples(type)])
+
+
+def operands(opcode: str, type: str) -> tuple[np.ndarray, ...]:
+    return pairs(type) if opcode in vm.BINARY else (samples(type),)
+
+
+@cache
+def expected(opcode: str, type: str) -> np.ndarray:
+    return exact(opcode, *operands(opcode, type))
+
+
+def test_a_maker_for_every_function_an_oracle_and_bounds():
+    wanted = {"exp", "log", "tanh", "erf", "sin", "cos", "pow", "rsqrt", "logistic", "expm1", "log1p", "sqrt", "reciprocal"}
+    assert set(MATH) == wanted == set(EXACT) == set(BOUNDS)
+    assert set(LIBRARY) == {"fmod"}
+    assert BY_LIBRARY <= set(MATH) | set(LIBRARY)
+    assert wanted <= {op.OPCODE for op in EMITTERS}
+
+
+@pytest.mark.parametrize("isa", vm.runnable())
+@each_type
+@each_function
+def test_errors_stay_within_the_bounds(opcode: str, type: str, isa: str):
+    given = operands(opcode, type)
+    width = HOSTS[isa].lanes(np.dtype(vm.TYPES[type]).itemsize)
+    found = vm.compiled(opcode, type, width, isa)(*given)
+    errors = vm.ulps(found, expected(opcode, type))
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= BOUNDS[opcode][TYPES[type]], (errors[worst], [v[worst] for v in given], found[worst])
+
+
+@pytest.mark.parametrize("isa", vm.runnable())
+@pytest.mark.parametrize("type", list(TYPES))
+@each_function
+def test_the_number_of_lanes_does_not_matter(opcode: str, type: str, isa: str):
+    given = [v[:: max(1, v.size // 40_000)] for v in operands(opcode, type)]
+    one, *others = (vm.compiled(opcode, type, width, isa)(*given) for width in (1, 8, 16))
+    for other in others:
+        np.testing.assert_array_equal(one, other, strict=True)
+        assert np.array_equal(np.signbit(one[one == 0]), np.signbit(other[one == 0]))
+
+
+@pytest.mark.parametrize("isa", vm.runnable())
+@pytest.mark.parametrize("opcode", ["sin", "cos"])
+def test_multiples_of_pi_and_huge_numbers(opcode: str, isa: str):
+    """Doubles that are as near to a multiple of pi / 2 as they come, from 2^30 to 2^1000 (the first is the nearest of all)."""
+    mp = pytest.importorskip("mpmath")
+    x = [6381956970095103.0 * 2.0**797, 5.319372648326541e255, 2.0**1000, 1.7976931348623157e308, 2.0**30, 1e22]
+    x += [float(mp.nint(mp.mpf(10) ** k / mp.pi) * mp.pi) for k in range(9, 40)]
+    given = np.array([*x, *(-v for v in x)])
+    with mp.workdps(400):
+        function = mp.sin if opcode == "sin" else mp.cos
+        wanted = [function(mp.mpf(v)) for v in given]
+        wanted = np.array([np.longdouble(float(v)) + np.longdouble(float(v - mp.mpf(float(v)))) for v in wanted])
+    errors = vm.ulps(vm.compiled(opcode, "double", 8, isa)(given), wanted)
+    assert errors.max() <= 3, given[np.argmax(errors)]
+
+
+def test_ulps_tell_wrong_from_right():
+    exact = np.array([1.0, 1.0, 0.0, np.inf, np.nan, 0.0, 1e-320])
+    found = np.array([np.nextafter(1, 0), 1 + 2**-51, -0.0, 1e308, 1.0, 0.0, 1e-320 + 5e-324]).astype(np.float64)
+    assert vm.ulps(found, exact.astype(np.longdouble)).tolist() == [0.5, 2.0, np.inf, np.inf, np.inf, 0.0, 1.0]
