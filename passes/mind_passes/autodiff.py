@@ -20,6 +20,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
+from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.profiles import parse_profile, profile_of
 from mind_dialect.program import core_block, functions, functions_called, holds_core_ir, value_ids
@@ -29,6 +30,7 @@ from .algebra import CoreAlgebra, PtirAlgebra
 from .canonicalize import canonicalize
 from .gradient import GRAD_OF, GRAD_WRT, GradientOptions, Sweep
 from .inline import inline_calls
+from .loop_options import check_marks
 from .ptir.canonicalize import canonicalize as canonicalize_ptir
 from .working_copy import is_called, is_derived, is_ptir, working_view
 
@@ -134,6 +136,7 @@ def ptir_sweep(func: FuncOp, name: str, options: GradientOptions) -> Sweep:
     if options.verify:
         verify(func)
     working = working_view(func, checkpoint=options.checkpoint, max_iterations=options.max_iterations)
+    check_marks(walk(working))
     names: dict[SSAValue, str] = {x: x.name_hint for op in working.body.block.ops for x in op.results if x.name_hint is not None}
     return Sweep(working, name, PtirAlgebra(), options, names)
 

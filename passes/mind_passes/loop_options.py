@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from mind_dialect.errors import error
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr
+from xdsl.ir import Operation
+
+from mind_dialect.errors import MindError, error
+from mind_dialect.op import DialectOp
+from mind_dialect.ptir import ScanOp, WhileOp
 
 CHECKPOINT = "ptir.checkpoint"
 """On an op: recompute rather than save what its derivative needs; on a scan also `every-N` or `sqrt`."""
@@ -34,3 +40,31 @@ def check_max_iterations(bound: int) -> int:
     if not 0 < bound < 1 << 63:
         raise error("E7001", f"max-iterations={bound}, expected a positive number", option="max-iterations")
     return bound
+
+
+def check_marks(ops: Iterable[Operation]) -> None:
+    """Raise E7001, with its place, for an op that says of its derivative what it cannot."""
+    for op in ops:
+        if not op.attributes:
+            continue
+        if (mark := op.attributes.get(CHECKPOINT)) is not None and not isinstance(mark, UnitAttr):
+            if not (isinstance(op, ScanOp) and isinstance(mark, StringAttr)):
+                raise _misfit(op, CHECKPOINT, "a unit attribute, or on a scan every-N or sqrt as a string")
+            try:
+                check_checkpoint(mark.data)
+            except MindError as e:
+                raise e.at(op, op.place()) from None
+        if MAX_ITERATIONS in op.attributes and (not isinstance(op, WhileOp) or max_iterations(op) is None):
+            raise _misfit(op, MAX_ITERATIONS, "a positive integer of 64 bits, on a while")
+
+
+def max_iterations(op: WhileOp) -> int | None:
+    """How often the loop turns at most, if it says so."""
+    found = op.attributes.get(MAX_ITERATIONS)
+    return found.value.data if isinstance(found, IntegerAttr) and 0 < found.value.data < 1 << 63 else None
+
+
+def _misfit(op: Operation, name: str, expected: str) -> MindError:
+    place = op.place() if isinstance(op, DialectOp) else op.name
+    message = f"{place}: {name} = {op.attributes[name]}, expected {expected}"
+    return error("E7001", message, operation=op, option=name)

@@ -114,6 +114,6 @@ def take_place(sweep: Reverse, op: Operation, made: Sequence[Operation], results
     for old, new in zip(op.results, results, strict=True):
         old.replace_all_uses_with(new)
         if (g := sweep.adjoints.get(old)) is not None:
-            sweep.adjoints[new] = g
+            sweep.accumulate(new, g, op)  # two results may have become one
     block.erase_op(op)
     sweep.run(made)

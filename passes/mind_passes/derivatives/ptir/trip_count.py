@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from mind_dialect.ptir import AddOp, CompareOp, SubOp, WhileOp
-from mind_dialect.ptir.types import Kind, read_type
+from mind_dialect.ptir.types import Kind, PtirDType, read_type
 
 from ...ptir.building import uniform
 
@@ -24,14 +24,22 @@ def trip_count(op: WhileOp) -> int | None:
         counter, limit, kind = limit, counter, _MIRRORED.get(kind, kind)
     start, step = _start(op, counter), _step(op, counter)
     stop = _start(op, limit) if isinstance(limit, BlockArgument) and _step(op, limit) == 0 else _constant(limit)
-    if start is None or stop is None or not step or read_type(counter.type).dtype.kind not in (Kind.SIGNED, Kind.UNSIGNED):
+    dtype = read_type(counter.type).dtype
+    if start is None or stop is None or not step or dtype.kind not in (Kind.SIGNED, Kind.UNSIGNED):
         return None
-    return _turns(start, stop, step, kind)
+    turns = _turns(start, stop, step, kind)
+    return turns if turns is not None and _fits(start + turns * step, dtype) else None
+
+
+def _fits(number: int, dtype: PtirDType) -> bool:
+    """Whether a counter reaches `number` rather than wraps around before it."""
+    low = 0 if dtype.kind is Kind.UNSIGNED else -1 << (dtype.bits - 1)
+    return low <= number < low + (1 << dtype.bits)
 
 
 def _turns(start: int, stop: int, step: int, kind: str) -> int | None:
     """
-    Turns of a counter until `counter kind stop` fails; None if that is not before it overflows.
+    Turns of a counter that does not wrap around until `counter kind stop` fails; None if it never does.
 
     >>> _turns(0, 10, 3, "less"), _turns(0, 9, 3, "less_equal"), _turns(5, 0, -1, "greater"), _turns(5, 0, 1, "less")
     (4, 4, 5, 0)

@@ -21,7 +21,7 @@ from mind_dialect.ptir.types import SI64, read_type, tensor_type
 
 from ...activity import Flows, bits, loop_flows, union
 from ...emit import append, copy
-from ...loop_options import MAX_ITERATIONS
+from ...loop_options import CHECKPOINT, MAX_ITERATIONS, max_iterations
 from ...ptir import construct
 from ...residuals import Cut, cut
 from ..rules import Value, Whole, WholeForward, is_float, no_rule
@@ -50,6 +50,8 @@ def adjoints(sweep: Reverse, op: WhileOp, gs: Sequence[SSAValue | None]) -> Sequ
     if list(end.operands[1:]) != list(op.cond_region.block.args):
         _plain_condition(sweep, op)
         return [None] * len(op.operands)
+    if trip_count(op) == 0:
+        return gs  # the results are the operands
     return _Backward(sweep, op, gs).run()
 
 
@@ -102,9 +104,8 @@ class _Backward:
         """How often the loop turns at most; E5001 if that is not known."""
         if self.counted is not None:
             return self.counted
-        stated = self.op.attributes.get(MAX_ITERATIONS)
-        if isinstance(stated, IntegerAttr) and stated.value.data > 0:
-            return stated.value.data
+        if (stated := max_iterations(self.op)) is not None:
+            return stated
         reason = "it may turn any number of times; max-iterations, or ptir.max_iterations on the op, states a bound"
         raise no_rule(self.op, reason)
 
@@ -113,7 +114,8 @@ class _Backward:
         block = self.body.block
         results = [self.body.adjoint(i) for i in self.moving]
         constant: set[SSAValue] = {block.args[i] for i in self.invariant}
-        found = cut(block, self.body.end, results, self.body.gs, at_hand=constant, invariant=constant)
+        again = CHECKPOINT in self.op.attributes
+        found = cut(block, self.body.end, results, self.body.gs, at_hand=constant, invariant=constant, everything=again)
         saved = [x for x in found.residuals if not (isinstance(x, BlockArgument) and x.index in self.invariant)]
         for x in saved:
             construct.static(x)
