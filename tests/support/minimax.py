@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import mpmath as mp
 
@@ -83,6 +84,12 @@ def log_of_one_plus(degree: int, kind: str, low: float, high: float) -> tuple[li
     return fitted(q, lambda r: max(abs(r), mp.mpf("1e-4")), low, high, range(degree + 1), kind)
 
 
+def log2_of_one_plus(degree: int, kind: str, low: float, high: float) -> tuple[list[float], float]:
+    """`q` in `log2(1 + r) = r q(r)`."""
+    q = near_zero(lambda r: mp.log1p(r) / r / mp.log(2), 1 / mp.log(2), 1e-30)
+    return fitted(q, lambda r: 1, low, high, range(degree + 1), kind)
+
+
 def log_of_one_plus_after_square(degree: int, kind: str, low: float, high: float) -> tuple[list[float], float]:
     """`q` in `log(1 + r) = r - r^2 / 2 + r^3 q(r)`."""
     q = near_zero(lambda r: (mp.log1p(r) - r + r * r / 2) / r**3, mp.mpf(1) / 3, 1e-9)
@@ -118,6 +125,7 @@ def pieces(f: Function, step: float, degree: int, kind: str, slope: float | None
     return [list(row) for row in zip(*table, strict=True)]
 
 
+@cache
 def log_rows(kind: str) -> tuple[list[float], list[float]]:
     """
     Factors `c` and `-log c` by the first four bits of the significand.
@@ -176,38 +184,44 @@ def inverse_pi_words(count: int) -> list[int]:
     return [0, *((bits >> (64 * (count - 1 - i))) & (2**64 - 1) for i in range(count))]
 
 
-def numbers() -> dict[str, object]:
-    """Every name of the file and what it is."""
-    ln2 = mp.log(2)
-    found: dict[str, object] = {
-        "LN2_F32": rounded(ln2, F32),
-        "LN2_SHORT_F32": short(ln2, 15, F32),
-        "LN2_SHORT_F64": short(ln2, 42, F64),
-        "PI_SHORT_F64": short(mp.pi, 30, F64),
-        "PI_WORD": int(mp.floor(mp.pi * 2**62)),
-        "PI_F32": parts(mp.pi, F32, 3),
-        "PI_F64": parts(mp.pi, F64, 3),
-        "EXP_F32": exponential(4, F32)[0],
-        "EXP_F64": exponential(9, F64)[0],
-        "EXP_F64_OF_F32": exponential(5, F64)[0],
-        "EXPM1_F32": exponential(5, F32, 0.51)[0],
-        "EXPM1_F64": exponential(10, F64, 0.51)[0],
-        "LOG_F32": log_of_one_plus(3, F32, -1 / 32, 1 / 16)[0],
-        "LOG_F64": log_of_one_plus(8, F64, -1 / 32, 1 / 16)[0],
-        "LOG_F64_OF_F32": log_of_one_plus(5, F64, -1 / 32, 1 / 16)[0],
-        "LOG_F64_PRECISE": log_of_one_plus_after_square(9, F64, -1 / 32, 1 / 16)[0],
-        "SIN_F32": sine(3, F32)[0],
-        "SIN_F64": sine(7, F64)[0],
-    }
-    for kind, name in ((F32, "F32"), (F64, "F64")):
-        found[f"LOG_FACTORS_{name}"], found[f"LOG_TERMS_{name}"] = log_rows(kind)
-    found["TANH_STEP_F32"], found["ERF_STEP_F32"], found["ERF_STEP_F64"] = 0.59375, 65 / 256, 25 / 64
-    found["TANH_F32"] = pieces(mp.tanh, 0.59375, 7, F32, 1.0)
-    found["ERF_F32"] = pieces(mp.erf, 65 / 256, 6, F32, None, steep=True)
-    found["ERF_F64"] = pieces(mp.erf, 25 / 64, 12, F64, None)
-    found["INVERSE_PI"] = inverse_pi_words(20)
-    return found
+def _log2_factors() -> list[float]:
+    return [1.0, *(float(1 / (1 + (k + mp.mpf(1) / 2) / 16)) for k in range(1, 15)), 0.5]
 
+
+NUMBERS: dict[str, Callable[[], object]] = {
+    "LN2_F32": lambda: rounded(mp.log(2), F32),
+    "LN2_SHORT_F32": lambda: short(mp.log(2), 15, F32),
+    "LN2_SHORT_F64": lambda: short(mp.log(2), 42, F64),
+    "PI_SHORT_F64": lambda: short(mp.pi, 30, F64),
+    "PI_WORD": lambda: int(mp.floor(mp.pi * 2**62)),
+    "PI_F32": lambda: parts(mp.pi, F32, 3),
+    "PI_F64": lambda: parts(mp.pi, F64, 3),
+    "EXP_F32": lambda: exponential(4, F32)[0],
+    "EXP_F64": lambda: exponential(9, F64)[0],
+    "EXP2_F64_OF_F32": lambda: fitted(lambda r: mp.mpf(2) ** r, lambda r: 1, -0.5, 0.5, range(7), F64, [1.0])[0],
+    "EXPM1_F32": lambda: exponential(5, F32, 0.51)[0],
+    "EXPM1_F64": lambda: exponential(10, F64, 0.51)[0],
+    "LOG_F32": lambda: log_of_one_plus(3, F32, -1 / 32, 1 / 16)[0],
+    "LOG_F64": lambda: log_of_one_plus(8, F64, -1 / 32, 1 / 16)[0],
+    "LOG2_F64_OF_F32": lambda: log2_of_one_plus(5, F64, -1 / 32, 1 / 16)[0],
+    "LOG_F64_PRECISE": lambda: log_of_one_plus_after_square(9, F64, -1 / 32, 1 / 16)[0],
+    "SIN_F32": lambda: sine(3, F32)[0],
+    "SIN_F64": lambda: sine(7, F64)[0],
+    "LOG_FACTORS_F32": lambda: log_rows(F32)[0],
+    "LOG_TERMS_F32": lambda: log_rows(F32)[1],
+    "LOG_FACTORS_F64": lambda: log_rows(F64)[0],
+    "LOG_TERMS_F64": lambda: log_rows(F64)[1],
+    "LOG2_FACTORS": _log2_factors,
+    "LOG2_TERMS": lambda: [float(-mp.log(c, 2)) + 0.0 for c in _log2_factors()],
+    "TANH_STEP_F32": lambda: 0.59375,
+    "ERF_STEP_F32": lambda: 65 / 256,
+    "ERF_STEP_F64": lambda: 25 / 64,
+    "TANH_F32": lambda: pieces(mp.tanh, 0.59375, 7, F32, 1.0),
+    "ERF_F32": lambda: pieces(mp.erf, 65 / 256, 6, F32, None, steep=True),
+    "ERF_F64": lambda: pieces(mp.erf, 25 / 64, 12, F64, None),
+    "INVERSE_PI": lambda: inverse_pi_words(20),
+}
+"""Every name of the file and what makes its number."""
 
 HEAD = '''"""
 The numbers of the vector math: polynomials (lowest power first), tables of 16 pieces (a row per power), constants in parts.
@@ -223,7 +237,8 @@ Derived by `tests/support/minimax.py`, which prints this file; a test compares t
 def text() -> str:
     """The file of coefficients."""
     lines: list[str] = []
-    for name, value in numbers().items():
+    for name, make in NUMBERS.items():
+        value = make()
         if not isinstance(value, (list, tuple)):
             lines.append(f"{name} = {value!r}")
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 
 pytest.importorskip("llvmlite.binding")
 
+import llvmlite.binding as llvm
+
 import vector_math as vm
 from mind_lowering.native.elementwise import EMITTERS
 from mind_lowering.native.host import HOSTS
-from mind_lowering.native.vmath import BY_LIBRARY, LIBRARY, MATH
+from mind_lowering.native.vmath import BY_LIBRARY, LIBRARY, MATH, coefficients
 
 BOUNDS = {name: (2.0, 3.0) for name in MATH} | {"pow": (2.0, 4.0), "sqrt": (0.5, 0.5), "reciprocal": (0.5, 0.5)}
 """Units in the last place that f32 and f64 may be off."""
@@ -184,3 +187,45 @@ def test_ulps_tell_wrong_from_right():
     exact = np.array([1.0, 1.0, 0.0, np.inf, np.nan, 0.0, 1e-320])
     found = np.array([np.nextafter(1, 0), 1 + 2**-51, -0.0, 1e308, 1.0, 0.0, 1e-320 + 5e-324]).astype(np.float64)
     assert vm.ulps(found, exact.astype(np.longdouble)).tolist() == [0.5, 2.0, np.inf, np.inf, np.inf, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("isa", list(HOSTS))
+@pytest.mark.parametrize("type", list(TYPES))
+@each_function
+def test_code_of_every_machine_calls_no_library(opcode: str, type: str, isa: str):
+    """Assembled for all, run where it can be: NEON is looked at here only."""
+    target, width = vm.machine(isa), HOSTS[isa].lanes(np.dtype(vm.TYPES[type]).itemsize)
+    module = llvm.parse_assembly(vm.text(opcode, type, width, isa))
+    assembly, built = target.emit_assembly(module), target.emit_object(module)
+    assert built.startswith(b"\x7fELF")
+    called = re.findall(r"^\s(?:bl|b|call\w*|jmp)\s+\"?([A-Za-z_][\w.]*)", assembly, re.MULTILINE)
+    assert [name for name in called if not name.startswith("mind.")] == []
+    register = {"neon": f"v0.{width}{'sd'[type == 'double']}", "avx512": "%zmm", "avx2": "%ymm", "baseline": "%xmm"}[isa]
+    assert register in assembly
+    assert ("fmla" in assembly or opcode in ("sqrt", "rsqrt", "reciprocal")) or isa != "neon"
+
+
+SLOW = {"TANH_F32", "ERF_F32", "ERF_F64", "LOG_FACTORS_F64", "LOG_TERMS_F64"}
+"""What takes seconds to derive: compared when the file is made anew."""
+
+
+def test_coefficients_are_what_their_derivation_says():
+    minimax = pytest.importorskip("minimax")
+    names = [name for name in vars(coefficients) if name.isupper()]
+    assert names == list(minimax.NUMBERS)
+    for name in names:
+        if name not in SLOW:
+            value = minimax.NUMBERS[name]()
+            nested = isinstance(value, list) and isinstance(value[0], list)
+            wanted = tuple(map(tuple, value)) if nested else tuple(value) if isinstance(value, list) else value
+            assert getattr(coefficients, name) == wanted, name
+
+
+def test_terms_of_the_logarithm_belong_to_their_factors():
+    mp = pytest.importorskip("mpmath")
+    long, short = coefficients.LN2_SHORT_F64
+    with mp.workdps(40):
+        assert abs(mp.log(2) - long - short) < mp.mpf(2) ** -95
+        for factor, term in zip(coefficients.LOG_FACTORS_F64, coefficients.LOG_TERMS_F64, strict=True):
+            assert abs(mp.log(factor) + term) < mp.mpf(2) ** -66
+            assert (term * 2**42).is_integer()

@@ -1,15 +1,15 @@
 """
 Functions of real numbers, in f32 and f64 lanes.
 
-`call` puts the instructions of a function where they are wanted; those of `FUNCTIONS` that are long are functions of the module,
-`@mind.pow.v8f64` for example, made on first use. A maker in `MATH` gets the lanes and the operands and returns the result.
+`call` puts the instructions of a function where they are wanted. A maker in `MATH` gets the lanes and the operands and returns
+the result.
 
     reals.py            arithmetic whose roundings are known, polynomials, tables, scaling by powers of two
     exponentials.py     exp, expm1, logistic, tanh (f64)     logarithms.py   log, log1p          bounded.py   tanh (f32), erf
     trigonometric.py    sin, cos                             powers.py       pow                 coefficients.py   numbers
 
 Errors are at most 2 units in the last place in f32, 3 in f64 (pow: 4), for all operands; results do not depend on the number of
-lanes. Only `fmod` is left to the C library.
+lanes. Only `fmod` is left to the C library, by a function of the module, `@mind.fmod.v8f64` for example, made on first use.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ MATH: dict[str, Maker] = {
 LIBRARY: dict[str, str] = {"fmod": "fmod"}
 """By opcode: the function of the C library; with an `f` behind it for f32."""
 
-BY_LIBRARY = frozenset({"fmod", "pow"})
-"""Opcodes that are calls."""
+BY_LIBRARY = frozenset({"fmod"})
+"""Opcodes that are calls of functions."""
 
 
 def call(lanes: Lanes, opcode: str, type: str, operands: Sequence[str]) -> str:

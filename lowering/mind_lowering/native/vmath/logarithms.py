@@ -8,29 +8,30 @@ in [-1/32, 1/16]. Where `x` is near 1, `c` and the first two terms vanish and `r
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from . import coefficients as k
 from .reals import Reals
 
 
-def decomposed(v: Reals, x: str) -> tuple[str, str]:
+def decomposed(v: Reals, x: str, around_one: bool) -> tuple[str, str]:
     """
     The significand and the exponent of `x`, as floats.
 
-    Significands are in [1, 2) in f32 and in [3/4, 3/2) in f64. What they are of 0, of infinity and of what has no logarithm makes
+    Significands are in [3/4, 3/2) or, not around 1, in [1, 2). What they are of 0, of infinity and of what has no logarithm makes
     the logarithm of those right in registers of 512 bits; else `repaired` does.
     """
     if v.full:
-        significand = v.special("getmant", [x], 15 if v.double else 12)
+        significand = v.special("getmant", [x], 15 if around_one else 12)
         exponent = v.special("getexp", [x])
-        if not v.double:
+        if not around_one:
             return significand, exponent
         lower = v.test("olt", significand, v.c(1))
         return significand, v.where(lower, v.add(exponent, v.c(1)), exponent)
     subnormal = v.test("olt", x, v.c(2.0 ** (1 - v.bias)))
     bits = v.bits(v.where(subnormal, v.mul(x, v.c(2.0 ** (v.digits + 1))), x))
     start = v.bias << v.digits
-    if v.double:
+    if around_one:
         start -= 1 << (v.digits - 1)
     offset = v.on_bits("sub", bits, start)
     significand = v.of_bits(v.on_bits("add", v.on_bits("and", offset, (1 << v.digits) - 1), start))
@@ -46,11 +47,15 @@ def repaired(v: Reals, x: str, found: str) -> str:
     return v.where(v.test("ult", x, v.c(0)), v.c(math.nan), found)
 
 
-def factor_and_term(v: Reals, significand: str) -> tuple[str, str]:
-    """`c` and `-log c`."""
+def factor_and_term(v: Reals, name: str, significand: str, factors: Sequence[float], terms: Sequence[float]) -> tuple[str, str]:
+    """`c` and the logarithm of its reciprocal."""
     index = v.on_bits("lshr", v.bits(significand), v.digits - 4)
+    return v.looked_up(f"{name}.factors", factors, index), v.looked_up(f"{name}.terms", terms, index)
+
+
+def _factor_and_term(v: Reals, significand: str) -> tuple[str, str]:
     factors, terms = (k.LOG_FACTORS_F64, k.LOG_TERMS_F64) if v.double else (k.LOG_FACTORS_F32, k.LOG_TERMS_F32)
-    return v.looked_up("log.factors", factors, index), v.looked_up("log.terms", terms, index)
+    return factor_and_term(v, "log", significand, factors, terms)
 
 
 def _assembled(v: Reals, exponent: str, term: str, r: str) -> str:
@@ -65,8 +70,8 @@ def _assembled(v: Reals, exponent: str, term: str, r: str) -> str:
 
 def log(v: Reals, x: str) -> str:
     """The natural logarithm."""
-    significand, exponent = decomposed(v, x)
-    factor, term = factor_and_term(v, significand)
+    significand, exponent = decomposed(v, x, v.double)
+    factor, term = _factor_and_term(v, significand)
     r = v.exact_fma(significand, factor, v.c(-1))
     found = _assembled(v, exponent, term, r)
     return found if v.full else repaired(v, x, found)
@@ -75,8 +80,8 @@ def log(v: Reals, x: str) -> str:
 def log1p(v: Reals, x: str) -> str:
     """`log(1 + x)`: the logarithm of the sum, with what the sum lost added to `r`."""
     total, lost = v.two_sum(v.c(1), x)
-    significand, exponent = decomposed(v, total)
-    factor, term = factor_and_term(v, significand)
+    significand, exponent = decomposed(v, total, v.double)
+    factor, term = _factor_and_term(v, significand)
     r = v.exact_fma(significand, factor, v.c(-1))
     r = v.add(r, v.mul(lost, v.mul(factor, v.div(significand, total))))
     found = repaired(v, total, _assembled(v, exponent, term, r))

@@ -1,7 +1,7 @@
 """
 pow: `e^(y log |x|)`, with more digits of the logarithm than the result has; sign and special cases by IEEE 754.
 
-f32 is computed in f64. In f64 logarithm and product are sums of two floats.
+f32 is computed in f64, by powers of 2. In f64 logarithm and product are sums of two floats.
 """
 
 from __future__ import annotations
@@ -17,27 +17,24 @@ from .reals import Reals
 
 def power(v: Reals, x: str, y: str) -> str:
     """`x^y`."""
-    if v.double:
-        size = v.abs(x)
-        return _with_special_cases(v, x, y, size, _power_of_size(v, size, y))
-    wide = replace(v, type="double")
-    x, y = v.widened(x), v.widened(y)
-    size = wide.abs(x)
-    found = _power_of_short_size(wide, size, y)
-    return v.narrowed(_with_special_cases(wide, x, y, size, found))
+    size = v.abs(x)
+    found = _power_of_size(v, size, y) if v.double else _power_of_short_size(v, size, y)
+    return _with_special_cases(v, x, y, size, found)
 
 
-def _power_of_short_size(v: Reals, size: str, y: str) -> str:
-    """`size^y` to the digits of f32, of f32 as f64."""
-    significand, exponent = decomposed(v, size)
-    factor, term = factor_and_term(v, significand)
+def _power_of_short_size(short: Reals, size: str, y: str) -> str:
+    """`size^y` in f32, `2^(y log2 size)` in f64: there is no product of so few digits that it would have to be split."""
+    v = replace(short, type="double")
+    size, y = short.widened(size), short.widened(y)
+    significand, exponent = decomposed(v, size, False)
+    factor, term = factor_and_term(v, "log2", significand, k.LOG2_FACTORS, k.LOG2_TERMS)
     r = v.exact_fma(significand, factor, v.c(-1))
-    curve = v.fma(v.mul(r, r), v.polynomial(r, k.LOG_F64_OF_F32), r)
-    log = _of_extremes(v, size, v.add(v.fma(exponent, v.c(math.log(2)), term), curve))
-    product = v.at_least(v.at_most(v.mul(y, log), 200.0), -200.0)
-    number, whole = v.nearest(product, 1 / math.log(2))
-    r = v.fma(whole, v.c(-k.LN2_SHORT_F64[1]), v.fma(whole, v.c(-k.LN2_SHORT_F64[0]), product))
-    return v.scaled_in_range(v.add(less_one(v, r, k.EXP_F64_OF_F32), v.c(1)), whole, number)
+    log = v.fma(r, v.polynomial(r, k.LOG2_F64_OF_F32), v.add(exponent, term))
+    product = v.mul(y, log if v.full else _of_extremes(v, size, log))
+    product = v.at_least(v.at_most(product, 200.0), -200.0)
+    number, whole = v.nearest(product, 1.0)
+    found = v.polynomial(v.sub(product, whole), k.EXP2_F64_OF_F32)
+    return v.narrowed(v.scaled_in_range(found, whole, number))
 
 
 def _of_extremes(v: Reals, size: str, log: str) -> str:
@@ -64,8 +61,8 @@ def _power_of_size(v: Reals, size: str, y: str) -> str:
 
 def _long_log(v: Reals, size: str) -> tuple[str, str]:
     """The logarithm as a sum of two floats, to some 63 bits."""
-    significand, exponent = decomposed(v, size)
-    factor, term = factor_and_term(v, significand)
+    significand, exponent = decomposed(v, size, True)
+    factor, term = factor_and_term(v, "log", significand, k.LOG_FACTORS_F64, k.LOG_TERMS_F64)
     product, lost = v.two_product(significand, factor)
     r, r_rest = v.fast_two_sum(v.sub(product, v.c(1)), lost)
     square, square_rest = v.two_product(r, r)
@@ -83,7 +80,7 @@ def _with_special_cases(v: Reals, x: str, y: str, size: str, found: str) -> str:
     lanes, zero, one = v.lanes, v.c(0), v.c(1)
     whole, odd = _kind(v, y)
     found = v.where(v.test("oeq", size, one), one, found)
-    negative = lanes.compare("icmp slt", "i64", v.bits(x), v.i(0))
+    negative = lanes.compare("icmp slt", v.integer, v.bits(x), v.i(0))
     found = v.where(lanes.binary("and", "i1", negative, odd), v.neg(found), found)
     below = v.test("olt", x, zero)
     broken = lanes.binary("xor", "i1", whole, lanes.number("i1", 1))
@@ -98,11 +95,11 @@ def _with_special_cases(v: Reals, x: str, y: str, size: str, found: str) -> str:
 def _kind(v: Reals, y: str) -> tuple[str, str]:
     """Whether `y` is an integer, and whether an odd one. Infinity is an even one."""
     lanes, size = v.lanes, v.abs(y)
-    magic = v.c(2.0**52)
+    magic = v.c(2.0**v.digits)
     small = v.test("olt", size, magic)
     shifted = v.where(small, v.add(size, magic), size)
     same = v.test("oeq", v.sub(shifted, magic), size)
     whole = lanes.binary("or", "i1", same, v.test("oge", size, magic))
-    last = lanes.compare("icmp ne", "i64", v.on_bits("and", v.bits(shifted), 1), v.i(0))
-    odd = lanes.binary("and", "i1", lanes.binary("and", "i1", last, whole), v.test("olt", size, v.c(2.0**53)))
+    last = lanes.compare("icmp ne", v.integer, v.on_bits("and", v.bits(shifted), 1), v.i(0))
+    odd = lanes.binary("and", "i1", lanes.binary("and", "i1", last, whole), v.test("olt", size, v.c(2.0 ** (v.digits + 1))))
     return whole, odd
