@@ -19,6 +19,7 @@ import mind_runtime
 from mind_dialect.errors import CATALOGUE, MindError
 from mind_dialect.shape import SHAPE_OPS, AssumingOp, AssumingYieldOp, FunctionLibraryOp, ReduceOp, ReturnOp, YieldOp
 from mind_dialect.shape import FuncOp as ShapeFuncOp
+from mind_dialect.shape.lattice import Invalid
 from mind_lowering.shape_arith.functions import MAX_OPS, RESULTS_ATTRIBUTE, decoded
 from mind_lowering.shape_arith.rows import ROWS
 from mind_lowering.shape_to_arith import SHOWN, lower
@@ -331,3 +332,40 @@ def test_codes_of_constraints_stay_with_their_assertions():
     with pytest.raises(MindError) as caught:
         call(module, 4)
     assert caught.value.code == "E3006"
+
+
+EDGES = [-(2**63), -(2**63) + 1, -(2**32), -3, -1, 0, 1, 2, 3, 2**31, 2**32, 2**62, 2**63 - 1]
+ARITHMETIC = """
+func.func @f(%a: index, %b: index, %z: !shape.size) -> (
+  !shape.size, !shape.size, !shape.size, !shape.size, !shape.size, !shape.size
+) {
+  %0 = shape.add %a, %b : index, index -> !shape.size
+  %1 = shape.mul %a, %b : index, index -> !shape.size
+  %2 = shape.div %a, %b : index, index -> !shape.size
+  %3 = shape.add %z, %b : !shape.size, index -> !shape.size
+  %4 = shape.mul %z, %b : !shape.size, index -> !shape.size
+  %5 = shape.div %z, %b : !shape.size, index -> !shape.size
+  func.return %0, %1, %2, %3, %4, %5 : !shape.size, !shape.size, !shape.size, !shape.size, !shape.size, !shape.size
+}
+"""
+PRODUCT = """
+func.func @f(%a: !shape.size, %b: !shape.size, %c: !shape.size) -> (!shape.size, !shape.size) {
+  %s = shape.from_extents %a, %b, %c : !shape.size, !shape.size, !shape.size
+  %n = shape.num_elements %s : !shape.shape -> !shape.size
+  %m = shape.mul %a, %b : !shape.size, !shape.size -> !shape.size
+  func.return %n, %m : !shape.size, !shape.size
+}
+"""
+
+
+@pytest.mark.parametrize("text", [ARITHMETIC, PRODUCT], ids=["signed", "product"])
+def test_overflow_and_signs_at_the_edges(text: str):
+    """Whatever the numbers, the lowered function has what the lattice has: exact integers, or invalid."""
+    module, plain = lowered(text), read(text)
+    edges = EDGES if text is ARITHMETIC else [n for n in EDGES if n >= 0]
+    for a in edges:
+        for b in edges:
+            third = [abs(a) % 2**62] if text is ARITHMETIC else [0, 1, 3, 2**32, 2**63 - 1]
+            for c in third:
+                wanted = [None if isinstance(v, Invalid) else v for v in call(plain, a, b, c)]
+                assert call(module, a, b, c) == wanted, (a, b, c)
