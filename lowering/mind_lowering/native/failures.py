@@ -24,14 +24,15 @@ class Failure(Enum):
 
     DIVISION = "an integer divided by zero"
     INDEX = "an index out of bounds"
+    OUTSIDE = "a place outside of the memory of a value"
 
 
 @dataclass(frozen=True)
 class Site:
-    """An op that can fail, and how."""
+    """An op that can fail, and how; none where the compiler is at fault."""
 
     failure: Failure
-    op: PtirOp
+    op: PtirOp | None
 
 
 @dataclass
@@ -40,14 +41,14 @@ class Sites:
 
     found: list[Site] = field(default_factory=list[Site])
 
-    def add(self, failure: Failure, op: PtirOp) -> int:
+    def add(self, failure: Failure, op: PtirOp | None) -> int:
         """The status that means a failure of `op`."""
         self.found.append(Site(failure, op))
         return len(self.found)
 
 
 def fail_where(
-    lanes: Lanes, sites: Sites, bits: str, failure: Failure, op: PtirOp, numbers: Sequence[tuple[str, str, bool]]
+    lanes: Lanes, sites: Sites, bits: str, failure: Failure, op: PtirOp | None, numbers: Sequence[tuple[str, str, bool]]
 ) -> None:
     """
     Leave the kernel if any lane of `bits` that counts is true.

@@ -2,7 +2,8 @@
 What the machine that native code is made for can do: width of its vectors, caches, a few features.
 
 The text of a program depends on a `Host` and on nothing else of the machine. `detect` describes this one; `MIND_NATIVE_ISA`
-takes it for a lesser one (`avx2`, `baseline`), and `host_of` describes any of them, for tests and for printing.
+takes it for a lesser one (`avx2`, `baseline`), `MIND_NATIVE_CHECKS` asks for kernels that check their places; `host_of` describes
+any machine, for tests and for printing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from mind_dialect.errors import error
 
 ISA_VARIABLE = "MIND_NATIVE_ISA"
+CHECKS_VARIABLE = "MIND_NATIVE_CHECKS"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Host:
     fma: bool
     l1_bytes: int = 32 << 10
     l2_bytes: int = 1 << 20
+    checked: bool = False
+    """Whether kernels check each place before they read or write it: for tests."""
 
     def lanes(self, size: int) -> int:
         """How many elements of `size` bytes one vector holds."""
@@ -65,13 +69,13 @@ def host_of(isa: str) -> Host:
 def detect() -> Host:
     """This machine, or what `MIND_NATIVE_ISA` takes it for; E7001 if that is none, or is more than the machine can do."""
     wanted = os.environ.get(ISA_VARIABLE)
-    found = this_machine()
+    found = replace(this_machine(), checked=bool(os.environ.get(CHECKS_VARIABLE)))
     if not wanted or wanted == found.isa:
         return found
     other, order = host_of(wanted), list(HOSTS)
     if other.triple.partition("-")[0] != found.triple.partition("-")[0] or order.index(wanted) < order.index(found.isa):
         raise error("E7001", f"{ISA_VARIABLE}={wanted!r}, which this machine ({found.isa}) cannot run", option=ISA_VARIABLE)
-    return replace(other, l1_bytes=found.l1_bytes, l2_bytes=found.l2_bytes)
+    return replace(other, l1_bytes=found.l1_bytes, l2_bytes=found.l2_bytes, checked=found.checked)
 
 
 @lru_cache(maxsize=1)

@@ -22,6 +22,7 @@ from mind_dialect.ptir.types import BF16, F16, I1, Kind, PtirDType, read_type, t
 from .elementwise import EMITTERS
 from .host import Host
 from .lanes import computes
+from .products_axes import add_product
 from .reductions import accumulator, end_of
 from .views import VIEWS, Lookup, Use, View, broadcast, filled, indices, viewed, whole, window
 
@@ -32,7 +33,7 @@ Row = Callable[["Planner", Any], str | None]
 """Plans an op; a reason if there is no native kernel for it as it is."""
 
 LARGEST_PRODUCT = 1 << 21
-"""Multiplications above which a product is NumPy's, whose matrix products are tiled for caches as ours are not yet."""
+"""Multiplications above which a product of narrow integers, which is not tiled, is NumPy's."""
 
 
 def _elementwise(planner: Planner, op: PtirOp) -> str | None:
@@ -213,7 +214,7 @@ def _tile(planner: Planner, op: ptir.TileOp) -> str | None:
 
 
 def _dot_general(planner: Planner, op: ptir.DotGeneralOp) -> str | None:
-    """A sum of products over shared axes, as a group: `[batch, lhs, rhs, contracted]`."""
+    """A sum of products over shared axes: tiled, or as a group `[batch, lhs, rhs, contracted]` for narrow integers and no elements."""
     values = op.values()
     dtype = op.operand_spec(0).dtype
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
@@ -221,6 +222,8 @@ def _dot_general(planner: Planner, op: ptir.DotGeneralOp) -> str | None:
         return reason
     if reason := _steps("sum", total):
         return reason
+    if add_product(planner, op, total):
+        return None
     a, b = (planner.view(v) for v in op.operands)
     ranks = len(a.shape), len(b.shape)
     batch, contract = (_axes(values, role, ranks) for role in ("batch", "contract"))
@@ -230,7 +233,7 @@ def _dot_general(planner: Planner, op: ptir.DotGeneralOp) -> str | None:
         [*(a.shape[x] for x in (*batch[0], *free[0])), *(b.shape[x] for x in free[1]), *(a.shape[x] for x in contract[0])]
     )
     if prod(shape) > LARGEST_PRODUCT:
-        return f"a product of {prod(shape)} multiplications; there is no tiled kernel yet"
+        return f"a product of {prod(shape)} multiplications of {dtype} in {total}, which is not tiled"
     lacks = len(batch[0]) + len(free[0]), len(free[1])
     spread_a = _along(a, left, shape, range(lacks[0], sum(lacks)))
     spread_b = _along(b, right, shape, range(len(batch[0]), lacks[0]))

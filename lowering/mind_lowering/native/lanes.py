@@ -50,6 +50,8 @@ class Lanes:
     hint: str = "v"
     contract: bool = False
     """Whether a product that is only summed may be rounded together with its sum."""
+    counted: int = 0
+    """How many lanes count, the first ones; 0 for all."""
 
     def narrowed(self, width: int) -> Lanes:
         """As this, of another width, without a mask."""

@@ -57,10 +57,15 @@ class Spot:
 
 @dataclass
 class Place:
-    """A spot at some indices, the axis of the lanes left open: an address, or the value that all lanes have."""
+    """
+    A spot at some indices, the axis of the lanes left open: an address, or the value that all lanes have.
+
+    `index` is the same address, in elements from the spot's first one.
+    """
 
     spot: Spot
     text: str
+    index: str = "0"
     is_value: bool = False
     along: Sequence[tuple[Lookup, Place]] = ()
     """Lookups that differ from lane to lane."""
@@ -191,7 +196,8 @@ class Nest:
 
     def lanes(self, count: int = 0) -> Lanes:
         """The lanes of one vector, the first `count` of them if that is not 0."""
-        return Lanes(self.f, self.host, self.width, ones(self.width, count) if count and self.width > 1 else None)
+        mask = ones(self.width, count) if count and self.width > 1 else None
+        return Lanes(self.f, self.host, self.width, mask, counted=count)
 
     def lanes_along(self, body: Callable[[str, list[Lanes]], None]) -> None:
         """Vectors along the axis of the lanes: `body(first index, lanes of each)`, several vectors a turn, then the rest."""
@@ -341,13 +347,14 @@ class Nest:
             index = self.f.add(index, self.f.mul(found, lookup.stride))
         if isinstance(view.base, Indices):
             return Place(spot, index)
-        return Place(spot, self.f.address(stored(view.dtype), spot.base, index), along=along)
+        return Place(spot, self.f.address(stored(view.dtype), spot.base, index), index, along=along)
 
     def uniform(self, place: Place) -> Place:
         """A place that does not move along the lanes, read."""
         if place.is_value or self.stride(place.spot) or place.along or not place.spot.in_memory:
             return place
         lanes = Lanes(self.f, self.host, self.width, hint=place.spot.hint)
+        self.guard(place, "0", lanes)
         return Place(place.spot, lanes.load(place.spot.view.dtype, place.text, "0", 0), is_value=True)
 
     def looked_up(self, lookup: Lookup, index: str, lanes: Lanes) -> str:
@@ -372,12 +379,37 @@ class Nest:
             return _counted(lanes, lanes.count(self.f.add(place.text, self.f.mul(index, stride)), stride), view.dtype)
         if place.along and lanes.width > 1:
             offsets = self.offsets(place, index, lanes)
+            self.guard_each(place, offsets, lanes)
             return lanes.load_from(view.dtype, place.text, offsets)
         base = place.text
         for lookup, other in place.along:
             found = self.looked_up(lookup, self.read(other, index, lanes), lanes)
             base = self.f.address(stored(view.dtype), base, self.f.mul(found, lookup.stride))
+        if not place.along:
+            self.guard(place, index, lanes)
         return lanes.load(view.dtype, base, self.f.mul(index, stride), stride)
+
+    def guard(self, place: Place, index: str, lanes: Lanes) -> None:
+        """Where kernels are checked, leave this one unless the first and the last of some lanes are inside of the memory."""
+        view, stride = place.spot.view, self.stride(place.spot)
+        if not self.host.checked or not isinstance(view.base, Buffer):
+            return
+        one = Lanes(self.f, self.host, 1)
+        first = self.f.add(place.index, self.f.mul(index, stride))
+        last = self.f.add(first, str(((lanes.counted or lanes.width) - 1) * stride))
+        for at in (first, last):
+            beyond = one.compare("icmp uge", "i64", self.f.add(at, str(view.offset)), str(view.base.count))
+            fail_where(one, self.sites, beyond, Failure.OUTSIDE, None, [("i64", at, True)])
+
+    def guard_each(self, place: Place, offsets: str, lanes: Lanes) -> None:
+        """As `guard`, of lanes each at a place of its own."""
+        view = place.spot.view
+        if not self.host.checked or not isinstance(view.base, Buffer):
+            return
+        start = lanes.splat("i64", self.f.add(place.index, str(view.offset)))
+        at = lanes.binary("add", "i64", start, offsets)
+        beyond = lanes.compare("icmp uge", "i64", at, lanes.number("i64", view.base.count))
+        fail_where(lanes, self.sites, beyond, Failure.OUTSIDE, None, [("i64", at, True)])
 
     def offsets(self, place: Place, index: str, lanes: Lanes) -> str:
         """Where each lane of a spot is whose lookups differ from lane to lane, in elements."""
@@ -393,6 +425,7 @@ class Nest:
         """Put one output where it belongs."""
         stride = self.stride(place.spot)
         assert not place.along, "places of results do not differ from lane to lane"
+        self.guard(place, index, lanes)
         lanes.store(place.spot.view.dtype, value, place.text, self.f.mul(index, stride), stride)
 
 

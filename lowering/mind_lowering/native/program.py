@@ -219,7 +219,7 @@ def _entry(module: Module, name: str, calls: Sequence[tuple[Kernel, NativeStep]]
         status = f.op(f"call i64 {symbol(kernel.name)}(ptr {given}, i64 0, i64 {kernel.units})", "status")
         if kernel.sites:
             first = len(sites.found)
-            sites.found += [Site(failure, step.sources[i]) for failure, i in kernel.sites]
+            sites.found += [Site(failure, step.sources[i] if i >= 0 else None) for failure, i in kernel.sites]
             failed = f.op(f"icmp ne i64 {status}, 0", "failed")
             f.leave(failed, lambda status=status, first=first: f.add(status, str(first)))
     f.ret("0")

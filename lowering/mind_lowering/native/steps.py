@@ -83,7 +83,7 @@ class SharedStep(NativeStep):
         """The body of the function; how many units of work it has."""
 
     def kernels(self, module: Module, host: Host, known: dict[Hashable, Kernel]) -> Sequence[Kernel]:
-        key = (type(self), self.key())
+        key = (type(self), self.key(), tuple([(v.offset, v.base) for v in self.addresses]) if host.checked else ())
         if key in known:
             return [known[key]]
         name = module.unique(f"k.{identifier(self.name)}")
@@ -92,7 +92,8 @@ class SharedStep(NativeStep):
         sites = Sites()
         units = self.emit(f, host, sites)
         numbers = {op: i for i, op in enumerate(self.sources)}
-        known[key] = made = Kernel(name, units, tuple([(s.failure, numbers[s.op]) for s in sites.found]), own=True)
+        fails = tuple([(s.failure, -1 if s.op is None else numbers[s.op]) for s in sites.found])
+        known[key] = made = Kernel(name, units, fails, own=True)
         return [made]
 
 

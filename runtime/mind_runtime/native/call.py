@@ -161,6 +161,9 @@ def _reader(view: View) -> Callable[[Frame], Array]:
 def failure(site: Site, record: Array) -> MindError:
     """The coded error of a failure that native code reported."""
     op = site.op
+    if op is None:
+        issue = f"a kernel would have used element {int(record[0])}, outside of its memory"
+        return error("E7004", f"{issue}: a fault of the compiler, not of the program", stage="native", issue=issue)
     match site.failure:
         case Failure.DIVISION:
             first = _integer(int(record[0]), op.operand_spec(0).dtype)
@@ -170,6 +173,8 @@ def failure(site: Site, record: Array) -> MindError:
             shape = [n for n in op.operand_spec(0).shape if isinstance(n, int)]
             axis = op.values()["axis"] % len(shape) if isinstance(op, GatherOp) else 0
             found = out_of_bounds(int(record[0]), shape, axis, GATHER)
+        case _:
+            raise AssertionError(site)
     return found.at(op, op.place())
 
 
