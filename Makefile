@@ -1,18 +1,20 @@
 # Everything a checkout needs. An environment is made on first use and again only when pyproject.toml changes.
 PYTHON ?= python3
+WORKERS ?= --numprocesses auto --maxprocesses 8
 ENVIRONMENTS = .venv .venv-demo .venv-bench .venv-all
 EXTRAS_.venv = test,lint
 EXTRAS_.venv-demo = demo
 EXTRAS_.venv-bench = bench
 EXTRAS_.venv-all = test,lint,demo,models,oracles
 
-.PHONY: help demo test test-all bench clean mlir-opt
+.PHONY: help demo test test-all test-skipped bench clean mlir-opt
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      train the digits classifier through our autodiff and the NumPy target"
 	@echo "make test      ruff, basedpyright, lit and pytest in .venv"
 	@echo "make test-all  the same beside JAX, PyTorch and a real mlir-opt, in .venv-all"
+	@echo "make test-skipped  of the last make test what it skipped, in .venv-all"
 	@echo "make bench     cost per op and determinism, written to benchmarks/results"
 	@echo "make clean     remove every environment and cache"
 
@@ -20,10 +22,15 @@ demo: .venv-demo/stamp
 	@.venv-demo/bin/python examples/digits.py
 
 test: .venv/stamp
-	@$(call checks,.venv)
+	@$(call checks,.venv) --skipped-to .venv/skipped
 
 test-all: .venv-all/stamp mlir-opt
 	@$(call checks,.venv-all)
+
+# Together with make test this is make test-all, but that nothing runs twice.
+test-skipped: .venv-all/stamp mlir-opt
+	@test -f .venv/skipped || { echo "make test comes first"; exit 1; }
+	@.venv-all/bin/python -m pytest -q $(WORKERS) --only-from .venv/skipped
 
 bench: .venv-bench/stamp
 	@.venv-bench/bin/python benchmarks/core_ir.py
@@ -52,5 +59,5 @@ define checks
 	echo "== ruff ($(1))"; $(1)/bin/ruff check .; $(1)/bin/ruff format --check .; \
 	echo "== basedpyright ($(1))"; $(1)/bin/basedpyright --pythonpath $(1)/bin/python; \
 	echo "== lit ($(1))"; $(1)/bin/lit --show-unsupported tests/filecheck; \
-	echo "== pytest ($(1))"; $(1)/bin/python -m pytest -q
+	echo "== pytest ($(1))"; $(1)/bin/python -m pytest -q $(WORKERS)
 endef

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +39,42 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line("oracles: " + ", ".join(f"{name} {version}" for name, version in found.items()))
     if "ABSENT" in found.values():
         terminalreporter.write_line("tests against absent oracles were skipped; make test-all installs what this machine can run")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("oracles")
+    group.addoption("--skipped-to", metavar="FILE", help="write what was skipped to FILE, one test or module a line")
+    group.addoption("--only-from", metavar="FILE", help="run only the tests and modules that FILE names")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if (file := config.getoption("--skipped-to")) is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Skipped(Path(file)))
+
+
+class Skipped:
+    """Remembers what this run skips, so that another one, beside every oracle, can run just that."""
+
+    def __init__(self, file: Path):
+        self._file = file
+        self._places: dict[str, None] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped:
+            self._places[report.nodeid] = None
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:
+            self._places[report.nodeid] = None
+
+    def pytest_sessionfinish(self) -> None:
+        self._file.write_text("".join(f"{place}\n" for place in sorted(self._places)), encoding="utf-8")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if (file := config.getoption("--only-from")) is None:
+        return
+    wanted = set(Path(file).read_text(encoding="utf-8").splitlines())
+    kept = [item for item in items if item.nodeid in wanted or item.nodeid.partition("::")[0] in wanted]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
