@@ -44,12 +44,12 @@ def text(opcode: str, type: str, width: int, isa: str) -> str:
     return module.text()
 
 
-def machine(isa: str) -> llvm.TargetMachine:
-    """LLVM's idea of a machine."""
+def machine(isa: str, code: str = "jitdefault") -> llvm.TargetMachine:
+    """LLVM's idea of a machine; of `code` in `small` pieces calls are by name."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     host = HOSTS[isa]
-    return llvm.Target.from_triple(host.triple).create_target_machine(cpu=host.cpu, opt=2, reloc="pic")
+    return llvm.Target.from_triple(host.triple).create_target_machine(cpu=host.cpu, opt=2, reloc="pic", codemodel=code)
 
 
 @cache

@@ -194,7 +194,7 @@ def test_ulps_tell_wrong_from_right():
 @each_function
 def test_code_of_every_machine_calls_no_library(opcode: str, type: str, isa: str):
     """Assembled for all, run where it can be: NEON is looked at here only."""
-    target, width = vm.machine(isa), HOSTS[isa].lanes(np.dtype(vm.TYPES[type]).itemsize)
+    target, width = vm.machine(isa, "small"), HOSTS[isa].lanes(np.dtype(vm.TYPES[type]).itemsize)
     module = llvm.parse_assembly(vm.text(opcode, type, width, isa))
     assembly, built = target.emit_assembly(module), target.emit_object(module)
     assert built.startswith(b"\x7fELF")
