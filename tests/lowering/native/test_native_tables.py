@@ -1,0 +1,148 @@
+"""The tables of the native target are whole; strides of views and offsets in the arena are right."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mind_dialect import ptir
+from mind_dialect.ptir import FUSIBLE, OPS_BY_OPCODE, PtirOp
+from mind_dialect.ptir.types import F32
+from mind_lowering.native.elementwise import CALLS, EMITTERS, EXACT
+from mind_lowering.native.kernels import FALLBACK, KERNELS
+from mind_lowering.native.memory import ALIGNMENT, Access, assign
+from mind_lowering.native.nest import axes_of
+from mind_lowering.native.views import VIEWS, Buffer, Use, View, broadcast, reshaped, row_major, whole, window
+
+
+def test_every_op_has_a_kernel_or_a_reason() -> None:
+    assert not set(KERNELS) & set(FALLBACK)
+    assert {*KERNELS, *FALLBACK, ptir.YieldOp} == set(OPS_BY_OPCODE.values())
+    assert all(FALLBACK.values())
+
+
+def test_every_elementwise_op_has_an_emitter() -> None:
+    assert set(EMITTERS) == {op for op, part in FUSIBLE.items() if part == "elementwise"}
+    assert set(EMITTERS) >= {*EXACT, *CALLS}
+
+
+def test_every_view_within_a_fusion_is_a_view_or_made() -> None:
+    made: set[type[PtirOp]] = {ptir.ConstantOp, ptir.IotaOp}
+    assert {op for op, part in FUSIBLE.items() if part == "view"} <= {*VIEWS, *made}
+
+
+# Views, against NumPy
+
+
+def places(view: View) -> np.ndarray:
+    """The number of the element of memory at each place of a view."""
+    found = np.full(view.shape, view.offset)
+    for axis, (n, stride) in enumerate(zip(view.shape, view.strides, strict=True)):
+        found = found + (np.arange(n) * stride).reshape([-1 if a == axis else 1 for a in range(len(view.shape))])
+    return found
+
+
+def random_view(pick: random.Random) -> View:
+    shape = tuple(pick.choices((1, 2, 3, 4, 6), k=pick.randint(1, 4)))
+    view = whole(Buffer(Use.INPUT, 0, F32, prod(shape)), shape)
+    for _ in range(pick.randint(0, 3)):
+        kind = pick.choice(("transpose", "window", "broadcast"))
+        rank = len(view.shape)
+        if kind == "transpose":
+            order = pick.sample(range(rank), rank)
+            view = View(view.base, F32, tuple(view.shape[a] for a in order), tuple(view.strides[a] for a in order), view.offset)
+        elif kind == "window":
+            starts = [pick.randrange(n) for n in view.shape]
+            view = window(view, starts, [n - s for n, s in zip(view.shape, starts, strict=True)], [1] * rank)
+        elif rank < 5:
+            view = broadcast(view, (2, *(3 if n == 1 else n for n in view.shape)))
+    return view
+
+
+def factored(n: int, pick: random.Random) -> tuple[int, ...]:
+    """Extents of product `n`, in random order, some of them 1."""
+    found = [1] * pick.randint(0, 2)
+    for p in (2, 3, 5, 7):
+        while n % p == 0:
+            n //= p
+            found.append(p)
+    pick.shuffle(found)
+    while len(found) > 1 and pick.random() < 0.6:
+        i = pick.randrange(len(found) - 1)
+        found[i : i + 2] = [found[i] * found[i + 1]]
+    return tuple(found)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_reshapes(seed: int) -> None:
+    pick = random.Random(seed)
+    view = random_view(pick)
+    shape = factored(view.count, pick)
+    expected = places(view).reshape(shape)
+    found = reshaped(view, shape)
+    if found is not None:
+        np.testing.assert_array_equal(places(found), expected)
+        return
+    strides = [int(np.take(expected, [1], axis=a).flat[0] - expected.flat[0]) if n > 1 else 0 for a, n in enumerate(shape)]
+    linear = places(View(view.base, F32, shape, tuple(strides), int(expected.flat[0])))
+    assert not np.array_equal(linear, expected), "strides could have said it"
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_joined_axes_visit_the_same_places(seed: int) -> None:
+    pick = random.Random(seed)
+    view = random_view(pick)
+    strides = [view.strides, row_major(view.shape)]
+    axes = axes_of(view.shape, (), strides)
+    for k, given in enumerate(strides):
+        joined = View(view.base, F32, tuple(a.extent for a in axes), tuple(a.strides[k] for a in axes))
+        assert places(joined).ravel().tolist() == places(View(view.base, F32, view.shape, tuple(given))).ravel().tolist()
+
+
+# The arena
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_live_at_the_same_time_lies_apart(seed: int) -> None:
+    pick = random.Random(seed)
+    buffers = [Buffer(Use.ARENA, i, F32, pick.choice((0, 1, 16, 17, 100, 400))) for i in range(60)]
+    steps: list[Access] = []
+    for i, buffer in enumerate(buffers):
+        reads = pick.sample(buffers[max(0, i - 8) : i], min(i, pick.randint(0, 3)))
+        over = [(buffer, old) for old in reads if old.bytes == buffer.bytes]
+        steps.append(Access(reads, [buffer], over))
+    size = assign(steps)
+    first = {b: i for i, b in enumerate(buffers)}
+    last = {b: max([i] + [j for j, s in enumerate(steps) if b in s.reads]) for i, b in enumerate(buffers)}
+    most = 0
+    for i, step in enumerate(steps):
+        live = [b for b in buffers if first[b] <= i <= last[b] and b.bytes]
+        passed_on = {frozenset(pair) for pair in step.over}
+        for one, other in combinations(live, 2):
+            apart = one.offset + one.bytes <= other.offset or other.offset + other.bytes <= one.offset
+            assert apart or frozenset((one, other)) in passed_on
+        most = max(most, sum(b.bytes for b in live))
+    assert all(b.offset % ALIGNMENT == 0 and b.offset + b.bytes <= size for b in buffers)
+    assert size <= 3 * most + 4096
+
+
+def test_a_gap_is_used_again() -> None:
+    a, b, c = (Buffer(Use.ARENA, i, F32, 64) for i in range(3))
+    steps: list[Any] = [Access([], [a]), Access([a], [b]), Access([b], [c]), Access([c], [])]
+    assert assign(steps) == 2 * 256
+    assert a.offset == c.offset != b.offset
+
+
+def test_a_donated_input_is_passed_on_once() -> None:
+    given = Buffer(Use.INPUT, 0, F32, 64, donated=True)
+    one, two = (Buffer(Use.OUTPUT, i, F32, 64) for i in range(2))
+    assign([Access([given], [one], [(one, given)]), Access([one], [two], [(two, one)])])
+    assert (one.over, two.over) == (given, given)
+    kept = Buffer(Use.OUTPUT, 2, F32, 64)
+    assign([Access([given], [kept], [(kept, given)]), Access([given], [])])
+    assert kept.over is None
