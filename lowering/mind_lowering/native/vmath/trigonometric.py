@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ..ir import symbol
+from ..ir import suffix, symbol
 from ..lanes import Lanes
 from . import coefficients as k
 from .reals import Reals
@@ -86,33 +86,36 @@ def _where_any(v: Reals, is_large: str, x: str, found: str, name: str) -> str:
 
 
 def _large_lanes(v: Reals, name: str) -> str:
-    """The function that goes through the lanes."""
+    """The function that goes through the lanes, in memory: a loop is less to compile than all lanes in a row."""
     module, width = v.lanes.function.module, v.lanes.width
-    called = f"mind.{name}.large.{'v' + str(width) if width > 1 else ''}{'f64' if v.double else 'f32'}"
+    called = f"mind.{name}.large.{suffix(v.type, width)}"
     if called in module.functions:
         return called
-    of = v.lanes.of(v.type)
+    of, one = v.lanes.of(v.type), _large(v, name)
     made = module.function(called, of, [(of, "x"), (of, "found"), (v.lanes.of("i1"), "large")])
-    lanes, one = Lanes(made, v.lanes.host, width, hint=name), _large(v, name)
-    result = "%found"
-    for lane in range(width):
-        value, flag = lanes.extract(v.type, "%x", str(lane)), lanes.extract("i1", "%large", str(lane))
-        inside, after, before = made.label("one"), made.label("next"), made.block
-        made.do(f"br i1 {flag}, label %{inside}, label %{after}")
-        made.start(inside)
-        new = made.op(f"call {v.type} {symbol(one)}({v.type} {value})")
-        if width > 1:
-            new = made.op(f"insertelement {of} {result}, {v.type} {new}, i64 {lane}")
-        made.do(f"br label %{after}")
-        made.start(after)
-        result = made.op(f"phi {of} [ {result}, %{before} ], [ {new}, %{inside} ]", name)
-    made.ret(result)
+    places = [made.op(f"alloca {t}, align 64", name) for t in (of, of, v.lanes.of("i8"))]
+    flags = Lanes(made, v.lanes.host, width, hint=name).convert("zext", "i1", "i8", "%large")
+    for type, value, place in zip((of, of, v.lanes.of("i8")), ("%x", "%found", flags), places, strict=True):
+        made.do(f"store {type} {value}, ptr {place}, align 64")
+
+    def lane(i: str, *_: str) -> None:
+        flag = made.op(f"load i8, ptr {made.address('i8', places[2], i)}, align 1")
+
+        def replace_one() -> None:
+            value = made.op(f"load {v.type}, ptr {made.address(v.type, places[0], i)}, align 4")
+            new = made.op(f"call {v.type} {symbol(one)}({v.type} {value})")
+            made.do(f"store {v.type} {new}, ptr {made.address(v.type, places[1], i)}, align 4")
+
+        made.when(made.op(f"icmp ne i8 {flag}, 0"), replace_one)
+
+    made.loop("0", str(width), 1, lane)
+    made.ret(made.op(f"load {of}, ptr {places[1]}, align 64"))
     return called
 
 
 def _large(v: Reals, name: str) -> str:
     """The scalar function of a large number."""
-    module, called = v.lanes.function.module, f"mind.{name}.large.one.{'f64' if v.double else 'f32'}"
+    module, called = v.lanes.function.module, f"mind.{name}.large.one.{suffix(v.type, 1)}"
     if called not in module.functions:
         made = module.function(called, v.type, [(v.type, "x")])
         one = Reals(Lanes(made, v.lanes.host, 1, hint=name), v.type)
