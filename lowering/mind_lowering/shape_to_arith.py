@@ -136,7 +136,7 @@ def _refused(refusals: Sequence[Refusal]) -> Exception:
 
 @dataclass(frozen=True)
 class LowerShapeToArithPass(ModulePass):
-    """Lower ranked shapes to straight-line arithmetic on indices; what has no such form is one error that names it."""
+    """Lower ranked shapes to straight-line arithmetic on indices; all else is one error that names it."""
 
     name = "mind-lower-shape-to-arith"
 

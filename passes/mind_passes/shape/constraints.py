@@ -153,7 +153,7 @@ class ConvertShapeConstraintsPass(ModulePass):
 
 @dataclass(frozen=True)
 class ShapeToShapeLoweringPass(ModulePass):
-    """Rewrite ops of the shape dialect that others of the dialect can say: the number of elements as a reduction."""
+    """Rewrite ops of the shape dialect that others can say: the number of elements as a reduction."""
 
     name = "mind-shape-to-shape-lowering"
 

@@ -173,7 +173,7 @@ _REWRITES: Mapping[type[Operation], Callable[[Operation], None]] = {
 
 @dataclass(frozen=True)
 class ShapeModernizePass(ModulePass):
-    """Rewrite the early form of the shape dialect to that of today's MLIR; unknown constants are an error, kept, or dynamic."""
+    """Rewrite the early form of the shape dialect to that of today's MLIR; of unknown constants see the option."""
 
     name = "mind-shape-modernize"
 
