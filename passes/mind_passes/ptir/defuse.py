@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -16,9 +17,9 @@ from mind_dialect.ptir import FusionOp, YieldOp
 from .canonicalize import rewire
 
 
-def defuse(root: Operation) -> bool:
-    """Replace the fusions inside `root` by their bodies, in linear time; whether there were any."""
-    fusions = [op for op in walk(root) if isinstance(op, FusionOp)]
+def defuse(root: Operation, only: Callable[[FusionOp], bool] | None = None) -> bool:
+    """Replace the fusions inside `root`, or `only` some, by their bodies, in linear time; whether there were any."""
+    fusions = [op for op in walk(root) if isinstance(op, FusionOp) and (only is None or only(op))]
     became: dict[SSAValue, SSAValue] = {}
     for op in fusions:
         block, body = op.parent, op.body.block
