@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.codecs import INTEGERS
 from mind_dialect.errors import error
+from mind_dialect.ptir import FusionOp
 
 from .xp import FreeOp, can_free
 from .xp_regions import IfOp, LoopOp
@@ -39,7 +40,7 @@ def _find_captures(block: Block, captures: dict[Operation, Values]) -> Values:
     used: Values = {}
     for op in block.ops:
         used.update(dict.fromkeys(op.operands))
-        if op.regions:
+        if op.regions and not isinstance(op, FusionOp):
             inner: Values = {}
             for region in op.regions:
                 inner.update(_find_captures(region.block, captures))
@@ -70,6 +71,8 @@ def _insert(block: Block, dying: Values, captures: dict[Operation, Values]) -> N
 
 def _inside(op: Operation, dead: list[SSAValue], captures: dict[Operation, Values]) -> list[SSAValue]:
     """Free in the regions of `op` what can be freed there; what is left is to be freed after it."""
+    if isinstance(op, FusionOp):  # one kernel: there is nothing to free inside
+        return dead
     inner: Values = {}
     if isinstance(op, IfOp):
         kept = {op.condition, *(v for region in op.regions for v in _yielded(region.block))}

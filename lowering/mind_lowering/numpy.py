@@ -14,7 +14,7 @@ originals stand in a comment, escaped. Branches are `if`, loops are `while` and 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword, issoftkeyword
 from typing import IO
@@ -28,6 +28,7 @@ from xdsl.utils.target import Target
 from mind_dialect.errors import MindError, error
 from mind_dialect.literals import HEX_ABOVE, nested
 from mind_dialect.program import functions, input_names
+from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import Kind, read_type
 from mind_dialect.verify import verify
@@ -49,7 +50,7 @@ from mind_lowering.kernels import Kernels
 k = Kernels(xp)
 """
 
-_RESERVED = re.compile(r"xp|k|seed|Kernels|[vi][0-9]+|d_.*|.*_c[0-9]+")
+_RESERVED = re.compile(r"xp|k|seed|Kernels|[vi][0-9]+|d_.*|.*_[ck][0-9]+")
 _LONGEST = 60
 
 
@@ -98,9 +99,17 @@ class Source:
         return "".join(f"{name} = {constant_text(literal)}\n" for name, literal in self.constants)
 
 
-def python_source(func: FuncOp, scope: Names | None = None) -> Source:
-    """The Python of a lowered function; `scope` holds the names at module level. E4000 for ops of other dialects."""
-    return _Writer(func, scope or Names()).source()
+KernelName = Callable[[str, FusionOp], str]
+"""Given the name of a function and a fusion in it, the global name of the kernel that it is."""
+
+
+def python_source(func: FuncOp, scope: Names | None = None, kernel: KernelName | None = None) -> Source:
+    """
+    The Python of a lowered function; `scope` holds the names at module level, `kernel` says how fusions are called.
+
+    E4000 for ops of other dialects, and for fusions where there is no `kernel`.
+    """
+    return _Writer(func, scope or Names(), kernel).source()
 
 
 MAX_LOOPS = 18
@@ -108,9 +117,10 @@ MAX_LOOPS = 18
 
 
 class _Writer:
-    def __init__(self, func: FuncOp, scope: Names):
+    def __init__(self, func: FuncOp, scope: Names, kernel: KernelName | None):
         self.func = func
-        self.block = xp_block(func)
+        self.block = xp_block(func, fusions=kernel is not None)
+        self.kernel = kernel
         self.scope = scope
         self.name = scope.identifier(func.sym_name.data)
         self.names: dict[SSAValue, str] = {}
@@ -190,6 +200,8 @@ class _Writer:
             self.current = self.order[op]
             if isinstance(op, CallOp):
                 self._call(op)
+            elif isinstance(op, FusionOp) and self.kernel is not None:
+                self._launch(op, self.kernel(self.name, op))
             elif isinstance(op, FreeOp):
                 self._line(f"del {', '.join(self._of(op.operands))}")
             elif isinstance(op, ExpectOp):
@@ -224,6 +236,11 @@ class _Writer:
             results = ", ".join(self._name(op.results))
             call = f"{results} = {call}  # {', '.join(self._type(r.type) for r in op.results)}"
         self._line(call)
+
+    def _launch(self, op: FusionOp, kernel: str) -> None:
+        inputs = ", ".join([kernel, *self._of(op.operands)])
+        results = ", ".join(self._name(op.results))
+        self._line(f"{results} = k.launch({inputs})  # {', '.join(self._type(r.type) for r in op.results)}")
 
     def _expect(self, op: ExpectOp) -> None:
         """Sizes for new names, then a check of what was known."""
@@ -327,12 +344,22 @@ def _ending(block: Block, kind: type[Operation]) -> Operation:
 _OURS = (CallOp, ExpectOp, FreeOp, ReturnOp, IfOp, WhileOp, ForOp, ConditionOp, YieldOp)
 
 
-def xp_block(func: FuncOp) -> Block:
-    """The one block of a lowered function; E4000 names what else it holds, E4001 a use after a free."""
+def _walk(block: Block) -> Iterator[Operation]:
+    """The ops of a block and of those in it, but not what is in fusions."""
+    for op in block.ops:
+        yield op
+        for region in () if isinstance(op, FusionOp) else op.regions:
+            for inner in region.blocks:
+                yield from _walk(inner)
+
+
+def xp_block(func: FuncOp, *, fusions: bool = False) -> Block:
+    """The one block of a lowered function, perhaps with fusions; E4000 names what else it holds, E4001 a use after a free."""
     blocks = func.body.blocks
     given = f"func.func with {len(blocks)} blocks" if len(blocks) != 1 else None
     if given is None:
-        foreign = [op.name for op in blocks[0].walk() if not isinstance(op, _OURS)]
+        ours = (*_OURS, FusionOp) if fusions else _OURS
+        foreign = [op.name for op in _walk(blocks[0]) if not isinstance(op, ours)]
         given = foreign[0] if foreign else None
         if given is None and not isinstance(blocks[0].last_op, ReturnOp):
             given = "no xp.return"

@@ -7,7 +7,7 @@ Outputs never share memory with inputs, constants or each other, unless an input
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -62,12 +62,14 @@ def ptir_block(func: FuncOp) -> Block:
     return blocks[0]
 
 
-def lowered_function(func: FuncOp, donate: Collection[int] = (), draws: int = 0) -> Lowered:
+def lowered_function(
+    func: FuncOp, donate: Collection[int] = (), draws: int = 0, kind: Callable[[], Lowering] | None = None
+) -> Lowered:
     """
     A verified function of PTIR as a new function of `xp`, which stands in no module; in linear time.
 
-    `donate` names inputs by number whose memory may be overwritten; `draws` random draws were made before it. Raises E4000 where
-    the function is not one block of PTIR, E2007 where it returns nothing.
+    `donate` names inputs by number whose memory may be overwritten; `draws` random draws were made before it; `kind` lowers
+    some ops otherwise. Raises E4000 where the function is not one block of PTIR, E2007 where it returns nothing.
     """
     block = ptir_block(func)
     _check_depth(func)
@@ -75,7 +77,7 @@ def lowered_function(func: FuncOp, donate: Collection[int] = (), draws: int = 0)
     if ending is None or not ending.operands:
         raise xp.no_outputs().at(ending or func, "func.return")
     new = Block(arg_types=block.arg_types)
-    lowering = Lowering()
+    lowering = (kind or Lowering)()
     lowering.draws = draws
     for i, (old, argument) in enumerate(zip(block.args, new.args, strict=True)):
         argument.name_hint = old.name_hint

@@ -17,6 +17,7 @@ import numpy as np
 from xdsl.ir import Attribute, Block, SSAValue
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.types import DType, Shape
@@ -90,6 +91,10 @@ class _Meter:
                     self.release(value)
             elif isinstance(op, CallOp):
                 self.call(op)
+            elif isinstance(op, FusionOp):
+                for result in op.results:
+                    self.bind(result, result)
+                    self.note(result)
             elif isinstance(op, IfOp):
                 self.branches(op)
             elif isinstance(op, LoopOp):
