@@ -36,7 +36,7 @@ from .memory import Need, allocation_error, check_need, check_rank, peak, physic
 from .native import require as require_native
 from .shapes import Guard, Specialised, bound_function, checked_shapes, shown_dims
 
-TARGETS = ("numpy", "native")
+TARGETS = ("numpy", "native", "cupy")
 CACHE_SIZE = 128
 """So many compiled functions are kept for the next `compile` of an equal one."""
 CACHED_LITERAL_BYTES = 1 << 24
@@ -146,7 +146,7 @@ class Program:
             with np.errstate(all="ignore"):
                 return self._run(*arguments, seed=_seed(seed)) if self._body.source.draws else self._run(*arguments)
         except MindError as e:
-            op = self._culprit(e.__traceback__)
+            op = self._culprit(e.__traceback__) if e.op is None else None
             raise e if op is None else as_core(e, op).at(op, _place(op)) from None
         except MemoryError as e:
             op = self._culprit(e.__traceback__)
@@ -354,8 +354,16 @@ def compile(
         raise error("E6002", message, requested=target, available=list(TARGETS))
     if target == "native":
         require_native()
+    elif target == "cupy":
+        from mind_lowering.cupy.launching import require as require_cupy
+
+        require_cupy()
     func = find_function(module, function)
     donated = _numbers(func, donate)
+    if target == "cupy":
+        from .on_cupy import compile_for_cupy
+
+        return compile_for_cupy(func, donated, memory_limit)
     limit = physical_memory() if memory_limit is None else memory_limit
     if target == "native":
         from .native.program import compile_native

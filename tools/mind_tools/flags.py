@@ -45,10 +45,12 @@ PASS_ALIASES = {
     "outline-shape-computation": "mind-outline-shape-computation",
     "convert-shape-to-std": "mind-convert-shape-to-std",
     "lower-to-native": "mind-lower-to-native",
+    "lower-to-cupy": "mind-lower-to-cupy",
     "lower-to-numpy": "mind-lower-to-numpy",
 }
 """Short names of our passes, in flags and in pipelines."""
 TARGET_ALIASES = {
+    "cupy": "mind-cupy",
     "native": "mind-native",
     "numpy": "mind-numpy",
     "core-ir": "mind-core-ir",

@@ -67,9 +67,11 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-outline-shape-computation": _from("mind_passes.shape.outline", "OutlineShapeComputationPass"),
     "mind-convert-shape-to-std": _from("mind_lowering.shape_to_std", "ConvertShapeToStdPass"),
     "mind-lower-to-native": _from("mind_lowering.native.target", "LowerToNativePass"),
+    "mind-lower-to-cupy": _from("mind_lowering.cupy.lower", "LowerToCupyPass"),
     "mind-lower-to-numpy": _from("mind_lowering.lower_to_numpy", "LowerToNumpyPass"),
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {
+    "mind-cupy": _from("mind_lowering.cupy.source", "CupyTarget"),
     "mind-native": _from("mind_lowering.native.target", "NativeTarget"),
     "mind-numpy": _from("mind_lowering.numpy", "NumpyTarget"),
     "mind-core-ir": _from("mind_translate.core_ir", "CoreIRTarget"),

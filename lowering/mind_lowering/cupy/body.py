@@ -106,7 +106,9 @@ class Scope:
         self.names: dict[Key, str] = {}
         self.texts: dict[str, str] = {}
         self.packed: dict[SSAValue, str] = {}
-        """Inputs that are read several elements at once, and the arrays that hold them."""
+        """Inputs that can be read several elements at once, and the arrays that hold them."""
+        self.unpacked: set[SSAValue] = set()
+        """Those of them that are used so."""
         self.kept = dict(kept or {})
         """Values that earlier loops computed at the same places."""
         self.reused: dict[Key, str] = {}
@@ -198,6 +200,7 @@ class Scope:
         name = self.source.fresh("x")
         if index == self.whole and value in self.packed:
             text = f"{self.packed[value]}[j]"
+            self.unpacked.add(value)
         else:
             text = f"{pointer}[{index}]"
             text = f"mind::widen({text})" if dtype in NARROW else text

@@ -129,11 +129,12 @@ class Writer:
         """
         width, start, end = vector
         scope.whole = linear(at, scope)
-        before, after = self._packed(scope, at, vector), list[str]()
+        packs, after = self._packed(scope, at, vector), list[str]()
         outputs, sums = list(outputs), list(sums)
         results = [self.body.results[n] for n in outputs]
         roots = [(v, reshaped(at, spec(v)[1], scope)) for v in (*results, *(op.x for op, _ in sums))]
         names = scope.values(roots)
+        before = [line for value, lines in packs.items() if value in scope.unpacked for line in lines]
         writes: list[str] = []
         for number, value, name in zip(outputs, results, names, strict=False):
             pointer = self.outputs[number]
@@ -154,18 +155,18 @@ class Writer:
             inner = ["#pragma unroll", f"for (int j = 0; j < {width}; ++j) {{", *indented(inner), "}"]
         return [*before, *inner, *after]
 
-    def _packed(self, scope: Scope, at: Place, vector: tuple[int, str, str]) -> list[str]:
-        """Loads of several elements of the inputs that have as many as there are places; unused ones the compiler drops."""
+    def _packed(self, scope: Scope, at: Place, vector: tuple[int, str, str]) -> dict[SSAValue, list[str]]:
+        """Loads of several elements of the inputs that have as many as there are places."""
         width, start, end = vector
-        lines: list[str] = []
+        found: dict[SSAValue, list[str]] = {}
         size = prod(prod(chunk.dims) for chunk in at)
         for value, pointer in self.source.pointers.items():
             dtype, shape = spec(value)
             if width > 1 and prod(shape) == size:
                 scope.packed[value] = f"{pointer}_"
-                lines.append(f"{register(dtype)} {pointer}_[{width}];")
-                lines.append(f"mind::load<{width}>({pointer}_, {pointer}, {start}, {end});")
-        return lines
+                load = f"mind::load<{width}>({pointer}_, {pointer}, {start}, {end});"
+                found[value] = [f"{register(dtype)} {pointer}_[{width}];", load]
+        return found
 
 
 def accumulator(op: ReduceOp) -> PtirDType:

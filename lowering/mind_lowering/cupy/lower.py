@@ -1,0 +1,76 @@
+"""The pass that lowers whole modules for CuPy: `xp` calls as for NumPy, and every fusion that is a kernel kept as its launch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from mind_dialect.program import functions
+from mind_dialect.ptir import FusionOp, PtirOp
+from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
+from mind_dialect.verify import verify
+
+from .. import xp
+from ..core_to_ptir import is_core, replace_body
+from ..numpy import is_lowered
+from ..ownership import fresh
+from ..ptir_idioms import Step
+from ..ptir_to_xp import Lowered, Lowering, lowered_function
+from .prepare import kernel_of, prepared
+
+
+class _CupyLowering(Lowering):
+    """As for NumPy, but that a fusion which is a kernel stays: it is launched, and makes new arrays."""
+
+    def step(self, step: Step) -> None:
+        op = step.op
+        if not isinstance(op, FusionOp) or kernel_of(op) is None:
+            return super().step(step)
+        operands = self.take(op.operands)
+        made = op.clone(dict(zip(op.operands, operands, strict=True)))
+        self.emit(made)
+        for old, new in zip(op.results, made.results, strict=True):
+            new.name_hint = old.name_hint
+            self.bind(old, new, fresh())
+        return None
+
+
+def lowered_for_cupy(func: FuncOp, donate: Collection[int] = ()) -> Lowered:
+    """
+    A function, verified, lowered for CuPy; what is lowered already stays as it is. Errors are those of `prepared`.
+
+    The origins are ops of the prepared function, with the locations of those they come from.
+    """
+    verify(func)
+    if is_lowered(func):
+        return Lowered(func, list(func.body.block.walk()))
+    return lowered_function(prepared(func), donate, kind=_CupyLowering)
+
+
+def is_ours(func: FuncOp) -> bool:
+    """Whether a function is Core IR or PTIR, to be lowered."""
+    return not is_lowered(func) and (is_core(func) or any(isinstance(op, PtirOp) for op in func.walk()))
+
+
+@dataclass(frozen=True)
+class LowerToCupyPass(ModulePass):
+    """
+    Lower functions of Core IR and PTIR to calls over an array namespace; each `ptir.fusion` that is left is one CUDA kernel.
+
+    The functions are optimised and fused first.
+    """
+
+    name = "mind-lower-to-cupy"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        xp.register(ctx)
+        made = [(func, lowered_for_cupy(func).func) for func in functions(op) if is_ours(func)]
+        for func, new in made:
+            replace_body(func, new)
+        if made:  # Core IR has become PTIR, which says what its version is
+            op.attributes.setdefault(VERSION_ATTRIBUTE, StringAttr(SPEC_VERSION))

@@ -1,0 +1,117 @@
+"""
+A lowered function as Python over CuPy and CUDA C++: the target `mind-cupy`, and what the runtime compiles.
+
+Names of kernels are made of the plain name of the function, a number and the opcodes, and no other text of a program reaches the
+C++; see `Names` for the Python. Equal fusions of a module are one kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.utils.target import Target
+
+from mind_dialect.errors import error
+from mind_dialect.program import functions
+from mind_dialect.ptir import FusionOp
+from mind_dialect.ptir.types import TensorSpec
+
+from ..numpy import Names, Source, python_source
+from ..xp_arguments import dtype_text
+from .kernel import Kernel, Launch, make_kernel
+from .lower import lowered_for_cupy
+from .unsupported import Unsupported
+
+HEADER = """\
+# Python over CuPy, with kernels in CUDA C++, made by the target mind-cupy.
+from mind_lowering.cupy.launching import device
+
+k = device()
+xp = k.xp
+"""
+_VIEWS = ("constant", "broadcast_to", "reshape", "cast", "yield")
+_LONGEST = 40
+
+
+@dataclass
+class Kernels:
+    """The kernels of one function: by text, so that equal ones are one."""
+
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    """From the text to the name in Python."""
+    symbols: dict[str, str] = field(default_factory=dict[str, str])
+    """From the name in Python to that in CUDA."""
+    found: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
+    """By the name in Python."""
+
+    def name(self, function: str, op: FusionOp) -> str:
+        """The name in Python of the kernel of a fusion; E6003 if it has none, which a lowering never leaves."""
+        try:
+            kernel = make_kernel(op.body.block)
+        except Unsupported as e:
+            raise error("E6003", f"a fusion is no CUDA kernel: {e}", backend="cupy").at(op, op.name) from None
+        key = f"{kernel.launch}\n{kernel.text}" if not kernel.sites else f"{len(self.found)}"  # failures name their op
+        if key not in self.names:
+            name = self.names[key] = f"{function}_k{len(self.found)}"
+            self.found[name] = kernel
+            opcodes = "_".join(c for c in kernel.opcodes if c not in _VIEWS) or "copy"
+            self.symbols[name] = f"{name}_{opcodes[:_LONGEST].rstrip('_')}"
+        return self.names[key]
+
+    def text(self) -> str:
+        """All kernels as C++."""
+        return "\n".join(kernel.named(self.symbols[name]) for name, kernel in self.found.items())
+
+    def printed(self, function: str) -> str:
+        """The kernels as Python."""
+        if not self.found:
+            return ""
+        module = f"{function}_k{len(self.found)}"  # no other name looks like this, see `Names`
+        lines = [f'{module} = k.module(r"""', self.text() + '""")']
+        lines += [f"{n} = {module}.kernel({self.symbols[n]!r}, {launch_text(x.launch)})" for n, x in self.found.items()]
+        return "\n".join([*lines, ""])
+
+
+def launch_text(launch: Launch) -> str:
+    """How a kernel is launched, as arguments of `Module.kernel`."""
+    outputs = ", ".join(f"({_shape(spec)}, {dtype_text(spec.dtype)})" for spec in launch.outputs)
+    parts = [f"outputs=[{outputs}]", f"grid={launch.grid}", f"block={launch.block}"]
+    if launch.scratch:
+        parts.append(f"scratch={launch.scratch}, counters={launch.counters}")
+    if launch.fails:
+        parts.append("fails=True")
+    return ", ".join(parts)
+
+
+def _shape(spec: TensorSpec) -> str:
+    return repr(tuple(spec.shape))
+
+
+def cupy_source(func: FuncOp, scope: Names | None = None) -> tuple[Source, Kernels]:
+    """The Python of a function lowered for CuPy, and its kernels. E4000 as for NumPy, E6003 for a fusion that is no kernel."""
+    kernels = Kernels()
+    return python_source(func, scope, kernels.name), kernels
+
+
+def print_module(module: ModuleOp) -> str:
+    """Every function of a module as Python and CUDA C++; Core IR and PTIR are lowered first, in a copy."""
+    scope = Names()
+    parts: list[str] = []
+    for func in functions(module):
+        source, kernels = cupy_source(lowered_for_cupy(func).func, scope)
+        parts.append("\n".join(filter(None, [source.printed_constants(), kernels.printed(source.name), source.text])))
+    return "\n".join([HEADER, *parts])
+
+
+@dataclass(frozen=True)
+class CupyTarget(Target):
+    """Print Python over CuPy with its kernels in CUDA C++."""
+
+    name = "mind-cupy"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        output.write(print_module(module))
