@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import weakref
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
@@ -21,6 +22,8 @@ from . import cache
 
 _FORMAT = "1"
 """Of what is kept on disk; a change makes older files unknown."""
+LIBRARIES = 64
+"""So many libraries one engine links."""
 _lock = threading.Lock()
 _numbers = itertools.count()
 _binding: Any = import_module("llvmlite.binding")  # which has no types
@@ -30,9 +33,16 @@ _VERSION = f"{import_module('llvmlite').__version__} {_binding.llvm_version_info
 class Library:
     """Some compiled functions by name; their code lives as long as this does."""
 
-    def __init__(self, tracker: Any, names: Sequence[str]):
-        self._tracker = tracker
+    def __init__(self, engine: Any, tracker: Any, names: Sequence[str]):
+        # the finalizer holds both, so that a collection of garbage cannot let the engine go before what it linked
+        weakref.finalize(self, _release, [tracker, engine]).atexit = False
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
+
+
+def _release(held: list[Any]) -> None:
+    """Let a library go, then its engine, if it was the last one."""
+    held.pop(0)
+    held.clear()
 
 
 def load(text: str, host: Host, names: Sequence[str]) -> Library:
@@ -104,14 +114,29 @@ def _machine_names(host: Host) -> tuple[str, str]:
     return str(_binding.get_host_cpu_name()), str(_binding.get_host_cpu_features().flatten())
 
 
-@lru_cache(maxsize=1)
-def _linker() -> Any:
-    machine = _binding.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
-    return _binding.create_lljit_compiler(machine)
+class _Engines:
+    """LLVM's linkers, one after the other: each keeps a little of every library that it linked, until it goes itself."""
+
+    def __init__(self) -> None:
+        self._engine: Any = None
+        self._left = 0
+
+    def next(self) -> Any:
+        """The engine to link the next library with; it lives as long as one of its libraries does."""
+        if self._left == 0:
+            machine = _binding.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
+            self._engine = _binding.create_lljit_compiler(machine)
+            self._left = LIBRARIES
+        self._left -= 1
+        return self._engine
+
+
+_engines = _Engines()
 
 
 def _linked(code: bytes, names: Sequence[str]) -> Library:
     builder = _binding.JITLibraryBuilder().add_object_img(code).add_current_process()
     for name in names:
         builder.export_symbol(name)
-    return Library(builder.link(_linker(), f"mind{next(_numbers)}"), names)
+    engine = _engines.next()
+    return Library(engine, builder.link(engine, f"mind{next(_numbers)}"), names)

@@ -440,3 +440,57 @@ def test_entries_end_at_steps_on_numpy() -> None:
     assert [b.use for b in native.outputs] == [Use.OUTPUT]
     x = np.random.default_rng(1).standard_normal((5, 9)).astype(np.float32)
     assert_close(compiled(module)(x), mind_runtime.compile(module)(x), ulps=0)
+
+
+def test_code_of_programs_that_are_gone_is_freed() -> None:
+    """What an engine keeps of each library that it linked goes with the engine, as soon as its libraries are gone."""
+    import gc
+    import weakref
+
+    gone: list[Any] = []
+    for n in range(1, jit.LIBRARIES + 20):
+        native = lower(prepared(function_of(program(f"f32[{n}]", lambda x: [ptir.AddOp(x, x)]))), detect())
+        library = jit.load(native.text, native.host, [s.name for s in native.steps if isinstance(s, Entry)])
+        gone.append(weakref.ref(jit._engines._engine))
+        del library
+    gc.collect()
+    assert gone[0]() is None
+    assert gone[-1]() is not None
+
+
+# Named dimensions, bound weights, tools
+
+
+def test_named_dimensions_are_compiled_for_their_sizes() -> None:
+    module = program("f32[B,5] f32[5]", lambda x, b: [ptir.AddOp(ptir.MulOp(x, x), spread(b, x))])
+    run, reference = compiled(module), mind_runtime.compile(module)
+    for size in (3, 3, 3, 1, 0, 70, 70):
+        x, b = np.full((size, 5), 3, np.float32), np.arange(5, dtype=np.float32)
+        assert_close(run(x, b), reference(x, b), ulps=0)
+    assert "has a dimension without a size" in run.explain()[0]
+    assert failure(run, np.zeros((3, 4), np.float32), np.zeros(5, np.float32)).code == "E2001"
+
+
+def test_bound_weights() -> None:
+    module = chain()
+    a, b = ROWS
+    first, second = (s.name for s in mind_runtime.compile(module).inputs)
+    step = mind_runtime.bind(module, {second: b}, target="native")
+    assert_close(step(a), mind_runtime.compile(module)(a, b), ulps=0)
+    assert [s.name for s in step.inputs] == [first]
+
+
+def test_what_runs_where_is_told(tmp_path: Path) -> None:
+    from tool_runs import mind_run
+
+    file = tmp_path / "f.mlir"
+    file.write_text(str(program("f32[3]", lambda x: [ptir.SortOp(ptir.NegOp(x), axis=0, descending=False)])))
+    found = mind_run(str(file), "--all", "random:0", "--target", "native", "--explain")
+    assert found.status == 0, found.err
+    assert found.out.splitlines()[1].startswith("@f on ")
+    assert found.out.splitlines()[2:] == [
+        "native  @k.neg: neg over [3]",
+        "numpy   sort of f32[3]: there is no native kernel yet",
+    ]
+    plain = mind_run(str(file), "--all", "random:0", "--explain")
+    assert plain.out.splitlines()[1] == "@f on numpy: 2 calls of NumPy"
