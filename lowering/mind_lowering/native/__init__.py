@@ -5,7 +5,7 @@ The native CPU target: PTIR as LLVM IR text, already vectorised, one module per 
     planner.py       which kernels in which order; what falls back to NumPy
     kernels.py       op class -> native kernel, or the reason for the fallback      <- matrix products, row kernels plug in here
     groups.py        a fused group -> one loop nest                                  <- threads plug in at its units of work
-    elementwise.py   op class -> instructions                    vmath.py            <- functions of real numbers plug in here
+    elementwise.py   op class -> instructions                    vmath/              <- functions of real numbers plug in here
     memory.py        the arena        views.py, nest.py   strides and axes        lanes.py, casts.py, failures.py, ir.py, host.py
 
 Nothing here needs llvmlite; `mind_runtime.native` compiles the text and calls it.

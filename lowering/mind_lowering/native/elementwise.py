@@ -111,15 +111,6 @@ def _sign(s: Site, v: Operands) -> str:
     return lanes.select(lanes.compare("icmp slt", s.type, v[0], zero), s.type, lanes.number(s.type, -1), positive)
 
 
-def _logistic(s: Site, v: Operands) -> str:
-    """Of an exponential that does not overflow."""
-    lanes, one = s.lanes, s.lanes.number(s.type, 1)
-    magnitude = lanes.intrinsic("fabs", s.type, v[0])
-    small = vmath.call(lanes, "exp", s.type, [lanes.op(f"fneg {lanes.of(s.type)} {magnitude}")])
-    negative = lanes.compare("fcmp olt", s.type, v[0], lanes.number(s.type, 0))
-    return lanes.binary("fdiv", s.type, lanes.select(negative, s.type, small, one), lanes.binary("fadd", s.type, small, one))
-
-
 def _not(s: Site, v: Operands) -> str:
     return s.lanes.binary("xor", s.type, v[0], s.lanes.number(s.type, -1 if s.type != "i1" else 1))
 
@@ -242,7 +233,7 @@ EMITTERS: dict[type[PtirOp], Emitter] = {
     ptir.CeilOp: _intrinsic("ceil"),
     ptir.RoundOp: _intrinsic("roundeven"),
     ptir.SignOp: _sign,
-    ptir.LogisticOp: _logistic,
+    ptir.LogisticOp: _math("logistic"),
     ptir.NotOp: _not,
     ptir.RemainderOp: _remainder,
     ptir.AndOp: _binary("and", ""),
@@ -282,7 +273,5 @@ EXACT: frozenset[type[PtirOp]] = frozenset(
     }
 )
 """Ops whose results need no rounding to their dtype."""
-CALLS: frozenset[type[PtirOp]] = frozenset(
-    {op for op in EMITTERS if op.OPCODE in vmath.BY_LIBRARY} | {ptir.LogisticOp, ptir.RemainderOp}
-)
+CALLS: frozenset[type[PtirOp]] = frozenset({op for op in EMITTERS if op.OPCODE in vmath.BY_LIBRARY} | {ptir.RemainderOp})
 """Ops that are a call of a function, at least for some dtypes: nothing else stays in registers meanwhile."""
