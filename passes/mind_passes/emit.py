@@ -1,27 +1,44 @@
-"""Putting ops into a block under construction: copies of given ones, and new ones that rules made."""
+"""Putting ops into a block under construction, copies and what rules made; places for the errors of rules."""
 
 from __future__ import annotations
 
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from mind_dialect.op import value_of
+from mind_dialect.errors import MindError
+from mind_dialect.op import DialectOp, value_of
 
 
 def append(block: Block, value: SSAValue | Operation, source: Operation | None = None) -> SSAValue:
-    """Append the unattached ops that `value` is made of, operands first, at the place in the text of `source`."""
+    """
+    Append the unattached ops that `value` is made of, operands first, at the place in the text of `source`.
+
+    Rules nest a few ops; a loop rather than recursion leaves how many to them.
+    """
     value = value_of(value)
-    if isinstance(value, OpResult) and value.op.parent is None:
-        _append_op(block, value.op, source)
+    if not isinstance(value, OpResult) or value.op.parent is not None:
+        return value
+    stack = [(value.op, iter(value.op.operands))]
+    while stack:
+        op, operands = stack[-1]
+        inner = next((x.op for x in operands if isinstance(x, OpResult) and x.op.parent is None), None)
+        if inner is not None:
+            stack.append((inner, iter(inner.operands)))
+            continue
+        stack.pop()
+        if source is not None:
+            op.location = source.location
+        block.add_op(op)
     return value
 
 
-def _append_op(block: Block, op: Operation, source: Operation | None) -> None:
-    for x in op.operands:
-        if isinstance(x, OpResult) and x.op.parent is None:
-            _append_op(block, x.op, source)
-    if source is not None:
-        op.location = source.location
-    block.add_op(op)
+def place_of(op: Operation) -> str:
+    """How errors call `op`."""
+    return op.place() if isinstance(op, DialectOp) else op.name
+
+
+def placed(found: MindError, op: Operation) -> MindError:
+    """The error of a rule, attributed to the op that it is for unless it names one."""
+    return found if found.op is not None else found.at(op, place_of(op))
 
 
 def copy(op: Operation, copies: dict[SSAValue, SSAValue]) -> Operation:

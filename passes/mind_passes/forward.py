@@ -26,7 +26,7 @@ from .activity import Flows
 from .algebra import PtirAlgebra
 from .autodiff import primal_functions, select_function
 from .derivatives.rules import Value, WholeForward, is_float
-from .emit import append, copy
+from .emit import append, copy, placed
 from .gradient import select_values
 from .ptir.canonicalize import canonicalize
 from .working_copy import is_ptir, working_copy
@@ -160,7 +160,10 @@ class Forward:
         for op in ops[:-1]:
             made = copy(op, self.copies)
             self.block.add_op(made)
-            self._push(op, made)
+            try:
+                self._push(op, made)
+            except MindError as e:
+                raise placed(e, op) from None
         return ops[-1]
 
     def append(self, value: Value, source: Operation | None = None) -> SSAValue:

@@ -97,9 +97,9 @@ class Sweep:
                 walk.accumulate(end.operands[i], seed, None)
         try:
             walk.run(ops)
+            gradients = [walk.adjoint(self.copies[x]) for x in self.wrt]
         except MindError as e:
             raise self._in_primal(e) from None
-        gradients = [walk.adjoint(self.copies[x]) for x in self.wrt]
         recompute_marked(end)
         primal = list(end.operands) if self.options.keep_primal else []
         end.detach()
@@ -109,6 +109,8 @@ class Sweep:
 
     def _in_primal(self, found: MindError) -> MindError:
         """An error about a copy is one about the op of the function, whose place in definition order may be another."""
+        if found.op is None:
+            return found.at(self.func, f"@{self.func.sym_name.data}")
         copied = found.op
         if not isinstance(copied, DialectOp) or not isinstance(op := self.originals.get(copied), DialectOp):
             return found

@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Operation
 
 from mind_dialect.errors import MindError, error
-from mind_dialect.op import DialectOp
 from mind_dialect.ptir import ScanOp, WhileOp
+
+from .emit import place_of, placed
 
 CHECKPOINT = "ptir.checkpoint"
 """On an op: recompute rather than save what its derivative needs; on a scan also `every-N` or `sqrt`."""
@@ -53,7 +54,7 @@ def check_marks(ops: Iterable[Operation]) -> None:
             try:
                 check_checkpoint(mark.data)
             except MindError as e:
-                raise e.at(op, op.place()) from None
+                raise placed(e, op) from None
         if MAX_ITERATIONS in op.attributes and (not isinstance(op, WhileOp) or max_iterations(op) is None):
             raise _misfit(op, MAX_ITERATIONS, "a positive integer of 64 bits, on a while")
 
@@ -65,6 +66,5 @@ def max_iterations(op: WhileOp) -> int | None:
 
 
 def _misfit(op: Operation, name: str, expected: str) -> MindError:
-    place = op.place() if isinstance(op, DialectOp) else op.name
-    message = f"{place}: {name} = {op.attributes[name]}, expected {expected}"
+    message = f"{place_of(op)}: {name} = {op.attributes[name]}, expected {expected}"
     return error("E7001", message, operation=op, option=name)

@@ -186,21 +186,28 @@ def recompute_marked(end: Operation) -> None:
     behind, again = set(_after(end)), dict.fromkeys(marked)
     copies: dict[SSAValue, SSAValue] = {}
 
+    def missing(op: Operation) -> list[Operation]:
+        return [x.owner for x in op.operands if isinstance(x.owner, Operation) and x.owner in again and x not in copies]
+
     def repeat(op: Operation, place: Operation) -> None:
-        """Put a copy of `op`, and of what it uses that is marked, before `place`."""
-        for x in op.operands:
-            if isinstance(x.owner, Operation) and x.owner in again and x not in copies:
-                repeat(x.owner, place)
-        made = copy(op, {x: copies.get(x, x) for x in op.operands})
-        del made.attributes[CHECKPOINT]
-        made.attributes[RECOMPUTED] = UnitAttr()
-        block.insert_op_before(made, place)
-        copies.update(zip(op.results, made.results, strict=True))
+        """Put copies of what `op` uses that is marked, and of what that uses, before `place`."""
+        stack = missing(op)
+        while stack:
+            op = stack[-1]
+            if before := missing(op):
+                stack += before
+                continue
+            stack.pop()
+            if op.results[0] in copies:
+                continue
+            made = copy(op, {x: copies.get(x, x) for x in op.operands})
+            del made.attributes[CHECKPOINT]
+            made.attributes[RECOMPUTED] = UnitAttr()
+            block.insert_op_before(made, place)
+            copies.update(zip(op.results, made.results, strict=True))
 
     for user in tuple(block.ops):
         if user not in behind:
             continue
-        for x in user.operands:
-            if isinstance(x.owner, Operation) and x.owner in again and x not in copies:
-                repeat(x.owner, user)
+        repeat(user, user)
         user.operands = [copies.get(x, x) for x in user.operands]

@@ -13,12 +13,11 @@ from collections.abc import Iterable, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.errors import MindError, error
-from mind_dialect.op import DialectOp
 
 from .activity import Flows
 from .algebra import Algebra
 from .derivatives.rules import Value, Whole
-from .emit import append
+from .emit import append, place_of, placed
 
 
 class Reverse:
@@ -39,7 +38,10 @@ class Reverse:
     def run(self, ops: Sequence[Operation]) -> None:
         """Walk backwards through `ops`."""
         for op in reversed(ops):
-            self._propagate(op)
+            try:
+                self._propagate(op)
+            except MindError as e:
+                raise placed(e, op) from None
 
     def append(self, value: Value, source: Operation | None = None) -> SSAValue:
         """Append the unattached ops that `value` is made of, operands first, at the place in the text of `source`."""
@@ -82,8 +84,7 @@ class Reverse:
 
     def _misfit(self, op: Operation, x_adj: SSAValue, x: SSAValue) -> MindError:
         """An adjoint of another type than its operand: a wrong rule for a verified op, else a wrong op."""
-        place = op.place() if isinstance(op, DialectOp) else op.name
-        message = f"{place}: the adjoint of an operand of type {x.type} has type {x_adj.type}"
+        message = f"{place_of(op)}: the adjoint of an operand of type {x.type} has type {x_adj.type}"
         if self.verified:
             return error("E5002", message, operation=op, inner="E4015")
         return error("E5004", message, operation=op, shapes=(str(x_adj.type), str(x.type)))

@@ -17,7 +17,7 @@ from mind_dialect.op import DialectOp
 from mind_dialect.ptir import RandomOp, RegionOp, YieldOp
 from mind_dialect.ptir_shapes import Dim
 
-from ..emit import append, copy
+from ..emit import append, copy, place_of, placed
 from .rules import RegionRow, Row, Value, batched_type, by_loop, spread
 
 Table = Mapping[type[Operation], Row | RegionRow]
@@ -68,8 +68,7 @@ class Driver:
             try:
                 self._op(op)
             except MindError as e:
-                place = op.place() if isinstance(op, DialectOp) else op.name
-                raise e if e.op is not None else e.at(op, place) from None
+                raise placed(e, op) from None
             self.source = outer
 
     def _op(self, op: Operation) -> None:
@@ -153,7 +152,7 @@ class Driver:
 
 def no_rule(op: Operation) -> MindError:
     """E5001 for an op that is batched and that the table does not have."""
-    place = op.place() if isinstance(op, DialectOp) else op.name
+    place = place_of(op)
     opcode = op.OPCODE if isinstance(op, DialectOp) else op.name
     core = op.name.startswith("mind.")
     hint = "convert the function by mind-convert-to-ptir first" if core else "mind_passes.batching.register adds one"

@@ -187,3 +187,41 @@ def test_a_bound_on_what_is_no_loop_is_refused():
     with pytest.raises(MindError, match=r"sin %.*ptir.max_iterations") as found:
         gradient_of(marked(SIN="{ptir.max_iterations = 3 : i64}"))
     assert found.value.code == "E7001"
+
+
+def test_a_long_chain_of_marked_ops_needs_no_recursion():
+    lines = [f"%v{i + 1} = ptir.sin %v{i} {{ptir.checkpoint}} : tensor<f64>" for i in range(1200)]
+    text = f"func.func @f(%v0: tensor<f64>) -> tensor<f64> {{ {' '.join(lines)} func.return %v1200 : tensor<f64> }}"
+    module = gradient_of(module_of(text))
+    assert str(module).count("ptir.recomputed") == 1199, "all but the last, of which nothing needs the result"
+    found = compile(module, "f_grad")(np.float64(0.7))
+    assert found == pytest.approx(sines(0.7, 1200), rel=1e-9)
+
+
+DYNAMIC = """
+func.func @f(%x: tensor<?xf64, "B">) -> tensor<?xf64, "B"> {
+  %r = ptir.while %x : tensor<?xf64, "B"> cond {
+  ^bb0(%a: tensor<?xf64, "B">):
+    %m = ptir.reduce %a kind = sum axes = [0] keepdims = false : tensor<?xf64, "B"> -> tensor<f64>
+    %c = ptir.constant 5.0 : tensor<f64>
+    %p = ptir.compare %m, %c kind = less : (tensor<f64>, tensor<f64>) -> tensor<i1>
+    ptir.yield %p, %a : tensor<i1>, tensor<?xf64, "B">
+  } body {
+  ^bb0(%a: tensor<?xf64, "B">):
+    %b = ptir.exp %a : tensor<?xf64, "B">
+    ptir.yield %b : tensor<?xf64, "B">
+  }
+  func.return %r : tensor<?xf64, "B">
+}
+"""
+
+
+def test_what_a_rule_cannot_make_is_an_error_of_its_op():
+    with pytest.raises(MindError, match=r"E5006: while %1: .*size is not known") as found:
+        gradient_of(module_of(DYNAMIC), seed="cotangent", max_iterations=4)
+    assert found.value.op is not None
+    constant = "%c = ptir.constant 1.0 : tensor<f64> func.return %c : tensor<f64>"
+    unnamed = module_of(f"func.func @f(%x: tensor<?xf64>) -> tensor<f64> {{ {constant} }}")
+    with pytest.raises(MindError, match=r"E5006: @f: .*without a name") as found:
+        gradient_of(unnamed)
+    assert found.value.op is not None
