@@ -9,8 +9,9 @@ Derivatives and batches of programs, from Python: each function takes a module a
     vmap(module)                    @f_vmap: the function on a batch of inputs
 
 Each is a call of its pass (`autodiff`, `forward`, `vectorize`), whose errors it raises. `function` names the function and may be
-left out where there is one; `wrt` selects inputs by index or name, else all floating-point ones. Functions of Core IR have
-gradients; the rest is for PTIR, which `convert-mind-to-ptir` makes of them.
+left out where there is one; `wrt` selects inputs by index or name, else all floating-point ones, and gradients and tangents are
+in the order of the inputs, whatever the order in `wrt`. Functions of Core IR have gradients; the rest is for PTIR, which
+`convert-mind-to-ptir` makes of them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
+
+from mind_dialect.errors import error
+from mind_dialect.program import functions, input_names
 
 from .autodiff import GradientOptions, differentiate, select_function
 from .forward import ForwardOptions, forward_mode
@@ -71,12 +75,17 @@ def hessian_vector_product(
 
     Forward over reverse: the cost is a small multiple of the gradient's, and no Hessian is ever formed.
     """
+    name = f"{select_function(module, function).sym_name.data}_hvp"
+    if any(f.sym_name.data == name for f in functions(module)):
+        raise error("E4002", f"@{name} exists already", operation=module, value=name)
     gradient = differentiate(module, function, GradientOptions(_selected(wrt), output, keep_primal=False))
-    name = gradient.primal.sym_name.data
-    inputs: list[SSAValue] = list(gradient.primal.body.block.args)
-    moving = tuple(inputs.index(x) for x in gradient.gradients if x in inputs)
+    inputs: dict[SSAValue, int] = {x: i for i, x in enumerate(gradient.primal.body.block.args)}
+    if any(x not in inputs for x in gradient.gradients):
+        message = f"wrt={wrt} names a value inside @{gradient.primal.sym_name.data}, expected inputs"
+        raise error("E7003", message, operation=gradient.primal, name=wrt, known=input_names(gradient.primal))
+    moving = tuple(inputs[x] for x in gradient.gradients)
     product = forward_mode(gradient.module, gradient.function.sym_name.data, ForwardOptions(moving, keep_primal=False))
-    product.function.sym_name = StringAttr(f"{name}_hvp")
+    product.function.sym_name = StringAttr(name)
     return product.module
 
 
@@ -84,15 +93,16 @@ def vmap(
     module: ModuleOp,
     function: str | None = None,
     *,
-    in_axes: int | Sequence[int | None] = 0,
-    out_axes: int | Sequence[int | None] = 0,
+    in_axes: int | Sequence[int | None] | None = 0,
+    out_axes: int | Sequence[int | None] | None = 0,
     size: int | str | None = None,
     randomness: str = "same",
 ) -> ModuleOp:
     """
     `@f_vmap` takes the inputs with a batch dimension at `in_axes` and returns outputs with it at `out_axes`.
 
-    An axis stands for all inputs or outputs, a sequence has one for each; None is an input that is one for the whole batch.
+    An axis, or None, stands for all inputs or outputs, a sequence has one for each. None is an input that is one for the whole
+    batch, or an output that does not depend on it.
     `size` is the extent of the batch, or the name of its dimension.
     """
     func = select_function(module, function)
@@ -101,8 +111,8 @@ def vmap(
     return vectorize(module, func.sym_name.data, options).module
 
 
-def _axes(axes: int | Sequence[int | None], count: int) -> tuple[int | None, ...]:
-    return (axes,) * count if isinstance(axes, int) else tuple(axes)
+def _axes(axes: int | Sequence[int | None] | None, count: int) -> tuple[int | None, ...]:
+    return (axes,) * count if axes is None or isinstance(axes, int) else tuple(axes)
 
 
 def _selected(wrt: Selection) -> tuple[int | str, ...] | None:

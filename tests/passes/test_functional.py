@@ -111,3 +111,25 @@ def test_core_ir_is_sent_to_its_conversion():
     with pytest.raises(MindError, match="convert-mind-to-ptir") as found:
         jvp(parsed(text))
     assert found.value.code == "E4000"
+
+
+def test_a_hessian_vector_product_is_by_inputs_and_needs_a_free_name(loss: ModuleOp):
+    with pytest.raises(MindError, match="inside @f") as found:
+        hessian_vector_product(loss, wrt=[2])
+    assert found.value.code == "E7003"
+    taken = parsed(LOSS + "func.func @f_hvp(%y: tensor<f64>) -> tensor<f64> { func.return %y : tensor<f64> }")
+    with pytest.raises(MindError, match="@f_hvp exists already") as found:
+        hessian_vector_product(taken, "f")
+    assert found.value.code == "E4002"
+
+
+def test_gradients_come_in_the_order_of_the_inputs(loss: ModuleOp):
+    one, other = (compile(grad(loss, wrt=wrt), "f_grad")(X, W) for wrt in (["x", "w"], ["w", "x", "w"]))
+    for a, b, expected in zip(one, other, numpy_gradient(X, W), strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose(a, expected, rtol=1e-14)
+
+
+def test_none_stands_for_all_inputs(loss: ModuleOp):
+    found = compile(vmap(loss, in_axes=None, out_axes=None, size=3), "f_vmap")(X, W)
+    assert found == pytest.approx(numpy_loss(X, W), rel=1e-14)
