@@ -59,6 +59,8 @@ class Kernel:
     launch: Launch
     sites: tuple[PtirOp, ...]
     opcodes: tuple[str, ...]
+    is_narrow: bool = False
+    """Whether a few blocks have much to do, which they cannot share with others."""
 
     def named(self, name: str) -> str:
         """The text under a name."""
@@ -91,7 +93,7 @@ class Writer:
         outputs = tuple(TensorSpec(*spec(v)) for v in self.body.results)
         return Launch(outputs, grid, block, scratch, counters, bool(self.sites))
 
-    def kernel(self, lines: Sequence[str], launch: Launch) -> Kernel:
+    def kernel(self, lines: Sequence[str], launch: Launch, *, is_narrow: bool = False) -> Kernel:
         """The whole kernel, given the statements of its body."""
         parameters = [f"const {_stored(v)}* __restrict__ {name}" for v, name in self.source.pointers.items()]
         parameters += [f"{_stored(v)}* __restrict__ {b}" for v, b in zip(self.body.results, self.outputs, strict=True)]
@@ -99,7 +101,7 @@ class Writer:
         parameters += ["mind::ui64* record"] if launch.fails else []
         head = f'extern "C" __global__ void __launch_bounds__({launch.block}) {NAME}({", ".join(parameters)})'
         text = "\n".join([head, "{", *indented([f"typedef {self.index_type()} I;", *lines]), "}", ""])
-        return Kernel(text, launch, self.sites, tuple(op.OPCODE for op in self.body.ops))
+        return Kernel(text, launch, self.sites, tuple(op.OPCODE for op in self.body.ops), is_narrow)
 
     def index_type(self) -> str:
         """The type of indices: 64 bits where 32 would not do."""

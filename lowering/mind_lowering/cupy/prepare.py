@@ -34,6 +34,7 @@ from ..ptir_optimize import optimize, simplify
 from ..ptir_to_xp import ptir_block
 from ..xp import no_outputs
 from .kernel import Kernel, make_kernel
+from .merge import merge_rows
 from .scalars import NARROW
 from .unsupported import Unsupported
 
@@ -75,6 +76,7 @@ def form_kernels(module: ModuleOp) -> None:
     fuse(module)
     _take_products_out(module)
     _wrap_single_ops(module)
+    merge_rows(module)
 
 
 def kernel_of(op: FusionOp) -> Kernel | None:

@@ -212,7 +212,8 @@ class _Rows(_Reduction):
         row = f"const I r = base + threadIdx.x / {team};" if per_block > 1 else "const I r = base;"
         loop = f"for (I base = I(blockIdx.x) * {per_block}; base < {rows}; base += I(gridDim.x) * {per_block}) {{"
         lines += [loop, *indented([row, *inner]), "}"]
-        return self.writer.kernel(lines, self.writer.launch(min(-(-rows // per_block), MOST_BLOCKS), block))
+        narrow = not self.keeps and rows < ENOUGH_BLOCKS and self.count >= 2 * LEAST_SHARE
+        return self.writer.kernel(lines, self.writer.launch(min(-(-rows // per_block), MOST_BLOCKS), block), is_narrow=narrow)
 
     def loop(self, scope: Scope, outputs: Sequence[int], sums: Sequence[tuple[ReduceOp, str]]) -> list[str]:
         count, width, team = self.count, self.width, self.team
@@ -281,7 +282,10 @@ class _Columns(_Reduction):
         lines += [f"const int share = blockIdx.x % {shares};"] if shares > 1 else []
         lines += self.row()
         counters = self.tiles if shares > 1 else 0
-        return self.writer.kernel(lines, self.writer.launch(self.tiles * shares, THREADS, self.scratch, counters))
+        narrow = not self.one_stage and self.tiles < ENOUGH_BLOCKS and self.count > 8 * self.WARPS
+        return self.writer.kernel(
+            lines, self.writer.launch(self.tiles * shares, THREADS, self.scratch, counters), is_narrow=narrow
+        )
 
     def loop(self, scope: Scope, outputs: Sequence[int], sums: Sequence[tuple[ReduceOp, str]]) -> list[str]:
         lines = self.writer.elements(scope, self._place(scope), [], outputs, sums)

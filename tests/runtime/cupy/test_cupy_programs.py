@@ -138,7 +138,10 @@ def test_forms_of_models_give_the_same() -> None:
         agree(name, made, module, arguments(made, i))
 
 
-@pytest.mark.parametrize("name", ["softmax 5,77", "norm 5,77", "columns 300,70", "everything", "norm bf16", "middle"])
+@pytest.mark.parametrize(
+    "name",
+    ["softmax 5,77", "norm 5,77", "columns 300,70", "everything", "norm bf16", "log_sum_exp 40,256", "middle"],
+)
 def test_each_of_these_is_one_kernel(name: str) -> None:
     _, cases = batch_of_cases()
     (made,) = [made for n, made, _ in cases if n == name]
