@@ -136,9 +136,7 @@ class CallOp(XpOp):
             raise error("E8002", f"{self.function} into {given}, expected {expected}", attribute="into", value=given)
         owner = self.inputs[i].owner
         if isinstance(owner, CallOp) and owner.function in (CONSTANT, *REPEATING):
-            message = (
-                f"{self.function} into a result of {owner.function}, which is shared; expected memory to write to"
-            )
+            message = f"{self.function} into a result of {owner.function}, which is shared; expected memory to write to"
             raise error("E8002", message, attribute="into", value=str(self.into))
         return self.inputs[i]
 

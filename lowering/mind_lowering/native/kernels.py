@@ -214,7 +214,10 @@ def _tile(planner: Planner, op: ptir.TileOp) -> str | None:
 
 
 def _dot_general(planner: Planner, op: ptir.DotGeneralOp) -> str | None:
-    """A sum of products over shared axes: tiled, or as a group `[batch, lhs, rhs, contracted]` for narrow integers and no elements."""
+    """
+    A sum of products over shared axes: tiled, or as a group
+    `[batch, lhs, rhs, contracted]` for narrow integers and no elements.
+    """
     values = op.values()
     dtype = op.operand_spec(0).dtype
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
