@@ -8,6 +8,7 @@ nothing: the branch runs forwards once more.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -52,13 +53,13 @@ def adjoints(sweep: Reverse, op: CondOp, gs: Sequence[SSAValue | None]) -> list[
     slots, placed = _slots(cuts)
     used = sorted({x.index for c in cuts for x in c.arguments})
     saved = _forward(op, [b.block for b in bodies], cuts, slots, placed)
-    captured = [args[i] for i in used]
+    captured, place = [args[i] for i in used], {i: k for k, i in enumerate(used)}
     given = [g for g in gs if g is not None]
     inputs = [*captured, *saved, *given]
     regions: list[Region] = []
     for c, found, places in zip(cuts, results, placed, strict=True):
         computed = iter(places)
-        order = [used.index(x.index) if isinstance(x, BlockArgument) else len(used) + next(computed) for x in c.residuals]
+        order = [place[x.index] if isinstance(x, BlockArgument) else len(used) + next(computed) for x in c.residuals]
         order += [len(used) + len(slots) + k for k in range(len(given))]
         block, ends = with_arguments(c.backward, types_of(inputs), order, [c.became.get(x, x) for x in found])
         regions.append(Region(finish(block, ends)))
@@ -75,15 +76,17 @@ def _slots(cuts: Sequence[Cut]) -> tuple[list[SSAValue], list[list[int]]]:
     """One value per slot to say its type, and for each branch the slots of its computed residuals."""
     slots: list[SSAValue] = []
     placed: list[list[int]] = []
+    of_type: dict[Attribute, list[int]] = {}
     for c in cuts:
-        taken: set[int] = set()
+        taken: Counter[Attribute] = Counter()
         places: list[int] = []
         for x in c.computed:
-            free = (k for k, y in enumerate(slots) if k not in taken and y.type == x.type)
-            place = next(free, len(slots))
-            slots += [x] if place == len(slots) else []
-            taken.add(place)
-            places.append(place)
+            alike = of_type.setdefault(x.type, [])
+            if taken[x.type] == len(alike):
+                alike.append(len(slots))
+                slots.append(x)
+            places.append(alike[taken[x.type]])
+            taken[x.type] += 1
         placed.append(places)
     return slots, placed
 

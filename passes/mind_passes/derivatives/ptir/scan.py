@@ -114,10 +114,12 @@ class _Backward:
         end = block.last_op
         assert end is not None
         stacked = list(end.operands[self.carries :])
-        added = [x for x in saved if x not in stacked]
-        if not added:
-            return {x: op.results[self.carries + stacked.index(x)] for x in saved}
+        known = set(stacked)
+        added = [x for x in saved if x not in known]
         stacked += added
+        place = {x: self.carries + i for i, x in enumerate(stacked)}
+        if not added:
+            return {x: op.results[place[x]] for x in saved}
         finish(block, [*end.operands[: self.carries], *stacked])
         made = ScanOp.create(
             operands=self.operands,
@@ -127,13 +129,13 @@ class _Backward:
             attributes=op.attributes,
         )
         substitute(op, made)
-        return {x: made.results[self.carries + stacked.index(x)] for x in saved}
+        return {x: made.results[place[x]] for x in saved}
 
     def _backward(self, found: Cut, results: Sequence[SSAValue], stacks: dict[SSAValue, SSAValue]) -> tuple[ScanOp, int]:
         """The backward scan, and how many values it carries."""
         gs = [self._carried_g(j) for j in self.moving]
         invariant = [x for x in found.arguments if x.index in self.invariant]
-        sliced = [x for x in found.residuals if x not in invariant]
+        sliced = [x for x in found.residuals if not (isinstance(x, BlockArgument) and x.index in self.invariant)]
         stacked = [stacks[x] if x in stacks else self._scanned(x) for x in sliced]
         stacked += [g for j in self.seeded if j >= self.carries and (g := self.gs[j]) is not None]
         inputs = [self._reversed(x) for x in stacked]
@@ -164,7 +166,8 @@ class _Backward:
     ) -> Block:
         moving, seeded = len(self.moving), len(self.seeded)
         fixed = moving + len(invariant)
-        order = [moving + invariant.index(x) if x in invariant else fixed + sliced.index(x) for x in found.residuals]
+        place = {x: moving + i for i, x in enumerate([*invariant, *sliced])}
+        order = [place[x] for x in found.residuals]
         order += list(range(moving))
         order += [fixed + len(sliced) + k for k in range(seeded - moving)]
         types = [x.type for x in operands[:fixed]]

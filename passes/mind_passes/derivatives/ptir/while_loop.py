@@ -206,8 +206,9 @@ class _Backward:
         head = Block(arg_types=types)
         before = append(head, construct.sub(head.args[0], construct.scalar(1, SI64)))
         at = append(head, construct.reshape(before, (1,)))
-        read = [append(head, _read(head.args[fixed + k], x, at)) for k, x in enumerate(saved)]
-        given = [head.args[1 + moving + invariant.index(x)] if x in invariant else read[saved.index(x)] for x in found.residuals]
+        given_as: dict[SSAValue, SSAValue] = {x: head.args[1 + moving + k] for k, x in enumerate(invariant)}
+        given_as |= {x: append(head, _read(head.args[fixed + k], x, at)) for k, x in enumerate(saved)}
+        given = [given_as[x] for x in found.residuals]
         arguments = [*given, *head.args[1 : 1 + moving]]
         block, ends = with_arguments(
             found.backward, types_of(arguments), range(len(arguments)), [found.became.get(x, x) for x in results]
