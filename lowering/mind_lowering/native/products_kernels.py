@@ -1,0 +1,84 @@
+"""The steps of a product, in the order of their run: copies of operands as a whole where its cut wants them, then the product."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from mind_dialect.ptir import PtirOp
+
+from .failures import Sites
+from .host import Host
+from .ir import Function
+from .memory import Access
+from .products import Product
+from .products_arguments import arguments
+from .products_dot import emit_dots
+from .products_loops import emit_tiles
+from .products_pack import emit_panels, emit_rows
+from .products_stream import emit_stream
+from .steps import SharedStep
+from .views import Buffer, View
+
+_EMIT = {"panels": emit_panels, "rows": emit_rows, "dots": emit_dots, "stream": emit_stream, "product": emit_tiles}
+
+
+@dataclass
+class ProductStep(SharedStep):
+    """A part of a product: `panels` and `rows` copy the right and the left operand, `dots`, `stream` or `product` multiply."""
+
+    name: str
+    part: str
+    product: Product
+
+    @property
+    def sources(self) -> Sequence[PtirOp]:
+        return self.product.epilogue.sources
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        product = self.product
+        match self.part:
+            case "panels":
+                return [v for v in (product.rhs, product.rhs_copy) if v is not None]
+            case "rows":
+                return [v for v in (product.lhs, product.lhs_copy) if v is not None]
+            case _:
+                return [*arguments(product).values(), *product.epilogue.views]
+
+    def access(self) -> Access:
+        views, product = self.addresses, self.product
+        if self.part in ("panels", "rows"):
+            return Access(_buffers(views[:1]), _buffers(views[1:]))
+        cut, own = product.cut, [product.partial]
+        own.append(product.lhs_copy if cut.by_rows else product.rhs_copy)
+        written = _buffers([*product.epilogue.writes, *[v for v in own if v is not None]])
+        return Access([b for b in _buffers(views) if b not in written], written)
+
+    def key(self) -> Hashable:
+        return "product", self.part, self.product.key()
+
+    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+        units = _EMIT[self.part](f, host, self.product)
+        f.ret("0")
+        return units
+
+    def contents(self) -> str:
+        return f"{self.part} of {self.product.describe()}" if self.part in ("panels", "rows") else self.product.describe()
+
+
+def steps_of(product: Product) -> list[ProductStep]:
+    """The steps of a product."""
+    cut, name = product.cut, product.name
+    if cut.dots or cut.stream:
+        return [ProductStep(name, "dots" if cut.dots else "stream", product)]
+    found: list[ProductStep] = []
+    if cut.copy_rhs and cut.by_rows:
+        found.append(ProductStep(f"{name}.panels", "panels", product))
+    if cut.copy_lhs and not cut.by_rows:
+        found.append(ProductStep(f"{name}.rows", "rows", product))
+    return [*found, ProductStep(name, "product", product)]
+
+
+def _buffers(views: Sequence[View]) -> list[Buffer]:
+    return [v.base for v in views if isinstance(v.base, Buffer)]

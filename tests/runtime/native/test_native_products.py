@@ -1,0 +1,267 @@
+"""
+Matrix products of the native target against NumPy in a wider precision, on every machine that this one can be taken for.
+
+A sum of K products may be off by c * K * eps * (sum of the magnitudes); c is 1.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import mind_runtime
+from mind_dialect import ptir
+from mind_dialect.ptir.types import BF16, F16, F32, F64, SI32, SI64, UI32, PtirDType
+from mind_lowering.native import products_cut
+from mind_lowering.native.host import HOSTS, Host
+from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_runtime.native import jit
+from native_products import RUNNABLE, compiled
+from ptir_forms import program
+
+MACHINES = pytest.mark.parametrize("host", RUNNABLE, ids=[h.isa for h in RUNNABLE])
+WIDE = {"f32": np.float64, "f64": np.longdouble}
+rng = np.random.default_rng(7)
+
+
+def dtype_of(dtype: PtirDType) -> Any:
+    return array_dtype(dtype.name)
+
+
+def operands(shape: tuple[int, int, int], dtype: PtirDType, flips: int, batch: tuple[int, ...] = ()) -> tuple[Any, Any]:
+    """Operands of a product `(rows, depth, columns)`; bits of `flips` say which are transposes of what lies in memory."""
+    m, k, n = shape
+    made = []
+    for extents, flip in (((m, k), flips & 1), ((k, n), flips & 2)):
+        x = rng.standard_normal((*batch, *(extents[::-1] if flip else extents))).astype(dtype_of(dtype))
+        made.append(x.swapaxes(-1, -2) if flip else x)
+    return made[0], made[1]
+
+
+def check(found: Any, a: Any, b: Any, wide: Any = np.float64) -> None:
+    """Hold a product against one in a wider precision."""
+    a, b = a.astype(wide), b.astype(wide)
+    bound = a.shape[-1] * np.finfo(found.dtype).eps * np.matmul(abs(a), abs(b))
+    error = abs(found - np.matmul(a, b))
+    assert np.all(error <= bound), (np.max(error / bound), np.argwhere(~(error <= bound))[:4])
+
+
+def multiplied(host: Host, a: Any, b: Any, dtype: PtirDType, pieces: int = 1, **options: Any) -> Any:
+    shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+    out = np.full(shape, 77, dtype_of(dtype))
+    compiled(host, a, b, out, (dtype,) * 4).caller(a, b, out, pieces, **options)()
+    return out
+
+
+@MACHINES
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize("rows", range(1, 18))
+def test_shapes_around_the_edges_of_tiles(host: Host, dtype: PtirDType, rows: int) -> None:
+    for columns in range(1, 18):
+        depth = (rows * 7 + columns * 3) % 17 + 1
+        a, b = operands((rows, depth, columns), dtype, (rows + columns) % 4)
+        check(multiplied(host, a, b, dtype), a, b, WIDE[dtype.name])
+
+
+LARGER = [(1, 300, 200), (3, 257, 129), (200, 300, 1), (40, 1000, 3), (12, 32, 64), (65, 63, 66), (129, 600, 97), (300, 70, 33)]
+LARGER += [(260, 530, 270), (31, 1100, 500), (2, 40, 3400)]
+
+
+@MACHINES
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+@pytest.mark.parametrize("shape", LARGER, ids=lambda s: "x".join(map(str, s)))
+@pytest.mark.parametrize("flips", range(4))
+def test_larger_shapes(host: Host, dtype: PtirDType, shape: tuple[int, int, int], flips: int) -> None:
+    a, b = operands(shape, dtype, flips)
+    check(multiplied(host, a, b, dtype), a, b, WIDE["f32"])
+
+
+def test_shapes_reach_every_kind_of_cut() -> None:
+    """What the tests above run: each kind of cut, on this machine."""
+    kinds: set[str] = set()
+    for shape in LARGER:
+        for flips in range(4):
+            a, b = operands(shape, F32, flips)
+            product = compiled(RUNNABLE[0], a, b, np.zeros((shape[0], shape[2]), np.float32), (F32,) * 4).product
+            cut = product.cut
+            kinds |= {name for name in ("by_rows", "copy_lhs", "copy_rhs", "dots", "stream") if getattr(cut, name)}
+            kinds |= {"blocks"} if product.blocks > 1 else set()
+            kinds |= {"swapped"} if product.swapped else set()
+            kinds |= {"group"} if cut.group > 1 else set()
+            kinds |= {"lhs whole"} if cut.copy_lhs and not cut.by_rows else set()
+    assert kinds >= {"by_rows", "copy_lhs", "copy_rhs", "dots", "stream", "blocks", "swapped", "group"}
+
+
+@MACHINES
+@pytest.mark.parametrize("pieces", [2, 3, 100])
+@pytest.mark.parametrize("shape", [(260, 530, 270), (31, 300, 500), (2, 40, 3400), (3, 257, 129)])
+def test_results_do_not_depend_on_how_work_is_shared_out(host: Host, pieces: int, shape: tuple[int, int, int]) -> None:
+    for flips in (0, 3):
+        a, b = operands(shape, F32, flips)
+        whole = multiplied(host, a, b, F32)
+        assert multiplied(host, a, b, F32, pieces, backwards=True).tobytes() == whole.tobytes()
+
+
+@MACHINES
+def test_batches_and_strides(host: Host) -> None:
+    a, b = operands((13, 70, 37), F32, 0, (3, 2))
+    for left, right in [
+        (a, b),
+        (a.swapaxes(0, 1), b.swapaxes(0, 1)),
+        (a[:, :, ::-1], b[:, :, :, ::-1]),
+        (a[:, :, ::2, ::3], b[:, :, :24, ::2]),
+        (np.broadcast_to(a[:1], a.shape), b),
+        (a, np.broadcast_to(b[:, :1], b.shape)),
+        (np.broadcast_to(a[:, :, :1], (3, 2, 50, 70)), np.broadcast_to(b[..., :1], (3, 2, 70, 40))),
+        (a[:, :, :, ::-1], b[:, :, ::-1]),
+        (a[:, :, :2], b.swapaxes(-1, -2)[:, :, :70, :].swapaxes(-1, -2)[:, :, :, :37]),
+        (a[:, :, :2, 1:], b[:, :, 1:]),
+    ]:
+        check(multiplied(host, left, right, F32), left, right)
+        assert multiplied(host, left, right, F32, 3).tobytes() == multiplied(host, left, right, F32).tobytes()
+
+
+SPECIAL = [(5, 9, 7), (1, 40, 33), (1, 2000, 40), (40, 33, 1), (30, 17, 50), (100, 40, 70), (3, 70, 30)]
+
+
+@MACHINES
+@pytest.mark.parametrize("shape", SPECIAL, ids=lambda s: "x".join(map(str, s)))
+@pytest.mark.parametrize("flips", range(4))
+def test_special_values(host: Host, shape: tuple[int, int, int], flips: int) -> None:
+    """Infinities and NaN go where they belong and nowhere else, also from the last row, column and step."""
+    a, b = (np.rint(x * 2) for x in operands(shape, F32, flips))
+    a[-1, -1], b[-1, -1] = np.inf, -np.inf
+    a[0, 0], b[0, b.shape[1] // 2] = np.nan, np.inf
+    with np.errstate(invalid="ignore"):
+        expected = np.array([[np.sum(r.astype(np.float64) * c) for c in b.T.astype(np.float64)] for r in a])
+    found = multiplied(host, a, b, F32)
+    np.testing.assert_array_equal(found, expected.astype(np.float32))
+
+
+@MACHINES
+@pytest.mark.parametrize("shape", [(9, 40, 33), (1, 700, 60), (100, 50, 70), (1, 33, 2000), (200, 600, 100)])
+@pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
+def test_narrow_floats_accumulate_in_f32(host: Host, shape: tuple[int, int, int], dtype: PtirDType) -> None:
+    if dtype is F16 and not host.half:
+        pytest.skip("no conversion")
+    for flips in range(4):
+        a, b = operands(shape, dtype, flips)
+        wide = np.full((shape[0], shape[2]), 77, np.float32)
+        compiled(host, a, b, wide, (dtype, dtype, F32, F32)).caller(a, b, wide)()
+        check(wide, a, b)
+        narrow = np.full(wide.shape, 7, dtype_of(dtype))
+        compiled(host, a, b, narrow, (dtype, dtype, dtype, F32)).caller(a, b, narrow)()
+        assert np.array_equal(narrow.astype(np.float32), wide.astype(narrow.dtype).astype(np.float32))
+
+
+@MACHINES
+@pytest.mark.parametrize("dtype", [SI32, SI64, UI32], ids=str)
+@pytest.mark.parametrize("shape", [(7, 20, 19), (1, 300, 60), (60, 300, 1), (90, 300, 90), (3, 70, 30)])
+def test_integers_wrap(host: Host, dtype: PtirDType, shape: tuple[int, int, int]) -> None:
+    for flips in range(4):
+        a, b = (np.asarray(x * 1e9).astype(np.int64).astype(dtype_of(dtype)) for x in operands(shape, F64, flips))
+        np.testing.assert_array_equal(multiplied(host, a, b, dtype), np.matmul(a, b))
+
+
+@MACHINES
+def test_one_lane_is_stored_alone(host: Host) -> None:
+    """The last column of 33, in a dtype narrower than what is computed: nothing after it is written."""
+    a, b = operands((1, 3, 33), BF16, 0)
+    room = np.full((1, 35), 7, dtype_of(BF16))
+    out = room[:, :33]
+    compiled(host, a, b, out, (BF16, BF16, BF16, F32)).caller(a, b, out)()
+    assert np.all(room[:, 33:] == 7)
+
+
+# Machine code
+
+
+def inner_loops(assembly: str) -> list[list[str]]:
+    """The lines of the loops of tiles that multiply most."""
+    found = []
+    for function in re.split(r"(?m)^(?=\S*(?:tile|dots|stream)\.[\w.]+:)", assembly)[1:]:
+        lines = function.split("\n\n")[0].splitlines()
+        places = {m[1]: i for i, line in enumerate(lines) if (m := re.match(r"(\.LBB\w+):", line))}
+        for i, line in enumerate(lines):
+            if (m := re.match(r"\s+j\w+\s+(\.LBB\w+)", line)) and places.get(m[1], i) < i:
+                body = lines[places[m[1]] : i]
+                if sum("vfmadd" in x or "mulp" in x for x in body) >= 4:
+                    found.append(body)
+    return found
+
+
+def spills(body: list[str]) -> int:
+    return sum(bool(re.search(r"mov[au]p.*\(%rsp\)|mov[au]p.*\(%rbp\)", line)) for line in body)
+
+
+def assembly(host: Host, shape: tuple[int, int, int], dtype: PtirDType, flips: int = 0) -> str:
+    a, b = operands(shape, dtype, flips)
+    product = compiled(host, a, b, np.zeros((shape[0], shape[2]), dtype_of(dtype)), (dtype,) * 4)
+    return jit.assembly(product.text, host)
+
+
+X86 = pytest.mark.parametrize("isa", ["avx512", "avx2", "baseline"])
+
+
+@X86
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_no_sum_is_kept_in_memory(isa: str, dtype: PtirDType) -> None:
+    for rows in (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 300):
+        for columns, flips in ((40, 2), (200, 0), (200, 2), (3400, 0)):
+            loops = inner_loops(assembly(HOSTS[isa], (rows, 260, columns), dtype, flips))
+            assert loops or columns == 40
+            assert not any(map(spills, loops)), (rows, columns, flips)
+
+
+def test_a_tile_too_large_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products_cut, "tile_of", lambda *_: (18, 2))
+    assert any(map(spills, inner_loops(assembly(HOSTS["avx512"], (300, 64, 200), F32))))
+
+
+@pytest.mark.parametrize("shape", [(1, 300, 200), (13, 30, 40), (300, 700, 100), (2, 40, 3400)])
+@pytest.mark.parametrize("dtype", [F32, F64, SI32], ids=str)
+def test_code_for_other_machines(shape: tuple[int, int, int], dtype: PtirDType) -> None:
+    for host in HOSTS.values():
+        for flips in range(4):
+            a, b = operands(shape, dtype, flips)
+            product = compiled(host, a, b, np.zeros((shape[0], shape[2]), dtype_of(dtype)), (dtype,) * 4)
+            assert jit.object_code(product.text, host)
+
+
+# Programs
+
+DOTS = [
+    ((2, 12, 16, 8), (2, 12, 24, 8), (0, 1), (0, 1), (3,), (3,)),
+    ((2, 16, 12, 8), (2, 24, 12, 8), (0, 2), (0, 2), (3,), (3,)),
+    ((7, 3, 5), (5, 3, 4), (), (), (1, 2), (1, 0)),
+    ((7, 3, 5), (5, 3, 4), (1,), (1,), (2,), (0,)),
+    ((5,), (5,), (), (), (0,), (0,)),
+    ((5,), (6,), (), (), (), ()),
+    ((3, 4, 5), (6, 4), (), (), (1,), (1,)),
+    ((20, 64), (64, 3, 70), (), (), (1,), (0,)),
+    ((1, 64), (64, 1), (), (), (1,), (0,)),
+    ((2, 3, 4, 5, 6), (6, 2, 7, 4, 3), (0, 2), (1, 3), (1, 4), (4, 0)),
+    ((0, 4), (4, 3), (), (), (1,), (0,)),
+    ((3, 0), (0, 4), (), (), (1,), (0,)),
+]
+
+
+@pytest.mark.parametrize("form", DOTS, ids=str)
+@pytest.mark.parametrize("dtype", [F32, F64, SI32, BF16], ids=str)
+def test_dot_general(form: Any, dtype: PtirDType) -> None:
+    """Products of any rank in programs, exact on small integers."""
+    left, right, *axes = form
+    names = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
+    types = " ".join(f"{dtype}[{','.join(map(str, s))}]" for s in (left, right))
+    module = program(types, lambda x, y: ptir.DotGeneralOp(x, y, **dict(zip(names, axes, strict=True))).result)
+    native, reference = (mind_runtime.compile(module, target=t) for t in ("native", "numpy"))
+    a, b = (rng.integers(-4, 5, s).astype(dtype_of(dtype)) for s in (left, right))
+    assert "0 ops on NumPy" in native.explain()[0]
+    found, expected = native(a, b), reference(a, b)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_array_equal(found.astype(np.float64), expected.astype(np.float64))
