@@ -7,6 +7,10 @@ A sum of K products may be off by c * K * eps * (sum of the magnitudes); c is 1.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +23,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI32, SI64, UI32, PtirDType
 from mind_lowering.native import products_cut
 from mind_lowering.native.host import HOSTS, Host
+from mind_lowering.native.ir import Function
+from mind_lowering.native.lanes import Lanes, register
+from mind_lowering.native.products import Epilogue, Finish, index_of
+from mind_lowering.native.views import Buffer, Use, View, row_major
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime.native import jit
 from native_products import RUNNABLE, compiled
@@ -176,6 +184,60 @@ def test_one_lane_is_stored_alone(host: Host) -> None:
     out = room[:, :33]
     compiled(host, a, b, out, (BF16, BF16, BF16, F32)).caller(a, b, out)()
     assert np.all(room[:, 33:] == 7)
+
+
+def test_nothing_beyond_an_array_is_touched() -> None:
+    script = Path(__file__).parents[2] / "support" / "native_guarded.py"
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, (ran.returncode, ran.stderr[-2000:])
+
+
+# Epilogues
+
+
+def shaped(dtype: PtirDType, places: dict[int, Any]) -> Callable[[View], Epilogue]:
+    """`max(0, x + bias) + residual`, NaN kept: bias at place 5 of the table, one number a column, the residual at 6."""
+
+    def made(out: View) -> Epilogue:
+        buffers = {place: Buffer(Use.INPUT, place, dtype, x.size, place=place) for place, x in places.items()}
+        row = (*[0] * (len(out.shape) - 1), 1)
+        bias = View(buffers[5], dtype, out.shape, row)
+        residual = View(buffers[6], dtype, out.shape, row_major(out.shape))
+
+        def begin(f: Function, arguments: Sequence[str]) -> Finish:
+            def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
+                type = register(dtype)
+                b, r = (
+                    lanes.load(dtype, base, index_of(f, view, at), view.strides[along])
+                    for base, view in zip(arguments, (bias, residual), strict=False)
+                )
+                x = lanes.binary("fadd", type, value, b)
+                x = lanes.select(lanes.compare("fcmp ole", type, x, lanes.number(type, 0)), type, lanes.number(type, 0), x)
+                lanes.store(dtype, lanes.binary("fadd", type, x, r), arguments[2], index_of(f, out, at), out.strides[along])
+
+            return finish
+
+        return Epilogue(begin, (bias, residual), (out,), "test", heavy=out.shape[-1] % 2 == 0)
+
+    return made
+
+
+@MACHINES
+@pytest.mark.parametrize(
+    "shape", [*LARGER[:8], (260, 530, 268), (2, 40, 3400), (30, 600, 200)], ids=lambda s: "x".join(map(str, s))
+)
+@pytest.mark.parametrize("flips", range(4))
+def test_epilogues(host: Host, shape: tuple[int, int, int], flips: int) -> None:
+    """Of every kind of cut; products are small integers, so that all is exact."""
+    a, b = (np.rint(x) for x in operands(shape, F32, flips, (2,)))
+    b[1, -1, -1] = np.nan
+    out = np.full((2, shape[0], shape[2]), 77, np.float32)
+    bias, residual = (np.rint(rng.standard_normal(s) * 9).astype(np.float32) for s in (shape[2], out.shape))
+    extra = {5: bias, 6: residual}
+    compiled(host, a, b, out, (F32,) * 4, shaped(F32, extra), extra).caller(a, b, out)()
+    with np.errstate(invalid="ignore"):
+        expected = np.maximum(np.matmul(a.astype(np.float64), b) + bias, 0) + residual
+    np.testing.assert_array_equal(out, expected.astype(np.float32))
 
 
 # Machine code
