@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from lone_products import RUNNABLE, compiled
 from mind_dialect.ptir.types import BF16, F32, F64
 from mind_lowering.ptir_kernels.formats import array_dtype
-from native_products import RUNNABLE, compiled
 
 PAGE = mmap.PAGESIZE
 SHAPES = [(1, 300, 77), (3, 257, 129), (77, 300, 1), (12, 33, 65), (13, 70, 31), (129, 300, 97), (300, 70, 33), (30, 600, 300)]

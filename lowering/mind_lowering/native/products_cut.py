@@ -70,7 +70,8 @@ def choose(host: Host, lhs: View, rhs: View, total: PtirDType) -> Cut:
     in_order = rhs.strides[-1] == 1 and rhs.dtype is total
     near = columns * depth * total.size <= host.l1_bytes
     copy_rhs = not (in_order and (near or tiles <= 2)) and not (tiles == 1 and rhs.strides[-1] == 1)
-    block = depth if not copy_rhs else _block(depth, host.l1_bytes // (vectors * width * total.size))
+    # Panels twice as large as the first cache do best: sums go to memory half as often as with those that fit.
+    block = depth if not copy_rhs else _block(depth, 2 * host.l1_bytes // (vectors * width * total.size))
     by_rows = tiles > 16 or (tiles > 1 and panels == 1)
     far = rows * depth * total.size > host.l1_bytes
     fight = _fight(lhs, tall)
@@ -105,7 +106,7 @@ def tile_of(host: Host, total: PtirDType, rows: int, vectors: int) -> tuple[int,
 
 
 def _block(depth: int, fits: int) -> int:
-    """Equal blocks of the contracted axis, of at most about `fits`, whole cache lines."""
+    """Equal blocks of the contracted axis, of about `fits`, in whole cache lines."""
     fits = max(64, fits)
     count = max(1, round(depth / fits))
     return min(depth, -(-depth // count // 16) * 16)

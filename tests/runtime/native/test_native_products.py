@@ -19,6 +19,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
+from lone_products import RUNNABLE, compiled
 from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI32, SI64, UI32, PtirDType
 from mind_lowering.native import products_cut
@@ -29,7 +30,6 @@ from mind_lowering.native.products import Epilogue, Finish, index_of
 from mind_lowering.native.views import Buffer, Use, View, row_major
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime.native import jit
-from native_products import RUNNABLE, compiled
 from ptir_forms import program
 
 MACHINES = pytest.mark.parametrize("host", RUNNABLE, ids=[h.isa for h in RUNNABLE])
@@ -327,3 +327,11 @@ def test_dot_general(form: Any, dtype: PtirDType) -> None:
     found, expected = native(a, b), reference(a, b)
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     np.testing.assert_array_equal(found.astype(np.float64), expected.astype(np.float64))
+
+
+def test_the_benchmark_runs(tmp_path: Path) -> None:
+    script = Path(__file__).parents[3] / "benchmarks" / "native_products.py"
+    command = [sys.executable, str(script), "--small", "--rounds", "1", "--out", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert "| f32 | 64 x 64 x 64 | AB |" in (tmp_path / "native_products.md").read_text(encoding="utf-8")

@@ -115,5 +115,5 @@ def compiled(
     text = module.text()
     for _, kernel in kernels:
         text = text.replace(f"define internal i64 @{kernel.name}(", f"define i64 @{kernel.name}(")
-    library = jit.load(text, host, [k.name for _, k in kernels]) if host in RUNNABLE else None
+    library = jit.load(text, host, [k.name for _, k in kernels]) if host.isa in [h.isa for h in RUNNABLE] else None
     return Compiled(product, text, library, [(step, k.name, k.units) for step, k in kernels], host, extra)
