@@ -112,7 +112,7 @@ def test_the_files_of_an_op_are_about_it(name: str) -> None:
 
 def test_every_pass_and_target_is_run_by_some_file() -> None:
     runs = "\n".join(line for path in FILES for line in path.read_text().splitlines() if "RUN:" in line)
-    for names, aliases, flag in ((PASSES, PASS_ALIASES, "(?:--|-p '?)"), (TARGETS, TARGET_ALIASES, "-t ")):
+    for names, aliases, flag in ((PASSES, PASS_ALIASES, "(?:--|-p '?)"), (TARGETS, TARGET_ALIASES, "-t '?")):
         for name in names:
             spellings = [name, *(short for short, long in aliases.items() if long == name)]
             assert re.search(rf"{flag}({'|'.join(spellings)})(?![\w-])", runs), name
