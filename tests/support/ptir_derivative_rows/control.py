@@ -178,7 +178,7 @@ def until_near(x: SSAValue) -> Operation:
 
     def asked(y: SSAValue, x: SSAValue) -> Sequence[Value]:
         miss = sub(mul(y, y), x)
-        return [compare("greater", mul(miss, miss), scalar(1e-18, spec(y).dtype)), y, x]
+        return [compare("greater", mul(miss, miss), scalar(1e-8, spec(y).dtype)), y, x]
 
     def body(y: SSAValue, x: SSAValue) -> Sequence[Value]:
         return [scale(add(y, mul(x, ReciprocalOp(y))), 0.5), x]
