@@ -60,7 +60,7 @@ def is_ours(func: FuncOp) -> bool:
 @dataclass(frozen=True)
 class LowerToCupyPass(ModulePass):
     """
-    Lower functions of Core IR and PTIR to calls over an array namespace; each `ptir.fusion` that is left is one CUDA kernel.
+    Lower functions of Core IR and PTIR to calls over an array namespace, each `ptir.fusion` to one CUDA kernel.
 
     The functions are optimised and fused first.
     """
