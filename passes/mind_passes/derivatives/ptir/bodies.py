@@ -14,6 +14,7 @@ from ...emit import append, copy
 from ...ptir import construct
 
 if TYPE_CHECKING:
+    from ...forward import Forward
     from ...reverse import Reverse
 
 
@@ -97,6 +98,11 @@ def substitute(op: Operation, made: Operation) -> None:
         new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
     block.erase_op(op)
+
+
+def or_zeros(walk: Forward | Reverse, found: SSAValue | None, x: SSAValue) -> SSAValue:
+    """An adjoint or tangent of `x`, explicit zeros where there is none."""
+    return walk.append(construct.full(0.0, x)) if found is None else found
 
 
 def types_of(values: Sequence[SSAValue]) -> list[Attribute]:

@@ -49,9 +49,7 @@ class _Segments:
     def __init__(self, op: ScanOp, length: int, steps: int):
         self.op, self.steps = op, steps
         self.segments, self.left = divmod(length, steps)
-        values = op.values()
-        self.carries: int = values["carry_count"]
-        self.outputs: int = values["scan_output_count"]
+        self.carries: int = op.values()["carry_count"]
         self.made: list[Operation] = []
 
     def differentiate(self, sweep: Reverse) -> None:

@@ -23,7 +23,7 @@ from ...loop_options import CHECKPOINT
 from ...ptir import construct
 from ...residuals import Cut, cut
 from ..rules import Value, Whole, WholeForward, is_float
-from .bodies import BodyGradient, body_gradient, finish, substitute, types_of, with_arguments
+from .bodies import BodyGradient, body_gradient, finish, or_zeros, substitute, types_of, with_arguments
 from .checkpoint import checkpointed
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Backward:
 
     def _backward(self, found: Cut, results: Sequence[SSAValue], stacks: dict[SSAValue, SSAValue]) -> tuple[ScanOp, int]:
         """The backward scan, and how many values it carries."""
-        gs = [self._carried_g(j) for j in self.moving]
+        gs = [or_zeros(self.sweep, self.gs[j], self.operands[j]) for j in self.moving]
         invariant = [x for x in found.arguments if x.index in self.invariant]
         sliced = [x for x in found.residuals if not (isinstance(x, BlockArgument) and x.index in self.invariant)]
         stacked = [stacks[x] if x in stacks else self._scanned(x) for x in sliced]
@@ -177,10 +177,6 @@ class _Backward:
         block, ends = with_arguments(found.backward, types, order, [found.became.get(x, x) for x in results])
         return finish(block, [*ends[:moving], *block.args[moving:fixed], *ends[moving:]])
 
-    def _carried_g(self, j: int) -> SSAValue:
-        g = self.gs[j]
-        return self.sweep.append(construct.full(0.0, self.operands[j])) if g is None else g
-
     def _scanned(self, x: SSAValue) -> SSAValue:
         assert isinstance(x, BlockArgument)
         return self.operands[x.index]
@@ -203,7 +199,7 @@ def tangents(walk: Forward, op: ScanOp, ts: Sequence[SSAValue | None]) -> list[V
     out = [j for j, mask in enumerate(walk.flows.through(op)) if mask & varied and is_float(op.results[j].type)]
     moving = [j for j in out if j < carries]
     scanned = [i for i in range(carries, count) if ts[i] is not None]
-    carried_ts = [_given(walk, op.operands[j], ts[j]) for j in moving]
+    carried_ts = [or_zeros(walk, ts[j], op.operands[j]) for j in moving]
     scanned_ts = [t for i in scanned if (t := ts[i]) is not None]
     operands = [*op.operands[:carries], *carried_ts, *op.operands[carries:], *scanned_ts]
     body = op.body_region.block
@@ -237,10 +233,6 @@ def tangents(walk: Forward, op: ScanOp, ts: Sequence[SSAValue | None]) -> list[V
     for j, t in zip(out, tangents_of, strict=True):
         by_result[j] = t
     return by_result
-
-
-def _given(walk: Forward, x: SSAValue, t: SSAValue | None) -> SSAValue:
-    return walk.append(construct.full(0.0, x)) if t is None else t
 
 
 SCAN = Whole(adjoints, flows)

@@ -25,7 +25,7 @@ from ...loop_options import CHECKPOINT, MAX_ITERATIONS, max_iterations
 from ...ptir import construct
 from ...residuals import Cut, cut
 from ..rules import Value, Whole, WholeForward, is_float, no_rule
-from .bodies import body_gradient, copied, finish, substitute, take_place, types_of, with_arguments
+from .bodies import body_gradient, copied, finish, or_zeros, substitute, take_place, types_of, with_arguments
 from .scan import useful_results
 from .trip_count import trip_count
 
@@ -33,15 +33,17 @@ if TYPE_CHECKING:
     from ...forward import Forward
     from ...reverse import Reverse
 
-_COUNTER = tensor_type(SI64, ())
-
 
 def flows(of: Flows, op: WhileOp) -> list[int]:
     """A turn is `cond`, whose values may differ from the carried ones, then `body`; the end is `cond` once more."""
+    reach = _turns_flow(of, op)
+    return [union(reach[b] for b in bits(mask)) for mask in of.of_block(op.cond_region.block)[1:]]
+
+
+def _turns_flow(of: Flows, op: WhileOp) -> list[int]:
+    """For each carried value, the operands it depends on at the beginning of any turn."""
     before, body = of.of_block(op.cond_region.block)[1:], of.of_block(op.body_region.block)
-    turn = [union(before[b] for b in bits(mask)) for mask in body]
-    reach = loop_flows(turn, len(turn))
-    return [union(reach[b] for b in bits(mask)) for mask in before]
+    return loop_flows([union(before[b] for b in bits(mask)) for mask in body], len(body))
 
 
 def adjoints(sweep: Reverse, op: WhileOp, gs: Sequence[SSAValue | None]) -> Sequence[Value | None]:
@@ -176,7 +178,7 @@ class _Backward:
         buffers: Sequence[SSAValue],
         bound: int,
     ) -> WhileOp:
-        gs = [self._g(j) for j in self.moving]
+        gs = [or_zeros(self.sweep, self.gs[j], self.operands[j]) for j in self.moving]
         invariant = [x for x in found.arguments if x.index in self.invariant]
         operands = [turns, *gs, *(self.operands[x.index] for x in invariant), *buffers]
         types = types_of(operands)
@@ -221,10 +223,6 @@ class _Backward:
             head.add_op(op)
         return finish(head, [before, *(became.get(x, x) for x in ends), *head.args[1 + moving :]])
 
-    def _g(self, j: int) -> SSAValue:
-        g = self.gs[j]
-        return self.sweep.append(construct.full(0.0, self.operands[j])) if g is None else g
-
 
 def _written(buffer: SSAValue, x: SSAValue, at: SSAValue) -> Operation:
     """`buffer` with `x` at the place `at`."""
@@ -251,9 +249,9 @@ def tangents(walk: Forward, op: WhileOp, ts: Sequence[SSAValue | None]) -> list[
     """One loop for the results and their tangents."""
     count = len(op.operands)
     varied = sum(1 << i for i, t in enumerate(ts) if t is not None)
-    inside = loop_flows(_turn_flows(walk.flows, op), count)
+    inside = _turns_flow(walk.flows, op)
     moving = [j for j, mask in enumerate(inside) if mask & varied and is_float(op.operands[j].type)]
-    given = [_given(walk, op.operands[j], ts[j]) for j in moving]
+    given = [or_zeros(walk, ts[j], op.operands[j]) for j in moving]
     regions: list[Region] = []
     for region, leading in zip(op.regions, (1, 0), strict=True):
         block = Block(arg_types=[*region.block.arg_types, *types_of(given)])
@@ -276,15 +274,6 @@ def tangents(walk: Forward, op: WhileOp, ts: Sequence[SSAValue | None]) -> list[
     for j, t in zip(moving, made.results[count:], strict=True):
         found[j] = t
     return found
-
-
-def _turn_flows(of: Flows, op: WhileOp) -> list[int]:
-    before, body = of.of_block(op.cond_region.block)[1:], of.of_block(op.body_region.block)
-    return [union(before[b] for b in bits(mask)) for mask in body]
-
-
-def _given(walk: Forward, x: SSAValue, t: SSAValue | None) -> SSAValue:
-    return walk.append(construct.full(0.0, x)) if t is None else t
 
 
 WHILE = Whole(adjoints, flows)
