@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
@@ -23,7 +23,7 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.profiles import parse_profile, profile_of
-from mind_dialect.program import core_block, functions, functions_called, holds_core_ir, value_ids
+from mind_dialect.program import core_block, value_ids
 from mind_dialect.verify import verify
 
 from .algebra import CoreAlgebra, PtirAlgebra
@@ -32,7 +32,8 @@ from .gradient import GRAD_OF, GRAD_WRT, GradientOptions, Sweep
 from .inline import inline_calls
 from .loop_options import check_marks
 from .ptir.canonicalize import canonicalize as canonicalize_ptir
-from .working_copy import is_called, is_derived, is_ptir, working_view
+from .selection import derived_name, functions_to_do, is_ptir, select_function
+from .working_copy import working_view
 
 
 @dataclass(frozen=True)
@@ -63,36 +64,9 @@ def differentiate(module: ModuleOp, function: str | None = None, options: Gradie
     return add_gradient(module, select_function(module, function), options or GradientOptions())
 
 
-def select_function(module: ModuleOp, name: str | None) -> FuncOp:
-    """
-    The function called `name` (with or without `@`), or the only one to differentiate; E7003 if there is none.
-
-    That is one of Core IR or PTIR which is not derived from another, nor called by another.
-    """
-    candidates = list(functions(module))
-    if name is not None:
-        if called := functions_called(module, name):
-            return called[0]
-    elif len(primals := primal_functions(module)) == 1:
-        return primals[0]
-    known = [f.sym_name.data for f in candidates]
-    problem = f"no function {name!r}" if name is not None else "which function is meant is not stated"
-    raise error("E7003", f"{problem}, expected one of {known}", name=name, known=known)
-
-
-def primal_functions(module: ModuleOp) -> list[FuncOp]:
-    """The functions that somebody wrote to be differentiated: not derived from another, nor called by another."""
-    called = is_called(module)
-    return [
-        f for f in functions(module) if not is_derived(f) and f.sym_name.data not in called and (holds_core_ir(f) or is_ptir(f))
-    ]
-
-
 def add_gradient(module: ModuleOp, func: FuncOp, options: GradientOptions) -> Gradient:
     """Put the gradient function of `func` behind it, in place; a function of Core IR is canonicalised."""
-    name = f"{func.sym_name.data}_grad"
-    if any(f.sym_name.data == name for f in functions(module)):
-        raise error("E4002", f"@{name} exists already", operation=func, value=name)
+    name = derived_name(module, func, "grad")
     sweep = ptir_sweep(func, name, options) if is_ptir(func) else core_sweep(func, name, options)
     with gradient_errors():
         gradient = sweep.run()
@@ -180,14 +154,8 @@ class MindAutodiffPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         register(ctx)
         options = GradientOptions(**{f.name: getattr(self, f.name) for f in fields(GradientOptions)})
-        for func in self._selected(op):
+        for func in functions_to_do(op, self.function, GRAD_OF):
             add_gradient(op, func, options)
-
-    def _selected(self, module: ModuleOp) -> list[FuncOp]:
-        if self.function is not None:
-            return [select_function(module, self.function)]
-        done = {ref.string_value() for f in functions(module) if isinstance(ref := f.attributes.get(GRAD_OF), SymbolRefAttr)}
-        return [f for f in primal_functions(module) if f.sym_name.data not in done]
 
 
 __all__ = [

@@ -19,17 +19,17 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.errors import MindError, error
-from mind_dialect.program import NAME_ATTRIBUTE, functions, input_names, value_ids
+from mind_dialect.program import NAME_ATTRIBUTE, input_names, value_ids
 from mind_dialect.verify import verify
 
 from .activity import Flows
 from .algebra import PtirAlgebra
-from .autodiff import primal_functions, select_function
 from .derivatives.rules import Value, WholeForward, is_float
 from .emit import append, copy, placed
 from .gradient import select_values
 from .ptir.canonicalize import canonicalize
-from .working_copy import is_ptir, working_copy
+from .selection import derived_name, functions_to_do, is_ptir, select_function
+from .working_copy import working_copy
 
 JVP_OF = "mind.jvp_of"
 """On `@f_jvp`: the function whose Jacobian it multiplies with tangents."""
@@ -71,9 +71,7 @@ def forward_mode(module: ModuleOp, function: str | None = None, options: Forward
 
 def add_jvp(module: ModuleOp, func: FuncOp, options: ForwardOptions) -> Jvp:
     """Put the Jacobian-vector product of `func` behind it, in place."""
-    name = f"{func.sym_name.data}_jvp"
-    if any(f.sym_name.data == name for f in functions(module)):
-        raise error("E4002", f"@{name} exists already", operation=func, value=name)
+    name = derived_name(module, func, "jvp")
     if not is_ptir(func):
         message = f"@{func.sym_name.data} is not of PTIR; convert-mind-to-ptir makes it so"
         raise error("E4000", message, operation=func, given="Core IR", expected="PTIR")
@@ -225,11 +223,5 @@ class MindJvpPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         register(ctx)
-        for func in self._selected(op):
+        for func in functions_to_do(op, self.function, JVP_OF, is_ptir):
             add_jvp(op, func, ForwardOptions(self.wrt, self.keep_primal, self.verify))
-
-    def _selected(self, module: ModuleOp) -> list[FuncOp]:
-        if self.function is not None:
-            return [select_function(module, self.function)]
-        done = {ref.string_value() for f in functions(module) if isinstance(ref := f.attributes.get(JVP_OF), SymbolRefAttr)}
-        return [f for f in primal_functions(module) if is_ptir(f) and f.sym_name.data not in done]

@@ -24,8 +24,9 @@ from xdsl.ir import SSAValue
 from mind_dialect.errors import error
 from mind_dialect.program import functions, input_names
 
-from .autodiff import GradientOptions, differentiate, select_function
+from .autodiff import GradientOptions, differentiate
 from .forward import ForwardOptions, forward_mode
+from .selection import select_function
 from .vectorize import VectorizeOptions, vectorize
 
 Selection = Sequence[int | str] | None

@@ -21,7 +21,6 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.profiles import PROFILE_ATTRIBUTE
-from mind_dialect.program import functions, functions_called
 from mind_dialect.ptir import RandomOp
 from mind_dialect.ptir.types import is_dim_name
 from mind_dialect.ptir_shapes import MAX_EXTENT, Dim
@@ -30,7 +29,8 @@ from mind_dialect.verify import verify
 from .batching import BATCHING, Driver, batched_values
 from .batching.rules import batched_type, from_front, rank, spread, to_front
 from .dim_names import names_used
-from .working_copy import is_called, is_derived, is_ptir, working_copy
+from .selection import derived_name, functions_to_do, is_ptir, select_function
+from .working_copy import working_copy
 
 VMAP_OF = "mind.vmap_of"
 """On `@f_vmap`: the function that it is for a batch."""
@@ -77,32 +77,12 @@ def vectorize(module: ModuleOp, function: str | None = None, options: VectorizeO
     need a name, E7001 and E7003 for options that fit nothing.
     """
     module = module.clone()
-    return add_vectorized(module, select_function(module, function), options or VectorizeOptions())
-
-
-def select_function(module: ModuleOp, name: str | None) -> FuncOp:
-    """The function called `name` (with or without `@`), or the only one to batch; E7003 if there is none."""
-    if name is not None:
-        if called := functions_called(module, name):
-            return called[0]
-    elif len(found := candidates(module)) == 1:
-        return found[0]
-    known = [f.sym_name.data for f in functions(module)]
-    problem = f"no function {name!r}" if name is not None else "which function is meant is not stated"
-    raise error("E7003", f"{problem}, expected one of {known}", name=name, known=known)
-
-
-def candidates(module: ModuleOp) -> list[FuncOp]:
-    """The functions of PTIR that are not derived from another, nor called by another."""
-    called = is_called(module)
-    return [f for f in functions(module) if not is_derived(f) and f.sym_name.data not in called and is_ptir(f)]
+    return add_vectorized(module, select_function(module, function, is_ptir), options or VectorizeOptions())
 
 
 def add_vectorized(module: ModuleOp, func: FuncOp, options: VectorizeOptions) -> Vectorized:
     """Put the function for a batch behind `func`, in place."""
-    name = f"{func.sym_name.data}_vmap"
-    if any(f.sym_name.data == name for f in functions(module)):
-        raise error("E4002", f"@{name} exists already", operation=func, value=name)
+    name = derived_name(module, func, "vmap")
     if options.verify:
         verify(func)
     _check_depth(func)
@@ -256,14 +236,8 @@ class MindVectorizePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         register(ctx)
         options = VectorizeOptions(**{f.name: getattr(self, f.name) for f in fields(VectorizeOptions)})
-        for func in self._selected(op):
+        for func in functions_to_do(op, self.function, VMAP_OF, is_ptir):
             add_vectorized(op, func, options)
 
-    def _selected(self, module: ModuleOp) -> list[FuncOp]:
-        if self.function is not None:
-            return [select_function(module, self.function)]
-        done = {ref.string_value() for f in functions(module) if isinstance(ref := f.attributes.get(VMAP_OF), SymbolRefAttr)}
-        return [f for f in candidates(module) if f.sym_name.data not in done]
 
-
-__all__ = ["VMAP_OF", "MindVectorizePass", "VectorizeOptions", "Vectorized", "add_vectorized", "select_function", "vectorize"]
+__all__ = ["VMAP_OF", "MindVectorizePass", "VectorizeOptions", "Vectorized", "add_vectorized", "vectorize"]

@@ -1,45 +1,17 @@
-"""
-The function that a transformation of PTIR really works on: a copy without calls and fused groups.
-
-Also here: which functions are there to be transformed, and what options say about the loops in them.
-"""
+"""What a transformation of PTIR really works on: a copy without calls and fused groups, its loops marked as options say."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
-from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.dialects.func import CallOp, FuncOp
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import error
-from mind_dialect.ptir import FusionOp, PtirOp, ScanOp, WhileOp
-from mind_dialect.ptir_program import VERSION_ATTRIBUTE
+from mind_dialect.ptir import FusionOp, ScanOp, WhileOp
 
-from .derivatives import ptir
 from .inline import inline_calls
 from .loop_options import CHECKPOINT, MAX_ITERATIONS, check_checkpoint, check_max_iterations
 from .ptir.defuse import defuse
-
-DERIVED = ("mind.grad_of", "mind.jvp_of", "mind.vmap_of")
-"""The attributes of a function that was derived from another."""
-
-
-def is_ptir(func: FuncOp) -> bool:
-    """Whether `func` is of PTIR, or of other ops with derivative rules; without any ops, what its module says."""
-    ops = [op for op in func.walk() if op is not func and not isinstance(op, ReturnOp | CallOp)]
-    if not ops:
-        module = func.parent_op()
-        return module is not None and VERSION_ATTRIBUTE in module.attributes
-    return any(isinstance(op, PtirOp) or type(op) in ptir.REVERSE for op in ops)
-
-
-def is_derived(func: FuncOp) -> bool:
-    """Whether `func` was derived from another function."""
-    return any(name in func.attributes for name in DERIVED)
-
-
-def is_called(module: ModuleOp) -> set[str]:
-    """The names of the functions that are called in `module`."""
-    return {op.callee.string_value() for op in walk(module) if isinstance(op, CallOp)}
 
 
 def working_view(func: FuncOp, *, checkpoint: str | None = None, max_iterations: int | None = None) -> FuncOp:

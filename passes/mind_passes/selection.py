@@ -1,0 +1,70 @@
+"""Which functions of a module a transformation is for, and what the functions that it adds may be called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+
+from mind_dialect.dominance import walk
+from mind_dialect.errors import error
+from mind_dialect.program import functions, functions_called, holds_core_ir
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir_program import VERSION_ATTRIBUTE
+
+from .derivatives import ptir
+
+DERIVED = ("mind.grad_of", "mind.jvp_of", "mind.vmap_of")
+"""The attributes of a function that was derived from another: each names the function it was derived from."""
+Accepts = Callable[[FuncOp], bool]
+"""Whether a transformation is for a function."""
+
+
+def is_ptir(func: FuncOp) -> bool:
+    """Whether `func` is of PTIR, or of other ops with derivative rules; without any ops, what its module says."""
+    ops = [op for op in func.walk() if op is not func and not isinstance(op, ReturnOp | CallOp)]
+    if not ops:
+        module = func.parent_op()
+        return module is not None and VERSION_ATTRIBUTE in module.attributes
+    return any(isinstance(op, PtirOp) or type(op) in ptir.REVERSE for op in ops)
+
+
+def is_ours(func: FuncOp) -> bool:
+    """Whether `func` is of Core IR or PTIR."""
+    return holds_core_ir(func) or is_ptir(func)
+
+
+def primal_functions(module: ModuleOp, accepts: Accepts = is_ours) -> list[FuncOp]:
+    """The functions that somebody wrote to be transformed: not derived from another, nor called by another."""
+    called = {op.callee.string_value() for op in walk(module) if isinstance(op, CallOp)}
+    derived = set(DERIVED)
+    return [f for f in functions(module) if derived.isdisjoint(f.attributes) and f.sym_name.data not in called and accepts(f)]
+
+
+def select_function(module: ModuleOp, name: str | None, accepts: Accepts = is_ours) -> FuncOp:
+    """The function called `name` (with or without `@`), or without a name the only primal one; E7003 if there is none."""
+    if name is not None:
+        if called := functions_called(module, name):
+            return called[0]
+    elif len(primals := primal_functions(module, accepts)) == 1:
+        return primals[0]
+    known = [f.sym_name.data for f in functions(module)]
+    problem = f"no function {name!r}" if name is not None else "which function is meant is not stated"
+    raise error("E7003", f"{problem}, expected one of {known}", name=name, known=known)
+
+
+def functions_to_do(module: ModuleOp, name: str | None, attribute: str, accepts: Accepts = is_ours) -> list[FuncOp]:
+    """The function called `name`, or without a name every primal one from which none was derived yet, as `attribute` tells."""
+    if name is not None:
+        return [select_function(module, name, accepts)]
+    done = {ref.string_value() for f in functions(module) if isinstance(ref := f.attributes.get(attribute), SymbolRefAttr)}
+    return [f for f in primal_functions(module, accepts) if f.sym_name.data not in done]
+
+
+def derived_name(module: ModuleOp, func: FuncOp, suffix: str) -> str:
+    """The name of a function derived from `func`; E4002 if another has it."""
+    name = f"{func.sym_name.data}_{suffix}"
+    if any(f.sym_name.data == name for f in functions(module)):
+        raise error("E4002", f"@{name} exists already", operation=func, value=name)
+    return name
