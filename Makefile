@@ -22,7 +22,7 @@ demo: .venv-demo/stamp
 	@.venv-demo/bin/python examples/digits.py
 
 test: .venv/stamp
-	@$(call checks,.venv) --skipped-to .venv/skipped
+	@$(call checks,.venv) --skipped-to=.venv/skipped
 
 test-all: .venv-all/stamp mlir-opt
 	@$(call checks,.venv-all)
@@ -30,7 +30,7 @@ test-all: .venv-all/stamp mlir-opt
 # Together with make test this is make test-all, but that nothing runs twice.
 test-skipped: .venv-all/stamp mlir-opt
 	@test -f .venv/skipped || { echo "make test comes first"; exit 1; }
-	@.venv-all/bin/python -m pytest -q $(WORKERS) --only-from .venv/skipped
+	@.venv-all/bin/python -m pytest -q $(WORKERS) --only-from=.venv/skipped
 
 bench: .venv-bench/stamp
 	@.venv-bench/bin/python benchmarks/core_ir.py
