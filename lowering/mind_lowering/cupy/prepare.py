@@ -16,11 +16,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
-from mind_dialect.errors import error
 from mind_dialect.ptir import FUSIBLE, DotGeneralOp, FusionOp, LayerNormOp, PtirLiteralAttr
 from mind_dialect.ptir.types import F32, read_type
-from mind_dialect.verify import verify
-from mind_passes.inline import calls_in, inlined
 from mind_passes.ptir.canonicalize import rewire
 from mind_passes.ptir.defuse import defuse
 from mind_passes.ptir.fuse import fuse
@@ -28,11 +25,8 @@ from mind_passes.ptir.patterns import PATTERNS
 from mind_passes.ptir.patterns.matching import fusion
 from mind_passes.ptir.recognize import recognize
 
-from ..core_to_ptir import converted, is_core
-from ..numpy import is_lowered
+from ..own_module import own_module
 from ..ptir_optimize import optimize, simplify
-from ..ptir_to_xp import ptir_block
-from ..xp import no_outputs
 from .kernel import Kernel, make_kernel
 from .merge import merge_rows
 from .scalars import NARROW
@@ -48,19 +42,7 @@ def prepared(func: FuncOp) -> FuncOp:
 
     E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered already.
     """
-    verify(func)
-    if is_lowered(func):
-        raise error("E6003", f"@{func.sym_name.data} is lowered already, expected PTIR or Core IR", backend="cupy")
-    if calls_in(func):
-        whole = inlined(func)
-        for callee in whole.callees:
-            verify(callee)
-        func = whole.func
-    work = converted(func).func if is_core(func) else func.clone()
-    module = ModuleOp([work])
-    ending = ptir_block(work).last_op
-    if ending is None or not ending.operands:
-        raise no_outputs().at(ending or work, "func.return")
+    module, work = own_module(func, "cupy")
     form_kernels(module)
     return work
 

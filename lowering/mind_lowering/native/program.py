@@ -13,23 +13,16 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
-from mind_dialect.errors import error
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import read_type
-from mind_dialect.verify import verify
-from mind_passes.inline import calls_in, inlined
 from mind_passes.ptir.defuse import defuse
 from mind_passes.ptir.fuse import fuse
 
-from ..core_to_ptir import converted, is_core
-from ..numpy import is_lowered
+from ..own_module import own_module
 from ..ptir_optimize import optimize
-from ..ptir_to_xp import ptir_block
-from ..xp import no_outputs
 from .failures import Site, Sites
 from .groups import Group
 from .host import Host
@@ -85,19 +78,7 @@ def prepared(func: FuncOp) -> FuncOp:
 
     E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered for NumPy.
     """
-    verify(func)
-    if is_lowered(func):
-        raise error("E6003", f"@{func.sym_name.data} is lowered for numpy already, expected PTIR or Core IR", backend="native")
-    if calls_in(func):
-        whole = inlined(func)
-        for callee in whole.callees:
-            verify(callee)
-        func = whole.func
-    work = converted(func).func if is_core(func) else func.clone()
-    module = ModuleOp([work])
-    ending = ptir_block(work).last_op
-    if ending is None or not ending.operands:
-        raise no_outputs().at(ending or work, "func.return")
+    module, work = own_module(func, "native")
     defuse(module)
     optimize(module, patterns=False)
     fuse(module)
