@@ -6,7 +6,8 @@ To floats nearest, rounded once; to integers truncated, saturated, NaN to 0; to 
 
 from __future__ import annotations
 
-from mind_dialect.ptir.types import BF16, F16, F64, I1, Kind, PtirDType
+from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir.types import BF16, F16, F64, I1, SI64, Kind, PtirDType
 
 from .lanes import Lanes, register
 
@@ -93,3 +94,17 @@ def _range(dtype: PtirDType) -> tuple[int, int]:
     if dtype.kind is Kind.SIGNED:
         return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
     return 0, (1 << dtype.bits) - 1
+
+
+def constant(lanes: Lanes, literal: PtirLiteralAttr) -> str:
+    """The number of a constant of one element, in every lane."""
+    value = literal.item()
+    assert not isinstance(value, complex), "complex constants have memory"
+    return lanes.constant(literal.spec[0], value)
+
+
+def counted(lanes: Lanes, count: str, dtype: PtirDType) -> str:
+    """Indices, lanes of i64, as a dtype holds them: integers wrap, floats are rounded."""
+    if dtype.kind is Kind.FLOAT:
+        return cast(lanes, count, SI64, dtype)
+    return lanes.convert("trunc", "i64", register(dtype), count)

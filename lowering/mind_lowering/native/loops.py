@@ -15,9 +15,9 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from mind_dialect.ptir import PtirLiteralAttr, ReduceOp
-from mind_dialect.ptir.types import BF16, F16, SI64, Kind, PtirDType, read_type
+from mind_dialect.ptir.types import BF16, F16, read_type
 
-from .casts import cast
+from .casts import cast, constant, counted
 from .elementwise import CALLS, emit
 from .failures import Failure, Sites, fail_where
 from .groups import Group, only_summed
@@ -331,7 +331,7 @@ class Nest:
         """Where a spot is at some indices."""
         view = spot.view
         if isinstance(view.base, PtirLiteralAttr):
-            return Place(spot, _constant(self.lanes(), view.base), is_value=True)
+            return Place(spot, constant(self.lanes(), view.base), is_value=True)
         index = str(view.offset) if isinstance(view.base, Indices) else "0"
         for i, stride in enumerate(spot.strides):
             if i in at and stride:
@@ -376,7 +376,7 @@ class Nest:
         stride, view = self.stride(spot), spot.view
         lanes.hint = spot.hint
         if isinstance(view.base, Indices):
-            return _counted(lanes, lanes.count(self.f.add(place.text, self.f.mul(index, stride)), stride), view.dtype)
+            return counted(lanes, lanes.count(self.f.add(place.text, self.f.mul(index, stride)), stride), view.dtype)
         if place.along and lanes.width > 1:
             offsets = self.offsets(place, index, lanes)
             self.guard_each(place, offsets, lanes)
@@ -427,17 +427,3 @@ class Nest:
         assert not place.along, "places of results do not differ from lane to lane"
         self.guard(place, index, lanes)
         lanes.store(place.spot.view.dtype, value, place.text, self.f.mul(index, stride), stride)
-
-
-def _constant(lanes: Lanes, literal: PtirLiteralAttr) -> str:
-    """The number of a constant of one element, in every lane."""
-    value = literal.item()
-    assert not isinstance(value, complex), "complex constants have memory"
-    return lanes.constant(literal.spec[0], value)
-
-
-def _counted(lanes: Lanes, count: str, dtype: PtirDType) -> str:
-    """Indices as a dtype holds them: integers wrap, floats are rounded."""
-    if dtype.kind is Kind.FLOAT:
-        return cast(lanes, count, SI64, dtype)
-    return lanes.convert("trunc", "i64", register(dtype), count)
