@@ -23,14 +23,15 @@ from mind_passes.ptir.fuse import fuse
 
 from ..own_module import own_module
 from ..ptir_optimize import optimize
+from .calling import Calls
 from .failures import Site, Sites
 from .groups import Group
 from .host import Host
-from .ir import Function, Module, identifier, symbol
+from .ir import Module, identifier
 from .memory import assign
 from .planner import Foreign, Note, Planner
 from .steps import Kernel, NativeStep
-from .views import Buffer, Use, View
+from .views import Buffer, Use
 
 FIRST_PLACE = 2
 """The first entry of the table of buffers that is no record and no arena."""
@@ -183,43 +184,12 @@ def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: i
 
 
 def _entry(module: Module, name: str, calls: Sequence[tuple[Kernel, NativeStep]], sites: Sites) -> None:
-    """
-    A function that runs kernels in order: it fills the table of arguments of each and calls it for all of its units of work.
-
-    Here a pool of threads would share the units.
-    """
+    """A function that runs kernels in order."""
     f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
-    most = max((len(step.addresses) for kernel, step in calls if kernel.own), default=0)
-    table = f.op(f"alloca [{1 + most} x ptr], align 64", "args")
-    f.do(f"store ptr {f.op('load ptr, ptr %buffers, align 8', 'record')}, ptr {table}, align 8")
-    bases: dict[tuple[int, int], str] = {}
+    making = Calls(f, sites, [step for _, step in calls])
     for kernel, step in calls:
-        for i, view in enumerate(step.addresses if kernel.own else ()):
-            f.do(f"store ptr {_address(f, view, bases)}, ptr {f.address('ptr', table, str(1 + i), 'arg')}, align 8")
-        given = table if kernel.own else "%buffers"
-        status = f.op(f"call i64 {symbol(kernel.name)}(ptr {given}, i64 0, i64 {kernel.units})", "status")
-        if kernel.sites:
-            first = len(sites.found)
-            sites.found += [Site(failure, step.sources[i] if i >= 0 else None) for failure, i in kernel.sites]
-            failed = f.op(f"icmp ne i64 {status}, 0", "failed")
-            f.leave(failed, lambda status=status, first=first: f.add(status, str(first)))
+        making.call(kernel, step)
     f.ret("0")
-
-
-def _address(f: Function, view: View, bases: dict[tuple[int, int], str]) -> str:
-    """Where the first element of a view is."""
-    buffer = view.base
-    assert isinstance(buffer, Buffer), "a view of memory"
-    offset = (buffer.offset if buffer.use is Use.ARENA and buffer.over is None else 0) + view.offset * view.dtype.size
-    key = (buffer.place, offset)
-    if key not in bases:
-        if (buffer.place, 0) not in bases:
-            entry = f.address("ptr", "%buffers", str(buffer.place), "entry")
-            bases[buffer.place, 0] = f.op(
-                f"load ptr, ptr {entry}, align 8", "arena" if buffer.place == 1 else identifier(buffer.name or "p")
-            )
-        bases[key] = f.address("i8", bases[buffer.place, 0], str(offset), identifier(buffer.name or "p"))
-    return bases[key]
 
 
 def _shown(op: PtirOp) -> str:
