@@ -9,25 +9,23 @@ work are turns of the outermost loop or, where elements are all there is to coun
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import SSAValue
 
-from mind_dialect.ptir import PtirLiteralAttr, ReduceOp
+from mind_dialect.ptir import ReduceOp
 from mind_dialect.ptir.types import BF16, F16, read_type
 
-from .casts import cast, constant, counted
+from .casts import cast
 from .elementwise import CALLS, emit
-from .failures import Failure, Sites, fail_where
+from .failures import Sites
 from .groups import Group, only_summed
 from .host import Host
 from .ir import Function, identifier
-from .lanes import Lanes, ones, register, stored
+from .lanes import Lanes, register
 from .nest import axes_of, lane_axis
+from .places import Indexes, Place, Places, Spot
 from .reductions import accumulator, combine, finished, fold, identity
-from .steps import argument
-from .views import Buffer, Indices, Lookup, View
 
 CHUNK = 1 << 14
 """Elements in one unit of work, where elements are all there is to count."""
@@ -35,48 +33,14 @@ UNROLL = 4
 """Vectors in one turn of the innermost loop, at most."""
 _NAMES = "ijklmn"
 
-Indexes = dict[int, str]
-"""For each axis, by number, the index that a loop has reached."""
 
-
-@dataclass
-class Spot:
-    """A view in the nest: how far it moves along each axis, and the address of its first element."""
-
-    view: View
-    hint: str
-    strides: list[int]
-    base: str
-    lookups: list[tuple[Lookup, Spot]]
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether it is read or written, not made."""
-        return isinstance(self.view.base, Buffer)
-
-
-@dataclass
-class Place:
-    """
-    A spot at some indices, the axis of the lanes left open: an address, or the value that all lanes have.
-
-    `index` is the same address, in elements from the spot's first one.
-    """
-
-    spot: Spot
-    text: str
-    index: str = "0"
-    is_value: bool = False
-    along: Sequence[tuple[Lookup, Place]] = ()
-    """Lookups that differ from lane to lane."""
-
-
-class Nest:
+class Nest(Places):
     """The loops of one group, on their way into a function."""
 
     def __init__(self, f: Function, host: Host, group: Group, sites: Sites):
-        self.f, self.host, self.group, self.sites = f, host, group, sites
-        self.axes = axes_of(group.shape, group.axes, [v.strides for v in group.views])
+        axes = axes_of(group.shape, group.axes, [v.strides for v in group.views])
+        super().__init__(f, host, sites, axes, group.origin[0] if group.origin else None)
+        self.group = group
         self.width = self.lane_count()
         self.along = lane_axis(self.axes, self.width)
         extent = self.extent
@@ -88,11 +52,6 @@ class Nest:
         self.inputs: list[Spot] = []
         self.outputs: list[Spot] = []
         self.totals: list[Spot] = []
-
-    @property
-    def extent(self) -> int:
-        """How many elements the lanes run along."""
-        return 1 if self.along is None else self.axes[self.along].extent
 
     def lane_count(self) -> int:
         """Lanes for the widest dtype that is computed with."""
@@ -112,20 +71,11 @@ class Nest:
 
     def find_spots(self) -> None:
         """Load the address of each view."""
-        group, number = self.group, iter(range(len(self.group.views)))
-        counter = iter(range(len(group.addresses)))
-        hints = [v.name_hint for v in (*group.inputs, *(v for v, _ in group.outputs), *(r.result for r, _ in group.reductions))]
-        every: list[Spot] = []
-        for view in group.views:
-            k = next(number)
-            hint = identifier((hints[k] if k < len(hints) else None) or "v")
-            base = argument(self.f, next(counter), hint) if isinstance(view.base, Buffer) else ""
-            every.append(Spot(view, hint, [axis.strides[k] for axis in self.axes], base, []))
-        indices = iter(every[len(hints) :])
-        for spot in every[: len(hints)]:
-            spot.lookups = [(lookup, next(indices)) for lookup in spot.view.lookups]
+        group = self.group
+        values = (*group.inputs, *(v for v, _ in group.outputs), *(r.result for r, _ in group.reductions))
+        every = self.spots(group.views, [identifier(v.name_hint or "v") for v in values])
         first, second = len(group.inputs), len(group.inputs) + len(group.outputs)
-        self.inputs, self.outputs, self.totals = every[:first], every[first:second], every[second : len(hints)]
+        self.inputs, self.outputs, self.totals = every[:first], every[first:second], every[second:]
 
     # Loops
 
@@ -193,11 +143,6 @@ class Nest:
         rest = [self.lanes() for _ in range((n - full) // self.width)]
         rest += [self.lanes((n - full) % self.width)] if n % self.width else []
         return [self.lanes() for _ in range(self.unroll)], full, rest
-
-    def lanes(self, count: int = 0) -> Lanes:
-        """The lanes of one vector, the first `count` of them if that is not 0."""
-        mask = ones(self.width, count) if count and self.width > 1 else None
-        return Lanes(self.f, self.host, self.width, mask, counted=count)
 
     def lanes_along(self, body: Callable[[str, list[Lanes]], None]) -> None:
         """Vectors along the axis of the lanes: `body(first index, lanes of each)`, several vectors a turn, then the rest."""
@@ -279,6 +224,11 @@ class Nest:
 
     # Some vectors
 
+    def places(self, spots: Sequence[Spot], at: Indexes) -> list[Place]:
+        """Where some spots are at some indices; what is the same in all lanes is read at once."""
+        is_input = spots is self.inputs
+        return [self.uniform(self.place(s, at)) if is_input else self.place(s, at) for s in spots]
+
     def compute(self, sources: list[Place], targets: list[Place], index: str, every: list[Lanes]) -> list[dict[SSAValue, str]]:
         """Read, compute and write some vectors; every value of each."""
         starts = [self.f.add(index, str(u * self.width)) for u in range(len(every))]
@@ -315,115 +265,3 @@ class Nest:
         total = accumulator(reduction)
         x = cast(lanes, x, reduction.operand_spec(0).dtype, total)
         return x if lanes.mask is None else lanes.select(lanes.mask, register(total), x, identity(lanes, reduction))
-
-    # Reading and writing
-
-    def stride(self, spot: Spot) -> int:
-        """How far a spot moves along the lanes."""
-        return 0 if self.along is None else spot.strides[self.along]
-
-    def places(self, spots: Sequence[Spot], at: Indexes) -> list[Place]:
-        """Where some spots are at some indices; what is the same in all lanes is read at once."""
-        is_input = spots is self.inputs
-        return [self.uniform(self.place(s, at)) if is_input else self.place(s, at) for s in spots]
-
-    def place(self, spot: Spot, at: Indexes) -> Place:
-        """Where a spot is at some indices."""
-        view = spot.view
-        if isinstance(view.base, PtirLiteralAttr):
-            return Place(spot, constant(self.lanes(), view.base), is_value=True)
-        index = str(view.offset) if isinstance(view.base, Indices) else "0"
-        for i, stride in enumerate(spot.strides):
-            if i in at and stride:
-                index = self.f.add(index, self.f.mul(at[i], stride))
-        along: list[tuple[Lookup, Place]] = []
-        for lookup, other in spot.lookups:
-            place = self.place(other, at)
-            if self.stride(other):
-                along.append((lookup, place))
-                continue
-            one = Lanes(self.f, self.host, 1, hint=other.hint)
-            found = self.looked_up(lookup, self.read(place, "0", one), one)
-            index = self.f.add(index, self.f.mul(found, lookup.stride))
-        if isinstance(view.base, Indices):
-            return Place(spot, index)
-        return Place(spot, self.f.address(stored(view.dtype), spot.base, index), index, along=along)
-
-    def uniform(self, place: Place) -> Place:
-        """A place that does not move along the lanes, read."""
-        if place.is_value or self.stride(place.spot) or place.along or not place.spot.in_memory:
-            return place
-        lanes = Lanes(self.f, self.host, self.width, hint=place.spot.hint)
-        self.guard(place, "0", lanes)
-        return Place(place.spot, lanes.load(place.spot.view.dtype, place.text, "0", 0), is_value=True)
-
-    def looked_up(self, lookup: Lookup, index: str, lanes: Lanes) -> str:
-        """Indices as i64, clamped, or the kernel is left."""
-        dtype = lookup.index.dtype
-        wide = lanes.convert("sext", register(dtype), "i64", index)
-        if lookup.clamped:
-            wide = lanes.intrinsic("smax", "i64", wide, lanes.number("i64", 0))
-            return lanes.intrinsic("smin", "i64", wide, lanes.number("i64", lookup.extent - 1))
-        outside = lanes.compare("icmp uge", "i64", wide, lanes.number("i64", lookup.extent))
-        fail_where(lanes, self.sites, outside, Failure.INDEX, self.group.origin[0], [("i64", wide, True)])
-        return wide
-
-    def read(self, place: Place, index: str, lanes: Lanes) -> str:
-        """One operand in some lanes."""
-        spot = place.spot
-        if place.is_value:
-            return place.text
-        stride, view = self.stride(spot), spot.view
-        lanes.hint = spot.hint
-        if isinstance(view.base, Indices):
-            return counted(lanes, lanes.count(self.f.add(place.text, self.f.mul(index, stride)), stride), view.dtype)
-        if place.along and lanes.width > 1:
-            offsets = self.offsets(place, index, lanes)
-            self.guard_each(place, offsets, lanes)
-            return lanes.load_from(view.dtype, place.text, offsets)
-        base = place.text
-        for lookup, other in place.along:
-            found = self.looked_up(lookup, self.read(other, index, lanes), lanes)
-            base = self.f.address(stored(view.dtype), base, self.f.mul(found, lookup.stride))
-        if not place.along:
-            self.guard(place, index, lanes)
-        return lanes.load(view.dtype, base, self.f.mul(index, stride), stride)
-
-    def guard(self, place: Place, index: str, lanes: Lanes) -> None:
-        """Where kernels are checked, leave this one unless the first and the last of some lanes are inside of the memory."""
-        view, stride = place.spot.view, self.stride(place.spot)
-        if not self.host.checked or not isinstance(view.base, Buffer):
-            return
-        one = Lanes(self.f, self.host, 1)
-        first = self.f.add(place.index, self.f.mul(index, stride))
-        last = self.f.add(first, str(((lanes.counted or lanes.width) - 1) * stride))
-        for at in (first, last):
-            beyond = one.compare("icmp uge", "i64", self.f.add(at, str(view.offset)), str(view.base.count))
-            fail_where(one, self.sites, beyond, Failure.OUTSIDE, None, [("i64", at, True)])
-
-    def guard_each(self, place: Place, offsets: str, lanes: Lanes) -> None:
-        """As `guard`, of lanes each at a place of its own."""
-        view = place.spot.view
-        if not self.host.checked or not isinstance(view.base, Buffer):
-            return
-        start = lanes.splat("i64", self.f.add(place.index, str(view.offset)))
-        at = lanes.binary("add", "i64", start, offsets)
-        beyond = lanes.compare("icmp uge", "i64", at, lanes.number("i64", view.base.count))
-        fail_where(lanes, self.sites, beyond, Failure.OUTSIDE, None, [("i64", at, True)])
-
-    def offsets(self, place: Place, index: str, lanes: Lanes) -> str:
-        """Where each lane of a spot is whose lookups differ from lane to lane, in elements."""
-        stride = self.stride(place.spot)
-        total = lanes.count(self.f.mul(index, stride), stride)
-        for lookup, other in place.along:
-            found = self.looked_up(lookup, self.read(other, index, lanes), lanes)
-            part = lanes.binary("mul", "i64", found, lanes.number("i64", lookup.stride))
-            total = lanes.binary("add", "i64", total, part)
-        return total
-
-    def write(self, place: Place, index: str, lanes: Lanes, value: str) -> None:
-        """Put one output where it belongs."""
-        stride = self.stride(place.spot)
-        assert not place.along, "places of results do not differ from lane to lane"
-        self.guard(place, index, lanes)
-        lanes.store(place.spot.view.dtype, value, place.text, self.f.mul(index, stride), stride)
