@@ -15,19 +15,22 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import BF16, F16, I1, Kind, PtirDType, read_type, tensor_type
+from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 
 from .elementwise import EMITTERS
 from .host import Host
+from .kernels_lookups import LOOKUPS
+from .kernels_windows import WINDOWS, one_number
 from .lanes import computes
 from .products_axes import add_product
-from .reductions import accumulator, end_of
-from .views import VIEWS, Lookup, Use, View, broadcast, filled, indices, viewed, whole, window
+from .reasons import rounded_each_step, unsupported
+from .reductions import accumulator
+from .views import VIEWS, View, broadcast, indices, viewed, whole, window
 
 if TYPE_CHECKING:
-    from .program import Planner
+    from .planner import Planner
 
 Row = Callable[["Planner", Any], str | None]
 """Plans an op; a reason if there is no native kernel for it as it is."""
@@ -55,7 +58,7 @@ def _constant(planner: Planner, op: ptir.ConstantOp) -> str | None:
     if not literal.is_fill and prod(shape) != 1:
         planner.views[op.result] = whole(planner.constant(literal, op.result), shape)
         return None
-    planner.views[op.result] = broadcast(_number(planner, literal, op.result), shape)
+    planner.views[op.result] = broadcast(one_number(planner, literal, op.result), shape)
     return None
 
 
@@ -79,130 +82,6 @@ def _concat(planner: Planner, op: ptir.ConcatOp) -> str | None:
     return None
 
 
-def _take(planner: Planner, op: ptir.TakeOp) -> str | None:
-    x, indices = (planner.view(v) for v in op.operands)
-    target = planner.target(op.result)
-    rank = len(indices.shape)
-    spread = View(indices.base, indices.dtype, target.shape, indices.strides + (0,) * (len(x.shape) - 1), indices.offset)
-    rows = View(x.base, x.dtype, target.shape, (0,) * rank + x.strides[1:], x.offset, (Lookup(spread, x.strides[0], x.shape[0]),))
-    return _looked_up(planner, op, rows, target)
-
-
-def _gather(planner: Planner, op: ptir.GatherOp) -> str | None:
-    x, indices = (planner.view(v) for v in op.operands)
-    target = planner.target(op.result)
-    axis: int = op.values()["axis"] % len(x.shape)
-    strides = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
-    lookup = Lookup(indices, x.strides[axis], x.shape[axis])
-    return _looked_up(planner, op, View(x.base, x.dtype, target.shape, strides, x.offset, (lookup,)), target)
-
-
-def _dynamic_slice(planner: Planner, op: ptir.DynamicSliceOp) -> str | None:
-    x, start = (planner.view(v) for v in op.operands)
-    target = planner.target(op.result)
-    lookups = _starts(start, x, target.shape)
-    return _looked_up(planner, op, View(x.base, x.dtype, target.shape, x.strides, x.offset, lookups), target)
-
-
-def _dynamic_update_slice(planner: Planner, op: ptir.DynamicUpdateSliceOp) -> str | None:
-    """A copy of all, which is none where `x` dies here, and the update where it belongs."""
-    x, update, start = (planner.view(v) for v in op.operands)
-    target = planner.target(op.result)
-    planner.copy(op.operands[0], x, target)
-    lookups = _starts(start, target, update.shape)
-    planner.copy(op.operands[1], update, View(target.base, target.dtype, update.shape, target.strides, 0, lookups), op)
-    return None
-
-
-def _looked_up(planner: Planner, op: PtirOp, source: View, target: View) -> None:
-    planner.copy(op.operands[0], source, target, op)
-
-
-def _starts(start: View, whole: View, shape: tuple[int, ...]) -> tuple[Lookup, ...]:
-    """Lookups of where a window of some shape begins, which are clamped so that it lies inside."""
-    still = (0,) * len(shape)
-    return tuple(
-        Lookup(
-            View(start.base, start.dtype, shape, still, start.offset + i * start.strides[0]), stride, n - size + 1, clamped=True
-        )
-        for i, (n, size, stride) in enumerate(zip(whole.shape, shape, whole.strides, strict=True))
-        if n != size
-    )
-
-
-def _padded(planner: Planner, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View) -> View:
-    """An operand with a border and holes, in memory of its own; as it is where there are none."""
-    source = planner.view(value)
-    if not any(low or high for low, high in padding) and not any(interior):
-        return source
-    edges = [(low + high, i) for (low, high), i in zip(padding, interior, strict=True)]
-    shape = tuple(n + rim + max(0, n - 1) * i for n, (rim, i) in zip(source.shape, edges, strict=True))
-    target = whole(planner.buffer(Use.ARENA, source.dtype, prod(shape), f"{value.name_hint or 'x'}.padded"), shape)
-    planner.copy(value, broadcast(number, shape), target)
-    planner.copy(value, source, window(target, [low for low, _ in padding], source.shape, [i + 1 for i in interior]))
-    return target
-
-
-def _number(planner: Planner, literal: PtirLiteralAttr, value: SSAValue) -> View:
-    """One number, as a view of rank 0."""
-    one = PtirLiteralAttr.from_bytes(literal.spec[0], (), literal.data.data)
-    if computes(one.spec[0], planner.host):
-        return filled(one, ())
-    return whole(planner.constant(one, value), ())
-
-
-def _pad(planner: Planner, op: ptir.PadOp) -> str | None:
-    values = op.values()
-    edges: list[tuple[int, int]] = list(zip(values["low"], values["high"], strict=True))
-    x = op.operands[0]
-    planner.views[op.result] = _padded(planner, x, edges, values["interior"], _number(planner, values["pad_value"], x))
-    return None
-
-
-def _extract_patches(planner: Planner, op: ptir.ExtractPatchesOp) -> str | None:
-    """Windows are a view in which elements stand several times; a copy lays them out."""
-    values, x = op.values(), op.operands[0]
-    edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
-    source = _padded(planner, x, edges, [0] * len(edges), _number(planner, values["pad_value"], x))
-    target = planner.target(op.result)
-    sizes: tuple[int, ...] = tuple(values["window"])
-    places = target.shape[:-1]
-    shape = (*places, *sizes, source.shape[-1])
-    steps = (1, *values["strides"])
-    outer = tuple(s * n for s, n in zip(source.strides[:-1], steps, strict=True))
-    inner = tuple(s * n for s, n in zip(source.strides[1:-1], values["dilation"], strict=True))
-    patches = View(source.base, source.dtype, shape, (*outer, *inner, source.strides[-1]), source.offset)
-    planner.copy(x, patches, whole(planner.buffer_of(target), shape))
-    return None
-
-
-def _reduce_window(planner: Planner, op: ptir.ReduceWindowOp) -> str | None:
-    """A reduction over the axes of the windows, which are a view."""
-    values, x = op.values(), op.operands[0]
-    dtype, kind = op.operand_spec(0).dtype, values["kind"]
-    total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
-    if reason := unsupported([dtype, total], planner.host) or _steps(kind, total):
-        return reason
-    number = 0 if kind == "sum" else end_of(dtype, least=kind == "max")
-    if dtype.kind is not Kind.FLOAT:
-        number = bool(number) if dtype is I1 else int(number)
-    elif kind == "sum":
-        number = 0.0
-    edge = filled(PtirLiteralAttr.from_values(dtype, (), (number,)), ())
-    source = _padded(planner, x, values["padding"], [n - 1 for n in values["base_dilation"]], edge)
-    places = planner.shape(op.result)
-    shape = (*places, *values["window_dims"])
-    outer = tuple(s * n for s, n in zip(source.strides, values["strides"], strict=True))
-    inner = tuple(s * n for s, n in zip(source.strides, values["window_dilation"], strict=True))
-    windows = View(source.base, dtype, shape, outer + inner, source.offset)
-    block = Block(arg_types=[tensor_type(dtype, shape)])
-    axes = tuple(range(len(places), len(shape)))
-    block.add_op(made := ptir.ReduceOp(block.args[0], kind=kind, axes=axes, keepdims=False, accum_dtype=total))
-    planner.keep.append(block)
-    planner.reduction(made, windows, op.result)
-    return None
-
-
 def _tile(planner: Planner, op: ptir.TileOp) -> str | None:
     source, target = planner.view(op.operands[0]), planner.target(op.result)
     repeats = op.values()["repeats"]
@@ -223,7 +102,7 @@ def _dot_general(planner: Planner, op: ptir.DotGeneralOp) -> str | None:
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
     if reason := unsupported([dtype, total, op.result_spec().dtype], planner.host):
         return reason
-    if reason := _steps("sum", total):
+    if reason := rounded_each_step("sum", total):
         return reason
     if add_product(planner, op, total):
         return None
@@ -256,23 +135,12 @@ def _along(view: View, order: list[int], shape: tuple[int, ...], lacking: range)
     return View(view.base, view.dtype, shape, tuple(strides), view.offset)
 
 
-def _steps(kind: str, total: PtirDType) -> str | None:
-    """Why a sum that is rounded after every step is not done here."""
-    return f"accumulates in {total}, rounded after every step" if kind == "sum" and total in (F16, BF16) else None
-
-
-def unsupported(dtypes: list[PtirDType], host: Host) -> str | None:
-    """Why some dtypes cannot be computed in here."""
-    wrong = [str(d) for d in dtypes if not computes(d, host)]
-    return f"nothing is computed in {wrong[0]} here" if wrong else None
-
-
 def why_not(op: PtirOp, host: Host) -> str | None:
     """Why a group cannot hold an op."""
     dtypes = [read_type(v.type).dtype for v in (*op.operands, *op.results)]
     if isinstance(op, ptir.ReduceOp):
         dtypes.append(total := accumulator(op))
-        if reason := _steps(op.values()["kind"], total):
+        if reason := rounded_each_step(op.values()["kind"], total):
             return reason
     elif type(op) not in EMITTERS:
         return f"no kernel for {op.OPCODE} in a group"
@@ -304,18 +172,13 @@ def product_block(
 KERNELS: dict[type[PtirOp], Row] = {
     **dict.fromkeys(EMITTERS, _elementwise),
     **dict.fromkeys(VIEWS, _view),
+    **LOOKUPS,
+    **WINDOWS,
     ptir.ReduceOp: _elementwise,
     ptir.ConstantOp: _constant,
     ptir.IotaOp: _iota,
     ptir.ConcatOp: _concat,
-    ptir.PadOp: _pad,
     ptir.TileOp: _tile,
-    ptir.TakeOp: _take,
-    ptir.GatherOp: _gather,
-    ptir.DynamicSliceOp: _dynamic_slice,
-    ptir.DynamicUpdateSliceOp: _dynamic_update_slice,
-    ptir.ExtractPatchesOp: _extract_patches,
-    ptir.ReduceWindowOp: _reduce_window,
     ptir.DotGeneralOp: _dot_general,
     ptir.FusionOp: lambda planner, op: planner.fusion(op),
 }

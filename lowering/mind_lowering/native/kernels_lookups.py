@@ -1,0 +1,74 @@
+"""Rows of `kernels.py` whose places are data: copies from or to a view with looked-up indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp
+
+from .views import Lookup, View
+
+if TYPE_CHECKING:
+    from .planner import Planner
+
+
+def _take(planner: Planner, op: ptir.TakeOp) -> str | None:
+    x, indices = (planner.view(v) for v in op.operands)
+    target = planner.target(op.result)
+    rank = len(indices.shape)
+    spread = View(indices.base, indices.dtype, target.shape, indices.strides + (0,) * (len(x.shape) - 1), indices.offset)
+    rows = View(x.base, x.dtype, target.shape, (0,) * rank + x.strides[1:], x.offset, (Lookup(spread, x.strides[0], x.shape[0]),))
+    return _looked_up(planner, op, rows, target)
+
+
+def _gather(planner: Planner, op: ptir.GatherOp) -> str | None:
+    x, indices = (planner.view(v) for v in op.operands)
+    target = planner.target(op.result)
+    axis: int = op.values()["axis"] % len(x.shape)
+    strides = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
+    lookup = Lookup(indices, x.strides[axis], x.shape[axis])
+    return _looked_up(planner, op, View(x.base, x.dtype, target.shape, strides, x.offset, (lookup,)), target)
+
+
+def _dynamic_slice(planner: Planner, op: ptir.DynamicSliceOp) -> str | None:
+    x, start = (planner.view(v) for v in op.operands)
+    target = planner.target(op.result)
+    lookups = _starts(start, x, target.shape)
+    return _looked_up(planner, op, View(x.base, x.dtype, target.shape, x.strides, x.offset, lookups), target)
+
+
+def _dynamic_update_slice(planner: Planner, op: ptir.DynamicUpdateSliceOp) -> str | None:
+    """A copy of all, which is none where `x` dies here, and the update where it belongs."""
+    x, update, start = (planner.view(v) for v in op.operands)
+    target = planner.target(op.result)
+    planner.copy(op.operands[0], x, target)
+    lookups = _starts(start, target, update.shape)
+    planner.copy(op.operands[1], update, View(target.base, target.dtype, update.shape, target.strides, 0, lookups), op)
+    return None
+
+
+def _looked_up(planner: Planner, op: PtirOp, source: View, target: View) -> None:
+    planner.copy(op.operands[0], source, target, op)
+
+
+def _starts(start: View, whole: View, shape: tuple[int, ...]) -> tuple[Lookup, ...]:
+    """Lookups of where a window of some shape begins, which are clamped so that it lies inside."""
+    still = (0,) * len(shape)
+    return tuple(
+        Lookup(
+            View(start.base, start.dtype, shape, still, start.offset + i * start.strides[0]), stride, n - size + 1, clamped=True
+        )
+        for i, (n, size, stride) in enumerate(zip(whole.shape, shape, whole.strides, strict=True))
+        if n != size
+    )
+
+
+LOOKUPS: dict[type[PtirOp], Callable[[Planner, Any], str | None]] = {
+    ptir.TakeOp: _take,
+    ptir.GatherOp: _gather,
+    ptir.DynamicSliceOp: _dynamic_slice,
+    ptir.DynamicUpdateSliceOp: _dynamic_update_slice,
+}
+"""Their rows."""

@@ -1,0 +1,19 @@
+"""Why something is not done here: the reasons that `explain` gives."""
+
+from __future__ import annotations
+
+from mind_dialect.ptir.types import BF16, F16, PtirDType
+
+from .host import Host
+from .lanes import computes
+
+
+def rounded_each_step(kind: str, total: PtirDType) -> str | None:
+    """Why a sum that is rounded after every step is not done here."""
+    return f"accumulates in {total}, rounded after every step" if kind == "sum" and total in (F16, BF16) else None
+
+
+def unsupported(dtypes: list[PtirDType], host: Host) -> str | None:
+    """Why some dtypes cannot be computed in here."""
+    wrong = [str(d) for d in dtypes if not computes(d, host)]
+    return f"nothing is computed in {wrong[0]} here" if wrong else None
