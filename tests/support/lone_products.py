@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from mind_dialect.ptir.types import PtirDType
+from mind_lowering.native.failures import RECORD_NUMBERS
 from mind_lowering.native.host import HOSTS, Host, detect
 from mind_lowering.native.ir import Module
 from mind_lowering.native.products import Epilogue, Product, planned
@@ -42,10 +43,12 @@ class Compiled:
     kernels: list[tuple[ProductStep, str, int]]
     host: Host
     extra: dict[int, Any]
+    record: Any = field(default_factory=lambda: np.zeros(RECORD_NUMBERS, np.int64))
 
     def addresses(self, step: ProductStep, arrays: dict[int, Any]) -> Any:
         """The table that a kernel is given."""
         found = np.zeros(1 + len(step.addresses), np.uint64)
+        found[0] = self.record.ctypes.data
         for i, view in enumerate(step.addresses, 1):
             assert isinstance(view.base, Buffer)
             found[i] = arrays[view.base.place].ctypes.data + view.offset * view.dtype.size

@@ -22,6 +22,7 @@ from .groups import Group
 from .host import Host
 from .kernels import FALLBACK, KERNELS, product_block, why_not
 from .memory import Access
+from .products_fusion import add_fused_product
 from .steps import NativeStep
 from .views import Buffer, Use, View, whole
 
@@ -201,7 +202,7 @@ class Planner:
 
     def fusion(self, op: ptir.FusionOp) -> str | None:
         """
-        The body of a fusion: what is a view is one, a product is a kernel of its own, the rest is one group.
+        The body of a fusion: what is a view is one, a product has what follows as its epilogue, the rest is one group.
 
         A body that was not made by fusing may need several groups: one ends where its results are read in another shape.
         """
@@ -213,9 +214,17 @@ class Planner:
             return reason
         for argument, value in zip(block.args, op.operands, strict=True):
             self.views[argument] = self.views[value]
+        if not add_fused_product(self, op):
+            self.separate(op)
+        for value, yielded in zip(op.results, ending.operands, strict=True):
+            self.views[value] = self.views[yielded]
+        return None
+
+    def separate(self, op: ptir.FusionOp) -> None:
+        """Append the body of a fusion as views, kernels of their own, and groups."""
         pending: dict[Operation, PtirOp] = {}
-        for inner in block.ops:
-            if inner is ending or not isinstance(inner, PtirOp):
+        for inner in op.body.block.ops:
+            if not isinstance(inner, PtirOp) or isinstance(inner, ptir.YieldOp):
                 continue
             if _must_wait(inner, pending, self):
                 self.flush(pending)
@@ -224,9 +233,6 @@ class Planner:
             else:
                 self.step(inner)
         self.flush(pending)
-        for value, yielded in zip(op.results, ending.operands, strict=True):
-            self.views[value] = self.views[yielded]
-        return None
 
     def flush(self, pending: dict[Operation, PtirOp]) -> None:
         """Append the pending ops as a group."""

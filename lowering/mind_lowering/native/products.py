@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol
 
-from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F32, F64, SI32, SI64, UI32, UI64, Kind, PtirDType
 
 from .casts import cast
@@ -60,8 +59,12 @@ class Epilogue:
     key: Hashable
     heavy: bool = False
     """Whether it is many instructions, so that it is not emitted for each vector of a tile."""
-    sources: Sequence[PtirOp] = ()
-    """Its ops, where a failure may name them."""
+    over: Sequence[tuple[Buffer, Buffer]] = ()
+    """Which of what it writes may take over the memory of which of what it reads: those that go place by place."""
+    words: str = ""
+    """What it does, for the text of the module."""
+    plain: bool = False
+    """Whether it does no more than store."""
 
     @property
     def views(self) -> list[View]:
@@ -133,7 +136,8 @@ class Product:
 
     def key(self) -> Hashable:
         """What the text of its kernels depends on."""
-        return form(self.lhs), form(self.rhs), form(self.out), self.total, self.epilogue.key, self.swapped
+        kept = None if self.partial is None else (form(self.partial), self.partial == self.out)
+        return form(self.lhs), form(self.rhs), form(self.out), self.total, self.epilogue.key, self.swapped, kept
 
     def describe(self) -> str:
         """In words, for the text of the module."""
@@ -147,7 +151,8 @@ class Product:
         )
         copies = [name for name, yes in (("lhs", cut.copy_lhs), ("rhs", cut.copy_rhs)) if yes]
         copied = f", {' and '.join(copies)} packed" if copies else ""
-        return f"{of}{self.rows}x{self.depth} by {self.depth}x{self.columns} in {self.total}: {how}{copied}"
+        then = f", then {self.epilogue.words}" if self.epilogue.words else ""
+        return f"{of}{self.rows}x{self.depth} by {self.depth}x{self.columns} in {self.total}{then}: {how}{copied}"
 
 
 def planned(
@@ -159,7 +164,6 @@ def planned(
     No extent is 0; `total`, one of `TOTALS`, is what is accumulated in. `epilogue` replaces the conversion to the dtype of `out`
     and the store; `out` then says no more than the shape.
     """
-    stores = epilogue is None
     epilogue = epilogue or stored_in(out, total)
     swapped = better_swapped(host, lhs, rhs, total)
     if swapped:
@@ -177,12 +181,22 @@ def planned(
         count = batches * made.row_blocks if cut.by_rows else _distinct(lhs)
         made.lhs_copy = room("lhs", count * copied_size(made))
     if made.blocks > 1 or cut.stream:
-        made.partial = out if stores and out.dtype is total and out.strides[-1] == 1 else None
+        made.partial = _kept_in(epilogue, total, swapped)
         if made.partial is None:
             area = made.rows * made.columns
             strides = (*[area * n for n in _flat_strides(made.batch)], made.columns, 1)
             made.partial = replace(room("partial", batches * area), shape=out.shape, strides=strides)
     return made
+
+
+def _kept_in(epilogue: Epilogue, total: PtirDType, swapped: bool) -> View | None:
+    """Where sums of some blocks can be until they are finished: in what is written, if rows of it lie in order."""
+    taken = {new for new, _ in epilogue.over}
+    for view in epilogue.writes:
+        view = flipped(view) if swapped else view
+        if view.dtype is total and view.strides[-1] == 1 and view.base not in taken:
+            return view
+    return None
 
 
 def stored_in(out: View, total: PtirDType) -> Epilogue:
@@ -196,7 +210,7 @@ def stored_in(out: View, total: PtirDType) -> Epilogue:
 
         return finish
 
-    return Epilogue(begin, (), (out,), ("stored", form(out), total))
+    return Epilogue(begin, (), (out,), ("stored", form(out), total), plain=True)
 
 
 def form(view: View) -> Hashable:

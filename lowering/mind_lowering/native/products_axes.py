@@ -8,6 +8,7 @@ other operand does not move along; contracted axes that cannot be joined where t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import PtirDType
 
 from .nest import axes_of
-from .products import TOTALS, planned
+from .products import TOTALS, Epilogue, planned
 from .products_kernels import steps_of
 from .views import Buffer, Ints, Use, View, row_major, whole
 
@@ -28,52 +29,98 @@ Axis = tuple[int, tuple[int, ...]]
 
 def add_product(planner: Planner, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
     """Append a product, accumulated in `total`, to the steps of a planner; whether it is one that is tiled here."""
-    shapes = [planner.shape(v) for v in op.operands]
-    if total not in TOTALS or any(0 in shape for shape in shapes):
+    if not is_tiled(planner, op, total):
         return False
-    batch, contract = _axes(op, "batch", shapes), _axes(op, "contract", shapes)
-    free = [[x for x in range(len(s)) if x not in batch[i] and x not in contract[i]] for i, s in enumerate(shapes)]
-    a, b = (_readable(planner, op, i, [*batch[i], *free[i]], contract[i]) for i in (0, 1))
-    lhs, rhs, out = _matrices((a, b, planner.target(op.result)), batch, free, contract)
+    form = Form.of(planner, op)
+    lhs, rhs, out = form.matrices(form.operands(planner), [planner.target(op.result)])
+    append(planner, op, total, (lhs, rhs, out), None)
+    return True
+
+
+def is_tiled(planner: Planner, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
+    """Whether a product is one that is tiled here."""
+    return total in TOTALS and not any(0 in planner.shape(v) for v in op.operands)
+
+
+def append(
+    planner: Planner, op: ptir.DotGeneralOp, total: PtirDType, views: tuple[View, View, View], epilogue: Epilogue | None
+) -> None:
+    """Append the steps of a product of matrices."""
 
     def scratch(dtype: PtirDType, count: int, name: str) -> Buffer:
         return planner.buffer(Use.ARENA, dtype, count, name)
 
-    product = planned(planner.host, op.result.name_hint or "product", lhs, rhs, out, total, scratch)
-    for step in steps_of(product):
+    name = op.result.name_hint or "product"
+    for step in steps_of(planned(planner.host, name, *views, total, scratch, epilogue)):
         planner.add(step)
-    return True
 
 
-def _axes(op: ptir.DotGeneralOp, role: str, shapes: Sequence[Ints]) -> list[list[int]]:
-    """The axes of a role, counted from 0, of both operands."""
-    values = op.values()
-    given: list[Sequence[int]] = [values[f"{role}_lhs"], values[f"{role}_rhs"]]
-    return [[axis % len(shape) for axis in axes] for axes, shape in zip(given, shapes, strict=True)]
+@dataclass(frozen=True)
+class Form:
+    """Which axes of the operands of a product, counted from 0, are batches, contracted, and each operand's own."""
+
+    op: ptir.DotGeneralOp
+    batch: list[list[int]]
+    contract: list[list[int]]
+    free: list[list[int]]
+
+    @staticmethod
+    def of(planner: Planner, op: ptir.DotGeneralOp) -> Form:
+        """The form of an op."""
+        values, shapes = op.values(), [planner.shape(v) for v in op.operands]
+
+        def axes(role: str) -> list[list[int]]:
+            given: list[Sequence[int]] = [values[f"{role}_lhs"], values[f"{role}_rhs"]]
+            return [[axis % len(shape) for axis in axes] for axes, shape in zip(given, shapes, strict=True)]
+
+        batch, contract = axes("batch"), axes("contract")
+        free = [[x for x in range(len(s)) if x not in batch[i] and x not in contract[i]] for i, s in enumerate(shapes)]
+        return Form(op, batch, contract, free)
+
+    def operands(self, planner: Planner) -> tuple[View, View]:
+        """Both operands, in memory, so that their contracted axes are one."""
+        a, b = (_readable(planner, self.op, i, [*self.batch[i], *self.free[i]], self.contract[i]) for i in (0, 1))
+        return a, b
+
+    def matrices(self, operands: tuple[View, View], results: Sequence[View]) -> list[View]:
+        """Operands, and views in the shape of the result, as batches of matrices."""
+        a, b = operands
+        first, own = len(self.batch[0]), len(self.free[0])
+        rows = _joined([a.shape[x] for x in self.free[0]], [_strides(a, self.free[0]), *_some(results, first, first + own)])
+        columns = _joined([b.shape[x] for x in self.free[1]], [_strides(b, self.free[1]), *_some(results, first + own, None)])
+        depth = _joined([a.shape[x] for x in self.contract[0]], [_strides(a, self.contract[0]), _strides(b, self.contract[1])])
+        outer: list[Axis] = []
+        for i, (x, y) in enumerate(zip(self.batch[0], self.batch[1], strict=True)):
+            outer.append((a.shape[x], (a.strides[x], b.strides[y], *[r.strides[i] for r in results])))
+        outer += [(n, (moved, 0, *places)) for n, (moved, *places) in rows[:-1]]
+        outer += [(n, (0, moved, *places)) for n, (moved, *places) in columns[:-1]]
+        outer = _joined([n for n, _ in outer], [[s[i] for _, s in outer] for i in range(2 + len(results))])
+        outer = [(n, s) for n, s in outer if n > 1]
+        (m, (a_row, *out_rows)), (n, (b_column, *out_columns)), (k, (a_step, b_step)) = rows[-1], columns[-1], depth[-1]
+
+        def view(base: View, which: int, last: Ints, strides: Ints) -> View:
+            extents = tuple([n for n, _ in outer])
+            return View(base.base, base.dtype, extents + last, tuple([s[which] for _, s in outer]) + strides, base.offset)
+
+        found = [view(a, 0, (m, k), (a_row, a_step)), view(b, 1, (k, n), (b_step, b_column))]
+        for i, result in enumerate(results):
+            found.append(view(result, 2 + i, (m, n), (out_rows[i], out_columns[i])))
+        return found
+
+    def joins(self, operands: tuple[View, View], result: View, other: View) -> bool:
+        """Whether rows, and columns, that are one axis of operands and result are one of another view in its shape too."""
+        first = len(self.batch[0])
+        middle = first + len(self.free[0])
+        for operand, axes, start, end in ((operands[0], self.free[0], first, middle), (operands[1], self.free[1], middle, None)):
+            extents, own = [operand.shape[x] for x in axes], _strides(operand, axes)
+            with_other = _joined(extents, [own, *_some([result, other], start, end)])
+            if len(with_other) > len(_joined(extents, [own, *_some([result], start, end)])):
+                return False
+        return True
 
 
-def _matrices(
-    views: tuple[View, View, View], batch: list[list[int]], free: list[list[int]], contract: list[list[int]]
-) -> tuple[View, View, View]:
-    """Operands and result as batches of matrices."""
-    a, b, out = views
-    first, own = len(batch[0]), len(free[0])
-    rows = _joined([a.shape[x] for x in free[0]], [_strides(a, free[0]), out.strides[first : first + own]])
-    columns = _joined([b.shape[x] for x in free[1]], [_strides(b, free[1]), out.strides[first + own :]])
-    depth = _joined([a.shape[x] for x in contract[0]], [_strides(a, contract[0]), _strides(b, contract[1])])
-    outer: list[Axis] = []
-    for i, (x, y) in enumerate(zip(batch[0], batch[1], strict=True)):
-        outer.append((a.shape[x], (a.strides[x], b.strides[y], out.strides[i])))
-    outer += [(n, (moved, 0, place)) for n, (moved, place) in rows[:-1]]
-    outer += [(n, (0, moved, place)) for n, (moved, place) in columns[:-1]]
-    outer = [(n, s) for n, s in _joined([n for n, _ in outer], [[s[i] for _, s in outer] for i in range(3)]) if n > 1]
-    (m, (a_row, out_row)), (n, (b_column, out_column)), (k, (a_step, b_step)) = rows[-1], columns[-1], depth[-1]
-
-    def view(which: int, last: Ints, strides: Ints) -> View:
-        base, extents = views[which], tuple([n for n, _ in outer])
-        return View(base.base, base.dtype, extents + last, tuple([s[which] for _, s in outer]) + strides, base.offset)
-
-    return view(0, (m, k), (a_row, a_step)), view(1, (k, n), (b_step, b_column)), view(2, (m, n), (out_row, out_column))
+def _some(views: Sequence[View], first: int, end: int | None) -> list[Ints]:
+    return [v.strides[first:end] for v in views]
 
 
 def _strides(view: View, axes: Sequence[int]) -> tuple[int, ...]:

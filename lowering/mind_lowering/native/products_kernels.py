@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from mind_dialect.ptir import PtirOp
-
-from .failures import Sites
+from .failures import Failure, Sites
 from .host import Host
 from .ir import Function
 from .memory import Access
 from .products import Product
 from .products_arguments import arguments
 from .products_dot import emit_dots
+from .products_epilogue import look_at_flag
 from .products_loops import emit_tiles
 from .products_pack import emit_panels, emit_rows
 from .products_stream import emit_stream
@@ -30,10 +29,6 @@ class ProductStep(SharedStep):
     name: str
     part: str
     product: Product
-
-    @property
-    def sources(self) -> Sequence[PtirOp]:
-        return self.product.epilogue.sources
 
     @property
     def addresses(self) -> Sequence[View]:
@@ -53,13 +48,18 @@ class ProductStep(SharedStep):
         cut, own = product.cut, [product.partial]
         own.append(product.lhs_copy if cut.by_rows else product.rhs_copy)
         written = _buffers([*product.epilogue.writes, *[v for v in own if v is not None]])
-        return Access([b for b in _buffers(views) if b not in written], written)
+        return Access([b for b in _buffers(views) if b not in written], written, list(product.epilogue.over))
 
     def key(self) -> Hashable:
         return "product", self.part, self.product.key()
 
     def emit(self, f: Function, host: Host, sites: Sites) -> int:
+        watched = host.checked and self.product.epilogue.words
+        if watched:
+            sites.add(Failure.OUTSIDE, None)
         units = _EMIT[self.part](f, host, self.product)
+        if watched:
+            look_at_flag(f)
         f.ret("0")
         return units
 

@@ -32,7 +32,7 @@ def emit_stream(f: Function, host: Host, product: Product) -> int:
     assert partial is not None, "planned"
     bases = addresses_of(f, product, "lhs", "rhs", "partial")
     names: dict[tuple[int, int], str] = {}
-    own = product.partial is not product.out
+    own = not (product.epilogue.plain and partial == product.out)
 
     def function(steps: int, count: int) -> str:
         if (steps, count) not in names:

@@ -193,27 +193,30 @@ class _Tile:
         f, product = self.f, self.product
         batch = unflattened(f, "%batch", product.batch)
         hand = finish_of(f, product)
+        columns = [f.add("%column", str(q * self.width)) for q in range(self.vectors)]
 
         def one(row: str, q: int, mask: str | None, value: str) -> None:
-            at, along = [row, f.add("%column", str(q * self.width))], len(batch) + 1
+            at, along = [row, columns[q]], len(batch) + 1
             if product.swapped:
                 at, along = at[::-1], len(batch)
             hand(self.lanes(mask), [*batch, *at], along, value)
 
         if not product.epilogue.heavy or self.tile.rows == 1:
-            for i, value in enumerate(found):
-                r, q = divmod(i, self.vectors)
-                one(f.add("%row", str(r)), q, self.masks[q], value)
+            for r in range(self.tile.rows):
+                row = f.add("%row", str(r))
+                for q, mask in enumerate(self.masks):
+                    one(row, q, mask, found[r * self.vectors + q])
             return
         type, lanes = register(self.total), self.lanes()
         room = f.op(f"alloca [{len(found)} x {lanes.of(type)}], align 64", "results")
         for i, value in enumerate(found):
             f.do(f"store {lanes.of(type)} {value}, ptr {f.address(type, room, str(i * self.width))}, align 64")
 
-        def row(r: str, /, *values: str) -> None:
+        def each(r: str, /, *values: str) -> None:
+            row = f.add("%row", r)
             for q, mask in enumerate(self.masks):
                 index = f.add(f.mul(r, self.vectors * self.width), str(q * self.width))
                 value = lanes.op(f"load {lanes.of(type)}, ptr {f.address(type, room, index)}, align 8")
-                one(f.add("%row", r), q, mask, value)
+                one(row, q, mask, value)
 
-        f.loop("0", str(self.tile.rows), 1, row, hint="r")
+        f.loop("0", str(self.tile.rows), 1, each, hint="r")
