@@ -199,9 +199,13 @@ def _compare(s: Site, v: Operands) -> str:
     kind = s.op.values()["kind"]
     if s.is_float:
         return s.lanes.compare(f"fcmp {_FLOAT_TESTS[kind]}", s.type, v[0], v[1])
-    test = _INTEGER_TESTS[kind]
-    sign = "" if kind in ("equal", "not_equal") else "s" if s.is_signed else "u"
-    return s.lanes.compare(f"icmp {sign}{test}", s.type, v[0], v[1])
+    return s.lanes.compare(integer_test(kind, s.is_signed), s.type, v[0], v[1])
+
+
+def integer_test(kind: str, is_signed: bool) -> str:
+    """The comparison of integers for a kind of `compare`."""
+    sign = "" if kind in ("equal", "not_equal") else "s" if is_signed else "u"
+    return f"icmp {sign}{_INTEGER_TESTS[kind]}"
 
 
 def _select(s: Site, v: Operands) -> str:

@@ -16,16 +16,15 @@ from xdsl.ir import SSAValue
 from mind_dialect.ptir import ReduceOp
 from mind_dialect.ptir.types import BF16, F16, read_type
 
-from .casts import cast
 from .elementwise import CALLS, emit
 from .failures import Sites
 from .groups import Group, only_summed
 from .host import Host
 from .ir import Function, identifier
-from .lanes import Lanes, register
+from .lanes import Lanes
 from .nest import axes_of, lane_axis
 from .places import Indexes, Place, Places, Spot
-from .reductions import accumulator, combine, finished, fold, identity
+from .reductions import accumulator, addend, combine, finished, fold, identity
 
 CHUNK = 1 << 14
 """Elements in one unit of work, where elements are all there is to count."""
@@ -255,13 +254,7 @@ class Nest(Places):
         made: list[str] = []
         for k, (reduction, _) in enumerate(self.group.reductions):
             for u, (lanes, values) in enumerate(zip(every, found, strict=True)):
-                x = self.added(lanes, reduction, values[reduction.x])
+                lanes.hint = identifier(reduction.result.name_hint or reduction.values()["kind"])
+                x = addend(lanes, reduction, values[reduction.x])
                 made.append(combine(lanes, reduction, state[k * len(every) + u], x))
         return made
-
-    def added(self, lanes: Lanes, reduction: ReduceOp, x: str) -> str:
-        """What some lanes add to a reduction; those that do not count add nothing."""
-        lanes.hint = identifier(reduction.result.name_hint or reduction.values()["kind"])
-        total = accumulator(reduction)
-        x = cast(lanes, x, reduction.operand_spec(0).dtype, total)
-        return x if lanes.mask is None else lanes.select(lanes.mask, register(total), x, identity(lanes, reduction))

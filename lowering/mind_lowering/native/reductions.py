@@ -26,6 +26,13 @@ def combine(lanes: Lanes, op: ReduceOp, a: str, b: str) -> str:
     return lanes.binary("fadd contract" if dtype.kind is Kind.FLOAT else "add", register(dtype), a, b)
 
 
+def addend(lanes: Lanes, op: ReduceOp, x: str) -> str:
+    """What some lanes add to a reduction; those that do not count add nothing."""
+    total = accumulator(op)
+    x = cast(lanes, x, op.operand_spec(0).dtype, total)
+    return x if lanes.mask is None else lanes.select(lanes.mask, register(total), x, identity(lanes, op))
+
+
 def finished(lanes: Lanes, op: ReduceOp, total: str) -> str:
     """The result of a reduction, as its dtype holds it."""
     return cast(lanes, total, accumulator(op), op.result_spec().dtype)
