@@ -58,7 +58,7 @@ from .extensions import (
     StridedSliceOp,
     XorOp,
 )
-from .fusion import FUSIBLE, FusionOp
+from .fusion import FUSIBLE, TARGETED, FusionOp
 from .indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, ScatterAddOp, ScatterOp, ScatterReduceOp, TakeOp
 from .literal import PtirLiteralAttr
 from .models import (
@@ -143,6 +143,7 @@ __all__ = [
     "FUSIBLE",
     "OPS_BY_OPCODE",
     "PTIR_OPS",
+    "TARGETED",
     "UNARY_EXTENSIONS",
     "UNARY_OPS",
     "AbsOp",

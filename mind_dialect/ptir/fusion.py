@@ -13,9 +13,17 @@ from ..op import value_of
 from .attributes import Word
 from .control import Body, RegionOp, YieldOp, expect, region_of, signature
 from .elementwise import BINARY_OPS, UNARY_OPS, CastOp, ClampOp, CompareOp, ConstantOp, SelectOp, StopGradientOp
-from .extensions import BINARY_EXTENSIONS, UNARY_EXTENSIONS
-from .reduction import DotGeneralOp, ReduceOp
-from .structural import BroadcastToOp, IotaOp, ReshapeOp
+from .extensions import (
+    BINARY_EXTENSIONS,
+    UNARY_EXTENSIONS,
+    ConvolutionOp,
+    CumulativeSumOp,
+    ReverseOp,
+    StridedSliceOp,
+)
+from .indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, ScatterAddOp, ScatterReduceOp, TakeOp
+from .reduction import ArgMaxOp, DotGeneralOp, ReduceOp, SegmentReduceOp
+from .structural import BroadcastToOp, ConcatOp, IotaOp, PadOp, ReshapeOp, SliceOp, TileOp, TransposeOp
 from .types import TensorSpec
 
 FUSIBLE: dict[type[Operation], str] = {
@@ -25,7 +33,16 @@ FUSIBLE: dict[type[Operation], str] = {
     ReduceOp: "reduction",
     DotGeneralOp: "contraction",
 }
-"""What may stand in a fusion, by the part it plays there."""
+"""What `fuse` puts in a fusion, by the part it plays there."""
+
+TARGETED: dict[type[Operation], str] = {
+    **dict.fromkeys((TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp, TileOp), "map"),
+    **dict.fromkeys((TakeOp, GatherOp, DynamicSliceOp, DynamicUpdateSliceOp), "map"),
+    ArgMaxOp: "reduction",
+    **dict.fromkeys((CumulativeSumOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp), "whole"),
+    ConvolutionOp: "contraction",
+}
+"""What else may stand in a fusion: a target puts it there whose kernels can do it."""
 
 CONTRACTIONS: dict[str | None, int] = {
     **{None: 1, "softmax": 0, "gelu": 0, "gelu_tanh": 0, "rms_norm": 0},
@@ -42,8 +59,9 @@ class FusionOp(RegionOp):
     """
     The results of `body` on the operands, as one kernel.
 
-    The body holds elementwise ops, constants, broadcasts, reshapes, reductions, and at most one contraction: see `FUSIBLE`. A
-    fusion that has a `pattern` is a known function, for which a target may have a kernel of its own: see `CONTRACTIONS`.
+    The body holds elementwise ops, constants, broadcasts, reshapes, reductions, and at most one contraction: see `FUSIBLE`, and
+    `TARGETED` for what a target may put there besides. A fusion that has a `pattern` is a known function, for which a target may
+    have a kernel of its own: see `CONTRACTIONS`.
     """
 
     name = "ptir.fusion"
@@ -77,7 +95,7 @@ class FusionOp(RegionOp):
         for op in regions[0].block.ops:
             if isinstance(op, YieldOp):
                 continue
-            part = FUSIBLE.get(type(op))
+            part = FUSIBLE.get(type(op)) or TARGETED.get(type(op))
             contractions += part == "contraction"
             if part is None or contractions > most:
                 given = op.name if part is None else f"a {_ORDINALS[most]} {op.name}"

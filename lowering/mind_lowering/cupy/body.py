@@ -15,13 +15,16 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp, ReduceOp
 from mind_dialect.ptir.types import PtirDType, read_type
 
+from .failures import Site, sites_of
+from .maps import MAPS, Key, Mapped, check_map
 from .places import Dims, Place, dims_of, linear, place, repeated, reshaped
 from .scalars import EMITTERS, NARROW, STORED, cast, divides_integers, emit, literal, register
 from .unsupported import Unsupported
 
 WHOLE = "i"
 """The name of the row-major index over all places that a kernel goes through."""
-Key = tuple[SSAValue, Place]
+MOST_NESTED = 4
+"""How deep places that are data may depend on each other."""
 
 
 def spec(value: SSAValue) -> tuple[PtirDType, Dims]:
@@ -48,6 +51,8 @@ class Body:
         self.results: list[SSAValue] = []
         self.reductions: list[ReduceOp] = []
         self.stage: dict[SSAValue, int] = dict.fromkeys(block.args, 0)
+        self.sites: list[tuple[PtirOp, Site]] = []
+        """What can fail, in the order of the ops, whatever is written first."""
         for op in block.ops:
             if isinstance(op, ptir.YieldOp):
                 self.results = list(op.operands)
@@ -55,12 +60,15 @@ class Body:
                 self._take(op)
 
     def _take(self, op: Operation) -> None:
-        if not isinstance(op, PtirOp) or not (type(op) in EMITTERS or isinstance(op, _VIEWS)):
+        if not isinstance(op, PtirOp) or not (type(op) in EMITTERS or type(op) in MAPS or isinstance(op, _VIEWS)):
             raise Unsupported(f"{op.name} in a kernel")
         for value in (*op.operands, *op.results):
             register(spec(value)[0])
         if isinstance(op, ptir.ConstantOp) and len(op.literal.data.data) != op.literal.spec[0].size:
             raise Unsupported("a table of constants in a kernel")
+        if type(op) in MAPS:
+            check_map(op)
+        self.sites += [(op, site) for site in sites_of(op)]
         reduces = isinstance(op, ReduceOp) and bool(op.values()["axes"])
         if reduces:
             assert isinstance(op, ReduceOp)
@@ -83,9 +91,9 @@ class Source:
     """The variable of each reduction that is done."""
     row: str = "0"
     """The index over what reductions leave."""
-    sites: list[PtirOp] = field(default_factory=list[PtirOp])
-    """The ops that can fail, in the order of their numbers."""
     count: int = 0
+    nested: int = 0
+    """How many places that are data wait for others."""
 
     def fresh(self, letter: str) -> str:
         """A new name."""
@@ -93,8 +101,8 @@ class Source:
         return f"{letter}{self.count}"
 
     def site(self, op: PtirOp) -> int:
-        """The number of an op that can fail; the order is that of the body, whatever is written first."""
-        return [o for o in self.body.ops if divides_integers(o)].index(op)
+        """The number of the first site of an op that can fail."""
+        return [o for o, _ in self.body.sites].index(op)
 
 
 class Scope:
@@ -105,6 +113,8 @@ class Scope:
         self.lines: list[str] = []
         self.names: dict[Key, str] = {}
         self.texts: dict[str, str] = {}
+        self.flags: dict[str, str] = {}
+        self.mapped: dict[Key, Mapped] = {}
         self.packed: dict[SSAValue, str] = {}
         """Inputs that can be read several elements at once, and the arrays that hold them."""
         self.unpacked: set[SSAValue] = set()
@@ -126,6 +136,18 @@ class Scope:
             self.lines.append(f"const I {name} = {text};")
         return self.texts[text]
 
+    def flag(self, text: str) -> str:
+        """The name of a condition."""
+        if text not in self.flags:
+            name = self.flags[text] = self.source.fresh("c")
+            self.lines.append(f"const bool {name} = {text};")
+        return self.flags[text]
+
+    def fail(self, op: PtirOp, condition: str, at: str, number: str) -> None:
+        """A statement that notes that `op` failed for a number, where the condition holds."""
+        noted = f"mind::fail(record, {self.source.site(op)}, mind::ui64({at}), mind::si64({number}))"
+        self.lines.append(f"if ({condition}) {noted};")
+
     def keep(self, at: Place) -> list[str]:
         """Statements that keep what was computed or read at the place of the loop."""
         known = (*self.reused.values(), *self.source.finished.values())
@@ -135,7 +157,11 @@ class Scope:
 
     def values(self, roots: Sequence[Key]) -> list[str]:
         """The registers of values at places, after the statements that fill them."""
+        self.source.nested += 1
+        if self.source.nested > MOST_NESTED:
+            raise Unsupported("places that depend on places that are data")
         wanted = self._handed_down(roots)
+        self.source.nested -= 1
         for op in self.source.body.ops:
             for at in wanted.get(op.results[0], ()):
                 key = (op.results[0], at)
@@ -154,7 +180,7 @@ class Scope:
                 if self._leaf(op, at):
                     continue
                 count += 1
-                for value, there in zip(op.operands, self._operand_places(op, at), strict=True):
+                for value, there in self._reads(op, at):
                     wanted.setdefault(value, {})[there] = None
         if count > 4 * len(self.source.body.ops) + 64:
             raise Unsupported("values needed at too many places")
@@ -184,14 +210,23 @@ class Scope:
         self.lines.append(f"const {register(spec(value)[0])} {name} = {name}_[slot];")
         return True
 
-    def _operand_places(self, op: PtirOp, at: Place) -> list[Place]:
+    def _reads(self, op: PtirOp, at: Place) -> Sequence[Key]:
+        """What is needed, and where, for the result of an op at a place."""
         if isinstance(op, ptir.BroadcastToOp):
-            return [repeated(at, spec(op.x)[1], self)]
+            return [(op.x, repeated(at, spec(op.x)[1], self))]
         if isinstance(op, ptir.ReshapeOp):
-            return [reshaped(at, spec(op.x)[1], self)]
+            return [(op.x, reshaped(at, spec(op.x)[1], self))]
+        if type(op) in MAPS:
+            return self._map(op, at).reads
         if isinstance(op, ReduceOp) and op.values()["axes"]:
             raise Unsupported("a reduction of something that is reduced later")
-        return [at] * len(op.operands)
+        return [(v, at) for v in op.operands]
+
+    def _map(self, op: PtirOp, at: Place) -> Mapped:
+        key = (op.results[0], at)
+        if key not in self.mapped:
+            self.mapped[key] = MAPS[type(op)](op, at, self)
+        return self.mapped[key]
 
     def _read(self, value: SSAValue, at: Place) -> str:
         """An element of an input."""
@@ -215,10 +250,14 @@ class Scope:
         if isinstance(op, ptir.IotaOp):
             text = self._numbered(op, at, dtype)
         else:
-            operands = [self.names[v, p] for v, p in zip(op.operands, self._operand_places(op, at), strict=True)]
+            operands = [self.names[key] for key in self._reads(op, at)]
             if isinstance(op, ptir.BroadcastToOp | ptir.ReshapeOp):
                 return operands[0]
-            if isinstance(op, ReduceOp):
+            if type(op) in MAPS:
+                text = self._map(op, at).text(operands)
+                if text in operands:
+                    return text
+            elif isinstance(op, ReduceOp):
                 accum = op.values()["accum_dtype"] or dtype
                 text = cast(cast(operands[0], spec(op.x)[0], accum), accum, dtype)
             else:
@@ -240,10 +279,7 @@ class Scope:
         """An elementwise op; one that divides integers notes where it was by 0, and divides by 1 there."""
         if not divides_integers(op):
             return emit(op, operands)
-        index = linear(at, self)
-        number = self.source.site(op)
-        fail = f"mind::fail(record, {number}, mind::ui64({index}), mind::si64({operands[0]}))"
-        self.lines.append(f"if ({operands[1]} == 0) {fail};")
+        self.fail(op, f"{operands[1]} == 0", linear(at, self), operands[0])
         type = register(op.operand_spec(0).dtype)
         return emit(op, [operands[0], f"({operands[1]} == 0 ? {type}(1) : {operands[1]})"])
 

@@ -18,8 +18,9 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType, TensorSpec
 
 from .body import WHOLE, Body, Scope, Source, spec, whole_place
+from .failures import Site
 from .places import Place, linear, reshaped
-from .scalars import NARROW, STORED, cast, divides_integers, register
+from .scalars import NARROW, STORED, cast, register
 from .unsupported import Unsupported
 
 NAME = "@NAME@"
@@ -47,13 +48,13 @@ class Launch:
     """Bytes for the partial results of blocks."""
     counters: int = 0
     """How many counters of blocks that are done, 0 at first."""
-    fails: bool = False
-    """Whether it takes a record of failures."""
+    fails: tuple[Site, ...] = ()
+    """What can fail, by number; if there is anything, the kernel takes a record of failures."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel: its text, in which `NAME` stands for its name, how to launch it, and the ops that can fail by number."""
+    """A kernel: its text, in which `NAME` stands for its name, how to launch it, and the ops of `Launch.fails`."""
 
     text: str
     launch: Launch
@@ -86,12 +87,12 @@ class Writer:
         self.body = body
         self.source = Source(body, {v: f"a{i}" for i, v in enumerate(body.inputs)})
         self.outputs = [f"b{i}" for i in range(len(body.results))]
-        self.sites = tuple(op for op in body.ops if divides_integers(op))
+        self.sites = tuple(op for op, _ in body.sites)
 
     def launch(self, grid: int, block: int, scratch: int = 0, counters: int = 0) -> Launch:
         """How the kernel is launched."""
         outputs = tuple(TensorSpec(*spec(v)) for v in self.body.results)
-        return Launch(outputs, grid, block, scratch, counters, bool(self.sites))
+        return Launch(outputs, grid, block, scratch, counters, tuple(site for _, site in self.body.sites))
 
     def kernel(self, lines: Sequence[str], launch: Launch, *, is_narrow: bool = False) -> Kernel:
         """The whole kernel, given the statements of its body."""

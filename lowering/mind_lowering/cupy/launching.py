@@ -14,9 +14,9 @@ from typing import Any, Protocol, cast
 
 from mind_dialect.errors import error
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import read_type
 
 from ..kernels import Kernels
+from .failures import failure
 from .text import NVRTC_OPTIONS, module_text
 
 Array = Any
@@ -69,7 +69,7 @@ class LaunchedKernel:
     block: int
     scratch: int = 0
     counters: int = 0
-    fails: bool = False
+    fails: Sequence[Sequence[Any]] = ()
     sites: Sequence[PtirOp] = ()
     function: Any = None
 
@@ -93,7 +93,7 @@ class CupyKernels(Kernels):
         return Module(self.device, text, {})
 
     def launch(self, kernel: LaunchedKernel, *inputs: Array) -> Any:
-        """The results of one launch, in new arrays. E8004 for an integer divided by zero, noticed before anything else runs."""
+        """The results of one launch, in new arrays. What fails in it is raised before anything else runs."""
         xp = self.xp
         made = [xp.empty(shape, dtype) for shape, dtype in kernel.outputs]
         if kernel.grid:
@@ -116,7 +116,7 @@ class CupyKernels(Kernels):
         return super()._scattered(x, places, updates, kind)
 
     def _launch_checked(self, kernel: LaunchedKernel, arrays: list[Array]) -> None:
-        """As a launch; where a division failed, once more to learn what was divided."""
+        """As a launch; where something failed, once more to learn at which number."""
         record = self.xp.full(3, NO_FAILURE, "uint64")
         kernel.run([*arrays, record])
         first = int(record[0])
@@ -129,10 +129,8 @@ class CupyKernels(Kernels):
         kernel.run([*arrays, again])
         number, site = int(again[2]), first >> 56
         op = kernel.sites[site] if site < len(kernel.sites) else None
-        if (op is None or read_type(op.operands[0].type).dtype.name.startswith("s")) and number >= 1 << 63:
-            number -= 1 << 64
-        failure = error("E8004", f"division of the integer {number} by 0, expected another divisor", operands=[number, 0])
-        raise failure if op is None else failure.at(op, op.place())
+        raised = failure(kernel.fails[site], number)
+        raise raised if op is None else raised.at(op, op.place())
 
 
 class Namespace:

@@ -7,7 +7,7 @@ one in their operand, with a division or a remainder only where dimensions of on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 from typing import NamedTuple, Protocol
 
@@ -57,6 +57,27 @@ def linear(at: Place, names: Names) -> str:
     return found
 
 
+def cut(at: Place, starts: Collection[int], names: Names) -> list[Chunk]:
+    """The chunks of a place, divided before these dimensions, counted over all of them."""
+    found: list[Chunk] = []
+    position = 0
+    for dims, index in at:
+        inner = sorted({s - position for s in starts if 0 < s - position < len(dims)})
+        for first, last in zip((0, *inner), (*inner, len(dims)), strict=True):
+            found.append(Chunk(dims[first:last], _part(dims, index, first, last, names)))
+        position += len(dims)
+    return found
+
+
+def _part(dims: Dims, index: str, first: int, last: int, names: Names) -> str:
+    """Of an index over `dims` that over those from `first` up to `last`."""
+    right, left, size = prod(dims[last:]), prod(dims[:first]), prod(dims[first:last])
+    if size == 1 or index == "0":
+        return "0"
+    text = index if right == 1 else names.index(f"{index} / {right}")
+    return text if left == 1 else names.index(f"{text} % {size}")
+
+
 def reshaped(at: Place, dims: Dims, names: Names) -> Place:
     """The same place under another shape; chunks are kept where both shapes are divided alike."""
     chunks: list[tuple[Dims, str]] = []
@@ -97,13 +118,6 @@ def _repeated_chunk(old: Dims, new: Sequence[int | None], index: str, names: Nam
         while end < len(old) and (new[end] == old[end]) == kept:
             end += 1
         dims = tuple(n for n in new[start:end] if n is not None)
-        if kept and prod(dims) != 1 and index != "0":
-            right, left = prod(old[end:]), prod(old[:start])
-            text = index if right == 1 else names.index(f"{index} / {right}")
-            if left != 1:
-                text = names.index(f"{text} % {prod(dims)}")
-            chunks.append((dims, text))
-        else:
-            chunks.append((dims, "0"))
+        chunks.append((dims, _part(old, index, start, end, names) if kept else "0"))
         start = end
     return chunks

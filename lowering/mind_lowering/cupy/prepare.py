@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FUSIBLE, DotGeneralOp, FusionOp, LayerNormOp, PtirLiteralAttr
+from mind_dialect.ptir import FUSIBLE, TARGETED, DotGeneralOp, FusionOp, LayerNormOp, PtirLiteralAttr
 from mind_dialect.ptir.types import F32, read_type
 from mind_passes.ptir.canonicalize import rewire
 from mind_passes.ptir.defuse import defuse
@@ -27,7 +27,9 @@ from mind_passes.ptir.recognize import recognize
 
 from ..own_module import own_module
 from ..ptir_optimize import optimize, simplify
+from .absorb import absorb_views
 from .kernel import Kernel, make_kernel
+from .maps import FREE
 from .merge import merge_rows
 from .scalars import NARROW
 from .unsupported import Unsupported
@@ -59,6 +61,7 @@ def form_kernels(module: ModuleOp) -> None:
     _take_products_out(module)
     _wrap_single_ops(module)
     merge_rows(module)
+    absorb_views(module)
 
 
 def kernel_of(op: FusionOp) -> Kernel | None:
@@ -167,11 +170,11 @@ def _take_products_out(module: ModuleOp) -> None:
 
 
 def _wrap_single_ops(module: ModuleOp) -> None:
-    """Elementwise ops and reductions outside of fusions as fusions of one op, where they are kernels."""
+    """Ops outside of fusions that move or compute elements as fusions of one op, where they are kernels."""
     became: dict[SSAValue, SSAValue] = {}
     for op in list(walk(module)):
-        alone = FUSIBLE.get(type(op)) in ("elementwise", "reduction") and not isinstance(op.parent_op(), FusionOp)
-        if not alone or isinstance(op, ptir.StopGradientOp):
+        wanted = FUSIBLE.get(type(op)) in ("elementwise", "reduction") or (type(op) in TARGETED and type(op) not in FREE)
+        if not wanted or isinstance(op, ptir.StopGradientOp) or isinstance(op.parent_op(), FusionOp):
             continue
         made = fusion([op], op.results)
         if kernel_of(made) is not None:

@@ -83,7 +83,7 @@ def launch_text(launch: Launch) -> str:
     if launch.scratch:
         parts.append(f"scratch={launch.scratch}, counters={launch.counters}")
     if launch.fails:
-        parts.append("fails=True")
+        parts.append(f"fails={[tuple(site) for site in launch.fails]!r}")
     return ", ".join(parts)
 
 

@@ -195,9 +195,9 @@ class Indexing(Reductions):
 
     def _check_promises(self, ids: Array, indices_are_sorted: bool, unique: bool) -> None:
         if indices_are_sorted and (ids[1:] < ids[:-1]).any():
-            raise _broken("indices_are_sorted", "ids that are not ascending")
+            raise broken_promise("indices_are_sorted")
         if unique and self.xp.unique(ids).size != ids.size:
-            raise _broken("unique", "an id that occurs twice")
+            raise broken_promise("unique")
 
     # Windows that start where an operand says
 
@@ -238,6 +238,8 @@ def out_of_bounds(index: int, shape: Ints, axis: int, category: str, window: int
     return error("E6001", message, category=category, indices=[index], shape=extents, axis=axis)
 
 
-def _broken(promise: str, found: str) -> MindError:
+def broken_promise(promise: str) -> MindError:
+    """E8002 for a promise of `segment_reduce` that does not hold."""
+    found = {"indices_are_sorted": "ids that are not ascending", "unique": "an id that occurs twice"}[promise]
     message = f"{promise} is promised, found {found}"
     return error("E8002", message, attribute=promise, value=True)
