@@ -13,7 +13,6 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from mind_dialect.ptir import ReduceOp
 from mind_dialect.ptir.types import BF16, F16, read_type
 
 from .elementwise import CALLS, emit
