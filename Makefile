@@ -15,7 +15,7 @@ help:
 	@echo "make test      ruff, basedpyright, lit and pytest in .venv"
 	@echo "make test-all  the same beside JAX, PyTorch and a real mlir-opt, in .venv-all"
 	@echo "make test-skipped  of the last make test what it skipped, in .venv-all"
-	@echo "make bench     cost per op and determinism, written to benchmarks/results"
+	@echo "make bench     cost per op, determinism, native code beside its peers; written to benchmarks/results"
 	@echo "make clean     remove every environment and cache"
 
 demo: .venv-demo/stamp
@@ -37,6 +37,8 @@ bench: .venv-bench/stamp
 	@.venv-bench/bin/python benchmarks/autodiff.py
 	@.venv-bench/bin/python benchmarks/ptir_json.py
 	@.venv-bench/bin/python benchmarks/determinism.py
+	@.venv-bench/bin/python benchmarks/native_products.py
+	@.venv-bench/bin/python benchmarks/native.py
 
 # A real mlir-opt for the tests that read our text with it: the newest that this Debian can install.
 mlir-opt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 from pathlib import Path
 from typing import Any
@@ -45,3 +46,28 @@ def test_the_cost_of_a_derivative_is_measured_for_each_program_and_mode(load: An
     for program, make in autodiff.PROGRAMS.items():
         (func,) = autodiff.functions(make(120))
         assert 118 <= autodiff.ops_in(func) <= 124, program
+
+
+def test_the_native_target_is_measured_beside_sides_that_compute_the_same(load: Any, tmp_path: Path) -> None:
+    for needed in ("llvmlite", "psutil"):
+        pytest.importorskip(needed, reason=f"{needed} is not installed (make test-all installs it)")
+    native = load("native")
+    sides = ["ours", "ours-numpy", "numpy", *(["jax"] if importlib.util.find_spec("jax") else [])]
+    names = ["tiny", "cross_entropy", "layer_norm_gradient", "mlp", "gpt2_decode", "conv1"]
+    options = ["--small", "--rounds", "1", "--seconds", "0.001", "--threads", "1", "--out", str(tmp_path)]
+    assert native.main([*options, "--only", *names, "--sides", *sides]) == 0
+    text = (tmp_path / "native.md").read_text(encoding="utf-8")
+    assert "failed" not in text
+    sections = text.split("\n## ")[1:]
+    assert len(sections) == len(names)
+    for section in sections:
+        assert re.findall(r"^\| (ours, native|ours, numpy|NumPy|JAX) \| [\d.e+]+ \w+", section, re.MULTILINE)[: len(sides)]
+    assert (tmp_path / "native.png").stat().st_size > 1000
+
+
+def test_sides_that_disagree_stop_the_benchmark(load: Any) -> None:
+    pytest.importorskip("psutil", reason="psutil is not installed (make test-all installs it)")
+    compare = load("peers.rounds").compare
+    compare("w", {"a": [[1.0, 0.5]], "b": [[1.0, 0.5001]]})
+    with pytest.raises(ArithmeticError, match=r"w: b and a differ"):
+        compare("w", {"a": [[1.0, 0.5]], "b": [[1.0, 0.6]]})

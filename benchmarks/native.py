@@ -1,0 +1,131 @@
+"""
+The native target beside NumPy, PyTorch, torch.compile, JAX, ONNX Runtime and numba, all in one run.
+
+    python benchmarks/native.py [--only softmax mlp] [--sides ours numpy jax] [--threads 2] [--rounds 7] [--small] [--out DIR]
+
+Programs are PTIR through the whole pipeline, gradients those of the autodiff pass (`peers/by_ours.py`). A side whose package is
+absent is left out, and said to be. `native.md` and `native.png` are written into the folder of results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))  # before this folder, which has a `models` too
+
+import numpy as np
+from peers import report
+from peers.rounds import Peer, Times, measure
+from peers.workloads import WORKLOADS, Arrays
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+OURS = "ours, native"
+SIDES: dict[str, tuple[str, str, dict[str, str]]] = {
+    "ours": (OURS, "by_ours", {}),
+    "ours-numpy": ("ours, numpy", "by_ours", {"SIDE_TARGET": "numpy"}),
+    "numpy": ("NumPy", "by_numpy", {}),
+    "torch": ("PyTorch", "by_torch", {}),
+    "compile": ("torch.compile", "by_torch", {"SIDE_MODE": "compile"}),
+    "jax": ("JAX", "by_jax", {}),
+    "onnx": ("ONNX Runtime", "by_onnx", {}),
+    "numba": ("numba", "by_numba", {}),
+}
+"""By the name that `--sides` takes: how a side is called, its module, its settings."""
+BESIDE = [side for side in SIDES if side != "ours-numpy"]
+
+
+def copy_seconds(count: int, threads: int, rounds: int = 5) -> float:
+    """The least time in which threads copy half of so many bytes into the other half."""
+    source, target = np.ones(max(1, count // 2), np.uint8), np.empty(max(1, count // 2), np.uint8)
+    parts = [slice(len(source) * i // threads, len(source) * (i + 1) // threads) for i in range(threads)]
+
+    def copy(part: slice) -> None:
+        np.copyto(target[part], source[part])
+
+    best = float("inf")
+    for _ in range(rounds + 1):
+        start = time.perf_counter()
+        workers = [threading.Thread(target=copy, args=(part,)) for part in parts[1:]]
+        for worker in workers:
+            worker.start()
+        copy(parts[0])
+        for worker in workers:
+            worker.join()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def roofline(arrays: Arrays, name: str, threads: int, peak: float) -> float | None:
+    """The least seconds of a workload on this machine, if it is known what it must do."""
+    workload = WORKLOADS[name]
+    moved, flops = workload.moved(arrays), workload.flops(arrays)
+    if flops:
+        return flops / peak
+    return copy_seconds(moved, threads) if moved > 1 << 20 else None
+
+
+def peak_flops(threads: int) -> float:
+    """Multiplications and additions in registers, per second, by the cores that are used."""
+    from native_products import peaks
+
+    from mind_lowering.native.host import this_machine
+
+    return peaks(this_machine(), 5)[0] * 1e9 * threads
+
+
+def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="the native target beside its peers")
+    parser.add_argument("--only", nargs="+", choices=list(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOAD")
+    parser.add_argument("--sides", nargs="+", choices=list(SIDES), default=BESIDE, metavar="SIDE")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of every side")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.08, help="of one sample")
+    parser.add_argument("--small", action="store_true", help="small sizes, to try the benchmark out")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results"))
+    options = parser.parse_args(argv)
+    if options.rounds < 1 or options.threads < 1:
+        parser.error("--rounds and --threads from 1")
+    return options
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, write the table and the picture, print the table."""
+    options = parsed(argv)
+    console = Console()
+    peers: list[Peer] = []
+    every: dict[str, dict[str, Times]] = {}
+    failures: dict[str, dict[str, str]] = {}
+    roofs: dict[str, float] = {}
+    peak = peak_flops(options.threads)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    try:
+        for side in options.sides:
+            peers.append(peer := Peer(*SIDES[side], options.threads))
+            if peer.absent is not None:
+                console.print(f"{peer.name} is left out: {peer.absent}", markup=False)
+        peers_here = [peer for peer in peers if peer.absent is None]
+        with Progress(*columns, console=console) as progress:
+            bar = progress.add_task("", total=len(options.only) * (len(peers_here) + options.rounds))
+            for name in options.only:
+                progress.update(bar, description=name)
+                arrays = (options.rounds, options.seconds, options.small, lambda: progress.advance(bar))
+                every[name], failures[name] = measure(peers_here, name, *arrays)
+                if (least := roofline(WORKLOADS[name].arrays(options.small), name, options.threads, peak)) is not None:
+                    roofs[name] = least
+    finally:
+        for peer in peers:
+            peer.close()
+    text = report.write(options.out, every, failures, OURS, roofs, options.threads, options.small)
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

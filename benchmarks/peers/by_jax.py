@@ -1,0 +1,239 @@
+"""The workloads in JAX, each under `jax.jit`; what training and decoding replace is donated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from models import resnet34 as sizes
+
+from . import workloads
+from .workloads import EPSILON, HEADS, RATE, TINY_TURNS, Arrays
+
+NAME = "JAX"
+Call = Callable[[], Any]
+
+
+def on_device(arrays: Arrays) -> dict[str, Any]:
+    return {name: jnp.asarray(array) for name, array in arrays.items()}
+
+
+def caller(function: Callable[..., Any], *arguments: Any) -> Call:
+    run = jax.jit(function)
+    return lambda: jax.block_until_ready(run(*arguments))
+
+
+def tiny(arrays: Arrays) -> Call:
+    def turns(a: Any, b: Any) -> Any:
+        x = a
+        for _ in range(TINY_TURNS):
+            x = jnp.maximum(x * b + a, 0) - b
+        return x
+
+    return caller(turns, *on_device(arrays).values())
+
+
+def chain(arrays: Arrays) -> Call:
+    return caller(lambda a, b, c: (jax.nn.relu(a * b + c) * jnp.exp(-a) - b) * c, *on_device(arrays).values())
+
+
+def softmax(arrays: Arrays) -> Call:
+    return caller(lambda x: jax.nn.softmax(x, axis=1), on_device(arrays)["x"])
+
+
+def surprise(x: Any, labels: Any) -> Any:
+    """Mean cross entropy over all places."""
+    chosen = jnp.take_along_axis(jax.nn.log_softmax(x, axis=-1), labels[..., None], axis=-1)
+    return -chosen.mean()
+
+
+def cross_entropy(arrays: Arrays) -> Call:
+    return caller(jax.value_and_grad(surprise), *on_device(arrays).values())
+
+
+def norm(x: Any, gamma: Any, beta: Any) -> Any:
+    centred = x - x.mean(-1, keepdims=True)
+    variance = (centred * centred).mean(-1, keepdims=True)
+    return centred * lax.rsqrt(variance + EPSILON) * gamma + beta
+
+
+def layer_norm(arrays: Arrays) -> Call:
+    return caller(norm, *on_device(arrays).values())
+
+
+def layer_norm_gradient(arrays: Arrays) -> Call:
+    def both(x: Any, gamma: Any, beta: Any, dy: Any) -> Any:
+        y, pull = jax.vjp(norm, x, gamma, beta)
+        return y, *pull(dy)
+
+    return caller(both, *on_device(arrays).values())
+
+
+def trained(loss: Callable[[Any], Any], weights: Any, update: Callable[..., Any], state: Any = ()) -> Call:
+    """Training steps: `update(weights, gradients, state)` gives the new ones of both."""
+
+    def step(weights: Any, state: Any) -> Any:
+        value, gradients = jax.value_and_grad(loss)(weights)
+        return value, *update(weights, gradients, state)
+
+    run = jax.jit(step, donate_argnums=(0, 1))
+    held = [jax.tree.map(jnp.array, weights), state]  # `array` copies: what is donated is gone
+
+    def call() -> Any:
+        value, *held[:] = run(*held)
+        return jax.block_until_ready(value)
+
+    return call
+
+
+def mlp(arrays: Arrays) -> Call:
+    t = on_device(arrays)
+    x, labels = t["x"], t["labels"]
+    weights = [t[f"{kind}{i}"] for i in range(3) for kind in "wb"]
+
+    def loss(w: Any) -> Any:
+        h = jax.nn.relu(x @ w[0] + w[1])
+        return surprise(jax.nn.relu(h @ w[2] + w[3]) @ w[4] + w[5], labels)
+
+    return trained(loss, weights, lambda w, g, s: ([p - RATE * q for p, q in zip(w, g, strict=True)], s))
+
+
+def fed(x: Any, w: Any, name: str = "") -> Any:
+    """The half of a layer that is a network of two layers."""
+    h = norm(x, w[f"{name}ln_2.gamma"], w[f"{name}ln_2.beta"])
+    h = h @ w[f"{name}feed_forward.w_in"] + w[f"{name}feed_forward.b_in"]
+    return x + jax.nn.gelu(h, approximate=True) @ w[f"{name}feed_forward.w_out"] + w[f"{name}feed_forward.b_out"]
+
+
+def projected(x: Any, w: Any, name: str, heads: int) -> Any:
+    """Queries, keys and values, `[..., heads, T, depth]` each."""
+    h = norm(x, w[f"{name}ln_1.gamma"], w[f"{name}ln_1.beta"]) @ w[f"{name}attention.w_qkv"] + w[f"{name}attention.b_qkv"]
+    split = (h.reshape(*h.shape[:-1], 3, heads, -1)[..., i, :, :] for i in range(3))
+    return [jnp.swapaxes(t, -3, -2) for t in split]
+
+
+def layer(x: Any, w: Any, name: str = "", heads: int = HEADS) -> Any:
+    """A layer of GPT-2 on `[..., T, width]`."""
+    q, k, v = projected(x, w, name, heads)
+    scores = q @ jnp.swapaxes(k, -1, -2) * q.shape[-1] ** -0.5
+    scores = jnp.where(jnp.tril(jnp.ones(scores.shape[-2:], bool)), scores, -1e9)
+    y = jnp.swapaxes(jax.nn.softmax(scores, -1) @ v, -3, -2).reshape(x.shape)
+    return fed(x + y @ w[f"{name}attention.w_out"] + w[f"{name}attention.b_out"], w, name)
+
+
+def gpt2_layer(arrays: Arrays) -> Call:
+    t = on_device(arrays)
+    return caller(layer, t.pop("x"), t)
+
+
+def gpt2_decode(arrays: Arrays) -> Call:
+    t = on_device(arrays)
+    config = workloads.decode_config(t["tok_embeddings.weight"].shape[1] < 768)
+    given = [t.pop(name) for name in ("tokens", "positions", "cache_start")]
+    caches = {name: jnp.array(t.pop(name)) for name in list(t) if name.endswith("_cache")}
+
+    def decode(w: Any, caches: Any, tokens: Any, positions: Any, start: Any) -> Any:
+        x = w["tok_embeddings.weight"][tokens] + w["pos_embeddings"][positions]
+        made = {}
+        for i in range(config.layers):
+            name = f"blocks.{i}."
+            q, k, v = projected(x, w, name, config.heads)
+            kept = [f"{name}attention.{kind}_cache" for kind in "kv"]
+            k, v = (lax.dynamic_update_slice(caches[c], new, start) for c, new in zip(kept, (k, v), strict=True))
+            made |= dict(zip(kept, (k, v), strict=True))
+            scores = q @ jnp.swapaxes(k, -1, -2) * q.shape[-1] ** -0.5
+            scores = jnp.where(jnp.arange(k.shape[1]) <= positions[0], scores, -1e9)
+            y = (jax.nn.softmax(scores, -1) @ v).reshape(x.shape)
+            x = fed(x + y @ w[f"{name}attention.w_out"] + w[f"{name}attention.b_out"], w, name)
+        return (norm(x, w["final_ln.gamma"], w["final_ln.beta"]) @ w["lm_head"])[0], made
+
+    run = jax.jit(decode, donate_argnums=1)
+    held = [caches]
+
+    def call() -> Any:
+        logits, held[0] = run(t, held[0], *given)
+        return jax.block_until_ready(logits)
+
+    return call
+
+
+def convolved(x: Any, weight: Any, stride: int, padding: int) -> Any:
+    sides = [(padding, padding)] * 2
+    return lax.conv_general_dilated(x, weight, (stride, stride), sides, dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def turned(weight: Any) -> Any:
+    """Filters `[out, in, h, w]` as `[h, w, in, out]`, which JAX runs fastest."""
+    return jnp.transpose(weight, (2, 3, 1, 0)) if weight.ndim == 4 else weight
+
+
+def convolution(arrays: Arrays) -> Call:
+    t = on_device(arrays)
+    return caller(lambda x, w, b: convolved(x, w, 1, 1) + b, t["x"], turned(t["weight"]), t["bias"])
+
+
+def resnet34(arrays: Arrays) -> Call:
+    t = on_device(arrays)
+    config = workloads.resnet_config(t["image"].shape[-1] < 224)
+    window, stride = config.stem
+
+    def network(x: Any, w: Any) -> Any:
+        def unit(x: Any, name: str, stride: int, padding: int) -> Any:
+            return convolved(x, w[f"{name}.weight"], stride, padding) + w[f"{name}.bias"]
+
+        x = jax.nn.relu(unit(x.transpose(0, 2, 3, 1), "conv1", stride, window // 2))
+        x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0)))
+        for block in sizes.blocks(config):
+            y = jax.nn.relu(unit(x, f"{block.name}.conv1", block.stride, 1))
+            y = unit(y, f"{block.name}.conv2", 1, 1)
+            x = jax.nn.relu(y + (unit(x, f"{block.name}.downsample", block.stride, 0) if block.downsample else x))
+        return x.mean((1, 2)) @ w["fc.weight"] + w["fc.bias"]
+
+    return caller(network, t.pop("image"), {name: turned(w) for name, w in t.items()})
+
+
+def gpt_train(arrays: Arrays) -> Call:
+    t = on_device(arrays)
+    tokens, targets = t.pop("tokens"), t.pop("targets")
+    config = workloads.train_config(tokens.shape[1] < 64)
+
+    def loss(w: Any) -> Any:
+        x = w["tok_embeddings.weight"][tokens] + w["pos_embeddings"]
+        for i in range(config.layers):
+            x = layer(x, w, f"blocks.{i}.", config.heads)
+        return surprise(norm(x, w["final_ln.gamma"], w["final_ln.beta"]) @ w["lm_head"], targets)
+
+    def update(w: Any, g: Any, state: Any) -> Any:
+        """AdamW, as if each step were the first."""
+        means = {n: 0.9 * m + 0.1 * g[n] for n, m in state[0].items()}
+        squares = {n: 0.99 * s + 0.01 * g[n] * g[n] for n, s in state[1].items()}
+        made = {}
+        for n, p in w.items():
+            change = means[n] / 0.1 / (jnp.sqrt(squares[n] / 0.01) + 1e-8)
+            made[n] = p - RATE * (change + 0.1 * p if p.ndim > 1 else change)
+        return made, (means, squares)
+
+    zeros = [{n: jnp.zeros_like(w) for n, w in t.items()} for _ in range(2)]
+    return trained(loss, t, update, tuple(zeros))
+
+
+SIDES: dict[str, Callable[[Arrays], Call]] = {
+    "tiny": tiny,
+    "chain1k": chain,
+    "chain10M": chain,
+    "softmax": softmax,
+    "cross_entropy": cross_entropy,
+    "layer_norm": layer_norm,
+    "layer_norm_gradient": layer_norm_gradient,
+    "mlp": mlp,
+    "gpt2_layer": gpt2_layer,
+    "gpt2_decode": gpt2_decode,
+    "conv1": convolution,
+    "conv8": convolution,
+    "resnet34": resnet34,
+    "gpt_train": gpt_train,
+}

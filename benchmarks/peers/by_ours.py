@@ -1,0 +1,202 @@
+"""
+The workloads as PTIR, printed, read back and compiled for one of our targets (`SIDE_TARGET`, by default `native`).
+
+Gradients are made by the autodiff pass. Names of inputs are those of the arrays; weights of inference are bound once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.dialects.func import Func
+from xdsl.parser import Parser
+
+import mind_dialect
+from mind_passes.functional import value_and_grad, vjp
+from mind_runtime import bind, compile
+from models import gpt2, resnet34
+from models.builder import Builder, Tensor
+from models.layers import conv2d, cross_entropy, layer_norm, linear, relu, softmax
+from models.optimised import optimised
+from models.training import AdamW, Optimiser, train_step
+
+from . import workloads
+from .workloads import RATE, TINY_TURNS, Arrays
+
+TARGET = os.environ.get("SIDE_TARGET", "native")
+NAME = f"ours, {TARGET}"
+Call = Callable[[], Any]
+
+
+def read_back(module: ModuleOp) -> ModuleOp:
+    """The module that its own text says."""
+    ctx = Context()
+    for dialect in (Builtin, Func):
+        ctx.load_dialect(dialect)
+    mind_dialect.register(ctx)
+    return Parser(ctx, str(module)).parse_module()
+
+
+def caller(module: ModuleOp, arrays: Arrays, function: str | None = None) -> Call:
+    """A call of the function of a module on arrays, which are in its inputs' order."""
+    program = compile(read_back(module), function, TARGET)
+    given = [np.ascontiguousarray(arrays[spec.name]) for spec in program.inputs]
+    return lambda: program(*given)
+
+
+def inputs(build: Builder, arrays: Arrays, *names: str) -> list[Tensor]:
+    """An input for each of some arrays."""
+    dtypes = {"float32": "f32", "int32": "si32"}
+    return [build.input(name, dtypes[str(arrays[name].dtype)], arrays[name].shape) for name in names]
+
+
+def tiny(arrays: Arrays) -> Call:
+    build = Builder("tiny")
+    a, b = inputs(build, arrays, "a", "b")
+    x = a
+    for _ in range(TINY_TURNS):
+        x = (x * b + a).maximum(0.0) - b
+    return caller(build.finish(x), arrays)
+
+
+def chain(arrays: Arrays) -> Call:
+    build = Builder("chain")
+    a, b, c = inputs(build, arrays, *"abc")
+    return caller(build.finish(((a * b + c).maximum(0.0) * (-a).exp() - b) * c), arrays)
+
+
+def shares(arrays: Arrays) -> Call:
+    build = Builder("softmax")
+    (x,) = inputs(build, arrays, "x")
+    return caller(build.finish(softmax(x)), arrays)
+
+
+def surprise(arrays: Arrays) -> Call:
+    build = Builder("loss")
+    x, labels = inputs(build, arrays, "x", "labels")
+    return caller(value_and_grad(build.finish(cross_entropy(x, labels)), wrt=["x"]), arrays, "loss_grad")
+
+
+def norm(arrays: Arrays) -> ModuleOp:
+    """A layer norm."""
+    build = Builder("norm")
+    return build.finish(layer_norm(*inputs(build, arrays, "x", "gamma", "beta")))
+
+
+def norm_gradient(arrays: Arrays) -> Call:
+    program = compile(read_back(vjp(norm(arrays))), "norm_grad", TARGET)
+    given = [arrays[name] for name in ("x", "gamma", "beta", "dy")]
+    return lambda: program(*given)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Steps along the gradient."""
+
+    STATE: Sequence[str] = ()
+
+    def update(self, weight: Tensor, gradient: Tensor, state: Sequence[Tensor], rate: Tensor, step: Tensor) -> Sequence[Tensor]:
+        return [weight - gradient * RATE]
+
+
+def steps(loss: ModuleOp, optimiser: Optimiser, arrays: Arrays, *data: str) -> Call:
+    """Training steps, whose weights and state are overwritten in place."""
+    module = read_back(train_step(loss, optimiser))
+    names = [spec.name for spec in compile(module).inputs]
+    held = names[len(data) + 2 :]
+    program = compile(optimised(module, split=False), target=TARGET, donate=held)
+    state = [arrays[n].copy() if n in arrays else np.zeros_like(arrays[n.rsplit(".", 1)[0]]) for n in held]
+    given = [arrays[name] for name in data]
+    rate, count = np.array(RATE, np.float32), np.array(1, np.float32)
+
+    def call() -> Any:
+        value, *new = program(*given, rate, count, *state)
+        state[:] = new
+        return value
+
+    return call
+
+
+def mlp(arrays: Arrays) -> Call:
+    build = Builder("loss")
+    x, labels = inputs(build, arrays, "x", "labels")
+    held = [build.parameter(f"{kind}{i}", "f32", arrays[f"{kind}{i}"].shape) for i in range(3) for kind in "wb"]
+    for i in range(3):
+        x = linear(x, held[2 * i], held[2 * i + 1])
+        x = relu(x) if i < 2 else x
+    return steps(build.finish(cross_entropy(x, labels)), Descent(), arrays, "x", "labels")
+
+
+def gpt2_layer(arrays: Arrays) -> Call:
+    length, width = arrays["x"].shape
+    config = gpt2.Config(context=length, width=width, heads=workloads.HEADS, kv_heads=workloads.HEADS, layers=1, gelu="tanh")
+    build = Builder("layer")
+    x = build.input("x", "f32", (length, width))
+    held = {f"layer.{n}": build.parameter(n, "f32", s) for n, s in workloads.layer_shapes(width).items()}
+    module = optimised(read_back(build.finish(gpt2.Layer(config, "layer", held).apply(x))))
+    program = bind(module, {n: a for n, a in arrays.items() if n != "x"}, target=TARGET)
+    return lambda: program(arrays["x"])
+
+
+def gpt2_decode(arrays: Arrays) -> Call:
+    config = workloads.decode_config(arrays["tok_embeddings.weight"].shape[1] < 768)
+    capacity = arrays["blocks.0.attention.k_cache"].shape[1]
+    module = optimised(read_back(gpt2.program(config, "decode", capacity=capacity)))
+    weights = {name: arrays[name] for name in gpt2.parameters(config)}
+    caches = list(gpt2.caches(config, capacity))
+    program = bind(module, weights, target=TARGET, donate=caches)
+    state = [arrays[name].copy() for name in caches]
+    given = [arrays[name] for name in ("tokens", "positions", "cache_start")]
+
+    def call() -> Any:
+        logits, *new = program(*given, *state)
+        state[:] = new
+        return logits[0]
+
+    return call
+
+
+def convolution(arrays: Arrays) -> Call:
+    build = Builder("convolution")
+    (x,) = inputs(build, arrays, "x")
+    weight, bias = (build.parameter(name, "f32", arrays[name].shape) for name in ("weight", "bias"))
+    module = optimised(read_back(build.finish(conv2d(x, weight, bias, padding=1))))
+    program = bind(module, {name: arrays[name] for name in ("weight", "bias")}, target=TARGET)
+    return lambda: program(arrays["x"])
+
+
+def resnet(arrays: Arrays) -> Call:
+    config = workloads.resnet_config(arrays["image"].shape[-1] < 224)
+    module = optimised(read_back(resnet34.program(config)))
+    program = bind(module, {n: a for n, a in arrays.items() if n != "image"}, target=TARGET)
+    return lambda: program(arrays["image"])
+
+
+def gpt_train(arrays: Arrays) -> Call:
+    batch, length = arrays["tokens"].shape
+    config = workloads.train_config(length < 64)
+    return steps(gpt2.loss_program(config, batch=batch, length=length), AdamW(), arrays, "tokens", "targets")
+
+
+SIDES: dict[str, Callable[[Arrays], Call]] = {
+    "tiny": tiny,
+    "chain1k": chain,
+    "chain10M": chain,
+    "softmax": shares,
+    "cross_entropy": surprise,
+    "layer_norm": lambda arrays: caller(norm(arrays), arrays),
+    "layer_norm_gradient": norm_gradient,
+    "mlp": mlp,
+    "gpt2_layer": gpt2_layer,
+    "gpt2_decode": gpt2_decode,
+    "conv1": convolution,
+    "conv8": convolution,
+    "resnet34": resnet,
+    "gpt_train": gpt_train,
+}

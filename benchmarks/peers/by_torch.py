@@ -1,0 +1,231 @@
+"""The workloads in PyTorch, eager or, with `SIDE_MODE=compile`, by torch.compile; threads by `SIDE_THREADS`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from models import resnet34 as sizes
+from models.peers import by_torch
+
+from . import workloads
+from .workloads import EPSILON, HEADS, RATE, TINY_TURNS, Arrays
+
+COMPILED = os.environ.get("SIDE_MODE") == "compile"
+NAME = "torch.compile" if COMPILED else "PyTorch"
+torch.set_num_threads(int(os.environ.get("SIDE_THREADS", "1")))
+Call = Callable[[], Any]
+
+
+def tensors(arrays: Arrays) -> dict[str, Any]:
+    """Tensors that share memory with the arrays; indices as PyTorch has them."""
+    held = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    return {name: t.long() if t.dtype is torch.int32 else t for name, t in held.items()}
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return torch.compile(function, fullgraph=True) if COMPILED else function
+
+
+def caller(function: Callable[..., Any], *arguments: Any) -> Call:
+    """Calls without gradients."""
+    run = compiled(function)
+
+    def call() -> Any:
+        with torch.inference_mode():
+            return run(*arguments)
+
+    return call
+
+
+def tiny(arrays: Arrays) -> Call:
+    def turns(a: Any, b: Any) -> Any:
+        x = a
+        for _ in range(TINY_TURNS):
+            x = torch.relu(x * b + a) - b
+        return x
+
+    return caller(turns, *tensors(arrays).values())
+
+
+def chain(arrays: Arrays) -> Call:
+    return caller(lambda a, b, c: (torch.relu(a * b + c) * torch.exp(-a) - b) * c, *tensors(arrays).values())
+
+
+def softmax(arrays: Arrays) -> Call:
+    return caller(lambda x: torch.softmax(x, 1), tensors(arrays)["x"])
+
+
+def cross_entropy(arrays: Arrays) -> Call:
+    t = tensors(arrays)
+    x, labels = t["x"].requires_grad_(), t["labels"]
+    loss = compiled(F.cross_entropy)
+
+    def call() -> Any:
+        x.grad = None
+        value = loss(x, labels)
+        value.backward()
+        return value.detach(), x.grad
+
+    return call
+
+
+def norm(x: Any, gamma: Any, beta: Any) -> Any:
+    return F.layer_norm(x, x.shape[-1:], gamma, beta, EPSILON)
+
+
+def layer_norm(arrays: Arrays) -> Call:
+    return caller(norm, *tensors(arrays).values())
+
+
+def layer_norm_gradient(arrays: Arrays) -> Call:
+    *given, dy = tensors(arrays).values()
+    for t in given:
+        t.requires_grad_()
+    run = compiled(norm)
+
+    def call() -> Any:
+        for t in given:
+            t.grad = None
+        y = run(*given)
+        y.backward(dy)
+        return y.detach(), *(t.grad for t in given)
+
+    return call
+
+
+def mlp(arrays: Arrays) -> Call:
+    t = tensors(arrays)
+    x, labels = t["x"], t["labels"]
+    held = [t[f"{kind}{i}"].clone().requires_grad_() for i in range(3) for kind in "wb"]
+    optimiser = torch.optim.SGD(held, lr=RATE)
+
+    def loss(x: Any, labels: Any, w: list[Any]) -> Any:
+        h = torch.relu(torch.addmm(w[1], x, w[0]))
+        h = torch.relu(torch.addmm(w[3], h, w[2]))
+        return F.cross_entropy(torch.addmm(w[5], h, w[4]), labels)
+
+    run = compiled(loss)
+
+    def call() -> Any:
+        optimiser.zero_grad(set_to_none=True)
+        value = run(x, labels, held)
+        value.backward()
+        optimiser.step()
+        return value.detach()
+
+    return call
+
+
+def attended(q: Any, k: Any, v: Any) -> Any:
+    """Causal attention, heads joined."""
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(-3, -2)
+    return y.reshape(*y.shape[:-2], -1)
+
+
+def layer(x: Any, w: dict[str, Any], heads: int = HEADS) -> Any:
+    """A layer of GPT-2 on `[..., T, width]`."""
+    h = norm(x, w["ln_1.gamma"], w["ln_1.beta"]) @ w["attention.w_qkv"] + w["attention.b_qkv"]
+    q, k, v = (t.unflatten(-1, (heads, -1)).transpose(-3, -2) for t in h.chunk(3, -1))
+    x = x + attended(q, k, v) @ w["attention.w_out"] + w["attention.b_out"]
+    h = norm(x, w["ln_2.gamma"], w["ln_2.beta"]) @ w["feed_forward.w_in"] + w["feed_forward.b_in"]
+    return x + F.gelu(h, approximate="tanh") @ w["feed_forward.w_out"] + w["feed_forward.b_out"]
+
+
+def gpt2_layer(arrays: Arrays) -> Call:
+    t = tensors(arrays)
+    batched = {n: w for n, w in t.items() if n != "x"}
+    return caller(lambda x: layer(x[None], batched)[0], t["x"])
+
+
+def gpt2_decode(arrays: Arrays) -> Call:
+    config = workloads.decode_config(arrays["tok_embeddings.weight"].shape[1] < 768)
+    capacity = arrays["blocks.0.attention.k_cache"].shape[1]
+    peer = by_torch.GPT2(config, arrays, capacity)
+    for i, caches in enumerate(peer.caches):
+        for cache, kind in zip(caches, "kv", strict=True):
+            cache[:] = torch.from_numpy(arrays[f"blocks.{i}.attention.{kind}_cache"])
+
+    def call() -> Any:
+        peer.length = capacity - 1
+        return peer(arrays["tokens"])[0]
+
+    return call
+
+
+def convolution(arrays: Arrays) -> Call:
+    t = tensors(arrays)
+    x = t["x"].permute(0, 3, 1, 2)  # channels last in memory, as PyTorch is fastest
+    weight = t["weight"].contiguous(memory_format=torch.channels_last)
+    return caller(lambda x, w, b: F.conv2d(x, w, b, padding=1).permute(0, 2, 3, 1), x, weight, t["bias"])
+
+
+def resnet34(arrays: Arrays) -> Call:
+    t = tensors(arrays)
+    blocks = sizes.blocks(workloads.resnet_config(arrays["image"].shape[-1] < 224))
+    last = torch.channels_last
+    w = {name: v.contiguous(memory_format=last) if v.ndim == 4 else v for name, v in t.items()}
+
+    def network(x: Any) -> Any:
+        def unit(x: Any, name: str, stride: int = 1, padding: int = 0) -> Any:
+            return F.conv2d(x, w[f"{name}.weight"], w[f"{name}.bias"], stride=stride, padding=padding)
+
+        x = F.max_pool2d(F.relu(unit(x.contiguous(memory_format=last), "conv1", 2, 3)), 3, 2, 1)
+        for block in blocks:
+            y = unit(F.relu(unit(x, f"{block.name}.conv1", block.stride, 1)), f"{block.name}.conv2", 1, 1)
+            x = F.relu(y + (unit(x, f"{block.name}.downsample", block.stride) if block.downsample else x))
+        return x.mean((2, 3)) @ w["fc.weight"] + w["fc.bias"]
+
+    return caller(network, t["image"])
+
+
+def gpt_train(arrays: Arrays) -> Call:
+    config = workloads.train_config(arrays["tokens"].shape[1] < 64)
+    t = tensors(arrays)
+    names = [n for n in t if n not in ("tokens", "targets")]
+    held = {n: t[n].clone().requires_grad_() for n in names}
+    decayed, other = ([w for w in held.values() if (w.ndim > 1) is yes] for yes in (True, False))
+    groups = [{"params": decayed, "weight_decay": 0.1}, {"params": other, "weight_decay": 0.0}]
+    optimiser = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.99))
+
+    def loss(tokens: Any, targets: Any, w: dict[str, Any]) -> Any:
+        x = F.embedding(tokens, w["tok_embeddings.weight"]) + w["pos_embeddings"]
+        for i in range(config.layers):
+            mine = {n.removeprefix(f"blocks.{i}."): v for n, v in w.items() if n.startswith(f"blocks.{i}.")}
+            x = layer(x, mine, config.heads)
+        logits = norm(x, w["final_ln.gamma"], w["final_ln.beta"]) @ w["lm_head"]
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+    run = compiled(loss)
+
+    def call() -> Any:
+        optimiser.zero_grad(set_to_none=True)
+        value = run(t["tokens"], t["targets"], held)
+        value.backward()
+        optimiser.step()
+        return value.detach()
+
+    return call
+
+
+SIDES: dict[str, Callable[[Arrays], Call]] = {
+    "tiny": tiny,
+    "chain1k": chain,
+    "chain10M": chain,
+    "softmax": softmax,
+    "cross_entropy": cross_entropy,
+    "layer_norm": layer_norm,
+    "layer_norm_gradient": layer_norm_gradient,
+    "mlp": mlp,
+    "gpt2_layer": gpt2_layer,
+    "conv1": convolution,
+    "conv8": convolution,
+    "resnet34": resnet34,
+    "gpt_train": gpt_train,
+}
+if not COMPILED:  # the peer of the examples, which changes what it holds, is not compiled
+    SIDES["gpt2_decode"] = gpt2_decode

@@ -1,0 +1,149 @@
+"""The table and the picture of a run."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Mapping
+from math import exp, log
+from pathlib import Path
+
+import numpy as np
+
+from .rounds import Times
+from .workloads import WORKLOADS
+
+LEVEL = 0.95
+"""From this ratio on we are level with a peer."""
+PACKAGES = ("numpy", "torch", "jax", "onnxruntime", "numba", "llvmlite")
+
+
+def ratios(ours: Times, theirs: Times) -> list[float]:
+    """Their time by ours, round by round."""
+    return [t / o for o, t in zip(ours.seconds, theirs.seconds, strict=True)]
+
+
+def human(seconds: float) -> str:
+    """With a unit."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def versions() -> str:
+    """Of what took part."""
+    found: list[str] = []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            found.append(f"{name} absent")
+    return ", ".join(found)
+
+
+def best_peer(figures: Mapping[str, Times], ours: str) -> str | None:
+    """The fastest side but ours."""
+    others = [name for name in figures if not name.startswith("ours")]
+    return min(others, key=lambda name: figures[name].median, default=None) if ours in figures else None
+
+
+def summary(every: Mapping[str, Mapping[str, Times]], ours: str, roofs: Mapping[str, float]) -> list[str]:
+    """A line per workload, ours beside the best peer, and the geometric mean."""
+    lines = ["| workload | ours | best peer | its time / ours (middle half) | of the roofline | first call |", "|" + " --- |" * 6]
+    plain: list[float] = []
+    for name, figures in every.items():
+        best = best_peer(figures, ours)
+        if best is None:
+            continue
+        mine, low, high = figures[ours], *np.percentile(ratios(figures[ours], figures[best]), (25, 75))
+        ratio = figures[best].median / mine.median
+        if not WORKLOADS[name].is_convolution:
+            plain.append(ratio)
+        share = f"{roofs[name] / mine.median:.0%}" if name in roofs else ""
+        cells = [WORKLOADS[name].title, human(mine.median), f"{best}, {human(figures[best].median)}"]
+        lines.append(f"| {' | '.join([*cells, f'{ratio:.2f} ({low:.2f} to {high:.2f})', share, human(mine.first)])} |")
+    if plain:
+        mean = exp(sum(map(log, plain)) / len(plain))
+        level = sum(r >= LEVEL for r in plain)
+        lines += ["", f"Convolutions apart, the geometric mean is {mean:.2f}; {level} of {len(plain)} are level or ahead."]
+    return lines
+
+
+def details(every: Mapping[str, Mapping[str, Times]], failures: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """All sides of each workload."""
+    lines: list[str] = []
+    for name, figures in every.items():
+        lines += [
+            "",
+            f"## {WORKLOADS[name].title}",
+            "",
+            "| side | median | least to most | quiet rounds | first call |",
+            "|" + " --- |" * 5,
+        ]
+        for side in sorted(figures, key=lambda side: figures[side].median):
+            t = figures[side]
+            quiet = f"{sum(t.quiet)} of {len(t.quiet)}"
+            spread = f"{human(min(t.seconds))} to {human(max(t.seconds))}"
+            lines.append(f"| {side} | {human(t.median)} | {spread} | {quiet} | {human(t.first)} |")
+        lines += [f"\n{side} failed: {why}" for side, why in failures.get(name, {}).items()]
+    return lines
+
+
+def write(
+    folder: Path,
+    every: Mapping[str, Mapping[str, Times]],
+    failures: Mapping[str, Mapping[str, str]],
+    ours: str,
+    roofs: Mapping[str, float],
+    threads: int,
+    small: bool,
+) -> str:
+    """Write `native.md` and `native.png` into a folder; the table."""
+    rounds = max((len(t.seconds) for figures in every.values() for t in figures.values()), default=0)
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    machine = f"CPython {platform.python_version()}, {versions()}, {os.cpu_count()} cores, {platform.machine()}, load {load:.1f}"
+    lines = [
+        "# The native target beside its peers",
+        "",
+        f"Medians of {rounds} rounds in which all sides took turns, each in its own process with {threads} thread(s);",
+        "ratios above 1 mean that ours is faster. The roofline is a copy of as many bytes, or the peak of multiplications,",
+        "in the same run.",
+        *(["Small sizes, for trying out: nothing below says how fast anything is."] if small else []),
+        f"{machine}.",
+        "",
+        *summary(every, ours, roofs),
+        *details(every, failures),
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    text = "\n".join([*lines, ""])
+    (folder / "native.md").write_text(text, encoding="utf-8")
+    picture(folder / "native.png", every, ours)
+    return text
+
+
+def picture(path: Path, every: Mapping[str, Mapping[str, Times]], ours: str) -> None:
+    """How many times as long as ours each peer takes, per workload, on a logarithmic axis."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    names = [name for name, figures in every.items() if ours in figures]
+    sides = list(dict.fromkeys(side for name in names for side in every[name] if side != ours))
+    figure, axes = pyplot.subplots(figsize=(9, 1.5 + 0.55 * len(names)), layout="constrained")
+    markers = "osD^vPX*"
+    for i, side in enumerate(sides):
+        places = [k for k, name in enumerate(names) if side in every[name]]
+        values = [every[names[k]][side].median / every[names[k]][ours].median for k in places]
+        axes.plot(values, places, markers[i % len(markers)], label=side, markersize=7)
+    axes.axvline(1.0, color="black", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(names)), [WORKLOADS[name].title for name in names])
+    axes.invert_yaxis()
+    axes.grid(axis="x", which="both", alpha=0.3)
+    axes.set_xlabel(f"time / time of {ours} (right of 1: ours is faster)")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)

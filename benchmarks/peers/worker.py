@@ -1,0 +1,109 @@
+"""
+A process of one side: it prepares a workload, then gives samples of its time when asked.
+
+    python -m peers.worker by_torch
+
+Requests and replies are lines of JSON: `{"prepare": name, "small": false}` builds a workload, makes the first call and sums up
+its results; `{"sample": seconds}` calls it for so long and says how long a call took. What a side prints goes to stderr.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .workloads import WORKLOADS
+
+SHORTEST = 0.004
+"""Seconds that are timed at once, at least: the clock is read around several calls where one takes less."""
+Reply = dict[str, Any]
+
+
+def summary(results: Any) -> list[list[float]]:
+    """Of each result the mean of its absolute values and a few of its elements."""
+    found: list[list[float]] = []
+    for result in results if isinstance(results, (tuple, list)) else [results]:
+        values = np.asarray(result, dtype=np.float64).reshape(-1)
+        places = [values.size // 3, values.size // 2, values.size - 1]
+        found.append([float(np.abs(values).mean()), *(float(values[i]) for i in places)])
+    return found
+
+
+class Side:
+    """One workload of one side at a time."""
+
+    def __init__(self, module: str):
+        self._sides: dict[str, Callable[..., Callable[[], Any]]] = importlib.import_module(f"peers.{module}").SIDES
+        self._call: Callable[[], Any] = lambda: None
+        self._calls = 1
+
+    def prepare(self, name: str, small: bool) -> Reply:
+        """Build a workload and call it once; the seconds of both and the summary of the results."""
+        if name not in self._sides:
+            return {"missing": True}
+        self._call = lambda: None
+        gc.collect()
+        arrays = WORKLOADS[name].arrays(small)
+        start = time.perf_counter()
+        self._call = self._sides[name](arrays)
+        results = self._call()
+        first = time.perf_counter() - start
+        made = summary(results)
+        del results
+        for _ in range(3):
+            self._call()
+        start = time.perf_counter()
+        self._call()
+        self._calls = max(1, round(SHORTEST / max(time.perf_counter() - start, 1e-8)))
+        gc.collect()
+        gc.disable()
+        return {"first": first, "results": made}
+
+    def sample(self, seconds: float) -> Reply:
+        """The median time of a call within some seconds."""
+        call, calls, clock = self._call, self._calls, time.perf_counter
+        call()
+        times: list[float] = []
+        end = clock() + seconds
+        while len(times) < 3 or clock() < end:
+            start = clock()
+            for _ in range(calls):
+                call()
+            times.append((clock() - start) / calls)
+        return {"seconds": float(np.median(times)), "best": min(times)}
+
+
+def main() -> None:
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def reply(content: Reply) -> None:
+        print(json.dumps(content), file=replies, flush=True)
+
+    try:
+        side = Side(sys.argv[1])
+    except ImportError as e:
+        reply({"absent": str(e)})
+        return
+    reply({})
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if "prepare" in request:
+                reply(side.prepare(request["prepare"], request["small"]))
+            else:
+                reply(side.sample(request["sample"]))
+        except Exception as e:  # a side that cannot do a workload is reported, the others go on
+            reply({"error": f"{type(e).__name__}: {e}"[:2000]})
+
+
+if __name__ == "__main__":
+    main()
