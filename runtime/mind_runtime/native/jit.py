@@ -7,10 +7,12 @@ library holds is freed with it.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import itertools
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -22,6 +24,8 @@ from . import cache
 
 _FORMAT = "1"
 """Of what is kept on disk; a change makes older files unknown."""
+SUPPORT = ".support"
+"""How the names of files end that hold no program."""
 LIBRARIES = 64
 """So many libraries one engine links."""
 _lock = threading.Lock()
@@ -58,18 +62,42 @@ def load(text: str, host: Host, names: Sequence[str]) -> Library:
         code = cache.read(name)
         if code is not None:
             try:
-                return _linked(code, names)
+                return Library(*_linked(code, names, _engines.next()), names)
             except (RuntimeError, KeyError):  # made by something else under the same name
                 pass
         code = object_code(text, host)
         cache.write(name, code)
-        return _linked(code, names)
+        return Library(*_linked(code, names, _engines.next()), names)
 
 
-def object_code(text: str, host: Host) -> bytes:
+def load_for_good(text: str, host: Host, names: Sequence[str], imports: Mapping[str, int]) -> Mapping[str, int]:
+    """
+    The addresses of the functions `names` of a module whose code stays as long as the process: what is called when Python ends.
+
+    `imports` are the addresses of what the module declares and the process does not export by name. Code is generated in a
+    seventh of the time: what runs once a call needs no more.
+    """
+    cpu, features = _machine_names(host)
+    name = cache.key(_FORMAT, text, cpu, features, _VERSION) + SUPPORT
+    with _lock:
+        _initialise()
+        made: tuple[Any, Any] | None = None
+        if (code := cache.read(name)) is not None:
+            with contextlib.suppress(RuntimeError, KeyError):
+                made = _linked(code, names, _engine(), imports)
+        if made is None:
+            code = object_code(text, host, optimised=False)
+            cache.write(name, code)
+            made = _linked(code, names, _engine(), imports)
+        for held in made:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
+        return {name: made[1][name] for name in names}
+
+
+def object_code(text: str, host: Host, *, optimised: bool = True) -> bytes:
     """The module as an object file for a kind of machine; E7004 for text that LLVM refuses."""
     _initialise()
-    machine = _machine(host)
+    machine = _machine(host, optimised=optimised)
     try:
         module = _binding.parse_assembly(text)
         module.verify()
@@ -95,12 +123,12 @@ def _initialise() -> None:
 
 
 @lru_cache(maxsize=8)
-def _machine(host: Host) -> Any:
+def _machine(host: Host, *, optimised: bool = True) -> Any:
     """LLVM's description of a kind of machine."""
     cpu, features = _machine_names(host)
     triple = _binding.get_process_triple() if _is_like_this(host) else host.triple
     target = _binding.Target.from_triple(triple)
-    return target.create_target_machine(cpu=cpu, features=features, opt=2, reloc="pic", codemodel="small")
+    return target.create_target_machine(cpu=cpu, features=features, opt=2 if optimised else 0, reloc="pic", codemodel="small")
 
 
 def _is_like_this(host: Host) -> bool:
@@ -114,6 +142,11 @@ def _machine_names(host: Host) -> tuple[str, str]:
     return str(_binding.get_host_cpu_name()), str(_binding.get_host_cpu_features().flatten())
 
 
+def _engine() -> Any:
+    machine = _binding.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
+    return _binding.create_lljit_compiler(machine)
+
+
 class _Engines:
     """LLVM's linkers, one after the other: each keeps a little of every library that it linked, until it goes itself."""
 
@@ -124,8 +157,7 @@ class _Engines:
     def next(self) -> Any:
         """The engine to link the next library with; it lives as long as one of its libraries does."""
         if self._left == 0:
-            machine = _binding.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
-            self._engine = _binding.create_lljit_compiler(machine)
+            self._engine = _engine()
             self._left = LIBRARIES
         self._left -= 1
         return self._engine
@@ -134,9 +166,11 @@ class _Engines:
 _engines = _Engines()
 
 
-def _linked(code: bytes, names: Sequence[str]) -> Library:
+def _linked(code: bytes, names: Sequence[str], engine: Any, imports: Mapping[str, int] | None = None) -> tuple[Any, Any]:
+    """The engine, and what holds the code in it."""
     builder = _binding.JITLibraryBuilder().add_object_img(code).add_current_process()
     for name in names:
         builder.export_symbol(name)
-    engine = _engines.next()
-    return Library(engine, builder.link(engine, f"mind{next(_numbers)}"), names)
+    for name, address in (imports or {}).items():
+        builder.import_symbol(name, address)
+    return engine, builder.link(engine, f"mind{next(_numbers)}")
