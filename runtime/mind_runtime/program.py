@@ -340,12 +340,14 @@ def compile(
     target: str = "numpy",
     memory_limit: int | None = None,
     donate: Collection[str] = (),
+    threads: int | None = None,
 ) -> Program:
     """
     Compile the function called `function`, or the entry that `module` states, or its only function, for `target`.
 
     The function may be Core IR, PTIR or already lowered to `xp`; the module is left as it is. `memory_limit` in bytes is by
     default the memory of the machine. `donate` names inputs whose memory the program may overwrite, as a cache that is updated.
+    `threads` is how many threads the target `native` may use, by default what MIND_NUM_THREADS says, else one per core.
     Raises the verifier's error; E4000 for a function that is neither; E7003 for an unknown function or input, E7001 where a
     function must be named; E6002 for an unknown target; E6004 for what cannot fit in memory; E8007 for an unknown custom call.
     """
@@ -358,6 +360,9 @@ def compile(
         from mind_lowering.cupy.launching import require as require_cupy
 
         require_cupy()
+    if threads is not None and target != "native":
+        message = f"threads {threads!r} for the target {target!r}: it is an option of 'native'"
+        raise error("E7001", message, option="threads")
     func = find_function(module, function)
     donated = _numbers(func, donate)
     if target == "cupy":
@@ -368,7 +373,7 @@ def compile(
     if target == "native":
         from .native.program import compile_native
 
-        return compile_native(func, donated, limit)
+        return compile_native(func, donated, limit, threads)
     made = lowered(func, donated)
     body = _compiled(made.func)
     check_need(body.need, limit)

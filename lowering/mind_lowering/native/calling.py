@@ -1,7 +1,7 @@
 """
 How an entry calls a kernel: the table of its arguments, and what a failure of it is to the whole program.
 
-This is the one place where a kernel is called. Here a pool of threads would share its units.
+This is the one place where a kernel is called: at once, or by the pool, whose functions' addresses are in the record.
 """
 
 from __future__ import annotations
@@ -9,9 +9,29 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from .failures import Site, Sites
+from .host import Host
 from .ir import Function, identifier, symbol
+from .pool import MOST_CHUNKS, Record
 from .steps import Kernel, NativeStep
 from .views import Buffer, Use, View
+
+SHARED = 20_000
+"""Nanoseconds of work from which on threads share it."""
+POLLED = 1_000_000
+"""Nanoseconds of work after which to look for signals."""
+CHUNKS, SHORTEST, LONGEST = 64, 5_000, 50_000
+"""How many chunks to cut work into, and how many nanoseconds one should take: short to share it well, not too short to claim."""
+
+
+def chunk(units: int, cost: float) -> int:
+    """
+    How many units of a kernel that takes `cost` nanoseconds in all are a chunk.
+
+    >>> chunk(1000, 1e6), chunk(10, 1e9), chunk(10**9, 1e9), chunk(1000, 2e4)
+    (15, 1, 50000, 250)
+    """
+    wanted = min(max(cost / CHUNKS, SHORTEST), LONGEST)
+    return max(1, int(units * wanted / cost), -(-units // MOST_CHUNKS))
 
 
 class Calls:
@@ -21,27 +41,65 @@ class Calls:
     It begins in the first block of the function; `steps` are all that it will be asked for.
     """
 
-    def __init__(self, f: Function, sites: Sites, steps: Collection[NativeStep]):
+    def __init__(self, f: Function, host: Host, sites: Sites, steps: Collection[NativeStep]):
         self.f = f
+        self.host = host
         self.sites = sites
         most = max((len(step.addresses) for step in steps), default=0)
         self._table = f.op(f"alloca [{1 + most} x ptr], align 64", "args")
-        f.do(f"store ptr {f.op('load ptr, ptr %buffers, align 8', 'record')}, ptr {self._table}, align 8")
+        self.record = f.op("load ptr, ptr %buffers, align 8", "record")
+        f.do(f"store ptr {self.record}, ptr {self._table}, align 8")
+        polled = f.address("i64", self.record, str(int(Record.POLLED)), "polled")
+        f.do(f"store i64 0, ptr {polled}, align 8")
+        self._since = 0.0
         self.bases: dict[tuple[int, int], str] = {}
         """Addresses that are known here, by entry of the table and offset in bytes; what a branch finds is not known after it."""
 
     def call(self, kernel: Kernel, step: NativeStep) -> None:
-        """Run a kernel for all of its units; where it fails, leave the function with the program's number of the failure."""
+        """
+        Run a kernel for all of its units; where it fails, leave the function with the program's number of the failure.
+
+        Kernels of much work go through the pool; the others are called at once, with a look for signals now and then.
+        """
         f = self.f
         for i, view in enumerate(step.addresses if kernel.own else ()):
             f.do(f"store ptr {self.address(view)}, ptr {f.address('ptr', self._table, str(1 + i), 'arg')}, align 8")
         given = self._table if kernel.own else "%buffers"
-        status = f.op(f"call i64 {symbol(kernel.name)}(ptr {given}, i64 0, i64 {kernel.units})", "status")
-        if kernel.sites:
+        cost = step.cost(self.host)
+        shared = cost >= SHARED and kernel.units > 1
+        if shared:
+            words = 0 if not kernel.sites else 1 + len(step.addresses) if kernel.own else -1
+            parts = f"ptr {symbol(kernel.name)}, ptr {given}, i64 {kernel.units}, i64 {chunk(kernel.units, cost)}, i64 {words}"
+            status = f.op(f"call i64 {self.function(Record.SHARE)}({parts}, ptr {self.record})", "status")
+        else:
+            status = f.op(f"call i64 {symbol(kernel.name)}(ptr {given}, i64 0, i64 {kernel.units})", "status")
+        if kernel.sites or shared:
             first = len(self.sites.found)
             self.sites.found += [Site(failure, step.sources[i] if i >= 0 else None) for failure, i in kernel.sites]
             failed = f.op(f"icmp ne i64 {status}, 0", "failed")
-            f.leave(failed, lambda: f.add(status, str(first)))
+            f.leave(failed, lambda: self._numbered(status, first if kernel.sites else 0, shared))
+        self._since = 0 if shared else self._since + cost
+        if self._since > POLLED:
+            self.poll()
+
+    def poll(self) -> None:
+        """Look for signals, if it is time; where one ends the call, leave the function. For loops, and between many kernels."""
+        f = self.f
+        found = f.op(f"call i64 {self.function(Record.POLL)}(ptr {self.record})", "found")
+        f.leave(f.op(f"icmp ne i64 {found}, 0", "interrupted"), lambda: found)
+        self._since = 0
+
+    def function(self, place: Record) -> str:
+        """The address of a function of the pool."""
+        return self.f.op(f"load ptr, ptr {self.f.address('i64', self.record, str(int(place)))}, align 8", place.name.lower())
+
+    def _numbered(self, status: str, first: int, shared: bool) -> str:
+        """A status of a kernel as one of the program: that of a signal is the same for both."""
+        f = self.f
+        number = f.add(status, str(first))
+        if not shared or number == status:
+            return number
+        return f.op(f"select i1 {f.op(f'icmp slt i64 {status}, 0', 'ended')}, i64 {status}, i64 {number}", "status")
 
     def address(self, view: View) -> str:
         """Where the first element of a view is."""

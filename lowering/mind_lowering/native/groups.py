@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 from mind_dialect.ptir import PtirOp, ReduceOp
 from mind_dialect.ptir.types import read_type
 
+from . import costs
 from .failures import Sites
 from .host import Host
 from .ir import Function
@@ -80,6 +81,9 @@ class Group(SharedStep):
             parts.append((numbers[op.x], frozenset(op.properties.items()), read_type(op.result.type).dtype))
         parts += [_layout(v) for v in self.views]
         return tuple(parts)
+
+    def cost(self, host: Host) -> float:
+        return costs.elementwise(host, self.shape, [*self.ops, *(op for op, _ in self.reductions)], self.views)
 
     def emit(self, f: Function, host: Host, sites: Sites) -> int:
         from .loops import Nest

@@ -88,6 +88,8 @@ class Module:
         self.triple = triple
         self.title = title
         self.declared: dict[str, str] = {}
+        self.globals: list[str] = []
+        """Lines of their own, before the functions."""
         self.functions: dict[str, Function] = {}
         self._taken: dict[str, int] = {}
 
@@ -111,7 +113,7 @@ class Module:
         head = [comment(self.title), f'target triple = "{self.triple}"', ""]
         bodies = [f.text() for f in self.functions.values()]
         tail = ["", 'attributes #0 = { nounwind "frame-pointer"="none" "prefer-vector-width"="512" }', "!0 = !{i32 1}", ""]
-        return "\n".join([*head, *bodies, *self.declared.values(), *tail])
+        return "\n".join([*head, *self.globals, *bodies, *self.declared.values(), *tail])
 
 
 class Function:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from . import costs
 from .failures import Failure, Sites
 from .host import Host
 from .ir import Function
@@ -52,6 +53,11 @@ class ProductStep(SharedStep):
 
     def key(self) -> Hashable:
         return "product", self.part, self.product.key()
+
+    def cost(self, host: Host) -> float:
+        if self.part in ("panels", "rows"):
+            return 2 * costs.traffic(self.addresses) / costs.BYTES
+        return costs.multiplied(host, self.product)
 
     def emit(self, f: Function, host: Host, sites: Sites) -> int:
         watched = host.checked and self.product.epilogue.words

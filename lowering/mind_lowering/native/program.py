@@ -166,7 +166,7 @@ def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: i
             again = any(isinstance(s, Entry) for s in steps)
             entry = Entry(module.unique(main) if again else main)
             steps.append(entry)
-            _entry(module, entry.name, calls, sites)
+            _entry(module, planner.host, entry.name, calls, sites)
             calls.clear()
 
     for step in planner.steps:
@@ -183,10 +183,10 @@ def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: i
     return Native(name, planner.host, module.text(), steps, inputs, outputs, planner.constants, table, arena, sites.found, notes)
 
 
-def _entry(module: Module, name: str, calls: Sequence[tuple[Kernel, NativeStep]], sites: Sites) -> None:
+def _entry(module: Module, host: Host, name: str, calls: Sequence[tuple[Kernel, NativeStep]], sites: Sites) -> None:
     """A function that runs kernels in order."""
     f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
-    making = Calls(f, sites, [step for _, step in calls])
+    making = Calls(f, host, sites, [step for _, step in calls])
     for kernel, step in calls:
         making.call(kernel, step)
     f.ret("0")

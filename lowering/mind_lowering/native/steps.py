@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from mind_dialect.ptir import PtirOp
 
+from . import costs
 from .failures import Failure, Sites
 from .host import Host
 from .ir import Function, Module, identifier
@@ -65,6 +66,15 @@ class NativeStep(ABC):
     @abstractmethod
     def contents(self) -> str:
         """What it computes, in words."""
+
+    def cost(self, host: Host) -> float:
+        """
+        About how many nanoseconds its kernels take on one thread: what decides whether threads share them, and in what pieces.
+
+        By default that of reading and writing its buffers once.
+        """
+        access = self.access()
+        return sum(b.bytes for b in dict.fromkeys((*access.reads, *access.writes))) / costs.BYTES
 
     @abstractmethod
     def kernels(self, module: Module, host: Host, known: dict[Hashable, Kernel]) -> Sequence[Kernel]:

@@ -18,13 +18,14 @@ from mind_dialect.ptir import GatherOp
 from mind_dialect.ptir.types import Kind, PtirDType
 from mind_lowering.kernels import NUMPY
 from mind_lowering.native import Native
-from mind_lowering.native.failures import RECORD_NUMBERS, Failure, Site
+from mind_lowering.native.failures import Failure, Site
 from mind_lowering.native.memory import ALIGNMENT
 from mind_lowering.native.planner import Foreign
 from mind_lowering.native.views import Buffer, Use, View
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.indexing import GATHER, out_of_bounds
 
+from . import pool
 from .jit import Library
 
 Array = Any
@@ -50,9 +51,9 @@ def address(x: Array) -> int:
 class Frame:
     """The memory of one call: `arrays` are those behind the entries of the table, as bytes where a step on NumPy reads them."""
 
-    def __init__(self, native: Native):
+    def __init__(self, native: Native, threads: int):
         self.table: Array = np.zeros(native.table, np.uint64)
-        self.record: Array = np.zeros(RECORD_NUMBERS, np.int64)
+        self.record: Array = pool.new_record(threads)
         self.arena = aligned(native.arena)
         self.arrays: dict[int, Array] = {ARENA: self.arena}
         self.table[0], self.table[1] = address(self.record), address(self.arena)
@@ -68,8 +69,10 @@ class Runner:
         library: Library,
         outputs: Sequence[tuple[Any, tuple[int, ...]]],
         foreign: Sequence[Callable[..., Any]],
+        threads: int,
     ):
         self.native = native
+        self._threads = threads
         self._library = library
         self._outputs = list(zip(native.outputs, outputs, strict=True))
         self._inputs = [(i, place) for i, place in enumerate(native.inputs) if place >= 0]
@@ -105,7 +108,7 @@ class Runner:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _frame(self) -> Frame:
-        frame = Frame(self.native)
+        frame = Frame(self.native, self._threads)
         for place, array in self._constants.items():
             frame.arrays[place] = array
             frame.table[place] = address(array)
@@ -117,6 +120,8 @@ class Runner:
 
         def step(frame: Frame, seed: int) -> None:
             status: int = function(frame.pointer)
+            if status < 0:
+                raise pool.ended(status, frame.record)
             if status:
                 raise failure(sites[status - 1], frame.record)
 

@@ -31,6 +31,7 @@ from ..program import CACHE_SIZE, CACHED_LITERAL_BYTES, Program, _Body, _compile
 from ..shapes import bound_function
 from . import jit
 from .call import Runner
+from .pool import threads_of
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,10 @@ class _Native:
 class NativeProgram(Program):
     """A compiled function whose body is native code, but for what `explain` says runs on NumPy."""
 
-    def __init__(self, func: FuncOp, made: _Native, donated: Collection[int], limit: int):
+    def __init__(self, func: FuncOp, made: _Native, donated: Collection[int], limit: int, threads: int):
         self._made = made
+        self.threads = threads
+        """How many threads a call may use, its own included."""
         body, origins = made.body, []
         if body is None:
             general = lowered(func, donated)
@@ -63,19 +66,20 @@ class NativeProgram(Program):
         """As of a `Program`, in native code."""
         try:
             bound = None if self._guard is None else bound_function(self._func, shapes)
-            return None if bound is None else compile_native(bound[0], self.donated, self._limit)
+            return None if bound is None else compile_native(bound[0], self.donated, self._limit, self.threads)
         except MindError:
             return None
 
 
-def compile_native(func: FuncOp, donated: Collection[int], limit: int) -> Program:
+def compile_native(func: FuncOp, donated: Collection[int], limit: int, threads: int | None = None) -> Program:
     """Compile a function for this machine; errors are those of `compile`."""
+    threads = threads_of(threads)
     for argument in func.body.block.args if len(func.body.blocks) == 1 else ():
         check_rank(argument.type)
-    made = _shared(func, tuple(sorted(donated)))
+    made = _shared(func, tuple(sorted(donated)), threads)
     if made.body is not None:
         check_need(made.body.need, limit)
-    return NativeProgram(func, made, donated, limit)
+    return NativeProgram(func, made, donated, limit, threads)
 
 
 _cache: OrderedDict[Hashable, _Native] = OrderedDict()
@@ -88,16 +92,16 @@ def clear() -> None:
         _cache.clear()
 
 
-def _shared(func: FuncOp, donated: tuple[int, ...]) -> _Native:
+def _shared(func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native:
     """The body of a function, perhaps made before for an equal one."""
     if calls_in(func) or len(func.body.blocks) != 1:
-        return _make(func, donated)
-    key = (_structure(func), donated, tuple([op.location for op in func.walk()]), detect())
+        return _make(func, donated, threads)
+    key = (_structure(func), donated, tuple([op.location for op in func.walk()]), detect(), threads)
     with _lock:
         if (found := _cache.get(key)) is not None:
             _cache.move_to_end(key)
             return found
-    made = _make(func, donated)
+    made = _make(func, donated, threads)
     if made.body is None or made.body.constant_bytes <= CACHED_LITERAL_BYTES:
         with _lock:
             _cache[key] = made
@@ -106,7 +110,7 @@ def _shared(func: FuncOp, donated: tuple[int, ...]) -> _Native:
     return made
 
 
-def _make(func: FuncOp, donated: tuple[int, ...]) -> _Native:
+def _make(func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native:
     work = prepared(func)
     if (unsized := dynamic(work)) is not None:
         return _Native(
@@ -116,7 +120,7 @@ def _make(func: FuncOp, donated: tuple[int, ...]) -> _Native:
     library = jit.load(native.text, native.host, [s.name for s in native.steps if isinstance(s, Entry)])
     types = work.function_type.outputs.data
     foreign = [_foreign(step) for step in native.steps if isinstance(step, Foreign)]
-    runner = Runner(native, library, [_array_type(t) for t in types], [run for run, _ in foreign])
+    runner = Runner(native, library, [_array_type(t) for t in types], [run for run, _ in foreign], threads)
     need = _need(native, types, [body for _, body in foreign])
     draws = any(body.source.draws for _, body in foreign)
     source = Source(native.name, native.text, (), (), draws)

@@ -38,6 +38,11 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "native"
 
 
+def programs(folder: Path) -> list[Path]:
+    """The files of a cache that hold programs."""
+    return [file for file in folder.iterdir() if file.suffix != jit.SUPPORT]
+
+
 def chain(n: int = 37) -> Any:
     return program(f"f32[{n}] f32[{n}]", lambda a, b: [ptir.MaximumOp(ptir.SubOp(ptir.MulOp(a, b), a), like(a, 0.5))])
 
@@ -268,19 +273,19 @@ def test_memory_that_is_not_there_is_refused_before_the_run() -> None:
 
 def test_code_is_kept_and_found(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled(chain())
-    (file,) = own_cache.iterdir()
+    (file,) = programs(own_cache)
     mind_runtime.clear_cache()
     monkeypatch.setattr(jit, "object_code", lambda text, host: pytest.fail("compiled again"))
     a, b = ROWS
     assert_close(compiled(chain())(a, b), mind_runtime.compile(chain())(a, b), ulps=0)
-    assert [file] == list(own_cache.iterdir())
+    assert [file] == programs(own_cache)
 
 
 @pytest.mark.parametrize("damage", ["cut off", "changed", "empty", "a folder", "not machine code"])
 def test_a_damaged_file_is_no_find(own_cache: Path, damage: str) -> None:
     a, b = ROWS
     expected = compiled(chain())(a, b)
-    (file,) = own_cache.iterdir()
+    (file,) = programs(own_cache)
     data = bytearray(file.read_bytes())
     data[100] ^= 1
     match damage:
@@ -313,7 +318,7 @@ def test_a_full_disk_does_no_harm(own_cache: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "replace", full)
     a, b = ROWS
     assert_close(compiled(chain())(a, b), mind_runtime.compile(chain())(a, b), ulps=0)
-    assert list(own_cache.iterdir()) == []
+    assert programs(own_cache) == []
 
 
 def test_the_folder_stays_below_its_bound(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,7 +338,7 @@ def test_processes_share_a_folder(own_cache: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([support, *sys.path])}
     runs = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment) for _ in range(3)]
     assert [p.communicate()[0].strip() for p in runs] == [b"162.0"] * 3
-    assert len(list(own_cache.iterdir())) == 1
+    assert len(programs(own_cache)) == 1
 
 
 # Threads, processes, machines

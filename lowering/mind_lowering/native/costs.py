@@ -1,0 +1,61 @@
+"""
+About how long kernels take on one thread, in nanoseconds: rough, to tell microseconds from milliseconds.
+
+What is decided by it is whether threads share a kernel, and in what pieces; no result depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.types import read_type
+
+from .elementwise import CALLS
+from .host import Host
+from .views import Buffer, View
+
+if TYPE_CHECKING:
+    from .products import Product
+
+BYTES = 16.0
+"""That pass between cache and one core in a nanosecond."""
+VECTORS = 3.0
+"""Instructions on vectors in a nanosecond."""
+_SLOW = {ptir.DivOp: 6, ptir.SqrtOp: 6, ptir.PowOp: 60, ptir.SinOp: 30, ptir.CosOp: 30}
+_FUNCTIONS = (ptir.ExpOp, ptir.LogOp, ptir.TanhOp, ptir.ErfOp, ptir.Expm1Op, ptir.Log1pOp, ptir.LogisticOp)
+_INSTRUCTIONS: dict[type[PtirOp], int] = {**dict.fromkeys(_FUNCTIONS, 18), **_SLOW}
+"""For one vector, where an op is more than an instruction."""
+
+
+def traffic(views: Iterable[View]) -> int:
+    """The bytes of the elements that views read or write, each counted once for a view."""
+    return sum(_distinct(v) * v.dtype.size for v in views if isinstance(v.base, Buffer))
+
+
+def _distinct(view: View) -> int:
+    if view.lookups:
+        return view.count
+    return prod(n for n, stride in zip(view.shape, view.strides, strict=True) if stride)
+
+
+def elementwise(host: Host, shape: Sequence[int], ops: Sequence[PtirOp], views: Sequence[View]) -> float:
+    """Of a loop over `shape` that does `ops` to `views`."""
+    each = 0.0
+    for op in ops:
+        lanes = host.lanes(max(4, read_type(op.results[0].type).dtype.size))
+        each += 30.0 if type(op) in CALLS else _INSTRUCTIONS.get(type(op), 1) / lanes
+    for view in views:
+        gathered = bool(view.lookups) or (bool(view.strides) and view.strides[-1] not in (0, 1))
+        each += 1.0 if gathered else 1.0 / host.lanes(max(4, view.dtype.size))
+    return max(prod(shape) * each / VECTORS, traffic(views) / BYTES)
+
+
+def multiplied(host: Host, product: Product) -> float:
+    """Of a matrix product."""
+    steps = prod(product.batch) * product.rows * product.columns * product.depth
+    read = traffic((product.lhs, product.rhs, product.out))
+    return max(steps / host.lanes(product.total.size) / VECTORS, read / BYTES)

@@ -1,0 +1,102 @@
+"""
+The pool of threads of this process: made once, on first use, and never let go, because its workers run in its code.
+
+How many threads a call may have is an option of `compile`, else `MIND_NUM_THREADS`, else how many cores this process may use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mind_dialect.errors import error
+from mind_lowering.native.host import this_machine
+from mind_lowering.native.pool import INTERRUPTED, MOST_THREADS, Record, pool_text, system_of
+
+from . import jit
+
+THREADS_VARIABLE = "MIND_NUM_THREADS"
+SPIN_VARIABLE = "MIND_SPIN_MICROSECONDS"
+SPIN = 60
+"""Microseconds that a worker without work stays awake."""
+MOST_SPIN = 1_000_000
+POLL = 25_000_000
+"""Nanoseconds between two looks for signals."""
+_NAMES = ("mind.share", "mind.poll")
+_lock = threading.Lock()
+
+
+_made: list[Pool] = []
+_LOST = "the process was forked by a handler of a signal in the middle of a native call, whose results are not whole in the fork"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The addresses of its functions."""
+
+    share: int
+    poll: int
+
+
+def threads_of(option: object = None) -> int:
+    """How many threads a program may use; E7001 for an option or a variable that is no number of threads."""
+    if option is not None:
+        if not isinstance(option, int) or isinstance(option, bool) or not 1 <= option <= MOST_THREADS:
+            raise error("E7001", f"threads {option!r}, expected an integer from 1 to {MOST_THREADS}", option="threads")
+        return option
+    return min(_setting(THREADS_VARIABLE, 1, MOST_THREADS) or cores(), MOST_THREADS)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1
+
+
+def _setting(variable: str, least: int, most: int) -> int | None:
+    """What an environment variable says, None if it is not there or empty; E7001 if it is no number from `least` to `most`."""
+    given = os.environ.get(variable, "").strip()
+    if not given:
+        return None
+    if not (given.isascii() and given.isdigit() and len(given) < 10 and least <= int(given) <= most):
+        raise error("E7001", f"{variable}={given!r}, expected an integer from {least} to {most}", option=variable)
+    return int(given)
+
+
+def new_record(threads: int) -> Any:
+    """A record for the calls of one frame, one after the other."""
+    made = pool()
+    record = np.zeros(Record.WORDS, np.int64)
+    record[Record.SHARE], record[Record.POLL], record[Record.THREADS] = made.share, made.poll, threads
+    return record
+
+
+def pool() -> Pool:
+    """The pool of this process; E7001 for a setting that is none."""
+    with _lock:
+        if not _made:
+            host, spin = this_machine(), _setting(SPIN_VARIABLE, 0, MOST_SPIN)
+            text = pool_text(host.triple, system_of(host.triple, sys.platform), 1000 * (SPIN if spin is None else spin), POLL)
+            addresses = jit.load_for_good(text, host, _NAMES, {})  # workers are in this code until the process ends
+            _made.append(Pool(*(addresses[name] for name in _NAMES)))
+        return _made[0]
+
+
+def ended(status: int, record: Any) -> BaseException:
+    """What a status below 0 means: what a handler of a signal raised, or E7004 for a call that its fork cannot finish."""
+    if status == INTERRUPTED:
+        words = [int(w) or None for w in record[Record.RAISED :]]
+        restore = ctypes.pythonapi.PyErr_Restore
+        restore.argtypes, restore.restype = [ctypes.c_void_p] * 3, None
+        try:
+            restore(*words)  # ctypes raises what is set after a call of one of Python's own functions
+        except BaseException as e:
+            return e
+    return error("E7004", _LOST, stage="native", issue=_LOST)
