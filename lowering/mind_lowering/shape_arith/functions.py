@@ -32,7 +32,8 @@ from mind_dialect.shape import ReturnOp as ShapeReturnOp
 from mind_dialect.shape.types import SHAPE_TYPES, ShapeType, SizeType, WitnessType, index, is_extents
 
 from .numbers import VALID, Check, Numbers
-from .rows import ROWS, Holds, Lowered, Paired, Refused, Shape, Size, shape, truth
+from .operands import Holds, Lowered, Paired, Refused, Shape, Size, shape, truth
+from .rows import ROWS
 
 RESULTS_ATTRIBUTE = "mind.results"
 MAX_OPS = 1 << 17

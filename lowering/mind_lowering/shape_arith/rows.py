@@ -1,13 +1,6 @@
 """
 What the ops of the shape dialect become: one row each, from lowered operands to lowered results.
 
-    of a value of type     is lowered to
-    !shape.size, index     `Size`: a number, and whether it is valid
-    !shape.shape, extents  `Shape`: a number per extent, and whether it is valid
-    i1, !shape.witness     `Holds`
-    !shape.value_shape     `Paired`: a tensor and its shape
-    all else               itself
-
 A row gives what `mind_dialect.shape.evaluate` has for the op, with the extents as numbers. What it gives for an invalid result
 is any number whatever; nothing may read it.
 """
@@ -16,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, StringAttr, TensorType
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import IndexType, StringAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mind_dialect.errors import brief
@@ -63,120 +56,14 @@ from mind_dialect.shape import (
     WithShapeOp,
     lattice,
 )
-from mind_dialect.shape.evaluate import Shaped, shape_of_type
-from mind_dialect.shape.foreign import constant_of
-from mind_dialect.shape.lattice import MAX_RANK, Invalid, show
-from mind_dialect.shape.types import SizeType, shaped_extents
+from mind_dialect.shape.evaluate import shape_of_type
+from mind_dialect.shape.lattice import Invalid, show
+from mind_dialect.shape.types import SizeType
 
 from .numbers import VALID, Check, Number, Numbers, Truth
+from .operands import Holds, Lowered, Paired, Refused, Shape, Size, known, made, shape, shape_of, size, truth
 
-
-class Refused(Exception):
-    """Why an op has no lowering."""
-
-
-class Size(NamedTuple):
-    """A number; where it is valid, `natural` says that it is not negative."""
-
-    n: Number
-    check: Check = VALID
-    natural: bool = True
-
-
-class Shape(NamedTuple):
-    """Extents, which are not negative where the shape is valid."""
-
-    extents: Sequence[Number]
-    check: Check = VALID
-
-
-class Holds(NamedTuple):
-    """A truth, or whether a constraint holds."""
-
-    truth: Truth
-    reasons: tuple[str, ...] = ()
-
-
-class Paired(NamedTuple):
-    """A tensor and its shape."""
-
-    value: SSAValue
-    shape: Shape
-
-
-Lowered = Size | Shape | Holds | Paired | SSAValue
 Row = Callable[..., Lowered | tuple[Lowered, ...]]
-
-
-# Operands
-
-
-def size(to: Numbers, x: Lowered) -> Size:
-    """A size or an index; an index may be negative."""
-    return x if isinstance(x, Size) else Size(cast(SSAValue, x), VALID, to.is_natural(cast(SSAValue, x)))
-
-
-def truth(x: Lowered) -> Truth:
-    """A truth."""
-    return x.truth if isinstance(x, Holds) else cast(SSAValue, x)
-
-
-def shape(to: Numbers, x: Lowered) -> Shape:
-    """A shape, or a list of integers as one; refused if nothing says how long it is."""
-    if isinstance(x, Shape):
-        return x
-    if isinstance(x, Paired):
-        x = x.value
-    assert isinstance(x, SSAValue)
-    elements = _elements(to, x)
-    return Shape(elements, to.all_of([to.natural(n, "extent") for n in elements]))
-
-
-def _elements(to: Numbers, x: SSAValue) -> Sequence[Number]:
-    """The elements of a list of integers."""
-    owner = x.owner
-    match owner:
-        case arith.ConstantOp():
-            found = constant_of(owner.value)
-            if isinstance(found, Shaped) and isinstance(found.contents, tuple):
-                return cast("tuple[int, ...]", found.contents)
-        case tensor.CastOp() if isinstance(owner.source.type, TensorType):
-            return _elements(to, owner.source)
-        case tensor.FromElementsOp() if isinstance(owner.result.type.element_type, IndexType):
-            return [_known(v) for v in owner.elements]
-        case _:
-            pass
-    extents = shaped_extents(x.type)
-    if extents is None or len(extents) != 1:
-        raise Refused(f"{brief(x.type)} is no list of extents")
-    if extents[0] == DYNAMIC_INDEX:
-        raise Refused(f"the rank is unknown: nothing says how long a {x.type} is")
-    if extents[0] > MAX_RANK:
-        raise Refused(f"rank {extents[0]} is more than {MAX_RANK}")
-    return [to.element(x, i) for i in range(extents[0])]
-
-
-def _known(value: SSAValue) -> Number:
-    owner = value.owner
-    found = constant_of(owner.value) if isinstance(owner, arith.ConstantOp) else None
-    return found if isinstance(found, int) and not isinstance(found, bool) else value
-
-
-def shape_of(to: Numbers, x: Lowered) -> Shape:
-    """The shape of a tensor, memref or vector."""
-    if isinstance(x, Paired):
-        return x.shape
-    assert isinstance(x, SSAValue)
-    extents = shaped_extents(x.type)
-    if extents is None:
-        raise Refused(f"the rank is unknown: {brief(x.type)} is unranked")
-    return Shape([to.dim(x, i) if n == DYNAMIC_INDEX else n for i, n in enumerate(extents)])
-
-
-def _made(extents: Sequence[Number], check: Check = VALID) -> Shape:
-    if len(extents) > MAX_RANK:
-        raise Refused(f"rank {len(extents)} is more than {MAX_RANK}")
-    return Shape(extents, check)
 
 
 # Sizes
@@ -292,7 +179,7 @@ _APART = "operands could not be broadcast together"
 def _broadcast(to: Numbers, op: BroadcastOp, *operands: Lowered) -> Shape:
     shapes = [shape(to, x) for x in operands]
     extents, fits = _broadcast_of(to, shapes)
-    return _made(extents, to.all_of([*(s.check for s in shapes), Check(fits, (op.string("error") or _APART,))]))
+    return made(extents, to.all_of([*(s.check for s in shapes), Check(fits, (op.string("error") or _APART,))]))
 
 
 def _any(to: Numbers, op: AnyOp, *operands: Lowered) -> Shape:
@@ -307,12 +194,12 @@ def _any(to: Numbers, op: AnyOp, *operands: Lowered) -> Shape:
 
 def _concat(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Shape:
     s, t = shape(to, a), shape(to, b)
-    return _made([*s.extents, *t.extents], to.all_of([s.check, t.check]))
+    return made([*s.extents, *t.extents], to.all_of([s.check, t.check]))
 
 
 def _split_at(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> tuple[Shape, Shape]:
     s, at = shape(to, a), size(to, b)
-    place = _known(at.n) if isinstance(at.n, SSAValue) else at.n
+    place = known(at.n) if isinstance(at.n, SSAValue) else at.n
     rank = len(s.extents)
     if not isinstance(place, int):
         raise Refused("the ranks are unknown: the index is not constant")
@@ -326,7 +213,7 @@ def _split_at(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> tuple[Shape
 def _from_extents(to: Numbers, op: Operation, *operands: Lowered) -> Shape:
     sizes = [size(to, x) for x in operands]
     checks = [c for x in sizes for c in (x.check, VALID if x.natural else to.natural(x.n, "extent"))]
-    return _made([x.n for x in sizes], to.all_of(checks))
+    return made([x.n for x in sizes], to.all_of(checks))
 
 
 def _as_shape(to: Numbers, op: Operation, a: Lowered) -> Shape:
@@ -371,7 +258,7 @@ def _dim(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Size:
 
 def _extent(to: Numbers, of: Shape, at: Size) -> Size:
     """One extent; by a chain of selections where the index is not constant."""
-    place, rank = _known(at.n) if isinstance(at.n, SSAValue) else at.n, len(of.extents)
+    place, rank = known(at.n) if isinstance(at.n, SSAValue) else at.n, len(of.extents)
     shown = place if isinstance(place, int) else "?"
     why = (f"axis {shown} is out of bounds for array of dimension {rank}",)
     checks = [of.check, at.check]
