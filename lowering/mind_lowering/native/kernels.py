@@ -19,6 +19,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 
+from .convolutions_plan import convolution
 from .elementwise import EMITTERS
 from .host import Host
 from .kernels_lookups import LOOKUPS
@@ -180,6 +181,7 @@ KERNELS: dict[type[PtirOp], Row] = {
     ptir.ConcatOp: _concat,
     ptir.TileOp: _tile,
     ptir.DotGeneralOp: _dot_general,
+    ptir.ConvolutionOp: convolution,
     ptir.FusionOp: lambda planner, op: planner.fusion(op),
 }
 """The ops that native code runs, at least for some dtypes."""
@@ -191,7 +193,7 @@ FALLBACK: dict[type[PtirOp], str] = {
     ptir.CustomCallOp: "its function is registered with Python",
     **dict.fromkeys((ptir.ScatterAddOp, ptir.ScatterReduceOp, ptir.SegmentReduceOp, ptir.ArgMaxOp), _NOT_YET),
     **dict.fromkeys((ptir.TopKOp, ptir.SortOp, ptir.LayerNormOp, ptir.CumulativeSumOp), _NOT_YET),
-    **dict.fromkeys((ptir.ConvolutionOp, ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp), _NOT_YET),
+    **dict.fromkeys((ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp), _NOT_YET),
     **dict.fromkeys((ptir.RngUniformOp, ptir.RngNormalOp), _NOT_YET),
 }
 """The ops that run as their NumPy kernels, and why."""

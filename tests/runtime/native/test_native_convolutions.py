@@ -1,0 +1,258 @@
+"""
+Convolutions of the native target against their definition, written out with NumPy, in a wider precision.
+
+A sum of K products may be off by K * eps * (sum of the magnitudes).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import mind_runtime
+from lone_products import RUNNABLE
+from mind_dialect import ptir
+from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, UI16, PtirDType
+from mind_lowering.native import Entry, lower, prepared
+from mind_lowering.native.convolutions import Slide, choose
+from mind_lowering.native.host import CHECKS_VARIABLE, HOSTS, ISA_VARIABLE, Host
+from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_runtime.native import jit
+from native_text import backwards, inner_loops, multiplications, spills
+from ptir_evaluator import function_of
+from ptir_forms import program
+
+MACHINES = pytest.mark.parametrize("isa", [h.isa for h in RUNNABLE])
+
+
+@dataclass(frozen=True)
+class Form:
+    """A convolution: extents of the image, the window and so on, one number per axis."""
+
+    batch: int
+    image: tuple[int, ...]
+    channels: int
+    window: tuple[int, ...]
+    out: int
+    strides: tuple[int, ...] = ()
+    padding: tuple[tuple[int, int], ...] = ()
+    base_dilation: tuple[int, ...] = ()
+    window_dilation: tuple[int, ...] = ()
+    groups: int = 1
+
+    def values(self) -> dict[str, Any]:
+        ones = (1,) * len(self.image)
+        return {
+            "strides": self.strides or ones,
+            "padding": self.padding or ((0, 0),) * len(self.image),
+            "base_dilation": self.base_dilation or ones,
+            "window_dilation": self.window_dilation or ones,
+            "feature_group_count": self.groups,
+        }
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return (self.batch, *self.image, self.channels), (*self.window, self.channels // self.groups, self.out)
+
+
+def module_of(form: Form, dtype: PtirDType, **options: Any) -> Any:
+    types = " ".join(f"{dtype}[{','.join(map(str, s))}]" for s in form.shapes)
+    return program(types, lambda x, w: ptir.ConvolutionOp(x, w, **form.values(), **options).result)
+
+
+def defined(form: Form, x: Any, w: Any) -> Any:
+    """The definition: for each place of the window, the elements that it meets times the weights there."""
+    values, rank = form.values(), len(form.image)
+    holes = [b - 1 for b in values["base_dilation"]]
+    extents = [n + max(0, n - 1) * h + sum(p) for n, h, p in zip(form.image, holes, values["padding"], strict=True)]
+    wide = np.zeros((form.batch, *extents, form.channels), x.dtype)
+    inner = [
+        slice(low, low + (n - 1) * (h + 1) + 1 if n else low, h + 1)
+        for (low, _), n, h in zip(values["padding"], form.image, holes, strict=True)
+    ]
+    wide[(slice(None), *inner)] = x
+    reach = [(k - 1) * d + 1 for k, d in zip(form.window, values["window_dilation"], strict=True)]
+    places = [max(0, (n - r) // s + 1) for n, r, s in zip(extents, reach, values["strides"], strict=True)]
+    out = np.zeros((form.batch, *places, form.out), x.dtype)
+    each, own = form.channels // form.groups, form.out // form.groups
+    for tap in product(*map(range, form.window)) if 0 not in places else ():
+        starts = [t * d for t, d in zip(tap, values["window_dilation"], strict=True)]
+        cut = [slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip(starts, places, values["strides"], strict=True)]
+        met = wide[(slice(None), *cut)]
+        for g in range(form.groups):
+            part = np.einsum(
+                "...c,co->...o", met[..., g * each : (g + 1) * each], w[(*tap, slice(None), slice(g * own, (g + 1) * own))]
+            )
+            out[..., g * own : (g + 1) * own] += part
+    assert rank == len(places)
+    return out
+
+
+def arrays(form: Form, dtype: PtirDType, seed: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    if dtype.kind == "float":
+        return tuple(rng.standard_normal(s).astype(array_dtype(dtype.name)) for s in form.shapes)  # type: ignore[return-value]
+    low = 0 if dtype.kind == "unsigned" else -100
+    return tuple(rng.integers(low, 100, s).astype(array_dtype(dtype.name)) for s in form.shapes)  # type: ignore[return-value]
+
+
+def run(form: Form, dtype: PtirDType, x: Any, w: Any) -> Any:
+    found = mind_runtime.compile(module_of(form, dtype), target="native")
+    assert "0 ops on NumPy" in found.explain()[0]
+    return found(x, w)
+
+
+def check(form: Form, dtype: PtirDType = F32) -> None:
+    x, w = arrays(form, dtype)
+    found = run(form, dtype, x, w)
+    if dtype.kind != "float":
+        expected = defined(form, x.astype(np.int64), w.astype(np.int64)).astype(found.dtype)
+        np.testing.assert_array_equal(found, expected)
+        return
+    wide = np.longdouble if dtype is F64 else np.float64
+    expected, size = defined(form, x.astype(wide), w.astype(wide)), defined(form, abs(x.astype(wide)), abs(w.astype(wide)))
+    eps = np.finfo(np.float64 if dtype is F64 else np.float32).eps
+    bound = (np.prod(w.shape[:-1]) * eps + (2.0**-8 if dtype is BF16 else 2.0**-11 if dtype is F16 else 0)) * size
+    assert found.shape == expected.shape
+    assert np.all(abs(found.astype(wide) - expected) <= bound)
+
+
+FORMS = [
+    Form(1, (9, 9), 5, (3, 3), 7, padding=((1, 1), (1, 1))),
+    Form(2, (14, 15), 8, (3, 3), 40, padding=((1, 1), (1, 1))),
+    Form(1, (30, 31), 3, (7, 7), 64, strides=(2, 2), padding=((3, 3), (3, 3))),
+    Form(2, (7, 7), 16, (3, 3), 48, strides=(2, 2), padding=((1, 1), (1, 1))),
+    Form(2, (8, 9), 16, (1, 1), 24),
+    Form(2, (8, 9), 16, (1, 1), 24, strides=(2, 3)),
+    Form(1, (6, 6), 4, (1, 1), 5, padding=((1, 0), (2, 1))),
+    Form(1, (20, 20), 6, (3, 3), 9, window_dilation=(2, 3), padding=((2, 2), (3, 3))),
+    Form(1, (5, 6), 4, (3, 2), 8, base_dilation=(2, 3), padding=((1, 1), (0, 1))),
+    Form(2, (10, 10), 12, (3, 3), 18, groups=3, padding=((1, 1), (1, 1))),
+    Form(2, (10, 11), 40, (3, 3), 40, groups=40, padding=((1, 1), (1, 1))),
+    Form(1, (12, 12), 33, (5, 5), 33, groups=33, strides=(2, 2), padding=((2, 2), (2, 2))),
+    Form(1, (10, 10), 6, (3, 3), 12, groups=6),
+    Form(3, (17,), 4, (4,), 6, padding=((2, 1),)),
+    Form(1, (5, 6, 7), 3, (2, 3, 2), 4, padding=((0, 1), (1, 1), (1, 0))),
+    Form(3, (), 4, (), 5),
+    Form(16, (3, 3), 5, (3, 3), 17, padding=((1, 1), (1, 1))),
+    Form(8, (40, 3), 2, (38, 3), 6, padding=((1, 1), (1, 1))),
+    Form(1, (4, 4), 3, (4, 4), 5),
+    Form(1, (3, 3), 3, (3, 3), 5, padding=((9, 9), (9, 9))),
+    Form(1, (3, 3), 3, (4, 4), 5),
+    Form(0, (3, 3), 3, (2, 2), 5),
+    Form(1, (3, 3), 0, (2, 2), 5),
+    Form(1, (0, 3), 2, (2, 2), 5, padding=((1, 1), (0, 0))),
+]
+ALL_FORMS = pytest.mark.parametrize("form", FORMS, ids=lambda f: f"{f.image} {f.window} {f.channels} {f.out} {f.groups}")
+
+
+@ALL_FORMS
+@MACHINES
+def test_forms(form: Form, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On every machine that this one can be taken for, with checks of every place that is touched."""
+    monkeypatch.setenv(ISA_VARIABLE, isa)
+    check(form)
+    monkeypatch.setenv(CHECKS_VARIABLE, "1")
+    check(form)
+
+
+@pytest.mark.parametrize("dtype", [F64, F16, BF16, SI8, UI8, UI16, SI32], ids=str)
+def test_dtypes(dtype: PtirDType) -> None:
+    for form in (FORMS[1], FORMS[3], FORMS[4], FORMS[8], FORMS[9], FORMS[10]):
+        check(form, dtype)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_forms(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pick = random.Random(seed)
+    monkeypatch.setenv(ISA_VARIABLE, pick.choice(RUNNABLE).isa)
+    monkeypatch.setenv(CHECKS_VARIABLE, "1" if seed % 2 else "")
+    rank = pick.choice((1, 2, 2, 2, 3))
+
+    def some(*numbers: int) -> tuple[int, ...]:
+        return tuple(pick.choice(numbers) for _ in range(rank))
+
+    groups = pick.choice((1, 1, 1, 2, 5))
+    each = pick.choice((1, 3, 8))
+    padding = tuple((pick.randrange(4), pick.randrange(4)) for _ in range(rank))
+    form = Form(
+        pick.choice((1, 2, 9)),
+        some(1, 3, 8, 21),
+        groups * each,
+        some(1, 2, 3, 5),
+        groups * pick.choice((1, 2, 17, 40)),
+        some(1, 1, 2, 3),
+        padding,
+        some(1, 1, 1, 2),
+        some(1, 1, 2),
+        groups,
+    )
+    check(form)
+
+
+@MACHINES
+@pytest.mark.parametrize("form", FORMS[1:12], ids=str)
+def test_results_do_not_depend_on_how_work_is_shared_out(form: Form, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each unit of every kernel by itself, the last one first."""
+    x, w = arrays(form, F32)
+    monkeypatch.setenv(ISA_VARIABLE, isa)
+    whole = run(form, F32, x, w)
+    original = jit.load
+    split: list[int] = []
+
+    def load(text: str, host: Host, names: Sequence[str]) -> Any:
+        text, count = backwards(text)
+        split.append(count)
+        return original(text, host, names)
+
+    monkeypatch.setattr(jit, "load", load)
+    mind_runtime.clear_cache()
+    assert run(form, F32, x, w).tobytes() == whole.tobytes()
+    assert split[0] > 0
+    mind_runtime.clear_cache()
+
+
+def test_no_sum_is_kept_in_memory() -> None:
+    """Tiles of usual convolutions stay in registers but for a sum now and then where the image ends."""
+    for isa in ("avx512", "avx2"):
+        for form in (
+            Form(1, (56, 56), 64, (3, 3), 64, padding=((1, 1), (1, 1))),
+            Form(1, (7, 7), 64, (3, 3), 96, padding=((1, 1), (1, 1))),
+            Form(1, (112, 112), 3, (7, 7), 64, strides=(2, 2), padding=((3, 3), (3, 3))),
+            Form(1, (56, 56), 32, (3, 3), 32, groups=32, padding=((1, 1), (1, 1))),
+        ):
+            text = lower(prepared(function_of(module_of(form, F32))), HOSTS[isa]).text
+            loops = inner_loops(jit.assembly(text, HOSTS[isa]), "window")
+            assert loops
+            assert all(spills(body) * 20 <= multiplications(body) for body in loops), (isa, form)
+
+
+def test_code_for_other_machines() -> None:
+    for host in HOSTS.values():
+        for form in FORMS[:16]:
+            native = lower(prepared(function_of(module_of(form, F32))), host)
+            assert jit.object_code(native.text, host)
+            assert all(isinstance(step, Entry) for step in native.steps)
+
+
+def test_a_cut_fits_the_registers() -> None:
+    for host in HOSTS.values():
+        for n, columns in product((1, 3, 7, 14, 56, 100), (1, 3, 16, 40, 64, 512)):
+            cut = choose(host, (2, n, n, columns), columns, F32, [Slide(n, n, 3, 1, 1, 1)] * 2)
+            assert cut.rows * cut.vectors + cut.vectors + 1 < host.registers
+
+
+def test_padding_adds_nothing() -> None:
+    """Also where the weight there is infinite."""
+    form = Form(1, (3,), 1, (3,), 1, padding=((1, 1),))
+    w = np.array([np.inf, 1, 1], np.float32).reshape(3, 1, 1)
+    found = run(form, F32, np.ones((1, 3, 1), np.float32), w)
+    np.testing.assert_array_equal(found.ravel(), [2, np.inf, np.inf])
