@@ -11,7 +11,8 @@ entry gives each kernel the addresses that it works on, so that kernels which di
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
@@ -64,6 +65,8 @@ class Native:
     """Bytes of the arena."""
     sites: Sequence[Site]
     notes: Sequence[Note]
+    cost: float = inf
+    """About how many nanoseconds a call takes on one thread, where that is known."""
 
     def explain(self) -> Iterator[str]:
         """Lines that say what runs natively, and what on NumPy and why."""
@@ -114,7 +117,8 @@ def lower(func: FuncOp, host: Host, donated: Collection[int] = ()) -> Native:
     outputs = _outputs(planner, ending)
     arena = assign(planner.access)
     table = _place(planner)
-    return _emitted(func, planner, outputs, arena, table)
+    cost = sum(step.cost(host) if isinstance(step, NativeStep) else inf for step in planner.steps)
+    return replace(_emitted(func, planner, outputs, arena, table), cost=cost)
 
 
 def _outputs(planner: Planner, ending: Operation) -> list[Buffer]:
