@@ -21,6 +21,8 @@ from .text import NVRTC_OPTIONS, module_text
 
 Array = Any
 NO_FAILURE = (1 << 64) - 1
+RECORD = 3
+"""So many numbers of 64 bits are a record of failures, all ones at first."""
 ALIGNMENT = 16
 
 
@@ -80,6 +82,16 @@ class LaunchedKernel:
         assert self.function is not None
         self.function((self.grid,), (self.block,), tuple(arrays))
 
+    def check(self, record: Sequence[int]) -> None:
+        """Raise the error of what a launch has noted in its record, if it has."""
+        first, _, number = record
+        if first == NO_FAILURE:
+            return
+        site = first >> 56
+        raised = failure(self.fails[site], number)
+        op = self.sites[site] if site < len(self.sites) else None
+        raise raised if op is None else raised.at(op, op.place())
+
 
 class CupyKernels(Kernels):
     """The kernels over a device."""
@@ -116,21 +128,10 @@ class CupyKernels(Kernels):
         return super()._scattered(x, places, updates, kind)
 
     def _launch_checked(self, kernel: LaunchedKernel, arrays: list[Array]) -> None:
-        """As a launch; where something failed, once more to learn at which number."""
-        record = self.xp.full(3, NO_FAILURE, "uint64")
+        """As a launch, waited for; E6001, E8004 and their like for what failed in it."""
+        record = self.xp.full(RECORD, NO_FAILURE, "uint64")
         kernel.run([*arrays, record])
-        first = int(record[0])
-        if first == NO_FAILURE:
-            return
-        again = self.xp.full(3, NO_FAILURE, "uint64")
-        again[1] = record[0]
-        if kernel.counters:
-            arrays[-1] = self.xp.zeros(kernel.counters, "uint32")
-        kernel.run([*arrays, again])
-        number, site = int(again[2]), first >> 56
-        op = kernel.sites[site] if site < len(kernel.sites) else None
-        raised = failure(kernel.fails[site], number)
-        raise raised if op is None else raised.at(op, op.place())
+        kernel.check([int(n) for n in record.tolist()])
 
 
 class Namespace:

@@ -293,21 +293,28 @@ template <class K, int warps, class T> MIND T across(T x) {
     return x;
 }
 // Whether this block is the last of `count` to come here, for each counter. What the others wrote before is visible then.
+// The last one leaves the counter as it was, for the next launch.
 MIND bool is_last(ui32* counter, ui32 count) {
     __shared__ bool last;
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) last = atomicAdd(counter, 1u) == count - 1;
+    if (threadIdx.x == 0) {
+        last = atomicAdd(counter, 1u) == count - 1;
+        if (last) *counter = 0;
+    }
     __syncthreads();
     __threadfence();
     return last;
 }
 
-// Failures. `record[0]` is the least site and place so far. A second run with `record[1]` set to it leaves what was divided there.
+// Failures. `record[0]` is the least site and place so far, `record[2]` the number there; all is ones at first. `record[1]` is a lock:
+// it is 0 while one thread looks and writes.
 MIND void fail(ui64* record, ui64 site, ui64 place, si64 number) {
-    const ui64 key = site << 56 | place;
-    if (record[1] == key) record[2] = ui64(number);
-    atomicMin(&record[0], key);
+    const ui64 key = site << 56 | place, none = ~ui64(0);
+    while (atomicCAS(&record[1], none, ui64(0)) != none) {}
+    if (key < atomicMin(&record[0], key)) atomicExch(&record[2], ui64(number));
+    __threadfence();
+    atomicExch(&record[1], none);
 }
 
 }  // namespace mind

@@ -157,8 +157,9 @@ class Convolution:
         cut, window = self.cut, "x".join(str(s.window) for s in self.slides) or "no"
         groups = f", {self.groups} groups" if self.groups > 1 else ", each channel by itself" if self.by_channel else ""
         packed = ", weights packed" if self.packed is not None else ""
+        then = f", then {self.epilogue.words}" if self.epilogue.words else ""
         size = f"{list(self.lhs.shape)} by a {window} window to {list(self.out.shape)}"
-        return f"convolution {size} in {self.total}{groups}: tiles {cut.rows} by {cut.columns}{packed}"
+        return f"convolution {size} in {self.total}{groups}{then}: tiles {cut.rows} by {cut.columns}{packed}"
 
 
 def choose(host: Host, shape: Ints, columns: int, total: PtirDType, slides: Sequence[Slide], *, by_channel: bool = False) -> Cut:

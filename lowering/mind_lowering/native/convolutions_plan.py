@@ -21,13 +21,13 @@ from mind_dialect.ptir.types import Kind, PtirDType
 
 from .convolutions import Convolution, Slide, choose
 from .convolutions_loops import emit_convolution
-from .failures import Sites
+from .failures import Failure, Sites
 from .host import Host
 from .ir import Function
 from .kernels_windows import padded
 from .memory import Access
 from .nest import axes_of
-from .products import TOTALS, planned, stored_in
+from .products import TOTALS, Epilogue, planned, stored_in
 from .products_kernels import steps_of
 from .reasons import rounded_each_step, unsupported
 from .steps import SharedStep
@@ -57,7 +57,7 @@ class ConvolutionStep(SharedStep):
     def access(self) -> Access:
         it = self.convolution
         reads = [v.base for v in (it.lhs, it.weights, *it.epilogue.reads) if isinstance(v.base, Buffer)]
-        return Access(reads, [v.base for v in it.epilogue.writes if isinstance(v.base, Buffer)])
+        return Access(reads, [v.base for v in it.epilogue.writes if isinstance(v.base, Buffer)], list(it.epilogue.over))
 
     def cost(self, host: Host) -> float:
         """Some three multiplications of vectors a nanosecond."""
@@ -68,6 +68,8 @@ class ConvolutionStep(SharedStep):
         return self.convolution.key()
 
     def emit(self, f: Function, host: Host, sites: Sites) -> int:
+        if host.checked:
+            sites.add(Failure.OUTSIDE, None)  # what an epilogue means that leaves a tile
         units = emit_convolution(f, host, self.convolution, sites)
         f.ret("0")
         return units
@@ -78,51 +80,64 @@ class ConvolutionStep(SharedStep):
 
 def convolution(planner: Planner, op: ptir.ConvolutionOp) -> str | None:
     """Append a convolution; a reason if there is no kernel for its dtypes."""
-    values, dtype = op.values(), op.operand_spec(0).dtype
-    total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
-    if reason := unsupported([dtype, total, op.result_spec().dtype], planner.host) or rounded_each_step("sum", total):
+    if reason := why_no_convolution(op, planner.host):
         return reason
     target = planner.target(op.result)
     if target.count == 0:
         return None
-    lhs, rhs = (_in_memory(planner, value) for value in op.operands)
-    if rhs.count == 0:
+    if 0 in planner.shape(op.rhs):
         planner.copy(op.result, filled(_zero(target.dtype), target.shape), target)
         return None
+    append(planner, op, target, None)
+    return None
+
+
+def why_no_convolution(op: ptir.ConvolutionOp, host: Host) -> str | None:
+    """Why there is no kernel for the dtypes of a convolution."""
+    total = accumulator(op)
+    return unsupported([op.operand_spec(0).dtype, total, op.result_spec().dtype], host) or rounded_each_step("sum", total)
+
+
+def accumulator(op: ptir.ConvolutionOp) -> PtirDType:
+    """The dtype that sums are in."""
+    return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
+
+
+def append(planner: Planner, op: ptir.ConvolutionOp, out: View, epilogue: Epilogue | None) -> None:
+    """Append the steps of a convolution of known dtypes; no extent is 0. With an epilogue, `out` says no more than the shape."""
+    values, total = op.values(), accumulator(op)
+    lhs, rhs = (_in_memory(planner, value) for value in op.operands)
     edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
     holes = [0, *(n - 1 for n in values["base_dilation"]), 0]
     lows = [low for low, _ in values["padding"]]
     if any(holes):
-        number = filled(_zero(dtype), ())
-        lhs = padded(planner, op.operands[0], edges, holes, number)
+        lhs = padded(planner, op.operands[0], edges, holes, filled(_zero(lhs.dtype), ()))
         lows = [0] * len(lows)
-    geometry = zip(
-        lhs.shape[1:-1], target.shape[1:-1], rhs.shape[:-2], values["strides"], values["window_dilation"], lows, strict=True
-    )
-    slides = [Slide(*each) for each in geometry]
+    extents = lhs.shape[1:-1], out.shape[1:-1], rhs.shape[:-2]
+    slides = [Slide(*each) for each in zip(*extents, values["strides"], values["window_dilation"], lows, strict=True)]
     groups: int = values["feature_group_count"]
-    if groups == 1 and total in TOTALS and all(s.window == 1 and s.is_inside for s in slides):
-        _product(planner, op, (lhs, rhs, target), slides, total)
-        return None
-    add_convolution(planner, op, (lhs, rhs, target), slides, groups, total)
-    return None
+    views = lhs, rhs, out
+    if epilogue is None and groups == 1 and total in TOTALS and all(s.window == 1 and s.is_inside for s in slides):
+        _product(planner, op, views, slides, total)
+    else:
+        _windows(planner, op, views, slides, groups, epilogue or stored_in(out, total))
 
 
-def add_convolution(
+def _windows(
     planner: Planner,
     op: ptir.ConvolutionOp,
     views: tuple[View, View, View],
     slides: Sequence[Slide],
     groups: int,
-    total: PtirDType,
+    epilogue: Epilogue,
 ) -> None:
-    """Append the kernel that slides, and the copy of its weights."""
-    lhs, rhs, out = views
+    """The kernel that slides, and the copy of its weights."""
+    (lhs, rhs, out), total = views, accumulator(op)
     by_channel = rhs.shape[-2] == 1 and groups > 1 and out.shape[-1] == groups
     groups = 1 if by_channel else groups
     cut = choose(planner.host, out.shape, out.shape[-1] // groups, total, slides, by_channel=by_channel)
     name = op.result.name_hint or "convolution"
-    made = Convolution(name, lhs, rhs, out, total, slides, groups, by_channel, cut, stored_in(out, total))
+    made = Convolution(name, lhs, rhs, out, total, slides, groups, by_channel, cut, epilogue)
     tiles = prod(made.extents) * -(-out.shape[cut.along] // cut.rows)
     if not by_channel and (rhs.strides[-1] != 1 or (made.panels > 1 and tiles > FEW_TILES)):
         made.packed = _packed(planner, op.operands[1], made)

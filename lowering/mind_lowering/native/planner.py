@@ -17,6 +17,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type
 
+from .convolutions_fusion import add_fused_convolution
 from .elementwise import EMITTERS
 from .groups import Group
 from .host import Host
@@ -214,7 +215,7 @@ class Planner:
             return reason
         for argument, value in zip(block.args, op.operands, strict=True):
             self.views[argument] = self.views[value]
-        if not add_fused_product(self, op):
+        if not add_fused_product(self, op) and not add_fused_convolution(self, op):
             self.separate(op)
         for value, yielded in zip(op.results, ending.operands, strict=True):
             self.views[value] = self.views[yielded]

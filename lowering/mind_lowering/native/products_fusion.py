@@ -13,19 +13,15 @@ from xdsl.ir import Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType
 
 from .elementwise import EMITTERS
-from .products_axes import Form, append, is_tiled
-from .products_epilogue import Chain, can_fail
-from .views import VIEWS, Buffer, View
+from .products_axes import Form, append, is_tiled, total_of
+from .products_epilogue import MADE, Chain, can_fail
+from .views import Buffer, View
 
 if TYPE_CHECKING:
     from .planner import Planner
-
-_MADE = (*VIEWS, ptir.ConstantOp, ptir.IotaOp)
-"""Ops that are views of what is outside."""
 
 
 def add_fused_product(planner: Planner, op: ptir.FusionOp) -> bool:
@@ -35,13 +31,13 @@ def add_fused_product(planner: Planner, op: ptir.FusionOp) -> bool:
     if len(products) != 1:
         return False
     (product,) = products
-    total: PtirDType = product.values()["accum_dtype"] or default_accumulator(product.operand_spec(0).dtype)
+    total = total_of(product)
     chain = [inner for inner in ops if type(inner) in EMITTERS and not isinstance(inner, ptir.StopGradientOp)]
     reductions = [inner for inner in ops if isinstance(inner, ptir.ReduceOp)]
     if not chain or not _is_chain(planner, ops, product, chain, reductions) or not is_tiled(planner, product, total):
         return False
     for inner in ops:
-        if isinstance(inner, _MADE):
+        if isinstance(inner, MADE):
             planner.step(inner)
     _append(planner, product, total, chain)
     for reduction in reductions:
@@ -65,7 +61,7 @@ def _is_chain(
             outside = op is product and bool(needs & late)
             fits = planner.shape(op.results[0]) == shape and not can_fail(op) and not needs & set(reductions) and not outside
         else:
-            fits = isinstance(op, _MADE) and not needs & late
+            fits = isinstance(op, MADE) and not needs & late
         if not fits:
             return False
     return True
@@ -87,11 +83,11 @@ def _append(planner: Planner, product: ptir.DotGeneralOp, total: PtirDType, chai
     lhs, rhs, *others = form.matrices(operands, [*targets, *inputs.values()])
     outs, reads = others[: len(targets)], others[len(targets) :]
     made = Chain(product.result, total, chain, dict(zip(inputs, reads, strict=True)), list(zip(results, outs, strict=True)))
-    over = _over(operands, list(inputs.values()), targets)
-    append(planner, product, total, (lhs, rhs, outs[0]), made.epilogue(over))
+    over = taken_over(operands, list(inputs.values()), targets)
+    append(planner, product, (lhs, rhs, outs[0]), made.epilogue(over))
 
 
-def _over(operands: Sequence[View], inputs: Sequence[View], targets: Sequence[View]) -> list[tuple[Buffer, Buffer]]:
+def taken_over(operands: Sequence[View], inputs: Sequence[View], targets: Sequence[View]) -> list[tuple[Buffer, Buffer]]:
     """Which result may be put over which input: all of it is read place by place, and it is no factor."""
     found: list[tuple[Buffer, Buffer]] = []
     for target in targets:

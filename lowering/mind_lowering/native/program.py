@@ -26,6 +26,7 @@ from ..own_module import own_module
 from ..ptir_optimize import optimize
 from .calling import Calls
 from .failures import Site, Sites
+from .form_convolutions import find_convolutions, fuse_convolutions
 from .groups import Group
 from .host import Host
 from .ir import Module, identifier
@@ -85,7 +86,9 @@ def prepared(func: FuncOp) -> FuncOp:
     module, work = own_module(func, "native")
     defuse(module)
     optimize(module, patterns=False)
+    find_convolutions(module)
     fuse(module)
+    fuse_convolutions(module)
     return work
 
 

@@ -113,7 +113,7 @@ def test_every_op_on_the_cpu(dtype: PtirDType) -> None:
         arrays = [samples(t, i) for i, t in enumerate(operands(type(op), dtype))]
         if kernel.sites:
             arrays[1][arrays[1] == 0] = 1
-        record = np.array([2**64 - 1, 0, 0], np.uint64)
+        record = np.full(3, 2**64 - 1, np.uint64)
         (found,) = run(kernel, arrays, getattr(entries, f"launch_{name}"), record)
         assert record[0] == 2**64 - 1
         call = kernel_call(op)

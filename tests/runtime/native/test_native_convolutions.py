@@ -20,6 +20,7 @@ pytest.importorskip("llvmlite")
 import mind_runtime
 from lone_products import RUNNABLE
 from mind_dialect import ptir
+from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, UI16, PtirDType
 from mind_lowering.native import Entry, lower, prepared
 from mind_lowering.native.convolutions import Slide, choose
@@ -256,3 +257,55 @@ def test_padding_adds_nothing() -> None:
     w = np.array([np.inf, 1, 1], np.float32).reshape(3, 1, 1)
     found = run(form, F32, np.ones((1, 3, 1), np.float32), w)
     np.testing.assert_array_equal(found.ravel(), [2, np.inf, np.inf])
+
+
+# What precedes and what follows
+
+
+def patches(form: Form, x: Any, w: Any) -> Any:
+    """A convolution as builders write it: patches times weights, two axes."""
+    values = form.values()
+    zero = PtirLiteralAttr.from_values(F32, (), (0.0,))
+    found = ptir.ExtractPatchesOp(
+        x,
+        window=form.window,
+        strides=values["strides"],
+        dilation=values["window_dilation"],
+        padding=values["padding"],
+        pad_value=zero,
+    ).result
+    lines = ptir.ReshapeOp(found, new_shape=[-1, int(np.prod(form.window)) * form.channels]).result
+    flat = ptir.ReshapeOp(w, new_shape=[int(np.prod(form.window)) * form.channels, form.out]).result
+    names = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
+    return ptir.DotGeneralOp(lines, flat, **dict(zip(names, ([], [], [1], [0]), strict=True))).result
+
+
+@pytest.mark.parametrize("isa", [h.isa for h in RUNNABLE])
+@pytest.mark.parametrize("form", [FORMS[1], FORMS[2], FORMS[4], FORMS[16]], ids=str)
+@pytest.mark.parametrize("checked", ["", "1"])
+def test_bias_activation_and_residual_are_done_in_registers(
+    form: Form, isa: str, checked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One kernel but for weights, from patches, with what follows; small integers, so that all is exact."""
+    monkeypatch.setenv(ISA_VARIABLE, isa)
+    monkeypatch.setenv(CHECKS_VARIABLE, checked)
+    x, w = (np.rint(v).astype(np.float32) for v in arrays(form, F32))
+    expected = defined(form, x.astype(np.float64), w.astype(np.float64)).reshape(-1, form.out)
+    shape = expected.shape
+
+    def body(x: Any, w: Any, bias: Any, residual: Any) -> Any:
+        found = patches(form, x, w)
+        found = ptir.AddOp(found, ptir.BroadcastToOp(bias, result_shape=list(shape)).result).result
+        zero = ptir.BroadcastToOp(ptir.ConstantOp(PtirLiteralAttr.from_values(F32, (), (0.0,))).result, result_shape=list(shape))
+        return ptir.MaximumOp(ptir.AddOp(found, residual).result, zero.result).result
+
+    types = [*form.shapes, (form.out,), shape]
+    module = program(" ".join(f"f32[{','.join(map(str, s))}]" for s in types), body)
+    found = mind_runtime.compile(module, target="native")
+    rng = np.random.default_rng(1)
+    bias, residual = (np.rint(rng.standard_normal(s) * 5).astype(np.float32) for s in (form.out, shape))
+    residual[-1, -1] = np.nan
+    lines = [line for line in found.explain()[1:] if "copy" not in line]
+    assert len(lines) == 1
+    assert "then add add maximum" in lines[0]
+    np.testing.assert_array_equal(found(x, w, bias, residual), np.maximum(expected + bias + residual, 0).astype(np.float32))
