@@ -3,7 +3,7 @@ The loop nest of a group: each operand read where it lies, each result written o
 
 Lanes run along one axis. Where that is kept, whole vectors of results are summed over the reduced axes; where it is reduced,
 vectors of partial sums are folded by a fixed tree at the end. So results depend on the width of the lanes alone. The units of
-work are turns of the outermost loop or, where elements are all there is to count, runs of `CHUNK` of them.
+work are turns of the outermost loops, and runs along the lanes where those are few.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from .ir import Function, identifier
 from .lanes import Lanes
 from .nest import axes_of, lane_axis
 from .places import Indexes, Place, Places, Spot
+from .products import unflattened
 from .reductions import accumulator, addend, combine, finished, fold, identity
 
-CHUNK = 1 << 14
-"""Elements in one unit of work, where elements are all there is to count."""
+CHUNK, NARROWEST = 1 << 14, 512
+"""Elements in one unit of work, where it is a run along the lanes, and how many lie along these at least."""
+ENOUGH = 64
+"""So many units of work are shared out well."""
 UNROLL = 4
 """Vectors in one turn of the innermost loop, at most."""
 _NAMES = "ijklmn"
@@ -47,6 +50,10 @@ class Nest(Places):
         few = len(group.ops) <= 8 and len(group.views) <= 6
         self.unroll = max(1, min(1 if calls else UNROLL if few else 2, extent // self.width))
         self.products = only_summed(group)
+        self.kept = [i for i, a in enumerate(self.axes) if not a.reduced and i != self.along]
+        self.chunk, self.pieces = self.runs()
+        self.part: tuple[str, str, Callable[[], str]] | None = None
+        """The run along the lanes that is at hand, not all of them: where it begins and ends, and whether it is the last."""
         self.inputs: list[Spot] = []
         self.outputs: list[Spot] = []
         self.totals: list[Spot] = []
@@ -77,28 +84,61 @@ class Nest(Places):
 
     # Loops
 
-    def nest(self) -> int:
-        """All loops, outermost first: kept axes, then reduced ones, the lanes innermost of their kind; the units of work."""
-        kept = [i for i, a in enumerate(self.axes) if not a.reduced and i != self.along]
-        inner: Callable[[Indexes], None] = self.run
-        if self.group.reductions:
-            inner = self.columns if self.lanes_are_kept else self.rows
-        if kept:
-            self.loops(kept, {}, inner, ("%begin", "%end"))
-            return self.axes[kept[0]].extent
-        inner({})
-        return -(-self.extent // CHUNK) if self.is_chunked else 1
-
     @property
     def lanes_are_kept(self) -> bool:
         """Whether the lanes run along an axis of the result."""
         return self.along is None or not self.axes[self.along].reduced
 
+    def runs(self) -> tuple[int, int]:
+        """How long runs along the lanes are, and how many: one, unless these are kept and there is little else to share out."""
+        if not self.lanes_are_kept or prod(self.axes[i].extent for i in self.kept) >= ENOUGH:
+            return self.extent, 1
+        reduced = max(1, prod(a.extent for a in self.axes if a.reduced))
+        chunk = max(NARROWEST, 1 << (CHUNK // reduced).bit_length() - 1) if reduced > 1 else CHUNK
+        return (chunk, -(-self.extent // chunk)) if self.extent > chunk else (self.extent, 1)
+
     @property
-    def is_chunked(self) -> bool:
-        """Whether the units of work are runs along the lanes."""
-        kept = [a for i, a in enumerate(self.axes) if not a.reduced and i != self.along]
-        return not kept and self.lanes_are_kept and self.extent > CHUNK
+    def lead(self) -> int:
+        """How many of the outermost loops are units of work."""
+        count = 0
+        while count < len(self.kept) and prod(self.extents[:count]) * self.pieces < ENOUGH:
+            count += 1
+        return count
+
+    @property
+    def extents(self) -> list[int]:
+        """Of the axes that are kept, without the lanes."""
+        return [self.axes[i].extent for i in self.kept]
+
+    @property
+    def units(self) -> int:
+        """How many units of work there are."""
+        return prod(self.extents[: self.lead]) * self.pieces
+
+    def nest(self) -> int:
+        """All loops, outermost first: kept axes, then reduced ones, the lanes innermost of their kind; the units of work."""
+        inner: Callable[[Indexes], None] = self.run
+        if self.group.reductions:
+            inner = self.columns if self.lanes_are_kept else self.rows
+        lead, f = self.lead, self.f
+        if lead == 1 and self.pieces == 1:
+            self.loops(self.kept, {}, inner, ("%begin", "%end"))
+        elif lead == 0:
+            if self.pieces > 1:
+                bounds = f.mul("%begin", self.chunk), f.mul("%end", self.chunk)
+                self.part = *bounds, lambda: f.op(f"icmp eq i64 %end, {self.pieces}", "last")
+            self.loops(self.kept, {}, inner)
+        else:
+
+            def unit(u: str, /, *values: str) -> None:
+                *indices, piece = unflattened(f, u, [*self.extents[:lead], self.pieces])
+                if self.pieces > 1:
+                    low = f.mul(piece, self.chunk)
+                    self.part = low, f.add(low, str(self.chunk)), lambda: f.op(f"icmp eq i64 {piece}, {self.pieces - 1}", "last")
+                self.loops(self.kept[lead:], dict(zip(self.kept, indices, strict=False)), inner)
+
+            f.loop("%begin", "%end", 1, unit, hint="unit")
+        return self.units
 
     def loops(
         self, order: Sequence[int], at: Indexes, inner: Callable[[Indexes], None], bounds: tuple[str, str] | None = None
@@ -146,16 +186,15 @@ class Nest(Places):
         """Vectors along the axis of the lanes: `body(first index, lanes of each)`, several vectors a turn, then the rest."""
         every, full, rest = self.vectors()
         low, high, step = "0", str(full), self.width * self.unroll
-        if self.is_chunked:
-            low, high = self.f.mul("%begin", CHUNK), self.f.least(self.f.mul("%end", CHUNK), str(full))
+        if self.part:
+            low, high = self.part[0], self.f.least(self.part[1], str(full))
 
         def turn(index: str, /, *values: str) -> None:
             body(index, every)
 
         self.f.loop(low, high, step, turn, hint="x")
-        if rest and self.is_chunked:
-            last = self.f.op(f"icmp eq i64 %end, {-(-self.extent // CHUNK)}", "last")
-            self.f.when(last, lambda: body(str(full), rest))
+        if rest and self.part:
+            self.f.when(self.part[2](), lambda: body(str(full), rest))
         elif rest:
             body(str(full), rest)
 
