@@ -79,7 +79,7 @@ class Group(SharedStep):
         parts += [numbers[v] for v, _ in self.outputs]
         for op, _ in self.reductions:
             parts.append((numbers[op.x], frozenset(op.properties.items()), read_type(op.result.type).dtype))
-        parts += [_layout(v) for v in self.views]
+        parts += [layout(v) for v in self.views]
         return tuple(parts)
 
     def cost(self, host: Host) -> float:
@@ -120,7 +120,7 @@ class Group(SharedStep):
         return places[0] == places[1] and alike
 
 
-def _layout(view: View) -> Hashable:
+def layout(view: View) -> Hashable:
     """What a kernel's text depends on of a view: where its memory is, it is told."""
     if isinstance(view.base, Buffer):
         return "memory", view.dtype, view.strides, tuple([(k.stride, k.extent, k.clamped) for k in view.lookups])

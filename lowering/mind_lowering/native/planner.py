@@ -24,6 +24,7 @@ from .host import Host
 from .kernels import FALLBACK, KERNELS, product_block, why_not
 from .memory import Access
 from .products_fusion import add_fused_product
+from .rows import add_rows
 from .steps import NativeStep
 from .views import Buffer, Use, View, whole
 
@@ -215,7 +216,7 @@ class Planner:
             return reason
         for argument, value in zip(block.args, op.operands, strict=True):
             self.views[argument] = self.views[value]
-        if not add_fused_product(self, op) and not add_fused_convolution(self, op):
+        if not (add_fused_product(self, op) or add_fused_convolution(self, op) or add_rows(self, op)):
             self.separate(op)
         for value, yielded in zip(op.results, ending.operands, strict=True):
             self.views[value] = self.views[yielded]

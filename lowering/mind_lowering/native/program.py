@@ -28,7 +28,8 @@ from .calling import Calls
 from .failures import Site, Sites
 from .form_convolutions import find_convolutions, fuse_convolutions
 from .groups import Group
-from .host import Host
+from .form_rows import form_rows, norms_in_groups
+from .host import Host, detect
 from .ir import Module, identifier
 from .memory import assign
 from .planner import Foreign, Note, Planner
@@ -77,7 +78,7 @@ class Native:
         yield from map(str, self.notes)
 
 
-def prepared(func: FuncOp) -> FuncOp:
+def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
     """
     A function of Core IR or PTIR, verified, as optimised and fused PTIR in a module of its own; the original stays as it is.
 
@@ -87,8 +88,10 @@ def prepared(func: FuncOp) -> FuncOp:
     defuse(module)
     optimize(module, patterns=False)
     find_convolutions(module)
+    norms_in_groups(module, host or detect())
     fuse(module)
     fuse_convolutions(module)
+    form_rows(module, host or detect())
     return work
 
 

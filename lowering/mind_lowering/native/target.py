@@ -28,7 +28,7 @@ def print_module(module: ModuleOp, isa: str | None = None) -> str:
     host = detect() if isa is None else host_of(isa)
     texts: list[str] = []
     for func in functions(module):
-        work = prepared(func)
+        work = prepared(func, host)
         if (unsized := dynamic(work)) is not None:
             message = f"@{func.sym_name.data} has {unsized}, expected sizes; it is lowered when a call gives them"
             raise error("E6003", message, backend="native")

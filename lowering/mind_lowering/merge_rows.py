@@ -1,0 +1,219 @@
+"""
+Fusions that have their rows in common as one: a log-sum-exp is one kernel then, and so are the sums of a backward pass.
+
+`fuse` puts one reduction at the end of a group. A kernel of a target may go on after it, and reduce again, while it has a row in
+registers or in its cache. So a fusion is merged with one that makes an operand of it and, where `siblings` are wanted, with one
+that reads the same operand, if the target says that the whole `is_good`. Bodies stay below `MOST_MERGED` ops, and an operand has
+but a few siblings tried, so that the cost stays linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import FusionOp, ReduceOp, YieldOp
+
+MOST_MERGED = 96
+MOST_SIBLINGS = 4
+"""So many other users of an operand are tried, the nearest first."""
+_STRETCHED = (ptir.ReshapeOp, ptir.BroadcastToOp)
+"""Views that a fusion may hold."""
+_MOVED = (*_STRETCHED, ptir.ConstantOp, ptir.IotaOp, ptir.TransposeOp, ptir.SliceOp, ptir.StridedSliceOp, ptir.ReverseOp)
+"""Ops that cost nothing, so that they may stand elsewhere."""
+
+Predicate = Callable[[FusionOp], bool]
+
+
+def merge_rows(module: ModuleOp, is_good: Predicate, *, siblings: bool = False) -> None:
+    """Merge fusions of a module, in place, for as long as there is something to merge."""
+    ops = [op for op in walk(module) if op.regions and not isinstance(op, FusionOp)]
+    for block in [block for op in ops for region in op.regions for block in region.blocks]:
+        if sum(isinstance(op, FusionOp) for op in block.ops) > 1:
+            _take_views_in(block)
+            _hoist_views(block)
+            _Merging({op: i for i, op in enumerate(block.ops)}, is_good, siblings).run(list(block.ops))
+
+
+def _take_views_in(block: Block) -> None:
+    """Let fusions read what others give, where they read a view of it."""
+    for op in list(block.ops):
+        if not isinstance(op, FusionOp) or any(isinstance(inner, ptir.DotGeneralOp) for inner in op.body.block.ops):
+            continue
+        for i, value in enumerate(op.operands):
+            chain: list[Operation] = []
+            while isinstance(value.owner, _STRETCHED):
+                chain.append(value.owner)
+                value = value.owner.operands[0]
+            if chain and isinstance(value.owner, FusionOp) and value.owner.parent is block:
+                _take_in(op, i, value, chain)
+
+
+def _take_in(fusion: FusionOp, place: int, root: SSAValue, chain: Sequence[Operation]) -> None:
+    """Let operand `place` of a fusion be the root of views that it is the last of, and the body make them."""
+    body = fusion.body.block
+    old = body.args[place]
+    found: SSAValue = body.insert_arg(root.type, place)
+    found.name_hint = root.name_hint
+    before = body.first_op
+    assert before is not None
+    for view in reversed(chain):
+        made = view.clone({view.operands[0]: found})
+        made.results[0].name_hint = view.results[0].name_hint
+        body.insert_op_before(made, before)
+        found = made.results[0]
+    old.replace_all_uses_with(found)
+    body.erase_arg(old)
+    fusion.operands[place] = root
+    for view in chain:
+        if not any(True for _ in view.results[0].uses):
+            view.detach()
+            view.erase()
+
+
+def _hoist_views(block: Block) -> None:
+    """Put each view and each constant right behind the last op that it needs, so that it is in nobody's way."""
+    behind: dict[Operation, list[Operation]] = {}
+    first: list[Operation] = []
+    place: dict[Operation, int] = {}
+    for i, op in enumerate(block.ops):
+        place[op] = i
+        owners = [v.owner for v in op.operands if isinstance(v.owner, Operation) and v.owner in place]
+        if not isinstance(op, _MOVED) or not owners:
+            first.append(op)
+        else:
+            behind.setdefault(max(owners, key=place.__getitem__), []).append(op)
+    first.sort(key=lambda op: not (isinstance(op, _MOVED)))  # stable
+    for op in place:
+        block.detach_op(op)
+    stack = first[::-1]
+    while stack:
+        op = stack.pop()
+        block.add_op(op)
+        stack += reversed(behind.get(op, ()))
+
+
+@dataclass
+class _Merging:
+    """One block on its way; `place` orders its ops, merged ones included."""
+
+    place: dict[Operation, int]
+    is_good: Predicate
+    siblings: bool
+
+    def run(self, ops: Sequence[Operation]) -> None:
+        for op in ops:
+            current: FusionOp | None = op if isinstance(op, FusionOp) and op in self.place else None
+            while current is not None:
+                current = self._with_another(current)
+
+    def _with_another(self, user: FusionOp) -> FusionOp | None:
+        """The fusion of `user` and one that makes or reads an operand of it, if they can be one."""
+        for other in dict.fromkeys(self._others(user)):
+            if other.parent is user.parent and other is not user and _is_wanted(other, user):
+                where = self._where(other, user)
+                merged = None if where is None else _merged(other, user)
+                if merged is not None and where is not None and self.is_good(merged):
+                    self._replace(other, user, merged, where)
+                    return merged
+        return None
+
+    def _others(self, user: FusionOp) -> Iterator[FusionOp]:
+        """Those that make an operand, then those before it that read one."""
+        for value in user.operands:
+            if isinstance(value.owner, FusionOp):
+                yield value.owner
+        for value in user.operands if self.siblings else ():
+            readers = dict.fromkeys(use.operation for use in value.uses)
+            before = [r for r in readers if isinstance(r, FusionOp) and self.place.get(r, 1 << 62) < self.place[user]]
+            yield from sorted(before, key=self.place.__getitem__, reverse=True)[:MOST_SIBLINGS]
+
+    def _where(self, other: FusionOp, user: FusionOp) -> Operation | None:
+        """Which of the two the whole can stand for: nothing between them may need the one and be needed by the other."""
+        first, last = self.place[other], self.place[user]
+        owners = [v.owner for v in user.operands if v.owner is not other]
+        if all(not isinstance(o, Operation) or self.place.get(o, -1) < first for o in owners):
+            return other
+        return user if all(self._is_behind(use.operation, user, last) for v in other.results for use in v.uses) else None
+
+    def _is_behind(self, op: Operation, user: FusionOp, last: int) -> bool:
+        """Whether an op is not before `user`, or is a view that can be moved behind it."""
+        while op.parent is not user.parent:
+            parent = op.parent_op()
+            assert parent is not None
+            op = parent
+        if op is user or self.place[op] > last:
+            return True
+        uses = [use.operation for v in op.results for use in v.uses] if isinstance(op, _MOVED) else [user]
+        return all(u is not user and self._is_behind(u, user, last) for u in uses)
+
+    def _replace(self, other: FusionOp, user: FusionOp, merged: FusionOp, where: Operation) -> None:
+        block = where.parent
+        assert isinstance(block, Block)
+        block.insert_op_before(merged, where)
+        self.place[merged] = self.place[where]
+        for old, new in zip((*user.results, *_kept(other, user)), merged.results, strict=True):
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        for op in (user, other):
+            del self.place[op]
+            op.detach()
+            op.erase()
+        self._follow(merged, block)
+
+    def _follow(self, merged: FusionOp, block: Block) -> None:
+        """Put views of what `merged` gives behind it, where they stood before it."""
+        after: Operation = merged
+        pending = [use.operation for v in merged.results for use in v.uses]
+        while pending:
+            op = pending.pop(0)
+            if op.parent is block and isinstance(op, _MOVED) and self.place[op] < self.place[merged]:
+                block.detach_op(op)
+                block.insert_op_after(op, after)
+                self.place[op] = self.place[merged]
+                after = op
+                pending += [use.operation for v in op.results for use in v.uses]
+
+
+def _is_wanted(other: FusionOp, user: FusionOp) -> bool:
+    """Whether there is a reduction to go on after and no product, in bodies that are not too long."""
+    ops = [*other.body.block.ops, *user.body.block.ops]
+    kinds = {type(op) for op in ops}
+    return len(ops) <= MOST_MERGED and ReduceOp in kinds and ptir.DotGeneralOp not in kinds
+
+
+def _kept(other: FusionOp, user: FusionOp) -> list[SSAValue]:
+    """What others than `user` need of `other`."""
+    return [v for v in other.results if any(use.operation is not user for use in v.uses)]
+
+
+def _merged(other: FusionOp, user: FusionOp) -> FusionOp:
+    """Both bodies, one after the other; first what `user` gives, then what others need of `other`."""
+    values: dict[SSAValue, SSAValue] = {}
+    arguments: dict[SSAValue, SSAValue] = {}
+    body = Block()
+    results: dict[SSAValue, SSAValue] = {}
+    for fusion in (other, user):
+        for argument, value in zip(fusion.body.block.args, fusion.operands, strict=True):
+            if value in results:
+                values[argument] = results[value]
+                continue
+            if value not in arguments:
+                arguments[value] = body.insert_arg(value.type, len(body.args))
+                arguments[value].name_hint = argument.name_hint
+            values[argument] = arguments[value]
+        for op in fusion.body.block.ops:
+            if isinstance(op, YieldOp):
+                results.update(zip(fusion.results, (values[v] for v in op.operands), strict=True))
+            else:
+                body.add_op(op.clone(values))
+    given = [*user.results, *_kept(other, user)]
+    body.add_op(YieldOp.create(operands=[results[v] for v in given]))
+    return FusionOp.create(
+        operands=list(arguments), result_types=[v.type for v in given], regions=[Region(body)], location=user.location
+    )

@@ -1,0 +1,255 @@
+"""
+The body of a fusion as a row kernel: which axes are rows, which values are one number per row, what each stage computes.
+
+A body fits if its reductions are over the same axes of one shape, and every value is either of that shape or one per row, read at
+its own place. Reductions over all other axes may end it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from xdsl.ir import Block, SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp, ReduceOp, YieldOp
+from mind_dialect.ptir.types import Kind, PtirDType, read_type
+
+from .elementwise import EMITTERS
+from .host import Host
+from .kernels import why_not
+from .reductions import accumulator
+from .row_plan import RowPlan, Value, extremes
+from .views import VIEWS, Buffer, Indices, Ints, Use, View, broadcast, filled, indices, viewed, whole
+
+MOST_OPS = 256
+"""Ops of one kernel, at most."""
+
+
+class Unfit(Exception):
+    """Why a fusion is no row kernel."""
+
+
+def plan_rows(block: Block, host: Host, place: Callable[[SSAValue], View]) -> RowPlan:
+    """What the body of a fusion is as a row kernel, given where its arguments are; `Unfit` if it is none."""
+    return _Planning(block, host, place).run()
+
+
+def anywhere(argument: SSAValue) -> View:
+    """A place for an argument, where it is not known yet."""
+    dtype, shape = read_type(argument.type)
+    extents = tuple(n for n in shape if isinstance(n, int))
+    if len(extents) != len(shape):
+        raise Unfit("a dimension without a size")
+    return whole(Buffer(Use.INPUT, 0, dtype, prod(extents)), extents)
+
+
+class _Planning:
+    """One body on its way."""
+
+    def __init__(self, block: Block, host: Host, place: Callable[[SSAValue], View]):
+        self.block, self.host, self.place = block, host, place
+        self.views: dict[SSAValue, View] = {}
+        self.made: dict[Buffer, Value] = {}
+        """The values that are computed, by the memory that they would have."""
+        self.ops = [op for op in block.ops if isinstance(op, PtirOp) and not isinstance(op, YieldOp)]
+        if len(self.ops) > MOST_OPS:
+            raise Unfit(f"{len(self.ops)} ops")
+        self.plan = self._domain()
+        self.thin_shapes = (
+            tuple(1 if a in self.plan.axes else n for a, n in enumerate(self.plan.shape)),
+            tuple(n for a, n in enumerate(self.plan.shape) if a not in self.plan.axes),
+        )
+
+    def _domain(self) -> RowPlan:
+        """The shape and the axes of the rows."""
+        reductions = [op for op in self.ops if isinstance(op, ReduceOp)]
+        shapes = dict.fromkeys(_shape(op.operands[0]) for op in reductions)
+        if len(shapes) != 1:
+            raise Unfit("sums over several shapes" if shapes else "no sum")
+        (shape,) = shapes
+        inner = [op for op in reductions if any(not isinstance(u.operation, YieldOp) for u in op.result.uses)]
+        axes = dict.fromkeys(
+            axes_of_reduction(op) for op in inner or [op for op in reductions if len(shape) - 1 in axes_of_reduction(op)]
+        )
+        if len(axes) != 1:
+            raise Unfit("sums over several axes" if axes else "sums over rows alone")
+        plan = RowPlan(shape, next(iter(axes)))
+        others = tuple(a for a in range(len(shape)) if a not in plan.axes)
+        for op in reductions:
+            if axes_of_reduction(op) != plan.axes and (op in inner or axes_of_reduction(op) != others or plan.rows == 1):
+                raise Unfit("sums over several axes")
+        if plan.length < 2 or plan.rows < 1:
+            raise Unfit("rows of no more than one element")
+        return plan
+
+    def run(self) -> RowPlan:
+        """The plan."""
+        plan = self.plan
+        for argument in self.block.args:
+            self.views[argument] = self.place(argument)
+        for op in self.ops:
+            self._add(op)
+        ending = self.block.last_op
+        assert isinstance(ending, YieldOp), "verified"
+        totals = {op.result for op, _ in plan.columns}
+        written: dict[Buffer, None] = {}
+        for value in ending.operands:
+            if value in totals:
+                continue
+            view = self.views[value]
+            if not isinstance(view.base, Buffer) or view.base not in self.made:
+                raise Unfit("a result that is not computed")
+            plan.views[value] = view
+            written.setdefault(view.base)
+        plan.values = self._live([self.made[b] for b in written])
+        for buffer in written:
+            value = self.made[buffer]
+            target = whole(buffer, self.thin_shapes[0] if value.is_thin else plan.shape)
+            named = next((v for v, view in plan.views.items() if view.base is buffer), None)
+            assert named is not None
+            plan.outputs.append((named, value, broadcast(target, plan.shape)))
+        return plan
+
+    def _live(self, written: Sequence[Value]) -> list[Value]:
+        """What results need, in order."""
+        live = {*written, *(v for _, v in self.plan.columns)}
+        for value in reversed(self.plan.values):
+            if value in live:
+                live.update(value.operands)
+        self.plan.inputs = {view: v for view, v in self.plan.inputs.items() if v in live}
+        return [v for v in self.plan.values if v in live]
+
+    def _add(self, op: PtirOp) -> None:
+        """One op more."""
+        result = op.results[0]
+        if isinstance(op, ptir.ConstantOp):
+            if not op.literal.is_fill or isinstance(op.literal.item(), complex):
+                raise Unfit("a constant of several numbers")
+            self.views[result] = filled(op.literal, _shape(result))
+        elif isinstance(op, ptir.IotaOp):
+            self.views[result] = indices(read_type(result.type).dtype, _shape(result), op.values()["axis"])
+        elif type(op) in VIEWS and not (isinstance(op, ptir.StopGradientOp) and type(op) in EMITTERS):
+            found = viewed(self.views[op.operands[0]], op)
+            if found is None:
+                raise Unfit(f"{op.OPCODE} of what is not in order")
+            self.views[result] = found
+        elif (reason := why_not(op, self.host)) is not None:
+            raise Unfit(reason)
+        elif isinstance(op, ReduceOp):
+            self._reduce(op)
+        else:
+            self._compute(op)
+
+    def _reduce(self, op: ReduceOp) -> None:
+        x = self._operand(op.x, self.plan.shape)
+        if axes_of_reduction(op) != self.plan.axes:
+            self.plan.columns.append((op, x))
+            return
+        value = Value(read_type(op.result.type).dtype, True, x.stage, op, [x])
+        if x.is_thin:
+            raise Unfit("a sum of one number again and again")
+        self._made(op.result, value)
+
+    def _compute(self, op: PtirOp) -> None:
+        shape = _shape(op.results[0])
+        if shape != self.plan.shape and shape not in self.thin_shapes:
+            raise Unfit(f"{op.OPCODE} over {list(shape)}")
+        operands = [self._operand(v, shape) for v in op.operands]
+        is_thin = all(v.is_thin for v in operands)
+        if shape != self.plan.shape and not is_thin:
+            raise Unfit(f"{op.OPCODE} over {list(shape)} of what is not one number for each row")
+        stage = max((v.stage + v.is_total for v in operands), default=0)
+        value = Value(read_type(op.results[0].type).dtype, is_thin, stage, op, operands)
+        value.counted = None if is_thin else _counted(op, operands, self.plan)
+        self._made(op.results[0], value)
+
+    def _made(self, result: SSAValue, value: Value) -> None:
+        shape = _shape(result)
+        own = self.thin_shapes[0] if value.is_thin and shape == self.plan.shape else shape
+        buffer = Buffer(Use.ARENA, 0, value.dtype, prod(own), result.name_hint or "")
+        value.hint = result.name_hint or ""
+        self.views[result] = broadcast(whole(buffer, own), shape)
+        self.made[buffer] = value
+        self.plan.values.append(value)
+
+    def _operand(self, operand: SSAValue, shape: Ints) -> Value:
+        """An operand of an op over `shape`."""
+        view = self.views[operand]
+        if view.shape != shape:
+            raise Unfit("operands of several shapes")
+        view = self._in_rows(view)
+        if isinstance(view.base, Buffer) and view.base in self.made:
+            value = self.made[view.base]
+            expected = broadcast(whole(view.base, self.thin_shapes[0] if value.is_thin else self.plan.shape), self.plan.shape)
+            if _moves(view) != _moves(expected) or view.offset:
+                raise Unfit("a value that is read at other places than its own")
+            return value
+        if view not in self.plan.inputs:
+            is_thin = not any(_varies(v, self.plan.axes) for v in (view, *(k.index for k in view.lookups)))
+            self.plan.inputs[view] = Value(view.dtype, is_thin, view=view, hint=operand.name_hint or "")
+        return self.plan.inputs[view]
+
+    def _in_rows(self, view: View) -> View:
+        """A view of one of the shapes in that of all rows."""
+        if view.lookups:
+            raise Unfit("what is looked up")
+        if view.shape == self.plan.shape:
+            return view
+        left = list(view.strides)
+        keepdims = len(view.shape) == len(self.plan.shape)
+        strides = [0 if a in self.plan.axes and not keepdims else left.pop(0) for a in range(len(self.plan.shape))]
+        strides = [0 if a in self.plan.axes else s for a, s in enumerate(strides)]
+        return View(view.base, view.dtype, self.plan.shape, tuple(strides), view.offset)
+
+
+def _moves(view: View) -> Ints:
+    """The strides that matter."""
+    return tuple(0 if n == 1 else s for n, s in zip(view.shape, view.strides, strict=True))
+
+
+def _varies(view: View, axes: Ints) -> bool:
+    return any(view.strides[a] for a in axes if view.shape[a] > 1)
+
+
+def _counted(op: PtirOp, operands: Sequence[Value], plan: RowPlan) -> int | None:
+    """Which operand of a comparison counts places of a row, where the other is one integer for the row."""
+    if not isinstance(op, ptir.CompareOp):
+        return None
+    for i in (0, 1):
+        view, other = operands[i].view, operands[1 - i]
+        if view is None or not isinstance(view.base, Indices) or not other.is_thin or operands[i].is_thin:
+            continue
+        dtype = view.dtype
+        if dtype.kind not in (Kind.SIGNED, Kind.UNSIGNED):
+            continue
+        low, high = extremes(view)
+        bits = min(31, dtype.bits - (dtype.kind is Kind.SIGNED))
+        if low > (-(1 << bits) if dtype.kind is Kind.SIGNED else -1) and high < (1 << bits) - 1:
+            return i
+    return None
+
+
+def computed_in(plan: RowPlan) -> list[PtirDType]:
+    """The dtypes that vectors hold."""
+    by_count = {id(v.operands[v.counted]) for v in plan.values if v.counted is not None}
+    others = {id(x) for v in plan.values for i, x in enumerate(v.operands) if i != v.counted}
+    inputs = [v for v in plan.inputs.values() if not v.is_thin and (id(v) not in by_count or id(v) in others)]
+    found = [v.dtype for v in (*inputs, *plan.values) if not v.is_thin]
+    # what is the same in all lanes is in a vector too, unless it is only compared with what is counted
+    found += [x.dtype for v in plan.values if not v.is_thin and v.counted is None for x in v.operands]
+    found += [accumulator(op) for op in [v.op for v in plan.values] if isinstance(op, ReduceOp)]
+    return found + [accumulator(op) for op, _ in plan.columns]
+
+
+def _shape(value: SSAValue) -> Ints:
+    dims = read_type(value.type).shape
+    if not all(isinstance(n, int) for n in dims):
+        raise Unfit("a dimension without a size")
+    return tuple(n for n in dims if isinstance(n, int))
+
+
+def axes_of_reduction(op: ReduceOp) -> Ints:
+    """The axes of a reduction, counted from 0, in order."""
+    return tuple(sorted(a % len(_shape(op.x)) for a in op.values()["axes"]))

@@ -1,0 +1,82 @@
+"""Layer norms as fusions of what they mean, for targets that make kernels of fusions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import FusionOp, LayerNormOp, PtirLiteralAttr
+from mind_dialect.ptir.types import F32, Kind, read_type
+from mind_passes.ptir.canonicalize import rewire
+
+
+def expand_norms(module: ModuleOp, is_kernel: Callable[[FusionOp], bool]) -> None:
+    """Put fusions in the place of layer norms whose sizes are known, where the target has a kernel for them; in f32 at least."""
+    became: dict[SSAValue, SSAValue] = {}
+    for op in [op for op in walk(module) if isinstance(op, LayerNormOp)]:
+        shape = read_type(op.operands[0].type).shape
+        block = op.parent
+        assert isinstance(block, Block)
+        if any(isinstance(n, str) for n in shape):
+            continue
+        body = Block(arg_types=op.operand_types)
+        for argument, value in zip(body.args, op.operands, strict=True):
+            argument.name_hint = value.name_hint
+        ops = _norm(body.args, [n for n in shape if isinstance(n, int)], op.values()["epsilon"], op.values()["feature_axis"])
+        body.add_ops([*ops, ptir.YieldOp(ops[-1].results[0])])
+        made = FusionOp.create(operands=op.operands, result_types=op.result_types, regions=[Region(body)], location=op.location)
+        if is_kernel(made):
+            for inner in body.ops:
+                inner.location = op.location
+            made.results[0].name_hint = op.results[0].name_hint
+            block.insert_op_before(made, op)
+            became[op.results[0]] = made.results[0]
+    if became:
+        for op in walk(module):
+            rewire(op, became)
+        for value in became:
+            assert isinstance(value.owner, Operation)
+            value.owner.detach()
+            value.owner.erase()
+
+
+def _norm(args: Sequence[SSAValue], shape: Sequence[int], epsilon: float, axis: int) -> list[Operation]:
+    """The ops of a layer norm, the last giving the result."""
+    ops: list[Operation] = []
+
+    def add(op: Any, *operands: Any, **properties: Any) -> SSAValue:
+        ops.append(op(*operands, **properties))
+        return ops[-1].results[0]
+
+    dtype = read_type(args[0].type).dtype
+    wide = F32 if dtype.kind is Kind.FLOAT and dtype.bits < 32 else dtype
+    axis %= len(shape)
+    x, gamma, beta = (add(ptir.CastOp, v, dtype=wide) if wide is not dtype else v for v in args)
+
+    def spread(value: SSAValue) -> SSAValue:
+        return add(ptir.BroadcastToOp, value, result_shape=shape)
+
+    def along(value: SSAValue) -> SSAValue:
+        return spread(add(ptir.ReshapeOp, value, new_shape=[n if a == axis else 1 for a, n in enumerate(shape)]))
+
+    def mean(value: SSAValue) -> SSAValue:
+        total = add(ptir.ReduceOp, value, kind="sum", axes=(axis,), keepdims=True)
+        return add(ptir.DivOp, total, number(float(shape[axis])))
+
+    def number(value: float) -> SSAValue:
+        thin = tuple(1 if a == axis else n for a, n in enumerate(shape))
+        return add(ptir.ConstantOp, PtirLiteralAttr.filled(wide, thin, wide.element.check(value)))
+
+    centred = add(ptir.SubOp, x, spread(mean(x)))
+    variance = mean(add(ptir.MulOp, centred, centred))
+    deviation = add(ptir.SqrtOp, add(ptir.AddOp, variance, number(epsilon)))
+    scaled = add(ptir.MulOp, add(ptir.DivOp, centred, spread(deviation)), along(gamma))
+    result = add(ptir.AddOp, scaled, along(beta))
+    if wide is not dtype:
+        add(ptir.CastOp, result, dtype=dtype)
+    return ops
