@@ -25,6 +25,8 @@ from .kernels import FALLBACK, KERNELS, product_block, why_not
 from .memory import Access
 from .products_fusion import add_fused_product
 from .rows import add_rows
+from .partials import cut_up
+from .products_deferred import Deferred, defer
 from .steps import NativeStep
 from .views import Buffer, Use, View, whole
 
@@ -78,6 +80,8 @@ class Planner:
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:
         """The extents of a value, which are all known."""
+    deferred: dict[SSAValue, Deferred] = field(default_factory=dict[SSAValue, Deferred])
+    """Values that are not computed, because products alone read them and widen them in registers."""
         return tuple(n for n in read_type(value.type).shape if isinstance(n, int))
 
     def buffer(self, use: Use, dtype: PtirDType, count: int, name: str) -> Buffer:
@@ -214,9 +218,12 @@ class Planner:
         members = [inner for inner in block.ops if _is_member(inner)]
         if reason := next((r for inner in members if isinstance(inner, PtirOp) and (r := why_not(inner, self.host))), None):
             return reason
+        if defer(self, op):
+            return
         for argument, value in zip(block.args, op.operands, strict=True):
-            self.views[argument] = self.views[value]
-        if not (add_fused_product(self, op) or add_fused_convolution(self, op) or add_rows(self, op)):
+            if value not in self.deferred:
+                self.views[argument] = self.views[value]
+        if not add_fused_product(self, op) and not add_fused_convolution(self, op) and not add_rows(self, op):
             self.separate(op)
         for value, yielded in zip(op.results, ending.operands, strict=True):
             self.views[value] = self.views[yielded]

@@ -28,6 +28,7 @@ from .host import Host
 from .ir import Function
 from .lanes import Lanes, register
 from .products_cut import Cut, better_swapped, choose, flipped
+from .products_weights import Prologue
 from .views import Buffer, Ints, View
 
 TOTALS = (F32, F64, SI32, SI64, UI32, UI64)
@@ -87,6 +88,8 @@ class Product:
     total: PtirDType
     cut: Cut
     epilogue: Epilogue
+    prologue: Prologue | None = None
+    """Of the right operand, where its elements are more than converted."""
     swapped: bool = False
     """Whether operands changed places, so that the last two axes of `out` did."""
     lhs_copy: View | None = None
@@ -137,7 +140,8 @@ class Product:
     def key(self) -> Hashable:
         """What the text of its kernels depends on."""
         kept = None if self.partial is None else (form(self.partial), self.partial == self.out)
-        return form(self.lhs), form(self.rhs), form(self.out), self.total, self.epilogue.key, self.swapped, kept
+        decoded = None if self.prologue is None else self.prologue.key
+        return form(self.lhs), form(self.rhs), form(self.out), self.total, self.epilogue.key, self.swapped, kept, decoded
 
     def describe(self) -> str:
         """In words, for the text of the module."""
@@ -152,24 +156,38 @@ class Product:
         copies = [name for name, yes in (("lhs", cut.copy_lhs), ("rhs", cut.copy_rhs)) if yes]
         copied = f", {' and '.join(copies)} packed" if copies else ""
         then = f", then {self.epilogue.words}" if self.epilogue.words else ""
-        return f"{of}{self.rows}x{self.depth} by {self.depth}x{self.columns} in {self.total}{then}: {how}{copied}"
+        read = f" read in {self.rhs.dtype}" if self.rhs.dtype is not self.total else ""
+        read += f" with {self.prologue.words}" if self.prologue is not None else ""
+        return f"{of}{self.rows}x{self.depth} by {self.depth}x{self.columns}{read} in {self.total}{then}: {how}{copied}"
 
 
 def planned(
-    host: Host, name: str, lhs: View, rhs: View, out: View, total: PtirDType, scratch: Scratch, epilogue: Epilogue | None = None
+    host: Host,
+    name: str,
+    lhs: View,
+    rhs: View,
+    out: View,
+    total: PtirDType,
+    scratch: Scratch,
+    epilogue: Epilogue | None = None,
+    prologue: Prologue | None = None,
+    *,
+    turned: bool = False,
 ) -> Product:
     """
     A product, cut for a machine, with the memory that it needs beside its operands.
 
     No extent is 0; `total`, one of `TOTALS`, is what is accumulated in. `epilogue` replaces the conversion to the dtype of `out`
-    and the store; `out` then says no more than the shape.
+    and the store; `out` then says no more than the shape. `prologue` is that of the right operand, or if `turned` that of the
+    left one, whose axes change places then: it becomes the right one.
     """
     epilogue = epilogue or stored_in(out, total)
-    swapped = better_swapped(host, lhs, rhs, total)
+    swapped = better_swapped(host, lhs, rhs, total) if prologue is None else turned
     if swapped:
         lhs, rhs, out = flipped(rhs), flipped(lhs), flipped(out)
-    made = Product(name, lhs, rhs, out, total, choose(host, lhs, rhs, total), epilogue, swapped)
-    cut, batches, panels = made.cut, prod(made.batch), made.panels
+    cut = choose(host, lhs, rhs, total, decoded=prologue is not None)
+    made = Product(name, lhs, rhs, out, total, cut, epilogue, prologue, swapped)
+    batches, panels = prod(made.batch), made.panels
 
     def room(what: str, count: int) -> View:
         return View(scratch(total, count, f"{name}.{what}"), total, (count,), (1,))

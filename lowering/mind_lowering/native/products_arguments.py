@@ -6,8 +6,11 @@ The parts are `panels`, which copies the right operand, `rows`, which copies the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .ir import Function
 from .products import Finish, Product
+from .products_weights import Corner, corner
 from .steps import argument
 from .views import View
 
@@ -19,6 +22,8 @@ def arguments(product: Product) -> dict[str, View]:
         found["lhs"] = product.lhs
     if not (cut.copy_rhs and cut.by_rows):
         found["rhs"] = product.rhs
+    if "rhs" in found and product.prologue is not None:
+        found.update((f"w{i}", view) for i, view in enumerate(product.prologue.reads))
     for name, view in (("lhs_copy", product.lhs_copy), ("rhs_copy", product.rhs_copy), ("partial", product.partial)):
         if view is not None:
             found[name] = view
@@ -28,6 +33,13 @@ def arguments(product: Product) -> dict[str, View]:
 def addresses_of(f: Function, product: Product, *names: str) -> dict[str, str]:
     """The addresses of those of some arguments that there are, in a function of the part that multiplies."""
     return {name: argument(f, i, name) for i, name in enumerate(arguments(product)) if name in names}
+
+
+def corner_of(f: Function, product: Product, batch: Sequence[str], step: str = "0", column: str = "0") -> Corner:
+    """Where a part of the right operand begins that is read by a function of the part that multiplies."""
+    names = list(arguments(product))
+    first = names.index("w0") if "w0" in names else 0
+    return corner(f, product.rhs, product.prologue, first, batch, step, column)
 
 
 def finish_of(f: Function, product: Product) -> Finish:

@@ -8,16 +8,18 @@ other operand does not move along; contracted axes that cannot be joined where t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from mind_dialect import ptir
+from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType
 
 from .nest import axes_of
 from .products import TOTALS, Epilogue, planned
 from .products_kernels import steps_of
+from .products_weights import Prologue
 from .views import Buffer, Ints, Use, View, row_major, whole
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ def add_product(planner: Planner, op: ptir.DotGeneralOp, total: PtirDType) -> bo
         return False
     form = Form.of(planner, op)
     lhs, rhs, out = form.matrices(form.operands(planner), [planner.target(op.result)])
-    append(planner, op, total, (lhs, rhs, out), None)
+    append(planner, op, (lhs, rhs, out), None)
     return True
 
 
@@ -42,17 +44,39 @@ def is_tiled(planner: Planner, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
     return total in TOTALS and not any(0 in planner.shape(v) for v in op.operands)
 
 
-def append(
-    planner: Planner, op: ptir.DotGeneralOp, total: PtirDType, views: tuple[View, View, View], epilogue: Epilogue | None
-) -> None:
+def total_of(op: ptir.DotGeneralOp) -> PtirDType:
+    """What a product is accumulated in."""
+    return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
+
+
+def append(planner: Planner, op: ptir.DotGeneralOp, views: tuple[View, View, View], epilogue: Epilogue | None) -> None:
     """Append the steps of a product of matrices."""
 
     def scratch(dtype: PtirDType, count: int, name: str) -> Buffer:
         return planner.buffer(Use.ARENA, dtype, count, name)
 
-    name = op.result.name_hint or "product"
-    for step in steps_of(planned(planner.host, name, *views, total, scratch, epilogue)):
+    name, total = op.result.name_hint or "product", total_of(op)
+    prologue, turned = _prologue(planner, op, views[:2], total)
+    for step in steps_of(planned(planner.host, name, *views, total, scratch, epilogue, prologue, turned=turned)):
         planner.add(step)
+
+
+def _prologue(
+    planner: Planner, op: ptir.DotGeneralOp, operands: Sequence[View], total: PtirDType
+) -> tuple[Prologue | None, bool]:
+    """What becomes of a matrix of weights that is more than converted when it is read, and whether it is the left operand."""
+    for which, (value, view) in enumerate(zip(op.operands, operands, strict=True)):
+        if value not in planner.deferred or not (found := planner.deferred[value]).ops:
+            continue
+        contracted = op.values()[("contract_lhs", "contract_rhs")[which]][0] % 2
+        outer, depth = view.shape[:-2], view.shape[-2 if which else -1]
+        shape = (*outer, depth, view.shape[-1 if which else -2])
+        still = (0,) * len(outer)
+        inputs = [
+            replace(v, shape=shape, strides=(*still, v.strides[contracted], v.strides[1 - contracted])) for _, v in found.inputs
+        ]
+        return found.prologue(total, inputs), which == 0
+    return None, False
 
 
 @dataclass(frozen=True)
@@ -136,7 +160,7 @@ def _joined(extents: Sequence[int], strides: Sequence[Sequence[int]]) -> list[Ax
 def _readable(planner: Planner, op: ptir.DotGeneralOp, which: int, kept: list[int], contract: list[int]) -> View:
     """An operand in memory whose contracted axes are one, or are after a copy with these axes last."""
     value = op.operands[which]
-    view = planner.view(value)
+    view = planner.deferred[value].source if value in planner.deferred else planner.view(value)
     if not isinstance(view.base, Buffer) or view.lookups:
         view = planner.copied(value, view)
     if len(_joined([view.shape[x] for x in contract], [_strides(view, contract)])) == 1:

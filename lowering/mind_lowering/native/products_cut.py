@@ -52,9 +52,9 @@ class Cut:
         return self.vectors * self.width
 
 
-def choose(host: Host, lhs: View, rhs: View, total: PtirDType) -> Cut:
+def choose(host: Host, lhs: View, rhs: View, total: PtirDType, *, decoded: bool = False) -> Cut:
     """
-    A cut by the number of registers and the sizes of caches.
+    A cut by the number of registers and the sizes of caches; if `decoded`, tiles do not read the right operand where it lies.
 
     Panels of columns are units of work where there are few rows, and blocks of rows elsewhere. The right operand is read where
     it lies if its panels are used for few tiles, or are in cache and in order; so is the left one unless its rows fight for it.
@@ -67,9 +67,9 @@ def choose(host: Host, lhs: View, rhs: View, total: PtirDType) -> Cut:
         return Cut(width, rows, 1, depth, False, 1, False, False, stream=steps)
     tall, vectors = tile_of(host, total, rows, -(-columns // width))
     tiles, panels = -(-rows // tall), -(-columns // (vectors * width))
-    in_order = rhs.strides[-1] == 1 and rhs.dtype is total
+    in_order = rhs.strides[-1] == 1 and rhs.dtype is total and not decoded
     near = columns * depth * total.size <= host.l1_bytes
-    copy_rhs = not (in_order and (near or tiles <= 2)) and not (tiles == 1 and rhs.strides[-1] == 1)
+    copy_rhs = not (in_order and (near or tiles <= 2)) and not (tiles == 1 and rhs.strides[-1] == 1 and not decoded)
     # Panels twice as large as the first cache do best: sums go to memory half as often as with those that fit.
     block = depth if not copy_rhs else _block(depth, 2 * host.l1_bytes // (vectors * width * total.size))
     by_rows = tiles > 16 or (tiles > 1 and panels == 1)
@@ -81,7 +81,7 @@ def choose(host: Host, lhs: View, rhs: View, total: PtirDType) -> Cut:
         copy_lhs = panels > 3 and (far or lhs.dtype is not total)
     else:
         together = tiles
-        copy_lhs = panels > 1 and tiles > 1 and (fight or lhs.dtype is not total)
+        copy_lhs = panels > 1 and ((tiles > 1 and fight) or lhs.dtype is not total)
     group = max(1, min(STRETCH // (vectors * width * total.size), panels // 8)) if copy_rhs else 1
     return Cut(width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group)
 

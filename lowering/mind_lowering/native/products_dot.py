@@ -13,7 +13,7 @@ from .host import Host
 from .ir import Function, Module
 from .lanes import Lanes, ones, register, stored
 from .products import Product, index_of, multiply_add, unflattened
-from .products_arguments import addresses_of, finish_of
+from .products_arguments import addresses_of, corner_of, finish_of
 
 UNIT_BYTES = 1 << 18
 """What a unit of work reads, about."""
@@ -57,14 +57,16 @@ def _dots(module: Module, host: Host, product: Product, count: int) -> str:
     bases = addresses_of(f, product, "lhs", "rhs")
     a = f.address(stored(product.lhs.dtype), bases["lhs"], index_of(f, product.lhs, [*batch, "0", "0"]))
     b = f.address(stored(product.rhs.dtype), bases["rhs"], index_of(f, product.rhs, [*batch, "0", "%column"]))
+    corner = corner_of(f, product, batch, "0", "%column")
 
     def step(k: str, values: tuple[str, ...] | list[str], mask: str | None, at: int = 0) -> list[str]:
         state, lanes = list(values), Lanes(f, host, width, mask, "a")
         k = f.add(k, str(at))
-        left = [_read(lanes, product, 0, a, f.add(k, str(r * product.lhs.strides[-2]))) for r in range(rows)]
+        left = [_left(lanes, product, a, f.add(k, str(r * product.lhs.strides[-2]))) for r in range(rows)]
         lanes.hint = "b"
         for j in range(count):
-            right = _read(lanes, product, 1, b, f.add(k, str(j * product.rhs.strides[-1])))
+            right = lanes.load(product.rhs.dtype, b, f.add(k, str(j * product.rhs.strides[-1])), 1)
+            right = corner.number(lanes, total, right, k, str(j), along_step=True)
             for r in range(rows):
                 state[r * count + j] = multiply_add(lanes, total, left[r], right, state[r * count + j])
         return state
@@ -89,9 +91,8 @@ def _dots(module: Module, host: Host, product: Product, count: int) -> str:
     return f.name
 
 
-def _read(lanes: Lanes, product: Product, which: int, base: str, index: str) -> str:
-    view = product.rhs if which else product.lhs
-    return cast(lanes, lanes.load(view.dtype, base, index, 1), view.dtype, product.total)
+def _left(lanes: Lanes, product: Product, base: str, index: str) -> str:
+    return cast(lanes, lanes.load(product.lhs.dtype, base, index, 1), product.lhs.dtype, product.total)
 
 
 def _results(f: Function, host: Host, product: Product, count: int, batch: list[str], state: list[str]) -> None:

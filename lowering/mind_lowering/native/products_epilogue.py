@@ -22,10 +22,12 @@ from .failures import RECORD_NUMBERS, Sites
 from .ir import Function, identifier
 from .lanes import Lanes
 from .products import Epilogue, Finish, index_of
-from .views import Buffer, Indices, View
+from .views import VIEWS, Buffer, Indices, View
 
 LIGHT = frozenset({"add", "sub", "mul", "maximum", "minimum", "neg", "abs", "select", "compare", "cast", "stop_gradient"})
 """Ops of one or two instructions."""
+MADE = (*VIEWS, ptir.ConstantOp, ptir.IotaOp)
+"""Ops that are views of what is outside, or of nothing."""
 MOST_LIGHT = 6
 """So many of these at most are emitted for each vector of a tile."""
 FLAG = RECORD_NUMBERS - 1
@@ -81,13 +83,24 @@ class Chain:
 
     def begin(self, f: Function, arguments: Sequence[str]) -> Finish:
         """The epilogue in a function: `arguments` are the addresses of the inputs in memory, then of the outputs."""
+        values = self.values(f, arguments[: len(self.reads)])
+        targets = list(zip(self.outputs, arguments[len(self.reads) :], strict=True))
+
+        def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
+            found = values(lanes, at, along, value)
+            for (result, view), base in targets:
+                Place(f, at, along).write(lanes, view, base, found[result])
+
+        return finish
+
+    def values(self, f: Function, arguments: Sequence[str]) -> Callable[[Lanes, Sequence[str], int, str], dict[SSAValue, str]]:
+        """What gives all values at a place, given the root's; `arguments` are the addresses of the inputs in memory."""
         addresses = iter(arguments)
         bases = {value: next(addresses) if isinstance(view.base, Buffer) else "" for value, view in self.inputs.items()}
-        targets = [(value, view, next(addresses)) for value, view in self.outputs]
         known: dict[Hashable, str] = {}
         """What was read already, by block and place."""
 
-        def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
+        def found(lanes: Lanes, at: Sequence[str], along: int, value: str) -> dict[SSAValue, str]:
             place = Place(f, at, along)
             values = {self.root: cast(lanes, value, self.total, read_type(self.root.type).dtype)}
             for operand, view in self.inputs.items():
@@ -102,10 +115,9 @@ class Chain:
                 lanes.hint = identifier(op.results[0].name_hint or op.OPCODE)
                 values[op.results[0]] = emit(lanes, op, [values[v] for v in op.operands], sites)
             assert not sites.found, "ops that can fail are in no epilogue"
-            for result, view, base in targets:
-                place.write(lanes, view, base, values[result])
+            return values
 
-        return finish
+        return found
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ class ProductStep(SharedStep):
         product = self.product
         match self.part:
             case "panels":
-                return [v for v in (product.rhs, product.rhs_copy) if v is not None]
+                scales = () if product.prologue is None else product.prologue.reads
+                return [*(v for v in (product.rhs, product.rhs_copy) if v is not None), *scales]
             case "rows":
                 return [v for v in (product.lhs, product.lhs_copy) if v is not None]
             case _:
@@ -45,7 +46,7 @@ class ProductStep(SharedStep):
     def access(self) -> Access:
         views, product = self.addresses, self.product
         if self.part in ("panels", "rows"):
-            return Access(_buffers(views[:1]), _buffers(views[1:]))
+            return Access(_buffers([views[0], *views[2:]]), _buffers(views[1:2]))
         cut, own = product.cut, [product.partial]
         own.append(product.lhs_copy if cut.by_rows else product.rhs_copy)
         written = _buffers([*product.epilogue.writes, *[v for v in own if v is not None]])
@@ -60,7 +61,7 @@ class ProductStep(SharedStep):
         return costs.multiplied(host, self.product)
 
     def emit(self, f: Function, host: Host, sites: Sites) -> int:
-        watched = host.checked and self.product.epilogue.words
+        watched = host.checked and (self.product.epilogue.words or self.product.prologue is not None)
         if watched:
             sites.add(Failure.OUTSIDE, None)
         units = _EMIT[self.part](f, host, self.product)

@@ -14,7 +14,7 @@ from .host import Host
 from .ir import Function
 from .lanes import register, stored
 from .products import Product, copied_batches, copied_size, copied_strides, index_of, unflattened
-from .products_arguments import addresses_of
+from .products_arguments import addresses_of, corner_of
 from .products_pack import by_group, by_panel, copy_panels, copy_rows
 from .products_tile import Source, Tile, emit_tile
 
@@ -103,7 +103,8 @@ class _Loops:
                 b, right = self.rhs(batch, first, k)
                 across = cut.columns * right.across
                 if cut.copy_rhs:
-                    copy_panels(f, self.host, product, b, self.mine["rhs"], columns, depth, cut.depth)
+                    at = corner_of(f, product, batch, k, f.mul(first, cut.columns))
+                    copy_panels(f, self.host, product, at, b, self.mine["rhs"], columns, depth, cut.depth)
                     b, right = self.mine["rhs"], Source(product.total, 1, cut.columns)
                     across = cut.columns * cut.depth
 

@@ -15,6 +15,7 @@ from .host import Host
 from .ir import Function, vector
 from .lanes import Lanes, ones, register, stored
 from .products import Product, copied_size, copied_strides, distinct_axes, index_of, unflattened
+from .products_weights import Corner, corner
 from .steps import argument
 
 
@@ -32,8 +33,10 @@ def emit_panels(f: Function, host: Host, product: Product) -> int:
         panel = f.add(f.mul(matrix, product.panels), f.mul(group, cut.group))
         to = f.address(register(product.total), target, f.mul(panel, size))
 
+        at = corner(f, view, product.prologue, 2, batch, "0", f.mul(group, cut.group * cut.columns))
+
         def copy(columns: int) -> None:
-            copy_panels(f, host, product, from_, to, columns, str(product.depth), product.depth)
+            copy_panels(f, host, product, at, from_, to, columns, str(product.depth), product.depth)
 
         by_group(f, product, group, copy)
 
@@ -61,15 +64,19 @@ def _by_part(f: Function, count: int, size: int, number: str, then: Callable[[in
 
 
 def copy_panels(
-    f: Function, host: Host, product: Product, source: str, target: str, columns: int, depth: str, apart: int
+    f: Function, host: Host, product: Product, at: Corner, source: str, target: str, columns: int, depth: str, apart: int
 ) -> None:
-    """Copy a block of some panels: `depth` steps of `columns` columns, filled up with zeros; panels are `apart` steps long."""
+    """
+    Copy a block of some panels, from `at` on: `depth` steps of `columns` columns, filled up with zeros.
+
+    Panels are `apart` steps long.
+    """
     view, width, wide = product.rhs, product.cut.width, product.cut.columns
     if view.strides[-2] == 1 and view.strides[-1] != 1 and width > 1:
         for first in range(0, columns, width):
             panel, inside = divmod(first, wide)
             to = f.address(register(product.total), target, str(panel * wide * apart))
-            copy_transposed(f, host, product, (source, to), (first, inside), min(width, columns - first), depth)
+            copy_transposed(f, host, product, at, (source, to), (first, inside), min(width, columns - first), depth)
         return
 
     def step(k: str, /, *values: str) -> None:
@@ -79,7 +86,7 @@ def copy_panels(
             short = columns - first < width
             lanes = Lanes(f, host, width, ones(width, columns - first) if short else None, "b")
             x = lanes.load(view.dtype, from_, f.mul(str(first), view.strides[-1]), view.strides[-1])
-            x = cast(lanes, x, view.dtype, product.total)
+            x = at.number(lanes, product.total, x, k, str(first))
             panel, inside = divmod(first, wide)
             Lanes(f, host, width).store(product.total, x, to, str(panel * wide * apart + inside), 1)
 
@@ -87,7 +94,7 @@ def copy_panels(
 
 
 def copy_transposed(
-    f: Function, host: Host, product: Product, ends: tuple[str, str], first: tuple[int, int], count: int, depth: str
+    f: Function, host: Host, product: Product, at: Corner, ends: tuple[str, str], first: tuple[int, int], count: int, depth: str
 ) -> None:
     """
     Copy `count` columns, which lie along memory, to where they lie across it: squares, transposed in registers.
@@ -104,7 +111,7 @@ def copy_transposed(
         lanes, rows = Lanes(f, host, width, mask, "b"), list[str]()
         for j in range(count):
             x = lanes.load(view.dtype, from_, str((first[0] + j) * view.strides[-1]), 1)
-            rows.append(cast(lanes, x, view.dtype, total))
+            rows.append(at.number(lanes, total, x, k, str(first[0] + j), along_step=True))
         rows += [zero] * (width - count)
         for u, column in enumerate(transposed(lanes, register(total), rows)[:steps]):
             Lanes(f, host, width).store(total, column, to, str(u * product.cut.columns), 1)

@@ -15,7 +15,7 @@ from .host import Host
 from .ir import Function, Module
 from .lanes import Lanes, ones, register, stored
 from .products import Product, index_of, multiply_add, unflattened
-from .products_arguments import addresses_of, finish_of
+from .products_arguments import addresses_of, corner_of, finish_of
 
 RUNS, SHORTEST, LONGEST = 8, 1536, 8192
 """Into how many runs columns are cut, and how many columns these have: long runs are read faster, many are shared out better."""
@@ -48,7 +48,10 @@ def emit_stream(f: Function, host: Host, product: Product) -> int:
         def some(k: str, steps: int) -> None:
             from_ = f.address(stored(lhs.dtype), a, f.mul(k, lhs.strides[-1]))
             rows = f.address(stored(rhs.dtype), b, f.mul(k, rhs.strides[-2]))
-            f.do(f"call void @{function(steps, count)}(ptr {from_}, ptr {rows}, ptr {y})")
+            place = f"{from_}, ptr {rows}, ptr {y}"
+            if product.prologue is not None:
+                place += f", ptr %args, i64 {k}, i64 {column}"
+            f.do(f"call void @{function(steps, count)}(ptr {place})")
 
         def turn(k: str, /, *values: str) -> None:
             some(k, group)
@@ -126,12 +129,16 @@ def _finished(f: Function, host: Host, product: Product, y: str, batch: list[str
 
 def _rows(module: Module, host: Host, product: Product, steps: int, count: int) -> str:
     """The function that adds what some rows of the right operand give to the sums of a run."""
-    f = module.function(module.unique(f"stream.{steps}x{count}"), "void", [("ptr", "a"), ("ptr", "b"), ("ptr", "y")])
+    parameters = [("ptr", "a"), ("ptr", "b"), ("ptr", "y")]
+    if product.prologue is not None:
+        parameters += [("ptr", "args"), ("i64", "step"), ("i64", "column")]
+    f = module.function(module.unique(f"stream.{steps}x{count}"), "void", parameters)
     f.notes.append(f"{product.name}: {steps} rows of {count} columns")
     lhs, rhs, total, width = product.lhs, product.rhs, product.total, product.cut.width
     assert product.partial is not None, "planned"
     apart = product.partial.strides[-2]
     lanes = Lanes(f, host, width, hint="a")
+    corner = corner_of(f, product, ["0"] * len(product.batch), "%step", "%column")
     one = [
         [
             cast(lanes, lanes.load(lhs.dtype, "%a", str(r * lhs.strides[-2] + u * lhs.strides[-1]), 0), lhs.dtype, total)
@@ -146,7 +153,8 @@ def _rows(module: Module, host: Host, product: Product, steps: int, count: int) 
             at = f.add(j, str(q * width))
             sums = [mine.load(total, "%y", f.add(at, str(r * apart)), 1) for r in range(product.rows)]
             for u in range(steps):
-                x = cast(mine, mine.load(rhs.dtype, "%b", f.add(at, str(u * rhs.strides[-2])), 1), rhs.dtype, total)
+                x = mine.load(rhs.dtype, "%b", f.add(at, str(u * rhs.strides[-2])), 1)
+                x = corner.number(mine, total, x, str(u), at)
                 sums = [multiply_add(mine, total, one[r][u], x, s) for r, s in enumerate(sums)]
             for r, s in enumerate(sums):
                 mine.store(total, s, "%y", f.add(at, str(r * apart)), 1)
