@@ -54,6 +54,8 @@ class Calls:
         self._since = 0.0
         self.bases: dict[tuple[int, int], str] = {}
         """Addresses that are known here, by entry of the table and offset in bytes; what a branch finds is not known after it."""
+        self.moving: dict[Buffer, str] = {}
+        """Where buffers are now that move from turn to turn of a loop."""
 
     def call(self, kernel: Kernel, step: NativeStep) -> None:
         """
@@ -103,8 +105,11 @@ class Calls:
 
     def address(self, view: View) -> str:
         """Where the first element of a view is."""
-        f, buffer, bases = self.f, view.base, self.bases
-        assert isinstance(buffer, Buffer), "a view of memory"
+        f, bases = self.f, self.bases
+        assert isinstance(view.base, Buffer), "a view of memory"
+        buffer = view.base.root
+        if buffer in self.moving:
+            return f.address("i8", self.moving[buffer], str(view.offset * view.dtype.size), identifier(buffer.name or "p"))
         offset = (buffer.offset if buffer.use is Use.ARENA and buffer.over is None else 0) + view.offset * view.dtype.size
         key = (buffer.place, offset)
         if key not in bases:

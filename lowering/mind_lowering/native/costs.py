@@ -21,7 +21,7 @@ from .views import Buffer, View
 if TYPE_CHECKING:
     from .products import Product
 
-BYTES = 16.0
+BYTES = 32.0
 """That pass between cache and one core in a nanosecond."""
 VECTORS = 3.0
 """Instructions on vectors in a nanosecond."""

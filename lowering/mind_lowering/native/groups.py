@@ -40,10 +40,14 @@ class Group(SharedStep):
     """All over the same axes."""
     origin: tuple[PtirOp, ...] = ()
     """Of a copy: the op whose indices it looks up."""
+    partial: Ints | None = None
+    """Of a part of a reduction: the axes that are reduced in its shape; results lie as they are accumulated."""
 
     @property
     def axes(self) -> Ints:
         """The axes that are reduced."""
+        if self.partial is not None:
+            return self.partial
         return tuple(a % len(self.shape) for a in self.reductions[0][0].values()["axes"]) if self.reductions else ()
 
     @cached_property
@@ -68,7 +72,7 @@ class Group(SharedStep):
 
     def key(self) -> Hashable:
         numbers: dict[SSAValue, int] = {}
-        parts: list[Hashable] = [self.shape, self.axes]
+        parts: list[Hashable] = [self.shape, self.axes, self.partial is None]
         for value in self.inputs:
             numbers[value] = len(numbers)
             parts.append(read_type(value.type).dtype)
@@ -115,9 +119,8 @@ class Group(SharedStep):
         ((_, target),), (source,) = self.outputs, self.inputs.values()
         if source.lookups or target.lookups or not isinstance(source.base, Buffer) or not isinstance(target.base, Buffer):
             return False
-        places = [(v.base.place, v.base.offset, v.offset) for v in (source, target) if isinstance(v.base, Buffer)]
         alike = all(n == 1 or a == b for n, a, b in zip(self.shape, source.strides, target.strides, strict=True))
-        return places[0] == places[1] and alike
+        return source.base.location == target.base.location and source.offset == target.offset and alike
 
 
 def layout(view: View) -> Hashable:
@@ -129,6 +132,8 @@ def layout(view: View) -> Hashable:
 
 def spread(view: View, group: Group) -> View:
     """Where a reduction puts its result, as a view in the group's shape that does not move along reduced axes."""
+    if group.partial is not None:
+        return view
     reduced = set(group.axes)
     keepdims = len(view.shape) == len(group.shape)
     left = list(view.strides)

@@ -232,6 +232,39 @@ class Function:
         self.start(after)
         return names
 
+    def repeat(
+        self, carried: Sequence[tuple[str, str]], test: Callable[..., str], body: Callable[..., Sequence[str]]
+    ) -> list[str]:
+        """
+        `while (test(*values)) values = body(*values)`; the values for which the test fails.
+
+        `carried` are types and initial values.
+        """
+        before, head, inside, after = self.block, self.label("while"), self.label("body"), self.label("done")
+        self.do(f"br label %{head}")
+        self.start(head)
+        names, at = [self.name_of("c") for _ in carried], len(self.lines)
+        self.do(f"br i1 {test(*names)}, label %{inside}, label %{after}")
+        self.start(inside)
+        found = body(*names)
+        self.do(f"br label %{head}")
+        self.lines[at:at] = [
+            f"  {name} = phi {type} [ {init}, %{before} ], [ {new}, %{self.block} ]"
+            for (type, init), name, new in zip(carried, names, found, strict=True)
+        ]
+        self.start(after)
+        return names
+
+    def choose(self, condition: str, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        """Run `then` if `condition` holds, else `otherwise`."""
+        inside, other, after = self.label("then"), self.label("else"), self.label("after")
+        self.do(f"br i1 {condition}, label %{inside}, label %{other}")
+        for label, part in ((inside, then), (other, otherwise)):
+            self.start(label)
+            part()
+            self.do(f"br label %{after}")
+        self.start(after)
+
     def when(self, condition: str, then: Callable[[], None]) -> None:
         """Run `then` if `condition` holds."""
         inside, after = self.label("then"), self.label("after")

@@ -19,6 +19,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 
+from .control import control
 from .convolutions_plan import convolution
 from .elementwise import EMITTERS
 from .host import Host
@@ -183,13 +184,12 @@ KERNELS: dict[type[PtirOp], Row] = {
     ptir.DotGeneralOp: _dot_general,
     ptir.ConvolutionOp: convolution,
     ptir.FusionOp: lambda planner, op: planner.fusion(op),
+    **dict.fromkeys((ptir.CondOp, ptir.WhileOp, ptir.ScanOp), control),
 }
 """The ops that native code runs, at least for some dtypes."""
 
 _NOT_YET = "there is no native kernel yet"
-_CONTROL = "its regions run on NumPy"
 FALLBACK: dict[type[PtirOp], str] = {
-    **dict.fromkeys((ptir.CondOp, ptir.WhileOp, ptir.ScanOp), _CONTROL),
     ptir.CustomCallOp: "its function is registered with Python",
     **dict.fromkeys((ptir.ScatterAddOp, ptir.ScatterReduceOp, ptir.SegmentReduceOp, ptir.ArgMaxOp), _NOT_YET),
     **dict.fromkeys((ptir.TopKOp, ptir.SortOp, ptir.LayerNormOp, ptir.CumulativeSumOp), _NOT_YET),

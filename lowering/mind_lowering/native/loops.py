@@ -13,6 +13,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
+from mind_dialect.ptir import ReduceOp
 from mind_dialect.ptir.types import BF16, F16, read_type
 
 from .elementwise import CALLS, emit
@@ -31,7 +32,7 @@ CHUNK, NARROWEST = 1 << 14, 512
 ENOUGH = 64
 """So many units of work are shared out well."""
 UNROLL = 4
-"""Vectors in one turn of the innermost loop, at most."""
+"""Vectors in one turn of the innermost loop, mostly."""
 _NAMES = "ijklmn"
 
 
@@ -46,9 +47,7 @@ class Nest(Places):
         self.along = lane_axis(self.axes, self.width)
         extent = self.extent
         self.width = min(self.width, 1 << (extent - 1).bit_length())
-        calls = any(type(op) in CALLS for op in group.ops)
-        few = len(group.ops) <= 8 and len(group.views) <= 6
-        self.unroll = max(1, min(1 if calls else UNROLL if few else 2, extent // self.width))
+        self.unroll = max(1, min(self.vectors_a_turn(), extent // self.width))
         self.products = only_summed(group)
         self.kept = [i for i, a in enumerate(self.axes) if not a.reduced and i != self.along]
         self.chunk, self.pieces = self.runs()
@@ -64,6 +63,15 @@ class Nest(Places):
         values = [*group.inputs, *(r for op in group.ops for r in op.results), *(r.result for r, _ in group.reductions)]
         dtypes = [read_type(v.type).dtype for v in values] + [accumulator(r) for r, _ in group.reductions]
         return self.host.lanes(max([4 if d in (F16, BF16) else d.size for d in dtypes], default=1))
+
+    def vectors_a_turn(self) -> int:
+        """How many vectors along the lanes are worked on at once, if there are as many."""
+        group = self.group
+        if any(type(op) in CALLS for op in group.ops):
+            return 1
+        if self.lanes_are_kept and len(group.reductions) == 1 and len(group.ops) <= 1 and len(group.views) <= 3:
+            return self.host.registers // 2  # long stretches of each row: what is read is far apart from row to row
+        return UNROLL if len(group.ops) <= 8 and len(group.views) <= 6 else 2
 
     def emit(self) -> int:
         """The body of the function; how many units of work it does."""
@@ -94,7 +102,8 @@ class Nest(Places):
         if not self.lanes_are_kept or prod(self.axes[i].extent for i in self.kept) >= ENOUGH:
             return self.extent, 1
         reduced = max(1, prod(a.extent for a in self.axes if a.reduced))
-        chunk = max(NARROWEST, 1 << (CHUNK // reduced).bit_length() - 1) if reduced > 1 else CHUNK
+        turn = self.width * self.unroll
+        chunk = -(-max(CHUNK // reduced, NARROWEST) // turn) * turn
         return (chunk, -(-self.extent // chunk)) if self.extent > chunk else (self.extent, 1)
 
     @property
@@ -224,7 +233,7 @@ class Nest(Places):
             places = self.places(self.totals, at)
             for k, (reduction, _) in enumerate(self.group.reductions):
                 for u, lanes in enumerate(every):
-                    result = finished(lanes, reduction, totals[k * len(every) + u])
+                    result = self.result(lanes, reduction, totals[k * len(every) + u])
                     self.write(places[k], self.f.add(index, str(u * self.width)), lanes, result)
 
         self.lanes_along(body)
@@ -240,7 +249,11 @@ class Nest(Places):
             lanes.hint = identifier(reduction.result.name_hint or "sum")
             scalar = fold(lanes, reduction, totals[k * self.unroll : (k + 1) * self.unroll])
             one = lanes.narrowed(1)
-            self.write(place, "0", one, finished(one, reduction, scalar))
+            self.write(place, "0", one, self.result(one, reduction, scalar))
+
+    def result(self, lanes: Lanes, reduction: ReduceOp, total: str) -> str:
+        """What is written of a reduction: its result, or its part of it as it is accumulated."""
+        return total if self.group.partial is not None else finished(lanes, reduction, total)
 
     def row(self, at: Indexes, state: Sequence[str]) -> list[str]:
         """One run along a reduced axis."""

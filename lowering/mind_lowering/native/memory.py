@@ -20,11 +20,37 @@ ALIGNMENT = 64
 
 @dataclass
 class Access:
-    """The buffers that one step reads and writes; `over` says which result may take over which operand."""
+    """
+    The buffers that one step reads and writes; `over` says which result may take over which operand.
+
+    An operand that is taken over dies in this step, or in one of the `span` steps after it.
+    """
 
     reads: list[Buffer] = field(default_factory=list[Buffer])
     writes: list[Buffer] = field(default_factory=list[Buffer])
     over: list[tuple[Buffer, Buffer]] = field(default_factory=list[tuple[Buffer, Buffer]])
+    span: int = 0
+
+
+def resolved(step: Access) -> Access:
+    """A step with the buffers that have memory: those that others were put into, and all that a moving one moves through."""
+    reads: dict[Buffer, None] = {}
+    for buffer in step.reads:
+        _behind(buffer, reads)
+    writes: dict[Buffer, None] = {}
+    for buffer in step.writes:
+        _behind(buffer, reads if buffer.root.use is Use.MOVING else writes)
+    over = [(new.root, old.root) for new, old in step.over if new.root is not old.root]
+    return Access(list(reads), list(writes), [pair for pair in over if Use.MOVING not in (pair[0].use, pair[1].use)], step.span)
+
+
+def _behind(buffer: Buffer, found: dict[Buffer, None]) -> None:
+    """Add the buffers that have the memory of `buffer`."""
+    root = buffer.root
+    if root.use is not Use.MOVING:
+        found[root] = None
+    for other in root.behind:
+        _behind(other, found)
 
 
 def rounded_up(size: int) -> int:
@@ -33,7 +59,13 @@ def rounded_up(size: int) -> int:
 
 
 def assign(steps: Sequence[Access]) -> int:
-    """Give each buffer of the arena its offset; the size of the arena."""
+    """
+    Give each buffer of the arena its offset; the size of the arena.
+
+    The steps are in the order of their run. What a loop reads and did not make, a step after the loop must read too; of branches
+    one stands after the other.
+    """
+    steps = [resolved(step) for step in steps]
     last: dict[Buffer, int] = {}
     for i, step in enumerate(steps):
         for buffer in (*step.reads, *step.writes):
@@ -43,7 +75,7 @@ def assign(steps: Sequence[Access]) -> int:
     passed_on: set[Buffer] = set()
     for i, step in enumerate(steps):
         for new, old in step.over:
-            if new in held or old in passed_on or last[old] != i or new.bytes != old.bytes:
+            if new in held or old in passed_on or last[old] > i + step.span or new.bytes != old.bytes:
                 continue
             if _is_given_up(old) and new.use in (Use.ARENA, Use.OUTPUT) and new.dtype is old.dtype:
                 new.over = old.over or old
@@ -54,9 +86,11 @@ def assign(steps: Sequence[Access]) -> int:
                 held.add(new)
                 passed_on.add(old)
         for buffer in step.writes:
-            if buffer.use is Use.ARENA and buffer not in held:
+            if buffer in held:
+                continue
+            held.add(buffer)
+            if buffer.use is Use.ARENA:
                 buffer.offset = arena.take(rounded_up(buffer.bytes))
-                held.add(buffer)
         for buffer in dict.fromkeys((*step.reads, *step.writes)):
             if buffer.use is Use.ARENA and last[buffer] == i and buffer not in passed_on and buffer.over is None:
                 arena.give(buffer.offset, rounded_up(buffer.bytes))

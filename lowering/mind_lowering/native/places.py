@@ -140,6 +140,8 @@ class Places:
     def read(self, place: Place, index: str, lanes: Lanes) -> str:
         """One operand in some lanes."""
         spot = place.spot
+        if isinstance(spot.view.base, PtirLiteralAttr):
+            return constant(lanes, spot.view.base)
         if place.is_value:
             return place.text
         stride, view = self.stride(spot), spot.view

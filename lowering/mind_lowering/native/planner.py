@@ -23,6 +23,7 @@ from .groups import Group
 from .host import Host
 from .kernels import FALLBACK, KERNELS, product_block, why_not
 from .memory import Access
+from .partials import cut_up
 from .products_fusion import add_fused_product
 from .rows import add_rows
 from .partials import cut_up
@@ -125,9 +126,10 @@ class Planner:
     # Steps
 
     def add(self, step: NativeStep) -> None:
-        """Append a native kernel."""
-        self.steps.append(step)
-        self.access.append(step.access())
+        """Append a native kernel, or several where one would be too few to share."""
+        for part in cut_up(self, step) if isinstance(step, Group) else [step]:
+            self.steps.append(part)
+            self.access.append(part.access())
 
     def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None) -> None:
         """Append a copy of a value from one place to another; `origin` is the op whose indices are looked up."""

@@ -27,12 +27,13 @@ from ..ptir_optimize import optimize
 from .calling import Calls
 from .failures import Site, Sites
 from .form_convolutions import find_convolutions, fuse_convolutions
+from .flow import Branch, Code, Loop, Nested, run, steps_in
 from .groups import Group
 from .form_rows import form_rows, norms_in_groups
 from .host import Host, detect
 from .ir import Module, identifier
-from .memory import assign
-from .planner import Foreign, Note, Planner
+from .memory import Access, assign
+from .planner import Foreign, Note, Planner, Step, shown
 from .steps import Kernel, NativeStep
 from .views import Buffer, Use
 
@@ -72,9 +73,9 @@ class Native:
 
     def explain(self) -> Iterator[str]:
         """Lines that say what runs natively, and what on NumPy and why."""
-        foreign = [n for n in self.notes if n.kernel is None]
-        native = len(self.notes) - len(foreign)
-        yield f"@{self.name} on {self.host.isa}: {native} native kernels, {len(foreign)} ops on NumPy, arena {self.arena} bytes"
+        foreign = sum(n.reason is not None for n in self.notes)
+        native = sum(n.kernel is not None for n in self.notes)
+        yield f"@{self.name} on {self.host.isa}: {native} native kernels, {foreign} ops on NumPy, arena {self.arena} bytes"
         yield from map(str, self.notes)
 
 
@@ -121,6 +122,7 @@ def lower(func: FuncOp, host: Host, donated: Collection[int] = ()) -> Native:
         if isinstance(op, PtirOp):
             planner.step(op)
     outputs = _outputs(planner, ending)
+    planner.access.append(Access(outputs))
     arena = assign(planner.access)
     table = _place(planner)
     cost = sum(step.cost(host) if isinstance(step, NativeStep) else inf for step in planner.steps)
@@ -148,6 +150,8 @@ def _place(planner: Planner) -> int:
     buffers = dict.fromkeys(b for access in planner.access for b in (*access.reads, *access.writes))
     places = {use: dict[Buffer, None]() for use in _ORDER}
     for buffer in buffers:
+        if buffer.use is Use.MOVING or buffer.into is not None:
+            continue
         if buffer.use is Use.ARENA:
             buffer.place = 1
         elif buffer.over is None:
@@ -169,41 +173,44 @@ def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: i
     main = module.unique(f"run.{identifier(name)}")
     sites, notes, steps = Sites(), list[Note](), list[Entry | Foreign]()
     known: dict[Hashable, Kernel] = {}
-    calls: list[tuple[Kernel, NativeStep]] = []
+    codes: list[Code] = []
 
     def close() -> None:
-        if calls:
+        if codes:
             again = any(isinstance(s, Entry) for s in steps)
             entry = Entry(module.unique(main) if again else main)
             steps.append(entry)
-            _entry(module, planner.host, entry.name, calls, sites)
-            calls.clear()
+            _entry(module, planner.host, entry.name, codes, sites)
+            codes.clear()
 
     for step in planner.steps:
         if isinstance(step, Foreign):
             close()
             steps.append(step)
-            notes.append(Note(_shown(step.op), None, step.reason))
-        elif not (isinstance(step, Group) and step.is_idle()):
-            kernels = step.kernels(module, planner.host, known)
-            calls += [(kernel, step) for kernel in kernels]
-            notes.append(Note(step.contents(), " ".join(f"@{kernel.name}" for kernel in kernels)))
+            notes.append(Note(shown(step.op), None, step.reason))
+        else:
+            codes += _codes(module, planner.host, step, known, notes, 0)
     close()
     inputs = [planner.buffer_of(planner.view(a)).place for a in func.body.block.args]
     return Native(name, planner.host, module.text(), steps, inputs, outputs, planner.constants, table, arena, sites.found, notes)
 
 
-def _entry(module: Module, host: Host, name: str, calls: Sequence[tuple[Kernel, NativeStep]], sites: Sites) -> None:
+def _codes(module: Module, host: Host, step: Step, known: dict[Hashable, Kernel], notes: list[Note], depth: int) -> list[Code]:
+    """The kernels of a step, and of the steps in it; nothing for a copy of a value onto itself."""
+    if isinstance(step, Loop | Branch):
+        notes.append(Note(step.what, None, depth=depth))
+        inner = [[c for s in part for c in _codes(module, host, s, known, notes, depth + 1)] for part in step.parts]
+        return [Nested(step, inner)]
+    assert not isinstance(step, Foreign), "not in a region"
+    if isinstance(step, Group) and step.is_idle():
+        return []
+    kernels = step.kernels(module, host, known)
+    notes.append(Note(step.contents(), " ".join(f"@{kernel.name}" for kernel in kernels), depth=depth))
+    return [(kernel, step) for kernel in kernels]
+
+
+def _entry(module: Module, host: Host, name: str, codes: Sequence[Code], sites: Sites) -> None:
     """A function that runs kernels in order."""
     f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
-    making = Calls(f, host, sites, [step for _, step in calls])
-    for kernel, step in calls:
-        making.call(kernel, step)
+    run(Calls(f, host, sites, list(steps_in(codes))), codes)
     f.ret("0")
-
-
-def _shown(op: PtirOp) -> str:
-    """An op in a note."""
-    hint = next((r.name_hint for r in op.results if r.name_hint), None)
-    types = ", ".join(str(read_type(v.type)) for v in op.operands)
-    return f"{op.OPCODE}{'' if hint is None else f' %{hint}'} of {types or 'nothing'}"

@@ -8,7 +8,7 @@ the element's index as strides and offset give it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
@@ -29,6 +29,7 @@ class Use(Enum):
     CONSTANT = "a constant"
     ARENA = "a part of the arena"
     FOREIGN = "the result of a NumPy kernel"
+    MOVING = "elsewhere in each turn of a loop"
 
 
 @dataclass(eq=False)
@@ -46,11 +47,31 @@ class Buffer:
     offset: int = 0
     over: Buffer | None = None
     """The donated input whose memory it has."""
+    number: int = 0
+    """How many buffers of the program were made before it."""
+    into: Buffer | None = None
+    """The buffer made for a loop or a branch whose memory it has."""
+    behind: tuple[Buffer, ...] = ()
+    """Of one that moves: the buffers that it moves through."""
 
     @property
     def bytes(self) -> int:
         """Its size."""
         return self.count * self.dtype.size
+
+    @property
+    def root(self) -> Buffer:
+        """The buffer whose memory it has been given, at last."""
+        found = self
+        while found.into is not None:
+            found = found.into
+        return found
+
+    @property
+    def location(self) -> Hashable:
+        """What tells its memory from any other, once buffers have their places."""
+        root = self.root
+        return root if root.use is Use.MOVING else (root.place, root.offset)
 
 
 @dataclass(frozen=True)
