@@ -134,6 +134,17 @@ template <class T> T __shfl_xor_sync(unsigned mask, T x, int distance) {
     return y;
 }
 
+template <class T> T __shfl_sync(unsigned mask, T x, int lane) {
+    const unsigned me = threadIdx.x;
+    if (mask != 0xffffffffu) on_cpu::block.error = "a shuffle of some lanes";
+    memcpy(&on_cpu::block.slots[me], &x, sizeof x);
+    on_cpu::wait(on_cpu::WAITS_WARP);
+    T y;
+    memcpy(&y, &on_cpu::block.slots[me / 32 * 32 + unsigned(lane) % 32], sizeof y);
+    on_cpu::wait(on_cpu::WAITS_WARP);
+    return y;
+}
+
 template <class T> T atomicAdd(T* at, T by) { const T old = *at; *at = old + by; return old; }
 template <class T> T atomicExch(T* at, T to) { const T old = *at; *at = to; return old; }
 template <class T> T atomicCAS(T* at, T if_it_is, T to) { const T old = *at; if (old == if_it_is) *at = to; return old; }

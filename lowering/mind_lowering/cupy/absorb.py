@@ -1,8 +1,9 @@
 """
-Views that a kernel would have to copy become index arithmetic in it: transposes, slices, reversals, and what lies between.
+What fusions take in that stands before them: views that they would have to copy, and masks that are made of nothing.
 
-The array library has them for nothing, but a kernel reads arrays in row-major order only. Each fusion takes in the views that
-its operands are, as long as the whole is a kernel; a view that others use too stays for them.
+The array library has transposes, slices and reversals for nothing, but a kernel reads arrays in row-major order only, or by
+strides. A causal mask is made of numbers alone, so it is cheaper made anew where it is used than read. Each fusion takes these
+in as long as the whole is a kernel; what others use too stays for them.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import BroadcastToOp, FusionOp, ReshapeOp, YieldOp
+from mind_dialect.ptir import BroadcastToOp, FusionOp, IotaOp, PtirOp, ReshapeOp, YieldOp
 from mind_passes.ptir.dce import erase_dead
+from mind_passes.ptir.patterns.matching import is_fill
 
 from .kernel import make_kernel
 from .maps import FREE
+from .scalars import EMITTERS
 from .unsupported import Unsupported
 
 MOST_VIEWS = 8
 """So many views one after the other at most."""
+MOST_MADE = 12
+"""So many ops at most are made anew."""
 _VIEWS = (*FREE, ReshapeOp, BroadcastToOp)
 
 
@@ -27,7 +32,7 @@ def absorb_views(module: ModuleOp) -> None:
     """Let the fusions of a module take in the views that they read."""
     changed = False
     for op in [op for op in walk(module) if isinstance(op, FusionOp)]:
-        chains = {v: chain for v in op.operands if (chain := _chain(v, op))}
+        chains = {v: chain for v in op.operands if (chain := _chain(v, op) or _made_of_nothing(v, op))}
         for chosen in (chains, *({v: chain} for v, chain in list(chains.items())[:MOST_VIEWS] if len(chains) > 1)):
             if not chosen or (made := _with(op, chosen)) is None:
                 continue
@@ -46,14 +51,30 @@ def absorb_views(module: ModuleOp) -> None:
 
 
 def _chain(value: SSAValue, user: Operation) -> list[Operation]:
-    """The views that a value is, the last first, down to one that the array library would not keep in row-major order."""
+    """The views that a value is, the last at the end, from one that the array library would not keep in row-major order."""
     found: list[Operation] = []
     needed = 0
     while len(found) < MOST_VIEWS and isinstance(op := value.owner, _VIEWS) and op.parent is user.parent:
         found.append(op)
         needed = len(found) if type(op) in FREE or (isinstance(op, BroadcastToOp) and needed) else needed
         value = op.operands[0]
-    return found[:needed]
+    return found[:needed][::-1]
+
+
+def _made_of_nothing(value: SSAValue, user: Operation) -> list[Operation]:
+    """The ops that make a value of numbers and constants of one element, in order; none if there is more to it."""
+    found: dict[Operation, None] = {}
+    waiting = [value.owner]
+    while waiting:
+        op = waiting.pop()
+        if not isinstance(op, PtirOp) or op.parent is not user.parent or len(found) == MOST_MADE:
+            return []
+        if type(op) not in EMITTERS and not (isinstance(op, IotaOp | BroadcastToOp | ReshapeOp) or is_fill(op)):
+            return []
+        found.pop(op, None)  # it stands before all that use it
+        found[op] = None
+        waiting += [v.owner for v in op.operands]
+    return list(reversed(found)) if any(isinstance(op, IotaOp) for op in found) else []
 
 
 def _with(op: FusionOp, chains: dict[SSAValue, list[Operation]]) -> FusionOp | None:
@@ -62,16 +83,15 @@ def _with(op: FusionOp, chains: dict[SSAValue, list[Operation]]) -> FusionOp | N
     values: dict[SSAValue, SSAValue] = {}
     arguments: dict[SSAValue, SSAValue] = {}
     for argument, value in zip(op.body.block.args, op.operands, strict=True):
-        chain = chains.get(value, [])
-        source = chain[-1].operands[0] if chain else value
-        if source not in arguments:
-            arguments[source] = body.insert_arg(source.type, len(body.args))
-            arguments[source].name_hint = source.name_hint
-        values[argument] = arguments[source]
-        for view in reversed(chain):
-            made = view.clone({view.operands[0]: values[argument]})
-            body.add_op(made)
-            values[argument] = made.results[0]
+        inner = {op: op.results[0] for op in chains.get(value, [])}
+        for source in dict.fromkeys(v for o in inner for v in o.operands if v.owner not in inner) if inner else [value]:
+            if source not in arguments:
+                arguments[source] = body.insert_arg(source.type, len(body.args))
+                arguments[source].name_hint = source.name_hint
+        taken = dict(arguments)
+        for made in inner:
+            body.add_op(made.clone(taken))
+        values[argument] = taken[value]
     for inner in op.body.block.ops:
         if isinstance(inner, YieldOp):
             body.add_op(YieldOp.create(operands=[values[v] for v in inner.operands]))

@@ -45,7 +45,9 @@ def reduced_axes(op: ReduceOp) -> tuple[int, ...]:
 class Body:
     """The ops of a fusion, and at which stage each value can be known: how many reductions come before it, one after another."""
 
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, given: tuple[type[PtirOp], ...] = ()):
+        """Ops of the classes `given` are known to who asks: their results have names before anything is computed."""
+        self.given = given
         self.inputs = list(block.args)
         self.ops: list[PtirOp] = []
         self.results: list[SSAValue] = []
@@ -60,7 +62,7 @@ class Body:
                 self._take(op)
 
     def _take(self, op: Operation) -> None:
-        if not isinstance(op, PtirOp) or not (type(op) in EMITTERS or type(op) in MAPS or isinstance(op, _VIEWS)):
+        if not isinstance(op, PtirOp) or not (type(op) in EMITTERS or type(op) in MAPS or isinstance(op, (*_VIEWS, *self.given))):
             raise Unsupported(f"{op.name} in a kernel")
         for value in (*op.operands, *op.results):
             register(spec(value)[0])

@@ -70,8 +70,11 @@ class Kernel:
 
 def make_kernel(block: Block) -> Kernel:
     """The kernel of the body of a fusion; Unsupported says why there is none."""
+    from .attention import attention_kernel, is_attention
     from .reductions import reduction_kernel
 
+    if is_attention(block):
+        return attention_kernel(block)
     body = Body(block)
     if len(body.inputs) + len(body.results) > MOST_PARAMETERS or len(body.ops) > MOST_OPS:
         raise Unsupported(f"{len(body.ops)} ops of {len(body.inputs)} arrays in a kernel")

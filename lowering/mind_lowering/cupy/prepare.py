@@ -30,8 +30,8 @@ from .kernel import Kernel, make_kernel
 from .maps import FREE
 from .unsupported import Unsupported
 
-KNOWN = tuple(name for name in PATTERNS if name != "attention")
-"""The patterns that become a kernel or an op; of an attention the softmax does."""
+REST = tuple(name for name in PATTERNS if name != "attention")
+"""The patterns that are looked for again in an attention that is no kernel."""
 
 
 def prepared(func: FuncOp) -> FuncOp:
@@ -49,10 +49,13 @@ def form_kernels(module: ModuleOp) -> None:
     """Give the functions of a verified module the form that is lowered."""
     defuse(module, only=_is_no_kernel)
     optimize(module, patterns=False)
-    if recognize(module, KNOWN):
+    if recognize(module):
         simplify(module)
     expand_norms(module, lambda op: kernel_of(op) is not None)
-    defuse(module, only=_is_no_kernel)
+    absorb_views(module)
+    if defuse(module, only=_is_no_kernel):
+        recognize(module, REST)
+        defuse(module, only=_is_no_kernel)
     fuse(module)
     _take_products_out(module)
     _wrap_single_ops(module)
@@ -81,6 +84,7 @@ def _is_shared_well(op: FusionOp) -> bool:
 def _take_products_out(module: ModuleOp) -> None:
     """Products and what they need before their fusions; the rest stays a fusion, if it is a kernel."""
     held = [op for op in walk(module) if isinstance(op, FusionOp) and any(isinstance(o, DotGeneralOp) for o in op.body.block.ops)]
+    held = [op for op in held if kernel_of(op) is None]
     after: list[tuple[list[Operation], list[SSAValue]]] = []
     for op in held:
         early: set[SSAValue] = set()

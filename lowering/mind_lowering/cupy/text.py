@@ -13,12 +13,18 @@ such as exp, and the order of sums.
 """
 
 
-@lru_cache(maxsize=1)
-def prelude() -> str:
-    """The functions that kernels call, as C++."""
-    return (Path(__file__).parent / "mind.cuh").read_text(encoding="ascii")
+PARTS: dict[str, tuple[str, ...]] = {
+    "mind::attend": ("tensor_cores.cuh", "attention.cuh"),
+}
+"""What kernels call beside `mind.cuh`, by how the calls begin."""
+
+
+@lru_cache(maxsize=16)
+def _file(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="ascii")
 
 
 def module_text(kernels: Sequence[str]) -> str:
-    """The source of a module with these kernels."""
-    return "\n".join([prelude(), *kernels])
+    """The source of a module with these kernels, after the functions that they call."""
+    files = dict.fromkeys(f for call, names in PARTS.items() if any(call in k for k in kernels) for f in names)
+    return "\n".join([_file("mind.cuh"), *map(_file, files), *kernels])

@@ -1,0 +1,264 @@
+// Attention without its scores in memory: softmax(score(q k^T)) v, keys in tiles, with the greatest score and the sum so far.
+//
+// A key that leaves nothing of its weight is one whose score is far below the greatest. Where a mask hides all keys from some on,
+// those are not looked at, unless a row has no score that is far above what hides them.
+
+namespace mind {
+
+// A matrix by its strides.
+template <class S, class I> struct Matrix {
+    const S* at;
+    I row, column;
+    MIND S get(I r, I c) const { return at[r * row + c * column]; }
+};
+
+MIND float fused(float a, float b, float c) { return fmaf(a, b, c); }
+MIND double fused(double a, double b, double c) { return ::fma(a, b, c); }
+template <class R> MIND R nothing();  // the score of a key that is not there
+template <> MIND float nothing<float>() { return __uint_as_float(0xff800000u); }
+template <> MIND double nothing<double>() { return __longlong_as_double((long long)0xfff0000000000000ull); }
+// The weight of what had `before` as its greatest score.
+template <class R> MIND R weight(R before, R greatest) { return greatest == nothing<R>() ? R(0) : mind::exp(before - greatest); }
+
+// Rows from `first` on of one matrix of queries. 128 threads: 8 neighbours have a row together, 16 rows at a time.
+template <int rows, int keys, int depth, int width, int tall, int wide, class R, class S, class O, class I, class Score, class End>
+MIND void attend(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I first, R hidden, Score score, End end) {
+    constexpr int high = tall / 16, across = wide / 8, columns = (width + 7) / 8;
+    __shared__ R qs[tall][depth + 1], ks[wide][depth + 1], vs[wide][columns * 8], ps[tall][wide + 1];
+    const int x = threadIdx.x % 8, y = threadIdx.x / 8;
+    R greatest[high], total[high], o[high][columns] = {};
+    for (int i = 0; i < high; ++i) greatest[i] = nothing<R>(), total[i] = R(0);
+    __syncthreads();
+    for (int e = threadIdx.x; e < tall * depth; e += 128) {
+        const I r = first + e / depth;
+        qs[e / depth][e % depth] = r < rows ? Stored<S>::load(q.get(r, I(e % depth))) : R(0);
+    }
+    const I seen = end(first + tall < rows ? first + tall - 1 : I(rows) - 1);
+    for (I key = 0; key < keys; key += wide) {
+        if (key >= seen) {
+            bool more = false;
+            for (int i = 0; i < high; ++i) more |= first + y + 16 * i < rows && !(greatest[i] > hidden / 2);
+            if (!all<Max, 128>(int(more), 0)) break;
+        }
+        __syncthreads();
+        for (int e = threadIdx.x; e < wide * depth; e += 128) {
+            const I c = key + e / depth;
+            ks[e / depth][e % depth] = c < keys ? Stored<S>::load(k.get(c, I(e % depth))) : R(0);
+        }
+        for (int e = threadIdx.x; e < wide * columns * 8; e += 128) {
+            const I c = key + e / (columns * 8);
+            const int d = e % (columns * 8);
+            vs[e / (columns * 8)][d] = c < keys && d < width ? Stored<S>::load(v.get(c, I(d))) : R(0);
+        }
+        __syncthreads();
+        R s[high][across] = {};
+        for (int d = 0; d < depth; ++d) {
+            R kd[across];
+#pragma unroll
+            for (int j = 0; j < across; ++j) kd[j] = ks[x + 8 * j][d];
+#pragma unroll
+            for (int i = 0; i < high; ++i)
+#pragma unroll
+                for (int j = 0; j < across; ++j) s[i][j] = fused(qs[y + 16 * i][d], kd[j], s[i][j]);
+        }
+#pragma unroll
+        for (int i = 0; i < high; ++i) {
+            const I r = first + y + 16 * i < rows ? first + y + 16 * i : I(rows) - 1;
+            R most = greatest[i], sum = R(0);
+#pragma unroll
+            for (int j = 0; j < across; ++j) {
+                const I c = key + x + 8 * j;
+                s[i][j] = c < keys ? score(s[i][j], r, c) : nothing<R>();
+                most = maximum(most, s[i][j]);
+            }
+            most = warp<Max, 8>(most);
+            const R kept = weight(greatest[i], most);
+#pragma unroll
+            for (int j = 0; j < across; ++j) {
+                const R p = weight(s[i][j], most);
+                ps[y + 16 * i][x + 8 * j] = p;
+                sum += p;
+            }
+            total[i] = fused(total[i], kept, warp<Sum, 8>(sum));
+            greatest[i] = most;
+#pragma unroll
+            for (int j = 0; j < columns; ++j) o[i][j] *= kept;
+        }
+        __syncthreads();
+        for (int c = 0; c < wide; ++c) {
+#pragma unroll
+            for (int j = 0; j < columns; ++j) {
+                const R vd = vs[c][x + 8 * j];
+#pragma unroll
+                for (int i = 0; i < high; ++i) o[i][j] = fused(ps[y + 16 * i][c], vd, o[i][j]);
+            }
+        }
+    }
+    for (int i = 0; i < high; ++i)
+        for (int j = 0; j < columns; ++j)
+            if (first + y + 16 * i < rows && x + 8 * j < width)
+                out[(first + y + 16 * i) * width + x + 8 * j] = Stored<O>::store(o[i][j] / total[i]);
+}
+
+// One row, by 256 threads of `shares` blocks: 8 neighbours have a key together. `parts` has what each block found.
+template <int keys, int depth, int width, int shares, class R, class S, class O, class I, class Score>
+MIND void attend_one(
+    Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I row, int share, R* parts, ui32* counter, Score score) {
+    constexpr int columns = (width + 7) / 8, parts_of_q = (depth + 7) / 8, chunk = (keys + shares - 1) / shares;
+    __shared__ R greatests[32], totals[32], os[32][columns * 8];
+    const int x = threadIdx.x % 8, group = threadIdx.x / 8;
+    R mine[parts_of_q], greatest = nothing<R>(), total = R(0), o[columns] = {};
+    for (int j = 0; j < parts_of_q; ++j) mine[j] = x + 8 * j < depth ? Stored<S>::load(q.get(row, I(x + 8 * j))) : R(0);
+    const I from = I(share) * chunk, to = from + chunk < keys ? from + chunk : I(keys);
+    for (I base = from; base < to; base += 32) {
+        const I c = base + group;
+        R s = R(0);
+        if (c < to) {
+#pragma unroll
+            for (int j = 0; j < parts_of_q; ++j)
+                if (x + 8 * j < depth) s = fused(mine[j], Stored<S>::load(k.get(c, I(x + 8 * j))), s);
+        }
+        s = warp<Sum, 8>(s);
+        if (c < to) {
+            s = score(s, row, c);
+            const R most = maximum(greatest, s), kept = weight(greatest, most), p = weight(s, most);
+            total = fused(total, kept, p);
+            greatest = most;
+#pragma unroll
+            for (int j = 0; j < columns; ++j)
+                o[j] = fused(o[j], kept, x + 8 * j < width ? p * Stored<S>::load(v.get(c, I(x + 8 * j))) : R(0));
+        }
+    }
+    __syncthreads();
+    greatests[group] = greatest;
+    totals[group] = total;
+    for (int j = 0; j < columns; ++j) os[group][x + 8 * j] = o[j];
+    __syncthreads();
+    greatest = greatests[0];
+    for (int g = 1; g < 32; ++g) greatest = maximum(greatest, greatests[g]);
+    total = R(0);
+    for (int g = 0; g < 32; ++g) total = fused(totals[g], weight(greatests[g], greatest), total);
+    R* part = parts + share * (width + 2);
+    for (int d = threadIdx.x; d < width; d += 256) {
+        R sum = R(0);
+        for (int g = 0; g < 32; ++g) sum = fused(os[g][d], weight(greatests[g], greatest), sum);
+        if constexpr (shares == 1) out[d] = Stored<O>::store(sum / total);
+        else part[d + 2] = sum;
+    }
+    if constexpr (shares > 1) {
+        if (threadIdx.x == 0) part[0] = greatest, part[1] = total;
+        if (!is_last(counter, shares)) return;
+        greatest = parts[0];
+        for (int g = 1; g < shares; ++g) greatest = maximum(greatest, parts[g * (width + 2)]);
+        total = R(0);
+        for (int g = 0; g < shares; ++g)
+            total = fused(parts[g * (width + 2) + 1], weight(parts[g * (width + 2)], greatest), total);
+        for (int d = threadIdx.x; d < width; d += 256) {
+            R sum = R(0);
+            for (int g = 0; g < shares; ++g)
+                sum = fused(parts[g * (width + 2) + d + 2], weight(parts[g * (width + 2)], greatest), sum);
+            out[d] = Stored<O>::store(sum / total);
+        }
+    }
+}
+
+// Eight neighbours of a row of f16 or bf16, at once where they lie so; zeros for a row that is not there.
+template <class S, class I> MIND Pack<ui16, 8> eight(Matrix<S, I> m, I row, I rows, I column) {
+    Pack<ui16, 8> pack = {};
+    if (row >= rows) return pack;
+    if (m.column == 1 && m.row % 8 == 0 && (reinterpret_cast<ui64>(m.at) & 15) == 0)
+        return *reinterpret_cast<const Pack<ui16, 8>*>(m.at + row * m.row + column);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) pack.at[j] = m.get(row, column + j).bits;
+    return pack;
+}
+
+// As `attend`, of f16 or bf16 on tensor cores: 4 warps with 16 rows each. Weights are rounded before they meet the values.
+template <int rows, int keys, int depth, int width, int wide, class S, class O, class I, class Score, class End>
+MIND void attend_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I first, float hidden, Score score, End end) {
+    constexpr int steps = depth / 16, tiles = wide / 8, columns = width / 8;
+    alignas(16) __shared__ ui16 ks[wide][depth + 8], vs[width][wide + 8];
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const I top = first + threadIdx.x / 32 * 16 + g;  // and 8 below
+    ui32 a[steps][4];
+#pragma unroll
+    for (int i = 0; i < steps; ++i)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const I r = top + e % 2 * 8, d = 16 * i + 2 * t + e / 2 * 8;
+            a[i][e] = r < rows ? ui32(q.get(r, d).bits) | ui32(q.get(r, d + 1).bits) << 16 : 0u;
+        }
+    float greatest[2] = {nothing<float>(), nothing<float>()}, total[2] = {0.0f, 0.0f}, o[columns][4] = {};
+    const I seen = end(first + 64 < rows ? first + 63 : I(rows) - 1);
+    for (I key = 0; key < keys; key += wide) {
+        if (key >= seen) {
+            const bool more = (top < rows && !(greatest[0] > hidden / 2)) || (top + 8 < rows && !(greatest[1] > hidden / 2));
+            if (!all<Max, 128>(int(more), 0)) break;
+        }
+        __syncthreads();
+        for (int e = threadIdx.x; e < wide * (depth / 8); e += 128) {
+            const Pack<ui16, 8> pack = eight(k, key + e / (depth / 8), I(keys), e % (depth / 8) * 8);
+            *reinterpret_cast<Pack<ui16, 8>*>(&ks[e / (depth / 8)][e % (depth / 8) * 8]) = pack;
+        }
+        for (int e = threadIdx.x; e < wide * (width / 8); e += 128) {  // neighbours write to one row: its banks are others
+            const Pack<ui16, 8> pack = eight(v, key + e % wide, I(keys), e / wide * 8);
+#pragma unroll
+            for (int j = 0; j < 8; ++j) vs[e / wide * 8 + j][e % wide] = pack.at[j];
+        }
+        __syncthreads();
+        float s[tiles][4] = {};
+#pragma unroll
+        for (int n = 0; n < tiles; ++n)
+#pragma unroll
+            for (int i = 0; i < steps; ++i) {
+                const ui16* at = &ks[8 * n + g][16 * i + 2 * t];
+                const ui32 b[2] = {pair(at), pair(at + 8)};
+                multiply<S>(s[n], a[i], b);
+            }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const I r = top + 8 * half < rows ? top + 8 * half : I(rows) - 1;
+            float most = greatest[half], sum = 0.0f;
+#pragma unroll
+            for (int e = 0; e < 2 * tiles; ++e) {
+                const I c = key + 8 * (e / 2) + 2 * t + e % 2;
+                float& x = s[e / 2][2 * half + e % 2];
+                x = c < keys ? score(x, r, c) : nothing<float>();
+                most = maximum(most, x);
+            }
+            most = warp<Max, 4>(most);
+            const float kept = weight(greatest[half], most);
+#pragma unroll
+            for (int e = 0; e < 2 * tiles; ++e) {
+                float& x = s[e / 2][2 * half + e % 2];
+                x = weight(x, most);
+                sum += x;
+            }
+            total[half] = fused(total[half], kept, sum);
+            greatest[half] = most;
+#pragma unroll
+            for (int n = 0; n < columns; ++n) o[n][2 * half] *= kept, o[n][2 * half + 1] *= kept;
+        }
+#pragma unroll
+        for (int i = 0; i < tiles / 2; ++i) {
+            const ui32 p[4] = {packed<S>(s[2 * i][0], s[2 * i][1]), packed<S>(s[2 * i][2], s[2 * i][3]),
+                               packed<S>(s[2 * i + 1][0], s[2 * i + 1][1]), packed<S>(s[2 * i + 1][2], s[2 * i + 1][3])};
+#pragma unroll
+            for (int n = 0; n < columns; ++n) {
+                const ui16* at = &vs[8 * n + g][16 * i + 2 * t];
+                const ui32 b[2] = {pair(at), pair(at + 8)};
+                multiply<S>(o[n], p, b);
+            }
+        }
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const float sum = warp<Sum, 4>(total[half]);
+        const I r = top + 8 * half;
+        for (int n = 0; n < columns; ++n)
+            for (int e = 0; e < 2; ++e)
+                if (r < rows) out[r * width + 8 * n + 2 * t + e] = Stored<O>::store(o[n][2 * half + e] / sum);
+    }
+}
+
+}  // namespace mind
