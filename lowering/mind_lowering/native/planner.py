@@ -75,14 +75,14 @@ class Planner:
     counts: dict[Use, int] = field(default_factory=dict[Use, int])
     keep: list[Block] = field(default_factory=list[Block])
     """Blocks that hold ops made here."""
+    deferred: dict[SSAValue, Deferred] = field(default_factory=dict[SSAValue, Deferred])
+    """Values that are not computed, because products alone read them and widen them in registers."""
     draws: int = 0
 
     # Values
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:
         """The extents of a value, which are all known."""
-    deferred: dict[SSAValue, Deferred] = field(default_factory=dict[SSAValue, Deferred])
-    """Values that are not computed, because products alone read them and widen them in registers."""
         return tuple(n for n in read_type(value.type).shape if isinstance(n, int))
 
     def buffer(self, use: Use, dtype: PtirDType, count: int, name: str) -> Buffer:
