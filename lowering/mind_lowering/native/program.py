@@ -22,14 +22,15 @@ from mind_dialect.ptir.types import read_type
 from mind_passes.ptir.defuse import defuse
 from mind_passes.ptir.fuse import fuse
 
+from ..one_hot import select_scatters
 from ..own_module import own_module
 from ..ptir_optimize import optimize
 from .calling import Calls
 from .failures import Site, Sites
-from .form_convolutions import find_convolutions, fuse_convolutions
 from .flow import Branch, Code, Loop, Nested, run, steps_in
-from .groups import Group
+from .form_convolutions import find_convolutions, fuse_convolutions
 from .form_rows import form_rows, norms_in_groups
+from .groups import Group
 from .host import Host, detect
 from .ir import Module, identifier
 from .memory import Access, assign
@@ -88,6 +89,7 @@ def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
     module, work = own_module(func, "native")
     defuse(module)
     optimize(module, patterns=False)
+    select_scatters(module)
     find_convolutions(module)
     norms_in_groups(module, host or detect())
     fuse(module)
@@ -164,6 +166,9 @@ def _place(planner: Planner) -> int:
     for buffer in buffers:
         if buffer.over is not None:
             buffer.place = buffer.over.place
+    for buffer in buffers:
+        if buffer.into is not None:
+            buffer.place, buffer.offset = buffer.root.place, buffer.root.offset
     return place
 
 
