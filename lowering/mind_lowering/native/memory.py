@@ -65,11 +65,9 @@ def assign(steps: Sequence[Access]) -> int:
     The steps are in the order of their run. What a loop reads and did not make, a step after the loop must read too; of branches
     one stands after the other.
     """
+    _put_into_results([resolved(step) for step in steps])
     steps = [resolved(step) for step in steps]
-    last: dict[Buffer, int] = {}
-    for i, step in enumerate(steps):
-        for buffer in (*step.reads, *step.writes):
-            last[buffer] = i
+    last = _last(steps)
     arena = _Arena()
     held: set[Buffer] = set()
     passed_on: set[Buffer] = set()
@@ -95,6 +93,24 @@ def assign(steps: Sequence[Access]) -> int:
             if buffer.use is Use.ARENA and last[buffer] == i and buffer not in passed_on and buffer.over is None:
                 arena.give(buffer.offset, rounded_up(buffer.bytes))
     return arena.size
+
+
+def _last(steps: Sequence[Access]) -> dict[Buffer, int]:
+    """The last step that uses each buffer."""
+    return {buffer: i for i, step in enumerate(steps) for buffer in (*step.reads, *step.writes)}
+
+
+def _put_into_results(steps: Sequence[Access]) -> None:
+    """Let temporaries that a result of the program may take over have its memory from the first, which nothing else has."""
+    last = _last(steps)
+    first = {buffer: i for i, step in reversed(list(enumerate(steps))) for buffer in (*step.reads, *step.writes)}
+    for i, step in reversed(list(enumerate(steps))):
+        for new, old in step.over:
+            new = new.root
+            if new.use is Use.OUTPUT and old.use is Use.ARENA and old.into is None and first[new] == i:
+                if last[old] <= i + step.span and new.bytes == old.bytes:
+                    old.into = new
+                    first[new] = first[old]
 
 
 def _is_given_up(buffer: Buffer) -> bool:

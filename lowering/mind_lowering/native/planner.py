@@ -17,17 +17,18 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type
 
+from .control import NoKernel
 from .convolutions_fusion import add_fused_convolution
 from .elementwise import EMITTERS
+from .flow import Branch, Loop
 from .groups import Group
 from .host import Host
 from .kernels import FALLBACK, KERNELS, product_block, why_not
 from .memory import Access
 from .partials import cut_up
+from .products_deferred import Deferred, defer
 from .products_fusion import add_fused_product
 from .rows import add_rows
-from .partials import cut_up
-from .products_deferred import Deferred, defer
 from .steps import NativeStep
 from .views import Buffer, Use, View, whole
 
@@ -48,19 +49,23 @@ class Foreign:
     reason: str
 
 
-Step = NativeStep | Foreign
+Step = NativeStep | Foreign | Loop | Branch
 
 
 @dataclass(frozen=True)
 class Note:
-    """What became of one op of the lowered program: the name of its kernel, or why it runs on NumPy."""
+    """What became of one op of the lowered program: the name of its kernel, or why it runs on NumPy; loops have neither."""
 
     what: str
     kernel: str | None
     reason: str | None = None
+    depth: int = 0
+    """In how many branches and loops it is."""
 
     def __str__(self) -> str:
-        return f"native  {self.kernel}: {self.what}" if self.kernel is not None else f"numpy   {self.what}: {self.reason}"
+        if self.reason is not None:
+            return f"numpy   {self.what}: {self.reason}"
+        return f"native  {'  ' * self.depth}{self.what if self.kernel is None else f'{self.kernel}: {self.what}'}"
 
 
 @dataclass
@@ -78,6 +83,10 @@ class Planner:
     deferred: dict[SSAValue, Deferred] = field(default_factory=dict[SSAValue, Deferred])
     """Values that are not computed, because products alone read them and widen them in registers."""
     draws: int = 0
+    depth: int = 0
+    """In how many regions of branches and loops the next step is."""
+    made: int = 0
+    """How many buffers there are."""
 
     # Values
 
@@ -89,7 +98,8 @@ class Planner:
         """New memory."""
         index = self.counts.get(use, 0)
         self.counts[use] = index + 1
-        return Buffer(use, index, dtype, count, name)
+        self.made += 1
+        return Buffer(use, index, dtype, count, name, number=self.made - 1)
 
     def new(self, use: Use, value: SSAValue) -> View:
         """New memory for a value."""
@@ -124,6 +134,11 @@ class Planner:
         return view.base
 
     # Steps
+
+    def append(self, step: Loop | Branch, access: Sequence[Access]) -> None:
+        """Append steps in steps, whose accesses are in the order of their run."""
+        self.steps.append(step)
+        self.access += access
 
     def add(self, step: NativeStep) -> None:
         """Append a native kernel, or several where one would be too few to share."""
@@ -189,7 +204,9 @@ class Planner:
         self.add(group)
 
     def foreign(self, op: PtirOp, reason: str) -> None:
-        """Append an op that NumPy runs."""
+        """Append an op that NumPy runs; in a region, none is."""
+        if self.depth:
+            raise NoKernel(f"in it {shown(op)}: {reason}")
         outputs: list[Buffer] = []
         inputs = [self.views[v] if isinstance(self.views[v].base, Buffer) else self.copied(v, self.views[v]) for v in op.operands]
         for value in op.results:
@@ -201,6 +218,8 @@ class Planner:
 
     def step(self, op: PtirOp) -> None:
         """Append what an op is."""
+        if defer(self, op):
+            return
         row = KERNELS.get(type(op))
         reason = FALLBACK[type(op)] if row is None else row(self, op)
         if reason is not None:
@@ -220,8 +239,6 @@ class Planner:
         members = [inner for inner in block.ops if _is_member(inner)]
         if reason := next((r for inner in members if isinstance(inner, PtirOp) and (r := why_not(inner, self.host))), None):
             return reason
-        if defer(self, op):
-            return
         for argument, value in zip(block.args, op.operands, strict=True):
             if value not in self.deferred:
                 self.views[argument] = self.views[value]
@@ -297,3 +314,10 @@ def _outlined(op: PtirOp) -> FuncOp:
     func = FuncOp("op", ([a.type for a in block.args], [r.type for r in made.results]), Region(block))
     func.location = op.location
     return func
+
+
+def shown(op: PtirOp) -> str:
+    """An op in a note."""
+    hint = next((r.name_hint for r in op.results if r.name_hint), None)
+    types = ", ".join(str(read_type(v.type)) for v in op.operands)
+    return f"{op.OPCODE}{'' if hint is None else f' %{hint}'} of {types or 'nothing'}"

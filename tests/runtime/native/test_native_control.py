@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,291 +17,37 @@ import mind_runtime
 import ptir_control_programs
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_lowering.native import detect, lower, prepared
+from mind_dialect.ptir.types import F32, SI32
+from mind_lowering.custom_calls import register_custom_call, unregister_custom_call
 from mind_lowering.native import host as host_module
 from mind_passes.autodiff import GradientOptions, differentiate
 from native_checks import assert_close, several
+from native_control_programs import BOTH, add, counted, dot, neg, scan, updated
 from programs import parse
 from ptir_confused_programs import CONFUSED
 from ptir_control_programs import control_programs, number
 from ptir_evaluator import evaluate, function_of
-from ptir_forms import like, program, reduce, spread
-from mind_dialect.ptir.types import F32, I1, SI32
+from ptir_forms import like, program, reduce
 
 
 def compiled(module: Any, *name: str, **options: Any) -> Any:
     return mind_runtime.compile(module, *name, target="native", **options)
 
 
-def dot(a: Any, b: Any) -> Any:
-    return ptir.DotGeneralOp(a, b, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
+def is_native(run: Any) -> bool:
+    return not any(line.startswith("numpy") for line in run.explain())
 
 
-def scan(body: Callable[..., Any], *operands: Any, carries: int = 1, stacks: int = 0) -> Any:
-    return ptir.ScanOp(*operands, carry_count=carries, scan_output_count=stacks, body=body).results
-
-
-def counted(turns: Any, body: Callable[..., Any], *operands: Any) -> Any:
-    """A while of so many turns, given as an si32; its results without the counter."""
-
-    def cond(left: Any, *values: Any) -> Any:
-        return [ptir.CompareOp(left, number(SI32, (), 0), kind="greater"), left, *values]
-
-    def turn(left: Any, *values: Any) -> Any:
-        return [ptir.SubOp(left, number(SI32, (), 1)), *body(*values)]
-
-    return ptir.WhileOp(turns, *operands, cond=cond, body=turn).results[1:]
-
-
-def updated(x: Any, row: Any, at: Any) -> Any:
-    """`x` with one row replaced."""
-    rest = [number(SI32, (1,), 0)] * (len(x.type.get_shape()) - 1)
-    place = ptir.ConcatOp(ptir.ReshapeOp(at, new_shape=(1,)), *rest, axis=0)
-    return ptir.DynamicUpdateSliceOp(x, row, place, sizes=(1, *x.type.get_shape()[1:])).results[0]
-
-
-def add(a: Any, b: Any) -> Any:
-    return ptir.AddOp(a, b).results[0]
-
-
-def neg(a: Any) -> Any:
-    return ptir.NegOp(a).results[0]
-
-
-def flipped(a: Any) -> Any:
-    return ptir.TransposeOp(a, perm=(1, 0)).results[0]
-
-
-def chosen(p: Any, true: Callable[..., Any], false: Callable[..., Any], *operands: Any) -> Any:
-    return ptir.CondOp(p, *operands, true=true, false=false).results
-
-
-LOOPS: dict[str, tuple[str, Callable[..., Any]]] = {
-    "a value made from the one before": ("f32[4] f32[7,4]", lambda x, s: scan(lambda a, r: [ptir.TanhOp(add(a, r))], x, s)),
-    "a product with the value before": (
-        "f32[3,5] f32[5,5] f32[6,3,5]",
-        lambda h, w, s: scan(lambda h, w, r: [ptir.TanhOp(add(dot(h, w), r)), w], h, w, s, carries=2),
-    ),
-    "a product, in a while": (
-        "f32[3,5] f32[5,5] si32[]",
-        lambda h, w, n: counted(n, lambda h, w: [ptir.TanhOp(dot(h, w)), w], h, w),
-    ),
-    "values that change places": (
-        "f32[4] f32[4] f32[3,4]",
-        lambda a, b, s: scan(lambda a, b, r: [b, a], a, b, s, carries=2),
-    ),
-    "a sum of the last two": ("f32[4] f32[4] si32[]", lambda a, b, n: counted(n, lambda a, b: [b, add(a, b)], a, b)),
-    "three that go round, one of them new": (
-        "f32[2,3] f32[3,3] f32[2,3] f32[2,3] si32[]",
-        lambda a, w, b, c, n: counted(n, lambda a, w, b, c: [b, w, c, dot(a, w)], a, w, b, c),
-    ),
-    "a queue of what was stacked": (
-        "f32[4] f32[4] f32[5,4]",
-        lambda a, b, s: scan(lambda a, b, r: [t := add(neg(b), r), a, t], a, b, s, carries=2, stacks=1),
-    ),
-    "a queue of slices": (
-        "f32[4] f32[4] f32[5,4]",
-        lambda a, b, s: scan(lambda a, b, r: [r, a, add(b, r)], a, b, s, carries=2, stacks=1),
-    ),
-    "one value yielded three times": (
-        "f32[4] f32[4] f32[5,4]",
-        lambda a, b, s: scan(lambda a, b, r: [t := add(add(a, b), r), t, t], a, b, s, carries=2, stacks=1),
-    ),
-    "one value carried twice": (
-        "f32[4] f32[4] si32[]",
-        lambda a, b, n: counted(n, lambda a, b: [t := add(a, b), t], a, b),
-    ),
-    "an argument carried twice": (
-        "f32[4] f32[4] f32[4] si32[]",
-        lambda a, b, c, n: counted(n, lambda a, b, c: [b, b, add(a, c)], a, b, c),
-    ),
-    "what is passed through": (
-        "f32[4] f32[4] f32[5,4]",
-        lambda a, b, s: scan(lambda a, b, r: [a, add(b, a)], a, b, s, carries=2),
-    ),
-    "what is passed through, and carried on": (
-        "f32[4] f32[4] si32[]",
-        lambda a, b, n: counted(n, lambda a, b: [a, a], a, b),
-    ),
-    "the value before, stacked": (
-        "f32[4] f32[7,4]",
-        lambda a, s: scan(lambda a, r: [add(a, r), a], a, s, stacks=1),
-    ),
-    "a view of the value before": (
-        "f32[4,4] f32[3,4,4]",
-        lambda a, s: scan(lambda a, r: [add(flipped(a), r), flipped(a)], a, s, stacks=1),
-    ),
-    "views that change places": (
-        "f32[3,3] f32[3,3] si32[]",
-        lambda a, b, n: counted(n, lambda a, b: [flipped(b), flipped(a)], a, b),
-    ),
-    "constants yielded": (
-        "f32[4] f32[5,4]",
-        lambda a, s: scan(lambda a, r: [like(a, 2.0), add(a, r), like(a, 3.0)], a, s, stacks=2),
-    ),
-    "inputs transposed, reversed, broadcast and counted": (
-        "f32[3] f32[3,5] f32[1,3]",
-        lambda a, s, b: scan(
-            lambda a, x, y, z, i: [add(add(ptir.MulOp(a, x), add(y, z)), i)],
-            a,
-            flipped(s),
-            ptir.ReverseOp(flipped(s), axes=(0, 1)),
-            ptir.BroadcastToOp(b, result_shape=(5, 3)),
-            ptir.IotaOp(shape=(5, 3), dtype="f32", axis=0),
-        ),
-    ),
-    "no carry": ("f32[5,4]", lambda s: scan(lambda r: [neg(r), reduce(r, "sum", 0, keepdims=False)], s, carries=0, stacks=2)),
-    "one turn": ("f32[4] f32[1,4]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
-    "no turn": ("f32[4] f32[0,4]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
-    "no elements": ("f32[0] f32[5,0]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
-    "a loop in a loop": (
-        "f32[4] f32[3,4] si32[]",
-        lambda a, s, n: scan(lambda a, n, r: [counted(n, lambda a, r: [add(a, r), r], a, r)[0], n], a, n, s, carries=2),
-    ),
-    "a loop in a loop in a loop": (
-        "f32[2,3] f32[3,3] f32[4,2,3] si32[]",
-        lambda a, w, s, n: counted(
-            n,
-            lambda a, w, s: [
-                (made := scan(lambda a, w, r: [ptir.TanhOp(add(dot(a, w), r)), w, a], a, w, s, carries=2, stacks=1))[0],
-                w,
-                scan(lambda x, r: [add(x, r), x], a, made[2], stacks=1)[1],
-            ],
-            a,
-            w,
-            s,
-        ),
-    ),
-    "branches in a loop": (
-        "f32[4] f32[6,4] f32[]",
-        lambda a, s, y: scan(
-            lambda a, y, r: [
-                chosen(
-                    ptir.CompareOp(reduce(a, "sum", 0, keepdims=False), y, kind="less"),
-                    lambda a, r: [add(a, r)],
-                    lambda a, r: [neg(a)],
-                    a,
-                    r,
-                )[0],
-                y,
-            ],
-            a,
-            y,
-            s,
-            carries=2,
-        ),
-    ),
-    "a cache written row by row": (
-        "f32[6,4] f32[4,4] si32[]",
-        lambda c, s, n: [
-            counted(
-                n,
-                lambda c, d, i: [
-                    e := updated(
-                        updated(c, ptir.SliceOp(d, starts=(1, 0), sizes=(1, 4)), i),
-                        like(ptir.SliceOp(d, starts=(0, 0), sizes=(1, 4)), 7.0),
-                        add(i, i),
-                    ),
-                    add(d, like(d, 1.0)),
-                    add(i, number(SI32, (), 1)),
-                ],
-                c,
-                s,
-                number(SI32, (), 0),
-            )[0]
-        ],
-    ),
-    "what a test computes is carried": (
-        "f32[4] si32[]",
-        lambda a, n: (
-            ptir.WhileOp(
-                a,
-                n,
-                cond=lambda a, n: [
-                    ptir.CompareOp(n, number(SI32, (), 0), kind="greater"),
-                    add(a, a),
-                    ptir.SubOp(n, number(SI32, (), 1)),
-                ],
-                body=lambda a, n: [neg(a), n],
-            ).results
-        ),
-    ),
-    "a test that changes places": (
-        "f32[4] f32[4] si32[]",
-        lambda a, b, n: (
-            ptir.WhileOp(
-                a,
-                b,
-                n,
-                cond=lambda a, b, n: [
-                    ptir.CompareOp(n, number(SI32, (), 0), kind="greater"),
-                    b,
-                    a,
-                    ptir.SubOp(n, number(SI32, (), 1)),
-                ],
-                body=lambda a, b, n: [a, add(a, b), n],
-            ).results
-        ),
-    ),
-    "truths": (
-        "i1[4] i1[6,4]",
-        lambda a, s: scan(lambda a, r: [ptir.XorOp(a, r), ptir.AndOp(a, r)], a, s, stacks=1),
-    ),
-    "complex numbers, only moved": ("cf32[4] cf32[5,4]", lambda a, s: scan(lambda a, r: [r, a], a, s, stacks=1)),
-}
-
-BRANCHES: dict[str, tuple[str, Callable[..., Any]]] = {
-    "either": ("i1[] f32[4] f32[4]", lambda p, x, y: chosen(p, lambda x, y: [add(x, y)], lambda x, y: [ptir.TanhOp(x)], x, y)),
-    "passed through": ("i1[] f32[4] f32[4]", lambda p, x, y: chosen(p, lambda x, y: [neg(x), y], lambda x, y: [x, y], x, y)),
-    "changed places": ("i1[] f32[4] f32[4]", lambda p, x, y: chosen(p, lambda x, y: [x, y], lambda x, y: [y, x], neg(x), neg(y))),
-    "one value twice": (
-        "i1[] f32[4]",
-        lambda p, x: chosen(p, lambda x: [t := neg(x), t], lambda x: [x, like(x, 2.0)], x),
-    ),
-    "views": ("i1[] f32[3,3]", lambda p, x: chosen(p, lambda x: [flipped(x)], lambda x: [flipped(flipped(neg(x)))], x)),
-    "an update of what dies": (
-        "i1[] f32[4,3] f32[1,3] si32[]",
-        lambda p, x, r, i: chosen(p, lambda x, r, i: [updated(x, r, i)], lambda x, r, i: [x], neg(x), r, i),
-    ),
-    "an update of what is used afterwards": (
-        "i1[] f32[4,3] f32[1,3] si32[]",
-        lambda p, x, r, i: [
-            *chosen(p, lambda x, r, i: [updated(x, r, i)], lambda x, r, i: [x], y := neg(x), r, i),
-            ptir.TanhOp(y),
-        ],
-    ),
-    "within each other": (
-        "i1[] f32[4] i1[]",
-        lambda p, x, q: chosen(
-            p,
-            lambda x, q: [chosen(q, lambda x: [neg(x)], lambda x: [add(x, x)], x)[0]],
-            lambda x, q: [chosen(q, lambda x: [x], lambda x: [ptir.TanhOp(x)], add(x, x))[0]],
-            x,
-            q,
-        ),
-    ),
-    "a predicate that is computed": (
-        "f32[] f32[4]",
-        lambda y, x: chosen(ptir.CompareOp(y, number(F32, (), 0.5), kind="less"), lambda x: [neg(x)], lambda x: [add(x, x)], x),
-    ),
-    "loops": (
-        "i1[] f32[4] si32[]",
-        lambda p, x, n: chosen(
-            p,
-            lambda x, n: counted(n, lambda x: [add(x, x)], x),
-            lambda x, n: counted(n, lambda x: [neg(x)], x),
-            x,
-            n,
-        ),
-    ),
-}
-BOTH = {**LOOPS, **{f"branch: {name}": row for name, row in BRANCHES.items()}}
+def copies(run: Any, *shapes: tuple[int, ...]) -> int:
+    """How many lines of `explain` say that something of one of these shapes is copied in a loop or a branch."""
+    ends = tuple(f": copy over {list(s)}" for s in shapes)
+    return sum(line.startswith("native   ") and line.endswith(ends) for line in run.explain())
 
 
 def inputs_of(run: Any, seed: int) -> list[Any]:
     """Arguments: integers are numbers of turns from 0 up, truths and floats random."""
     rng = np.random.default_rng(seed)
-    found = []
+    found: list[Any] = []
     for spec in run.inputs:
         dtype = spec.numpy_dtype
         if dtype == np.int32:
@@ -318,10 +63,9 @@ def inputs_of(run: Any, seed: int) -> list[Any]:
 @pytest.mark.parametrize("name", BOTH)
 def test_branches_and_loops(name: str, checks: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(host_module.CHECKS_VARIABLE, checks)
-    types, body = BOTH[name]
-    module = program(types, body)
+    module = program(*BOTH[name])
     run, reference = compiled(module), mind_runtime.compile(module)
-    assert not any(line.startswith("numpy") for line in run.explain())
+    assert is_native(run)
     donated = compiled(module, donate=[s.name for s in run.inputs if s.shape])
     for seed in range(5):
         arrays = inputs_of(run, seed)
@@ -336,3 +80,310 @@ def test_branches_and_loops(name: str, checks: str, monkeypatch: pytest.MonkeyPa
             assert_close(found, want, ulps=64, scale=1.0)
         for i, found in enumerate(results):
             assert not any(np.may_share_memory(found, other) for other in results[:i])
+
+
+# Random programs
+
+
+def two_inputs() -> list[Any]:
+    return [np.arange(1, 5, dtype=np.float32), np.array([[10, 20], [30, 40]], np.float32)]
+
+
+def held_against_the_evaluator(text: str) -> None:
+    module = parse(text)
+    expected = evaluate(function_of(module), two_inputs())
+    names = [spec.name for spec in mind_runtime.compile(module).inputs]
+    for donate in ([], names):
+        run = compiled(module, donate=donate)
+        for _ in range(2):
+            arguments = two_inputs()
+            found = several(run(*arguments))
+            for got, want in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(got, want)
+            for i, got in enumerate(found):
+                assert not any(np.may_share_memory(got, other) for other in found[:i])
+            if not donate:
+                for argument, original in zip(arguments, two_inputs(), strict=True):
+                    np.testing.assert_array_equal(argument, original)
+
+
+@pytest.mark.parametrize("checks", ["", "1"])
+def test_random_programs(checks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without scatters, which would put loops on NumPy."""
+    monkeypatch.setenv(host_module.CHECKS_VARIABLE, checks)
+    monkeypatch.setattr(ptir_control_programs, "_scatter", ptir_control_programs._update)
+    settings(
+        max_examples=15 if checks else 40,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example, HealthCheck.data_too_large],
+    )(given(control_programs())(held_against_the_evaluator))()
+
+
+@pytest.mark.parametrize("name", CONFUSED)
+def test_values_that_share_memory_are_not_confused(name: str) -> None:
+    held_against_the_evaluator(CONFUSED[name])
+
+
+# What is copied
+
+
+DECODE = (
+    "f32[16,8] f32[8,8] f32[8] si32[]",
+    lambda cache, w, x, n: counted(
+        n,
+        lambda cache, w, x, at: [
+            cache_ := updated(cache, ptir.ReshapeOp(x, new_shape=(1, 8)).results[0], at),
+            w,
+            ptir.TanhOp(reduce(dot(cache_, w), "sum", 0, keepdims=False)).results[0],
+            add(at, number(SI32, (), 1)),
+        ],
+        cache,
+        w,
+        x,
+        number(SI32, (), 0),
+    ),
+)
+
+
+def test_a_cache_is_updated_in_place_from_a_donated_input_to_the_result() -> None:
+    module = program(*DECODE)
+    name = mind_runtime.compile(module).inputs[0].name
+    run, donated = compiled(module), compiled(module, donate=[name])
+    assert is_native(run)
+    assert copies(donated, (16, 8)) == 0, "only the row is written in a turn"
+    arrays = [a.astype(np.float32) for a in (np.zeros((16, 8)), np.eye(8) / 4, np.ones(8))]
+    expected = mind_runtime.compile(module)(*[a.copy() for a in arrays], np.asarray(5, np.int32))
+    kept = run(*arrays, np.asarray(5, np.int32))
+    assert not arrays[0].any()
+    found = donated(*arrays, np.asarray(5, np.int32))
+    assert found[0] is arrays[0]
+    for got, same, want in zip(found, kept, expected, strict=True):
+        assert_close(got, want, ulps=64, scale=1.0)
+        assert_close(got, same, ulps=0)
+
+
+def test_weights_are_trained_in_place() -> None:
+    def body(w: Any, x: Any) -> Any:
+        error = ptir.SubOp(dot(x, w), like(dot(x, w), 1.0))
+        slope = ptir.DotGeneralOp(x, error, batch_lhs=(), batch_rhs=(), contract_lhs=(0,), contract_rhs=(0,))
+        return [ptir.SubOp(w, ptir.MulOp(slope, like(slope, 0.01))).results[0]]
+
+    module = program("f32[24,6] f32[50,20,24]", lambda w, xs: scan(body, w, xs))
+    name = mind_runtime.compile(module).inputs[0].name
+    run = compiled(module, donate=[name])
+    assert is_native(run)
+    assert copies(run, (24, 6), (20, 24), (20, 6)) == 0
+    rng = np.random.default_rng(0)
+    w, xs = rng.standard_normal((24, 6)).astype(np.float32), rng.standard_normal((50, 20, 24)).astype(np.float32)
+    expected = mind_runtime.compile(module)(w, xs)
+    found = run(w, xs)
+    assert found is w
+    assert_close(found, expected, ulps=2000, scale=1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("a product with the value before", 0),
+        ("a product, in a while", 0),
+        ("values that change places", 0),
+        ("a sum of the last two", 0),
+        ("three that go round, one of them new", 0),
+        ("a queue of what was stacked", 0),
+        ("a queue of slices", 0),
+        ("one value yielded three times", 0),
+        ("one value carried twice", 1),
+        ("what is passed through", 0),
+        ("branch: an update of what dies", 0),
+        ("branch: an update of what is used afterwards", 2),
+        ("branch: changed places", 4),
+    ],
+)
+def test_what_is_copied_in_a_turn(name: str, count: int) -> None:
+    assert copies(compiled(program(*BOTH[name])), (4,), (3, 5), (2, 3), (4, 3)) == count
+
+
+def test_the_arena_of_a_loop_holds_what_lives_at_once() -> None:
+    """Two buffers that change places, and two temporaries of a turn: whatever the number of turns."""
+
+    def body(a: Any, w: Any) -> Any:
+        for _ in range(6):
+            a = ptir.TanhOp(dot(a, w)).results[0]
+        return [a, w]
+
+    for turns in (2, 1000):
+        module = program(
+            "f32[64,64] f32[64,64] f32[1]",
+            lambda a, w, s, n=turns: scan(lambda a, w, r: body(a, w), a, w, ptir.BroadcastToOp(s, result_shape=(n,)), carries=2),
+        )
+        native = compiled(module)._made.native
+        assert native.arena <= 4 * 64 * 64 * 4
+
+
+# Failures, bounds, signals
+
+
+def test_failures_in_loops_name_their_op() -> None:
+    module = program(
+        "si32[3] si32[5,3]",
+        lambda a, s: scan(lambda a, r: [add(a, chosen_div(a, r)), add(a, a)], a, s, stacks=1),
+    )
+    run, reference = compiled(module), mind_runtime.compile(module)
+    assert is_native(run)
+    a, s = np.arange(1, 4, dtype=np.int32), np.full((5, 3), 2, np.int32)
+    for found, want in zip(run(a, s), reference(a, s), strict=True):
+        assert_close(found, want)
+    s[3, 1] = 0
+    errors: list[MindError] = []
+    for target in (run, reference):
+        with pytest.raises(MindError) as e:
+            target(a, s)
+        errors.append(e.value)
+    assert [e.code for e in errors] == ["E8004", "E8004"]
+    assert errors[0].message == errors[1].message
+    assert isinstance(errors[0].op, ptir.DivOp)
+    assert_close(run(a, np.abs(s) + 1)[0], reference(a, np.abs(s) + 1)[0])
+
+
+def chosen_div(a: Any, r: Any) -> Any:
+    """A division, in a branch of a loop."""
+    less = ptir.CompareOp(reduce(r, "sum", 0, keepdims=False), number(SI32, (), 1 << 20), kind="less")
+    return ptir.CondOp(less, a, r, true=lambda a, r: [ptir.DivOp(a, r)], false=lambda a, r: [a]).results[0]
+
+
+def test_more_turns_than_a_gradient_was_promised_fail_as_on_numpy() -> None:
+    module = program(
+        "f32[] f32[]",
+        lambda x, limit: ptir.WhileOp(
+            x,
+            limit,
+            cond=lambda x, limit: [ptir.CompareOp(x, limit, kind="less"), x, limit],
+            body=lambda x, limit: [add(x, ptir.MulOp(x, x)), limit],
+        ).results[:1],
+    )
+    slope = differentiate(module, "f", GradientOptions(max_iterations=4)).module
+    run, reference = compiled(slope, "f_grad"), mind_runtime.compile(slope, "f_grad")
+    few, many = [(np.float32(0.5), np.float32(limit)) for limit in (2, 1e6)]
+    for found, want in zip(run(*few), reference(*few), strict=True):
+        assert_close(found, want, ulps=8)
+    codes: list[str] = []
+    for target in (run, reference):
+        with pytest.raises(MindError) as e:
+            target(*many)
+        codes.append(e.value.code)
+    assert codes[0] == codes[1]
+
+
+def forever(x: Any) -> Any:
+    return ptir.WhileOp(
+        x,
+        cond=lambda x: [ptir.CompareOp(reduce(x, "min", 0, keepdims=False), number(F32, (), -1.0), kind="greater"), x],
+        body=lambda x: [ptir.AbsOp(neg(x)).results[0]],
+    ).results
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals of POSIX")
+def test_a_loop_without_end_can_be_interrupted() -> None:
+    run = compiled(program("f32[4]", forever))
+    main = threading.get_ident()
+    timer = threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    begin = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        run(np.ones(4, np.float32))
+    assert time.perf_counter() - begin < 2
+    timer.join()
+
+
+def test_a_turn_costs_little() -> None:
+    """Most of a microsecond would be a lot: kernels of one number, and what the entry does around them."""
+    module = program("f32[] si32[]", lambda x, n: counted(n, lambda x: [ptir.MulOp(x, x)], x))
+    run, turns = compiled(module), np.asarray(1000, np.int32)
+    best = 1.0
+    for _ in range(50):
+        begin = time.perf_counter()
+        run(np.float32(1), turns)
+        best = min(best, time.perf_counter() - begin)
+    assert best < 0.5e-3
+
+
+# Gradients, fallback, what is told
+
+
+def recurrent(h: Any, w: Any, v: Any, xs: Any) -> Any:
+    """The sum of the states of a recurrent network."""
+    made = scan(
+        lambda h, w, v, x: [t := ptir.TanhOp(add(dot(h, w), dot(x, v))).results[0], w, v, t], h, w, v, xs, carries=3, stacks=1
+    )
+    return [reduce(ptir.ReshapeOp(made[3], new_shape=(made[3].type.element_count(),)), "sum", 0, keepdims=False)]
+
+
+def gated(h: Any, c: Any, w: Any, v: Any, xs: Any) -> Any:
+    """The same of a network with gates."""
+
+    def body(h: Any, c: Any, w: Any, v: Any, x: Any) -> Any:
+        gates = add(dot(h, w), dot(x, v))
+        i, f, o, g = (ptir.SliceOp(gates, starts=(0, 5 * k), sizes=(3, 5)) for k in range(4))
+        kept = ptir.MulOp(ptir.LogisticOp(f), c)
+        c = add(kept, ptir.MulOp(ptir.LogisticOp(i), ptir.TanhOp(g)))
+        return [ptir.MulOp(ptir.LogisticOp(o), ptir.TanhOp(c)).results[0], c, w, v]
+
+    h = scan(body, h, c, w, v, xs, carries=4)[0]
+    return [reduce(ptir.ReshapeOp(h, new_shape=(15,)), "sum", 0, keepdims=False)]
+
+
+@pytest.mark.parametrize(
+    ("types", "network"),
+    [
+        ("f64[3,5] f64[5,5] f64[4,5] f64[7,3,4]", recurrent),
+        ("f64[3,5] f64[3,5] f64[5,20] f64[4,20] f64[7,3,4]", gated),
+    ],
+)
+def test_gradients_of_recurrent_networks(types: str, network: Any) -> None:
+    module = differentiate(program(types, network), "f").module
+    run, reference = compiled(module, "f_grad"), mind_runtime.compile(module, "f_grad")
+    assert is_native(run)
+    arrays = inputs_of(run, 1)
+    for found, want in zip(run(*arrays), reference(*arrays), strict=True):
+        assert_close(found, want, ulps=500, scale=1.0)
+
+
+def test_an_op_without_a_kernel_puts_its_loop_on_numpy_and_is_named() -> None:
+    def turn(a: Any, r: Any) -> Any:
+        called = ptir.CustomCallOp(add(a, r), target="native.tests.v1", attrs={}, result_types=[a.type])
+        return [add(a, called)]
+
+    module = program("f32[4] f32[3,4]", lambda a, s: [neg(v) for v in scan(turn, neg(a), s)])
+    register_custom_call("native.tests.v1", lambda xp, x: x * xp.float32(2))
+    try:
+        run, reference = compiled(module), mind_runtime.compile(module)
+        arrays = inputs_of(run, 0)
+        assert_close(run(*arrays), reference(*arrays))
+    finally:
+        unregister_custom_call("native.tests.v1")
+    lines = run.explain()
+    (line,) = [line for line in lines if line.startswith("numpy")]
+    assert line.startswith("numpy   scan")
+    assert "in it custom_call" in line
+    assert line.endswith("its function is registered with Python")
+    assert sum(line.startswith("native") for line in lines) == 2
+
+
+def test_what_runs_in_a_loop_is_told_indented() -> None:
+    module = program(
+        "f32[4] f32[3,4] i1[]",
+        lambda a, s, p: scan(
+            lambda a, p, r: [ptir.CondOp(p, a, r, true=lambda a, r: [add(a, r)], false=lambda a, r: [neg(a)]).results[0], p],
+            a,
+            p,
+            s,
+            carries=2,
+        )[:1],
+    )
+    assert compiled(module).explain()[1:] == [
+        "native  @k.copy: copy over [4]",
+        "native  scan, 3 turns",
+        "native    cond",
+        "native      @k.add: add over [4]",
+        "native      @k.neg: neg over [4]",
+    ]
