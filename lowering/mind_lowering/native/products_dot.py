@@ -12,12 +12,15 @@ from .casts import cast
 from .host import Host
 from .ir import Function, Module
 from .lanes import Lanes, ones, register, stored
-from .products import Product, index_of, multiply_add, unflattened
+from .products import Product, index_of, multiply_add, prefetch, unflattened
 from .products_arguments import addresses_of, corner_of, finish_of
+from .products_cut import LINE
 
 UNIT_BYTES = 1 << 18
 """What a unit of work reads, about."""
 UNROLL = 2
+PAGE = 4096
+"""Where machines stop bringing lines by themselves."""
 
 
 def emit_dots(f: Function, host: Host, product: Product) -> int:
@@ -73,10 +76,14 @@ def _dots(module: Module, host: Host, product: Product, count: int) -> str:
 
     def turn(k: str, /, *values: str) -> list[str]:
         found = list(values)
+        if far:
+            _ask(f, product, b, k, count)
         for u in range(UNROLL):
             found = step(k, found, None, u * width)
         return found
 
+    row = product.depth * product.rhs.dtype.size
+    far = row <= PAGE and product.columns * row > host.l2_bytes and product.rhs.strides[-1] == product.depth
     lanes = Lanes(f, host, width)
     zero, type = lanes.constant(total, 0), lanes.type(total)
     full, rest = product.depth // width * width, product.depth % width
@@ -89,6 +96,18 @@ def _dots(module: Module, host: Host, product: Product, count: int) -> str:
     _results(f, host, product, count, batch, state)
     f.ret()
     return f.name
+
+
+def _ask(f: Function, product: Product, b: str, k: str, count: int) -> None:
+    """
+    Have the lines brought of as much of the next rows as one turn reads of these.
+
+    Rows that are read side by side are too short for the machine to see where they go on; together they are one stretch.
+    """
+    dtype, width = product.rhs.dtype, product.cut.width
+    start = f.add(f.mul(k, count), str(count * product.depth))
+    for at in range(0, count * width * UNROLL, LINE // dtype.size):
+        prefetch(f, f.address(stored(dtype), b, f.add(start, str(at))))
 
 
 def _left(lanes: Lanes, product: Product, base: str, index: str) -> str:
