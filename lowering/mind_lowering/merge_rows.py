@@ -3,8 +3,9 @@ Fusions that have their rows in common as one: a log-sum-exp is one kernel then,
 
 `fuse` puts one reduction at the end of a group. A kernel of a target may go on after it, and reduce again, while it has a row in
 registers or in its cache. So a fusion is merged with one that makes an operand of it and, where `siblings` are wanted, with one
-that reads the same operand, if the target says that the whole `is_good`. Bodies stay below `MOST_MERGED` ops, and an operand has
-but a few siblings tried, so that the cost stays linear.
+that reads the same operand, if the target says that the whole `is_good`; what stands between them and needs the first is moved
+behind. Bodies stay below `MOST_MERGED` ops, at most `FARTHEST` ops are between, and an operand has but a few siblings tried, so
+that the cost stays linear.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from mind_dialect.ptir import FusionOp, ReduceOp, YieldOp
 MOST_MERGED = 96
 MOST_SIBLINGS = 4
 """So many other users of an operand are tried, the nearest first."""
+FARTHEST = 200
+"""So many ops are between fusions that are merged, at most."""
 _STRETCHED = (ptir.ReshapeOp, ptir.BroadcastToOp)
 """Views that a fusion may hold."""
-_MOVED = (*_STRETCHED, ptir.ConstantOp, ptir.IotaOp, ptir.TransposeOp, ptir.SliceOp, ptir.StridedSliceOp, ptir.ReverseOp)
-"""Ops that cost nothing, so that they may stand elsewhere."""
 
 Predicate = Callable[[FusionOp], bool]
 
@@ -36,7 +37,6 @@ def merge_rows(module: ModuleOp, is_good: Predicate, *, siblings: bool = False) 
     for block in [block for op in ops for region in op.regions for block in region.blocks]:
         if sum(isinstance(op, FusionOp) for op in block.ops) > 1:
             _take_views_in(block)
-            _hoist_views(block)
             _Merging({op: i for i, op in enumerate(block.ops)}, is_good, siblings).run(list(block.ops))
 
 
@@ -76,28 +76,6 @@ def _take_in(fusion: FusionOp, place: int, root: SSAValue, chain: Sequence[Opera
             view.erase()
 
 
-def _hoist_views(block: Block) -> None:
-    """Put each view and each constant right behind the last op that it needs, so that it is in nobody's way."""
-    behind: dict[Operation, list[Operation]] = {}
-    first: list[Operation] = []
-    place: dict[Operation, int] = {}
-    for i, op in enumerate(block.ops):
-        place[op] = i
-        owners = [v.owner for v in op.operands if isinstance(v.owner, Operation) and v.owner in place]
-        if not isinstance(op, _MOVED) or not owners:
-            first.append(op)
-        else:
-            behind.setdefault(max(owners, key=place.__getitem__), []).append(op)
-    first.sort(key=lambda op: not (isinstance(op, _MOVED)))  # stable
-    for op in place:
-        block.detach_op(op)
-    stack = first[::-1]
-    while stack:
-        op = stack.pop()
-        block.add_op(op)
-        stack += reversed(behind.get(op, ()))
-
-
 @dataclass
 class _Merging:
     """One block on its way; `place` orders its ops, merged ones included."""
@@ -116,11 +94,14 @@ class _Merging:
         """The fusion of `user` and one that makes or reads an operand of it, if they can be one."""
         for other in dict.fromkeys(self._others(user)):
             if other.parent is user.parent and other is not user and _is_wanted(other, user):
-                where = self._where(other, user)
-                merged = None if where is None else _merged(other, user)
-                if merged is not None and where is not None and self.is_good(merged):
-                    self._replace(other, user, merged, where)
+                between = self._between(other, user)
+                if between is None:
+                    continue
+                merged = _merged(other, user)
+                if self.is_good(merged):
+                    self._replace(other, user, merged, *between)
                     return merged
+                merged.erase()  # which uses values no more
         return None
 
     def _others(self, user: FusionOp) -> Iterator[FusionOp]:
@@ -133,51 +114,46 @@ class _Merging:
             before = [r for r in readers if isinstance(r, FusionOp) and self.place.get(r, 1 << 62) < self.place[user]]
             yield from sorted(before, key=self.place.__getitem__, reverse=True)[:MOST_SIBLINGS]
 
-    def _where(self, other: FusionOp, user: FusionOp) -> Operation | None:
-        """Which of the two the whole can stand for: nothing between them may need the one and be needed by the other."""
-        first, last = self.place[other], self.place[user]
-        owners = [v.owner for v in user.operands if v.owner is not other]
-        if all(not isinstance(o, Operation) or self.place.get(o, -1) < first for o in owners):
-            return other
-        return user if all(self._is_behind(use.operation, user, last) for v in other.results for use in v.uses) else None
+    def _between(self, other: FusionOp, user: FusionOp) -> tuple[list[Operation], list[Operation]] | None:
+        """
+        What stands between two fusions: what does not need the first, and what does.
 
-    def _is_behind(self, op: Operation, user: FusionOp, last: int) -> bool:
-        """Whether an op is not before `user`, or is a view that can be moved behind it."""
-        while op.parent is not user.parent:
-            parent = op.parent_op()
-            assert parent is not None
-            op = parent
-        if op is user or self.place[op] > last:
-            return True
-        uses = [use.operation for v in op.results for use in v.uses] if isinstance(op, _MOVED) else [user]
-        return all(u is not user and self._is_behind(u, user, last) for u in uses)
+        None if the second needs some of the latter, or if they are far apart.
+        """
+        if self.place[user] - self.place[other] > FARTHEST:
+            return None
+        staying: list[Operation] = []
+        moved: dict[Operation | Block, None] = {other: None}
+        op = other.next_op
+        while op is not None and op is not user:
+            inside = [op] if isinstance(op, FusionOp) or not op.regions else op.walk()
+            if any(v.owner in moved for inner in inside for v in inner.operands):
+                moved[op] = None
+            else:
+                staying.append(op)
+            op = op.next_op
+        assert op is user, "the other one is before"
+        del moved[other]
+        return None if any(v.owner in moved for v in user.operands) else (staying, [o for o in moved if isinstance(o, Operation)])
 
-    def _replace(self, other: FusionOp, user: FusionOp, merged: FusionOp, where: Operation) -> None:
-        block = where.parent
+    def _replace(
+        self, other: FusionOp, user: FusionOp, merged: FusionOp, staying: Sequence[Operation], moved: Sequence[Operation]
+    ) -> None:
+        """Put the merged fusion where `user` is, and behind it what needs `other`."""
+        block = user.parent
         assert isinstance(block, Block)
-        block.insert_op_before(merged, where)
-        self.place[merged] = self.place[where]
+        block.insert_op_before(merged, user)
+        for op in reversed(moved):
+            block.detach_op(op)
+            block.insert_op_after(op, merged)
         for old, new in zip((*user.results, *_kept(other, user)), merged.results, strict=True):
             new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
+        places = sorted(self.place.pop(op) for op in (other, *staying, *moved, user))
+        self.place.update(zip((*staying, merged, *moved), places[1:], strict=True))
         for op in (user, other):
-            del self.place[op]
             op.detach()
             op.erase()
-        self._follow(merged, block)
-
-    def _follow(self, merged: FusionOp, block: Block) -> None:
-        """Put views of what `merged` gives behind it, where they stood before it."""
-        after: Operation = merged
-        pending = [use.operation for v in merged.results for use in v.uses]
-        while pending:
-            op = pending.pop(0)
-            if op.parent is block and isinstance(op, _MOVED) and self.place[op] < self.place[merged]:
-                block.detach_op(op)
-                block.insert_op_after(op, after)
-                self.place[op] = self.place[merged]
-                after = op
-                pending += [use.operation for v in op.results for use in v.uses]
 
 
 def _is_wanted(other: FusionOp, user: FusionOp) -> bool:

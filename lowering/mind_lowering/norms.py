@@ -36,6 +36,8 @@ def expand_norms(module: ModuleOp, is_kernel: Callable[[FusionOp], bool]) -> Non
             made.results[0].name_hint = op.results[0].name_hint
             block.insert_op_before(made, op)
             became[op.results[0]] = made.results[0]
+        else:
+            made.erase()  # which uses values no more
     if became:
         for op in walk(module):
             rewire(op, became)

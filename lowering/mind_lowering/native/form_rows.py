@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, FusionOp, PtirOp, ReduceOp, YieldOp
 from mind_dialect.ptir.types import read_type
@@ -29,8 +30,20 @@ from .row_body import axes_of_reduction
 from .rows import is_row_kernel
 
 
-def norms_in_groups(module: ModuleOp, host: Host) -> None:
-    """Expand layer norms of dtypes that are computed in here."""
+def ready_to_fuse(module: ModuleOp, host: Host) -> None:
+    """Expand layer norms of dtypes that are computed in here, and forget what only derivatives were to know."""
+    became: dict[SSAValue, SSAValue] = {}
+    for op in walk(module):
+        if isinstance(op, ptir.StopGradientOp):
+            became[op.results[0]] = op.operands[0]
+    for value in became:
+        while became[value] in became:
+            became[value] = became[became[value]]
+        became[value].name_hint = became[value].name_hint or value.name_hint
+    if became:
+        for op in walk(module):
+            rewire(op, became)
+        erase_dead(module)
     expand_norms(module, lambda op: all(why_not(o, host) is None for o in _computed(op)))
 
 
@@ -58,10 +71,10 @@ def _wrap(module: ModuleOp, host: Host) -> None:
     """What is alone of elementwise ops and reductions as fusions."""
     became: dict[SSAValue, SSAValue] = {}
     for op in list(walk(module)):
-        if not isinstance(op, PtirOp) or not _is_computed(op) or isinstance(op.parent_op(), FusionOp):
+        if not isinstance(op, PtirOp) or isinstance(op.parent_op(), FusionOp):
             continue
         block = op.parent
-        if why_not(op, host) is None and isinstance(block, Block):
+        if isinstance(block, Block) and (isinstance(op, ptir.GatherOp) or (_is_computed(op) and why_not(op, host) is None)):
             made = fusion([op], op.results)
             block.insert_op_after(made, op)
             became[op.results[0]] = made.results[0]

@@ -29,7 +29,7 @@ from .calling import Calls
 from .failures import Site, Sites
 from .flow import Branch, Code, Loop, Nested, run, steps_in
 from .form_convolutions import find_convolutions, fuse_convolutions
-from .form_rows import form_rows, norms_in_groups
+from .form_rows import form_rows, ready_to_fuse
 from .groups import Group
 from .host import Host, detect
 from .ir import Module, identifier
@@ -91,7 +91,7 @@ def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
     optimize(module, patterns=False)
     select_scatters(module)
     find_convolutions(module)
-    norms_in_groups(module, host or detect())
+    ready_to_fuse(module, host or detect())
     fuse(module)
     fuse_convolutions(module)
     form_rows(module, host or detect())

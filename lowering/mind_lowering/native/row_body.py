@@ -16,11 +16,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp, ReduceOp, YieldOp
 from mind_dialect.ptir.types import Kind, PtirDType, read_type
 
-from .elementwise import EMITTERS
 from .host import Host
-from .kernels import why_not
+from .kernels import unsupported, why_not
 from .reductions import accumulator
-from .row_plan import RowPlan, Value, extremes
+from .row_plan import Counting, RowPlan, Value, extremes
 from .views import VIEWS, Buffer, Indices, Ints, Use, View, broadcast, filled, indices, viewed, whole
 
 MOST_OPS = 256
@@ -130,11 +129,13 @@ class _Planning:
             self.views[result] = filled(op.literal, _shape(result))
         elif isinstance(op, ptir.IotaOp):
             self.views[result] = indices(read_type(result.type).dtype, _shape(result), op.values()["axis"])
-        elif type(op) in VIEWS and not (isinstance(op, ptir.StopGradientOp) and type(op) in EMITTERS):
+        elif type(op) in VIEWS:
             found = viewed(self.views[op.operands[0]], op)
             if found is None:
                 raise Unfit(f"{op.OPCODE} of what is not in order")
             self.views[result] = found
+        elif isinstance(op, ptir.GatherOp):
+            self._pick(op)
         elif (reason := why_not(op, self.host)) is not None:
             raise Unfit(reason)
         elif isinstance(op, ReduceOp):
@@ -152,6 +153,18 @@ class _Planning:
             raise Unfit("a sum of one number again and again")
         self._made(op.result, value)
 
+    def _pick(self, op: ptir.GatherOp) -> None:
+        """One element of each row of an operand, at an index for the row."""
+        shape, thin = self.plan.shape, self.thin_shapes[0]
+        if self.plan.axes != (op.values()["axis"] % len(_shape(op.x)),) or (_shape(op.x), _shape(op.indices)) != (shape, thin):
+            raise Unfit("a gather of several elements of a row, or along other axes")
+        index, row = self._operand(op.indices, thin), self._operand(op.x, shape)
+        if reason := unsupported([index.dtype, row.dtype], self.host):
+            raise Unfit(reason)
+        if row.is_thin or row.view is None or not isinstance(row.view.base, Buffer):
+            raise Unfit("a gather of what was computed")
+        self._made(op.result, Value(row.dtype, True, index.stage + index.is_total, op, [index, row]))
+
     def _compute(self, op: PtirOp) -> None:
         shape = _shape(op.results[0])
         if shape != self.plan.shape and shape not in self.thin_shapes:
@@ -162,7 +175,7 @@ class _Planning:
             raise Unfit(f"{op.OPCODE} over {list(shape)} of what is not one number for each row")
         stage = max((v.stage + v.is_total for v in operands), default=0)
         value = Value(read_type(op.results[0].type).dtype, is_thin, stage, op, operands)
-        value.counted = None if is_thin else _counted(op, operands, self.plan)
+        value.counting = None if is_thin else _counting(op, operands)
         self._made(op.results[0], value)
 
     def _made(self, result: SSAValue, value: Value) -> None:
@@ -213,34 +226,38 @@ def _varies(view: View, axes: Ints) -> bool:
     return any(view.strides[a] for a in axes if view.shape[a] > 1)
 
 
-def _counted(op: PtirOp, operands: Sequence[Value], plan: RowPlan) -> int | None:
-    """Which operand of a comparison counts places of a row, where the other is one integer for the row."""
-    if not isinstance(op, ptir.CompareOp):
-        return None
-    for i in (0, 1):
-        view, other = operands[i].view, operands[1 - i]
-        if view is None or not isinstance(view.base, Indices) or not other.is_thin or operands[i].is_thin:
+def _counting(op: PtirOp, operands: Sequence[Value]) -> Counting | None:
+    """What a comparison counts, if it is one of what counts places of a row with one integer for the row."""
+    for counter, other in (operands, operands[::-1]) if isinstance(op, ptir.CompareOp) else ():
+        view, dtype = counter.view, counter.dtype
+        if view is None or not isinstance(view.base, Indices) or counter.is_thin or not other.is_thin:
             continue
-        dtype = view.dtype
         if dtype.kind not in (Kind.SIGNED, Kind.UNSIGNED):
             continue
+        signed = dtype.kind is Kind.SIGNED
         low, high = extremes(view)
-        bits = min(31, dtype.bits - (dtype.kind is Kind.SIGNED))
-        if low > (-(1 << bits) if dtype.kind is Kind.SIGNED else -1) and high < (1 << bits) - 1:
-            return i
+        limit = 1 << min(31, dtype.bits - signed)
+        if low > (-limit if signed else -1) and high < limit - 1:
+            return Counting(counter, other, low, high)
     return None
 
 
 def computed_in(plan: RowPlan) -> list[PtirDType]:
-    """The dtypes that vectors hold."""
-    by_count = {id(v.operands[v.counted]) for v in plan.values if v.counted is not None}
-    others = {id(x) for v in plan.values for i, x in enumerate(v.operands) if i != v.counted}
-    inputs = [v for v in plan.inputs.values() if not v.is_thin and (id(v) not in by_count or id(v) in others)]
-    found = [v.dtype for v in (*inputs, *plan.values) if not v.is_thin]
-    # what is the same in all lanes is in a vector too, unless it is only compared with what is counted
-    found += [x.dtype for v in plan.values if not v.is_thin and v.counted is None for x in v.operands]
-    found += [accumulator(op) for op in [v.op for v in plan.values] if isinstance(op, ReduceOp)]
-    return found + [accumulator(op) for op, _ in plan.columns]
+    """The dtypes that vectors hold; of what counts places 32 bits are enough."""
+    found = [accumulator(v.op) for v in plan.values if isinstance(v.op, ReduceOp)] + [accumulator(op) for op, _ in plan.columns]
+    found += [value.dtype for value in _in_vectors(plan)]
+    return found
+
+
+def _in_vectors(plan: RowPlan) -> list[Value]:
+    """The values that are in vectors, those of which all lanes are the same included."""
+    found = {v: None for _, v, _ in plan.outputs if not v.is_thin} | {v: None for _, v in plan.columns}
+    for value in plan.values:
+        if not value.is_thin:
+            found[value] = None
+        if value.is_total or not (value.is_thin or value.counting):
+            found |= dict.fromkeys(value.operands)
+    return list(found)
 
 
 def _shape(value: SSAValue) -> Ints:

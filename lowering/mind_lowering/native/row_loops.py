@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from mind_dialect.ptir import MulOp, PtirLiteralAttr, ReduceOp
+from mind_dialect.ptir import GatherOp, MulOp, PtirLiteralAttr, ReduceOp
 from mind_dialect.ptir.types import Kind, PtirDType
 
 from .casts import constant
 from .elementwise import emit, integer_test
-from .failures import Sites
+from .failures import Failure, Sites, fail_where
 from .host import Host
 from .ir import Function, identifier
 from .lanes import Lanes, register, stored
 from .nest import Axis
 from .places import Indexes, Place, Places, Spot
 from .reductions import accumulator, addend, combine, finished, fold, identity
-from .row_plan import RowPlan, Value, extremes, kept_as
+from .row_plan import Counting, RowPlan, Value, kept_as
 from .views import Buffer, Indices, View
 
 RESIDENT = 8
@@ -75,9 +75,11 @@ class RowLoops(Places):
         vectors = -(-self.extent // width)
         full = [v for v in plan.values if not v.is_thin]
         self.resident = not self.inner and vectors <= RESIDENT and vectors * len(full) <= RESIDENT_OPS
+        self.at: Indexes = {}
+        """The indices of the row."""
         self.thin: dict[Value, str] = {}
         """Numbers of the row, as scalars."""
-        self.splats: dict[tuple[Value, Value | None], str] = {}
+        self.splats: dict[Value | Counting, str] = {}
         """The same in every lane; for a comparison with what counts places, in 32 bits."""
         self.inputs: dict[Value, Spot] = {}
         self.outputs: dict[Value, Spot] = {}
@@ -136,7 +138,7 @@ class RowLoops(Places):
 
     def row(self, row: str, /, *values: str) -> None:
         """All passes over one row."""
-        at = self.indexes(row)
+        self.at = at = self.indexes(row)
         self.thin.clear()
         self.splats.clear()
         self.turns = [Turn(lanes, str(i * self.width)) for i, lanes in enumerate(self.all_lanes())] if self.resident else []
@@ -171,10 +173,21 @@ class RowLoops(Places):
     def numbers(self, stage: int) -> None:
         """Compute what is one number per row and needs no sums of this stage or later."""
         for value in self.plan.values:
-            if value.is_thin and not value.is_total and value.stage <= stage and value not in self.thin:
-                one = Lanes(self.f, self.host, 1, hint=identifier(value.hint or "v"))
-                assert value.op is not None
+            if value.is_total or value.stage > stage or value in self.thin or value.op is None:
+                continue
+            one = Lanes(self.f, self.host, 1, hint=identifier(value.hint or "v"))
+            if isinstance(value.op, GatherOp):
+                self.thin[value] = self.picked(one, value, value.op)
+            elif value.is_thin:
                 self.thin[value] = emit(one, value.op, [self.scalar(v) for v in value.operands], self.sites)
+
+    def picked(self, one: Lanes, value: Value, op: GatherOp) -> str:
+        """The element of the row at an index, which is checked."""
+        number, row = value.operands
+        index = one.convert(_widening(number.dtype), register(number.dtype), "i64", self.scalar(number))
+        outside = one.compare("icmp uge", "i64", index, str(self.plan.length))
+        fail_where(one, self.sites, outside, Failure.INDEX, op, [("i64", index, True)])
+        return self.read(self.place(self.inputs[row], self.at), index, one)
 
     def scalar(self, value: Value) -> str:
         """A number of the row."""
@@ -183,31 +196,28 @@ class RowLoops(Places):
             self.thin[value] = constant(Lanes(self.f, self.host, 1), _literal(value.view))
         return self.thin[value]
 
-    def splat(self, value: Value, compared: Value | None) -> str:
-        """A number of the row in every lane; `compared` is the comparison with what counts places, if it is for one."""
-        if value.view is not None and not isinstance(value.view.base, Buffer | Indices) and compared is None:
+    def splat(self, value: Value) -> str:
+        """A number of the row in every lane."""
+        if value.view is not None and not isinstance(value.view.base, Buffer | Indices):
             return constant(self.lanes(), _literal(value.view))
-        if (value, compared) not in self.splats:
-            number, type = self.scalar(value), register(value.dtype)
-            if compared is not None:
-                number, type = self.bounded(number, value, compared), "i32"
+        if value not in self.splats:
             lanes = Lanes(self.f, self.host, self.width, hint=identifier(value.hint or "v"))
-            self.splats[value, compared] = lanes.splat(type, number)
-        return self.splats[value, compared]
+            self.splats[value] = lanes.splat(register(value.dtype), self.scalar(value))
+        return self.splats[value]
 
-    def bounded(self, number: str, value: Value, compared: Value) -> str:
-        """An integer in 32 bits: what is below or above all places stays so."""
-        one = Lanes(self.f, self.host, 1, hint=identifier(value.hint or "v"))
-        assert compared.counted is not None
-        view = compared.operands[compared.counted].view
-        assert view is not None
-        low, high = extremes(view)
-        signed = value.dtype.kind is Kind.SIGNED
-        wide = one.convert("sext" if signed else "zext", register(value.dtype), "i64", number)
-        if not signed:
-            wide = one.intrinsic("umin", "i64", wide, str(high + 1))
-        wide = one.intrinsic("smax", "i64", one.intrinsic("smin", "i64", wide, str(high + 1)), str(low - 1))
-        return one.convert("trunc", "i64", "i32", wide)
+    def bounded(self, counting: Counting) -> str:
+        """An integer in every lane, in 32 bits: what is below or above all places stays so."""
+        if counting not in self.splats:
+            value, (low, high) = counting.number, (counting.low, counting.high)
+            one = Lanes(self.f, self.host, 1, hint=identifier(value.hint or "v"))
+            code = _widening(value.dtype)
+            wide = one.convert(code, register(value.dtype), "i64", self.scalar(value))
+            if code == "zext":
+                wide = one.intrinsic("umin", "i64", wide, str(high + 1))
+            wide = one.intrinsic("smax", "i64", one.intrinsic("smin", "i64", wide, str(high + 1)), str(low - 1))
+            lanes = Lanes(self.f, self.host, self.width, hint=one.hint)
+            self.splats[counting] = lanes.splat("i32", one.convert("trunc", "i64", "i32", wide))
+        return self.splats[counting]
 
     # Passes
 
@@ -223,10 +233,12 @@ class RowLoops(Places):
             return
         few = sum(v.cost for v in needed) <= 8
         run = Pass(stage, needed, totals, max(1, min(4 if few else 2, self.extent // self.width)))
-        for value in needed:
-            for x in value.operands:
+        for value in needed:  # before the loop, so that all of the row after it may use them
+            if value.counting is not None:
+                self.bounded(value.counting)
+            for x in () if value.counting is not None else value.operands:
                 if x.is_thin:
-                    self.splat(x, None if value.counted is None else value)
+                    self.splat(x)
         lanes = self.lanes()
         state = [identity(lanes, _reduction(v)) for v in totals for _ in range(run.unroll)]
         found = self.across(self.inner, at, "0", run, state, fetches)
@@ -311,14 +323,14 @@ class RowLoops(Places):
             if value in turn.known:
                 continue
             assert value.op is not None
-            if value.counted is None:
+            if value.counting is None:
                 operands = [self.lane(run, turn, v) for v in value.operands]
                 turn.lanes.hint = identifier(value.hint or value.op.OPCODE)
                 turn.lanes.contract = value in self.summed
                 turn.known[value] = emit(turn.lanes, value.op, operands, self.sites)
                 turn.lanes.contract = False
             else:
-                turn.known[value] = self.compared(run, turn, value)
+                turn.known[value] = self.compared(run, turn, value, value.counting)
             if not self.resident and self.plan.kept.get(value) == run.stage:
                 turn.lanes.store(kept_as(value.dtype), turn.known[value], *self.kept_at(run, turn, value), 1)
 
@@ -329,7 +341,7 @@ class RowLoops(Places):
     def lane(self, run: Pass, turn: Turn, value: Value) -> str:
         """One value in some lanes: computed now or before, kept, or read."""
         if value.is_thin:
-            return self.splat(value, None)
+            return self.splat(value)
         if value not in turn.known:
             turn.lanes.hint = identifier(value.hint or "v")
             if value.op is None:
@@ -338,20 +350,18 @@ class RowLoops(Places):
                 turn.known[value] = turn.lanes.load(kept_as(value.dtype), *self.kept_at(run, turn, value), 1)
         return turn.known[value]
 
-    def compared(self, run: Pass, turn: Turn, value: Value) -> str:
+    def compared(self, run: Pass, turn: Turn, value: Value, counting: Counting) -> str:
         """A comparison of what counts places with an integer of the row, in 32 bits."""
-        assert value.op is not None
-        assert value.counted is not None
-        i, lanes = value.counted, turn.lanes
-        place = run.places[value.operands[i]]
-        stride = self.stride(place.spot)
+        lanes, place = turn.lanes, run.places[counting.counter]
         lanes.hint = identifier(value.hint or "compare")
+        stride = self.stride(place.spot)
         first = self.f.add(place.text, self.f.mul(turn.index, stride))
         start = lanes.splat("i32", Lanes(self.f, self.host, 1, hint="at").convert("trunc", "i64", "i32", first))
         steps = ", ".join(f"i32 {k * stride}" for k in range(self.width))
         counted = lanes.binary("add", "i32", start, f"<{steps}>" if self.width > 1 else "0")
-        operands = [counted, self.splat(value.operands[1 - i], value)]
-        return lanes.compare(integer_test(value.op.values()["kind"], True), "i32", operands[i], operands[1 - i])
+        operands = [counted, self.bounded(counting)][:: 1 if value.operands[0] is counting.counter else -1]
+        assert value.op is not None
+        return lanes.compare(integer_test(value.op.values()["kind"], True), "i32", *operands)
 
     def fetch(self, run: Pass, turn: Turn) -> None:
         """Ask for the same lanes of the next row's inputs."""
@@ -372,6 +382,11 @@ class RowLoops(Places):
 def _reduction(value: Value) -> ReduceOp:
     assert isinstance(value.op, ReduceOp)
     return value.op
+
+
+def _widening(dtype: PtirDType) -> str:
+    """How integers of a dtype are made longer."""
+    return "sext" if dtype.kind is Kind.SIGNED else "zext"
 
 
 def _literal(view: View) -> PtirLiteralAttr:

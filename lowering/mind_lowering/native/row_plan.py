@@ -36,6 +36,16 @@ COSTS: dict[type[PtirOp], int] = {
 """What an op costs, where it is more than 1."""
 
 
+@dataclass(frozen=True)
+class Counting:
+    """What counts places of a row, from `low` to `high`, and the integer of the row that it is compared with."""
+
+    counter: Value
+    number: Value
+    low: int
+    high: int
+
+
 @dataclass(eq=False)
 class Value:
     """
@@ -51,8 +61,8 @@ class Value:
     operands: Sequence[Value] = ()
     view: View | None = None
     hint: str = ""
-    counted: int | None = None
-    """Of a comparison of integers: the operand that counts places, so that 32 bits are enough."""
+    counting: Counting | None = None
+    """Of what compares places of a row with an integer: 32 bits are enough for that."""
 
     @property
     def cost(self) -> int:

@@ -137,8 +137,6 @@ def _register_bytes(dtype: PtirDType) -> int:
 def plan_of(block: Block, host: Host, planner: Planner | None = None) -> RowPlan:
     """What the body of a fusion is as a row kernel; `Unfit` if it is none, or had better not be one."""
     plan = plan_rows(block, host, anywhere if planner is None else planner.view)
-    if plan.stages == 1 and not plan.columns and not any(v.is_thin and not v.is_total for v in plan.values):
-        raise Unfit("a group will do")
     if plan.scratch > SCRATCH or plan.footprint > CACHES * host.l2_bytes:
         raise Unfit(f"rows of {plan.footprint} bytes")
     if plan.rows < FEW_ROWS and prod(plan.shape) > FEW:
@@ -150,7 +148,7 @@ def plan_of(block: Block, host: Host, planner: Planner | None = None) -> RowPlan
 
 
 def is_row_kernel(fusion: FusionOp, host: Host) -> bool:
-    """Whether a fusion is a row kernel, wherever its operands are."""
+    """Whether a fusion is a row kernel, wherever its operands are, or the beginning of one."""
     try:
         plan_of(fusion.body.block, host)
     except Unfit:
@@ -161,10 +159,14 @@ def is_row_kernel(fusion: FusionOp, host: Host) -> bool:
 def add_rows(planner: Planner, op: FusionOp) -> bool:
     """Append a fusion as a row kernel, its arguments being placed; whether it is one."""
     block = op.body.block
+    if any(argument not in planner.views for argument in block.args):
+        return False
     try:
         plan = plan_of(block, planner.host, planner)
     except Unfit:
         return False
+    if plan.stages == 1 and not plan.columns and not any(v.is_thin and not v.is_total for v in plan.values):
+        return False  # a group will do
     named = next((v.name_hint for v in reversed(op.results) if v.name_hint), None)
     step = RowStep(f"{named or 'rows'}.rows", plan, _per_unit(plan))
     units = -(-plan.rows // step.per_unit)
