@@ -31,7 +31,7 @@ def chunk(units: int, cost: float) -> int:
     (15, 1, 50000, 250)
     """
     wanted = min(max(cost / CHUNKS, SHORTEST), LONGEST)
-    return max(1, int(units * wanted / cost), -(-units // MOST_CHUNKS))
+    return max(1, int(units * wanted / max(cost, 1)), -(-units // MOST_CHUNKS))
 
 
 class Calls:
