@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from mind_dialect.errors import error
+from mind_dialect.ptir import FusionOp, StopGradientOp
 from mind_dialect.verify import verify
 from mind_passes.inline import calls_in, inlined
 
@@ -35,4 +36,13 @@ def own_module(func: FuncOp, backend: str) -> tuple[ModuleOp, FuncOp]:
     ending = ptir_block(work).last_op
     if ending is None or not ending.operands:
         raise no_outputs().at(ending or work, "func.return")
+    _drop_barriers(work)
     return module, work
+
+
+def _drop_barriers(func: FuncOp) -> None:
+    """Take out the barriers to derivatives, which are only copies now, outside of fusions."""
+    for op in [op for op in func.walk() if isinstance(op, StopGradientOp) and not isinstance(op.parent_op(), FusionOp)]:
+        op.results[0].replace_all_uses_with(op.operands[0])
+        op.detach()
+        op.erase()
