@@ -3,7 +3,7 @@ The callable that `compile` makes for the target `cupy`: a `Program` whose array
 
 Arguments are NumPy arrays, which are copied to the GPU, or arrays that are there already: CuPy's, or what has `__dlpack__`. If
 every argument was NumPy's, so are the results; else they are CuPy's. A function whose dimensions have names is compiled for the
-sizes of each call.
+sizes of each call. What has sizes runs by a plan (`cupy/`), other functions as the Python that is printed.
 """
 
 from __future__ import annotations
@@ -14,31 +14,45 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from mind_dialect.errors import MindError, error
 from mind_lowering.core_to_ptir import is_core
 from mind_lowering.cupy.launching import CupyKernels, device
 from mind_lowering.cupy.lower import lowered_for_cupy
+from mind_lowering.cupy.options import DEFAULT, CupyOptions
+from mind_lowering.cupy.plan import Unplanned
+from mind_lowering.cupy.planner import plan_function
 from mind_lowering.cupy.source import cupy_source
 
-from .memory import allocation_error, check_need, check_rank, peak
-from .program import Program, _Body, admit  # pyright: ignore[reportPrivateUsage]
+from .core_errors import as_core
+from .cupy.arguments import on_device, shared_memory
+from .cupy.gpu import machine_of
+from .cupy.runner import Runner
+from .memory import Need, allocation_error, check_need, check_rank, peak
+from .program import Program, _Body, _place, _seed, admit  # pyright: ignore[reportPrivateUsage]
 from .shapes import bound_function
 
 
 class CupyProgram(Program):
     """A compiled function that runs on a GPU."""
 
-    def __init__(self, func: FuncOp, kernels: CupyKernels, donated: Collection[int], limit: int):
-        self._kernels = kernels
+    def __init__(self, func: FuncOp, kernels: CupyKernels, donated: Collection[int], limit: int, options: CupyOptions = DEFAULT):
+        self._kernels, self.options = kernels, options
         made = lowered_for_cupy(func, donated)
         self._is_core = is_core(func)
         self._cuda = ""
-        super().__init__(func, self._made(made.func), made.origins, donated, limit)
+        self.runner: Runner | None = None
+        """What runs the plan; None where there is none, for which `unplanned` is the reason."""
+        self.unplanned: str | None = None
+        self._machine = machine_of(kernels.device)
+        self._origin: dict[Operation, Operation | None] = dict(zip(made.func.body.block.walk(), made.origins, strict=True))
+        self._resident: dict[int, Any] = {}
+        super().__init__(func, self._made(made.func, donated), made.origins, donated, limit)
         check_need(self._body.need, limit)
 
-    def _made(self, func: FuncOp) -> _Body:
-        """Print the function and compile the text, in a namespace that holds what it uses and nothing else."""
+    def _made(self, func: FuncOp, donated: Collection[int]) -> _Body:
+        """Print the function and compile the text, in a namespace that holds what it uses and nothing else; plan it."""
         k = self._kernels
         source, kernels = cupy_source(func)
         block = func.body.block
@@ -49,78 +63,118 @@ class CupyProgram(Program):
             scope[name] = k.constant(value=literal)
         self._cuda = kernels.text()
         module = k.module(self._cuda)
+        launched: dict[str, Any] = {}
         for name, kernel in kernels.found.items():
             how = kernel.launch
             outputs = [(spec.shape, k.dtype(spec.dtype.name)) for spec in how.outputs]
             sizes = {"grid": how.grid, "block": how.block, "scratch": how.scratch, "counters": how.counters}
-            scope[name] = module.kernel(kernels.symbols[name], outputs=outputs, fails=how.fails, sites=kernel.sites, **sizes)
+            launched[name] = module.kernel(kernels.symbols[name], outputs=outputs, fails=how.fails, sites=kernel.sites, **sizes)
+        scope |= launched
         exec(builtins.compile(source.text, f"<mind-cupy {source.name}>", "exec", dont_inherit=True), scope)
+        names = {op: (name, kernels.found[name].launch) for op, name in kernels.of.items()}
+        need = peak(block)
+        try:
+            plan = plan_function(func, names, donated)
+            self.runner = Runner(self._machine, plan, k, launched, self._blamed, self.options)
+            need = Need(max(need.bytes, self.runner.bytes), need.type)
+        except Unplanned as e:
+            self.unplanned = str(e)
         run = scope[source.name]
         constant_bytes = sum(len(literal.data.data) for _, literal in source.constants)
-        return _Body(run, run.__code__, source, block, peak(block), constant_bytes)
+        return _Body(run, run.__code__, source, block, need, constant_bytes)
 
-    def __call__(self, *arguments: Any, seed: int = 0) -> Any:
+    def __call__(self, *arguments: Any, seed: int = 0, out: Any = None) -> Any:
         """As `Program.__call__`, for arrays of NumPy or on the GPU. E6008 for what a device does that it should not."""
         if len(arguments) != len(self.inputs):
             raise self._wrong_count(len(arguments))
-        xp = self._kernels.xp
-        given: list[Any] = []
-        for i, argument in enumerate(arguments):
-            if isinstance(argument, np.ndarray | np.generic):
-                given.append(xp.asarray(self.admit(i, argument)))
-            else:
-                given.append(self._on_device(i, argument))
-        results = self.execute(given, seed)
-        if any(not isinstance(a, np.ndarray | np.generic) for a in arguments):
-            return results
-        one = len(self.outputs) == 1
-        arrays = [self._home(x) for x in ([results] if one else results)]
-        return arrays[0] if one else tuple(arrays)
+        given = [self._admitted(i, argument) for i, argument in enumerate(arguments)]
+        if self.donated:
+            self.check_donated(given)
+        return self.execute(given, seed) if out is None else self.into(out, lambda: self.execute(given, seed))
 
-    def _home(self, x: Any) -> Any:
-        return x.get() if hasattr(x, "get") else np.asarray(x)
+    def _admitted(self, i: int, argument: Any) -> Any:
+        """An argument as an array of NumPy, or of the GPU in a form that kernels take; E2001 for what is neither."""
+        if not self._machine.is_here(argument) and isinstance(argument, np.ndarray | np.generic):
+            return admit(argument, self.inputs[i], self._what(i))
+        made = on_device(argument, self.inputs[i], self._what(i), self._machine, self._kernels.xp)
+        return made if i in self.donated else self._kernels.device.ready(made)
 
-    def _on_device(self, i: int, argument: Any) -> Any:
-        """An array of the device, or what can become one without a copy; E2001 for another."""
-        xp, spec = self._kernels.xp, self.inputs[i]
-        if not isinstance(argument, xp.ndarray):
-            if not hasattr(argument, "__dlpack__"):
-                return admit(argument, spec, self._what(i))  # which raises
-            try:
-                argument = xp.from_dlpack(argument)
-            except Exception as e:
-                message = f"{self._what(i)}: expected an array on the GPU, found {type(argument).__name__}: {e}"
-                raise error("E2001", message, expected=str(spec), actual=type(argument).__name__) from None
-        if argument.dtype != spec.numpy_dtype or not spec.fits(argument.shape):
-            actual = f"{argument.dtype}{list(argument.shape)}"
-            message = (
-                f"{self._what(i)}: expected an array of {spec.numpy_dtype}[{', '.join(map(str, spec.shape))}], found {actual}"
-            )
-            raise error("E2001", message, expected=str(spec), actual=actual)
-        return argument
+    def admit(self, i: int, argument: Any) -> Any:
+        """What is given for good, as weights are: on the GPU from now on."""
+        given = self._admitted(i, argument)
+        if not isinstance(argument, np.ndarray) or self._machine.is_here(given):
+            return given
+        made = self._machine.fresh(given.shape, given.dtype)
+        self._machine.send(made, given)
+        self._resident[id(made)] = made
+        return made
+
+    def check_donated(self, arguments: Sequence[Any]) -> None:
+        """E2001 unless donated arguments can be written to, are in row-major order and share no memory with others."""
+        shared = shared_memory(arguments, self.donated, self._machine)
+        for i in self.donated:
+            array: Any = arguments[i]
+            issue = None
+            if not array.flags.c_contiguous or not getattr(array.flags, "writeable", True):
+                issue = "one that is read-only or not in row-major order"
+            elif i in shared:
+                issue = "one that shares memory with another argument"
+            if issue is not None:
+                expected = "a donated array of its own memory, writeable, in row-major order"
+                raise error("E2001", f"{self._what(i)}: expected {expected}, found {issue}", expected=expected, actual=issue)
 
     def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
+        """As of a `Program`; the results are NumPy's if all was that is not there for good."""
+        here = self._machine.is_here
+        home = not any(here(a) and id(a) not in self._resident for a in arguments)
         try:
-            return super().execute(arguments, seed)
+            found = self._executed(arguments, seed, home=home)
         except MindError as e:
             if self._is_core and e.code == "E8004":
                 raise MindError("E6006", e.message, e.context, e.op) from None
             raise
         except Exception as e:
             raise self._device_failure(e) from e
+        return found
+
+    def _executed(self, arguments: Sequence[Any], seed: int, *, home: bool) -> Any:
+        if self.runner is not None:
+            with np.errstate(all="ignore"):
+                results = self.runner(arguments, _seed(seed), home=home)
+            return results[0] if len(self.outputs) == 1 else tuple(results)
+        if self._dynamic and (program := self._bindings.of(tuple([a.shape for a in arguments]))) is not None:
+            assert isinstance(program, CupyProgram)
+            return program._executed(arguments, seed, home=home)
+        given = [a if self._machine.is_here(a) else self._kernels.xp.asarray(a) for a in arguments]
+        results = super().execute(given, seed)
+        if not home:
+            return results
+        one = len(self.outputs) == 1
+        arrays = [self._machine.read(x) for x in ([results] if one else results)]
+        return arrays[0] if one else tuple(arrays)
+
+    def _blamed(self, op: Operation, e: MindError) -> MindError:
+        """An error of a step, with the op of the program that it comes from."""
+        origin = self._origin.get(op)
+        return e if origin is None else as_core(e, origin).at(origin, _place(origin))
 
     def _device_failure(self, e: Exception) -> Exception:
         """What CuPy raises, as a coded error; what is no failure of a device stays as it is."""
         name, module = type(e).__name__, type(e).__module__
-        if name == "OutOfMemoryError":
+        if name == "OutOfMemoryError" or isinstance(e, MemoryError):
             return allocation_error(self._func.function_type.outputs.data[0], f"the GPU is out of memory: {e}")
         if module.partition(".")[0] in ("cupy", "cupy_backends", "cuda"):
             return error("E6008", f"the GPU failed in @{self.name}: {name}: {e}", device="cuda", status=name)
         return e
 
     def explain(self) -> list[str]:
-        """Lines that say which kernels run."""
-        return [f"@{self.name} on cupy: {self._cuda.count('__global__')} CUDA kernels", *self._body.source.text.splitlines()]
+        """Lines that say which kernels run, what the host takes part in and why, and what is no graph."""
+        lines = [f"@{self.name} on cupy: {self._cuda.count('__global__')} CUDA kernels"]
+        if self.runner is not None:
+            lines += self.runner.explain()
+        else:
+            lines.append(f"no plan and no graph: {self.unplanned}; calls are compiled for their sizes where that can be")
+        return [*lines, *self._body.source.text.splitlines()]
 
     @property
     def cuda(self) -> str:
@@ -131,16 +185,16 @@ class CupyProgram(Program):
         """As of a `Program`, on the GPU."""
         try:
             bound = None if self._guard is None else bound_function(self._func, shapes)
-            return None if bound is None else CupyProgram(bound[0], self._kernels, self.donated, self._limit)
+            return None if bound is None else CupyProgram(bound[0], self._kernels, self.donated, self._limit, self.options)
         except MindError:
             return None
 
 
-def compile_for_cupy(func: FuncOp, donated: Collection[int], limit: int | None) -> Program:
+def compile_for_cupy(func: FuncOp, donated: Collection[int], limit: int | None, options: CupyOptions = DEFAULT) -> Program:
     """Compile a function for the GPU; E6002 without one, and as `compile`."""
     kernels = device()
     if limit is None:
         limit = int(kernels.xp.cuda.Device().mem_info[1])
     for argument in func.body.block.args if len(func.body.blocks) == 1 else ():
         check_rank(argument.type)
-    return CupyProgram(func, kernels, donated, limit)
+    return CupyProgram(func, kernels, donated, limit, options)

@@ -15,6 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 
 from cuda_emulation import ORDERS, EmulationError, guarded, library, rubbish
+from fake_gpu import FakeMachine
 from mind_dialect.program import functions
 from mind_lowering.cupy.launching import CupyKernels, Namespace
 from mind_lowering.cupy.text import module_text
@@ -75,6 +76,10 @@ class FakeDevice:
                     x.reshape(-1)[:] = inside
 
         return launch
+
+    def machine(self) -> FakeMachine:
+        """What programs on this device run on."""
+        return FakeMachine()
 
     def ready(self, x: Any) -> np.ndarray:
         return np.ascontiguousarray(x) if np.ndim(x) else np.asarray(x)

@@ -47,6 +47,8 @@ class Kernels:
     """From the name in Python to that in CUDA."""
     found: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
     """By the name in Python."""
+    of: dict[FusionOp, str] = field(default_factory=dict["FusionOp", str])
+    """The name in Python of the kernel of each fusion."""
 
     def name(self, function: str, op: FusionOp) -> str:
         """The name in Python of the kernel of a fusion; E6003 if it has none, which a lowering never leaves."""
@@ -60,6 +62,7 @@ class Kernels:
             self.found[name] = kernel
             opcodes = "_".join(c for c in kernel.opcodes if c not in _VIEWS) or "copy"
             self.symbols[name] = f"{name}_{opcodes[:_LONGEST].rstrip('_')}"
+        self.of[op] = self.names[key]
         return self.names[key]
 
     def text(self) -> str:

@@ -8,57 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fake_cublas import FakeCublas
 from mind_dialect.errors import MindError
 from mind_lowering.cupy.cublas import SONAMES, Cublas, layout
-
-TYPES = {0: np.float32, 1: np.float64, 2: np.float16, 4: np.complex64, 5: np.complex128}
-
-
-def value(x: Any) -> Any:
-    return x.value
-
-
-def columns(pointer: Any, kind: int, rows: int, n: int, leading: int, stride: int, batch: int) -> np.ndarray:
-    """Matrices by columns, as a view [batch, rows, n] of the memory at a pointer."""
-    dtype = np.dtype(TYPES[kind])
-    size = ((batch - 1) * stride + (n - 1) * leading + rows) * dtype.itemsize
-    raw = (ctypes.c_char * size).from_address(pointer)
-    strides = (stride * dtype.itemsize, dtype.itemsize, leading * dtype.itemsize)
-    return np.ndarray((batch, rows, n), dtype, raw, 0, strides)
-
-
-class FakeCublas:
-    """cuBLAS as its documentation has it, on the CPU."""
-
-    def __init__(self) -> None:
-        self.workspaces: list[tuple[int, int]] = []
-        self.streams: list[int] = []
-        self.computes: list[int] = []
-
-    def cublasCreate_v2(self, handle: Any) -> int:
-        return 0
-
-    def cublasSetWorkspace_v2(self, handle: Any, pointer: Any, size: Any) -> int:
-        self.workspaces.append((pointer.value, size.value))
-        return 0 if pointer.value % 256 == 0 else 7
-
-    def cublasSetStream_v2(self, handle: Any, stream: Any) -> int:
-        self.streams.append(stream.value)
-        return 0
-
-    def cublasGemmStridedBatchedEx(self, handle: Any, ta: Any, tb: Any, m: Any, n: Any, k: Any, alpha: Any, *rest: Any) -> int:
-        a, a_type, lda, stride_a, b, b_type, ldb, stride_b, _, c, c_type, ldc, stride_c, batch, compute, _ = rest
-        m, n, k, batch = m.value, n.value, k.value, batch.value
-        rows_a, rows_b = (k if ta.value else m), (n if tb.value else k)
-        if lda.value < max(1, rows_a) or ldb.value < max(1, rows_b) or ldc.value < max(1, m):
-            return 7  # as cuBLAS: a parameter is wrong
-        x = columns(a.value, a_type.value, rows_a, m if ta.value else k, lda.value, stride_a.value, batch)
-        y = columns(b.value, b_type.value, rows_b, k if tb.value else n, ldb.value, stride_b.value, batch)
-        x, y = x.swapaxes(1, 2) if ta.value else x, y.swapaxes(1, 2) if tb.value else y
-        wide = np.float32 if x.dtype == np.float16 else x.dtype
-        columns(c.value, c_type.value, m, n, ldc.value, stride_c.value, batch)[...] = x.astype(wide) @ y.astype(wide)
-        self.computes.append(compute.value)
-        return 0
 
 
 def product(a: Any, b: Any, out: Any = None, **options: Any) -> Any:

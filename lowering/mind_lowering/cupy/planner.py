@@ -1,0 +1,344 @@
+"""How a plan is made: one walk over a lowered function."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from mind_dialect.ptir import FusionOp, PtirLiteralAttr
+from mind_dialect.ptir.types import PtirDType, dtype_named, read_type
+
+from ..kernels import NUMPY
+from ..xp import CallOp, ExpectOp, FreeOp, ReturnOp, is_constant
+from ..xp_functions import COPY, EMPTY, ROW_MAJOR
+from ..xp_regions import ConditionOp, ForOp, IfOp, WhileOp
+from .host_calls import VIEWS, host_reason
+from .launching import ALIGNMENT
+from .lifetimes import place_buffers
+from .plan import (
+    MOST_UNROLLED,
+    Branch,
+    Buffer,
+    Call,
+    Copy,
+    Launch,
+    Loop,
+    Place,
+    Plan,
+    Scan,
+    Step,
+    Unplanned,
+    all_device,
+    row_major,
+    same_strides,
+)
+
+
+def plan_function(func: FuncOp, kernels: Mapping[FusionOp, tuple[str, Any]], donated: Collection[int] = ()) -> Plan:
+    """
+    The plan of a function lowered for CuPy; Unplanned where a dimension has no size.
+
+    `kernels` gives for each fusion the name of its kernel and its `Launch` of `kernel.py`.
+    """
+    planner = _Planner(kernels, donated)
+    block = func.body.block
+    for i, argument in enumerate(block.args):
+        dtype, shape = planner.spec(argument)
+        buffer = planner.buffer("input", dtype.size * prod(shape), i)
+        planner.places[argument] = Place(buffer, 0, shape, row_major(shape, dtype.size), dtype)
+    planner.block(block)
+    ending = block.last_op
+    assert isinstance(ending, ReturnOp), "lowered"
+    outputs = planner.results(ending, donated)
+    inputs = [planner.places[a] for a in block.args]
+    plan = Plan(func.sym_name.data, planner.steps, inputs, outputs, planner.constants, planner.buffers, draws=planner.draws)
+    place_buffers(plan, donated)
+    return plan
+
+
+@dataclass
+class _Planner:
+    kernels: Mapping[FusionOp, tuple[str, Any]]
+    donated: Collection[int] = ()
+    steps: list[Step] = field(default_factory=list["Step"])
+    places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
+    buffers: list[Buffer] = field(default_factory=list[Buffer])
+    constants: list[tuple[Place, PtirLiteralAttr]] = field(default_factory=list[tuple[Place, PtirLiteralAttr]])
+    draws: bool = False
+
+    # Values
+
+    def spec(self, value: SSAValue) -> tuple[PtirDType, tuple[int, ...]]:
+        """The dtype and sizes of a value."""
+        dtype, dims = read_type(value.type)
+        shape = tuple(n for n in dims if isinstance(n, int))
+        if len(shape) != len(dims):
+            raise Unplanned("a dimension has no size before the run")
+        return dtype, shape
+
+    def buffer(self, role: str, size: int, index: int = -1) -> Buffer:
+        """New memory."""
+        made = Buffer(role, size, index)
+        self.buffers.append(made)
+        return made
+
+    def made(self, value: SSAValue) -> Place:
+        """A place of its own for a value."""
+        dtype, shape = self.spec(value)
+        buffer = self.buffer("arena", dtype.size * prod(shape))
+        place = self.places[value] = Place(buffer, 0, shape, row_major(shape, dtype.size), dtype)
+        return place
+
+    def room(self, role: str, size: int, dtype: str) -> Place:
+        """Bytes, or numbers, for a kernel's own use."""
+        kind = dtype_named(dtype)
+        return Place(self.buffer(role, size * kind.size), 0, (size,), (kind.size,), kind)
+
+    # Ops
+
+    def block(self, block: Block) -> None:
+        """Append the steps of a block's ops."""
+        for op in block.ops:
+            if isinstance(op, CallOp):
+                self.call(op)
+            elif isinstance(op, FusionOp):
+                self.launch(op)
+            elif isinstance(op, IfOp):
+                self.branch(op)
+            elif isinstance(op, WhileOp):
+                self.loop(op)
+            elif isinstance(op, ForOp):
+                self.scan(op)
+            else:
+                assert isinstance(op, FreeOp | ExpectOp) or op is block.last_op, op.name
+
+    def launch(self, op: FusionOp) -> None:
+        """A kernel of ours."""
+        name, how = self.kernels[op]
+        inputs = [self.ready(self.places[v], op) for v in op.operands]
+        step = Launch(op, name, inputs, [self.made(r) for r in op.results])
+        if how.scratch:
+            step.scratch = self.room("arena", how.scratch, "ui8")
+        if how.counters:
+            step.counters = self.room("kept", how.counters, "ui32")
+        if how.fails:
+            step.record = self.room("record", 3, "ui64")
+        if how.grid:
+            self.steps.append(step)
+
+    def call(self, op: CallOp) -> None:
+        """A view, a constant, or a call of the array library."""
+        function, arguments = op.function, op.values()
+        if is_constant(op):
+            return self.constant(op, arguments["value"])
+        inputs = [self.places[v] for v in op.operands]
+        if function == EMPTY:
+            self.made(op.results[0])
+            return None
+        if function in VIEWS and (view := self.view(op, inputs[0], arguments)) is not None:
+            self.places[op.results[0]] = view
+            return None
+        if not op.results:
+            raise Unplanned("shapes are checked during the run")
+        self.draws |= "seed" in arguments or "ordinal" in arguments
+        host = host_reason(op)
+        if op.target is not None or function.endswith("_into"):
+            target = self.places[op.target if op.target is not None else op.operands[0]]
+            self.places[op.results[0]] = target
+            self.steps.append(Call(op, function, inputs, arguments, [target], host, into=True))
+        elif function in (COPY, ROW_MAJOR):
+            self.steps.append(Copy(inputs[0], self.made(op.results[0]), op))
+        else:
+            self.steps.append(Call(op, function, inputs, arguments, [self.made(r) for r in op.results], host))
+        return None
+
+    def constant(self, op: CallOp, literal: Any) -> None:
+        """A constant; one number is repeated by strides of 0."""
+        dtype, shape = self.spec(op.results[0])
+        fill = literal.is_fill
+        buffer = self.buffer("constant", dtype.size if fill else dtype.size * prod(shape), len(self.constants))
+        strides = (0,) * len(shape) if fill else row_major(shape, dtype.size)
+        place = self.places[op.results[0]] = Place(buffer, 0, shape, strides, dtype)
+        self.constants.append((place, literal))
+
+    def view(self, op: CallOp, source: Place, arguments: dict[str, Any]) -> Place | None:
+        """The place of a view, as NumPy finds it; None where elements have to be moved."""
+        dtype, shape = self.spec(op.results[0])
+        kind = np.dtype(f"V{dtype.size}")
+        seen: Any = np.lib.stride_tricks.as_strided(np.empty(1, kind), source.shape, source.strides)
+        start = seen.__array_interface__["data"][0]
+        if op.function in ("k.reshape", ROW_MAJOR, "k.identity"):
+            if op.function == ROW_MAJOR and not source.is_ordered:
+                return None
+            seen = seen.view()
+            try:
+                seen.shape = shape
+            except AttributeError:
+                return None
+        else:
+            seen = getattr(NUMPY, op.function.partition(".")[2])(seen, **arguments)
+        offset = 0 if 0 in shape else seen.__array_interface__["data"][0] - start
+        return Place(source.buffer, source.offset + offset, shape, tuple(seen.strides), dtype)
+
+    def copy(self, source: Place, target: Place, op: Operation | None) -> None:
+        """Append a copy, unless it is one of a place to itself."""
+        same = source.buffer is target.buffer and source.offset == target.offset
+        if target.bytes and not (same and same_strides(source.shape, source.strides, target.strides)):
+            self.steps.append(Copy(source, target, op))
+
+    # Control flow
+
+    def nested(self, block: Block) -> list[Step]:
+        """The steps of a region's block."""
+        outer, self.steps = self.steps, []
+        self.block(block)
+        inner, self.steps = self.steps, outer
+        return inner
+
+    def branch(self, op: IfOp) -> None:
+        """Each branch copies what it yields to where the results are."""
+        results = [self.made(r) for r in op.results]
+        found: list[list[Step]] = []
+        for region in op.regions:
+            outer, self.steps = self.steps, []
+            self.block(region.block)
+            self.assign(_yielded(region.block), results, op)
+            found.append(self.steps)
+            self.steps = outer
+        self.steps.append(Branch(op, self.places[op.condition], found[0], found[1]))
+
+    def assign(self, values: Sequence[SSAValue], targets: Sequence[Place], op: Operation) -> None:
+        """Copies of values to places, all at once: what another copy would overwrite is put aside first."""
+        sources = [self.places[v] for v in values]
+        written = {t.buffer for s, t in zip(sources, targets, strict=True) if s.buffer is not t.buffer or s.offset != t.offset}
+        for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
+            if source.buffer in written and source.buffer is not target.buffer:
+                aside = Place(self.buffer("arena", source.bytes), 0, target.shape, target.strides, target.dtype)
+                self.copy(source, aside, op)
+                sources[i] = aside
+        for source, target in zip(sources, targets, strict=True):
+            self.copy(source, target, op)
+
+    def carried(self, op: WhileOp | ForOp, arguments: Sequence[SSAValue]) -> list[Place]:
+        """Where a loop keeps what it carries: where the initial value is, if the loop takes it and it is all of its memory."""
+        found: list[Place] = []
+        for i, (value, argument) in enumerate(zip(op.initial(), arguments, strict=True)):
+            source = self.places[value]
+            if i in op.taken() and self.is_alone(source) and not any(p.buffer is source.buffer for p in found):
+                self.places[argument] = source
+            else:
+                self.copy(source, self.made(argument), op)
+            found.append(self.places[argument])
+        return found
+
+    def is_alone(self, place: Place) -> bool:
+        """Whether nothing but one value is in the memory of a place, which is the function's to write to."""
+        own = place.buffer.role == "arena" or (place.buffer.role == "input" and place.buffer.index in self.donated)
+        return own and place.is_whole and sum(p.buffer is place.buffer for p in self.places.values()) == 1
+
+    def loop(self, op: WhileOp) -> None:
+        """What is carried stays where it is from turn to turn."""
+        test, body = op.cond_region.block, op.body_region.block
+        carried = self.carried(op, test.args)
+        tests = self.nested(test)
+        condition = test.last_op
+        assert isinstance(condition, ConditionOp), "verified"
+        for argument, value in zip(body.args, condition.inputs, strict=True):
+            self.places[argument] = self.places[value]
+        outer, self.steps = self.steps, []
+        self.block(body)
+        self.assign(_yielded(body), carried, op)
+        turn, self.steps = self.steps, outer
+        self.steps.append(Loop(op, tests, self.places[condition.go_on], turn))
+        for result, value in zip(op.results, condition.inputs, strict=True):
+            self.places[result] = self.places[value]
+
+    def scan(self, op: ForOp) -> None:
+        """Slices are places of what is scanned, in a scan that is unrolled."""
+        body, scanned = op.body_region.block, [self.ordered(self.places[v], op) for v in op.scanned]
+        count = scanned[0].shape[0]
+        carried = self.carried(op, body.args[: len(op.inits)])
+        slices: list[tuple[Place, Place]] = []
+        for argument, whole in zip(body.args[len(carried) :], scanned, strict=True):
+            buffer = self.buffer("slice", whole.bytes // max(count, 1))
+            inner = Place(buffer, 0, whole.shape[1:], row_major(whole.shape[1:], whole.dtype.size), whole.dtype)
+            self.places[argument] = inner
+            slices.append((whole, inner))
+        outer, self.steps = self.steps, []
+        self.block(body)
+        yielded = _yielded(body)
+        stacks = [(self.places[s], self.places[v]) for s, v in zip(op.stacks, yielded[len(carried) :], strict=True)]
+        step = Scan(op, count, slices, stacks, [])
+        before = len(self.steps)
+        self.assign(yielded[: len(carried)], carried, op)
+        step.body, self.steps = self.steps, outer
+        step.unrolled = all_device(step.body) and count * (len(step.body) + len(stacks)) <= MOST_UNROLLED
+        self.stack(step, before)
+        for _, inner in (*step.scanned, *step.stacks):
+            inner.buffer.role = "slice" if step.unrolled else "arena"
+        self.steps.append(step)
+        for result, place in zip(op.results, carried, strict=True):
+            self.places[result] = place
+
+    def ready(self, place: Place, op: Operation) -> Place:
+        """A place with the same elements that a kernel can read: in row-major order, from a good address."""
+        if place.is_ordered and place.offset % ALIGNMENT == 0:
+            return place
+        if place.buffer.role == "constant" and not any(place.strides):
+            literal = self.constants[place.buffer.index][1]
+            buffer = self.buffer("constant", place.bytes, len(self.constants))
+            made = Place(buffer, 0, place.shape, row_major(place.shape, place.dtype.size), place.dtype)
+            self.constants.append((made, literal))
+            return made
+        return self.moved(place, op)
+
+    def ordered(self, place: Place, op: Operation) -> Place:
+        """A place with the same elements in row-major order."""
+        return place if place.is_ordered else self.moved(place, op)
+
+    def moved(self, place: Place, op: Operation) -> Place:
+        """A copy in row-major order."""
+        strides = row_major(place.shape, place.dtype.size)
+        made = Place(self.buffer("arena", place.bytes), 0, place.shape, strides, place.dtype)
+        self.copy(place, made, op)
+        return made
+
+    def stack(self, step: Scan, before: int) -> None:
+        """Let the body put values on stacks before it copies what is carried, which may overwrite them: from `before` on."""
+        copies: list[Step] = []
+        for i, (whole, value) in enumerate(step.stacks):
+            strides = row_major(value.shape, value.dtype.size)
+            inner = Place(self.buffer("slice", value.bytes), 0, value.shape, strides, value.dtype)
+            copies.append(Copy(value, inner, step.op))
+            step.stacks[i] = (whole, inner)
+        step.body[before:before] = copies
+
+    def results(self, ending: ReturnOp, donated: Collection[int]) -> list[Place]:
+        """Where the results are: in memory of their own, or of a donated input."""
+        found: list[Place] = []
+        taken: set[Buffer] = set()
+        for i, value in enumerate(ending.operands):
+            place = self.places[value]
+            given = place.buffer.role == "input" and place.buffer.index in donated
+            if place.buffer in taken or not place.is_whole or not (place.buffer.role == "arena" or given):
+                dtype, shape = place.dtype, place.shape
+                own = Place(self.buffer("output", place.bytes, i), 0, shape, row_major(shape, dtype.size), dtype)
+                self.copy(place, own, ending)
+                place = own
+            elif not given:
+                place.buffer.role, place.buffer.index = "output", i
+            taken.add(place.buffer)
+            found.append(place)
+        return found
+
+
+def _yielded(block: Block) -> Sequence[SSAValue]:
+    last = block.last_op
+    assert last is not None, "verified"
+    return last.operands

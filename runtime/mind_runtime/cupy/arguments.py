@@ -1,0 +1,71 @@
+"""What may be given as an array of the GPU: CuPy's arrays, and others by DLPack, which are not copied."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from mind_dialect.errors import error
+
+from .gpu import Array, Machine
+
+CUDA_DEVICES = (2, 13)
+"""DLPack's numbers for memory of a GPU: CUDA's own, and managed."""
+NAMES = {1: "the host", 2: "a GPU", 3: "the host, pinned", 10: "an AMD GPU", 13: "a GPU, managed"}
+
+
+def on_device(argument: Any, spec: Any, what: str, machine: Machine, xp: Any) -> Array:
+    """
+    An array of this GPU, or what can become one without a copy.
+
+    E2001 for another dtype or shape, for memory that is elsewhere, and for what is no array.
+    """
+    if not machine.is_here(argument):
+        argument = _imported(argument, spec, what, xp)
+    actual = f"{argument.dtype}{list(argument.shape)}"
+    if argument.dtype != spec.numpy_dtype or not spec.fits(argument.shape):
+        expected = f"an array of {spec.numpy_dtype}[{', '.join(map(str, spec.shape))}]"
+        raise error("E2001", f"{what}: expected {expected}, found {actual}", expected=str(spec), actual=actual)
+    place, here = getattr(getattr(argument, "device", None), "id", None), machine.device
+    if place is not None and place != here:
+        message = f"{what}: expected an array on GPU {here}, the current one, found one on GPU {place}"
+        raise error("E2001", message, expected=str(spec), actual=f"GPU {place}")
+    return argument
+
+
+def _imported(argument: Any, spec: Any, what: str, xp: Any) -> Array:
+    """An array of another library, by DLPack."""
+    given = type(argument).__name__
+    if not hasattr(argument, "__dlpack__") or not hasattr(argument, "__dlpack_device__"):
+        expected = f"a NumPy array, or one on the GPU, of {spec.numpy_dtype}[{', '.join(map(str, spec.shape))}]"
+        raise error("E2001", f"{what}: expected {expected}, found {given}", expected=str(spec), actual=given)
+    try:
+        kind = int(argument.__dlpack_device__()[0])
+        if kind in CUDA_DEVICES:
+            return xp.from_dlpack(argument)
+        issue = f"its memory is that of {NAMES.get(kind, f'device {kind} of DLPack')}"
+    except Exception as e:
+        issue = str(e)
+    message = f"{what}: expected a NumPy array, or one on the GPU, found {given}: {issue}"
+    raise error("E2001", message, expected=str(spec), actual=given) from None
+
+
+def shared_memory(arguments: Sequence[Any], donated: Collection[int], machine: Machine) -> set[int]:
+    """Which of the donated arguments share an address with any other, on the GPU or on the host."""
+    spans: list[tuple[bool, int, int, int]] = []
+    for i, array in enumerate(arguments):
+        if array.size:
+            here = machine.is_here(array)
+            low = machine.room_of(array).address if here else int(array.__array_interface__["data"][0])
+            steps = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
+            first, last = low + sum(s for s in steps if s < 0), low + sum(s for s in steps if s > 0)
+            spans.append((here, first, last + array.dtype.itemsize, i))
+    found: set[int] = set()
+    spans.sort()
+    reach: tuple[bool, int, int] | None = None
+    for here, low, high, i in spans:
+        if reach is not None and reach[0] == here and low < reach[1]:
+            found |= {i, reach[2]}
+        if reach is None or reach[0] != here or high > reach[1]:
+            reach = (here, high, i)
+    return found & set(donated)

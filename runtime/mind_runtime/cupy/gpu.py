@@ -1,0 +1,194 @@
+"""
+What running a plan asks of a GPU, by way of CuPy: memory, arrays in it, copies, graphs, products.
+
+Temporaries of CuPy's own functions come from a pool of the program's, so that what a graph was captured with stays its own. That
+pool has been filled by a first run on the stream that captures, so that nothing is allocated while it does.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from mind_lowering.cupy.cublas import WORKSPACE_BYTES, Cublas, find_library
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Room:
+    """Memory of the GPU: what keeps it alive, and where it begins."""
+
+    memory: Any
+    address: int
+    size: int
+
+
+class Graph(Protocol):
+    """Work that was captured."""
+
+    def launch(self) -> None:
+        """Enqueue all of it on the current stream."""
+        ...
+
+
+class Machine(Protocol):
+    """What plans run on. All work is enqueued; only `read` waits for it."""
+
+    device: int
+    """The number of the GPU."""
+
+    def room(self, size: int) -> Room:
+        """New memory, from an address that is a multiple of 256."""
+        ...
+
+    def room_of(self, array: Array) -> Room:
+        """The memory from where an array in row-major order begins."""
+        ...
+
+    def array(self, room: Room, offset: int, shape: Sequence[int], strides: Sequence[int], dtype: Any) -> Array:
+        """An array in memory that is there."""
+        ...
+
+    def is_here(self, array: Any) -> bool:
+        """Whether something is an array on this GPU."""
+        ...
+
+    def fresh(self, shape: Sequence[int], dtype: Any) -> Array:
+        """A new array, for the caller to keep."""
+        ...
+
+    def copy(self, target: Array, source: Array) -> None:
+        """Enqueue a copy of elements, of arrays of one dtype and shape."""
+        ...
+
+    def send(self, target: Array, source: np.ndarray[Any, Any]) -> None:
+        """Copy an array of the host."""
+        ...
+
+    def read(self, array: Array) -> np.ndarray[Any, Any]:
+        """Wait for what was enqueued, and copy an array to the host."""
+        ...
+
+    def matmul(self, a: Array, b: Array, out: Array, *, tf32: bool) -> bool:
+        """Enqueue products of matrices; False for what the library for it cannot do."""
+        ...
+
+    def capture(self, work: Callable[[], None]) -> Graph:
+        """The graph of what `work` enqueues, none of which runs."""
+        ...
+
+    def apart(self, work: Callable[[], None]) -> None:
+        """Run `work` on the stream that captures, after what is enqueued and before what comes."""
+        ...
+
+    def library(self) -> Any:
+        """A context in which temporaries of library functions are the program's."""
+        ...
+
+    def order(self) -> None:
+        """Let what comes run after what this machine has run before, on whatever stream that was."""
+        ...
+
+
+class Gpu:
+    """The current GPU of CuPy, for one program."""
+
+    def __init__(self, cupy: Any):
+        self.cupy = cupy
+        self.device = int(cupy.cuda.Device().id)
+        self._stream = cupy.cuda.Stream(non_blocking=True)
+        self._pool = cupy.cuda.MemoryPool()
+        self._last: Any = None
+        self._cublas: Cublas | None = None
+
+    def room(self, size: int) -> Room:
+        pointer = self.cupy.cuda.alloc(max(size, 1))
+        return Room(pointer, int(pointer.ptr), size)
+
+    def room_of(self, array: Array) -> Room:
+        return Room(array.data, int(array.data.ptr), int(array.nbytes))
+
+    def array(self, room: Room, offset: int, shape: Sequence[int], strides: Sequence[int], dtype: Any) -> Array:
+        return self.cupy.ndarray(tuple(shape), dtype, room.memory + offset, tuple(strides))
+
+    def is_here(self, array: Any) -> bool:
+        return isinstance(array, self.cupy.ndarray)
+
+    def fresh(self, shape: Sequence[int], dtype: Any) -> Array:
+        return self.cupy.ndarray(tuple(shape), dtype)
+
+    def copy(self, target: Array, source: Array) -> None:
+        if target.flags.c_contiguous and source.flags.c_contiguous:
+            target.data.copy_from_device_async(source.data, target.nbytes)
+        else:
+            self.cupy.copyto(target, source)
+
+    def send(self, target: Array, source: np.ndarray[Any, Any]) -> None:
+        target.set(np.ascontiguousarray(source) if source.ndim else source)
+
+    def read(self, array: Array) -> np.ndarray[Any, Any]:
+        return array.get()
+
+    def matmul(self, a: Array, b: Array, out: Array, *, tf32: bool) -> bool:
+        if self._cublas is None:
+            memory = self.cupy.cuda.alloc(WORKSPACE_BYTES)
+            self._cublas = Cublas(find_library(), _Workspace(memory, int(memory.ptr), WORKSPACE_BYTES))
+        self._cublas.use(int(self.cupy.cuda.get_current_stream().ptr))
+        return self._cublas.multiply(a, b, out, tf32=tf32)
+
+    def capture(self, work: Callable[[], None]) -> Graph:
+        stream, collects = self._stream, gc.isenabled()
+        gc.disable()  # what is collected may be handed back to CUDA, which refuses that now
+        try:
+            with stream:
+                stream.begin_capture()
+                try:
+                    work()
+                except BaseException:
+                    with suppress(Exception):
+                        stream.end_capture()
+                    self._stream = self.cupy.cuda.Stream(non_blocking=True)
+                    raise
+                return stream.end_capture()
+        finally:
+            if collects:
+                gc.enable()
+
+    def apart(self, work: Callable[[], None]) -> None:
+        outer = self.cupy.cuda.get_current_stream()
+        self._stream.wait_event(outer.record())
+        try:
+            with self._stream:
+                work()
+        finally:
+            outer.wait_event(self._stream.record())
+
+    @contextmanager
+    def library(self) -> Generator[None]:
+        with self.cupy.cuda.using_allocator(self._pool.malloc):
+            yield
+
+    def order(self) -> None:
+        stream = self.cupy.cuda.get_current_stream()
+        if self._last is not None and self._last.ptr != stream.ptr:
+            stream.wait_event(self._last.record())
+        self._last = stream
+
+
+@dataclass(frozen=True)
+class _Workspace:
+    memory: Any
+    ptr: int
+    size: int
+
+
+def machine_of(device: Any) -> Machine:
+    """What programs on a device run on: one for each of them."""
+    made = getattr(device, "machine", None)
+    return Gpu(device.cupy) if made is None else made()

@@ -1,0 +1,353 @@
+"""
+The steps of a plan with the arrays they work on, for one set of addresses: what is enqueued, in order.
+
+Steps that need nothing from the host are sections; a section runs step by step, or as the CUDA graph that was captured of it.
+Loops and branches stand between sections and read one truth each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.ir import Operation
+
+from mind_dialect.errors import MindError
+from mind_dialect.ptir.literal import PtirLiteralAttr
+from mind_dialect.ptir.types import PtirDType
+from mind_lowering.cupy.launching import CupyKernels, LaunchedKernel
+from mind_lowering.cupy.plan import Branch, Buffer, Call, Copy, Launch, Loop, Place, Scan, Step, is_device
+from mind_lowering.xp_arguments import SEED, TURNS
+from mind_lowering.xp_functions import IN_PLACE
+
+from .gpu import Array, Graph, Machine, Room
+
+
+@dataclass
+class State:
+    """What the host knows during a call."""
+
+    seed: int = 0
+    turns: list[int] = field(default_factory=list[int])
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something to enqueue, and the step it comes from."""
+
+    run: Callable[[], None]
+    step: Step
+    reads: tuple[Array, ...] = ()
+    writes: tuple[Array, ...] = ()
+
+
+@dataclass
+class Section:
+    """Work that needs nothing from the host."""
+
+    works: list[Work] = field(default_factory=list[Work])
+    graph: Graph | None = None
+    issue: str | None = None
+    """Why it is no graph, where one was tried."""
+
+    def run(self) -> None:
+        """Enqueue it."""
+        if self.graph is not None:
+            self.graph.launch()
+        else:
+            self.step_by_step()
+
+    def step_by_step(self) -> None:
+        """Enqueue it without the graph."""
+        for work in self.works:
+            work.run()
+
+
+@dataclass
+class Host:
+    """A call that the host takes part in."""
+
+    work: Work
+
+    def run(self) -> None:
+        """Do it."""
+        self.work.run()
+
+
+@dataclass
+class Test:
+    """The one or the other, as a truth on the GPU says."""
+
+    read: Callable[[], bool]
+    then: Tape
+    other: Tape
+
+    def run(self) -> None:
+        """Find out, then run one."""
+        (self.then if self.read() else self.other).run()
+
+
+@dataclass
+class While:
+    """A test and a body, until the truth that the test leaves is none."""
+
+    state: State
+    test: Tape
+    read: Callable[[], bool]
+    body: Tape
+
+    def run(self) -> None:
+        """Run it to its end."""
+        self.state.turns.append(0)
+        self.test.run()
+        while self.read():
+            self.body.run()
+            self.state.turns[-1] += 1
+            self.test.run()
+        self.state.turns.pop()
+
+
+@dataclass
+class Times:
+    """A body so many times, its slices copied in before it and out after it."""
+
+    state: State
+    count: int
+    bring: Callable[[int], None]
+    body: Tape
+    take: Callable[[int], None]
+
+    def run(self) -> None:
+        """Run it to its end; nothing is read."""
+        self.state.turns.append(0)
+        for i in range(self.count):
+            self.state.turns[-1] = i
+            self.bring(i)
+            self.body.run()
+            self.take(i)
+        self.state.turns.pop()
+
+
+Part = Section | Host | Test | While | Times
+
+
+@dataclass
+class Tape:
+    """Parts in the order of their run."""
+
+    parts: list[Part] = field(default_factory=list["Part"])
+
+    def run(self) -> None:
+        """Enqueue all, reading truths where there are loops and branches."""
+        for part in self.parts:
+            part.run()
+
+    def sections(self) -> list[Section]:
+        """All sections, those in loops and branches too."""
+        found: list[Section] = []
+        for part in self.parts:
+            if isinstance(part, Section):
+                found.append(part)
+            for inner in _inner(part):
+                found += inner.sections()
+        return found
+
+    def section(self) -> Section:
+        """The section at the end, perhaps a new one."""
+        if not self.parts or not isinstance(last := self.parts[-1], Section):
+            self.parts.append(last := Section())
+        return last
+
+
+def _inner(part: Part) -> Sequence[Tape]:
+    if isinstance(part, Test):
+        return (part.then, part.other)
+    if isinstance(part, While):
+        return (part.test, part.body)
+    return (part.body,) if isinstance(part, Times) else ()
+
+
+@dataclass
+class Recorder:
+    """Makes tapes. `rooms` says where the buffers of each role are, by role or by role and number."""
+
+    machine: Machine
+    kernels: CupyKernels
+    launched: Mapping[str, LaunchedKernel]
+    rooms: Mapping[Any, Room]
+    state: State
+    failed: Callable[[], None]
+    """Raises what a kernel has noted."""
+    blame: Callable[[Operation, MindError], MindError]
+    tf32: bool = False
+    bound: dict[Buffer, tuple[Room, int]] = field(default_factory=dict[Buffer, tuple[Room, int]])
+    arrays: dict[Any, Array] = field(default_factory=dict[Any, Array])
+
+    def tape(self, steps: Sequence[Step]) -> Tape:
+        """The tape of steps."""
+        made = Tape()
+        self.append(made, steps)
+        return made
+
+    def append(self, tape: Tape, steps: Sequence[Step]) -> None:
+        """Put steps behind those of a tape."""
+        for step in steps:
+            if isinstance(step, Launch | Copy | Call):
+                work = self.work(step)
+                if is_device(step):
+                    tape.section().works.append(work)
+                else:
+                    tape.parts.append(Host(self.guarded(work)))
+            elif isinstance(step, Branch):
+                tape.parts.append(Test(self.truth(step.condition), self.tape(step.then), self.tape(step.other)))
+            elif isinstance(step, Loop):
+                test = self.tape(step.test)
+                tape.parts.append(While(self.state, test, self.truth(step.condition), self.tape(step.body)))
+            elif step.unrolled:
+                for i in range(step.count):
+                    for whole, inner in (*step.scanned, *step.stacks):
+                        self.bound[inner.buffer] = self.slice(whole, i)
+                    self.append(tape, step.body)
+            else:
+                tape.parts.append(self.times(step))
+
+    # Where things are
+
+    def where(self, buffer: Buffer) -> tuple[Room, int]:
+        """The memory of a buffer, and where in it it begins."""
+        if buffer.role == "slice":
+            return self.bound[buffer]
+        key: Any = buffer.role if buffer.role in ("arena", "kept", "record") else (buffer.role, buffer.index)
+        return self.rooms[key], buffer.offset
+
+    def array(self, place: Place) -> Array:
+        """The array of a place."""
+        room, start = self.where(place.buffer)
+        key = (room.address, start + place.offset, place.shape, place.strides, place.dtype)
+        if (found := self.arrays.get(key)) is None:
+            dtype = self.kernels.dtype(place.dtype.name)
+            found = self.machine.array(room, start + place.offset, place.shape, place.strides, dtype)
+            self.arrays[key] = found
+        return found
+
+    def slice(self, whole: Place, i: int) -> tuple[Room, int]:
+        """Where slice `i` along the first axis is."""
+        room, start = self.where(whole.buffer)
+        return room, start + whole.offset + i * whole.strides[0]
+
+    def truth(self, place: Place) -> Callable[[], bool]:
+        """What reads a truth from the GPU, after what was noted before it."""
+        array = self.array(place)
+
+        def read() -> bool:
+            found = bool(self.machine.read(array))
+            self.failed()
+            return found
+
+        return read
+
+    def times(self, step: Scan) -> Times:
+        """A scan by turns."""
+        pairs = [(self.machine.copy, whole, self.array(inner)) for whole, inner in step.scanned]
+        stacks = [(whole, self.array(inner)) for whole, inner in step.stacks]
+        views: dict[tuple[Place, int], Array] = {}
+
+        def part(whole: Place, inner: Array, i: int) -> Array:
+            if (found := views.get((whole, i))) is None:
+                room, start = self.slice(whole, i)
+                found = views[whole, i] = self.machine.array(room, start, inner.shape, inner.strides, inner.dtype)
+            return found
+
+        def bring(i: int) -> None:
+            for copy, whole, inner in pairs:
+                copy(inner, part(whole, inner, i))
+
+        def take(i: int) -> None:
+            for whole, inner in stacks:
+                self.machine.copy(part(whole, inner, i), inner)
+
+        return Times(self.state, step.count, bring, self.tape(step.body), take)
+
+    # What is enqueued
+
+    def guarded(self, work: Work) -> Work:
+        """Work whose errors name their op, after those of kernels that came before."""
+
+        def run() -> None:
+            try:
+                work.run()
+            except MindError as e:
+                self.failed()
+                raise self.blame(work.step.op, e) if work.step.op is not None and e.op is None else e from None
+
+        return Work(run, work.step, work.reads, work.writes)
+
+    def work(self, step: Launch | Copy | Call) -> Work:
+        """One step on its arrays."""
+        if isinstance(step, Copy):
+            target, source = self.array(step.target), self.array(step.source)
+            return Work(lambda: self.machine.copy(target, source), step, (source,), (target,))
+        inputs = tuple(map(self.array, step.inputs))
+        outputs = tuple(map(self.array, step.outputs))
+        if isinstance(step, Launch):
+            own = tuple(self.array(p) for p in (step.scratch, step.counters, step.record) if p is not None)
+            kernel, arrays = self.launched[step.kernel], (*inputs, *outputs, *own)
+            return Work(lambda: kernel.run(arrays), step, inputs, (*outputs, *own))
+        return Work(self.call(step, inputs, outputs), step, inputs, outputs)
+
+    def call(self, step: Call, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
+        """A call of the array library, its results put where they belong."""
+        machine, function = self.machine, self.function(step.function)
+        options = {name: self.value(value) for name, value in step.arguments.items()}
+        if step.function in IN_PLACE:
+            return lambda: function(*inputs, out=outputs[0], **options)
+        plain = self.generic(step, function, inputs, outputs, options)
+        if step.function == "xp.matmul":
+
+            def multiply() -> None:
+                if not machine.matmul(inputs[0], inputs[1], outputs[0], tf32=self.tf32):
+                    plain()
+
+            return multiply
+        return plain
+
+    def generic(self, step: Call, function: Any, inputs: Any, outputs: Any, options: dict[str, Any]) -> Callable[[], None]:
+        """A call whose results are copied."""
+        machine, state = self.machine, self.state
+        seeded = [name for name, value in step.arguments.items() if value is SEED]
+        turning = [name for name, value in step.arguments.items() if value is TURNS]
+
+        def run() -> None:
+            for name in seeded:
+                options[name] = state.seed
+            for name in turning:
+                options[name] = tuple(state.turns)
+            with machine.library():
+                found = function(*inputs, **options)
+                several = isinstance(found, tuple | list)
+                for target, made in zip(outputs, cast("Sequence[Array]", found) if several else [found], strict=True):
+                    if made is not target:
+                        machine.copy(target, made)
+
+        return run
+
+    def function(self, name: str) -> Any:
+        """What a lowered call calls."""
+        head, _, rest = name.partition(".")
+        found: Any = self.kernels if head == "k" else self.kernels.xp
+        for part in rest.split("."):
+            found = getattr(found, part)
+        return found
+
+    def value(self, given: Any) -> Any:
+        """An argument of a lowered call as the printed Python has it."""
+        if isinstance(given, PtirDType):
+            return self.kernels.dtype(given.name)
+        if isinstance(given, PtirLiteralAttr):
+            return given.item()
+        if isinstance(given, tuple):
+            return tuple(map(self.value, cast("tuple[Any, ...]", given)))
+        if isinstance(given, dict):
+            return {name: self.value(v) for name, v in cast("dict[str, Any]", given).items()}
+        return given
