@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir import PtirOp, ReduceOp
+from mind_dialect.ptir import ArgMaxOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import PtirDType, read_type
 
 from .failures import Site, sites_of
@@ -36,10 +37,13 @@ def spec(value: SSAValue) -> tuple[PtirDType, Dims]:
     return dtype, sizes
 
 
-def reduced_axes(op: ReduceOp) -> tuple[int, ...]:
+Reduction: TypeAlias = ReduceOp | ArgMaxOp
+
+
+def reduced_axes(op: Reduction) -> tuple[int, ...]:
     """The axes of a reduction, counted from the front, ascending."""
-    rank = len(spec(op.x)[1])
-    return tuple(sorted({a % rank for a in op.values()["axes"]}))
+    rank, values = len(spec(op.x)[1]), op.values()
+    return tuple(sorted({a % rank for a in (values["axes"] if isinstance(op, ReduceOp) else (values["axis"],))}))
 
 
 class Body:
@@ -51,7 +55,7 @@ class Body:
         self.inputs = list(block.args)
         self.ops: list[PtirOp] = []
         self.results: list[SSAValue] = []
-        self.reductions: list[ReduceOp] = []
+        self.reductions: list[Reduction] = []
         self.stage: dict[SSAValue, int] = dict.fromkeys(block.args, 0)
         self.sites: list[tuple[PtirOp, Site]] = []
         """What can fail, in the order of the ops, whatever is written first."""
@@ -71,15 +75,15 @@ class Body:
         if type(op) in MAPS:
             check_map(op)
         self.sites += [(op, site) for site in sites_of(op)]
-        reduces = isinstance(op, ReduceOp) and bool(op.values()["axes"])
+        reduces = isinstance(op, Reduction) and bool(reduced_axes(op))
         if reduces:
-            assert isinstance(op, ReduceOp)
+            assert isinstance(op, Reduction)
             self.reductions.append(op)
         self.stage[op.results[0]] = max((self.stage[v] for v in op.operands), default=0) + reduces
         self.ops.append(op)
 
 
-_VIEWS = (ptir.ReshapeOp, ptir.BroadcastToOp, ptir.ConstantOp, ptir.IotaOp, ReduceOp)
+_VIEWS = (ptir.ReshapeOp, ptir.BroadcastToOp, ptir.ConstantOp, ptir.IotaOp, ReduceOp, ArgMaxOp)
 
 
 @dataclass
@@ -220,7 +224,7 @@ class Scope:
             return [(op.x, reshaped(at, spec(op.x)[1], self))]
         if type(op) in MAPS:
             return self._map(op, at).reads
-        if isinstance(op, ReduceOp) and op.values()["axes"]:
+        if isinstance(op, Reduction) and reduced_axes(op):
             raise Unsupported("a reduction of something that is reduced later")
         return [(v, at) for v in op.operands]
 

@@ -13,14 +13,14 @@ from math import prod
 
 from xdsl.ir import Block, SSAValue
 
-from mind_dialect.ptir import PtirOp, ReduceOp
-from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import PtirDType, TensorSpec
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.types import TensorSpec
 
-from .body import WHOLE, Body, Scope, Source, spec, whole_place
+from .body import WHOLE, Body, Reduction, Scope, Source, spec, whole_place
 from .failures import Site
+from .folds import combiner, taken_up
 from .places import Place, linear, reshaped
-from .scalars import NARROW, STORED, cast, register
+from .scalars import STORED, register
 from .unsupported import Unsupported
 
 NAME = "@NAME@"
@@ -123,15 +123,17 @@ class Writer:
         at: Place,
         head: Sequence[str],
         outputs: Iterable[int] = (),
-        sums: Iterable[tuple[ReduceOp, str]] = (),
+        sums: Iterable[tuple[Reduction, str]] = (),
         vector: tuple[int, str, str] = (1, "", ""),
         guard: str | None = None,
+        along: str = "",
     ) -> list[str]:
         """
         Statements for the elements at `at`: outputs by number are written, reductions taken up in the named variables.
 
         `head` gives the variables of the place. With a `vector` of a width, the first place and the end, they are a loop over
-        `j` between loads and stores of that many elements. `guard` says which of them there are.
+        `j` between loads and stores of that many elements. `guard` says which of them there are, `along` is the index along the
+        reduced axes.
         """
         width, start, end = vector
         scope.whole = linear(at, scope)
@@ -151,8 +153,7 @@ class Writer:
                 writes.append(f"{pointer}_[j] = {name};")
                 after.append(f"mind::store<{width}>({pointer}, {pointer}_, {start}, {end});")
         for (op, total), name in zip(sums, names[len(results) :], strict=True):
-            given, kind = spec(op.x)[0], op.values()["kind"].capitalize()
-            writes.append(f"{total} = mind::{kind}::of({total}, {cast(name, given, accumulator(op))});")
+            writes.append(f"{total} = {combiner(op)}::of({total}, {taken_up(op, name, along)});")
         inner = [*scope.lines, *writes, *scope.keep(at)]
         if guard is not None:
             inner = [f"if ({guard}) {{", *indented(inner), "}"]
@@ -173,15 +174,6 @@ class Writer:
                 load = f"mind::load<{width}>({pointer}_, {pointer}, {start}, {end});"
                 found[value] = [f"{register(dtype)} {pointer}_[{width}];", load]
         return found
-
-
-def accumulator(op: ReduceOp) -> PtirDType:
-    """The dtype that a reduction accumulates in; Unsupported for sums in narrow floats, which round after every addition."""
-    values, dtype = op.values(), spec(op.x)[0]
-    found = values["accum_dtype"] or default_accumulator(dtype)
-    if found in NARROW and values["kind"] == "sum":
-        raise Unsupported(f"a sum in {found}")
-    return found
 
 
 def store(pointer: str, index: str, value: SSAValue, name: str) -> str:

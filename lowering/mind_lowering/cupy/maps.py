@@ -280,7 +280,7 @@ MAPS: dict[type[PtirOp], Callable[[Any, Place, Reader], Mapped]] = {
 FREE: frozenset[type[PtirOp]] = frozenset({ptir.TransposeOp, ptir.SliceOp, ptir.StridedSliceOp, ptir.ReverseOp})
 """Maps that an array library has as views, so that they cost nothing unless a kernel would have to copy them."""
 
-TOTAL: frozenset[type[PtirOp]] = frozenset({ptir.TransposeOp, ptir.ReverseOp, ptir.TileOp, ptir.ConcatOp})
+TOTAL: frozenset[type[PtirOp]] = frozenset({ptir.TransposeOp, ptir.ReverseOp, ptir.TileOp, ptir.ConcatOp, ptir.PadOp})
 """Maps that look at every element of their operands: what fails there is noticed."""
 
 

@@ -261,6 +261,20 @@ template <class T> MIND T shuffled(T x, int distance) {
     else if constexpr (Is<T>::real) return __shfl_xor_sync(0xffffffffu, x, distance);
     else return T(__shfl_xor_sync(0xffffffffu, int(x), distance));
 }
+// The greatest so far and the place of the first of it; of NaNs the first one. Nothing so far has a place below 0.
+template <class T, class I> struct Best { T value; I place; };
+struct First {
+    template <class B> static MIND B of(B a, B b) {
+        if (a.place < 0 || b.place < 0) return a.place < 0 ? b : a;
+        const bool left = a.value != a.value, right = b.value != b.value;
+        if (left != right) return left ? a : b;
+        if (!left && a.value != b.value) return a.value > b.value ? a : b;
+        return a.place < b.place ? a : b;
+    }
+};
+template <class T, class I> MIND Best<T, I> shuffled(Best<T, I> x, int distance) {
+    return {shuffled(x.value, distance), shuffled(x.place, distance)};
+}
 // The reduction of one `x` per lane over `lanes` neighbours.
 template <class K, int lanes, class T> MIND T warp(T x) {
 #pragma unroll

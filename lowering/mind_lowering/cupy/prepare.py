@@ -26,6 +26,7 @@ from ..norms import expand_norms
 from ..own_module import own_module
 from ..ptir_optimize import optimize, simplify
 from .absorb import absorb_views
+from .join import join
 from .kernel import Kernel, make_kernel
 from .maps import FREE
 from .unsupported import Unsupported
@@ -61,6 +62,7 @@ def form_kernels(module: ModuleOp) -> None:
     _wrap_single_ops(module)
     merge_rows(module, _is_shared_well)
     absorb_views(module)
+    join(module)
 
 
 def kernel_of(op: FusionOp) -> Kernel | None:

@@ -13,13 +13,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import prod
 
-from mind_dialect.ptir import ReduceOp
-from mind_dialect.ptir.types import Kind, PtirDType
-
-from .body import WHOLE, Body, Key, Scope, kept_line, reduced_axes, spec
-from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, accumulator, indented, store
+from .body import WHOLE, Body, Key, Reduction, Scope, kept_line, reduced_axes, spec
+from .folds import combiner, result_of, start_of, total_bytes, total_type
+from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented, store
 from .places import Chunk, Dims, Place, linear, place
-from .scalars import cast, literal, register
+from .scalars import register
 from .unsupported import Unsupported
 
 KEPT = 32
@@ -40,21 +38,6 @@ def reduction_kernel(body: Body) -> Kernel:
         raise Unsupported("a reduction of nothing, or to nothing")
     trailing = axes == tuple(range(len(shape) - len(axes), len(shape)))
     return (_Rows if trailing else _Columns)(body, shape, axes).made()
-
-
-def identity(op: ReduceOp, dtype: PtirDType) -> str:
-    """What a reduction starts from."""
-    kind = op.values()["kind"]
-    if kind == "sum":
-        return literal(dtype, 0)
-    if dtype.kind is Kind.FLOAT:
-        return literal(dtype, float("-inf" if kind == "max" else "inf"))
-    if dtype.kind is Kind.BOOL:
-        return literal(dtype, kind == "min")
-    low, high = (
-        (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1) if dtype.kind is Kind.SIGNED else (0, (1 << dtype.bits) - 1)
-    )
-    return literal(dtype, low if kind == "max" else high)
 
 
 class _Reduction(ABC):
@@ -104,7 +87,7 @@ class _Reduction(ABC):
         """The kernel."""
 
     @abstractmethod
-    def loop(self, scope: Scope, outputs: Sequence[int], sums: Sequence[tuple[ReduceOp, str]]) -> list[str]:
+    def loop(self, scope: Scope, outputs: Sequence[int], sums: Sequence[tuple[Reduction, str]]) -> list[str]:
         """The loop over a thread's elements of a row."""
 
     @abstractmethod
@@ -125,8 +108,7 @@ class _Reduction(ABC):
             if not sums and not self.whole[stage]:
                 continue
             for op, total in sums:
-                dtype = accumulator(op)
-                lines.append(f"{register(dtype)} {total} = {identity(op, dtype)};")
+                lines.append(f"{total_type(op)} {total} = {start_of(op)};")
             scope = Scope(self.writer.source, self.kept, keeps=self.keeps)
             lines += self.loop(scope, self.whole[stage], sums)
             self.scopes.append(scope)
@@ -136,18 +118,17 @@ class _Reduction(ABC):
             lines += [f"if ({self.leader}) {{", *indented(self._small()), "}"]
         return self._with_kept(lines)
 
-    def _finished(self, sums: Sequence[tuple[ReduceOp, str]]) -> list[str]:
+    def _finished(self, sums: Sequence[tuple[Reduction, str]]) -> list[str]:
         """The totals of a stage over all threads and blocks, in registers."""
         lines: list[str] = []
         last: list[str] = []
         for op, total in sums:
-            dtype, kind = accumulator(op), f"mind::{op.values()['kind'].capitalize()}"
-            start = identity(op, dtype)
+            kind, start = combiner(op), start_of(op)
             lines.append(f"{total} = {self.together(kind, total, start)};")
             if self.shares > 1:
-                pointer, type = f"part{total.removeprefix('sum')}", register(dtype)
+                pointer, type = f"part{total.removeprefix('sum')}", total_type(op)
                 lines.append(f"{type}* {pointer} = reinterpret_cast<{type}*>(scratch + {self.scratch});")
-                self.scratch += -(-dtype.size * self.rows * self.shares // 256) * 256
+                self.scratch += -(-total_bytes(op) * self.rows * self.shares // 256) * 256
                 left, taken = self.parts(kind, total, pointer)
                 lines.append(left)
                 last += [f"{total} = {start};", taken, f"{total} = {self.together(kind, total, start)};"]
@@ -157,7 +138,7 @@ class _Reduction(ABC):
             result = op.results[0]
             name = self.writer.source.finished[result] = self.writer.source.fresh("r")
             dtype = spec(result)[0]
-            lines.append(f"const {register(dtype)} {name} = {cast(total, accumulator(op), dtype)};")
+            lines.append(f"const {register(dtype)} {name} = {result_of(op, total)};")
         return lines
 
     def _small(self) -> list[str]:
@@ -215,7 +196,7 @@ class _Rows(_Reduction):
         narrow = not self.keeps and rows < ENOUGH_BLOCKS and self.count >= 2 * LEAST_SHARE
         return self.writer.kernel(lines, self.writer.launch(min(-(-rows // per_block), MOST_BLOCKS), block), is_narrow=narrow)
 
-    def loop(self, scope: Scope, outputs: Sequence[int], sums: Sequence[tuple[ReduceOp, str]]) -> list[str]:
+    def loop(self, scope: Scope, outputs: Sequence[int], sums: Sequence[tuple[Reduction, str]]) -> list[str]:
         count, width, team = self.count, self.width, self.team
         outer, inner = self.shape[: -len(self.axes)], self.shape[-len(self.axes) :]
         column = "c" if self.rows > 1 else WHOLE
@@ -228,7 +209,8 @@ class _Rows(_Reduction):
         start = f"r * {count} + first" if self.rows > 1 else "first"
         guard = f"{column} < {count}" if count % width else None
         end = f"I(r * {count} + {count})" if self.rows > 1 else f"I({count})"
-        lines = self.writer.elements(scope, place((outer, "r"), (inner, column)), head, outputs, sums, (width, start, end), guard)
+        at = place((outer, "r"), (inner, column))
+        lines = self.writer.elements(scope, at, head, outputs, sums, (width, start, end), guard, column)
         if self.keeps:
             first = f"const I first = {_times(f'I(k) * {team} + t', width)};"
             if count % (team * width):
@@ -287,8 +269,8 @@ class _Columns(_Reduction):
             lines, self.writer.launch(self.tiles * shares, THREADS, self.scratch, counters), is_narrow=narrow
         )
 
-    def loop(self, scope: Scope, outputs: Sequence[int], sums: Sequence[tuple[ReduceOp, str]]) -> list[str]:
-        lines = self.writer.elements(scope, self._place(scope), [], outputs, sums)
+    def loop(self, scope: Scope, outputs: Sequence[int], sums: Sequence[tuple[Reduction, str]]) -> list[str]:
+        lines = self.writer.elements(scope, self._place(scope), [], outputs, sums, along="t")
         first = f"I(share) * {self.WARPS} + w" if self.shares > 1 else "w"
         loop = f"for (I t = {first}; t < {self.count}; t += {self.WARPS * self.shares}) {{"
         lines = [loop, *indented(lines), "}"]

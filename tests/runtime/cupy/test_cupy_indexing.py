@@ -118,7 +118,10 @@ def test_no_case_leaves_its_kernels() -> None:
         assert not calls, f"{name}: {calls}"
 
 
-@pytest.mark.parametrize("name", ["heads", "transpose and sum", "view of a view", "spread columns"])
+ONE = ("heads", "transpose and sum", "view of a view", "spread columns", "rotary", "embedding", "take and divide", "picked")
+
+
+@pytest.mark.parametrize("name", ONE)
 def test_views_are_part_of_the_kernel(name: str) -> None:
     ((made, _),) = [(made, module) for n, made, module in batch()[1] if n == name]
     assert made.cuda.count("__global__") == 1

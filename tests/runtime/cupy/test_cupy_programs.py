@@ -79,6 +79,27 @@ CASES: list[tuple[str, str, Any]] = [
 ]
 
 
+def greatest(axis: int, dtype: str = "si32", *, keepdims: bool = False) -> Any:
+    return lambda x: ptir.ArgMaxOp(
+        ptir.AbsOp(x) if read_type(x.type).dtype.is_float else x, axis=axis, keepdims=keepdims, output_dtype=dtype
+    )
+
+
+def sampled(x: Any) -> Any:
+    """A softmax, its greatest and where that is: one row kernel."""
+    p = softmax(x)
+    return [ptir.ArgMaxOp(p, axis=-1, keepdims=False, output_dtype="si64"), reduce(p, "max"), p]
+
+
+CASES += [
+    *((f"greatest {s} {axis}", f"f32[{s}]", greatest(axis)) for s in ("5,77", "300,70", "2,9000", "7,1") for axis in (0, 1)),
+    *((f"greatest {t}", f"{t}[6,50]", greatest(1, "si64", keepdims=True)) for t in ("f16", "bf16", "f64", "si8", "ui64", "i1")),
+    ("greatest of the middle", "f32[7,30,5]", greatest(1)),
+    ("greatest of all", "f32[70000]", greatest(0, "si64")),
+    ("sampled", "f32[6,50]", sampled),
+]
+
+
 def product(x: Any, w: Any) -> Any:
     return ptir.DotGeneralOp(x, w, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
 
@@ -99,7 +120,17 @@ def test_forms_of_models_give_the_same() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["softmax 5,77", "norm 5,77", "columns 300,70", "everything", "norm bf16", "log_sum_exp 40,256", "middle"],
+    [
+        "softmax 5,77",
+        "sampled",
+        "greatest 2,9000 1",
+        "norm 5,77",
+        "columns 300,70",
+        "everything",
+        "norm bf16",
+        "log_sum_exp 40,256",
+        "middle",
+    ],
 )
 def test_each_of_these_is_one_kernel(name: str) -> None:
     _, cases = batch_of_cases()
@@ -155,6 +186,17 @@ def test_control_flow_gives_the_same() -> None:
     made = batch.add(module.clone())
     values = [np.array(3, np.int32), np.arange(6, dtype=np.float32).reshape(3, 2), np.array(True)]
     agree("regions", made, module, values)
+
+
+@pytest.mark.parametrize("name", ["greatest 5,77 1", "greatest 300,70 0", "greatest of all", "greatest bf16"])
+def test_of_equals_and_of_nans_the_first_is_the_greatest(name: str) -> None:
+    compiler()
+    ((made, module),) = [(made, module) for n, made, module in batch_of_cases()[1] if n == name]
+    for number in (7.5, np.inf, np.nan):
+        for seed in range(3):
+            (x,) = arguments(made, seed)
+            x[np.random.default_rng(seed).random(x.shape) < 0.1] = number
+            agree(name, made, module, [x])
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

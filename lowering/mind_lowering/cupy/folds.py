@@ -1,0 +1,71 @@
+"""
+What reductions keep on their way, as C++: a total in the accumulator; of an `arg_max` the greatest and where the first of it is.
+"""
+
+from __future__ import annotations
+
+from mind_dialect.ptir import ArgMaxOp, ReduceOp
+from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir.types import Kind, PtirDType
+
+from .body import Reduction, spec
+from .scalars import NARROW, cast, literal, register
+from .unsupported import Unsupported
+
+
+def accumulator(op: ReduceOp) -> PtirDType:
+    """The dtype that a reduction accumulates in; Unsupported for sums in narrow floats, which round after every addition."""
+    values, dtype = op.values(), spec(op.x)[0]
+    found = values["accum_dtype"] or default_accumulator(dtype)
+    if found in NARROW and values["kind"] == "sum":
+        raise Unsupported(f"a sum in {found}")
+    return found
+
+
+def identity(kind: str, dtype: PtirDType) -> str:
+    """What a reduction of some kind starts from, in a register of a dtype."""
+    if kind == "sum":
+        return literal(dtype, 0)
+    if dtype.kind is Kind.FLOAT:
+        return literal(dtype, float("-inf" if kind == "max" else "inf"))
+    if dtype.kind is Kind.BOOL:
+        return literal(dtype, kind == "min")
+    low, high = (
+        (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1) if dtype.kind is Kind.SIGNED else (0, (1 << dtype.bits) - 1)
+    )
+    return literal(dtype, low if kind == "max" else high)
+
+
+def combiner(op: Reduction) -> str:
+    """The function that makes one total of two."""
+    return "mind::First" if isinstance(op, ArgMaxOp) else f"mind::{op.values()['kind'].capitalize()}"
+
+
+def total_type(op: Reduction) -> str:
+    """The type of a total."""
+    return f"mind::Best<{register(spec(op.x)[0])}, I>" if isinstance(op, ArgMaxOp) else register(accumulator(op))
+
+
+def total_bytes(op: Reduction) -> int:
+    """The size of a total in memory, at most."""
+    return 16 if isinstance(op, ArgMaxOp) else accumulator(op).size
+
+
+def start_of(op: Reduction) -> str:
+    """The total of nothing."""
+    return f"{total_type(op)}{{0, -1}}" if isinstance(op, ArgMaxOp) else identity(op.values()["kind"], accumulator(op))
+
+
+def taken_up(op: Reduction, element: str, along: str) -> str:
+    """The total of one element, whose index along the reduced axes is given."""
+    if isinstance(op, ArgMaxOp):
+        return f"{total_type(op)}{{{element}, I({along})}}"
+    return cast(element, spec(op.x)[0], accumulator(op))
+
+
+def result_of(op: Reduction, total: str) -> str:
+    """The result, in its register."""
+    dtype = spec(op.results[0])[0]
+    if isinstance(op, ArgMaxOp):
+        return f"{register(dtype)}({total}.place)"
+    return cast(total, accumulator(op), dtype)

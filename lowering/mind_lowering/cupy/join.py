@@ -1,0 +1,99 @@
+"""
+Fusions that only one other uses become part of it where that is one kernel still: what was fused apart, because an op of places
+or of one op alone stood between, is computed where it is read.
+
+Nothing is computed much more often than before: what is repeated stays a kernel of its own. Linear in ops, as bodies are bounded.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Region, SSAValue
+
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import FUSIBLE, TARGETED, FusionOp, PtirOp, YieldOp
+
+from .body import spec
+from .failures import sites_of
+from .kernel import make_kernel
+from .maps import MAPS, TOTAL
+from .unsupported import Unsupported
+
+MOST_JOINED = 96
+"""So many ops at most are in a fusion that others joined."""
+MOST_REPEATED = 4
+"""So many times at most an element is computed."""
+
+
+def join(module: ModuleOp) -> None:
+    """Let fusions become part of those that use them."""
+    for user in [op for op in walk(module) if isinstance(op, FusionOp)]:
+        current: FusionOp | None = user
+        while current is not None:
+            current = _with_a_maker(current)
+
+
+def _with_a_maker(user: FusionOp) -> FusionOp | None:
+    for maker in dict.fromkeys(v.owner for v in user.operands):
+        if isinstance(maker, FusionOp) and maker.parent is user.parent and _is_wanted(maker, user):
+            made = _joined(maker, user)
+            block = user.parent
+            if made is None or block is None:
+                continue
+            block.insert_op_before(made, user)
+            for old, new in zip(user.results, made.results, strict=True):
+                new.name_hint = old.name_hint
+                old.replace_all_uses_with(new)
+            for op in (user, maker):
+                op.detach()
+                op.erase()
+            return made
+    return None
+
+
+def _is_wanted(maker: FusionOp, user: FusionOp) -> bool:
+    """Whether `maker` goes element by element, for `user` alone, which looks at every element and not at many of them again."""
+    inner, outer = (list(op.body.block.ops)[:-1] for op in (maker, user))
+    if any(use.operation is not user for v in maker.results for use in v.uses) or len(inner) + len(outer) > MOST_JOINED:
+        return False
+    if any(FUSIBLE.get(type(op)) not in ("elementwise", "view") and type(op) not in MAPS for op in inner):
+        return False
+    fails = any(isinstance(op, PtirOp) and sites_of(op) for op in inner)
+    if fails and any(TARGETED.get(type(op)) is not None and type(op) not in TOTAL for op in outer):
+        return False
+    most = max((prod(spec(v)[1]) for op in outer for v in op.results), default=0)
+    return most <= MOST_REPEATED * min(prod(spec(v)[1]) for v in maker.results)
+
+
+def _joined(maker: FusionOp, user: FusionOp) -> FusionOp | None:
+    """Both bodies, one after the other; None if that is no kernel."""
+    values: dict[SSAValue, SSAValue] = {}
+    arguments: dict[SSAValue, SSAValue] = {}
+    body = Block()
+    for fusion in (maker, user):
+        for argument, value in zip(fusion.body.block.args, fusion.operands, strict=True):
+            if value in values:
+                values[argument] = values[value]
+                continue
+            if value not in arguments:
+                arguments[value] = body.insert_arg(value.type, len(body.args))
+                arguments[value].name_hint = argument.name_hint
+            values[argument] = arguments[value]
+        given: list[SSAValue] = []
+        for op in fusion.body.block.ops:
+            if isinstance(op, YieldOp):
+                given = [values[v] for v in op.operands]
+            else:
+                body.add_op(op.clone(values))
+        values.update(zip(fusion.results, given, strict=True))
+    body.add_op(YieldOp.create(operands=[values[v] for v in user.results]))
+    try:
+        if make_kernel(body).is_narrow:
+            return None
+    except Unsupported:
+        return None
+    return FusionOp.create(
+        operands=list(arguments), result_types=list(user.result_types), regions=[Region(body)], location=user.location
+    )
