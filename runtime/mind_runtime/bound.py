@@ -49,8 +49,9 @@ class Bound:
         held = [a for a in self._given if a is not None]
         self._ids = frozenset(map(id, held))
         self._apart = all(a.base is None for a in held)
+        program.take_calls(self, {i: a for i, a in enumerate(self._given) if a is not None})
 
-    def __call__(self, *arguments: Any, seed: int = 0) -> Any:
+    def __call__(self, *arguments: Any, seed: int = 0, out: Any = None) -> Any:
         """Run on NumPy arrays for the inputs that are left; as `Program.__call__`."""
         program = self.program
         if len(arguments) != len(self._free):
@@ -63,7 +64,15 @@ class Bound:
             every[i] = argument if fits else program.admit(i, argument)
         if program.donated and not self._are_apart(every):
             program.check_donated(every)
-        return program.execute(every, seed)
+        if out is None:
+            return program.execute(every, seed)
+        return program.into(out, lambda: program.execute(every, seed))
+
+    _slowly = __call__
+
+    def failed(self, status: int, record: int) -> None:
+        """As of the program, which may have native code for calls."""
+        self.program.failed(status, record)
 
     def _are_apart(self, every: Sequence[Any]) -> bool:
         """Whether what is donated can be written to and shares no memory, told without looking at what is bound."""
@@ -104,7 +113,7 @@ def bind(
         results = cast("tuple[Any, ...]", made if isinstance(made, tuple) else (made,))
         prepared = dict(zip(names[len(names) - len(results) :], results, strict=True))
         taken = {name: array for name, array in taken.items() if name in names or name not in wanted}
-    return Bound(program, {**taken, **prepared})
+    return program.type_of_bound(Bound)(program, {**taken, **prepared})
 
 
 def _preparing(module: ModuleOp, func: FuncOp) -> FuncOp | None:

@@ -10,10 +10,11 @@ import builtins
 import sys
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import CodeType, TracebackType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -32,6 +33,7 @@ from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.xp import CallOp
 
 from .core_errors import as_core
+from .given import checked, filled
 from .memory import Need, allocation_error, check_need, check_rank, peak, physical_memory, read_any
 from .native import require as require_native
 from .shapes import Guard, Specialised, bound_function, checked_shapes, shown_dims
@@ -43,6 +45,7 @@ CACHED_LITERAL_BYTES = 1 << 24
 """A function with more bytes of constants than this is not kept."""
 
 
+T = TypeVar("T")
 _SIGNED = {"i32": "si32", "i64": "si64"}
 
 
@@ -115,15 +118,15 @@ class Program:
         self._dynamic = not all(s.is_static for s in self.inputs)
         self._fitting: set[tuple[int, ...]] = set()
         self._guard = Guard(func) if self._dynamic and not is_lowered(func) else None
-        self._bindings = Specialised(self._specialised, self._check_shapes)
 
-    def __call__(self, *arguments: Any, seed: int = 0) -> Any:
+    def __call__(self, *arguments: Any, seed: int = 0, out: Any = None) -> Any:
         """
         Run on NumPy arrays, or NumPy scalars for rank 0, of exactly the declared dtypes and shapes.
 
-        `seed` is what random numbers are made from. Raises E2007 for a wrong count, E2001 for a wrong argument and E8001 for
-        sizes of one name that differ, before anything runs; E6001 for an index out of bounds, E6006 (of PTIR E8004) for an
-        integer divided by zero and E6004 for memory that is not there, with the op they arose in.
+        `seed` is what random numbers are made from. `out` is an array for the result, or a tuple of one for each of several,
+        which get the results and are returned. Raises E2007 for a wrong count, E2001 for a wrong argument or array of `out`
+        and E8001 for sizes of one name that differ, before anything runs; E6001 for an index out of bounds, E6006 (of PTIR
+        E8004) for an integer divided by zero and E6004 for memory that is not there, with the op they arose in.
         """
         expected = self._expected
         if len(arguments) != len(expected):
@@ -134,7 +137,19 @@ class Program:
                 break
         if self.donated:
             self.check_donated(arguments)
-        return self.execute(arguments, seed)
+        if out is None:
+            return self.execute(arguments, seed)
+        return self.into(out, lambda: self.execute(arguments, seed))
+
+    @cached_property
+    def _bindings(self) -> Specialised[Program]:
+        return Specialised(self._specialised, self._check_shapes)
+
+    def into(self, out: Any, run: Callable[[], Any]) -> Any:
+        """The arrays of `out` with the results of a run in them; E2001 for what cannot hold them, before it runs."""
+        what = f"out of @{_shown(self.name)}"
+        arrays = checked(out, self.outputs, what)
+        return filled(arrays, run(), what)
 
     def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
         """As a call, on arguments whose types, and of donated ones whose memory, somebody has checked."""
@@ -236,6 +251,17 @@ class Program:
             return None
         sources = [op if op is None else origins.get(op) for op in made.origins]
         return Program(func, body, sources, self.donated, self._limit)
+
+    def type_of_bound(self, kind: type[T]) -> type[T]:
+        """The class for bindings of this program: `kind`, or one whose calls are taken by other code."""
+        return kind
+
+    def take_calls(self, bound: object, given: Mapping[int, Any]) -> None:
+        """Let code that takes calls take those of a binding whose arrays are `given`, by numbers of inputs."""
+
+    def failed(self, status: int, record: int) -> None:
+        """Raise what code that takes calls reports."""
+        raise AssertionError(status, record)
 
     def output_shapes(self, *shapes: Any) -> tuple[Dims, ...]:
         """

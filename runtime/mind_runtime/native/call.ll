@@ -1,11 +1,11 @@
 ; A call of a program from Python: its arguments checked, its results made, its code run, without a step in Python.
 ;
 ; The vectorcall of the type of programs. Whatever is not the usual case (a wrong type, strides, keywords other than `out`, memory
-; that is not there) is handed to the method `_slowly`, which means the same; a failure of native code to `_failed`, which raises.
+; that is not there) is handed to the method `_slowly`, which means the same; a failure of native code to `failed`, which raises.
 ; @PLAN is where an instance has the address of its %plan, which `callable.py` fills in; offsets into an array are NumPy's.
 
 @slowly = internal constant [8 x i8] c"_slowly\00"
-@failed = internal constant [8 x i8] c"_failed\00"
+@failed = internal constant [7 x i8] c"failed\00"
 @format = internal constant [3 x i8] c"LK\00"
 @mind_out = external global i8
 

@@ -8,7 +8,7 @@ table, arena, record of failures. It is kept for the next call; calls from sever
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,10 @@ from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.indexing import GATHER, out_of_bounds
 
 from . import pool
+from .callable import Plan
 from .jit import Library
+from .plans import Type, plan_of
+from .support import empty
 
 Array = Any
 Step = Callable[["Frame", int], None]
@@ -38,7 +41,7 @@ FRAMES = 4
 
 def aligned(count: int) -> Array:
     """Bytes that begin where the widest vector may."""
-    room: Array = np.empty(count + ALIGNMENT, np.uint8)
+    room = empty((count + ALIGNMENT,), np.uint8)
     start = -address(room) % ALIGNMENT
     return room[start : start + count]
 
@@ -67,7 +70,7 @@ class Runner:
         self,
         native: Native,
         library: Library,
-        outputs: Sequence[tuple[Any, tuple[int, ...]]],
+        outputs: Sequence[Type],
         foreign: Sequence[Callable[..., Any]],
         threads: int,
     ):
@@ -96,7 +99,7 @@ class Runner:
             table[place] = address(array)
         for buffer, (dtype, shape) in self._outputs:
             if buffer.use is Use.OUTPUT and buffer.over is None:
-                arrays[buffer.place] = made = np.empty(shape, dtype)
+                arrays[buffer.place] = made = empty(shape, dtype)
                 table[buffer.place] = address(made)
         for step in self._steps:
             step(frame, seed)
@@ -116,16 +119,21 @@ class Runner:
 
     def _entry(self, name: str) -> Step:
         function: Callable[[int], int] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self._library.addresses[name])
-        sites: Sequence[Site] = self.native.sites
 
         def step(frame: Frame, seed: int) -> None:
-            status: int = function(frame.pointer)
-            if status < 0:
-                raise pool.ended(status, frame.record)
-            if status:
-                raise failure(sites[status - 1], frame.record)
+            if status := function(frame.pointer):
+                raise self.ended(status, frame.record)
 
         return step
+
+    def ended(self, status: int, record: Array) -> BaseException:
+        """What a status other than 0 means."""
+        return pool.ended(status, record) if status < 0 else failure(self.native.sites[status - 1], record)
+
+    def plan(self, inputs: Sequence[Type], donated: Sequence[int], bound: Mapping[int, Array] | None = None) -> Plan | None:
+        """How native code runs calls on arrays of these types, those of `bound` apart; None where they go through `run`."""
+        outputs, record = [type for _, type in self._outputs], pool.new_record(self._threads)
+        return plan_of(self.native, self._library, inputs, outputs, self._constants, record, donated, bound)
 
     def _foreign(self, step: Foreign, run: Callable[..., Any]) -> Step:
         readers = [_reader(view) for view in step.inputs]

@@ -7,12 +7,14 @@ places in their texts, share one body.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
@@ -21,17 +23,22 @@ from mind_dialect.ptir.types import read_type
 from mind_lowering.core_to_ptir import is_core
 from mind_lowering.native import Entry, Native, detect, dynamic, lower, prepared
 from mind_lowering.native.planner import Foreign
+from mind_lowering.native.pool import Record
 from mind_lowering.numpy import Source, lowered
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_to_xp import lowered_function
 from mind_passes.inline import calls_in
 
 from ..memory import Need, check_need, check_rank
-from ..program import CACHE_SIZE, CACHED_LITERAL_BYTES, Program, _Body, _compiled, _structure  # pyright: ignore[reportPrivateUsage]
+from ..program import CACHE_SIZE, CACHED_LITERAL_BYTES, Program, TensorSpec, _Body, _compiled, _structure  # pyright: ignore[reportPrivateUsage]
 from ..shapes import bound_function
 from . import jit
 from .call import Runner
+from .callable import Plan, native_type, plan_calls
+from .plans import Type
 from .pool import threads_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -41,10 +48,19 @@ class _Native:
     body: _Body | None
     native: Native | None
     reason: str
+    runner: Runner | None = None
+    plan: Plan | None = None
+    """How native code takes calls; None where they go through Python."""
 
 
 class NativeProgram(Program):
-    """A compiled function whose body is native code, but for what `explain` says runs on NumPy."""
+    """
+    A compiled function whose body is native code, but for what `explain` says runs on NumPy.
+
+    Where it can be, an instance is of a subclass whose calls native code takes (`callable.py`).
+    """
+
+    _slowly = Program.__call__
 
     def __init__(self, func: FuncOp, made: _Native, donated: Collection[int], limit: int, threads: int):
         self._made = made
@@ -55,6 +71,22 @@ class NativeProgram(Program):
             general = lowered(func, donated)
             body, origins = _compiled(general.func), general.origins
         super().__init__(func, body, origins, donated, limit)
+        plan_calls(self, made.plan)
+
+    def type_of_bound(self, kind: type[T]) -> type[T]:
+        return native_type(kind)
+
+    def take_calls(self, bound: object, given: Mapping[int, Any]) -> None:
+        runner = self._made.runner
+        arrays = {i: np.require(array, requirements=["C", "A"]) for i, array in given.items()}
+        plan_calls(bound, None if runner is None else runner.plan(_types(self.inputs), self.donated, arrays))
+
+    def failed(self, status: int, record: int) -> None:
+        """Raise what native code reports that took a call; its record is at that address."""
+        runner = self._made.runner
+        assert runner is not None, "a program of native code"
+        e = runner.ended(status, np.array((ctypes.c_int64 * Record.WORDS).from_address(record)))
+        raise _as_core_error(e) if is_core(self._func) else e
 
     def explain(self) -> list[str]:
         """Lines that say which ops run natively, and which on NumPy and why."""
@@ -79,7 +111,7 @@ def compile_native(func: FuncOp, donated: Collection[int], limit: int, threads: 
     made = _shared(func, tuple(sorted(donated)), threads)
     if made.body is not None:
         check_need(made.body.need, limit)
-    return NativeProgram(func, made, donated, limit, threads)
+    return native_type(NativeProgram)(func, made, donated, limit, threads)
 
 
 _cache: OrderedDict[Hashable, _Native] = OrderedDict()
@@ -127,11 +159,16 @@ def _make(func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native:
     run = runner.run if not is_core(func) else _as_core(runner.run)
     constant_bytes = sum(len(literal.data.data) for _, literal in native.constants)
     body = _Body(run, _nothing.__code__, source, work.body.block, need, constant_bytes)
-    return _Native(body, native, "")
+    inputs = [TensorSpec.of("", t) for t in func.function_type.inputs]
+    return _Native(body, native, "", runner, runner.plan(_types(inputs), donated))
 
 
 def _nothing() -> None:
     """Whose code no traceback shows: native failures name their op themselves."""
+
+
+def _types(specs: Sequence[TensorSpec]) -> list[Type]:
+    return [(spec.numpy_dtype, tuple(n for n in spec.shape if isinstance(n, int))) for spec in specs]
 
 
 def _array_type(type: Attribute) -> tuple[Any, tuple[int, ...]]:
@@ -171,8 +208,10 @@ def _as_core(run: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return run(*arguments, **options)
         except MindError as e:
-            if e.code != "E8004":
-                raise
-            raise MindError("E6006", e.message, e.context, e.op) from None
+            raise _as_core_error(e) from None
 
     return converted
+
+
+def _as_core_error(e: BaseException) -> BaseException:
+    return MindError("E6006", e.message, e.context, e.op) if isinstance(e, MindError) and e.code == "E8004" else e
