@@ -1,7 +1,7 @@
 """
 LLVM IR text as machine code in this process.
 
-The text is vectorised already, so no pass runs over it but those of code generation. Code is kept on disk (`cache.py`); what a
+The text is vectorised already, so no pass runs over it but those of code generation. Code is kept on disk (`code_cache`); what a
 library holds is freed with it.
 """
 
@@ -18,9 +18,8 @@ from importlib import import_module
 from typing import Any
 
 from mind_dialect.errors import error
+from mind_lowering import code_cache as cache
 from mind_lowering.native import Host
-
-from . import cache
 
 _FORMAT = "1"
 """Of what is kept on disk; a change makes older files unknown."""

@@ -19,11 +19,12 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
+from mind_lowering import code_cache as cache
 from mind_lowering.native import HOSTS, Entry, detect, host_of, lower, prepared
 from mind_lowering.native import host as host_module
 from mind_lowering.native import planner as planner_module
 from mind_lowering.native.views import Use
-from mind_runtime.native import cache, jit
+from mind_runtime.native import jit
 from native_checks import assert_close, several
 from ptir_evaluator import function_of
 from ptir_forms import like, program, reduce, softmax, spread

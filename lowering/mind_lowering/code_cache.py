@@ -1,5 +1,5 @@
 """
-Machine code on disk, by the hash of what it was made from.
+Machine code on disk, by the hash of what it was made from; for each target a folder.
 
 A file is a digest and the code. One that is cut off, changed, or somebody else's is no find; one that cannot be written is not. A
 file is written under another name and renamed, so that processes which share a folder see all of it or nothing.
@@ -20,14 +20,14 @@ LARGEST = 1 << 28
 _DIGEST = hashlib.sha256
 
 
-def folder() -> Path | None:
+def folder(target: str = "native") -> Path | None:
     """The folder of the cache, None where there is none."""
     given = os.environ.get(VARIABLE)
     if given is not None:
-        return Path(given) / "native" if given else None
+        return Path(given) / target if given else None
     base = os.environ.get("XDG_CACHE_HOME")
     try:
-        return (Path(base) if base else Path.home() / ".cache") / "mind-dialect" / "native"
+        return (Path(base) if base else Path.home() / ".cache") / "mind-dialect" / target
     except RuntimeError:  # no home
         return None
 
@@ -42,9 +42,9 @@ def key(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def read(name: str) -> bytes | None:
+def read(name: str, target: str = "native") -> bytes | None:
     """The code of that name, if it is there, whole and ours."""
-    place = folder()
+    place = folder(target)
     if place is None:
         return None
     try:
@@ -58,9 +58,9 @@ def read(name: str) -> bytes | None:
     return code if code and _DIGEST(code).digest() == digest else None
 
 
-def write(name: str, code: bytes) -> None:
+def write(name: str, code: bytes, target: str = "native") -> None:
     """Keep code under that name, if that can be done."""
-    place = folder()
+    place = folder(target)
     if place is None:
         return
     temporary: str | None = None
