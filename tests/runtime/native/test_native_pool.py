@@ -1,0 +1,161 @@
+"""The pool by itself: each unit is run once, whoever runs it, with workers awake, asleep, refused, or on systems without any."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from mind_lowering.native import HOSTS
+from mind_lowering.native.host import this_machine
+from mind_lowering.native.pool import pool_text
+from mind_lowering.native.pool_record import MOST_CHUNKS, Record, System, system_of
+from mind_runtime.native import jit
+
+LINUX = system_of(this_machine().triple, "linux")
+KERNEL = """
+target triple = "{triple}"
+define i64 @count(ptr %args, i64 %begin, i64 %end) {{
+entry:
+  %at = getelementptr ptr, ptr %args, i64 1
+  %counts = load ptr, ptr %at
+  br label %loop
+loop:
+  %i = phi i64 [ %begin, %entry ], [ %next, %fine ]
+  %p = getelementptr i32, ptr %counts, i64 %i
+  %old = atomicrmw add ptr %p, i32 1 monotonic
+  %bad = icmp sge i32 %old, 100
+  br i1 %bad, label %failed, label %fine
+failed:
+  %record = load ptr, ptr %args
+  store i64 %i, ptr %record
+  ret i64 7
+fine:
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret i64 0
+}}
+"""
+
+Share = Callable[..., tuple[int, Any, int]]
+
+
+def pool_of(system: System, spin: int, imports: dict[str, int] | None = None) -> Share:
+    """`run(units, size, threads, words, counts)` in a pool of its own: the status, the counts, the number in the record."""
+    host = this_machine()
+    kernel = jit.load(KERNEL.format(triple=host.triple), host, ["count"])
+    text = pool_text(host.triple, system, spin, 10_000_000)
+    share, poll = jit.load_for_good(text, host, ["mind.share", "mind.poll"], imports or {}).values()
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6)(share)
+
+    def run(units: int, size: int, threads: int, words: int = 0, counts: Any = None) -> tuple[int, Any, int]:
+        counts = np.zeros(units, np.int32) if counts is None else counts
+        record = np.zeros(Record.WORDS, np.int64)
+        record[Record.THREADS], record[Record.SHARE], record[Record.POLL] = threads, share, poll
+        table = np.array([record.ctypes.data, counts.ctypes.data], np.uint64)
+        status = function(kernel.addresses["count"], table.ctypes.data, units, size, words, record.ctypes.data)
+        return status, counts, int(record[0])
+
+    return run
+
+
+POOLS = {
+    "awake": lambda: pool_of(LINUX, 10_000_000),
+    "asleep": lambda: pool_of(LINUX, 0),
+    "no pool": lambda: pool_of(system_of(this_machine().triple, "darwin"), 0),
+}
+SIZES = [(1000, 1), (1000, 7), (MOST_CHUNKS, 1), (10**5, 1000), (10, 3), (5, 5), (1, 1), (2, 1)]
+
+
+@pytest.fixture(scope="module", params=POOLS)
+def run(request: Any) -> Share:
+    if not LINUX.has_pool:
+        pytest.skip("workers are for Linux")
+    return POOLS[request.param]()
+
+
+@pytest.mark.parametrize("words", [0, 2, -1], ids=["plain", "can fail", "alone"])
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_each_unit_is_run_once(run: Share, threads: int, words: int) -> None:
+    for units, size in SIZES:
+        for _ in range(10):
+            status, counts, _ = run(units, size, threads, words)
+            assert status == 0
+            assert (counts == 1).all(), (units, size)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_the_first_failure_is_told(run: Share, threads: int) -> None:
+    rng = np.random.default_rng(threads)
+    for _ in range(50):
+        counts = np.zeros(3000, np.int32)
+        places = rng.integers(0, 3000, 9)
+        counts[places] = 100
+        assert run(3000, 11, threads, 2, counts)[::2] == (7, places.min())
+        assert (counts[: places.min()] == 1).all()
+
+
+def test_many_threads_of_python_call_at_once(run: Share) -> None:
+    wrong: list[int] = []
+
+    def work() -> None:
+        for _ in range(100):
+            status, counts, _ = run(3000, 11, 3, 0)
+            if status or not (counts == 1).all():
+                wrong.append(status)
+
+    threads = [threading.Thread(target=work) for _ in range(5)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_forks_of_forks(run: Share) -> None:
+    assert run(3000, 11, 3)[0] == 0
+    pid = os.fork()
+    if not pid:
+        good = (run(3000, 11, 3)[1] == 1).all()
+        second = os.fork()
+        if not second:
+            os._exit(0 if (run(3000, 11, 3)[1] == 1).all() else 1)
+        os._exit(0 if good and os.waitpid(second, 0)[1] == 0 and (run(3000, 11, 4)[1] == 1).all() else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert (run(3000, 11, 3)[1] == 1).all()
+
+
+@pytest.mark.skipif(not LINUX.has_pool, reason="workers are for Linux")
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_threads_that_the_system_refuses(allowed: int) -> None:
+    """The caller does with those it has, and does not ask again."""
+    asked: list[int] = []
+    kind = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)
+    true = kind(("pthread_create", ctypes.CDLL(None)))
+
+    @kind
+    def create(*arguments: Any) -> int:
+        asked.append(1)
+        return true(*arguments) if len(asked) <= allowed else 11
+
+    refused = pool_of(LINUX, 0, {"pthread_create": ctypes.cast(create, ctypes.c_void_p).value or 0})
+    for _ in range(30):
+        assert (refused(3000, 11, 6)[1] == 1).all()
+    assert len(asked) == allowed + 1
+
+
+@pytest.mark.parametrize("isa", HOSTS)
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_it_assembles_for_every_machine(isa: str, platform: str) -> None:
+    host = HOSTS[isa]
+    assert jit.object_code(pool_text(host.triple, system_of(host.triple, platform), 1, 1), host)[:4] == b"\x7fELF"
+    assert system_of(host.triple, platform).has_pool is (platform == "linux")
