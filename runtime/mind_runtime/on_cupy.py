@@ -67,7 +67,7 @@ class CupyProgram(Program):
         for name, kernel in kernels.found.items():
             how = kernel.launch
             outputs = [(spec.shape, k.dtype(spec.dtype.name)) for spec in how.outputs]
-            sizes = {"grid": how.grid, "block": how.block, "scratch": how.scratch, "counters": how.counters}
+            sizes = {"grid": how.grid, "block": how.block, "scratch": how.scratch, "counters": how.counters, "into": how.into}
             launched[name] = module.kernel(kernels.symbols[name], outputs=outputs, fails=how.fails, sites=kernel.sites, **sizes)
         scope |= launched
         exec(builtins.compile(source.text, f"<mind-cupy {source.name}>", "exec", dont_inherit=True), scope)

@@ -145,6 +145,11 @@ template <class T> T __shfl_sync(unsigned mask, T x, int lane) {
     return y;
 }
 
+template <class T> T __shfl_up_sync(unsigned mask, T x, int distance) {
+    const int lane = threadIdx.x % 32;
+    return __shfl_sync(mask, x, lane < distance ? lane : lane - distance);
+}
+
 template <class T> T atomicAdd(T* at, T by) { const T old = *at; *at = old + by; return old; }
 template <class T> T atomicExch(T* at, T to) { const T old = *at; *at = to; return old; }
 template <class T> T atomicCAS(T* at, T if_it_is, T to) { const T old = *at; if (old == if_it_is) *at = to; return old; }

@@ -39,7 +39,27 @@ def sites_of(op: PtirOp) -> tuple[Site, ...]:
         shape = tuple(n for n in op.operand_spec(0).shape if isinstance(n, int))
         axis = 0 if isinstance(op, ptir.TakeOp) else op.values()["axis"] % max(1, len(shape))
         return (Site(INDEX, shape, axis, 1, SCATTER if isinstance(op, ptir.ScatterReduceOp) else GATHER),)
+    if isinstance(op, ptir.ScatterAddOp):
+        return _windows(op)
+    if isinstance(op, ptir.SegmentReduceOp):
+        values = op.values()
+        promises = [Site(PROMISE, detail=name) for name in ("indices_are_sorted", "unique") if values[name]]
+        return (Site(INDEX, (values["num_segments"],), 0, 1, SCATTER), *promises)
     return ()
+
+
+def _windows(op: ptir.ScatterAddOp) -> tuple[Site, ...]:
+    """A site for each number of an index vector."""
+    values = op.values()
+    shape = tuple(n for n in op.operand_spec(0).shape if isinstance(n, int))
+    updates = op.operand_spec(2).shape
+    rank = len(shape)
+    inserted = {a % rank for a in values["inserted_window_dims"]}
+    kept = [a for a in range(rank) if a not in inserted]
+    window: Sequence[int] = values["update_window_dims"]
+    sizes = {a: n for a, w in zip(kept, window, strict=True) if isinstance(n := updates[w], int)}
+    targets: list[int] = [a % rank for a in values["scatter_dims_to_operand_dims"]]
+    return tuple(Site(INDEX, shape, a, sizes.get(a, 1), SCATTER) for a in targets)
 
 
 def failure(site: Sequence[object], number: int) -> MindError:

@@ -48,6 +48,8 @@ class Launch:
     """Bytes for the partial results of blocks."""
     counters: int = 0
     """How many counters of blocks that are done, 0 at first."""
+    into: int | None = None
+    """The operand whose memory the one result has, which holds the operand's elements when the kernel begins."""
     fails: tuple[Site, ...] = ()
     """What can fail, by number; if there is anything, the kernel takes a record of failures."""
 
@@ -72,9 +74,13 @@ def make_kernel(block: Block) -> Kernel:
     """The kernel of the body of a fusion; Unsupported says why there is none."""
     from .attention import attention_kernel, is_attention
     from .reductions import reduction_kernel
+    from .whole import WHOLE_OPS
 
     if is_attention(block):
         return attention_kernel(block)
+    for op in block.ops:
+        if type(op) in WHOLE_OPS and (found := WHOLE_OPS[type(op)](op, block)) is not None:
+            return found
     body = Body(block)
     if len(body.inputs) + len(body.results) > MOST_PARAMETERS or len(body.ops) > MOST_OPS:
         raise Unsupported(f"{len(body.ops)} ops of {len(body.inputs)} arrays in a kernel")
@@ -92,10 +98,10 @@ class Writer:
         self.outputs = [f"b{i}" for i in range(len(body.results))]
         self.sites = tuple(op for op, _ in body.sites)
 
-    def launch(self, grid: int, block: int, scratch: int = 0, counters: int = 0) -> Launch:
+    def launch(self, grid: int, block: int, scratch: int = 0, counters: int = 0, into: int | None = None) -> Launch:
         """How the kernel is launched."""
         outputs = tuple(TensorSpec(*spec(v)) for v in self.body.results)
-        return Launch(outputs, grid, block, scratch, counters, tuple(site for _, site in self.body.sites))
+        return Launch(outputs, grid, block, scratch, counters, into, tuple(site for _, site in self.body.sites))
 
     def kernel(self, lines: Sequence[str], launch: Launch, *, is_narrow: bool = False) -> Kernel:
         """The whole kernel, given the statements of its body."""

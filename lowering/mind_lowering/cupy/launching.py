@@ -71,6 +71,7 @@ class LaunchedKernel:
     block: int
     scratch: int = 0
     counters: int = 0
+    into: int | None = None
     fails: Sequence[Sequence[Any]] = ()
     sites: Sequence[PtirOp] = ()
     function: Any = None
@@ -105,11 +106,12 @@ class CupyKernels(Kernels):
         return Module(self.device, text, {})
 
     def launch(self, kernel: LaunchedKernel, *inputs: Array) -> Any:
-        """The results of one launch, in new arrays. What fails in it is raised before anything else runs."""
+        """The results of one launch, in new arrays or one of the given. What fails in it is raised before anything else runs."""
         xp = self.xp
-        made = [xp.empty(shape, dtype) for shape, dtype in kernel.outputs]
+        given = [*map(self.device.ready, inputs)]
+        made = [xp.empty(shape, dtype) for shape, dtype in kernel.outputs] if kernel.into is None else [given[kernel.into]]
         if kernel.grid:
-            arrays = [*map(self.device.ready, inputs), *made]
+            arrays = [*given, *made]
             if kernel.scratch:
                 arrays += [xp.empty(kernel.scratch, "uint8"), xp.zeros(kernel.counters, "uint32")]
             if kernel.fails:

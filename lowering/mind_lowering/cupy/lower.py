@@ -18,7 +18,7 @@ from mind_dialect.verify import verify
 from .. import xp
 from ..core_to_ptir import is_core, replace_body
 from ..numpy import is_lowered
-from ..ownership import fresh
+from ..ownership import Held, fresh
 from ..ptir_idioms import Step
 from ..ptir_to_xp import Lowered, Lowering, lowered_function
 from .prepare import kernel_of, prepared
@@ -29,14 +29,23 @@ class _CupyLowering(Lowering):
 
     def step(self, step: Step) -> None:
         op = step.op
-        if not isinstance(op, FusionOp) or kernel_of(op) is None:
+        if not isinstance(op, FusionOp) or (kernel := kernel_of(op)) is None:
             return super().step(step)
         operands = self.take(op.operands)
-        made = op.clone(dict(zip(op.operands, operands, strict=True)))
+        values = dict(zip(op.operands, operands, strict=True))
+        held: Held | None = None
+        if (into := kernel.launch.into) is not None:
+            target = operands[into]
+            if self.dies([target, *(v for i, v in enumerate(operands) if i != into)]) and self.ordered(target):
+                self.held[target].memory.write()
+            else:
+                target = self.copy(target)
+            values[op.operands[into]], held = target, self.held[target]
+        made = op.clone(values)
         self.emit(made)
         for old, new in zip(op.results, made.results, strict=True):
             new.name_hint = old.name_hint
-            self.bind(old, new, fresh())
+            self.bind(old, new, held or fresh())
         return None
 
 

@@ -122,7 +122,12 @@ class _Planner:
         """A kernel of ours."""
         name, how = self.kernels[op]
         inputs = [self.ready(self.places[v], op) for v in op.operands]
-        step = Launch(op, name, inputs, [self.made(r) for r in op.results])
+        if how.into is None:
+            outputs = [self.made(r) for r in op.results]
+        else:
+            self.places[op.results[0]] = inputs[how.into]
+            outputs = [self.places[op.results[0]]]
+        step = Launch(op, name, inputs, outputs)
         if how.scratch:
             step.scratch = self.room("arena", how.scratch, "ui8")
         if how.counters:

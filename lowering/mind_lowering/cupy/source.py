@@ -85,6 +85,8 @@ def launch_text(launch: Launch) -> str:
     parts = [f"outputs=[{outputs}]", f"grid={launch.grid}", f"block={launch.block}"]
     if launch.scratch:
         parts.append(f"scratch={launch.scratch}, counters={launch.counters}")
+    if launch.into is not None:
+        parts.append(f"into={launch.into}")
     if launch.fails:
         parts.append(f"fails={[tuple(site) for site in launch.fails]!r}")
     return ", ".join(parts)

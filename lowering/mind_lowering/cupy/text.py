@@ -15,6 +15,9 @@ such as exp, and the order of sums.
 
 PARTS: dict[str, tuple[str, ...]] = {
     "mind::attend": ("tensor_cores.cuh", "attention.cuh"),
+    "mind::scan": ("updates.cuh",),
+    "mind::in_order": ("updates.cuh",),
+    "mind::Last": ("updates.cuh",),
 }
 """What kernels call beside `mind.cuh`, by how the calls begin."""
 

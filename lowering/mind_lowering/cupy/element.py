@@ -1,0 +1,62 @@
+"""Operands of kernels that are one op: functions of C++ from indices to an element, computed where it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.ir import Block, SSAValue
+
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.types import PtirDType
+
+from .body import Body, Scope, Source, spec
+from .kernel import indented
+from .places import Chunk, Dims, Names, Place, cut, place
+from .scalars import cast, register
+from .unsupported import Unsupported
+
+
+def lone_body(op: PtirOp, block: Block) -> Body:
+    """The body of a fusion whose result is that of `op`; Unsupported for one that computes more."""
+    body = Body(block, given=(type(op),))
+    if body.results != [op.results[0]] or body.reductions or sum(isinstance(o, type(op)) for o in body.ops) > 1:
+        raise Unsupported(f"{op.OPCODE} with something after it")
+    return body
+
+
+def function(
+    source: Source, name: str, value: SSAValue, at: Place, parameters: str, dtype: PtirDType, head: Sequence[str] = ()
+) -> list[str]:
+    """
+    The function `name` that gives an element of a value as `dtype`, at a place in terms of the parameters.
+
+    `head` are statements that the place needs.
+    """
+    scope = scratch(source)
+    (found,) = scope.values([(value, at)])
+    lines = [*head, *scope.lines, f"return {cast(found, spec(value)[0], dtype)};"]
+    return [f"auto {name} = [&]({parameters}) -> {register(dtype)} {{", *indented(lines), "};"]
+
+
+def scratch(source: Source) -> Scope:
+    """Where index expressions get names, with the statements that give them their values."""
+    scope = Scope(source)
+    scope.whole = None
+    return scope
+
+
+def mixed(names: Names, parts: Sequence[tuple[Sequence[int], Dims, str]]) -> Place:
+    """The place in a shape of which each part of the axes has an index of its own over their extents; a chunk for each axis."""
+    found: list[tuple[int, Chunk]] = []
+    for axes, dims, index in parts:
+        chunks = cut(place((dims, index)), range(len(dims)), names)
+        found += zip(axes, chunks, strict=True)
+    return place(*(chunk for _, chunk in sorted(found, key=lambda f: f[0])))
+
+
+def flat(at: Place, axes: Sequence[int], extents: Dims) -> str:
+    """The row-major number of an element of a shape, given an index along each of some axes."""
+    steps = {a: prod(extents[a + 1 :]) for a in axes}
+    terms = [c.number if steps[a] == 1 else f"{c.number} * {steps[a]}" for a, c in zip(axes, at, strict=True) if c.number != "0"]
+    return " + ".join(terms) or "0"

@@ -1,0 +1,104 @@
+"""
+Windows added to an array at index vectors, in place: a block for each vector, the first of those that meet taking up the others.
+
+Windows of one index are the same elements, those of others are not: windows that may overlap in part are no kernel.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.ir import Block
+
+from mind_dialect.ptir import ScatterAddOp
+from mind_dialect.ptir.types import SI64
+
+from .body import Body, spec
+from .element import flat, function, lone_body, mixed, scratch
+from .kernel import MOST_BLOCKS, Kernel, Writer, indented
+from .scalars import STORED, register
+from .unsupported import Unsupported
+from .updates import MOST_UPDATES, updated
+
+_EACH = 4
+"""So many elements of a window a thread has at a time."""
+
+
+def scatter_add_kernel(op: ScatterAddOp, block: Block) -> Kernel:
+    """The kernel of a scatter."""
+    body = lone_body(op, block)
+    return _Windows(op, body, updated(body, op)).made()
+
+
+class _Windows:
+    """A scatter of windows, by the dimension numbers of StableHLO."""
+
+    def __init__(self, op: ScatterAddOp, body: Body, into: int):
+        self.op, self.body, self.into = op, body, into
+        self.writer = Writer(body)
+        values = op.values()
+        (self.dtype, self.extents), self.shape, ids = spec(op.x), spec(op.updates)[1], spec(op.indices)[1]
+        rank = len(self.extents)
+        inserted = {a % rank for a in values["inserted_window_dims"]}
+        self.targets: list[int] = [a % rank for a in values["scatter_dims_to_operand_dims"]]
+        self.window: list[int] = [a % len(self.shape) for a in values["update_window_dims"]]
+        self.scatter = [a for a in range(len(self.shape)) if a not in self.window]
+        self.kept = [a for a in range(rank) if a not in inserted]
+        self.sizes: dict[int, int] = {a: self.shape[w] for a, w in zip(self.kept, self.window, strict=True)}
+        vector: int | None = values["index_vector_dim"]
+        self.vector = len(ids) if vector is None else vector
+        self.count = prod(self.shape[a] for a in self.scatter)
+        self.width = prod(self.shape[a] for a in self.window)
+        if self.count > MOST_UPDATES or (self.count > 1 and any(self.sizes.get(a, 1) != 1 for a in self.targets)):
+            raise Unsupported("windows that may overlap in part")
+
+    def made(self) -> Kernel:
+        op, source, stored = self.op, self.writer.source, STORED[self.dtype]
+        dims = [self.shape[a] for a in self.scatter]
+        names = scratch(self.writer.source)
+        at = mixed(names, [(self.scatter, tuple(dims), "j"), (self.window, tuple(self.shape[a] for a in self.window), "w")])
+        lines = function(source, "update", op.updates, at, "I j, I w", self.dtype, names.lines)
+        lines += self._keys()
+        window, sizes = scratch(source), tuple(self.sizes[a] for a in self.kept)
+        where = flat(mixed(window, [(range(len(sizes)), sizes, "w")]), self.kept, self.extents)
+        lines += ["auto place = [&](I w) -> I {", *indented([*window.lines, f"return {where};"]), "};"]
+        taken = "if (at[i] >= 0) total[i] = mind::add(total[i], update(j, first + threadIdx.x + 256 * i));"
+        each = f"for (int i = 0; i < {_EACH}; ++i)"
+        turn = [
+            "const mind::si64 mine = key(k, true);",
+            "bool is_first = mine >= 0;",
+            "for (I j = threadIdx.x; j < k && is_first; j += 256) is_first = key(j, false) != mine;",
+            "if (!mind::all<mind::Min, 256>(int(is_first), 1)) continue;",
+            f"for (I first = 0; first < {self.width}; first += {256 * _EACH}) {{",
+            f"    I at[{_EACH}];",
+            f"    {register(self.dtype)} total[{_EACH}];",
+            f"    {each} {{",
+            "        const I w = first + threadIdx.x + 256 * i;",
+            f"        at[i] = w < {self.width} ? I(mine) + place(w) : I(-1);",
+            f"        if (at[i] >= 0) total[i] = mind::Stored<{stored}>::load(b0[at[i]]);",
+            "    }",
+            "    const auto meets = [&](I j) { return key(j, false) == mine; };",
+            f"    mind::in_order(k, I({self.count}), meets, [&](I j) {{ {each} {taken} }});",
+            f"    {each} if (at[i] >= 0) b0[at[i]] = mind::Stored<{stored}>::store(total[i]);",
+            "}",
+        ]
+        loop = [f"for (I k = blockIdx.x; k < {self.count}; k += gridDim.x) {{", *indented(turn), "}"]
+        return self.writer.kernel([*lines, *loop], self.writer.launch(min(self.count, MOST_BLOCKS), 256, into=self.into))
+
+    def _keys(self) -> list[str]:
+        """The function from an index vector to the first element of its window, -1 for one out of bounds."""
+        op, ids = self.op, spec(self.op.indices)[1]
+        dims = tuple(n for a, n in enumerate(ids) if a != self.vector)
+        lines: list[str] = []
+        inner = ["mind::si64 found = 0;"]
+        for column, a in enumerate(self.targets):
+            names = scratch(self.writer.source)
+            parts = [([b for b in range(len(ids)) if b != self.vector], dims, "j")]
+            parts += [([self.vector], (ids[self.vector],), str(column))] if self.vector < len(ids) else []
+            lines += function(self.writer.source, f"index{column}", op.indices, mixed(names, parts), "I j", SI64, names.lines)
+            last = self.extents[a] - self.sizes.get(a, 1)
+            fail = f"if (notes) mind::fail(record, {column}, mind::ui64(j), s{column});"
+            inner.append(f"const mind::si64 s{column} = index{column}(j);")
+            inner.append(f"if (s{column} < 0 || s{column} > {last}) {{ {fail} return -1; }}")
+            inner.append(f"found += s{column} * {prod(self.extents[a + 1 :])};")
+        return [*lines, "auto key = [&](I j, bool notes) -> mind::si64 {", *indented([*inner, "return found;"]), "};"]

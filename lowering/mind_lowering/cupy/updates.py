@@ -1,0 +1,114 @@
+"""
+Updates of an array in place: a window that is overwritten, and scattered updates.
+
+Several updates of one element are combined in their order, as on NumPy, without sorting and without atomics: the first of them
+looks for the others and takes them up. A kernel works in the memory of the array that it updates; who needs the old one copies
+it before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.ir import Block
+
+from mind_dialect.ptir import DynamicUpdateSliceOp, PtirOp, ScatterReduceOp, YieldOp
+from mind_dialect.ptir.types import SI64
+
+from .body import Body, spec
+from .element import flat, function, lone_body, mixed, scratch
+from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented
+from .places import Dims, place
+from .scalars import STORED, register
+from .unsupported import Unsupported
+
+MOST_UPDATES = 1 << 16
+"""So many updates at most can meet: each looks at all others."""
+_KINDS = {"add": "mind::Sum", "max": "mind::Max", "min": "mind::Min", "replace": "mind::Last"}
+
+
+def updated(body: Body, op: PtirOp) -> int:
+    """The number of the input that is updated, which nothing else may read."""
+    x = op.operands[0]
+    if x not in body.inputs or sum(v is x for o in body.ops for v in o.operands) != 1:
+        raise Unsupported("an update of what is computed, or read besides")
+    if 0 in (prod(spec(v)[1]) for v in op.operands):
+        raise Unsupported("an update of nothing, or by nothing")
+    return [v is x for v in body.inputs].index(True)
+
+
+def window_kernel(op: DynamicUpdateSliceOp, block: Block) -> Kernel | None:
+    """The kernel of a window that is overwritten in place; None where the array is not an input, or more is computed."""
+    ending = block.last_op
+    x = op.x
+    alone = isinstance(ending, YieldOp) and list(ending.operands) == [op.result] and x in block.args
+    if not alone or sum(v is x for o in block.ops for v in o.operands) != 1:
+        return None
+    body = lone_body(op, block)
+    into = updated(body, op)
+    writer = Writer(body)
+    extents, shape = spec(x)[1], spec(op.update)[1]
+    if any(size > n for size, n in zip(shape, extents, strict=True)):
+        raise Unsupported("a window that does not fit")
+    dtype = spec(x)[0]
+    lines = function(writer.source, "element", op.update, place((shape, "u")), "I u", dtype)
+    count = prod(shape)
+    start = ["0"]
+    for a, (extent, size) in enumerate(zip(extents, shape, strict=True)):
+        if extent != size:
+            lines += function(writer.source, f"at{a}", op.start, place((spec(op.start)[1], str(a))), "", SI64)
+            lines.append(f"const I start{a} = I(mind::clamp(at{a}(), mind::si64(0), mind::si64({extent - size})));")
+            start.append(f"start{a} * {prod(extents[a + 1 :])}")
+    names = scratch(writer.source)
+    where = flat(mixed(names, [(range(len(shape)), shape, "u")]), range(len(shape)), extents)
+    write = f"b0[start + {where}] = mind::Stored<{STORED[dtype]}>::store(element(u));"
+    first = f"I(blockIdx.x) * {THREADS} + threadIdx.x"
+    steps = indented([*names.lines, write])
+    lines.append(f"const I start = {' + '.join(start[1:] or start)};")
+    loop = [f"for (I u = {first}; u < {count}; u += I(gridDim.x) * {THREADS}) {{", *steps, "}"]
+    return writer.kernel([*lines, *loop], writer.launch(min(-(-count // THREADS), MOST_BLOCKS), THREADS, into=into))
+
+
+def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel:
+    """A thread for each update along `axis`; the first of those that meet takes up the others."""
+    body = lone_body(op, block)
+    into = updated(body, op)
+    writer, values = Writer(body), op.values()
+    (dtype, extents), shape = spec(op.x), spec(op.indices)[1]
+    axis: int = values["axis"] % len(extents)
+    kind = _KINDS[values["kind"]]
+    count, inner = shape[axis], prod(shape[axis + 1 :])
+    if count > MOST_UPDATES:
+        raise Unsupported(f"{count} updates that may meet")
+    at = place((shape[:axis], "o"), ((count,), "c"), (shape[axis + 1 :], "i"))
+    lines = function(writer.source, "index", op.indices, at, "I o, I c, I i", SI64)
+    lines += function(writer.source, "update", op.updates, at, "I o, I c, I i", dtype)
+    total = prod(shape)
+    names, rank = scratch(writer.source), len(shape)
+    parts: list[tuple[Sequence[int], Dims, str]] = [
+        (range(axis), shape[:axis], "o"),
+        ((axis,), (extents[axis],), "k"),
+        (range(axis + 1, rank), shape[axis + 1 :], "i"),
+    ]
+    where, stored = flat(mixed(names, parts), range(rank), extents), STORED[dtype]
+    turn = [
+        f"const I i = u % {inner}, c = u / {inner} % {count}, o = u / {inner * count};",
+        "const mind::si64 mine = index(o, c, i);",
+        f"if (mind::ui64(mine) >= {extents[axis]}u) {{",
+        "    mind::fail(record, 0, mind::ui64(u), mine);",
+        "    continue;",
+        "}",
+        "bool is_first = true;",
+        "for (I d = 0; d < c && is_first; ++d) is_first = index(o, d, i) != mine;",
+        "if (!is_first) continue;",
+        "const I k = I(mine);",
+        *names.lines,
+        f"{register(dtype)} total = mind::Stored<{stored}>::load(b0[{where}]);",
+        f"for (I d = c; d < {count}; ++d)",
+        f"    if (index(o, d, i) == mine) total = {kind}::of(total, update(o, d, i));",
+        f"b0[{where}] = mind::Stored<{stored}>::store(total);",
+    ]
+    first = f"I(blockIdx.x) * {THREADS} + threadIdx.x"
+    loop = [f"for (I u = {first}; u < {total}; u += I(gridDim.x) * {THREADS}) {{", *indented(turn), "}"]
+    return writer.kernel([*lines, *loop], writer.launch(min(-(-total // THREADS), MOST_BLOCKS), THREADS, into=into))
