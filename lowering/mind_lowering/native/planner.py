@@ -17,6 +17,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type
 
+from .attention import add_attention
 from .control import NoKernel
 from .convolutions_fusion import add_fused_convolution
 from .elementwise import EMITTERS
@@ -242,7 +243,7 @@ class Planner:
         for argument, value in zip(block.args, op.operands, strict=True):
             if value not in self.deferred:
                 self.views[argument] = self.views[value]
-        if not add_fused_product(self, op) and not add_fused_convolution(self, op) and not add_rows(self, op):
+        if not any(add(self, op) for add in (add_attention, add_fused_product, add_fused_convolution, add_rows)):
             self.separate(op)
         for value, yielded in zip(op.results, ending.operands, strict=True):
             self.views[value] = self.views[yielded]

@@ -25,6 +25,7 @@ from mind_passes.ptir.fuse import fuse
 from ..one_hot import select_scatters
 from ..own_module import own_module
 from ..ptir_optimize import optimize
+from .attention import find_attention
 from .calling import Calls
 from .failures import Site, Sites
 from .flow import Branch, Code, Loop, Nested, run, steps_in
@@ -92,6 +93,7 @@ def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
     select_scatters(module)
     find_convolutions(module)
     ready_to_fuse(module, host or detect())
+    find_attention(module, host or detect())
     fuse(module)
     fuse_convolutions(module)
     form_rows(module, host or detect())

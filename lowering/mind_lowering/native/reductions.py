@@ -64,12 +64,12 @@ def fold(lanes: Lanes, op: ReduceOp, totals: Sequence[str]) -> str:
         left = pairs + left[len(pairs) * 2 :]
     total, width = left[0], lanes.width
     for half in halves(width):
-        lower, upper = (_part(lanes, type, total, width, half, start) for start in (0, half))
+        lower, upper = (part(lanes, type, total, width, half, start) for start in (0, half))
         total, width = combine(lanes.narrowed(half), op, lower, upper), half
     return total
 
 
-def _part(lanes: Lanes, type: str, x: str, width: int, count: int, start: int) -> str:
+def part(lanes: Lanes, type: str, x: str, width: int, count: int, start: int) -> str:
     """Some neighbouring lanes of a vector."""
     if count == 1:
         return lanes.op(f"extractelement <{width} x {type}> {x}, i64 {start}")

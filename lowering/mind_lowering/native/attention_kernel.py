@@ -1,0 +1,303 @@
+"""
+The kernel of an attention: for each block of rows scores by tiles, softmax of each row in cache, sums of values by tiles.
+
+Where all keys are too many for the stack they come in blocks, and what was summed is scaled down by how much the greatest score
+has grown. A row all of whose scores are -inf is NaN, as it is when it is computed at once. Units of work depend on shapes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from . import vmath
+from .attention import AttentionStep
+from .elementwise import extreme
+from .host import Host
+from .ir import Function, Module
+from .lanes import Lanes, halves, ones, register, stored
+from .products import Product, copied_batches, index_of, unflattened
+from .products_arguments import arguments
+from .products_pack import by_panel
+from .products_tile import Source, Tile, emit_tile
+from .reductions import part
+from .steps import argument
+
+UNROLL = 4
+"""Vectors of a row in one turn of a loop."""
+
+
+def emit_attention(f: Function, host: Host, step: AttentionStep) -> int:
+    """The body of the kernel; how many units of work it has."""
+    return _Attention(f, host, step).emit()
+
+
+@dataclass
+class _Block:
+    """A block of rows: its batch as indices and as one number, its first row, its tiles from `first` to `last`."""
+
+    batch: Sequence[str]
+    flat: str
+    row: str
+    count: str
+    first: str
+    last: str
+    ends: str
+    """Whether the last rows, fewer than a tile has, are its own; empty if there are none."""
+
+
+class _Attention:
+    def __init__(self, f: Function, host: Host, step: AttentionStep):
+        self.f, self.host, self.step = f, host, step
+        self.scores, self.sums, self.total = step.scores, step.sums, step.scores.total
+        self.type, self.tall = register(self.total), step.scores.cut.rows
+        self.full, self.rest = divmod(self.scores.rows, self.tall)
+        self.known: dict[tuple[int, Tile], str] = {}
+        self.rows: dict[int, str] = {}
+
+    def emit(self) -> int:
+        """The loop over units of work; how many there are."""
+        f, step, span = self.f, self.step, self.tall * self.step.tiles
+        names = ["queries", "keys", "values", *(f"e{i}" for i in range(len(step.reads))), "out"]
+        self.bases = [argument(f, i, name) for i, name in enumerate(names)]
+        self.p = self.room(span * step.apart, "scores")
+        self.state = [self.room(span, name) for name in ("totals", "greatest")]
+        self.kept = self.room(span * self.sums.partial.strides[-2], "sums") if self.sums.partial is not None else ""
+        self.tables = [self.table(self.scores, self.bases[3:-1]), self.table(self.sums, ["", self.bases[-1]])]
+        blocks = -(-self.scores.rows // span)
+
+        def unit(u: str, /, *values: str) -> None:
+            *batch, number = unflattened(f, u, [*self.scores.batch, blocks])
+            flat = "0" if not batch else f.op(f"udiv i64 {u}, {blocks}", "batch") if blocks > 1 else u
+            row, first = f.mul(number, span), f.mul(number, step.tiles)
+            last = f.least(f.add(first, str(step.tiles)), str(self.full))
+            count = f.least(f.op(f"sub nsw i64 {self.scores.rows}, {row}", "left"), str(span))
+            ends = f.op(f"icmp eq i64 {number}, {blocks - 1}", "last") if self.rest else ""
+            self.unit(_Block(batch, flat, row, count, first, last, ends))
+
+        f.loop("%begin", "%end", 1, unit, hint="unit")
+        units = blocks
+        for n in self.scores.batch:
+            units *= n
+        return units
+
+    def room(self, count: int, hint: str) -> str:
+        """Memory on the stack."""
+        return self.f.op(f"alloca [{count} x {self.type}], align 64", hint)
+
+    def table(self, product: Product, reads: Sequence[str]) -> str:
+        """A table of addresses for the tiles of a product: the record, then those that its epilogue is given."""
+        f, first = self.f, 1 + len(arguments(product))
+        table = f.op(f"alloca [{first + len(product.epilogue.views)} x ptr], align 64", "table")
+        f.do(f"store ptr {f.op('load ptr, ptr %args, align 8', 'record')}, ptr {table}, align 8")
+        for i, address in enumerate(reads):
+            if address:
+                f.do(f"store ptr {address}, ptr {f.address('ptr', table, str(first + i))}, align 8")
+        return table
+
+    def put(self, which: int, place: int, address: str) -> None:
+        """Put an address into a table."""
+        f = self.f
+        f.do(f"store ptr {address}, ptr {f.address('ptr', self.tables[which], str(1 + place))}, align 8")
+
+    def before(self, address: str, *steps: tuple[str, int]) -> str:
+        """An address so far before another that indices counted from the beginning lead there."""
+        f, index = self.f, "0"
+        for i, stride in steps:
+            index = f.add(index, f.mul(i, -stride))
+        return f.address(self.type, address, index)
+
+    def unit(self, block: _Block) -> None:
+        """A block of rows."""
+        sums = self.sums
+        first = len(arguments(sums))
+        self.put(1, first, self.before(self.state[0], (block.row, 1)))
+        if sums.partial is not None:
+            place = list(arguments(sums)).index("partial")
+            self.put(1, place, self.before(self.kept, (block.row, sums.partial.strides[-2])))
+            self.begin(block)
+        self.each_block(lambda k, depth: self.keys(block, k, depth))
+
+    def begin(self, block: _Block) -> None:
+        """Nothing is summed yet, and nothing is less than the greatest score so far."""
+        f, one = self.f, Lanes(self.f, self.host, 1)
+
+        def row(r: str, /, *values: str) -> None:
+            for place, value in zip(self.state, (0.0, float("-inf")), strict=True):
+                one.store(self.total, one.constant(self.total, value), place, r, 1)
+
+        f.loop("0", block.count, 1, row, hint="row")
+
+    def each_block(self, body: Callable[[str, int], None]) -> None:
+        """`body(first, count)` for each block of keys."""
+        f, keys, size = self.f, self.scores.columns, self.sums.cut.depth
+        full, rest = divmod(keys, size)
+
+        def some(k: str, /, *values: str) -> None:
+            body(k, size)
+
+        f.loop("0", str(full * size), size, some, hint="k")
+        if rest:
+            body(str(full * size), rest)
+
+    def keys(self, block: _Block, k: str, count: int) -> None:
+        """A block of keys: scores, softmax as far as it is known, sums."""
+        f, scores, wide = self.f, self.scores, self.scores.cut.columns
+        place = len(arguments(scores)) + len(scores.epilogue.reads)
+        self.put(0, place, self.before(self.p, (block.row, self.step.apart), (k, 1)))
+        q = f.address(stored(scores.lhs.dtype), self.bases[0], index_of(f, scores.lhs, [*block.batch, block.row, "0"]))
+        source = Source(scores.lhs.dtype, scores.lhs.strides[-2], scores.lhs.strides[-1])
+
+        def panel(p: str, /, *values: str) -> None:
+            b = self.copy(scores, self.bases[1], block.batch, p, "0")
+            by_panel(f, scores, p, lambda columns: self.run(0, block, (q, source), (b, f.mul(p, wide)), columns, ""))
+
+        first = f.op(f"udiv i64 {k}, {wide}", "panel") if k != "0" else "0"
+        f.loop(first, f.add(first, str(-(-count // wide))), 1, panel, hint="panel")
+        room = f"ptr {self.p}, ptr {self.state[0]}, ptr {self.state[1]}, ptr {self.kept or 'null'}"
+        f.do(f"call void @{self.softmax(count)}({room}, i64 {block.count})")
+        self.weighted(block, k, count)
+
+    def weighted(self, block: _Block, k: str, count: int) -> None:
+        """The sums of values for a block of keys."""
+        f, sums = self.f, self.sums
+        source, at = Source(self.total, self.step.apart, 1), f", i64 {count}, i64 {k}" if sums.blocks > 1 else ""
+
+        def panel(p: str, /, *values: str) -> None:
+            b = self.copy(sums, self.bases[2], block.batch, p, k)
+            column = f.mul(p, sums.cut.columns)
+            by_panel(f, sums, p, lambda columns: self.run(1, block, (self.p, source), (b, column), columns, at))
+
+        f.loop("0", str(sums.panels), 1, panel, hint="panel")
+
+    def copy(self, product: Product, base: str, batch: Sequence[str], panel: str, k: str) -> str:
+        """Where a panel of a copied operand is, from a step on."""
+        f, wide = self.f, product.cut.columns
+        index = f.add(f.mul(panel, wide * product.depth), f.mul(k, wide))
+        for i, copies in zip(batch, copied_batches(product.rhs), strict=True):
+            index = f.add(index, f.mul(i, copies * product.panels * wide * product.depth))
+        return f.address(self.type, base, index)
+
+    def run(self, which: int, block: _Block, left: tuple[str, Source], right: tuple[str, str], columns: int, at: str) -> None:
+        """The tiles of a block of rows and a panel."""
+        f, (a, source), (b, column) = self.f, left, right
+
+        def call(t: str, rows: int) -> None:
+            row = f.mul(t, self.tall)
+            inside = f.op(f"sub nsw i64 {row}, {block.row}", "inside")
+            from_ = f.address(stored(source.dtype), a, f.mul(inside, source.across))
+            name = self.tile(which, rows, columns, source)
+            place = f"ptr {self.tables[which]}, ptr {from_}, ptr {b}, i64 {block.flat}, i64 {row}, i64 {column}"
+            f.do(f"call void @{name}({place}{at})")
+
+        f.loop(block.first, block.last, 1, lambda t, *_: call(t, self.tall), hint="tile")
+        if block.ends:
+            f.when(block.ends, lambda: call(str(self.full), self.rest))
+
+    def tile(self, which: int, rows: int, columns: int, left: Source) -> str:
+        """The function of a tile."""
+        product = (self.scores, self.sums)[which]
+        depth = product.depth if product.blocks == 1 else None
+        tile = Tile(rows, columns, left, Source(self.total, 1, product.cut.columns), True, depth, False)
+        if (which, tile) not in self.known:
+            self.known[which, tile] = emit_tile(self.f.module, self.host, product, tile)
+        return self.known[which, tile]
+
+    def softmax(self, count: int) -> str:
+        """The function of the rows of a block of so many keys."""
+        if count not in self.rows:
+            self.rows[count] = _rows(self.f.module, self.host, self.step, count)
+        return self.rows[count]
+
+
+def _rows(module: Module, host: Host, step: AttentionStep, count: int) -> str:
+    """A function: scores of some rows become their exponentials, and what was summed is scaled and added to."""
+    parameters = [("ptr", "scores"), ("ptr", "totals"), ("ptr", "greatest"), ("ptr", "sums"), ("i64", "rows")]
+    f = module.function(module.unique(f"weights.{count}"), "void", parameters)
+    f.notes.append(f"{step.name}: softmax of rows of {count}")
+    row = _Row(f, host, step, count)
+    f.loop("0", "%rows", 1, lambda r, *_: row.emit(r), hint="row")
+    f.ret()
+    return f.name
+
+
+class _Row:
+    """One row of scores."""
+
+    def __init__(self, f: Function, host: Host, step: AttentionStep, count: int):
+        self.f, self.host, self.step = f, host, step
+        self.total, self.width = step.scores.total, step.scores.cut.width
+        self.type = register(self.total)
+        whole, rest = divmod(count, self.width)
+        self.turns, left = divmod(whole, UNROLL)
+        self.masks: list[str | None] = [None] * left + ([ones(self.width, rest) if self.width > 1 else None] if rest else [])
+
+    def emit(self, r: str) -> None:
+        """Its greatest score, its exponentials, their sum."""
+        f, total, one = self.f, self.total, Lanes(self.f, self.host, 1)
+        p = f.address(self.type, "%scores", f.mul(r, self.step.apart))
+        low = one.constant(total, float("-inf"))
+
+        def greatest(lanes: Lanes, index: str, state: str) -> str:
+            x = lanes.load(total, p, index, 1)
+            x = x if lanes.mask is None else lanes.select(lanes.mask, self.type, x, lanes.constant(total, float("-inf")))
+            return extreme(lanes, "max", total, state, x)
+
+        most = self.folded(self.over(greatest, float("-inf")), lambda lanes, a, b: extreme(lanes, "max", total, a, b))
+        factor = ""
+        if self.step.sums.blocks > 1:
+            before = one.load(total, "%greatest", r, 1)
+            most = extreme(one, "max", total, before, most)
+            one.store(total, most, "%greatest", r, 1)
+            # Where all scores so far are -inf, nothing is taken from them: their exponentials are 0 and not NaN.
+            most = one.select(one.compare("fcmp oeq", self.type, most, low), self.type, one.constant(total, 0), most)
+            factor = vmath.call(one, "exp", self.type, [one.binary("fsub", self.type, before, most)])
+        spread = Lanes(f, self.host, self.width, hint="most").splat(self.type, most)
+
+        def weigh(lanes: Lanes, index: str, state: str) -> str:
+            x = lanes.binary("fsub", self.type, lanes.load(total, p, index, 1), spread)
+            x = vmath.call(lanes, "exp", self.type, [x])
+            lanes.store(total, x, p, index, 1)
+            x = x if lanes.mask is None else lanes.select(lanes.mask, self.type, x, lanes.constant(total, 0))
+            return lanes.binary("fadd", self.type, state, x)
+
+        found = self.folded(self.over(weigh, 0.0), lambda lanes, a, b: lanes.binary("fadd", self.type, a, b))
+        if factor:
+            found = one.binary("fadd", self.type, one.binary("fmul", self.type, one.load(total, "%totals", r, 1), factor), found)
+            self.scale(r, factor)
+        one.store(total, found, "%totals", r, 1)
+
+    def over(self, body: Callable[[Lanes, str, str], str], start: float) -> list[str]:
+        """`body(lanes, index, state)` along the row, `UNROLL` states side by side that begin with a number."""
+        f, width = self.f, self.width
+        lanes = Lanes(f, self.host, width)
+        begin = lanes.constant(self.total, start)
+
+        def turn(index: str, /, *values: str) -> list[str]:
+            return [body(Lanes(f, self.host, width), f.add(index, str(u * width)), v) for u, v in enumerate(values)]
+
+        end = self.turns * UNROLL * width
+        state = f.loop("0", str(end), UNROLL * width, turn, [(lanes.type(self.total), begin)] * UNROLL, "x")
+        for i, mask in enumerate(self.masks):
+            state[i % UNROLL] = body(Lanes(f, self.host, width, mask), str(end + i * width), state[i % UNROLL])
+        return state
+
+    def folded(self, state: list[str], combine: Callable[[Lanes, str, str], str]) -> str:
+        """One number of some vectors: neighbours first, then the halves."""
+        lanes = Lanes(self.f, self.host, self.width)
+        while len(state) > 1:
+            state = [combine(lanes, a, b) for a, b in zip(state[::2], state[1::2], strict=True)]
+        found, width = state[0], self.width
+        for half in halves(self.width):
+            lower, upper = (part(lanes, self.type, found, width, half, start) for start in (0, half))
+            found, width = combine(lanes.narrowed(half), lower, upper), half
+        return found
+
+    def scale(self, r: str, factor: str) -> None:
+        """What was summed of values, times a factor."""
+        f, total, width, kept = self.f, self.total, self.width, self.step.sums.partial
+        assert kept is not None, "planned"
+        lanes = Lanes(f, self.host, width, hint="sum")
+        times, base = lanes.splat(self.type, factor), f.address(self.type, "%sums", f.mul(r, kept.strides[-2]))
+        for at in range(0, kept.strides[-2], width):
+            lanes.store(total, lanes.binary("fmul", self.type, lanes.load(total, base, str(at), 1), times), base, str(at), 1)

@@ -1,0 +1,205 @@
+"""Attention as one kernel of the native target: against the NumPy target and against itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import mind_runtime
+from mind_dialect import ptir
+from mind_lowering.native import attention as plan
+from mind_lowering.ptir_kernels.formats import array_dtype
+from native_checks import assert_close
+from ptir_forms import MATMUL, attention, causal, like, program, scores, selected, softmax, spread
+
+rng = np.random.default_rng(3)
+
+
+def arrays_of(types: str) -> list[Any]:
+    made = []
+    for text in types.split():
+        name, _, extents = text.rstrip("]").partition("[")
+        x = rng.standard_normal(tuple(int(n) for n in extents.split(",") if n))
+        made.append((x > 0 if name == "i1" else x).astype(array_dtype(name)))
+    return made
+
+
+def held(types: str, body: Callable[..., Any], arrays: list[Any] | None = None, *, kernels: int = 3, ulps: float = 16) -> Any:
+    """A program on both targets; the native one is three kernels: keys and values into panels, and the attention."""
+    module = program(types, body)
+    native, reference = (mind_runtime.compile(module, target=t) for t in ("native", "numpy"))
+    arrays = arrays or arrays_of(types)
+    with np.errstate(all="ignore"):
+        expected = reference(*arrays)
+    assert_close(native(*arrays), expected, ulps=ulps, scale=4)
+    lines = native.explain()[1:]
+    if kernels:
+        assert any("attention of" in line for line in lines), lines
+        assert len(lines) == kernels, lines
+    return native
+
+
+SHAPES = [(1, 1, 5, 5, 8, 8), (2, 3, 17, 33, 16, 24), (1, 2, 61, 130, 64, 64), (2, 1, 100, 7, 5, 3), (1, 1, 49, 300, 40, 70)]
+"""Batch, heads, queries, keys, depth, columns of values."""
+
+
+def types_of(dims: tuple[int, ...], dtype: str = "f32") -> str:
+    b, h, s, t, d, e = dims
+    return f"{dtype}[{b},{h},{s},{d}] {dtype}[{b},{h},{t},{d}] {dtype}[{b},{h},{t},{e}]"
+
+
+@pytest.mark.parametrize("dims", SHAPES, ids=str)
+def test_shapes(dims: tuple[int, ...]) -> None:
+    held(types_of(dims), attention)
+
+
+@pytest.mark.parametrize("dims", SHAPES[1:4], ids=str)
+@pytest.mark.parametrize("isa", ["avx2", "baseline"])
+def test_lesser_machines(dims: tuple[int, ...], isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIND_NATIVE_ISA", isa)
+    held(types_of(dims), attention)
+
+
+def plain(q: Any, k: Any, v: Any) -> Any:
+    s = ptir.DotGeneralOp(q, ptir.TransposeOp(k, perm=(0, 1, 3, 2)), **MATMUL)
+    return ptir.DotGeneralOp(softmax(ptir.MulOp(s, like(s, 0.25))), v, **MATMUL)
+
+
+@pytest.mark.parametrize("dims", SHAPES[:3], ids=str)
+def test_f64(dims: tuple[int, ...]) -> None:
+    held(types_of(dims, "f64"), plain)
+
+
+MASKS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "causal, added": ("", lambda s: causal(s, -1e9)),
+    "causal, infinite": ("", lambda s: causal(s, -np.inf)),
+    "causal, selected": ("", lambda s: selected(s, -1e5)),
+    "given": ("f32[1,1,61,130]", lambda s, m: ptir.AddOp(s, spread(m, s))),
+    "of keys": ("f32[1,1,1,130]", lambda s, m: ptir.AddOp(s, spread(m, s))),
+    "truths": ("i1[61,130]", lambda s, m: ptir.SelectOp(spread(m, s), s, like(s, -np.inf))),
+}
+
+
+@pytest.mark.parametrize("keys", [0, 64])
+@pytest.mark.parametrize("name", MASKS)
+def test_masks(name: str, keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where keys come in blocks."""
+    in_blocks(monkeypatch, keys)
+    other, mask = MASKS[name]
+    types = f"{types_of((1, 2, 61, 130, 64, 64))} {other}"
+    native = held(types, lambda q, k, v, *m: attention(q, k, v, mask=lambda s: mask(s, *m)), kernels=0)
+    assert any("attention of" in line for line in native.explain())
+
+
+def in_blocks(monkeypatch: pytest.MonkeyPatch, keys: int) -> None:
+    if keys:
+        monkeypatch.setattr(plan, "SCRATCH", 48 << 10)
+        monkeypatch.setattr(plan, "KEYS", keys)
+
+
+@pytest.mark.parametrize("dims", [(2, 3, 61, 400, 64, 24), (1, 1, 100, 700, 33, 65)], ids=str)
+@pytest.mark.parametrize("keys", [32, 96])
+def test_keys_in_blocks(dims: tuple[int, ...], keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_blocks(monkeypatch, keys)
+    native = held(types_of(dims), attention)
+    assert "keys at a time" in native.explain()[-1]
+
+
+def test_many_keys_are_in_blocks() -> None:
+    native = held("f32[1,1,20,8] f32[1,1,9000,8] f32[1,1,9000,8]", attention)
+    assert "keys at a time" in native.explain()[-1]
+
+
+def specials(dims: tuple[int, ...]) -> list[Any]:
+    """Infinite and NaN scores and values in some rows, rows that hide every key, rows whose first keys are hidden."""
+    b, h, s, t = dims[:4]
+    q, k, v = arrays_of(types_of(dims))
+    mask = np.zeros((b, h, s, t), np.float32)
+    q[0, 0, 0, 0], q[0, 0, 1, 1], q[0, 0, 2, :] = np.nan, np.inf, 1e30
+    k[0, -1, 3, 2], k[0, -1, 4, 1] = np.nan, -np.inf
+    v[-1, 0, 5, 0], v[-1, 0, 6, 1], v[-1, 0, 7, 2] = np.inf, np.nan, -np.inf
+    mask[:, :, 4], mask[:, :, 5, :-1], mask[:, :, 6, : t // 2], mask[:, :, 7, t // 2 :] = -np.inf, -np.inf, -np.inf, -np.inf
+    mask[:, :, 8, 9], mask[:, :, 9, 9] = np.inf, np.nan
+    mask[:, :, 10] = -3e38
+    return [q, k, v, mask]
+
+
+@pytest.mark.parametrize("keys", [0, 32])
+def test_special_values(keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_blocks(monkeypatch, keys)
+    dims = (2, 2, 30, 400, 8, 16)
+    types = f"{types_of(dims)} f32[2,2,30,400]"
+    native = held(types, lambda q, k, v, m: attention(q, k, v, mask=lambda s: ptir.AddOp(s, m)), specials(dims))
+    assert ("keys at a time" in native.explain()[-1]) == bool(keys)
+
+
+def test_layouts() -> None:
+    """
+    Heads beside each other in one array of all three, as transformers have them, also in the result; scores without a scale.
+
+    Nothing is copied but keys and values into panels.
+    """
+
+    def body(x: Any) -> Any:
+        parts = [ptir.SliceOp(x, starts=(0, 0, i, 0, 0), sizes=(2, 40, 1, 3, 16)) for i in range(3)]
+        q, k, v = (ptir.TransposeOp(ptir.ReshapeOp(p, new_shape=(2, 40, 3, 16)), perm=(0, 2, 1, 3)) for p in parts)
+        y = ptir.DotGeneralOp(softmax(scores(q, k)), v, **MATMUL, accum_dtype="f32")
+        heads = ptir.ReshapeOp(ptir.TransposeOp(y, perm=(0, 2, 1, 3)), new_shape=(2, 40, 48))
+        return ptir.MulOp(heads, like(heads, 2.0))
+
+    held("f32[2,40,3,3,16]", body, kernels=4)
+
+
+def test_shared_keys_and_values() -> None:
+    """One head of keys and values for several of queries, by a broadcast."""
+
+    def body(q: Any, k: Any, v: Any) -> Any:
+        return attention(q, *(ptir.BroadcastToOp(x, result_shape=(2, 3, 40, 16)) for x in (k, v)))
+
+    held("f32[2,3,40,16] f32[2,1,40,16] f32[2,1,40,16]", body)
+
+
+OTHERS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "few queries": (types_of((1, 2, 1, 130, 64, 64)), attention),
+    "a reader of the weights": (
+        types_of((1, 2, 20, 30, 8, 8)),
+        lambda q, k, v: [w := softmax(scores(q, k)), ptir.DotGeneralOp(w, v, **MATMUL)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_several_kernels(name: str) -> None:
+    types, body = OTHERS[name]
+    native, reference = (mind_runtime.compile(program(types, body), target=t) for t in ("native", "numpy"))
+    arrays = arrays_of(types)
+    for a, b in zip(*(f if isinstance(f, tuple) else (f,) for f in (native(*arrays), reference(*arrays))), strict=True):
+        assert_close(a, b, ulps=16, scale=4)
+    assert not any("attention of" in line for line in native.explain())
+
+
+def test_scores_are_in_no_memory() -> None:
+    native = held("f32[1,4,600,64] f32[1,4,600,64] f32[1,4,600,64]", attention)
+    panels = 2 * 4 * 640 * 64 * 4
+    assert int(native.explain()[0].rpartition("arena ")[2].split()[0]) <= panels
+
+
+@pytest.mark.parametrize("keys", [0, 32])
+def test_checked(keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_blocks(monkeypatch, keys)
+    monkeypatch.setenv("MIND_NATIVE_CHECKS", "1")
+    held(types_of(SHAPES[2]), lambda q, k, v: attention(q, k, v, mask=lambda s: causal(s, -1e9)), kernels=0)
+
+
+def test_results_do_not_depend_on_threads() -> None:
+    types = types_of((2, 4, 200, 300, 64, 64))
+    module, arrays = program(types, attention), arrays_of(types)
+    alone = mind_runtime.compile(module, target="native", threads=1)(*arrays)
+    shared = mind_runtime.compile(module, target="native", threads=3)
+    for _ in range(3):
+        assert shared(*arrays).tobytes() == alone.tobytes()
