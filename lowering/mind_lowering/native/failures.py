@@ -24,6 +24,7 @@ class Failure(Enum):
 
     DIVISION = "an integer divided by zero"
     INDEX = "an index out of bounds"
+    PROMISE = "ids that are not as an op promises"
     OUTSIDE = "a place outside of the memory of a value"
 
 

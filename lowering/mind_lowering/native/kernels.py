@@ -24,6 +24,7 @@ from .convolutions_plan import convolution
 from .elementwise import EMITTERS
 from .host import Host
 from .kernels_lookups import LOOKUPS
+from .kernels_scatters import SCATTERS
 from .kernels_windows import WINDOWS, one_number
 from .lanes import computes
 from .products_axes import add_product
@@ -176,6 +177,7 @@ KERNELS: dict[type[PtirOp], Row] = {
     **dict.fromkeys(VIEWS, _view),
     **LOOKUPS,
     **WINDOWS,
+    **SCATTERS,
     ptir.ReduceOp: _elementwise,
     ptir.ConstantOp: _constant,
     ptir.IotaOp: _iota,
@@ -191,8 +193,7 @@ KERNELS: dict[type[PtirOp], Row] = {
 _NOT_YET = "there is no native kernel yet"
 FALLBACK: dict[type[PtirOp], str] = {
     ptir.CustomCallOp: "its function is registered with Python",
-    **dict.fromkeys((ptir.ScatterAddOp, ptir.ScatterReduceOp, ptir.SegmentReduceOp, ptir.ArgMaxOp), _NOT_YET),
-    **dict.fromkeys((ptir.TopKOp, ptir.SortOp, ptir.LayerNormOp, ptir.CumulativeSumOp), _NOT_YET),
+    **dict.fromkeys((ptir.TopKOp, ptir.SortOp, ptir.LayerNormOp), _NOT_YET),
     **dict.fromkeys((ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp), _NOT_YET),
     **dict.fromkeys((ptir.RngUniformOp, ptir.RngNormalOp), _NOT_YET),
 }

@@ -190,6 +190,19 @@ class Lanes:
             place = (self.of("ptr"), self._addresses(type, base, index, stride))
         f.call(name, "void", (of, value), place, ("i32", str(align)), (self.of("i1"), mask), immediate=(2,))
 
+    def store_to(self, dtype: PtirDType, value: str, base: str, offsets: str) -> None:
+        """Put elements where `load_from` finds them; of lanes at one place the last one stays."""
+        type = stored(dtype)
+        value = self._to_memory(dtype, value)
+        places = self.op(f"getelementptr {type}, ptr {base}, {self.of('i64')} {offsets}")
+        if self.width == 1:
+            self.function.do(f"store {type} {value}, ptr {places}, align {dtype.size}")
+            return
+        name = f"llvm.masked.scatter.{suffix(type, self.width)}.{suffix('ptr', self.width)}"
+        mask = (self.of("i1"), self.mask or self.number("i1", 1))
+        place = (self.of("ptr"), places)
+        self.function.call(name, "void", (self.of(type), value), place, ("i32", str(dtype.size)), mask, immediate=(2,))
+
     def _consecutive(self, type: str, align: int, address: str) -> str:
         of = self.of(type)
         if self.mask is None:

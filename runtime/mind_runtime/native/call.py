@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mind_dialect.errors import MindError, error
-from mind_dialect.ptir import GatherOp
+from mind_dialect.ptir import GatherOp, PtirOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp
 from mind_dialect.ptir.types import Kind, PtirDType
 from mind_lowering.kernels import NUMPY
 from mind_lowering.native import Native
@@ -23,7 +23,7 @@ from mind_lowering.native.memory import ALIGNMENT
 from mind_lowering.native.planner import Foreign
 from mind_lowering.native.views import Buffer, Use, View
 from mind_lowering.ptir_kernels.formats import array_dtype
-from mind_lowering.ptir_kernels.indexing import GATHER, out_of_bounds
+from mind_lowering.ptir_kernels.indexing import GATHER, SCATTER, broken_promise, out_of_bounds
 
 from . import pool
 from .callable import Plan
@@ -183,12 +183,27 @@ def failure(site: Site, record: Array) -> MindError:
             message = f"division of the integer {first} by 0, expected another divisor"
             found = error("E8004", message, operands=[first, 0])
         case Failure.INDEX:
-            shape = [n for n in op.operand_spec(0).shape if isinstance(n, int)]
-            axis = op.values()["axis"] % len(shape) if isinstance(op, GatherOp) else 0
-            found = out_of_bounds(int(record[0]), shape, axis, GATHER)
+            found = _beyond(op, record)
+        case Failure.PROMISE:
+            found = broken_promise(("indices_are_sorted", "unique")[int(record[0])])
         case _:
             raise AssertionError(site)
     return found.at(op, op.place())
+
+
+def _beyond(op: PtirOp, record: Array) -> MindError:
+    """The error of an index out of bounds; a scatter with windows leaves the axis and the extent of the window as well."""
+    index, shape = int(record[0]), [n for n in op.operand_spec(0).shape if isinstance(n, int)]
+    match op:
+        case ScatterAddOp():
+            return out_of_bounds(index, shape, int(record[1]), SCATTER, int(record[2]))
+        case SegmentReduceOp():
+            return out_of_bounds(index, [op.values()["num_segments"]], 0, SCATTER)
+        case GatherOp() | ScatterReduceOp():
+            axis = op.values()["axis"] % len(shape)
+            return out_of_bounds(index, shape, axis, GATHER if isinstance(op, GatherOp) else SCATTER)
+        case _:
+            return out_of_bounds(index, shape, 0, GATHER)
 
 
 def _integer(bits: int, dtype: PtirDType) -> int:

@@ -1,0 +1,97 @@
+"""
+Loops some of whose axes have an order: along those steps follow each other, along the others nothing depends on anything.
+
+Units of work are places along the axes without order, so what is combined at one place is always combined by one thread, in the
+order of the axes that have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from mind_dialect.ptir import PtirOp
+
+from .failures import Sites
+from .host import Host
+from .ir import Body, Function
+from .lanes import Lanes
+from .nest import axes_of
+from .places import Indexes, Places
+from .products import unflattened
+from .views import Ints, View
+
+
+class Ordered(Places):
+    """
+    The loops over `shape`, where `order` are the axes with an order; strides of views are in that shape.
+
+    Lanes, for dtypes of `size` bytes, run along an axis without order, if there is one; a unit of work is `vectors` of them.
+    """
+
+    def __init__(
+        self,
+        f: Function,
+        host: Host,
+        sites: Sites,
+        shape: Ints,
+        order: Sequence[int],
+        views: Sequence[View],
+        size: int,
+        vectors: int,
+        origin: PtirOp | None = None,
+    ):
+        super().__init__(f, host, sites, axes_of(shape, order, [v.strides for v in views]), origin)
+        free = [i for i, a in enumerate(self.axes) if not a.reduced]
+        self.order = [i for i, a in enumerate(self.axes) if a.reduced]
+        self.width = host.lanes(max(4, size))
+        self.along = min(free, key=lambda i: (*self.axes[i].cost(self.width), -i), default=None)
+        self.width = min(self.width, 1 << (self.extent - 1).bit_length())
+        self.kept = [i for i in free if i != self.along]
+        self.chunk = self.width * vectors
+
+    def units(self, body: Callable[[Indexes, str, str], None]) -> int:
+        """`body(indices, low, high)` for each unit: from one to another place along the lanes; how many units there are."""
+        f, extents = self.f, [*(self.axes[i].extent for i in self.kept), -(-self.extent // self.chunk)]
+
+        def unit(u: str, /, *values: str) -> None:
+            *at, block = unflattened(f, u, extents) if prod(extents) > 1 else ["0"] * len(extents)
+            low = f.mul(block, self.chunk)
+            body(dict(zip(self.kept, at, strict=True)), low, f.least(f.add(low, str(self.chunk)), str(self.extent)))
+
+        f.loop("%begin", "%end", 1, unit, hint="unit")
+        return prod(extents)
+
+    def vectors(self, low: str, high: str, unroll: int, body: Callable[[str, list[Lanes]], None]) -> None:
+        """`body(index, lanes)` for the vectors from `low`, where a unit begins, to `high`, `unroll` at a time."""
+        f, n, width = self.f, self.extent, self.width
+        whole, full = n - n % (width * unroll), n - n % width
+
+        def turn(count: int) -> Body:
+            def some(index: str, /, *values: str) -> None:
+                body(index, [self.lanes() for _ in range(count)])
+
+            return some
+
+        f.loop(low, f.least(high, str(whole)), width * unroll, turn(unroll), hint="x")
+        if full == n and whole == n:
+            return
+
+        def rest() -> None:
+            f.loop(str(whole), str(full), width, turn(1), hint="x")
+            if full < n:
+                body(str(full), [self.lanes(n - full)])
+
+        f.when(f.op(f"icmp eq i64 {high}, {n}", "last"), rest)
+
+    def in_order(self, at: Indexes, body: Callable[[Indexes], None], axes: Sequence[int] | None = None) -> None:
+        """`body(indices)` for each step of the axes that have an order, outermost first."""
+        axes = self.order if axes is None else axes
+        if not axes:
+            body(at)
+            return
+
+        def turn(index: str, /, *values: str) -> None:
+            self.in_order({**at, axes[0]: index}, body, axes[1:])
+
+        self.f.loop("0", str(self.axes[axes[0]].extent), 1, turn, hint="s")

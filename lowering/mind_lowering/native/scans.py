@@ -1,0 +1,93 @@
+"""Running sums along an axis, in its order, each line of its own in a lane."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from mind_dialect.ptir.types import Kind, PtirDType
+
+from .failures import Sites
+from .host import Host
+from .ir import Function
+from .lanes import Lanes, register
+from .memory import Access
+from .ordered import Ordered
+from .places import Indexes, Place, Spot
+from .products import form
+from .steps import SharedStep
+from .views import Buffer, View
+
+VECTORS = 4
+
+
+@dataclass
+class Scan(SharedStep):
+    """The sums of `source` along `axis` up to each element: without itself if `exclusive`, from the end if `reverse`."""
+
+    name: str
+    source: View
+    target: View
+    axis: int
+    exclusive: bool
+    reverse: bool
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [self.source, self.target]
+
+    def access(self) -> Access:
+        bases = [v.base for v in (self.source, self.target)]
+        assert isinstance(bases[0], Buffer), "planned"
+        assert isinstance(bases[1], Buffer), "planned"
+        return Access(bases[:1], bases[1:])  # type: ignore[arg-type]
+
+    def key(self) -> Hashable:
+        return form(self.source), form(self.target), self.axis, self.exclusive, self.reverse
+
+    def contents(self) -> str:
+        return f"cumulative_sum over {list(self.source.shape)}"
+
+    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+        dtype = self.source.dtype
+        loops = Ordered(f, host, sites, self.source.shape, [self.axis], self.addresses, dtype.size, VECTORS)
+        source, target = loops.spots(self.addresses, ["x", "sum"])
+
+        def unit(at: Indexes, low: str, high: str) -> None:
+            loops.vectors(low, high, VECTORS, lambda index, every: self.lines(loops, (source, target), at, index, every))
+
+        units = loops.units(unit)
+        f.ret("0")
+        return units
+
+    def lines(self, loops: Ordered, spots: tuple[Spot, Spot], at: Indexes, index: str, every: list[Lanes]) -> None:
+        """Some vectors of lines, from one end of the axis to the other."""
+        f, dtype = loops.f, self.source.dtype
+        n = self.source.shape[self.axis]
+        starts = [f.add(index, str(u * loops.width)) for u in range(len(every))]
+
+        def place(spot: Spot, i: str) -> Place:
+            """At step `i` of the walk."""
+            step = f.op(f"sub nsw i64 {n - 1}, {i}", "back") if self.reverse else i
+            return loops.place(spot, {**at, loops.order[0]: step} if loops.order else at)
+
+        def turn(i: str, /, *values: str) -> list[str]:
+            here, there = place(spots[0], i), place(spots[1], f.add(i, str(int(self.exclusive))))
+            found: list[str] = []
+            for start, lanes, total in zip(starts, every, values, strict=True):
+                code = "fadd" if dtype.kind is Kind.FLOAT else "add"
+                found.append(lanes.binary(code, register(dtype), total, loops.read(here, start, lanes)))
+                loops.write(there, start, lanes, found[-1])
+            return found
+
+        if self.exclusive:
+            first = place(spots[1], "0")
+            for start, lanes in zip(starts, every, strict=True):
+                loops.write(first, start, lanes, lanes.constant(dtype, 0))
+        # -0 is what leaves every number as it is.
+        state = [(lanes.type(dtype), lanes.constant(dtype, _nothing(dtype))) for lanes in every]
+        f.loop("0", str(n - int(self.exclusive)), 1, turn, state, "i")
+
+
+def _nothing(dtype: PtirDType) -> float:
+    return -0.0 if dtype.kind is Kind.FLOAT else 0

@@ -1,0 +1,248 @@
+"""Native scatters, running sums, places of the greatest and orders: bit for bit what NumPy's kernels give."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import mind_runtime
+from mind_dialect import ptir
+from mind_dialect.errors import MindError
+from mind_dialect.ptir.legal import pairs
+from mind_dialect.ptir.types import DTYPES, PtirDType
+from mind_lowering.native import lanes
+from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE, Host, detect
+from mind_lowering.ptir_kernels.formats import format_of
+from mind_runtime.native import jit
+from native_checks import several
+from native_text import backwards
+from ptir_forms import program
+from ptir_oracle import ids, samples
+
+WAYS = ("", "baseline", "checked", "backwards")
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """As it is, on the least machine, with checks of all places, and each unit of work by itself, the last one first."""
+    if request.param == "baseline" and detect().isa != "neon":
+        monkeypatch.setenv(ISA_VARIABLE, "baseline")
+    if request.param == "checked":
+        monkeypatch.setenv(CHECKS_VARIABLE, "1")
+    if request.param == "backwards":
+        original = jit.load
+
+        def load(text: str, host: Host, names: Sequence[str]) -> Any:
+            return original(backwards(text)[0], host, names)
+
+        monkeypatch.setattr(jit, "load", load)
+    mind_runtime.clear_cache()
+    return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _forget(way: str) -> Any:
+    yield
+    mind_runtime.clear_cache()
+
+
+def every(prefix: str) -> pytest.MarkDecorator:
+    """The legal pairs of some ops with their kinds, and dtypes: all of them as they are, some dtypes in all ways."""
+    found = [(key, dtype) for key, dtype in pairs() if key.startswith(prefix)]
+    some = [(way, *pair) for way in WAYS for pair in found if not way or str(pair[1]) in ("f32", "bf16", "si64")]
+    return pytest.mark.parametrize(("way", "name", "dtype"), some, ids=ids, indirect=["way"])
+
+
+def text(dtype: PtirDType | str, shape: Sequence[int]) -> str:
+    return f"{dtype}[{','.join(map(str, shape))}]"
+
+
+def types(*arrays: Any) -> str:
+    return " ".join(text(format_of(x.dtype).name, x.shape) for x in arrays)
+
+
+def same(body: Callable[..., Any], *arrays: Any) -> None:
+    """Results or errors of both targets are the same; all is native where there is arithmetic of the dtype."""
+    module = program(types(*arrays), body)
+    native, reference = (mind_runtime.compile(module, target=t) for t in ("native", "numpy"))
+    dtypes = [format_of(x.dtype).name for x in arrays]
+    host = detect()
+    if all(lanes.computes(DTYPES[d], host) for d in dtypes):
+        assert "0 ops on NumPy" in native.explain()[0]
+    failed, expected = outcome(reference, arrays)
+    error, results = outcome(native, arrays)
+    assert error == failed
+    for found, wanted in zip(results, expected, strict=True):
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        nan = wanted != wanted
+        np.testing.assert_array_equal(found != found, nan)
+        kept = ~np.asarray(nan)
+        assert np.ascontiguousarray(found)[kept].tobytes() == np.ascontiguousarray(wanted)[kept].tobytes()
+
+
+def outcome(run: Any, arrays: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
+    """What a program's error says, and its results."""
+    try:
+        return None, several(run(*arrays))
+    except MindError as e:
+        return (e.code, e.category, e.message), ()
+
+
+def block(dtype: PtirDType, shape: tuple[int, ...], seed: int = 0, *, special: bool = False) -> Any:
+    return np.resize(samples(dtype, int(np.prod(shape)) or 1, special=special, seed=seed), shape)
+
+
+@every("scatter_reduce")
+def test_scatter_reduce(name: str, dtype: PtirDType) -> None:
+    kind, rng = name.split()[1], np.random.default_rng(1)
+    for shape, axis, count in (((5,), 0, 40), ((4, 37), 0, 9), ((3, 6), 1, 11), ((2, 3, 40), -2, 8), ((3, 4), 0, 0)):
+        x = block(dtype, shape)
+        extents = tuple(count if a == axis % len(shape) else n for a, n in enumerate(shape))
+        updates = block(dtype, extents, 1, special=kind in ("max", "min"))
+        where = rng.integers(0, shape[axis], extents).astype(np.int32 if axis else np.int64)
+        same(lambda a, i, u, axis=axis: ptir.ScatterReduceOp(a, i, u, kind=kind, axis=axis).result, x, where, updates)
+
+
+NAMES = ("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims")
+SCATTERS = [
+    (shape, index, updates, dict(zip(NAMES, dims, strict=True)), vector)
+    for shape, index, updates, dims, vector in (
+        ((10, 40), (6, 1), (6, 40), ([1], [0], [0]), 1),
+        ((10, 4), (2, 3), (2, 3, 4), ([2], [0], [0]), None),
+        ((6, 7), (2, 9), (9,), ([], [0, 1], [1, 0]), 0),
+        ((6, 7), (9, 2), (2, 9, 3), ([0, 2], [], [0, 1]), 1),
+        ((5, 6, 20), (7, 2), (7, 3, 20), ([1, 2], [0], [0, 1]), 1),
+        ((9,), (1,), (5,), ([0], [], [0]), 0),
+        ((3, 5), (0, 1), (0, 5), ([1], [0], [0]), 1),
+    )
+]
+
+
+def scattered(dims: dict[str, Any], vector: int | None) -> Callable[..., Any]:
+    options = dims if vector is None else {**dims, "index_vector_dim": vector}
+    return lambda a, i, u: ptir.ScatterAddOp(a, i, u, **options).result
+
+
+@every("scatter_add")
+def test_scatter_add(name: str, dtype: PtirDType) -> None:
+    rng = np.random.default_rng(2)
+    for shape, index, updates, dims, vector in SCATTERS:
+        where = rng.integers(0, 3 if vector != 0 or len(index) > 1 else 5, index).astype(np.int32)
+        same(scattered(dims, vector), block(dtype, shape), where, block(dtype, updates, 1))
+
+
+def segments(kind: str, options: dict[str, Any]) -> Callable[..., Any]:
+    return lambda a, i: ptir.SegmentReduceOp(a, i, kind=kind, **options).result
+
+
+def test_indices_out_of_bounds() -> None:
+    """The same error, with the same numbers; of several, that of the first in the order of NumPy."""
+    rng = np.random.default_rng(3)
+    x = np.arange(28, dtype=np.float32).reshape(4, 7)
+    for wrong in ([(3, 4, -1)], [(0, 0, 4)], [(8, 6, 9), (2, 3, -7)]):
+        where = rng.integers(0, 4, (9, 7))
+        for i, j, value in wrong:
+            where[i, j] = value
+        updates = np.ones((9, 7), np.float32)
+        same(lambda a, i, u: ptir.ScatterReduceOp(a, i, u, kind="add", axis=0).result, x, where, updates)
+    for shape, index, updates, dims, vector in SCATTERS[:6]:
+        for value in (-1, 100, 6):
+            where = np.zeros(index, np.int64)
+            where.flat[-1] = value
+            same(scattered(dims, vector), np.zeros(shape, np.float32), where, np.ones(updates, np.float32))
+    for value in (-1, 3):
+        options = {"num_segments": 3, "indices_are_sorted": False, "unique": False}
+        same(segments("sum", options), np.ones((3, 2), np.float32), np.array([0, value, 9]))
+
+
+def test_nothing_has_changed_where_an_index_is_wrong() -> None:
+    x = np.zeros((4, 3), np.float32)
+    module = program("f32[4,3] si32[2,3] f32[2,3]", lambda a, i, u: ptir.ScatterReduceOp(a, i, u, kind="add", axis=0).result)
+    run = mind_runtime.compile(module, target="native", donate=["arg0"])
+    where = np.zeros((2, 3), np.int32)
+    where[1, 2] = 4
+    with pytest.raises(MindError):
+        run(x, where, np.ones((2, 3), np.float32))
+    assert not x.any()
+
+
+@every("segment_reduce")
+def test_segment_reduce(name: str, dtype: PtirDType) -> None:
+    kind = name.split()[1]
+    rng = np.random.default_rng(4)
+    for shape in ((20,), (20, 3), (9, 40), (4, 2, 35), (0, 3)):
+        where = rng.integers(0, 5, shape[0]).astype(np.int32)
+        options = {"num_segments": 6, "indices_are_sorted": False, "unique": False}
+        same(segments(kind, options), block(dtype, shape, special=kind == "max"), where)
+
+
+def test_promises_of_ids() -> None:
+    x = np.ones((4, 2), np.float32)
+    for where in ([0, 1, 2, 3], [0, 1, 1, 2], [1, 0, 2, 3], [3, 0, 3, 1]):
+        for is_sorted in (False, True):
+            for unique in (False, True):
+                options = {"num_segments": 4, "indices_are_sorted": is_sorted, "unique": unique}
+                same(segments("sum", options), x, np.array(where))
+
+
+@every("cumulative_sum")
+def test_cumulative_sum(name: str, dtype: PtirDType) -> None:
+    for shape, axis in (
+        ((37,), 0),
+        ((5, 70), 0),
+        ((3, 0), 0),
+        ((70, 9), -1),
+    ):
+        x = block(dtype, shape, special=dtype.kind == "float")
+        for exclusive, reverse in ((False, False), (True, False), (False, True), (True, True))[:: 1 if shape == (5, 70) else 4]:
+            same(lambda v, a=axis, e=exclusive, r=reverse: ptir.CumulativeSumOp(v, axis=a, exclusive=e, reverse=r).result, x)
+
+
+def test_negative_zeros_in_running_sums() -> None:
+    for exclusive in (False, True):
+        same(
+            lambda v, e=exclusive: ptir.CumulativeSumOp(v, axis=0, exclusive=e, reverse=False).result,
+            np.array([-0.0, -0.0, 0.0, -0.0], np.float32),
+        )
+
+
+@every("arg_max")
+def test_arg_max(name: str, dtype: PtirDType) -> None:
+    for shape, axis in (((37,), 0), ((5, 70), 0), ((3, 4, 33), 1), ((0, 3), 1), ((3, 300), -1)):
+        x, keeps = block(dtype, shape, special=True), len(shape) == 2
+        output = "si64" if keeps else "si32"
+        same(lambda v, a=axis, k=keeps, o=output: ptir.ArgMaxOp(v, axis=a, keepdims=k, output_dtype=o).result, x)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_scatters_with_windows(seed: int) -> None:
+    """Dimension numbers of all kinds, windows that meet, small integers in f32 and numbers whose sum depends on their order."""
+    pick = random.Random(seed)
+    rank = pick.randint(1, 3)
+    shape = [pick.randint(1, 6) for _ in range(rank)]
+    inserted = sorted(pick.sample(range(rank), pick.randint(0, rank)))
+    targets = pick.sample(range(rank), pick.randint(0, rank))
+    batch = [pick.randint(1, 5) for _ in range(pick.randint(0, 2))]
+    window = [pick.randint(1, shape[a]) for a in range(rank) if a not in inserted]
+    total = len(window) + len(batch)
+    window_dims = sorted(pick.sample(range(total), len(window)))
+    sizes, rest, inner = [], iter(batch), iter(window)
+    for place in range(total):
+        sizes.append(next(inner) if place in window_dims else next(rest))
+    vector = pick.randint(0, len(batch))
+    index = [*batch[:vector], len(targets), *batch[vector:]]
+    every = dict.fromkeys(inserted, 1) | dict(zip([a for a in range(rank) if a not in inserted], window, strict=True))
+    where = np.zeros(index, np.int32)
+    rng = np.random.default_rng(seed)
+    for column, axis in enumerate(targets):
+        part = np.moveaxis(where, vector, -1)
+        part[..., column] = rng.integers(0, shape[axis] - every[axis] + 1, part.shape[:-1])
+    dims = {"update_window_dims": window_dims, "inserted_window_dims": inserted, "scatter_dims_to_operand_dims": targets}
+    x, updates = (rng.standard_normal(s).astype(np.float32) for s in (shape, sizes))
+    same(scattered(dims, vector), x, where, updates)
