@@ -21,7 +21,7 @@ from mind_dialect.ptir.types import read_type
 from .carries import Carry, Settled, Turn, is_own, settle
 from .flow import Branch, Loop, Window
 from .memory import Access
-from .views import Buffer, Indices, Use, View, whole
+from .views import Buffer, Indices, Use, View, now, whole
 
 if TYPE_CHECKING:
     from .planner import Planner, Step
@@ -102,7 +102,7 @@ def _title(op: PtirOp, turns: str = "") -> str:
 def _cond(planner: Planner, op: ptir.CondOp) -> None:
     pred = _in_memory(planner, op.pred, planner.view(op.pred))
     arguments = [planner.view(v) for v in op.args]
-    parts, since = (Part(), Part()), planner.made
+    parts, since = (Part(), Part()), now()
     blocks = [op.true_region.block, op.false_region.block]
     yields = [_region(planner, part, block, arguments) for part, block in zip(parts, blocks, strict=True)]
     results: list[Buffer] = []
@@ -152,7 +152,7 @@ def _while(planner: Planner, op: ptir.WhileOp) -> None:
     (go_on, *passed), following = _yielded(test), _yielded(body)
     fixed = [passed[i] is test.args[i] and following[i] is body.args[i] for i in range(len(initial))]
     arguments = _arguments(planner, test, initial, fixed)
-    head, rest, since = Part(), Part(), planner.made
+    head, rest, since = Part(), Part(), now()
     pred, *views = _region(planner, head, test, arguments)
     with _within(planner, head):
         pred = _in_memory(planner, go_on, pred)
@@ -185,7 +185,7 @@ def _scan(planner: Planner, op: ptir.ScanOp) -> None:
     for value, view in zip(op.args[count:], views[count:], strict=True):
         arguments.append(_slice(planner, value, view, windows))
     stacks = [planner.target(result) for result in op.res[count:]]
-    body, since = Part(), planner.made
+    body, since = Part(), now()
     yields = _region(planner, body, block, arguments)
     for i, stack in enumerate(stacks):
         _stacked(planner, body, following[count + i], yields[count + i], _slot_of(planner, stack, windows), since)

@@ -86,8 +86,6 @@ class Planner:
     draws: int = 0
     depth: int = 0
     """In how many regions of branches and loops the next step is."""
-    made: int = 0
-    """How many buffers there are."""
 
     # Values
 
@@ -99,8 +97,7 @@ class Planner:
         """New memory."""
         index = self.counts.get(use, 0)
         self.counts[use] = index + 1
-        self.made += 1
-        return Buffer(use, index, dtype, count, name, number=self.made - 1)
+        return Buffer(use, index, dtype, count, name)
 
     def new(self, use: Use, value: SSAValue) -> View:
         """New memory for a value."""

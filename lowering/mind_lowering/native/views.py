@@ -8,8 +8,9 @@ the element's index as strides and offset give it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import prod
 from typing import Any
@@ -19,6 +20,12 @@ from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType
 
 Ints = tuple[int, ...]
+_made = itertools.count()
+
+
+def now() -> int:
+    """A number between those of the buffers that were made already, and those of the buffers that will be."""
+    return next(_made)
 
 
 class Use(Enum):
@@ -47,8 +54,8 @@ class Buffer:
     offset: int = 0
     over: Buffer | None = None
     """The donated input whose memory it has."""
-    number: int = 0
-    """How many buffers of the program were made before it."""
+    number: int = field(default_factory=lambda: next(_made))
+    """Less than that of every buffer that was made after it."""
     into: Buffer | None = None
     """The buffer made for a loop or a branch whose memory it has."""
     behind: tuple[Buffer, ...] = ()
