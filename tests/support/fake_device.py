@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import StringAttr
 
 from cuda_emulation import ORDERS, EmulationError, guarded, library, rubbish
-from fake_gpu import FakeMachine
+from fake_gpu import FakeArray, FakeMachine
 from mind_dialect.program import functions
 from mind_lowering.cupy.launching import CupyKernels, Namespace
 from mind_lowering.cupy.text import module_text
@@ -82,7 +82,12 @@ class FakeDevice:
         return FakeMachine()
 
     def ready(self, x: Any) -> np.ndarray:
-        return np.ascontiguousarray(x) if np.ndim(x) else np.asarray(x)
+        x = np.asanyarray(x)
+        if x.flags.c_contiguous and (x.ctypes.data % 16 == 0 or not isinstance(x, FakeArray)):
+            return x
+        made = FakeMachine().fresh(x.shape, x.dtype) if isinstance(x, FakeArray) else np.empty(x.shape, x.dtype)
+        made[...] = x
+        return made
 
 
 class Batch(FakeDevice):

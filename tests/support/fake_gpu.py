@@ -9,6 +9,8 @@ the graph is launched. Memory holds rubbish at first.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -67,6 +69,28 @@ class FakeGraph:
         self._work()
 
 
+_POOL: dict[int, list[np.ndarray]] = {}
+
+
+def _from_pool(size: int) -> Room:
+    """Memory that no array has any more, the last one first, or new memory; as CuPy's pool would have it."""
+    held = _POOL.setdefault(size, [])
+    for i in range(len(held) - 1, -1, -1):
+        if sys.getrefcount(held[i]) == 2:
+            return _room_in(held[i], size)
+    held.append(np.empty(size + 2 * ALIGNMENT, np.uint8))
+    RULES.log["pool"] += 1
+    return _room_in(held[-1], size)
+
+
+def _room_in(whole: np.ndarray, size: int) -> Room:
+    """Memory within a block, full of rubbish."""
+    whole[:] = 0xA5
+    start = -whole.ctypes.data % ALIGNMENT
+    inside = whole[start : start + max(size, 1)]
+    return Room(inside, inside.ctypes.data, size)
+
+
 class FakeMachine:
     """NumPy's memory and functions as those of a GPU."""
 
@@ -76,7 +100,7 @@ class FakeMachine:
 
     def __init__(self) -> None:
         self._blocks: list[weakref.ref[np.ndarray]] = []
-        self._given: dict[int, tuple[Any, int]] = {}
+        self._given: dict[int, tuple[Any, Any]] = {}
         self._cublas = Cublas(FakeCublas(), None)
         self._library = False
 
@@ -92,10 +116,16 @@ class FakeMachine:
 
     def room_of(self, array: Any) -> Room:
         assert array.flags.c_contiguous or not array.size
-        flat = array.view(np.ndarray).reshape(-1)
-        raw = (flat.view(np.uint8) if flat.size else np.empty(0, np.uint8)) if flat.dtype.itemsize else flat
-        self._given[array.ctypes.data] = (raw, raw.size)
-        return Room(raw, array.ctypes.data, array.nbytes)
+        address = array.ctypes.data
+        raw = np.frombuffer((ctypes.c_ubyte * max(array.nbytes, 1)).from_address(address), np.uint8)
+        if array.nbytes:
+            self._given[address] = (array, raw)
+        return Room(raw, address, array.nbytes)
+
+    def address(self, array: Any) -> int:
+        if array.flags.c_contiguous:
+            self.room_of(array)
+        return array.ctypes.data
 
     def array(self, room: Room, offset: int, shape: Sequence[int], strides: Sequence[int], dtype: Any) -> Any:
         dtype = np.dtype(dtype)
@@ -116,8 +146,7 @@ class FakeMachine:
             raise RuleBroken("an array is made during a capture")
         RULES.log["fresh"] += 1
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        room = self.room(size)
-        RULES.log["rooms"] -= 1
+        room = _from_pool(size)
         strides = np.empty(shape, np.dtype(f"V{np.dtype(dtype).itemsize}")).strides if 0 not in shape else ()
         return self.array(room, 0, shape, strides, dtype)
 
@@ -125,6 +154,8 @@ class FakeMachine:
         assert isinstance(target, FakeArray), "copied to the host"
         assert self._library or isinstance(source, FakeArray), "copied from the host"
         assert (target.dtype, target.shape) == (source.dtype, source.shape)
+        overlap = target.size and np.may_share_memory(target, source, max_work=10000)
+        assert not overlap, "a copy of what it writes: the order would be that of the machine"
         RULES.log["copies"] += 1
         target[...] = source
 
@@ -149,7 +180,7 @@ class FakeMachine:
         if self.refuses is not None:
             raise RuntimeError(self.refuses)
         held = [whole for ref in self._blocks if (whole := ref()) is not None]
-        held += [raw for raw, _ in self._given.values()]
+        held += [raw for _, raw in self._given.values()]
         before = [np.array(x) for x in held]
         RULES.capturing = True
         try:
@@ -173,4 +204,4 @@ class FakeMachine:
         self._library = False
 
     def order(self) -> None:
-        pass
+        self._given.clear()

@@ -66,9 +66,7 @@ class _Numbers:
             self.count += 1
             step.number = self.count
             reads, writes = reads_and_writes(step)
-            self.touch(reads)
-            if not isinstance(step, Scan):
-                self.touch(writes)
+            self.touch([*reads, *writes])
             if isinstance(step, Branch):
                 self.steps(step.then)
                 self.steps(step.other)

@@ -44,6 +44,8 @@ class Buffer:
     first: int = -1
     last: int = -1
     """The numbers of the first and the last step that need it."""
+    aligned: bool = True
+    """Whether it begins at an address that kernels read from."""
 
 
 @dataclass(frozen=True)

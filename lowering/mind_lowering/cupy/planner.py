@@ -193,9 +193,13 @@ class _Planner:
 
     def copy(self, source: Place, target: Place, op: Operation | None) -> None:
         """Append a copy, unless it is one of a place to itself."""
-        same = source.buffer is target.buffer and source.offset == target.offset
-        if target.bytes and not (same and same_strides(source.shape, source.strides, target.strides)):
+        if target.bytes and not self.is_same(source, target):
             self.steps.append(Copy(source, target, op))
+
+    @staticmethod
+    def is_same(a: Place, b: Place) -> bool:
+        """Whether two places of one shape are the same elements."""
+        return a.buffer is b.buffer and a.offset == b.offset and same_strides(a.shape, a.strides, b.strides)
 
     # Control flow
 
@@ -221,9 +225,9 @@ class _Planner:
     def assign(self, values: Sequence[SSAValue], targets: Sequence[Place], op: Operation) -> None:
         """Copies of values to places, all at once: what another copy would overwrite is put aside first."""
         sources = [self.places[v] for v in values]
-        written = {t.buffer for s, t in zip(sources, targets, strict=True) if s.buffer is not t.buffer or s.offset != t.offset}
+        written = {t.buffer for s, t in zip(sources, targets, strict=True) if not self.is_same(s, t)}
         for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
-            if source.buffer in written and source.buffer is not target.buffer:
+            if source.buffer in written and not self.is_same(source, target):
                 aside = Place(self.buffer("arena", source.bytes), 0, target.shape, target.strides, target.dtype)
                 self.copy(source, aside, op)
                 sources[i] = aside
@@ -272,6 +276,7 @@ class _Planner:
         slices: list[tuple[Place, Place]] = []
         for argument, whole in zip(body.args[len(carried) :], scanned, strict=True):
             buffer = self.buffer("slice", whole.bytes // max(count, 1))
+            buffer.aligned = whole.buffer.aligned and not (whole.offset % ALIGNMENT or buffer.bytes % ALIGNMENT)
             inner = Place(buffer, 0, whole.shape[1:], row_major(whole.shape[1:], whole.dtype.size), whole.dtype)
             self.places[argument] = inner
             slices.append((whole, inner))
@@ -293,7 +298,7 @@ class _Planner:
 
     def ready(self, place: Place, op: Operation) -> Place:
         """A place with the same elements that a kernel can read: in row-major order, from a good address."""
-        if place.is_ordered and place.offset % ALIGNMENT == 0:
+        if place.is_ordered and place.offset % ALIGNMENT == 0 and place.buffer.aligned:
             return place
         if place.buffer.role == "constant" and not any(place.strides):
             literal = self.constants[place.buffer.index][1]

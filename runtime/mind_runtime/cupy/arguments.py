@@ -56,7 +56,7 @@ def shared_memory(arguments: Sequence[Any], donated: Collection[int], machine: M
     for i, array in enumerate(arguments):
         if array.size:
             here = machine.is_here(array)
-            low = machine.room_of(array).address if here else int(array.__array_interface__["data"][0])
+            low = machine.address(array) if here else int(array.__array_interface__["data"][0])
             steps = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
             first, last = low + sum(s for s in steps if s < 0), low + sum(s for s in steps if s > 0)
             spans.append((here, first, last + array.dtype.itemsize, i))

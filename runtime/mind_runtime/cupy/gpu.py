@@ -48,7 +48,11 @@ class Machine(Protocol):
         ...
 
     def room_of(self, array: Array) -> Room:
-        """The memory from where an array in row-major order begins."""
+        """The memory from where an array in row-major order begins, which stays the array's."""
+        ...
+
+    def address(self, array: Array) -> int:
+        """Where the first element of an array is."""
         ...
 
     def array(self, room: Room, offset: int, shape: Sequence[int], strides: Sequence[int], dtype: Any) -> Array:
@@ -112,7 +116,11 @@ class Gpu:
         return Room(pointer, int(pointer.ptr), size)
 
     def room_of(self, array: Array) -> Room:
-        return Room(array.data, int(array.data.ptr), int(array.nbytes))
+        cuda, address, size = self.cupy.cuda, int(array.data.ptr), int(array.nbytes)
+        return Room(cuda.MemoryPointer(cuda.UnownedMemory(address, size, None, self.device), 0), address, size)
+
+    def address(self, array: Array) -> int:
+        return int(array.data.ptr)
 
     def array(self, room: Room, offset: int, shape: Sequence[int], strides: Sequence[int], dtype: Any) -> Array:
         return self.cupy.ndarray(tuple(shape), dtype, room.memory + offset, tuple(strides))

@@ -182,11 +182,10 @@ class Runner:
         return self.machine.fresh(place.shape, self.kernels.dtype(place.dtype.name))
 
     def _key(self, arguments: Sequence[Any], results: Mapping[int, Array]) -> Addresses:
-        address = self.machine.room_of
-        inputs = [None if c else address(a).address for a, c in zip(arguments, self._inputs.copied, strict=True)]
+        address = self.machine.address
+        inputs = [None if c else address(a) for a, c in zip(arguments, self._inputs.copied, strict=True)]
         outputs = [
-            address(results[j]).address if j in results and not self._outputs.copied[j] else None
-            for j in range(len(self.plan.outputs))
+            address(results[j]) if j in results and not self._outputs.copied[j] else None for j in range(len(self.plan.outputs))
         ]
         return (*inputs, *outputs)
 

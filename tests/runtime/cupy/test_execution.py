@@ -1,0 +1,273 @@
+"""How programs run on a GPU, seen on a machine that is none: plans, graphs, arrays that move, donated ones, loops, failures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import mind_runtime
+from cupy_agreement import arguments, close
+from fake_gpu import RULES, FakeArray, FakeMachine
+from mind_dialect import ptir
+from mind_dialect.errors import MindError
+from mind_lowering.cupy.lifetimes import every_step, reads_and_writes
+from mind_lowering.cupy.options import CupyOptions
+from mind_runtime.cupy.runner import MOST_MOVES, MOST_TAPES
+from mind_runtime.on_cupy import CupyProgram
+from numpy_launches import on_numpy
+from programs import parse
+from ptir_control_programs import control_programs
+from ptir_forms import program
+
+
+def there(x: np.ndarray) -> Any:
+    """An array on the machine."""
+    made = FakeMachine().fresh(x.shape, x.dtype)
+    made[...] = x
+    return made
+
+
+def outcome(run: Any, values: Any, **options: Any) -> Any:
+    try:
+        found = run(*values, **options)
+    except MindError as e:
+        return e.code
+    return found if isinstance(found, tuple) else (found,)
+
+
+def same(found: Any, expected: Any, name: str = "") -> None:
+    if isinstance(expected, str):
+        assert found == expected, name
+        return
+    assert len(found) == len(expected), name
+    for x, y in zip(found, expected, strict=True):
+        close(np.asarray(x.view(np.ndarray)), y, name)
+
+
+def exercise(module: Any, values: list[np.ndarray], made: CupyProgram | None = None) -> CupyProgram:
+    """Call a program on arrays of the host, arrays that stay, arrays that move; results are kept and stay as they are."""
+    expected = outcome(mind_runtime.compile(module), values)
+    made = on_numpy(module.clone()) if made is None else made
+    for _ in range(2):
+        same(outcome(made, values), expected, "host")
+    stay = [there(x) for x in values]
+    kept = [outcome(made, stay) for _ in range(4)]
+    kept += [outcome(made, [there(x) for x in values]) for _ in range(MOST_MOVES + 4)]
+    for found in kept:
+        same(found, expected, "there")
+    for x, y in zip(stay, values, strict=True):
+        np.testing.assert_array_equal(x.view(np.ndarray), y)
+    return made
+
+
+def mlp(x: Any, w: Any, b: Any) -> Any:
+    p = ptir.DotGeneralOp(x, w, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
+    row = ptir.BroadcastToOp(b, result_shape=(6, 5))
+    return [ptir.TanhOp(ptir.AddOp(p, row)), ptir.NegOp(p)]
+
+
+MLP = "f32[6,4] f32[4,5] f32[5]"
+
+
+def test_a_program_is_one_graph_and_finds_it_again() -> None:
+    module = program(MLP, mlp)
+    made = on_numpy(module)
+    values = [there(x) for x in arguments(made, 0)]
+    made(*values)
+    held = [made(*values) for _ in range(3)]
+    RULES.log.clear()
+    del held[:]
+    for _ in range(5):
+        made(*values)
+    assert RULES.log["captures"] <= 2
+    before = RULES.log["rooms"], RULES.log["pool"], RULES.log["captures"]
+    for _ in range(5):
+        made(*values)
+    assert (RULES.log["rooms"], RULES.log["pool"], RULES.log["captures"]) == before
+    assert RULES.log["graph launches"] == 10
+    assert RULES.log["waits"] == 0, "nothing of it is for the host to know"
+    exercise(module, arguments(made, 1))
+
+
+def test_graphs_can_be_turned_off() -> None:
+    module = program(MLP, mlp)
+    made = on_numpy(module.clone(), options=CupyOptions(graph=False))
+    RULES.log.clear()
+    exercise(module, arguments(made, 0), made)
+    assert RULES.log["captures"] == RULES.log["graph launches"] == 0
+    assert any("graph=off" in line for line in made.explain())
+
+
+def test_what_cannot_be_captured_runs_step_by_step_and_is_told() -> None:
+    module = program(MLP, mlp)
+    made = on_numpy(module.clone())
+    assert isinstance(made._machine, FakeMachine)
+    made._machine.refuses = "not today"
+    exercise(module, arguments(made, 0), made)
+    assert [line for line in made.explain() if "not today" in line]
+
+
+def test_arrays_that_move_are_copied_after_some_time_and_tapes_are_few() -> None:
+    module = program(MLP, mlp)
+    made = on_numpy(module.clone())
+    kept: list[Any] = []
+    for i in range(40):
+        values = arguments(made, i)
+        here = [there(x) for x in values]
+        kept += [here, found := made(*here)]
+        same(found, outcome(mind_runtime.compile(module), values))
+    assert made.runner is not None
+    assert made.runner.made <= MOST_MOVES + 6
+    assert len(made.runner._tapes) <= MOST_TAPES
+    assert all(made.runner._inputs.copied)
+
+
+def test_results_are_new_arrays() -> None:
+    made = on_numpy(program(MLP, mlp))
+    values = [there(x) for x in arguments(made, 0)]
+    found = [made(*values) for _ in range(30)]
+    addresses = {x.ctypes.data for pair in found for x in pair}
+    assert len(addresses) == 60
+    first = np.array(found[0][0].view(np.ndarray))
+    for pair in found:
+        np.testing.assert_array_equal(pair[0].view(np.ndarray), first)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
+@given(control_programs(), st.integers(0, 100))
+def test_views_updates_branches_and_loops_give_what_numpy_gives(text: str, seed: int) -> None:
+    module = parse(text)
+    made = on_numpy(module.clone())
+    assert made.runner is not None, made.unplanned
+    disjoint(made)
+    exercise(module, arguments(made, seed), made)
+
+
+def disjoint(made: CupyProgram) -> None:
+    """Of the buffers of the arena those that are needed at one time are apart, and none is beyond the end."""
+    assert made.runner is not None
+    plan = made.runner.plan
+    held = [b for b in plan.buffers if b.role == "arena" and b.first >= 0]
+    for i, a in enumerate(held):
+        assert a.offset % 256 == 0
+        assert a.offset + a.bytes <= plan.arena
+        for b in held[:i]:
+            together = a.first <= b.last and b.first <= a.last
+            apart = a.offset + a.bytes <= b.offset or b.offset + b.bytes <= a.offset or not (a.bytes and b.bytes)
+            assert apart or not together
+
+
+def test_lifetimes_reach_from_the_first_to_the_last_use() -> None:
+    made = on_numpy(program(MLP, mlp))
+    assert made.runner is not None
+    for step in every_step(made.runner.plan.steps):
+        for place in [p for places in reads_and_writes(step) for p in places]:
+            assert place.buffer.first <= step.number <= place.buffer.last or place.buffer.role in ("constant", "kept", "record")
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_a_donated_argument_is_updated_in_place(here: bool) -> None:
+    def update(w: Any, g: Any) -> Any:
+        return ptir.SubOp(w, ptir.MulOp(g, g))
+
+    module = program("f32[8,8] f32[8,8]", update)
+    made = on_numpy(module.clone(), [0])
+    assert made.runner is not None
+    assert made.runner.plan.in_place == [(0, 0)]
+    w, g = arguments(made, 0)
+    expected = np.array(w)
+    state = there(w) if here else np.array(w)
+    steps = there(g) if here else g
+    for _ in range(6):
+        expected = expected - g * g
+        state = made(state, steps)
+        np.testing.assert_allclose(np.asarray(state.view(np.ndarray)), expected, rtol=1e-6)
+    if here:
+        first = state.ctypes.data
+        assert made(state, steps).ctypes.data == first
+        moving = state
+        for _ in range(20):
+            expected = expected - g * g
+            moving = made(there(np.array(moving.view(np.ndarray))), steps)
+        np.testing.assert_allclose(moving.view(np.ndarray), expected - g * g, rtol=1e-5)
+
+
+def test_what_reads_others_elements_is_not_put_over_its_operand() -> None:
+    def swapped(w: Any) -> Any:
+        return ptir.AddOp(ptir.TransposeOp(w, perm=(1, 0)), w)
+
+    module = program("f32[8,8]", swapped)
+    made = on_numpy(module.clone(), [0])
+    assert made.runner is not None
+    assert made.runner.plan.in_place == []
+    (w,) = arguments(made, 0)
+    np.testing.assert_array_equal(made(there(w)).view(np.ndarray), w.T + w)
+
+
+def test_donated_arguments_share_no_memory() -> None:
+    made = on_numpy(program("f32[8,8] f32[8,8]", lambda w, g: ptir.SubOp(w, g)), [0])
+    (w, _) = arguments(made, 0)
+    x = there(w)
+    for pair in ((x, x), (x, x[:]), (x[...], x)):
+        with pytest.raises(MindError, match="shares memory") as e:
+            made(*pair)
+        assert e.value.code == "E2001"
+    with pytest.raises(MindError, match="row-major"):
+        made(there(w).T, there(w))
+
+
+def division(x: Any, y: Any) -> Any:
+    return ptir.NegOp(ptir.DivOp(x, y))
+
+
+def test_a_failure_is_raised_when_the_call_is_over_and_forgotten_by_the_next() -> None:
+    module = program("si32[4] si32[4]", division)
+    made = on_numpy(module.clone())
+    good, bad = [np.array([4, 5, 6, 7], np.int32), np.array([1, 2, 3, 4], np.int32)], np.array([1, 0, 3, 0], np.int32)
+    for divisor in (bad, good[1], bad, bad, good[1], good[1]):
+        same(outcome(made, [good[0], divisor]), outcome(mind_runtime.compile(module), [good[0], divisor]))
+        here = [there(good[0]), there(divisor)]
+        same(outcome(made, here), outcome(mind_runtime.compile(module), [good[0], divisor]))
+    with pytest.raises(MindError, match="division of the integer 5 by 0"):
+        made(good[0], bad)
+
+
+def test_a_call_waits_once_for_its_failures() -> None:
+    made = on_numpy(program("si32[4] si32[4]", lambda x, y: ptir.DivOp(ptir.DivOp(x, y), ptir.AddOp(y, y))))
+    values = [there(np.array([4, 5, 6, 7], np.int32)), there(np.array([1, 2, 3, 4], np.int32))]
+    made(*values)
+    RULES.log.clear()
+    made(*values)
+    assert RULES.log["waits"] == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "values"),
+    [
+        ("a list", [[1.0] * 4]),
+        ("another dtype", [np.zeros(4)]),
+        ("another shape", [np.zeros(5, np.float32)]),
+        ("another dtype there", [np.zeros(4).view(FakeArray)]),
+        ("another shape there", [np.zeros(5, np.float32).view(FakeArray)]),
+    ],
+)
+def test_wrong_arguments(what: str, values: Any) -> None:
+    made = on_numpy(program("f32[4]", lambda x: ptir.NegOp(x)))
+    with pytest.raises(MindError) as e:
+        made(*values)
+    assert e.value.code == "E2001", what
+
+
+def test_arrays_in_any_order_and_from_any_address() -> None:
+    module = program("f32[6,4]", lambda x: ptir.ExpOp(x))
+    made = on_numpy(module.clone())
+    x = np.arange(24, dtype=np.float32).reshape(6, 4)
+    wide = there(np.zeros((6, 9), np.float32))
+    wide[:, 1:5] = x
+    turned = there(np.ascontiguousarray(x.T)).T
+    for x_there in (wide[:, 1:5], turned, turned[::-1][::-1]):
+        np.testing.assert_array_equal(np.asarray(made(x_there).view(np.ndarray)), np.exp(x))

@@ -1,0 +1,93 @@
+"""Kernels of a program replaced by what their fusions mean on NumPy: to test what runs when and where, without a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Region
+
+import mind_runtime
+from fake_device import FakeDevice
+from fake_gpu import RULES, FakeArray
+from mind_dialect.errors import MindError
+from mind_dialect.program import functions
+from mind_dialect.ptir import FusionOp
+from mind_lowering.cupy.launching import CupyKernels
+from mind_lowering.cupy.lifetimes import every_step
+from mind_lowering.cupy.options import DEFAULT, CupyOptions
+from mind_lowering.cupy.plan import Launch
+from mind_runtime.on_cupy import CupyProgram
+
+
+class NumpyDevice(FakeDevice):
+    """A device whose kernels were never compiled."""
+
+    def functions(self, source: str, names: Sequence[str]) -> Sequence[Any]:
+        raise AssertionError("a kernel that was not replaced")
+
+
+def meaning(op: FusionOp) -> Any:
+    """What a fusion does, as a program of NumPy."""
+    body = op.body.clone() if isinstance(op.body, Region) else op.body
+    block = body.block
+    ending = block.last_op
+    block.insert_op_before(ReturnOp(*ending.operands), ending)
+    ending.detach()
+    types = FunctionType.from_lists(list(op.operand_types), list(op.result_types))
+    func = FuncOp("f", types, body)
+    return mind_runtime.compile(ModuleOp([func], {"ptir.spec_version": _version()}))
+
+
+def _version() -> Any:
+    from xdsl.dialects.builtin import StringAttr
+
+    from mind_dialect.ptir_program import SPEC_VERSION
+
+    return StringAttr(SPEC_VERSION)
+
+
+def function_of(op: FusionOp, counters: int) -> Any:
+    """A kernel of a fusion, which checks what it is given."""
+    run = meaning(op)
+
+    def launch(grid: Any, block: Any, arrays: Sequence[Any]) -> None:
+        RULES.log["launches"] += 1
+        n, m = len(op.operands), len(op.results)
+        for x in arrays:
+            assert isinstance(x, FakeArray), "a kernel is given memory of the host"
+            assert x.flags.c_contiguous
+            aligned = 16 if x.dtype.itemsize < 8 or x is not arrays[-1] else 8  # a record of failures is numbers of 64 bits
+            assert not x.size or x.ctypes.data % aligned == 0, "a kernel is given a bad address"
+        if counters:
+            assert not arrays[n + m + 1].view(np.ndarray).any(), "counters that are not 0"
+        try:
+            shapes = [spec.shape for spec in run.inputs]  # equal kernels of arrays of other shapes are one
+            found = run(*[np.array(x.view(np.ndarray)).reshape(s) for x, s in zip(arrays[:n], shapes, strict=True)])
+        except MindError as e:
+            noted = e.context.get("operands") or e.context.get("indices")
+            assert noted is not None, f"a kernel that fails otherwise: {e}"
+            number = noted[0]
+            if arrays[-1].view(np.ndarray)[0] == np.uint64(2**64 - 1):
+                arrays[-1].view(np.ndarray)[:] = [0, 2**64 - 1, number % 2**64]
+            return
+        for x, made in zip(arrays[n : n + m], found if m > 1 else [found], strict=True):
+            x.view(np.ndarray)[...] = made.reshape(x.shape)
+
+    return launch
+
+
+def on_numpy(module: Any, donated: Sequence[int] = (), options: CupyOptions = DEFAULT) -> CupyProgram:
+    """The first function of a module, for a device that is none, its kernels NumPy's."""
+    program = CupyProgram(next(iter(functions(module))), CupyKernels(NumpyDevice()), donated, 1 << 40, options)
+    if program.runner is not None:
+        made: dict[str, Any] = {}
+        for step in every_step(program.runner.plan.steps):
+            if isinstance(step, Launch):
+                kernel = program.runner._launched[step.kernel]
+                if step.kernel not in made:
+                    made[step.kernel] = kernel.function = function_of(step.op, kernel.counters)
+    return program
