@@ -18,6 +18,9 @@ from .products import Product, copied_size, copied_strides, distinct_axes, index
 from .products_weights import Corner, corner
 from .steps import argument
 
+LINES = 1 << 13
+"""So many elements of the left operand, about, are copied in one unit of work."""
+
 
 def emit_panels(f: Function, host: Host, product: Product) -> int:
     """All panels of the right operand; a unit of work is a group of them. How many there are."""
@@ -153,19 +156,29 @@ def transposed(lanes: Lanes, type: str, rows: list[str]) -> list[str]:
 
 
 def emit_rows(f: Function, host: Host, product: Product) -> int:
-    """A whole copy of the left operand; a unit of work is one of its matrices. How many there are."""
+    """A whole copy of the left operand; a unit of work is some lines of one of its matrices. How many there are."""
     view = product.lhs
     source, target = argument(f, 0, "lhs"), argument(f, 1, "rows")
     extents, size = distinct_axes(view), copied_size(product)
+    to_row, to_step = copied_strides(product)
+    by_row = to_step == 1
+    count, length = (product.rows, product.depth) if by_row else (product.depth, product.rows)
+    run = max(1, LINES // length)
+    pieces = -(-count // run)
 
     def unit(u: str, /, *values: str) -> None:
-        start = index_of(f, view, [*unflattened(f, u, extents), "0", "0"])
+        *batch, piece = unflattened(f, u, [*extents, pieces])
+        first = f.mul(piece, run)
+        some = f.least(f.op(f"sub i64 {count}, {first}", "left"), str(run)) if pieces > 1 else str(count)
+        start = index_of(f, view, [*batch, *((first, "0") if by_row else ("0", first))])
         from_ = f.address(stored(view.dtype), source, start)
-        to = f.address(register(product.total), target, f.mul(u, size))
-        copy_rows(f, host, product, from_, to, str(product.rows), str(product.depth))
+        matrix = f.op(f"udiv i64 {u}, {pieces}", "matrix") if pieces > 1 else u
+        place = f.add(f.mul(matrix, size), f.mul(first, to_row if by_row else to_step))
+        rows, depth = (some, str(length)) if by_row else (str(length), some)
+        copy_rows(f, host, product, from_, f.address(register(product.total), target, place), rows, depth)
 
-    f.loop("%begin", "%end", 1, unit, hint="matrix")
-    return prod(extents)
+    f.loop("%begin", "%end", 1, unit, hint="lines")
+    return prod(extents) * pieces
 
 
 def copy_rows(f: Function, host: Host, product: Product, source: str, target: str, rows: str, depth: str) -> None:
