@@ -73,8 +73,11 @@ class Runner:
         outputs: Sequence[Type],
         foreign: Sequence[Callable[..., Any]],
         threads: int,
+        whole: Callable[[], Native],
     ):
         self.native = native
+        self.whole = whole
+        """The program with its text, notes and sites, which that of an image has not."""
         self._threads = threads
         self._library = library
         self._outputs = list(zip(native.outputs, outputs, strict=True))
@@ -128,7 +131,7 @@ class Runner:
 
     def ended(self, status: int, record: Array) -> BaseException:
         """What a status other than 0 means."""
-        return pool.ended(status, record) if status < 0 else failure(self.native.sites[status - 1], record)
+        return pool.ended(status, record) if status < 0 else failure(self.whole().sites[status - 1], record)
 
     def plan(self, inputs: Sequence[Type], donated: Sequence[int], bound: Mapping[int, Array] | None = None) -> Plan | None:
         """How native code runs calls on arrays of these types, those of `bound` apart; None where they go through `run`."""

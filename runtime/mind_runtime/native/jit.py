@@ -54,19 +54,35 @@ def load(text: str, host: Host, names: Sequence[str]) -> Library:
 
     E7004 for text that LLVM refuses: a fault of the compiler, never of a program.
     """
-    cpu, features = _machine_names(host)
-    name = cache.key(_FORMAT, text, cpu, features, _VERSION)
+    name = code_name(text, host)
+    if (found := find(name, names)) is not None:
+        return found
     with _lock:
-        _initialise()
-        code = cache.read(name)
-        if code is not None:
-            try:
-                return Library(*_linked(code, names, _engines.next()), names)
-            except (RuntimeError, KeyError):  # made by something else under the same name
-                pass
         code = object_code(text, host)
         cache.write(name, code)
         return Library(*_linked(code, names, _engines.next()), names)
+
+
+def find(name: str, names: Sequence[str]) -> Library | None:
+    """The functions `names` of a module whose code is on disk under a name of `code_name`; None if it is not."""
+    if (code := cache.read(name)) is None:
+        return None
+    with _lock:
+        _initialise()
+        try:
+            return Library(*_linked(code, names, _engines.next()), names)
+        except (RuntimeError, KeyError):  # made by something else under the same name
+            return None
+
+
+def code_name(text: str, host: Host) -> str:
+    """Under which name the code of a module is on disk."""
+    return cache.key(_FORMAT, text, *machine_of(host))
+
+
+def machine_of(host: Host) -> tuple[str, ...]:
+    """What code depends on besides its text: LLVM's names for the machine, and its version."""
+    return (*_machine_names(host), _VERSION)
 
 
 def load_for_good(text: str, host: Host, names: Sequence[str], imports: Mapping[str, int]) -> Mapping[str, int]:
@@ -76,8 +92,7 @@ def load_for_good(text: str, host: Host, names: Sequence[str], imports: Mapping[
     `imports` are the addresses of what the module declares and the process does not export by name. Code is generated in a
     seventh of the time: what runs once a call needs no more.
     """
-    cpu, features = _machine_names(host)
-    name = cache.key(_FORMAT, text, cpu, features, _VERSION) + SUPPORT
+    name = code_name(text, host) + SUPPORT
     with _lock:
         _initialise()
         made: tuple[Any, Any] | None = None

@@ -12,6 +12,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,22 +21,20 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from mind_dialect.errors import MindError
-from mind_dialect.ptir.types import read_type
 from mind_lowering.core_to_ptir import is_core
 from mind_lowering.native import Entry, Native, detect, dynamic, lower, prepared
 from mind_lowering.native.planner import Foreign
 from mind_lowering.native.pool import Record
 from mind_lowering.numpy import Source, lowered
-from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_to_xp import lowered_function
-from mind_passes.inline import calls_in
 
 from ..memory import Need, check_need, check_rank
-from ..program import CACHE_SIZE, CACHED_LITERAL_BYTES, Program, TensorSpec, _Body, _compiled, _structure  # pyright: ignore[reportPrivateUsage]
+from ..program import CACHE_SIZE, CACHED_LITERAL_BYTES, Program, TensorSpec, _Body, _compiled  # pyright: ignore[reportPrivateUsage]
 from ..shapes import bound_function
-from . import jit
+from . import image, jit
 from .call import Runner
 from .callable import Plan, native_type, plan_calls
+from .digest import digest
 from .plans import Type
 from .pool import threads_of
 
@@ -43,14 +43,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _Native:
-    """What equal functions share: the body, or why there is none."""
+    """What equal functions share: the body and what runs it, or why there is none."""
 
     body: _Body | None
-    native: Native | None
-    reason: str
     runner: Runner | None = None
     plan: Plan | None = None
     """How native code takes calls; None where they go through Python."""
+    reason: str = ""
 
 
 class NativeProgram(Program):
@@ -79,7 +78,9 @@ class NativeProgram(Program):
     def take_calls(self, bound: object, given: Mapping[int, Any]) -> None:
         runner = self._made.runner
         arrays = {i: np.require(array, requirements=["C", "A"]) for i, array in given.items()}
-        plan_calls(bound, None if runner is None else runner.plan(_types(self.inputs), self.donated, arrays))
+        plan_calls(
+            bound, None if runner is None else runner.plan(_types(self._func.function_type.inputs.data), self.donated, arrays)
+        )
 
     def failed(self, status: int, record: int) -> None:
         """Raise what native code reports that took a call; its record is at that address."""
@@ -90,9 +91,14 @@ class NativeProgram(Program):
 
     def explain(self) -> list[str]:
         """Lines that say which ops run natively, and which on NumPy and why."""
-        if self._made.native is None:
+        if self._made.runner is None:
             return [f"@{self.name}: {self._made.reason}"]
-        return list(self._made.native.explain())
+        return list(self._made.runner.whole().explain())
+
+    @property
+    def source(self) -> str:
+        """The LLVM IR that was compiled; the Python that runs where there is none."""
+        return super().source if self._made.runner is None else self._made.runner.whole().text
 
     def _specialised(self, shapes: tuple[tuple[int, ...], ...]) -> Program | None:
         """As of a `Program`, in native code."""
@@ -126,14 +132,16 @@ def clear() -> None:
 
 def _shared(func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native:
     """The body of a function, perhaps made before for an equal one."""
-    if calls_in(func) or len(func.body.blocks) != 1:
+    host = detect()
+    name = digest(func, donated, host, jit.machine_of(host))
+    if name is None:
         return _make(func, donated, threads)
-    key = (_structure(func), donated, tuple([op.location for op in func.walk()]), detect(), threads)
+    key = (name, tuple([op.location for op in func.walk()]), threads)
     with _lock:
         if (found := _cache.get(key)) is not None:
             _cache.move_to_end(key)
             return found
-    made = _make(func, donated, threads)
+    made = _find(name, func, donated, threads) or _make(func, donated, threads, name)
     if made.body is None or made.body.constant_bytes <= CACHED_LITERAL_BYTES:
         with _lock:
             _cache[key] = made
@@ -142,38 +150,59 @@ def _shared(func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native:
     return made
 
 
-def _make(func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native:
+def _make(func: FuncOp, donated: tuple[int, ...], threads: int, name: str | None = None) -> _Native:
+    """The body of a function, compiled now; what it takes to run it is kept on disk under a name."""
     work = prepared(func)
     if (unsized := dynamic(work)) is not None:
         return _Native(
-            None, None, f"{unsized} has a dimension without a size; calls are compiled for their sizes where that can be"
+            None, reason=f"{unsized} has a dimension without a size; calls are compiled for their sizes where that can be"
         )
     native = lower(work, detect(), donated)
     library = jit.load(native.text, native.host, [s.name for s in native.steps if isinstance(s, Entry)])
-    types = work.function_type.outputs.data
+    if name is not None:
+        image.write(name, native)
     foreign = [_foreign(step) for step in native.steps if isinstance(step, Foreign)]
-    runner = Runner(native, library, [_array_type(t) for t in types], [run for run, _ in foreign], threads)
-    need = _need(native, types, [body for _, body in foreign])
-    draws = any(body.source.draws for _, body in foreign)
-    source = Source(native.name, native.text, (), (), draws)
+    return _ready(func, donated, threads, native, library, foreign, lambda: native)
+
+
+def _find(name: str, func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native | None:
+    """The body of a function whose image is on disk."""
+    host = detect()
+    found = image.read(name, host, len(func.function_type.outputs), len(func.function_type.inputs))
+    if found is None:
+        return None
+    whole = lru_cache(maxsize=1)(lambda: lower(prepared(func), host, donated))
+    return _ready(func, donated, threads, found.native, found.library, [], whole)
+
+
+def _ready(
+    func: FuncOp,
+    donated: tuple[int, ...],
+    threads: int,
+    native: Native,
+    library: jit.Library,
+    foreign: Sequence[tuple[Callable[..., Any], _Body]],
+    whole: Callable[[], Native],
+) -> _Native:
+    """The body of a function whose code is linked."""
+    types = func.function_type.outputs.data
+    inputs, outputs = (_types(ts) for ts in (func.function_type.inputs.data, types))
+    runner = Runner(native, library, outputs, [run for run, _ in foreign], threads, whole)
+    need = _need(native, types, outputs, [body for _, body in foreign])
+    source = Source(native.name, "", (), (), any(body.source.draws for _, body in foreign))
     run = runner.run if not is_core(func) else _as_core(runner.run)
     constant_bytes = sum(len(literal.data.data) for _, literal in native.constants)
-    body = _Body(run, _nothing.__code__, source, work.body.block, need, constant_bytes)
-    inputs = [TensorSpec.of("", t) for t in func.function_type.inputs]
-    return _Native(body, native, "", runner, runner.plan(_types(inputs), donated))
+    body = _Body(run, _nothing.__code__, source, func.body.block, need, constant_bytes)
+    return _Native(body, runner, runner.plan(inputs, donated))
 
 
 def _nothing() -> None:
     """Whose code no traceback shows: native failures name their op themselves."""
 
 
-def _types(specs: Sequence[TensorSpec]) -> list[Type]:
+def _types(types: Sequence[Attribute]) -> list[Type]:
+    specs = [TensorSpec.of("", t) for t in types]
     return [(spec.numpy_dtype, tuple(n for n in spec.shape if isinstance(n, int))) for spec in specs]
-
-
-def _array_type(type: Attribute) -> tuple[Any, tuple[int, ...]]:
-    dtype, shape = read_type(type)
-    return array_dtype(dtype.name), tuple(n for n in shape if isinstance(n, int))
 
 
 def _foreign(step: Foreign) -> tuple[Callable[..., Any], _Body]:
@@ -183,22 +212,14 @@ def _foreign(step: Foreign) -> tuple[Callable[..., Any], _Body]:
     return Program(step.func, body, made.origins, (), 1 << 62).execute, body
 
 
-def _need(native: Native, types: Sequence[Attribute], foreign: Sequence[_Body]) -> Need:
+def _need(native: Native, types: Sequence[Attribute], outputs: Sequence[Type], foreign: Sequence[_Body]) -> Need:
     """The arena, the results, and what a step on NumPy needs at most beside them."""
-    sizes = [_bytes(t) for t in types]
+    sizes = [dtype.itemsize * prod(shape) for dtype, shape in outputs]
     for t in types:
         check_rank(t)
     largest = max(zip(sizes, types, strict=True), key=lambda pair: pair[0])[1]
     inner = max((body.need for body in foreign), key=lambda need: need.bytes, default=Need(0, None))
     return Need(native.arena + sum(sizes) + inner.bytes, inner.type if inner.bytes > max(sizes) else largest)
-
-
-def _bytes(type: Attribute) -> int:
-    dtype, shape = _array_type(type)
-    count = dtype.itemsize
-    for n in shape:
-        count *= n
-    return count
 
 
 def _as_core(run: Callable[..., Any]) -> Callable[..., Any]:

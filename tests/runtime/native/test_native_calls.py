@@ -430,9 +430,9 @@ def test_calls_from_threads_have_memory_of_their_own(slow: list[int]) -> None:
 
 
 def test_other_threads_run_during_long_calls_alone() -> None:
-    assert not compiled(chain())._made.native.cost >= plans.LIGHT
+    assert not compiled(chain())._made.runner.native.cost >= plans.LIGHT
     long = compiled(program("f32[3000000]", lambda x: [ptir.TanhOp(ptir.ExpOp(ptir.TanhOp(x)))]))
-    assert long._made.native.cost > plans.LIGHT
+    assert long._made.runner.native.cost > plans.LIGHT
     x = np.zeros(3_000_000, np.float32)
     turns, over = [0], threading.Event()
 

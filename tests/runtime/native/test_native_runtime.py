@@ -41,7 +41,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def programs(folder: Path) -> list[Path]:
     """The files of a cache that hold programs."""
-    return [file for file in folder.iterdir() if file.suffix != jit.SUPPORT]
+    return [file for file in folder.iterdir() if not file.suffix]
 
 
 def chain(n: int = 37) -> Any:
