@@ -25,10 +25,15 @@ BYTES = 32.0
 """That pass between cache and one core in a nanosecond."""
 VECTORS = 3.0
 """Instructions on vectors in a nanosecond."""
-_SLOW = {ptir.DivOp: 6, ptir.SqrtOp: 6, ptir.PowOp: 60, ptir.SinOp: 30, ptir.CosOp: 30}
+_SLOW = {ptir.DivOp: 6, ptir.SqrtOp: 6, ptir.ReciprocalOp: 6, ptir.RsqrtOp: 12, ptir.PowOp: 60, ptir.SinOp: 30, ptir.CosOp: 30}
 _FUNCTIONS = (ptir.ExpOp, ptir.LogOp, ptir.TanhOp, ptir.ErfOp, ptir.Expm1Op, ptir.Log1pOp, ptir.LogisticOp)
 _INSTRUCTIONS: dict[type[PtirOp], int] = {**dict.fromkeys(_FUNCTIONS, 18), **_SLOW}
 """For one vector, where an op is more than an instruction."""
+
+
+def instructions(op: type[PtirOp]) -> int:
+    """How many instructions an op is for one vector."""
+    return 30 if op in CALLS else _INSTRUCTIONS.get(op, 1)
 
 
 def traffic(views: Iterable[View]) -> int:

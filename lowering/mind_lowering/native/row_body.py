@@ -13,7 +13,7 @@ from math import prod
 from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir import PtirOp, ReduceOp, YieldOp
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp, ReduceOp, YieldOp
 from mind_dialect.ptir.types import Kind, PtirDType, read_type
 
 from .host import Host
@@ -124,9 +124,11 @@ class _Planning:
         """One op more."""
         result = op.results[0]
         if isinstance(op, ptir.ConstantOp):
-            if not op.literal.is_fill or isinstance(op.literal.item(), complex):
+            literal = op.literal
+            if (not literal.is_fill and prod(_shape(result)) != 1) or read_type(result.type).dtype.kind is Kind.COMPLEX:
                 raise Unfit("a constant of several numbers")
-            self.views[result] = filled(op.literal, _shape(result))
+            number = PtirLiteralAttr.from_values(literal.spec[0], (), (literal.item(),))
+            self.views[result] = filled(number, _shape(result))
         elif isinstance(op, ptir.IotaOp):
             self.views[result] = indices(read_type(result.type).dtype, _shape(result), op.values()["axis"])
         elif type(op) in VIEWS:

@@ -26,6 +26,8 @@ from .reductions import accumulator, addend, combine, finished, fold, identity
 from .row_plan import Counting, RowPlan, Value, kept_as
 from .views import Buffer, Indices, View
 
+REGISTERS = 32
+"""Where there are fewer registers, fewer vectors are worked on at a time."""
 RESIDENT = 8
 """Vectors of a row that stays in registers, at most."""
 RESIDENT_OPS = 200
@@ -74,7 +76,8 @@ class RowLoops(Places):
         self.inner = [i for i, a in enumerate(axes) if a.reduced and i != along]
         vectors = -(-self.extent // width)
         full = [v for v in plan.values if not v.is_thin]
-        self.resident = not self.inner and vectors <= RESIDENT and vectors * len(full) <= RESIDENT_OPS
+        most = RESIDENT * host.registers // REGISTERS
+        self.resident = not self.inner and vectors <= most and vectors * len(full) <= RESIDENT_OPS
         self.at: Indexes = {}
         """The indices of the row."""
         self.thin: dict[Value, str] = {}
@@ -232,7 +235,8 @@ class RowLoops(Places):
         if not needed and not self.plan.roots(stage):
             return
         few = sum(v.cost for v in needed) <= 8
-        run = Pass(stage, needed, totals, max(1, min(4 if few else 2, self.extent // self.width)))
+        most = (4 if few else 2) * self.host.registers // REGISTERS
+        run = Pass(stage, needed, totals, max(1, min(most, self.extent // self.width)))
         for value in needed:  # before the loop, so that all of the row after it may use them
             if value.counting is not None:
                 self.bounded(value.counting)

@@ -16,24 +16,16 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp, ReduceOp
 from mind_dialect.ptir.types import BF16, F16, F32, PtirDType
 
-from .elementwise import CALLS
+from .costs import instructions
 from .views import Buffer, Ints, View
 
 MOST_OPS = 256
 """Ops of one kernel, at most."""
 KEPT = 6
-"""What it may cost to compute a value again; what costs more is kept for later stages."""
-COSTS: dict[type[PtirOp], int] = {
-    **dict.fromkeys((ptir.ExpOp, ptir.LogOp, ptir.TanhOp, ptir.ErfOp, ptir.SinOp, ptir.CosOp), 16),
-    **dict.fromkeys((ptir.Expm1Op, ptir.Log1pOp, ptir.PowOp, ptir.LogisticOp), 24),
-    **dict.fromkeys((ptir.DivOp, ptir.SqrtOp, ptir.RsqrtOp, ptir.ReciprocalOp), 8),
-    **dict.fromkeys(CALLS, 64),
-}
-"""What an op costs, where it is more than 1."""
+"""Instructions from which on a value is kept for later stages rather than computed again."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class Value:
     @property
     def cost(self) -> int:
         """What it costs to compute it, all else being there."""
-        return 0 if self.op is None else COSTS.get(type(self.op), 1)
+        return 0 if self.op is None else instructions(type(self.op))
 
     @property
     def is_total(self) -> bool:

@@ -18,6 +18,7 @@ from xdsl.ir import Block
 from mind_dialect.ptir import FusionOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
 
+from . import costs
 from .failures import Sites
 from .groups import Group, layout
 from .host import Host
@@ -42,8 +43,8 @@ FEW = 1 << 16
 """Elements that one thread may as well do alone."""
 FEW_ROWS = 8
 """Rows below which a kernel of more elements is better shared out in another way."""
-WORK = 1 << 20
-"""Operations on elements in one unit of work, about, at most: some 30 microseconds."""
+UNIT, SUMMED_UNIT = 10_000, 40_000
+"""About how many nanoseconds a unit of work is; longer where each leaves partial sums behind."""
 UNITS = 16
 """So many units at least, if they are not very small."""
 
@@ -74,6 +75,9 @@ class RowStep(SharedStep):
         reads = [v.base for v in self.plan.inputs if isinstance(v.base, Buffer)]
         writes = [v.base for _, _, v in self.plan.outputs if isinstance(v.base, Buffer)]
         return Access(reads, [*writes, *self.partial], self._over())
+
+    def cost(self, host: Host) -> float:
+        return _cost(self.plan, host)
 
     def contents(self) -> str:
         codes = [v.op.OPCODE for v in self.plan.values if v.op is not None] + [op.OPCODE for op, _ in self.plan.columns]
@@ -168,7 +172,7 @@ def add_rows(planner: Planner, op: FusionOp) -> bool:
     if plan.stages == 1 and not plan.columns and not any(v.is_thin and not v.is_total for v in plan.values):
         return False  # a group will do
     named = next((v.name_hint for v in reversed(op.results) if v.name_hint), None)
-    step = RowStep(f"{named or 'rows'}.rows", plan, _per_unit(plan))
+    step = RowStep(f"{named or 'rows'}.rows", plan, _per_unit(plan, planner.host))
     units = -(-plan.rows // step.per_unit)
     for reduction, _ in plan.columns:
         name = f"{reduction.result.name_hint or 'sum'}.partial"
@@ -202,11 +206,16 @@ def _as_row(buffer: Buffer, plan: RowPlan) -> View:
     return View(buffer, buffer.dtype, plan.shape, strides)
 
 
-def _per_unit(plan: RowPlan) -> int:
+def _cost(plan: RowPlan, host: Host) -> float:
+    """About how many nanoseconds it takes."""
+    ops = [v.op for stage in range(plan.stages) for v in plan.needed(stage) if v.op is not None]
+    views = [*plan.inputs, *(v for _, _, v in plan.outputs)]
+    return costs.elementwise(host, plan.shape, ops + [op for op, _ in plan.columns] * 3, views)
+
+
+def _per_unit(plan: RowPlan, host: Host) -> int:
     """How many rows one unit of work has."""
-    full = [v for stage in range(plan.stages) for v in plan.needed(stage)]
-    work = plan.length * (sum(v.cost for v in full) + 2 * plan.stages + len(plan.columns))
-    most = max(1, WORK // work, 64 if plan.length <= 64 else 1)
+    most = int((SUMMED_UNIT if plan.columns else UNIT) * plan.rows / _cost(plan, host))
     return max(1, min(most, max(-(-plan.rows // UNITS), most // 8)))
 
 
