@@ -12,8 +12,6 @@ template <class S, class I> struct Matrix {
     MIND S get(I r, I c) const { return at[r * row + c * column]; }
 };
 
-MIND float fused(float a, float b, float c) { return fmaf(a, b, c); }
-MIND double fused(double a, double b, double c) { return ::fma(a, b, c); }
 template <class R> MIND R nothing();  // the score of a key that is not there
 template <> MIND float nothing<float>() { return __uint_as_float(0xff800000u); }
 template <> MIND double nothing<double>() { return __longlong_as_double((long long)0xfff0000000000000ull); }

@@ -10,10 +10,10 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FUSIBLE, TARGETED, FusionOp, PtirOp, YieldOp
+from mind_dialect.ptir import FUSIBLE, TARGETED, ConvolutionOp, FusionOp, PtirOp, YieldOp
 
 from .body import spec
 from .failures import sites_of
@@ -25,6 +25,8 @@ MOST_JOINED = 96
 """So many ops at most are in a fusion that others joined."""
 MOST_REPEATED = 4
 """So many times at most an element is computed."""
+_PRODUCTS = (ConvolutionOp,)
+"""Ops that read their operands many times, and whose kernels go on with each result."""
 
 
 def join(module: ModuleOp) -> None:
@@ -58,13 +60,22 @@ def _is_wanted(maker: FusionOp, user: FusionOp) -> bool:
     inner, outer = (list(op.body.block.ops)[:-1] for op in (maker, user))
     if any(use.operation is not user for v in maker.results for use in v.uses) or len(inner) + len(outer) > MOST_JOINED:
         return False
-    if any(FUSIBLE.get(type(op)) not in ("elementwise", "view") and type(op) not in MAPS for op in inner):
+    if any(type(op) in _PRODUCTS for op in outer):
         return False
+    if any(FUSIBLE.get(type(op)) not in ("elementwise", "view") and type(op) not in MAPS for op in inner):
+        simple = all(FUSIBLE.get(type(op)) in ("elementwise", "view") for op in outer)
+        return simple and any(type(op) in _PRODUCTS for op in inner) and _is_taken_once(maker, outer)
     fails = any(isinstance(op, PtirOp) and sites_of(op) for op in inner)
     if fails and any(TARGETED.get(type(op)) is not None and type(op) not in TOTAL for op in outer):
         return False
     most = max((prod(spec(v)[1]) for op in outer for v in op.results), default=0)
     return most <= MOST_REPEATED * min(prod(spec(v)[1]) for v in maker.results)
+
+
+def _is_taken_once(maker: FusionOp, outer: list[Operation]) -> bool:
+    """Whether what uses a product has the size of its result."""
+    sizes = {prod(spec(v)[1]) for v in maker.results}
+    return len(sizes) == 1 and max((prod(spec(v)[1]) for op in outer for v in op.results), default=0) <= max(sizes)
 
 
 def _joined(maker: FusionOp, user: FusionOp) -> FusionOp | None:

@@ -45,6 +45,10 @@ template <class T> MIND T mul(T a, T b) {
     if constexpr (Is<T>::real) return a * b;
     else return T(Bits<T>(a) * Bits<T>(b));
 }
+// a b + c, rounded once.
+MIND float fused(float a, float b, float c) { return fmaf(a, b, c); }
+MIND double fused(double a, double b, double c) { return ::fma(a, b, c); }
+template <class T> MIND T fused(T a, T b, T c) { return add(mul(a, b), c); }
 template <class T> MIND T neg(T a) {
     if constexpr (Is<T>::real) return -a;
     else return T(Bits<T>(0) - Bits<T>(a));

@@ -15,6 +15,7 @@ such as exp, and the order of sums.
 
 PARTS: dict[str, tuple[str, ...]] = {
     "mind::attend": ("tensor_cores.cuh", "attention.cuh"),
+    "mind::product": ("tensor_cores.cuh", "product.cuh"),
     "mind::scan": ("updates.cuh",),
     "mind::in_order": ("updates.cuh",),
     "mind::Last": ("updates.cuh",),

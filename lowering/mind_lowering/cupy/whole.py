@@ -13,6 +13,7 @@ from xdsl.ir import Block
 
 from mind_dialect import ptir
 
+from .convolution import convolution_kernel
 from .kernel import Kernel
 from .scans import cumulative_sum_kernel
 from .scatters import scatter_add_kernel
@@ -20,6 +21,7 @@ from .segments import segment_kernel
 from .updates import scatter_reduce_kernel, window_kernel
 
 WHOLE_OPS: dict[type[Any], Callable[[Any, Block], Kernel | None]] = {
+    ptir.ConvolutionOp: convolution_kernel,
     ptir.CumulativeSumOp: cumulative_sum_kernel,
     ptir.DynamicUpdateSliceOp: window_kernel,
     ptir.ScatterReduceOp: scatter_reduce_kernel,
