@@ -27,6 +27,7 @@ from mind_dialect.ptir_program import stated_entry
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.types import DType
 from mind_dialect.verify import verify
+from mind_lowering.cupy.options import CupyOptions, read_target
 from mind_lowering.kernels import NUMPY
 from mind_lowering.numpy import Source, is_lowered, lowered, python_source
 from mind_lowering.ptir_kernels.formats import array_dtype
@@ -373,13 +374,18 @@ def compile(
 
     The function may be Core IR, PTIR or already lowered to `xp`; the module is left as it is. `memory_limit` in bytes is by
     default the memory of the machine. `donate` names inputs whose memory the program may overwrite, as a cache that is updated.
-    `threads` is how many threads the target `native` may use, by default what MIND_NUM_THREADS says, else one per core.
+    `threads` is how many threads the target `native` may use, by default what MIND_NUM_THREADS says, else one per core. `cupy`
+    may be followed by its options, as in `cupy{tf32 graph=off}`; E7001 for others.
     Raises the verifier's error; E4000 for a function that is neither; E7003 for an unknown function or input, E7001 where a
     function must be named; E6002 for an unknown target; E6004 for what cannot fit in memory; E8007 for an unknown custom call.
     """
+    target, options = read_target(target)
     if target not in TARGETS:
         message = f"target {target!r} is not available, expected one of {list(TARGETS)}"
         raise error("E6002", message, requested=target, available=list(TARGETS))
+    if options and target != "cupy":
+        raise error("E7001", f"the target {target!r} takes no options, found {list(options)}", option=next(iter(options)))
+    asked = CupyOptions.of(options)
     if target == "native":
         require_native()
     elif target == "cupy":
@@ -394,7 +400,7 @@ def compile(
     if target == "cupy":
         from .on_cupy import compile_for_cupy
 
-        return compile_for_cupy(func, donated, memory_limit)
+        return compile_for_cupy(func, donated, memory_limit, asked)
     limit = physical_memory() if memory_limit is None else memory_limit
     if target == "native":
         from .native.program import compile_native

@@ -67,7 +67,9 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
         "--function", metavar="NAME", help="which function; needed where the program has several and states no ptir.entry"
     )
     parser.add_argument("--all", metavar="VALUE", help="the value of every input that is not given, such as random:0")
-    parser.add_argument("--target", default="numpy", help="what to run on: numpy (the default), native or cupy")
+    parser.add_argument(
+        "--target", default="numpy", help="what to run on: numpy (the default), native or cupy, as in 'cupy{tf32 graph=off}'"
+    )
     parser.add_argument("--explain", action="store_true", help="show which kernels run, and what runs elsewhere and why")
     parser.add_argument("--save", metavar="DIR", type=Path, help="write each result as NAME.npy instead of printing it")
     parser.add_argument(

@@ -17,7 +17,8 @@ from mind_dialect.ptir import PtirOp
 
 from ..kernels import Kernels
 from .failures import failure
-from .text import NVRTC_OPTIONS, module_text
+from .nvrtc import architecture, machine_code
+from .text import module_text
 
 Array = Any
 NO_FAILURE = (1 << 64) - 1
@@ -202,8 +203,9 @@ class CupyDevice:
         self.xp = Namespace(cupy)
 
     def functions(self, source: str, names: Sequence[str]) -> Sequence[Any]:
-        """Compiled by NVRTC for this GPU; CuPy keeps what it compiled on disk."""
-        module = self.cupy.RawModule(code=source, options=NVRTC_OPTIONS, backend="nvrtc")
+        """Compiled by NVRTC for this GPU, or found on disk."""
+        module = self.cupy.cuda.function.Module()
+        module.load(machine_code(source, architecture(str(self.cupy.cuda.Device().compute_capability))))
         return [module.get_function(name) for name in names]
 
     def ready(self, x: Array) -> Array:

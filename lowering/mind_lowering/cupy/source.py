@@ -24,6 +24,7 @@ from ..numpy import Names, Source, python_source
 from ..xp_arguments import dtype_text
 from .kernel import Kernel, Launch, make_kernel
 from .lower import lowered_for_cupy
+from .options import CupyOptions
 from .unsupported import Unsupported
 
 HEADER = """\
@@ -114,9 +115,15 @@ def print_module(module: ModuleOp) -> str:
 
 @dataclass(frozen=True)
 class CupyTarget(Target):
-    """Print Python over CuPy with its kernels in CUDA C++."""
+    """Print Python over CuPy with its kernels in CUDA C++; the options are those of `options.py`."""
 
     name = "mind-cupy"
 
+    fast_reduce: bool | str | None = False
+    tf32: bool | str | None = False
+    graph: bool | str | None = True
+
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        words = {"fast-reduce": self.fast_reduce, "tf32": self.tf32, "graph": self.graph}
+        CupyOptions.of({word: True if value is None else value for word, value in words.items()})
         output.write(print_module(module))

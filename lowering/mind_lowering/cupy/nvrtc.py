@@ -1,0 +1,59 @@
+"""
+CUDA C++ to machine code by NVRTC, kept on disk by content: text, machine, options and compiler.
+
+CuPy's own modules are compiled with subnormal numbers flushed to zero, whatever is asked for, which the NumPy target does not do.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from mind_dialect.errors import error
+
+from .. import code_cache
+from .text import NVRTC_OPTIONS
+
+_FORMAT = "1"
+"""Of what is kept on disk; a change makes older files unknown."""
+_CUBIN = b"\x7fELF"
+
+
+def library() -> Any:
+    """CuPy's bindings of NVRTC."""
+    return import_module("cupy.cuda.nvrtc")
+
+
+def architecture(capability: str, nvrtc: Any = None) -> str:
+    """What to compile for a GPU, given as `90`: its own code or, for one that NVRTC does not know yet, the newest there is."""
+    known = [int(n) for n in (library() if nvrtc is None else nvrtc).getSupportedArchs()]
+    newest = max(known, default=int(capability))
+    return f"sm_{capability}" if int(capability) <= newest else f"compute_{newest}"
+
+
+def machine_code(source: str, architecture: str, nvrtc: Any = None) -> bytes:
+    """
+    The kernels of a module for an architecture such as `sm_90`, from the cache on disk or compiled now.
+
+    E7004 for text that NVRTC refuses: a fault of the compiler, never of a program.
+    """
+    nvrtc = library() if nvrtc is None else nvrtc
+    options = (f"-arch={architecture}", *NVRTC_OPTIONS)
+    name = code_cache.key(_FORMAT, source, "\0".join(options), str(nvrtc.getVersion()))
+    code = code_cache.read(name, "cupy")
+    if code is None or code.startswith(_CUBIN) != architecture.startswith("sm_"):
+        code = _compiled(source, options, nvrtc)
+        code_cache.write(name, code, "cupy")
+    return code
+
+
+def _compiled(source: str, options: tuple[str, ...], nvrtc: Any) -> bytes:
+    program = nvrtc.createProgram(source, "mind.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, options)
+        return bytes(nvrtc.getCUBIN(program)) if "-arch=sm_" in options[0] else bytes(nvrtc.getPTX(program)) + b"\0"
+    except nvrtc.NVRTCError as e:
+        log = str(nvrtc.getProgramLog(program)).strip("\0\n ")
+        raise error("E7004", f"NVRTC refuses a kernel of ours: {e}: {log}", stage="cupy", issue=log) from None
+    finally:
+        nvrtc.destroyProgram(program)
