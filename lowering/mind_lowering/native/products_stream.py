@@ -17,7 +17,7 @@ from .lanes import Lanes, ones, register, stored
 from .products import Product, index_of, multiply_add, unflattened
 from .products_arguments import addresses_of, corner_of, finish_of
 
-RUNS, SHORTEST, LONGEST = 8, 1536, 8192
+RUNS, SHORTEST, LONGEST = 8, 192, 8192
 """Into how many runs columns are cut, and how many columns these have: long runs are read faster, many are shared out better."""
 VECTORS = 2
 """In one turn."""
