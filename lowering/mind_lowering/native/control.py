@@ -302,8 +302,9 @@ def _settled(planner: Planner, carries: Sequence[Carry], turn: Turn, windows: di
 def _append(planner: Planner, loop: Loop, access: list[Access], settled: Settled, since: int, stacks: Sequence[Buffer]) -> None:
     """Append a loop: what it uses and did not make is there until it ends."""
     own = [*settled.slots.values(), *stacks]
+    first = _bases([carry.first for carry in settled.fixed.values()])
     outer = Turn(access, since).outer
-    planner.append(loop, [Access([], own), *access, Access([*outer, *own])])
+    planner.append(loop, [Access([], own), *access, Access([*outer, *own, *first])])
 
 
 _ROWS: dict[type[PtirOp], Any] = {ptir.CondOp: _cond, ptir.WhileOp: _while, ptir.ScanOp: _scan}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from ptir_confused_programs import CONFUSED
 from ptir_control_programs import control_programs, number
 from ptir_evaluator import evaluate, function_of
 from ptir_forms import like, program, reduce
+from ptir_smooth_programs import Maker
 
 
 def compiled(module: Any, *name: str, **options: Any) -> Any:
@@ -346,6 +348,17 @@ def test_gradients_of_recurrent_networks(types: str, network: Any) -> None:
     arrays = inputs_of(run, 1)
     for found, want in zip(run(*arrays), reference(*arrays), strict=True):
         assert_close(found, want, ulps=500, scale=1.0)
+
+
+@pytest.mark.parametrize("seed", [29, 37, 85, 128, 130, 154, 168, 178, 233, 334, 338, 352, 366, 496, 678])
+def test_random_gradients(seed: int) -> None:
+    """Where memory was once confused."""
+    module = differentiate(Maker(Random(seed)).module(6, 2), "f", GradientOptions(output=0)).module
+    run, reference = compiled(module, "f_grad"), mind_runtime.compile(module, "f_grad")
+    arrays = inputs_of(run, seed)
+    for found, want in zip(run(*arrays), reference(*arrays), strict=True):
+        finite = np.abs(want[np.isfinite(want)])
+        np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-9 * max(1, finite.max(initial=0)))
 
 
 def test_an_op_without_a_kernel_puts_its_loop_on_numpy_and_is_named() -> None:
