@@ -89,6 +89,7 @@ def bind(
     target: str = "numpy",
     memory_limit: int | None = None,
     donate: Collection[str] = (),
+    threads: int | None = None,
 ) -> Bound:
     """
     Compile a function as `compile` does and give it its weights, by the names of its inputs.
@@ -98,7 +99,7 @@ def bind(
     of a weight that is no input, and for a weight to prepare that is not given; E7001 for a donated one.
     """
     func = _function(module, function)
-    program = compile(module, func.sym_name.data, target, memory_limit, donate)
+    program = compile(module, func.sym_name.data, target, memory_limit, donate, threads)
     names, taken = input_names(func), dict[str, Any](weights)
     prepared: dict[str, Any] = {}
     preparing = _preparing(module, func)
@@ -109,7 +110,9 @@ def bind(
                 known = list(taken)
                 message = f"@{preparing.sym_name.data} prepares the weight {name!r}, which is not given; given are {known}"
                 raise error("E7003", message, name=name, known=known)
-        made: Any = compile(module, preparing.sym_name.data, target, memory_limit)(*(taken[name] for name in wanted))
+        made: Any = compile(module, preparing.sym_name.data, target, memory_limit, threads=threads)(
+            *(taken[name] for name in wanted)
+        )
         results = cast("tuple[Any, ...]", made if isinstance(made, tuple) else (made,))
         prepared = dict(zip(names[len(names) - len(results) :], results, strict=True))
         taken = {name: array for name, array in taken.items() if name in names or name not in wanted}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,9 @@ THREADS = (1, 2, 3, 8)
 
 
 @pytest.fixture(autouse=True)
-def new_programs() -> None:
+def new_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that was compiled before is found."""
+    monkeypatch.setenv("MIND_CACHE_DIR", str(tmp_path))
     mind_runtime.clear_cache()
 
 
@@ -240,6 +243,12 @@ def test_an_option_that_is_no_number_of_threads(bad: Any) -> None:
     with pytest.raises(MindError) as e:
         compiled(program("f32[3]", lambda a: [ptir.NegOp(a)]), bad)
     assert (e.value.code, e.value.context["option"]) == ("E7001", "threads")
+
+
+def test_bound_weights() -> None:
+    run = mind_runtime.bind(program("f32[3] f32[3]", ptir.AddOp), {"arg1": np.ones(3, np.float32)}, target="native", threads=3)
+    assert run.program.threads == 3
+    np.testing.assert_array_equal(run(np.zeros(3, np.float32)), np.ones(3))
 
 
 def test_threads_are_for_the_native_target() -> None:
