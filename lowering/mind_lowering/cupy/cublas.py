@@ -136,7 +136,7 @@ def _numbers(dtype: str, *, tf32: bool) -> tuple[int, Any, Any]:
 
 def _address(x: Array) -> int:
     """Where an array begins, on the GPU or, in tests, in memory."""
-    return x.data.ptr if hasattr(x.data, "ptr") else x.ctypes.data
+    return x.ctypes.data if hasattr(x, "ctypes") else x.data.ptr
 
 
 def find_library() -> Any:

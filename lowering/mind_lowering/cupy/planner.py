@@ -38,6 +38,7 @@ from .plan import (
     row_major,
     same_strides,
 )
+from .planned_products import plan_matmul, plan_product, reshaped
 
 
 def plan_function(func: FuncOp, kernels: Mapping[FusionOp, tuple[str, Any]], donated: Collection[int] = ()) -> Plan:
@@ -149,6 +150,10 @@ class _Planner:
         if function in VIEWS and (view := self.view(op, inputs[0], arguments)) is not None:
             self.places[op.results[0]] = view
             return None
+        if function == "k.dot_general" and plan_product(self, op, inputs, arguments):
+            return None
+        if function == "xp.matmul" and plan_matmul(self, op, inputs):
+            return None
         if not op.results:
             raise Unplanned("shapes are checked during the run")
         self.draws |= "seed" in arguments or "ordinal" in arguments
@@ -175,19 +180,12 @@ class _Planner:
     def view(self, op: CallOp, source: Place, arguments: dict[str, Any]) -> Place | None:
         """The place of a view, as NumPy finds it; None where elements have to be moved."""
         dtype, shape = self.spec(op.results[0])
+        if op.function in ("k.reshape", ROW_MAJOR, "k.identity"):
+            return None if op.function == ROW_MAJOR and not source.is_ordered else reshaped(source, shape)
         kind = np.dtype(f"V{dtype.size}")
         seen: Any = np.lib.stride_tricks.as_strided(np.empty(1, kind), source.shape, source.strides)
         start = seen.__array_interface__["data"][0]
-        if op.function in ("k.reshape", ROW_MAJOR, "k.identity"):
-            if op.function == ROW_MAJOR and not source.is_ordered:
-                return None
-            seen = seen.view()
-            try:
-                seen.shape = shape
-            except AttributeError:
-                return None
-        else:
-            seen = getattr(NUMPY, op.function.partition(".")[2])(seen, **arguments)
+        seen = getattr(NUMPY, op.function.partition(".")[2])(seen, **arguments)
         offset = 0 if 0 in shape else seen.__array_interface__["data"][0] - start
         return Place(source.buffer, source.offset + offset, shape, tuple(seen.strides), dtype)
 

@@ -271,3 +271,35 @@ def test_arrays_in_any_order_and_from_any_address() -> None:
     turned = there(np.ascontiguousarray(x.T)).T
     for x_there in (wide[:, 1:5], turned, turned[::-1][::-1]):
         np.testing.assert_array_equal(np.asarray(made(x_there).view(np.ndarray)), np.exp(x))
+
+
+def dot(x: Any, y: Any, batch: Any, contract: Any, **options: Any) -> Any:
+    axes = {"batch_lhs": batch[0], "batch_rhs": batch[1], "contract_lhs": contract[0], "contract_rhs": contract[1]}
+    return ptir.DotGeneralOp(x, y, **axes, **options)
+
+
+PRODUCTS = [
+    ("f32[3,4] f32[5,4]", ((), ()), ((1,), (1,))),
+    ("f32[4,3] f32[4,5]", ((), ()), ((0,), (0,))),
+    ("f32[2,3,4] f32[2,5,4]", ((0,), (0,)), ((2,), (2,))),
+    ("f32[3,2,4] f32[5,2,4]", ((1,), (1,)), ((2,), (2,))),
+    ("f32[2,3,4,5] f32[2,6,4,5]", ((0, 2), (0, 2)), ((3,), (3,))),
+    ("f32[2,3,4] f32[4,3,6]", ((), ()), ((1, 2), (1, 0))),
+    ("f32[4] f32[4,3]", ((), ()), ((0,), (0,))),
+    ("f32[4] f32[3]", ((), ()), ((), ())),
+    ("f64[3,4] f64[5,4]", ((), ()), ((1,), (1,))),
+    ("f16[3,4] f16[5,4]", ((), ()), ((1,), (1,))),
+    ("bf16[2,3,4] bf16[2,4,5]", ((0,), (0,)), ((2,), (1,))),
+]
+
+
+@pytest.mark.parametrize(("types", "batch", "contract"), PRODUCTS)
+def test_products_are_cublas_and_no_graph_is_broken(types: str, batch: Any, contract: Any) -> None:
+    module = program(types, lambda x, y: ptir.NegOp(dot(x, y, batch, contract)))
+    made = on_numpy(module.clone())
+    RULES.log.clear()
+    exercise(module, arguments(made, 0), made)
+    assert made.runner is not None
+    assert not made.runner.issues
+    assert RULES.log["products"]
+    assert not [line for line in made.explain() if line.startswith(("host", "no graph"))]
