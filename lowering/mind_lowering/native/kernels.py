@@ -25,6 +25,7 @@ from .elementwise import EMITTERS
 from .host import Host
 from .kernels_lookups import LOOKUPS
 from .kernels_scatters import SCATTERS
+from .kernels_sorts import SORTS
 from .kernels_windows import WINDOWS, one_number
 from .lanes import computes
 from .products_axes import add_product
@@ -178,6 +179,7 @@ KERNELS: dict[type[PtirOp], Row] = {
     **LOOKUPS,
     **WINDOWS,
     **SCATTERS,
+    **SORTS,
     ptir.ReduceOp: _elementwise,
     ptir.ConstantOp: _constant,
     ptir.IotaOp: _iota,
@@ -193,7 +195,7 @@ KERNELS: dict[type[PtirOp], Row] = {
 _NOT_YET = "there is no native kernel yet"
 FALLBACK: dict[type[PtirOp], str] = {
     ptir.CustomCallOp: "its function is registered with Python",
-    **dict.fromkeys((ptir.TopKOp, ptir.SortOp, ptir.LayerNormOp), _NOT_YET),
+    ptir.LayerNormOp: _NOT_YET,
     **dict.fromkeys((ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp), _NOT_YET),
     **dict.fromkeys((ptir.RngUniformOp, ptir.RngNormalOp), _NOT_YET),
 }

@@ -1,10 +1,10 @@
 // RUN: mind-opt %s -t 'native{isa=avx2}' | filecheck %s
 // RUN: mind-opt %s --lower-to-native | filecheck %s --check-prefix=FUSED
 
-// One group is one function; lanes along the last axis, the rest of a row by mask; a sort runs on NumPy and ends the entry.
+// One group is one function; lanes along the last axis, the rest of a row by mask; a sort of 4-bit numbers runs on NumPy and ends the entry.
 // CHECK:       ; @chain on avx2: 1 native kernels, 1 ops on NumPy, arena 0 bytes
 // CHECK-NEXT:  ; native  @k.y.add_mul: add mul over [4, 11]
-// CHECK-NEXT:  ; numpy   sort %z of f32[4, 11]: there is no native kernel yet
+// CHECK-NEXT:  ; numpy   sort %z of si4[11]: nothing is computed in si4 here
 // CHECK:       define internal i64 @k.y.add_mul(ptr %args, i64 %begin, i64 %end) #0 {
 // CHECK:         [[X:%x\.[0-9]+]] = load <8 x float>, ptr {{%.*}}, align 4
 // CHECK-NEXT:    [[B:%bb\.[0-9]+]] = load <8 x float>, ptr {{%.*}}, align 4
@@ -29,15 +29,15 @@
 
 // FUSED-LABEL: @chain
 // FUSED:         [[Y:%[a-z]+]] = ptir.fusion %x, %b : (tensor<4x11xf32>, tensor<11xf32>) -> tensor<4x11xf32> body {
-// FUSED:         [[Z:%[a-z]+]] = ptir.sort [[Y]] axis = 1 descending = false : tensor<4x11xf32>
+// FUSED:         [[Z:%[a-z]+]] = ptir.sort %k axis = 0 descending = false : tensor<11xsi4>
 // FUSED-NEXT:    func.return [[Y]], [[Z]]
 module attributes {ptir.spec_version = "ptir.v0.4"} {
-  func.func @chain(%x: tensor<4x11xf32>, %b: tensor<11xf32>) -> (tensor<4x11xf32>, tensor<4x11xf32>) {
+  func.func @chain(%x: tensor<4x11xf32>, %b: tensor<11xf32>, %k: tensor<11xsi4>) -> (tensor<4x11xf32>, tensor<11xsi4>) {
     %bb = ptir.broadcast_to %b result_shape = [4, 11] : tensor<11xf32> -> tensor<4x11xf32>
     %s = ptir.add %x, %bb : tensor<4x11xf32>
     %y = ptir.mul %s, %x : tensor<4x11xf32>
-    %z = ptir.sort %y axis = 1 descending = false : tensor<4x11xf32>
-    func.return %y, %z : tensor<4x11xf32>, tensor<4x11xf32>
+    %z = ptir.sort %k axis = 0 descending = false : tensor<11xsi4>
+    func.return %y, %z : tensor<4x11xf32>, tensor<11xsi4>
   }
 
   func.func @shared(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {

@@ -220,6 +220,35 @@ def test_arg_max(name: str, dtype: PtirDType) -> None:
         same(lambda v, a=axis, k=keeps, o=output: ptir.ArgMaxOp(v, axis=a, keepdims=k, output_dtype=o).result, x)
 
 
+LINES = [((40,), 0), ((300,), 0), ((3, 50), 1), ((70, 3), 0), ((2, 5, 3), -2), ((1,), 0), ((0, 4), 1), ((3, 0), 1), ((40, 60), 1)]
+
+
+@every("sort")
+def test_sort(name: str, dtype: PtirDType) -> None:
+    for shape, axis in LINES[:: 1 if str(dtype) == "f32" else 3]:
+        x = block(dtype, shape, special=True)
+        for descending in (False, True):
+            same(lambda v, a=axis, d=descending: ptir.SortOp(v, axis=a, descending=d).result, x)
+
+
+@every("top_k")
+def test_top_k(name: str, dtype: PtirDType) -> None:
+    for number, (shape, axis) in enumerate(LINES[:: 1 if str(dtype) == "f32" else 3]):
+        x = block(dtype, shape, special=True)
+        for k in {0, 1, shape[axis] // 5, shape[axis]} if shape[axis] else {0}:
+            options = {"k": k, "axis": axis, "largest": bool(number % 2), "indices_dtype": ("si32", "si64")[k % 2]}
+            same(lambda v, o=options: list(ptir.TopKOp(v, **o).results), x)
+
+
+def test_long_lines_with_many_equal_keys() -> None:
+    rng = np.random.default_rng(5)
+    few = rng.integers(0, 9, 5000).astype(np.float32) - 4
+    for x in (few, rng.standard_normal(5000).astype(np.float32), rng.integers(-3, 3, 5000)):
+        for k, largest in ((7, True), (1000, False), (5000, True)):
+            options = {"k": k, "axis": 0, "largest": largest, "indices_dtype": "si32"}
+            same(lambda v, o=options: list(ptir.TopKOp(v, **o).results), x)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_scatters_with_windows(seed: int) -> None:
     """Dimension numbers of all kinds, windows that meet, small integers in f32 and numbers whose sum depends on their order."""
