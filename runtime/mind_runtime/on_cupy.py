@@ -42,6 +42,8 @@ class CupyProgram(Program):
         made = lowered_for_cupy(func, donated)
         self._is_core = is_core(func)
         self._cuda = ""
+        self.symbols: dict[str, str] = {}
+        """The names of kernels in CUDA, by those in Python."""
         self.runner: Runner | None = None
         """What runs the plan; None where there is none, for which `unplanned` is the reason."""
         self.unplanned: str | None = None
@@ -62,6 +64,7 @@ class CupyProgram(Program):
         for name, literal in source.constants:
             scope[name] = k.constant(value=literal)
         self._cuda = kernels.text()
+        self.symbols = dict(kernels.symbols)
         module = k.module(self._cuda)
         launched: dict[str, Any] = {}
         for name, kernel in kernels.found.items():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ import numpy as np
 from fake_cublas import FakeCublas
 from mind_lowering.cupy.cublas import Cublas
 from mind_runtime.cupy.gpu import Room
+from mind_runtime.profile import Limits
 
 ALIGNMENT = 256
 
@@ -202,6 +204,15 @@ class FakeMachine:
         self._library = True
         yield
         self._library = False
+
+    def timed(self, work: Callable[[], None]) -> Callable[[], float]:
+        start = time.perf_counter()
+        work()
+        took = 1e6 * (time.perf_counter() - start)
+        return lambda: took
+
+    def limits(self) -> Limits:
+        return Limits("no GPU", 1e11, {"f32": 1e12})
 
     def order(self) -> None:
         self._given.clear()

@@ -7,6 +7,7 @@ Whatever the input, it ends in exit status 0 or a diagnostic and 1 (130 when int
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -70,6 +71,8 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--target", default="numpy", help="what to run on: numpy (the default), native or cupy, as in 'cupy{tf32 graph=off}'"
     )
+    parser.add_argument("--profile", action="store_true", help="show where the time goes: each step, what it moves and computes")
+    parser.add_argument("--trace", metavar="FILE", type=Path, help="write what --profile shows as a trace for chrome://tracing")
     parser.add_argument("--explain", action="store_true", help="show which kernels run, and what runs elsewhere and why")
     parser.add_argument("--save", metavar="DIR", type=Path, help="write each result as NAME.npy instead of printing it")
     parser.add_argument(
@@ -120,6 +123,18 @@ class Run:
             print(memory)
         if self.args.explain:
             print("\n".join(program.explain()))
+        if self.args.profile or self.args.trace is not None:
+            self.profile(program, arguments)
+
+    def profile(self, program: Program, arguments: Sequence[Array]) -> None:
+        """Measure calls, show where their time goes, and write it."""
+        from mind_runtime.profile import profile
+
+        found = profile(program, arguments)
+        if self.args.profile:
+            print(found.table())
+        if self.args.trace is not None:
+            self.args.trace.write_text(json.dumps(found.trace(), indent=1), encoding="ascii")
 
     def read(self) -> ModuleOp:
         """The program, from a file or stdin."""
@@ -150,7 +165,7 @@ class Run:
 
         if (function := run_shapes.pick(module, self.args.function)) is None:
             return False
-        for option in ("--save", "--memory", "--explain"):
+        for option in ("--save", "--memory", "--explain", "--profile", "--trace"):
             if getattr(self.args, option.removeprefix("--")):
                 raise error("E7001", f"{option} is for programs on tensors, not for functions on shapes", option=option)
         print("\n".join(run_shapes.run(module, function, self.args.inputs, self.args.all)))

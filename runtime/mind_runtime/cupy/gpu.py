@@ -17,6 +17,8 @@ import numpy as np
 
 from mind_lowering.cupy.cublas import WORKSPACE_BYTES, Cublas, find_library
 
+from ..profile import Limits
+
 Array = Any
 
 
@@ -93,6 +95,14 @@ class Machine(Protocol):
 
     def library(self) -> Any:
         """A context in which temporaries of library functions are the program's."""
+        ...
+
+    def timed(self, work: Callable[[], None]) -> Callable[[], float]:
+        """Enqueue work; the microseconds that it took, once somebody asks, which waits for it."""
+        ...
+
+    def limits(self) -> Limits:
+        """What it can do at best."""
         ...
 
     def order(self) -> None:
@@ -181,6 +191,28 @@ class Gpu:
     def library(self) -> Generator[None]:
         with self.cupy.cuda.using_allocator(self._pool.malloc):
             yield
+
+    def timed(self, work: Callable[[], None]) -> Callable[[], float]:
+        begin, end = self.cupy.cuda.Event(), self.cupy.cuda.Event()
+        begin.record()
+        work()
+        end.record()
+
+        def elapsed() -> float:
+            end.synchronize()
+            return 1e3 * float(self.cupy.cuda.get_elapsed_time(begin, end))
+
+        return elapsed
+
+    def limits(self) -> Limits:
+        from .profile import limits_of
+
+        device, runtime = self.cupy.cuda.Device(self.device), self.cupy.cuda.runtime
+        properties = runtime.getDeviceProperties(self.device)
+        name = properties["name"]
+        return limits_of(
+            name.decode() if isinstance(name, bytes) else str(name), str(device.compute_capability), device.attributes
+        )
 
     def order(self) -> None:
         stream = self.cupy.cuda.get_current_stream()

@@ -26,7 +26,7 @@ from mind_lowering.cupy.plan import Branch, Call, Copy, Launch, Loop, Place, Pla
 from mind_lowering.kernels import NUMPY
 
 from .gpu import Array, Machine, Room
-from .tape import Recorder, Section, State, Tape
+from .tape import Recorder, Section, State, Tape, Work, observe
 
 _KINDS = {"launches": Launch, "calls": Call, "copies": Copy, "branches": Branch, "loops": Loop, "scans": Scan}
 MOST_TAPES = 8
@@ -112,6 +112,18 @@ class Runner:
             self._run(tape)
             self._check()
             return self._handed_out(given, results, home=home)
+
+    def observed(self, arguments: Sequence[Any], seed: int, note: Callable[[Work], None]) -> None:
+        """As a call, step by step: `note` runs each of them."""
+        with self._lock:
+            self.machine.order()
+            if not self._rooms:
+                self._allocate()
+            _, given, results = self._prepared(arguments, home=False)
+            self._state.seed = seed
+            self._state.turns.clear()
+            observe(self._record(given, results), note).run()
+            self._check()
 
     # Memory
 

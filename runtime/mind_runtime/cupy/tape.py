@@ -8,7 +8,7 @@ Loops and branches stand between sections and read one truth each time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from xdsl.ir import Operation
@@ -166,6 +166,22 @@ def _inner(part: Part) -> Sequence[Tape]:
     if isinstance(part, While):
         return (part.test, part.body)
     return (part.body,) if isinstance(part, Times) else ()
+
+
+def observe(tape: Tape, note: Callable[[Work], None]) -> Tape:
+    """A tape whose work is run by `note`; the same tape, which has no graphs yet."""
+
+    def noted(work: Work) -> Work:
+        return replace(work, run=lambda: note(work))
+
+    for part in tape.parts:
+        if isinstance(part, Section):
+            part.works = [noted(work) for work in part.works]
+        elif isinstance(part, Host):
+            part.work = noted(part.work)
+        for inner in _inner(part):
+            observe(inner, note)
+    return tape
 
 
 @dataclass

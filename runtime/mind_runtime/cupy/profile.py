@@ -1,0 +1,103 @@
+"""Where the time of a call goes on a GPU: each launch, copy and call of the array library between two events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from mind_dialect.errors import error
+from mind_dialect.ptir import ConvolutionOp, DotGeneralOp
+from mind_lowering.cupy.plan import Call, Copy, Launch
+
+from ..profile import REPEATS, Limits, Profile, Span, medians, time_of
+from .tape import Work
+
+if TYPE_CHECKING:
+    from ..on_cupy import CupyProgram
+
+_LANES = {"80": 64}
+"""How many f32 units a multiprocessor has, by the number of the machine; 128 else."""
+_TENSOR = {"80": 2048, "86": 1024, "87": 2048, "89": 1024, "90": 4096, "100": 8192, "103": 8192}
+"""How many operations in f16 or bf16 the tensor cores of a multiprocessor do in a cycle, sums counted too."""
+
+
+def limits_of(name: str, capability: str, attributes: dict[str, int]) -> Limits:
+    """
+    What a GPU can do at best, from its clocks (in kHz), the width of its bus (in bits), and its multiprocessors.
+
+    >>> h100 = {"MemoryClockRate": 2619000, "GlobalMemoryBusWidth": 5120, "ClockRate": 1980000, "MultiProcessorCount": 132}
+    >>> found = limits_of("H100", "90", h100)
+    >>> round(found.bandwidth / 1e9), round(found.flops["f32"] / 1e12), round(found.flops["bf16"] / 1e12)
+    (3352, 67, 1071)
+    """
+    clock, processors = attributes["ClockRate"] * 1e3, attributes["MultiProcessorCount"]
+    bandwidth = 2.0 * attributes["MemoryClockRate"] * 1e3 * attributes["GlobalMemoryBusWidth"] / 8
+    flops = {"f32": 2.0 * _LANES.get(capability, 128) * processors * clock}
+    if capability in _TENSOR:
+        narrow = _TENSOR[capability] * processors * clock
+        flops |= {"bf16": narrow, "f16": narrow, "tf32": narrow / 2}
+    return Limits(name, bandwidth, flops)
+
+
+def flops_of(work: Work) -> int:
+    """The operations of the products and convolutions in a step; what goes element by element is not counted."""
+    step = work.step
+    if isinstance(step, Call) and step.function == "xp.matmul":
+        return 2 * prod(step.outputs[0].shape) * step.inputs[0].shape[-1]
+    found = 0
+    for op in step.op.body.block.ops if isinstance(step, Launch) else ():
+        if isinstance(op, DotGeneralOp):
+            shape = op.operand_spec(0).shape
+            axes: tuple[int, ...] = op.values()["contract_lhs"]
+            sizes = [n for n in (shape[a] for a in axes) if isinstance(n, int)]
+            found += 2 * prod(sizes) * prod(n for n in op.result_spec().shape if isinstance(n, int))
+        elif isinstance(op, ConvolutionOp):
+            window = [n for n in op.operand_spec(1).shape[:-1] if isinstance(n, int)]
+            found += 2 * prod(window) * prod(n for n in op.result_spec().shape if isinstance(n, int))
+    return found
+
+
+def name_of(work: Work, symbols: dict[str, str]) -> str:
+    """What a step is called: a kernel by its name in CUDA, which says the ops that it comes from."""
+    step = work.step
+    if isinstance(step, Launch):
+        return symbols.get(step.kernel, step.kernel)
+    return "copy" if isinstance(step, Copy) else step.function if isinstance(step, Call) else type(step).__name__.lower()
+
+
+def profile_on_gpu(program: CupyProgram, arguments: Sequence[Any], seed: int) -> Profile:
+    """Measure a program that has a plan; E7001 for one that has none."""
+    runner = program.runner
+    if runner is None:
+        message = f"--profile of @{program.name}: there is no plan of it, as {program.unplanned}"
+        raise error("E7001", message, option="--profile")
+    machine = runner.machine
+    program(*_given(program, arguments), seed=seed)
+    runs: list[list[Span]] = []
+    for _ in range(REPEATS):
+        timers: list[tuple[Work, Any]] = []
+        runner.observed(
+            _given(program, arguments), seed, lambda work, timers=timers: timers.append((work, machine.timed(work.run)))
+        )
+        spans: list[Span] = []
+        for work, elapsed in timers:
+            size = sum(int(a.nbytes) for a in (*work.reads, *work.writes))
+            dtype = work.reads[0].dtype.name if work.reads else ""
+            name = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}.get(dtype, dtype)
+            name = "tf32" if name == "f32" and runner.options.tf32 else name
+            spans.append(Span(name_of(work, program.symbols), 0.0, elapsed(), size, flops_of(work), name))
+        runs.append(spans)
+
+    def call() -> None:
+        results: Any = program(*_given(program, arguments), seed=seed)
+        first: Any = results if len(program.outputs) == 1 else results[0]
+        if machine.is_here(first):
+            machine.read(first)
+
+    return Profile(medians(runs), machine.limits(), time_of(call))
+
+
+def _given(program: CupyProgram, arguments: Sequence[Any]) -> list[Any]:
+    """The arguments, donated ones as copies."""
+    return [a.copy() if i in program.donated else a for i, a in enumerate(arguments)]

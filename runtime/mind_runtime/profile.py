@@ -1,0 +1,189 @@
+"""
+Where the time of a call goes: what ran, for how long, and what it moved and computed, beside what the machine could do.
+
+    print(profile(program, arguments).table())
+
+The trace is that of Chrome's tracing, which Perfetto reads too.
+"""
+
+from __future__ import annotations
+
+import builtins
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from mind_dialect.errors import error
+from mind_lowering.kernels import NUMPY
+
+from .program import Program
+
+REPEATS = 10
+"""So many calls are measured; what is told is the median of each step."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a machine can do at best: bytes and floating-point operations in a second; 0 where nobody knows."""
+
+    name: str = ""
+    bandwidth: float = 0.0
+    flops: dict[str, float] = field(default_factory=dict[str, float])
+    """By the name of a dtype."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """One step: when it began and how long it took, in microseconds, what it moved and computed, and in which dtype."""
+
+    name: str
+    start: float
+    duration: float
+    bytes: int = 0
+    flops: int = 0
+    dtype: str = ""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The steps of one call, each with the median of its durations, and how long a whole call takes unobserved."""
+
+    spans: tuple[Span, ...]
+    limits: Limits
+    call: float = 0.0
+    """Microseconds."""
+
+    def table(self) -> str:
+        """Lines of text: for each step its time, bytes, and rates beside the limits; the most time first."""
+        total = sum(s.duration for s in self.spans)
+        widths = max((len(s.name) for s in self.spans), default=4)
+        lines = [f"{'us':>10}  {'share':>6}  {'bytes':>12}  {'GB/s':>8}  {'GFLOP/s':>9}  {'of limit':>8}  step"]
+        for s in sorted(self.spans, key=lambda s: -s.duration):
+            share = f"{100 * s.duration / total:.1f} %" if total else ""
+            lines.append(
+                f"{s.duration:>10.2f}  {share:>6}  {s.bytes:>12}  {_rate(s.bytes, s.duration):>8}  "
+                f"{_rate(s.flops, s.duration):>9}  {self._of_limit(s):>8}  {s.name[: max(widths, 4)]}"
+            )
+        lines.append(f"{total:>10.2f}  {'':>6}  {sum(s.bytes for s in self.spans):>12}  all steps, one by one")
+        lines.append(f"{self.call:>10.2f}  a whole call{self._limits()}")
+        return "\n".join(lines)
+
+    def _of_limit(self, span: Span) -> str:
+        """The nearer of the two limits, in percent."""
+        if not span.duration:
+            return ""
+        shares = [span.bytes / span.duration * 1e6 / self.limits.bandwidth] if self.limits.bandwidth and span.bytes else []
+        most = self.limits.flops.get(span.dtype, 0.0)
+        shares += [span.flops / span.duration * 1e6 / most] if most and span.flops else []
+        return f"{100 * max(shares):.0f} %" if shares else ""
+
+    def _limits(self) -> str:
+        if not self.limits.bandwidth:
+            return ""
+        rates = [f"{self.limits.bandwidth / 1e9:.0f} GB/s"]
+        rates += [f"{rate / 1e12:.0f} TFLOP/s in {dtype}" for dtype, rate in self.limits.flops.items()]
+        return f"; {self.limits.name} has at most {', '.join(rates)}"
+
+    def trace(self) -> dict[str, Any]:
+        """The steps as a trace of Chrome's."""
+        events: list[dict[str, Any]] = [
+            {
+                **{"name": s.name, "ph": "X", "ts": s.start, "dur": s.duration, "pid": 0, "tid": 0, "cat": "step"},
+                "args": {"bytes": s.bytes, "flops": s.flops, "dtype": s.dtype},
+            }
+            for s in self.spans
+        ]
+        return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"machine": self.limits.name, "call us": self.call}}
+
+
+def _rate(count: int, microseconds: float) -> str:
+    return f"{count / microseconds / 1e3:.1f}" if count and microseconds else ""
+
+
+def medians(runs: Sequence[Sequence[Span]]) -> tuple[Span, ...]:
+    """The steps of one call from those of several, each with the median of its durations, one after the other."""
+    found: list[Span] = []
+    start = 0.0
+    for steps in zip(*runs, strict=True):
+        first = steps[0]
+        duration = float(np.median([s.duration for s in steps]))
+        found.append(Span(first.name, start, duration, first.bytes, first.flops, first.dtype))
+        start += duration
+    return tuple(found)
+
+
+def time_of(run: Callable[[], Any], repeats: int = REPEATS) -> float:
+    """The median time of a call in microseconds."""
+    times: list[float] = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - start) * 1e6)
+    return float(np.median(times))
+
+
+def profile(program: Program, arguments: Sequence[Any], seed: int = 0) -> Profile:
+    """
+    Measure a program on arguments, which are not donated: each call gets copies of what it would overwrite.
+
+    E7001 for a program whose steps cannot be told apart, as one of native code.
+    """
+    from .on_cupy import CupyProgram
+
+    if isinstance(program, CupyProgram):
+        from .cupy.profile import profile_on_gpu
+
+        return profile_on_gpu(program, arguments, seed)
+    if type(program) is not Program:
+        message = "--profile is for the targets numpy and cupy: native code is one call, whose steps nothing tells apart"
+        raise error("E7001", message, option="--profile")
+    return _on_numpy(program, arguments, seed)
+
+
+class _Timed:
+    """A namespace whose functions note what they take and how long."""
+
+    def __init__(self, inner: Any, name: str, note: Callable[[str, float, float, Sequence[Any]], None]):
+        self._inner, self._name, self._note = inner, name, note
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if isinstance(found, type) or not (callable(found) or hasattr(found, "reduce")):
+            return found
+        return _Timed(found, f"{self._name}.{name}", self._note)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        start = time.perf_counter()
+        made: Any = self._inner(*arguments, **options)
+        results = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
+        arrays: list[Any] = [a for a in (*arguments, *results) if isinstance(a, np.ndarray)]
+        self._note(self._name, start, time.perf_counter() - start, arrays)
+        return cast("Any", made)
+
+
+def _on_numpy(program: Program, arguments: Sequence[Any], seed: int) -> Profile:
+    """The calls of NumPy that the printed Python makes."""
+    body = program._body  # pyright: ignore[reportPrivateUsage]
+    spans: list[Span] = []
+
+    def note(name: str, start: float, duration: float, arrays: Sequence[Any]) -> None:
+        size = sum(int(a.nbytes) for a in arrays)
+        spans.append(Span(name, start * 1e6, duration * 1e6, size))
+
+    scope: dict[str, Any] = {"__builtins__": {}, "xp": _Timed(np, "xp", note), "k": _Timed(NUMPY, "k", note)}
+    for name, literal in body.source.constants:
+        scope[name] = NUMPY.constant(value=literal)
+    exec(builtins.compile(body.source.text, f"<mind-numpy {body.source.name}>", "exec", dont_inherit=True), scope)
+    run = scope[body.source.name]
+    options = {"seed": seed} if body.source.draws else {}
+    runs: list[list[Span]] = []
+    with np.errstate(all="ignore"):
+        for _ in range(REPEATS):
+            spans = []
+            run(*[np.array(a) for a in arguments], **options)
+            runs.append(spans)
+    call = time_of(lambda: program(*[np.array(a) for a in arguments], seed=seed))
+    return Profile(medians(runs), Limits("NumPy"), call)
