@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ from . import workloads
 from .workloads import EPSILON, HEADS, RATE, TINY_TURNS, Arrays
 
 NAME = "JAX"
+if os.environ.get("SIDE_DEVICE") == "cuda" and jax.default_backend() != "gpu":
+    raise ImportError("JAX finds no GPU")
 Call = Callable[[], Any]
 
 
@@ -236,4 +239,8 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "conv8": convolution,
     "resnet34": resnet34,
     "gpt_train": gpt_train,
+    "gpt2_train": gpt_train,
+    "gpt2_train_bf16": gpt_train,
+    "resnet34_64": resnet34,
+    "gpt2_decode_bf16": gpt2_decode,
 }

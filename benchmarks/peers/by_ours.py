@@ -18,6 +18,7 @@ from xdsl.dialects.func import Func
 from xdsl.parser import Parser
 
 import mind_dialect
+from mind_dialect.program import functions, input_names
 from mind_passes.functional import value_and_grad, vjp
 from mind_runtime import bind, compile
 from models import gpt2, resnet34
@@ -30,6 +31,14 @@ from . import workloads
 from .workloads import RATE, TINY_TURNS, Arrays
 
 TARGET = os.environ.get("SIDE_TARGET", "native")
+if TARGET.startswith("cupy"):
+    from mind_dialect.errors import MindError
+    from mind_lowering.cupy.launching import require
+
+    try:
+        require()
+    except MindError as e:
+        raise ImportError(e.message) from None
 NAME = f"ours, {TARGET}"
 Call = Callable[[], Any]
 
@@ -43,16 +52,33 @@ def read_back(module: ModuleOp) -> ModuleOp:
     return Parser(ctx, str(module)).parse_module()
 
 
+def placed(array: Any) -> Any:
+    """An array where programs of the target have theirs."""
+    if not TARGET.startswith("cupy"):
+        return array
+    import cupy
+
+    return cupy.asarray(array)
+
+
+def settle() -> None:
+    """Wait for what runs on a GPU."""
+    if TARGET.startswith("cupy"):
+        import cupy
+
+        cupy.cuda.Device().synchronize()
+
+
 def caller(module: ModuleOp, arrays: Arrays, function: str | None = None) -> Call:
     """A call of the function of a module on arrays, which are in its inputs' order."""
     program = compile(read_back(module), function, TARGET)
-    given = [np.ascontiguousarray(arrays[spec.name]) for spec in program.inputs]
+    given = [placed(np.ascontiguousarray(arrays[spec.name])) for spec in program.inputs]
     return lambda: program(*given)
 
 
 def inputs(build: Builder, arrays: Arrays, *names: str) -> list[Tensor]:
     """An input for each of some arrays."""
-    dtypes = {"float32": "f32", "int32": "si32"}
+    dtypes = {"float32": "f32", "bfloat16": "bf16", "int32": "si32"}
     return [build.input(name, dtypes[str(arrays[name].dtype)], arrays[name].shape) for name in names]
 
 
@@ -91,7 +117,7 @@ def norm(arrays: Arrays) -> ModuleOp:
 
 def norm_gradient(arrays: Arrays) -> Call:
     program = compile(read_back(vjp(norm(arrays))), "norm_grad", TARGET)
-    given = [arrays[name] for name in ("x", "gamma", "beta", "dy")]
+    given = [placed(arrays[name]) for name in ("x", "gamma", "beta", "dy")]
     return lambda: program(*given)
 
 
@@ -108,12 +134,13 @@ class Descent:
 def steps(loss: ModuleOp, optimiser: Optimiser, arrays: Arrays, *data: str) -> Call:
     """Training steps, whose weights and state are overwritten in place."""
     module = read_back(train_step(loss, optimiser))
-    names = [spec.name for spec in compile(module).inputs]
-    held = names[len(data) + 2 :]
+    (func,) = functions(module)
+    held = input_names(func)[len(data) + 2 :]
     program = compile(optimised(module, split=False), target=TARGET, donate=held)
-    state = [arrays[n].copy() if n in arrays else np.zeros_like(arrays[n.rsplit(".", 1)[0]]) for n in held]
-    given = [arrays[name] for name in data]
-    rate, count = np.array(RATE, np.float32), np.array(1, np.float32)
+    begun = [arrays[n].copy() if n in arrays else np.zeros_like(arrays[n.rsplit(".", 1)[0]]) for n in held]
+    state = [placed(x) for x in begun]
+    given = [placed(arrays[name]) for name in data]
+    rate, count = placed(np.array(RATE, np.float32)), placed(np.array(1, np.float32))
 
     def call() -> Any:
         value, *new = program(*given, rate, count, *state)
@@ -141,18 +168,28 @@ def gpt2_layer(arrays: Arrays) -> Call:
     held = {f"layer.{n}": build.parameter(n, "f32", s) for n, s in workloads.layer_shapes(width).items()}
     module = optimised(read_back(build.finish(gpt2.Layer(config, "layer", held).apply(x))))
     program = bind(module, {n: a for n, a in arrays.items() if n != "x"}, target=TARGET)
-    return lambda: program(arrays["x"])
+    x_placed = placed(arrays["x"])
+    return lambda: program(x_placed)
+
+
+def gpt2_prefill(arrays: Arrays) -> Call:
+    config, length = workloads.config_of(arrays), len(arrays["tokens"])
+    module = optimised(read_back(gpt2.program(config, "full", length=length)))
+    names = gpt2.parameters(config)
+    program = bind(module, {name: arrays[name] for name in names}, target=TARGET)
+    given = [placed(arrays[spec.name]) for spec in program.inputs]
+    return lambda: program(*given)
 
 
 def gpt2_decode(arrays: Arrays) -> Call:
-    config = workloads.decode_config(arrays["tok_embeddings.weight"].shape[1] < 768)
+    config = workloads.decode_config(arrays["tok_embeddings.weight"].shape[1] < 768, arrays["lm_head"].dtype.name)
     capacity = arrays["blocks.0.attention.k_cache"].shape[1]
     module = optimised(read_back(gpt2.program(config, "decode", capacity=capacity)))
     weights = {name: arrays[name] for name in gpt2.parameters(config)}
     caches = list(gpt2.caches(config, capacity))
     program = bind(module, weights, target=TARGET, donate=caches)
-    state = [arrays[name].copy() for name in caches]
-    given = [arrays[name] for name in ("tokens", "positions", "cache_start")]
+    state = [placed(arrays[name].copy()) for name in caches]
+    given = [placed(arrays[name]) for name in ("tokens", "positions", "cache_start")]
 
     def call() -> Any:
         logits, *new = program(*given, *state)
@@ -168,19 +205,21 @@ def convolution(arrays: Arrays) -> Call:
     weight, bias = (build.parameter(name, "f32", arrays[name].shape) for name in ("weight", "bias"))
     module = optimised(read_back(build.finish(conv2d(x, weight, bias, padding=1))))
     program = bind(module, {name: arrays[name] for name in ("weight", "bias")}, target=TARGET)
-    return lambda: program(arrays["x"])
+    x_placed = placed(arrays["x"])
+    return lambda: program(x_placed)
 
 
 def resnet(arrays: Arrays) -> Call:
-    config = workloads.resnet_config(arrays["image"].shape[-1] < 224)
+    config = workloads.resnet_config(arrays["image"].shape[-1] < 224, len(arrays["image"]))
     module = optimised(read_back(resnet34.program(config)))
     program = bind(module, {n: a for n, a in arrays.items() if n != "image"}, target=TARGET)
-    return lambda: program(arrays["image"])
+    image = placed(arrays["image"])
+    return lambda: program(image)
 
 
 def gpt_train(arrays: Arrays) -> Call:
     batch, length = arrays["tokens"].shape
-    config = workloads.train_config(length < 64)
+    config = workloads.config_of(arrays)
     return steps(gpt2.loss_program(config, batch=batch, length=length), AdamW(), arrays, "tokens", "targets")
 
 
@@ -199,4 +238,9 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "conv8": convolution,
     "resnet34": resnet,
     "gpt_train": gpt_train,
+    "gpt2_train": gpt_train,
+    "gpt2_train_bf16": gpt_train,
+    "resnet34_64": resnet,
+    "gpt2_decode_bf16": gpt2_decode,
+    "gpt2_prefill": gpt2_prefill,
 }

@@ -15,16 +15,32 @@ from models.peers import by_torch
 from . import workloads
 from .workloads import EPSILON, HEADS, RATE, TINY_TURNS, Arrays
 
+DEVICE = os.environ.get("SIDE_DEVICE", "cpu")
 COMPILED = os.environ.get("SIDE_MODE") == "compile"
 NAME = "torch.compile" if COMPILED else "PyTorch"
+if DEVICE == "cuda" and not torch.cuda.is_available():
+    raise ImportError("PyTorch finds no GPU")
 torch.set_num_threads(int(os.environ.get("SIDE_THREADS", "1")))
 Call = Callable[[], Any]
 
 
 def tensors(arrays: Arrays) -> dict[str, Any]:
-    """Tensors that share memory with the arrays; indices as PyTorch has them."""
-    held = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    """Tensors that share memory with the arrays, or on a GPU; indices as PyTorch has them."""
+    held = {name: tensor(array) for name, array in arrays.items()}
     return {name: t.long() if t.dtype is torch.int32 else t for name, t in held.items()}
+
+
+def tensor(array: Any) -> Any:
+    """One tensor; bf16, which PyTorch does not take from NumPy, by its bits."""
+    narrow = array.dtype.name == "bfloat16"
+    made = torch.from_numpy(array.view("int16") if narrow else array)
+    return (made.view(torch.bfloat16) if narrow else made).to(DEVICE)
+
+
+def settle() -> None:
+    """Wait for what runs on a GPU."""
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -184,7 +200,7 @@ def resnet34(arrays: Arrays) -> Call:
 
 
 def gpt_train(arrays: Arrays) -> Call:
-    config = workloads.train_config(arrays["tokens"].shape[1] < 64)
+    config = workloads.config_of(arrays)
     t = tensors(arrays)
     names = [n for n in t if n not in ("tokens", "targets")]
     held = {n: t[n].clone().requires_grad_() for n in names}
@@ -226,6 +242,9 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "conv8": convolution,
     "resnet34": resnet34,
     "gpt_train": gpt_train,
+    "gpt2_train": gpt_train,
+    "gpt2_train_bf16": gpt_train,
+    "resnet34_64": resnet34,
 }
 if not COMPILED:  # the peer of the examples, which changes what it holds, is not compiled
     SIDES["gpt2_decode"] = gpt2_decode

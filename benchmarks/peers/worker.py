@@ -3,6 +3,8 @@ A process of one side: it prepares a workload, then gives samples of its time wh
 
     python -m peers.worker by_torch
 
+A side whose calls return before their work is done, as on a GPU, has `settle`, which waits for it and is timed too.
+
 Requests and replies are lines of JSON: `{"prepare": name, "small": false}` builds a workload, makes the first call and sums up
 its results; `{"sample": seconds}` calls it for so long and says how long a call took. What a side prints goes to stderr.
 """
@@ -20,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from .workloads import WORKLOADS
+from .workloads import EVERY
 
 SHORTEST = 0.004
 """Seconds that are timed at once, at least: the clock is read around several calls where one takes less."""
@@ -31,7 +33,10 @@ def summary(results: Any) -> list[list[float]]:
     """Of each result the mean of its absolute values and a few of its elements."""
     found: list[list[float]] = []
     for result in results if isinstance(results, (tuple, list)) else [results]:
-        values = np.asarray(result, dtype=np.float64).reshape(-1)
+        for home in ("get", "cpu"):  # of CuPy, of PyTorch
+            result = getattr(result, home)() if hasattr(result, home) else result
+        result = result.float() if hasattr(result, "float") else result
+        values = np.asarray(result).astype(np.float64).reshape(-1)
         places = [values.size // 3, values.size // 2, values.size - 1]
         found.append([float(np.abs(values).mean()), *(float(values[i]) for i in places)])
     return found
@@ -41,7 +46,9 @@ class Side:
     """One workload of one side at a time."""
 
     def __init__(self, module: str):
-        self._sides: dict[str, Callable[..., Callable[[], Any]]] = importlib.import_module(f"peers.{module}").SIDES
+        side = importlib.import_module(f"peers.{module}")
+        self._sides: dict[str, Callable[..., Callable[[], Any]]] = side.SIDES
+        self._settle: Callable[[], None] = getattr(side, "settle", lambda: None)
         self._call: Callable[[], Any] = lambda: None
         self._calls = 1
 
@@ -51,17 +58,20 @@ class Side:
             return {"missing": True}
         self._call = lambda: None
         gc.collect()
-        arrays = WORKLOADS[name].arrays(small)
+        arrays = EVERY[name].arrays(small)
         start = time.perf_counter()
         self._call = self._sides[name](arrays)
         results = self._call()
+        self._settle()
         first = time.perf_counter() - start
         made = summary(results)
         del results
         for _ in range(3):
             self._call()
+        self._settle()
         start = time.perf_counter()
         self._call()
+        self._settle()
         self._calls = max(1, round(SHORTEST / max(time.perf_counter() - start, 1e-8)))
         gc.collect()
         gc.disable()
@@ -71,12 +81,14 @@ class Side:
         """The median time of a call within some seconds."""
         call, calls, clock = self._call, self._calls, time.perf_counter
         call()
+        self._settle()
         times: list[float] = []
         end = clock() + seconds
         while len(times) < 3 or clock() < end:
             start = clock()
             for _ in range(calls):
                 call()
+            self._settle()
             times.append((clock() - start) / calls)
         return {"seconds": float(np.median(times)), "best": min(times)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -92,11 +92,47 @@ def _layer(small: bool) -> Arrays:
     return {"x": _normal(9, x=(length, width))["x"], **held}
 
 
-def decode_config(small: bool) -> gpt2.Config:
+def decode_config(small: bool, dtype: str = "f32") -> gpt2.Config:
     """The GPT-2 that decodes, with the GELU of its published weights."""
+    dtype = {"float32": "f32", "bfloat16": "bf16"}.get(dtype, dtype)
     if small:
-        return gpt2.Config(vocabulary=64, context=16, width=24, layers=2, heads=HEADS, kv_heads=HEADS, gelu="tanh")
-    return gpt2.Config(gelu="tanh")
+        sizes: Any = {"vocabulary": 64, "context": 16, "width": 24, "layers": 2, "heads": HEADS, "kv_heads": HEADS}
+        return gpt2.Config(**sizes, gelu="tanh", dtype=dtype)
+    return gpt2.Config(gelu="tanh", dtype=dtype)
+
+
+def config_of(arrays: Arrays) -> gpt2.Config:
+    """The GPT whose weights are among some arrays."""
+    vocabulary, width = arrays["tok_embeddings.weight"].shape
+    layers = sum(name.endswith("ln_1.gamma") for name in arrays)
+    heads = {24: 2, 256: 4}.get(width, HEADS)
+    dtype = {"float32": "f32", "bfloat16": "bf16"}[arrays["lm_head"].dtype.name]
+    sizes: Any = {"vocabulary": vocabulary, "context": len(arrays["pos_embeddings"]), "width": width, "layers": layers}
+    return gpt2.Config(**sizes, heads=heads, kv_heads=heads, gelu="tanh", dtype=dtype)
+
+
+def _narrow(arrays: Callable[[bool], Arrays]) -> Callable[[bool], Arrays]:
+    """The same arrays, floats in bf16."""
+
+    def made(small: bool) -> Arrays:
+        import ml_dtypes
+
+        return {n: x.astype(ml_dtypes.bfloat16) if x.dtype == np.float32 else x for n, x in arrays(small).items()}
+
+    return made
+
+
+def _prefill(small: bool) -> Arrays:
+    config = train_config(True) if small else gpt2.Config(gelu="tanh")
+    draw = np.random.default_rng(14).integers(0, config.vocabulary, config.context).astype(np.int32)
+    return {"tokens": draw, **gpt2.random_weights(config)}
+
+
+def _train_gpt2(small: bool) -> Arrays:
+    """GPT-2 small, 8 sequences of 1,024."""
+    config, batch = (train_config(True), 2) if small else (gpt2.Config(gelu="tanh"), 8)
+    draw = np.random.default_rng(13).integers(0, config.vocabulary, (2, batch, config.context)).astype(np.int32)
+    return {"tokens": draw[0], "targets": draw[1], **gpt2.random_weights(config)}
 
 
 def _decode(small: bool) -> Arrays:
@@ -117,15 +153,19 @@ def _image(batch: int) -> Callable[[bool], Arrays]:
     return arrays
 
 
-def resnet_config(small: bool) -> resnet34.Config:
-    """The ResNet of one image."""
-    return resnet34.Config(image=32, classes=10, channels=(4, 8, 12, 16)) if small else resnet34.REAL
+def resnet_config(small: bool, batch: int = 1) -> resnet34.Config:
+    """The ResNet of some images."""
+    found = resnet34.Config(image=32, classes=10, channels=(4, 8, 12, 16)) if small else resnet34.REAL
+    return replace(found, batch=batch)
 
 
-def _resnet(small: bool) -> Arrays:
-    config = resnet_config(small)
-    shape = (config.batch, config.colours, config.image, config.image)
-    return {**_normal(12, image=shape), **resnet34.random_weights(config)}
+def _resnet(batch: int) -> Callable[[bool], Arrays]:
+    def arrays(small: bool) -> Arrays:
+        config = resnet_config(small, min(batch, 2) if small else batch)
+        shape = (config.batch, config.colours, config.image, config.image)
+        return {**_normal(12, image=shape), **resnet34.random_weights(config)}
+
+    return arrays
 
 
 def train_config(small: bool) -> gpt2.Config:
@@ -173,6 +213,19 @@ WORKLOADS: dict[str, Workload] = {
     "gpt2_decode": Workload("a token of GPT-2 small", _decode, _weights, steps=True),
     "conv1": Workload("convolution 3x3, 56x56x64", _image(1), flops=_conv_flops, is_convolution=True),
     "conv8": Workload("convolution 3x3, 8 images 56x56x64", _image(8), flops=_conv_flops, is_convolution=True),
-    "resnet34": Workload("ResNet34, one image", _resnet, is_convolution=True),
+    "resnet34": Workload("ResNet34, one image", _resnet(1), is_convolution=True),
     "gpt_train": Workload("training step of a GPT of 3.3M parameters", _train, steps=True),
 }
+
+GPU_WORKLOADS: dict[str, Workload] = {
+    **{name: WORKLOADS[name] for name in ("tiny", "chain10M", "softmax", "cross_entropy", "layer_norm", "layer_norm_gradient")},
+    "gpt2_decode": WORKLOADS["gpt2_decode"],
+    "gpt2_decode_bf16": Workload("a token of GPT-2 small in bf16", _narrow(_decode), _weights, steps=True),
+    "gpt2_prefill": Workload("GPT-2 small on 1,024 tokens", _prefill),
+    "gpt2_train": Workload("training step of GPT-2 small, 8 times 1,024 tokens", _train_gpt2, steps=True),
+    "gpt2_train_bf16": Workload("training step of GPT-2 small, 8 times 1,024 tokens, bf16", _narrow(_train_gpt2), steps=True),
+    "resnet34": WORKLOADS["resnet34"],
+    "resnet34_64": Workload("ResNet34, 64 images", _resnet(64), is_convolution=True),
+}
+"""What is measured on a GPU."""
+EVERY = {**WORKLOADS, **GPU_WORKLOADS}
