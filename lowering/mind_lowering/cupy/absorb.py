@@ -12,10 +12,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import BroadcastToOp, FusionOp, IotaOp, PtirOp, ReshapeOp, YieldOp
+from mind_dialect.ptir import BroadcastToOp, FusionOp, IotaOp, PtirOp, ReshapeOp, TransposeOp, YieldOp
 from mind_passes.ptir.dce import erase_dead
 from mind_passes.ptir.patterns.matching import is_fill
 
+from .attention import is_attention
 from .kernel import make_kernel
 from .maps import FREE
 from .scalars import EMITTERS
@@ -48,6 +49,43 @@ def absorb_views(module: ModuleOp) -> None:
             break
     if changed:
         erase_dead(module)
+
+
+def absorb_turns(module: ModuleOp) -> None:
+    """Let attentions write their results where a transpose that alone uses them, and a reshape of it, would put them."""
+    for op in [op for op in walk(module) if isinstance(op, FusionOp) and is_attention(op.body.block)]:
+        after = list(_used_alone(op.results[0], TransposeOp))
+        after += _used_alone(after[-1].results[0], ReshapeOp) if after else []
+        if not after or after[-1].parent is not op.parent:
+            continue
+        body = op.body.clone().detach_block(0)
+        ending = body.last_op
+        assert ending is not None
+        value = ending.operands[0]
+        for view in after:
+            made = view.clone({view.operands[0]: value})
+            body.insert_op_before(made, ending)
+            value = made.results[0]
+        ending.operands[0] = value
+        try:
+            make_kernel(body)
+        except Unsupported:
+            continue
+        types = [value.type]
+        new = FusionOp.create(operands=op.operands, result_types=types, regions=[Region(body)], location=op.location)
+        block = op.parent
+        assert isinstance(block, Block)
+        block.insert_op_before(new, op)
+        after[-1].results[0].replace_all_uses_with(new.results[0])
+        for old in (*reversed(after), op):
+            old.detach()
+            old.erase()
+
+
+def _used_alone(value: SSAValue, kind: type[Operation]) -> list[Operation]:
+    """The only use of a value, if it is an op of that kind."""
+    users = [use.operation for use in value.uses]
+    return users if len(users) == 1 and isinstance(users[0], kind) else []
 
 
 def _chain(value: SSAValue, user: Operation) -> list[Operation]:

@@ -14,17 +14,30 @@ from math import prod
 
 from xdsl.ir import Block, SSAValue
 
-from mind_dialect.ptir import AddOp, CastOp, CompareOp, DotGeneralOp, IotaOp, PtirOp, ReduceOp, SelectOp, YieldOp
+from mind_dialect.ptir import (
+    AddOp,
+    CastOp,
+    CompareOp,
+    DotGeneralOp,
+    IotaOp,
+    PtirOp,
+    ReduceOp,
+    ReshapeOp,
+    SelectOp,
+    TransposeOp,
+    YieldOp,
+)
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F32, F64
 from mind_passes.ptir.building import uniform
 from mind_passes.ptir.patterns import softmax
 from mind_passes.ptir.patterns.attention import HIDDEN
 
+from ..native.views import row_major
 from .body import Body, Scope, spec
 from .kernel import MOST_BLOCKS, Kernel, Writer, indented
 from .layout import Strided, strided
-from .places import place
+from .places import cut, place
 from .scalars import NARROW, STORED, cast, literal, register
 from .unsupported import Unsupported
 
@@ -54,14 +67,16 @@ class _Parts:
     q: Strided
     k: Strided
     v: Strided
+    places: tuple[int, ...]
+    """How far apart elements of the last product are in the result, along each axis."""
 
 
 def _parts(block: Block) -> _Parts:
     """What the ops of an attention are; Unsupported for two products that are something else."""
     body = Body(block, given=(DotGeneralOp,))
     first, last = (op for op in body.ops if isinstance(op, DotGeneralOp))
-    if body.results != [last.result] or body.sites:
-        raise Unsupported("products with something after them")
+    if body.sites:
+        raise Unsupported("products with what can fail")
     weights = last.lhs.owner
     weights = weights.x.owner if isinstance(weights, CastOp) else weights
     found = softmax.find(weights) if isinstance(weights, PtirOp) else None
@@ -80,7 +95,22 @@ def _parts(block: Block) -> _Parts:
     q, k, v = (strided(value, body.inputs) for value in (first.lhs, first.rhs, last.rhs))
     if not q.dtype is k.dtype is v.dtype:
         raise Unsupported("queries, keys and values of different dtypes")
-    return _Parts(body, first, found.z, last, q, k, v)
+    return _Parts(body, first, found.z, last, q, k, v, _places(last, body))
+
+
+def _places(last: DotGeneralOp, body: Body) -> tuple[int, ...]:
+    """How far apart elements of the last product are in the result, which may be a transpose of it, and that reshaped."""
+    value: SSAValue = last.result
+    users = {v: o for o in body.ops for v in o.operands}
+    perm = tuple(range(len(spec(value)[1])))
+    if isinstance(turn := users.get(value), TransposeOp):
+        perm, value = tuple(a % len(perm) for a in turn.values()["perm"]), turn.result
+    steps = row_major(spec(value)[1])
+    if isinstance(view := users.get(value), ReshapeOp):
+        value = view.result
+    if body.results != [value] or perm[-1] != len(perm) - 1:
+        raise Unsupported("products with something after them")
+    return tuple(steps[perm.index(a)] for a in range(len(perm)))
 
 
 class _Attention:
@@ -146,7 +176,8 @@ class _Attention:
             self._end(),
         ]
         operands, hidden = self._operands(), self._hidden()
-        call = f"mind::{function}<{types}>({operands}, b0 + z * {self.rows * self.width}, I(top), {hidden}, score, end);"
+        out = f"b0 + {self._batch('z')}, I({self.parts.places[-2]})"
+        call = f"mind::{function}<{types}>({operands}, {out}, I(top), {hidden}, score, end);"
         total = tiles * self.count
         loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *self.scope.lines, call]), "}"]
         return self.writer.kernel(loop, self.writer.launch(min(total, MOST_BLOCKS), 128))
@@ -162,11 +193,18 @@ class _Attention:
         types = f"{self.keys}, {self.depth}, {self.width}, {shares}, {wide}"
         parts = f"reinterpret_cast<{wide}*>(scratch) + row * {shares * (self.width + 2)}, counters + row"
         parts = parts if shares > 1 else f"({wide}*)0, (mind::ui32*)0"
-        out, share = f"b0 + row * {self.width}", f"int(blockIdx.x % {shares})"
-        call = f"mind::attend_one<{types}>({self._operands()}, {out}, r0, {share}, {parts}, score);"
+        operands, share = self._operands(), f"int(blockIdx.x % {shares})"
+        out = f"b0 + {self._batch('z')} + r0 * {self.parts.places[-2]}"
+        call = f"mind::attend_one<{types}>({operands}, {out}, r0, {share}, {parts}, score);"
         scratch = self.wide.size * total * shares * (self.width + 2) if shares > 1 else 0
         launch = self.writer.launch(total * shares, 256, scratch, total if shares > 1 else 0)
         return self.writer.kernel([*lines, *self.scope.lines, call], launch)
+
+    def _batch(self, index: str) -> str:
+        """Where the matrix of an index over the batch is in the result."""
+        at = cut(place((self.batch, index)), range(len(self.batch)), self.scope)
+        terms = [f"{c.number} * {n}" for c, n in zip(at, self.parts.places, strict=False) if c.number != "0"]
+        return " + ".join(terms) or "0"
 
     def _operands(self) -> str:
         """Queries, keys and values as matrices with rows of `depth` or `width`."""

@@ -72,7 +72,7 @@ class Body:
             register(spec(value)[0])
         if isinstance(op, ptir.ConstantOp) and len(op.literal.data.data) != op.literal.spec[0].size:
             raise Unsupported("a table of constants in a kernel")
-        if type(op) in MAPS:
+        if type(op) in MAPS and type(op) not in self.given:
             check_map(op)
         self.sites += [(op, site) for site in sites_of(op)]
         reduces = isinstance(op, Reduction) and bool(reduced_axes(op))

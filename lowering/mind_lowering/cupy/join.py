@@ -68,6 +68,8 @@ def _is_wanted(maker: FusionOp, user: FusionOp) -> bool:
     fails = any(isinstance(op, PtirOp) and sites_of(op) for op in inner)
     if fails and any(TARGETED.get(type(op)) is not None and type(op) not in TOTAL for op in outer):
         return False
+    if not fails and len(inner) <= MOST_REPEATED and all(prod(spec(v)[1]) == 1 for v in maker.results):
+        return True  # a number that is cheaper found again than written and read
     most = max((prod(spec(v)[1]) for op in outer for v in op.results), default=0)
     return most <= MOST_REPEATED * min(prod(spec(v)[1]) for v in maker.results)
 

@@ -21,7 +21,7 @@ from mind_dialect.ptir.types import PtirDType
 
 from .failures import sites_of
 from .places import Chunk, Dims, Names, Place, cut, dims_of, linear, place
-from .scalars import literal
+from .scalars import NARROW, STORED, literal
 from .unsupported import Unsupported
 
 Key = tuple[SSAValue, Place]
@@ -262,6 +262,25 @@ def _dynamic_update_slice(op: ptir.DynamicUpdateSliceOp, at: Place, names: Reade
     return Mapped([(op.x, at), (op.update, found)], chosen)
 
 
+def _one_update(op: ptir.ScatterReduceOp, at: Place, names: Reader) -> Mapped:
+    """An array of which one element of each row is updated, as where a class is marked."""
+    (dtype, extents), values = _spec(op.x), op.values()
+    axis: int = values["axis"] % len(extents)
+    where = _moved(at, names, {axis: (1, lambda _: "0")})
+    (given,) = names.values([(op.indices, where)])
+    names.fail(op, f"mind::ui64(mind::si64({given})) >= {extents[axis]}u", linear(where, names), given)
+    chunks, found = _runs(at, [axis], names)
+    here = names.flag(f"mind::si64({chunks[found[axis]].number}) == mind::si64({given})")
+
+    def chosen(v: Sequence[str]) -> str:
+        both = {"add": "mind::add({}, {})", "max": "mind::maximum({}, {})", "min": "mind::minimum({}, {})", "replace": "{1}"}
+        new = both[values["kind"]].format(*v)
+        new = f"mind::rounded<{STORED[dtype]}>({new})" if dtype in NARROW else new
+        return f"{here} ? {new} : {v[0]}"
+
+    return Mapped([(op.x, at), (op.updates, where)], chosen)
+
+
 MAPS: dict[type[PtirOp], Callable[[Any, Place, Reader], Mapped]] = {
     ptir.TransposeOp: _transpose,
     ptir.SliceOp: _slice,
@@ -274,6 +293,7 @@ MAPS: dict[type[PtirOp], Callable[[Any, Place, Reader], Mapped]] = {
     ptir.GatherOp: _gather,
     ptir.DynamicSliceOp: _dynamic_slice,
     ptir.DynamicUpdateSliceOp: _dynamic_update_slice,
+    ptir.ScatterReduceOp: _one_update,
 }
 """The map of every op that is one."""
 
@@ -284,10 +304,19 @@ TOTAL: frozenset[type[PtirOp]] = frozenset({ptir.TransposeOp, ptir.ReverseOp, pt
 """Maps that look at every element of their operands: what fails there is noticed."""
 
 
+def is_one_update(op: ptir.ScatterReduceOp) -> bool:
+    """Whether a scatter has one update for each row along its axis."""
+    extents, shape = _spec(op.x)[1], _spec(op.indices)[1]
+    axis = op.values()["axis"] % len(extents)
+    return shape == tuple(1 if a == axis else n for a, n in enumerate(extents))
+
+
 def check_map(op: PtirOp) -> None:
     """Raise Unsupported for a map over what has no first element, or whose failures would go unnoticed."""
     sizes = [prod(_spec(v)[1]) for v in op.operands]
     result = prod(_spec(op.results[0])[1])
+    if isinstance(op, ptir.ScatterReduceOp) and not is_one_update(op):
+        raise Unsupported("several updates of a row")
     if isinstance(op, ptir.ConcatOp):
         if sum(n > 0 for n in sizes) > MOST_OPERANDS:
             raise Unsupported(f"{len(sizes)} arrays put together")

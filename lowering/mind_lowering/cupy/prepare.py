@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
@@ -25,11 +25,12 @@ from ..merge_rows import merge_rows
 from ..norms import expand_norms
 from ..own_module import own_module
 from ..ptir_optimize import optimize, simplify
-from .absorb import absorb_views
+from .absorb import absorb_turns, absorb_views
 from .join import join
 from .kernel import Kernel, make_kernel
 from .maps import FREE
 from .unsupported import Unsupported
+from .updates import UPDATES
 
 REST = tuple(name for name in PATTERNS if name != "attention")
 """The patterns that are looked for again in an attention that is no kernel."""
@@ -57,6 +58,7 @@ def form_kernels(module: ModuleOp) -> None:
     if defuse(module, only=_is_no_kernel):
         recognize(module, REST)
         defuse(module, only=_is_no_kernel)
+    absorb_turns(module)
     fuse(module)
     _take_products_out(module)
     _wrap_single_ops(module)
@@ -120,12 +122,22 @@ def _wrap_single_ops(module: ModuleOp) -> None:
         if not wanted or isinstance(op, ptir.StopGradientOp) or isinstance(op.parent_op(), FusionOp):
             continue
         made = fusion([op], op.results)
+        if kernel_of(made) is None and type(op) in UPDATES:
+            made = _of_arguments(op)
         if kernel_of(made) is not None:
             block = op.parent
             assert isinstance(block, Block)
             block.insert_op_after(made, op)
             became[op.results[0]] = made.results[0]
     _replace(module, became)
+
+
+def _of_arguments(op: Operation) -> FusionOp:
+    """A fusion of one op that takes all its operands from outside."""
+    body = Block(arg_types=op.operand_types)
+    made = type(op).create(operands=body.args, result_types=op.result_types, properties=dict(op.properties), location=op.location)
+    body.add_ops([made, ptir.YieldOp(*made.results)])
+    return FusionOp.create(operands=op.operands, result_types=op.result_types, regions=[Region(body)], location=op.location)
 
 
 def _replace(module: ModuleOp, became: dict[SSAValue, SSAValue]) -> None:

@@ -13,18 +13,21 @@ from math import prod
 
 from xdsl.ir import Block
 
-from mind_dialect.ptir import DynamicUpdateSliceOp, PtirOp, ScatterReduceOp, YieldOp
+from mind_dialect.ptir import DynamicUpdateSliceOp, PtirOp, ScatterAddOp, ScatterReduceOp, YieldOp
 from mind_dialect.ptir.types import SI64
 
 from .body import Body, spec
 from .element import flat, function, lone_body, mixed, scratch
 from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented
+from .maps import is_one_update
 from .places import Dims, place
 from .scalars import STORED, register
 from .unsupported import Unsupported
 
 MOST_UPDATES = 1 << 16
 """So many updates at most can meet: each looks at all others."""
+UPDATES = (DynamicUpdateSliceOp, ScatterAddOp, ScatterReduceOp)
+"""Ops that work in the memory of their first operand, which must not be computed in the kernel then."""
 _KINDS = {"add": "mind::Sum", "max": "mind::Max", "min": "mind::Min", "replace": "mind::Last"}
 
 
@@ -70,8 +73,15 @@ def window_kernel(op: DynamicUpdateSliceOp, block: Block) -> Kernel | None:
     return writer.kernel([*lines, *loop], writer.launch(min(-(-count // THREADS), MOST_BLOCKS), THREADS, into=into))
 
 
-def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel:
-    """A thread for each update along `axis`; the first of those that meet takes up the others."""
+def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel | None:
+    """
+    A thread for each update along `axis`; the first of those that meet takes up the others.
+
+    None for one update of each row of what is computed here, or where something follows: that is a map.
+    """
+    alone = list(block.last_op.operands) == [op.result] if block.last_op is not None else False
+    if is_one_update(op) and (not alone or op.x not in block.args):
+        return None
     body = lone_body(op, block)
     into = updated(body, op)
     writer, values = Writer(body), op.values()

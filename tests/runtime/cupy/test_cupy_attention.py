@@ -100,6 +100,7 @@ CASES: list[tuple[str, str, Any]] = [
     ("backwards", qkv("f32", "", 40, 90, 8, 8), backwards),
     ("padded", qkv("f32", "", 80, 80, 8, 8) + " f32[80,80]", padded),
     ("heads", "f32[2,40,16] f32[2,40,16] f32[2,40,16]", heads),
+    ("heads few", "f32[2,3,16] f32[2,3,16] f32[2,3,16]", heads),
     ("heads bf16", "bf16[2,80,64] bf16[2,80,64] bf16[2,80,64]", heads),
 ]
 
@@ -125,13 +126,13 @@ def test_results_are_those_of_numpy() -> None:
 def test_each_is_one_kernel_without_scores_in_memory() -> None:
     for name, made, _ in batch()[1]:
         calls = re.findall(r"(?:xp|k)\.\w+", made.source)
-        assert calls.count("k.launch") == made.cuda.count("__global__") == 1, f"{name}: {made.source}"
-        assert "xp.matmul" not in calls, name
+        assert set(calls) - {"k.literal", "k.reshape"} == {"k.launch"}, f"{name}: {made.source}"
+        assert made.cuda.count("__global__") == 1, name
 
 
 def test_a_causal_mask_bounds_the_keys_and_others_do_not() -> None:
     bounded = {name for name, made, _ in batch()[1] if "return r + 1 <" in made.cuda}
-    assert bounded == {n for n, *_ in CASES if n.split()[0] in ("causal", "selected", "padded", "heads") and n != "selected few"}
+    assert bounded == {n for n, *_ in CASES if n.split()[0] in ("causal", "selected", "padded", "heads") and "few" not in n}
 
 
 @pytest.mark.parametrize("value", [inf, -inf, np.nan])

@@ -16,10 +16,11 @@ from cuda_emulation import ARCHITECTURES, compiled, compiler
 from cupy_agreement import agree, arguments
 from fake_device import Batch
 from mind_dialect import ptir
-from mind_dialect.ptir import TARGETED
+from mind_dialect.ptir import TARGETED, PtirLiteralAttr
+from mind_dialect.ptir.types import DTYPES
 from mind_lowering.cupy.maps import MAPS
 from mind_runtime.on_cupy import CupyProgram
-from ptir_forms import program, reduce, shape, spread
+from ptir_forms import like, program, reduce, shape, softmax, spread
 
 pytest.importorskip("ml_dtypes", reason="no ml_dtypes: narrow floats have no arrays to compare with")
 
@@ -47,6 +48,17 @@ def cached(cache: Any, new: Any, start: Any) -> Any:
 
 def embedded(table: Any, words: Any, gamma: Any, beta: Any) -> Any:
     return ptir.LayerNormOp(ptir.TakeOp(table, words), gamma, beta, epsilon=1e-5, feature_axis=-1)
+
+
+def marked(i: Any, x: Any) -> Any:
+    """The gradient of a cross entropy: a softmax less 1 at the class."""
+    p = softmax(x)
+    one: Any = ptir.BroadcastToOp(ptir.ConstantOp(PtirLiteralAttr.from_values(DTYPES["f32"], (), (1.0,))), result_shape=(6, 1))
+    return ptir.SubOp(p, ptir.ScatterReduceOp(like(x, 0.0), i, one, kind="add", axis=1))
+
+
+def updated(kind: str) -> Any:
+    return lambda x, i, u: ptir.NegOp(ptir.ScatterReduceOp(ptir.TanhOp(x), i, u, kind=kind, axis=0))
 
 
 def together(x: Any) -> Any:
@@ -86,6 +98,8 @@ CASES: list[tuple[str, str, Any]] = [
     ("gather", "f32[9,4] si32[9,4]", lambda x, i: ptir.NegOp(ptir.GatherOp(x, i, axis=0))),
     ("gather columns", "si8[5,8] si64[5,3]", lambda x, i: ptir.GatherOp(x, i, axis=-1)),
     ("picked", "f32[9,8] si32[9,1]", lambda x, i: reduce(ptir.GatherOp(ptir.ExpOp(x), i, axis=1), "sum", 0)),
+    ("class", "si32[6,1] f32[6,9]", marked),
+    *((f"class {kind}", "bf16[6,9] si32[1,9] bf16[1,9]", updated(kind)) for kind in ("add", "max", "min", "replace")),
     ("window", "f32[20,9] si32[2]", lambda x, i: ptir.DynamicSliceOp(x, i, sizes=(4, 5))),
     ("window of rows", "bf16[20,8] si64[2]", lambda x, i: ptir.ExpOp(ptir.DynamicSliceOp(x, i, sizes=(4, 8)))),
     ("cache", "f32[2,20,3] f32[2,1,3] si32[3]", cached),
@@ -118,7 +132,17 @@ def test_no_case_leaves_its_kernels() -> None:
         assert not calls, f"{name}: {calls}"
 
 
-ONE = ("heads", "transpose and sum", "view of a view", "spread columns", "rotary", "embedding", "take and divide", "picked")
+ONE = (
+    "heads",
+    "transpose and sum",
+    "view of a view",
+    "spread columns",
+    "rotary",
+    "embedding",
+    "take and divide",
+    "picked",
+    "class",
+)
 
 
 @pytest.mark.parametrize("name", ONE)
@@ -128,11 +152,13 @@ def test_views_are_part_of_the_kernel(name: str) -> None:
 
 
 @pytest.mark.parametrize("index", [-1, 9, 1 << 31, -(1 << 63)])
-@pytest.mark.parametrize("name", ["take of vectors", "gather columns"])
+@pytest.mark.parametrize("name", ["take of vectors", "gather columns", "class add"])
 def test_an_index_out_of_bounds_is_that_of_numpy(name: str, index: int) -> None:
     compiler()
     ((made, module),) = [(made, module) for n, made, module in batch()[1] if n == name]
     values = arguments(made, 0)
+    if values[1].dtype.itemsize == 4:
+        index = (index + (1 << 31)) % (1 << 32) - (1 << 31)
     values[1].reshape(-1)[3:] = index
     agree(name, made, module, values)
 
@@ -163,4 +189,4 @@ def test_nvrtc_compiles_every_kernel(architecture: str) -> None:
 
 
 def test_there_is_a_map_for_every_op_that_is_one() -> None:
-    assert set(MAPS) == {op for op, part in TARGETED.items() if part == "map"}
+    assert set(MAPS) == {op for op, part in TARGETED.items() if part == "map"} | {ptir.ScatterReduceOp}
