@@ -22,6 +22,7 @@ from .ir import Function
 from .memory import Access
 from .reductions import accumulator
 from .steps import Kernel, SharedStep
+from .streams import passing
 from .views import Buffer, Ints, View
 
 __all__ = ["Group", "Kernel", "only_summed", "spread"]
@@ -83,8 +84,12 @@ class Group(SharedStep):
         parts += [numbers[v] for v, _ in self.outputs]
         for op, _ in self.reductions:
             parts.append((numbers[op.x], frozenset(op.properties.items()), read_type(op.result.type).dtype))
-        parts += [layout(v) for v in self.views]
+        parts += [layout(v) for v in self.views] + self.past()
         return tuple(parts)
+
+    def past(self) -> list[bool]:
+        """Which results are stored past the caches, when buffers have their places."""
+        return passing(list(self.inputs.values()), [v for _, v in self.outputs])
 
     def cost(self, host: Host) -> float:
         return costs.elementwise(host, self.shape, [*self.ops, *(op for op, _ in self.reductions)], self.views)

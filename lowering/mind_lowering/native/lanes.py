@@ -52,6 +52,8 @@ class Lanes:
     """Whether a product that is only summed may be rounded together with its sum."""
     counted: int = 0
     """How many lanes count, the first ones; 0 for all."""
+    streamed: bool = False
+    """Whether whole vectors are stored past the caches: they are aligned."""
 
     def narrowed(self, width: int) -> Lanes:
         """As this, of another width, without a mask."""
@@ -174,7 +176,9 @@ class Lanes:
         type, f = stored(dtype), self.function
         value, of, align = self._to_memory(dtype, value), self.of(type), dtype.size
         if self.width == 1 or (stride == 1 and self.mask is None):
-            f.do(f"store {of} {value}, ptr {f.address(type, base, index)}, align {align}")
+            past = self.streamed and self.width * align in (16, 32, 64)
+            how = f"align {self.width * align}, !nontemporal !0" if past else f"align {align}"
+            f.do(f"store {of} {value}, ptr {f.address(type, base, index)}, {how}")
             return
         mask = self.mask or self.number("i1", 1)
         if stride == 1 and mask == ones(self.width, 1):

@@ -26,6 +26,7 @@ from .nest import axes_of, lane_axis
 from .places import Indexes, Place, Places, Spot
 from .products import unflattened
 from .reductions import accumulator, addend, combine, finished, fold, identity
+from .streams import twice
 
 CHUNK, NARROWEST = 1 << 14, 512
 """Elements in one unit of work, where it is a run along the lanes, and how many lie along these at least."""
@@ -56,6 +57,8 @@ class Nest(Places):
         self.inputs: list[Spot] = []
         self.outputs: list[Spot] = []
         self.totals: list[Spot] = []
+        self.past: set[int] = set()
+        """By identity: the outputs that are stored past the caches."""
 
     def lane_count(self) -> int:
         """Lanes for the widest dtype that is computed with."""
@@ -78,7 +81,14 @@ class Nest(Places):
         units = 1
         if prod(n for i, n in enumerate(self.group.shape) if i not in self.group.axes):
             self.find_spots()
-            units = self.nest()
+            past = [s for s, streams in zip(self.outputs, self.group.past(), strict=True) if streams and self.is_in_lines(s)]
+
+            def loops(streamed: bool) -> None:
+                self.past = {id(spot) for spot in past} if streamed else set()
+                self.nest()
+
+            twice(self.f, [spot.base for spot in past], loops)
+            units = self.units
         self.f.ret("0")
         return units
 
@@ -124,8 +134,8 @@ class Nest(Places):
         """How many units of work there are."""
         return prod(self.extents[: self.lead]) * self.pieces
 
-    def nest(self) -> int:
-        """All loops, outermost first: kept axes, then reduced ones, the lanes innermost of their kind; the units of work."""
+    def nest(self) -> None:
+        """All loops, outermost first: kept axes, then reduced ones, the lanes innermost of their kind."""
         inner: Callable[[Indexes], None] = self.run
         if self.group.reductions:
             inner = self.columns if self.lanes_are_kept else self.rows
@@ -147,7 +157,6 @@ class Nest(Places):
                 self.loops(self.kept[lead:], dict(zip(self.kept, indices, strict=False)), inner)
 
             f.loop("%begin", "%end", 1, unit, hint="unit")
-        return self.units
 
     def loops(
         self, order: Sequence[int], at: Indexes, inner: Callable[[Indexes], None], bounds: tuple[str, str] | None = None
@@ -285,7 +294,9 @@ class Nest(Places):
         found = [self.point(sources, start, lanes) for start, lanes in zip(starts, every, strict=True)]
         for start, lanes, values in zip(starts, every, found, strict=True):
             for target, (value, _) in zip(targets, self.group.outputs, strict=True):
+                lanes.streamed = id(target.spot) in self.past
                 self.write(target, start, lanes, values[value])
+            lanes.streamed = False
         return found
 
     def point(self, sources: list[Place], index: str, lanes: Lanes) -> dict[SSAValue, str]:

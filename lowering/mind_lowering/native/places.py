@@ -19,6 +19,7 @@ from .ir import Function
 from .lanes import Lanes, ones, register, stored
 from .nest import Axis
 from .steps import argument
+from .streams import LINE
 from .views import Buffer, Indices, Lookup, View
 
 Indexes = dict[int, str]
@@ -95,6 +96,12 @@ class Places:
     def stride(self, spot: Spot) -> int:
         """How far a spot moves along the lanes."""
         return 0 if self.along is None else spot.strides[self.along]
+
+    def is_in_lines(self, spot: Spot) -> bool:
+        """Whether every run along the lanes begins at a line of memory, if the first one does, and vectors are of use there."""
+        size = spot.view.dtype.size
+        others = [s for i, s in enumerate(spot.strides) if i != self.along]
+        return self.stride(spot) == 1 and self.width * size in (16, 32, 64) and not any(s * size % LINE for s in others)
 
     def place(self, spot: Spot, at: Indexes) -> Place:
         """Where a spot is at some indices."""

@@ -8,7 +8,7 @@ unit of work, in the order of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from mind_dialect.ptir import GatherOp, MulOp, PtirLiteralAttr, ReduceOp
@@ -24,6 +24,7 @@ from .nest import Axis
 from .places import Indexes, Place, Places, Spot
 from .reductions import accumulator, addend, combine, finished, fold, identity
 from .row_plan import Counting, RowPlan, Value, kept_as
+from .streams import twice
 from .views import Buffer, Indices, View
 
 REGISTERS = 32
@@ -86,7 +87,12 @@ class RowLoops(Places):
         """The same in every lane; for a comparison with what counts places, in 32 bits."""
         self.inputs: dict[Value, Spot] = {}
         self.outputs: dict[Value, Spot] = {}
+        self.sums: list[tuple[ReduceOp, Value, Spot]] = []
+        """The reductions over rows, each with the memory of all units."""
         self.columns: list[tuple[ReduceOp, Value, Spot]] = []
+        """The same, with the memory of the unit."""
+        self.past: Collection[Value] = ()
+        """What is stored past the caches."""
         self.room: dict[Value, str] = {}
         """Where what is kept for later passes is."""
         self.summed = _only_summed(plan)
@@ -95,8 +101,8 @@ class RowLoops(Places):
 
     # Rows
 
-    def emit(self, views: Sequence[View], hints: Sequence[str], rows: int, per_unit: int) -> None:
-        """The loop over the rows of some units."""
+    def emit(self, views: Sequence[View], hints: Sequence[str], rows: int, per_unit: int, past: Collection[Value]) -> None:
+        """The loop over the rows of some units; what is in `past` is stored past the caches, where it is aligned."""
         f = self.f
         self.find_spots(views, hints)
         for value in () if self.resident else self.plan.kept:
@@ -108,25 +114,30 @@ class RowLoops(Places):
             high = f.least(f.mul(f.add(index, "1"), per_unit), str(rows))
             f.loop(f.mul(index, per_unit), high, 1, self.row, hint="row")
 
-        if self.columns:
-            f.loop("%begin", "%end", 1, unit, hint="unit")
-        else:
-            f.loop(f.mul("%begin", per_unit), f.least(f.mul("%end", per_unit), str(rows)), 1, self.row, hint="row")
+        def loops(streamed: bool) -> None:
+            self.past = past if streamed else ()
+            if self.sums:
+                f.loop("%begin", "%end", 1, unit, hint="unit")
+            else:
+                f.loop(f.mul("%begin", per_unit), f.least(f.mul("%end", per_unit), str(rows)), 1, self.row, hint="row")
+
+        past = [value for value in past if self.is_in_lines(self.outputs[value])]
+        twice(f, [self.outputs[value].base for value in past], loops)
 
     def find_spots(self, views: Sequence[View], hints: Sequence[str]) -> None:
         """Load the address of each view."""
         spots = iter(self.spots(views, [identifier(h or "v") for h in hints]))
         self.inputs = {value: next(spots) for value in self.plan.inputs.values()}
         self.outputs = {value: next(spots) for _, value, _ in self.plan.outputs}
-        self.columns = [(op, value, next(spots)) for op, value in self.plan.columns]
+        self.sums = [(op, value, next(spots)) for op, value in self.plan.columns]
 
     def begin_columns(self, unit: str) -> None:
         """Begin the sums over the rows of a unit: each unit has a row of them."""
-        f, found = self.f, list[tuple[ReduceOp, Value, Spot]]()
-        for op, value, spot in self.columns:
+        f, self.columns = self.f, []
+        for op, value, spot in self.sums:
             dtype, length = spot.view.dtype, self.plan.length
             base = f.address(stored(dtype), spot.base, f.mul(unit, length), spot.hint)
-            found.append((op, value, replace(spot, base=base)))
+            self.columns.append((op, value, replace(spot, base=base)))
             full = length - length % self.width
 
             def clear(index: str, /, *values: str, op: ReduceOp = op, base: str = base, dtype: PtirDType = dtype) -> None:
@@ -137,7 +148,6 @@ class RowLoops(Places):
             if full < length:
                 rest = self.lanes(length - full)
                 rest.store(dtype, identity(rest, op), base, str(full), 1)
-        self.columns = found
 
     def row(self, row: str, /, *values: str) -> None:
         """All passes over one row."""
@@ -299,8 +309,9 @@ class RowLoops(Places):
                 self.lane(run, turn, value)
         for u, turn in enumerate(turns):
             for value, place in run.targets:
-                turn.lanes.hint = place.spot.hint
+                turn.lanes.hint, turn.lanes.streamed = place.spot.hint, value in self.past
                 self.write(place, turn.index, turn.lanes, self.lane(run, turn, value))
+                turn.lanes.streamed = False
             for op, value, place in run.sums:
                 self.add_column(run, turn, op, value, place)
             for k, total in enumerate(run.totals):

@@ -30,6 +30,7 @@ from .row_body import Unfit, anywhere, computed_in, plan_rows
 from .row_loops import RowLoops
 from .row_plan import RowPlan, Value
 from .steps import SharedStep
+from .streams import passing
 from .views import Buffer, Use, View, row_major, whole
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class RowStep(SharedStep):
             numbers[value] = len(numbers)
         parts.append(tuple([numbers[v] for _, v, _ in plan.outputs]))
         parts += [(numbers[v], frozenset(op.properties.items()), accumulator(op)) for op, v in plan.columns]
-        return tuple([*parts, *(layout(v) for v in self.views)])
+        return tuple([*parts, *(layout(v) for v in self.views), tuple(self.past())])
 
     def emit(self, f: Function, host: Host, sites: Sites) -> int:
         found = lanes_of(self.plan, self.views, host)
@@ -105,9 +106,15 @@ class RowStep(SharedStep):
         hints = [*(v.hint for v in self.plan.inputs.values()), *(v.hint for _, v, _ in self.plan.outputs)]
         hints += [f"{op.result.name_hint or 'sum'}.partial" for op, _ in self.plan.columns]
         loops = RowLoops(f, host, sites, self.plan, axes, along, width)
-        loops.emit(self.views, hints, self.plan.rows, self.per_unit)
+        values = [v for _, v, _ in self.plan.outputs]
+        past = [value for value, streams in zip(values, self.past(), strict=True) if streams]
+        loops.emit(self.views, hints, self.plan.rows, self.per_unit, past)
         f.ret("0")
         return -(-self.plan.rows // self.per_unit)
+
+    def past(self) -> list[bool]:
+        """Which results are stored past the caches, when buffers have their places."""
+        return passing(list(self.plan.inputs), [v for _, _, v in self.plan.outputs])
 
     def _over(self) -> list[tuple[Buffer, Buffer]]:
         """Which result may be put over which operand: what the last pass writes, where operands are read place by place."""

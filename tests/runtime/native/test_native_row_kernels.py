@@ -13,7 +13,7 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES, PtirDType
-from mind_lowering.native import HOSTS, calling, detect, lower, prepared
+from mind_lowering.native import HOSTS, calling, detect, lower, prepared, streams
 from mind_lowering.native import host as host_module
 from mind_lowering.native import rows as row_steps
 from mind_lowering.native.ir import Module
@@ -136,6 +136,13 @@ def test_random_rows_on_other_machines(seed: int, isa: str, monkeypatch: pytest.
 def test_random_rows_that_check_their_places(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(host_module.CHECKS_VARIABLE, "1")
     check_random(seed, ROW_DTYPES[seed % len(ROW_DTYPES)])
+
+
+@pytest.mark.parametrize("seed", range(80, 90))
+def test_random_rows_that_are_stored_past_the_caches(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "STREAMED", 0)
+    mind_runtime.clear_cache()
+    check_random(seed, ROW_DTYPES[seed % 4])
 
 
 def check_random(seed: int, dtype: PtirDType) -> Any:

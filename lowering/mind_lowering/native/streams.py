@@ -1,0 +1,52 @@
+"""
+Stores that go past the caches, for results that would drive everything else out of them.
+
+A store that fills a line of memory need not read the line first, if the processor is told; where a kernel moves more than the
+caches hold, that saves a third of the traffic. Vectors must be aligned for that: a kernel asks once, and has its loops twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .costs import traffic
+from .ir import Function
+from .views import Buffer, Use, View
+
+STREAMED = 32 << 20
+"""Bytes that a kernel reads and writes from which on its results go past the caches."""
+LINE = 64
+
+
+def passing(reads: Sequence[View], writes: Sequence[View]) -> list[bool]:
+    """
+    Which results go past the caches, when buffers have their places.
+
+    Those that are results of the program, so that the next kernel hardly reads them, and much of the traffic.
+    """
+    total = traffic([*reads, *writes])
+    held = {v.base.location for v in reads if isinstance(v.base, Buffer)}
+    found: list[bool] = []
+    for view in writes:
+        base = view.base
+        is_result = isinstance(base, Buffer) and base.root.use is Use.OUTPUT and base.over is None and base.location not in held
+        found.append(is_result and view.is_whole and total >= STREAMED and view.count * view.dtype.size * 8 >= total)
+    return found
+
+
+def twice(f: Function, addresses: Sequence[str], loops: Callable[[bool], None]) -> None:
+    """Emit loops that store past the caches, where all addresses are aligned, and as others where they are not."""
+    if addresses:
+        bits = [f.op(f"ptrtoint ptr {a} to i64", "place") for a in addresses]
+        every = bits[0]
+        for other in bits[1:]:
+            every = f.op(f"or i64 {every}, {other}", "places")
+        aligned = f.op(f"icmp eq i64 {f.op(f'and i64 {every}, {LINE - 1}', 'odd')}, 0", "aligned")
+
+        def streamed() -> str:
+            loops(True)
+            f.do("fence seq_cst")  # such stores are in no order with others
+            return "0"
+
+        f.leave(aligned, streamed)
+    loops(False)

@@ -1,0 +1,84 @@
+"""Results that are stored past the caches: the same numbers, whether aligned or not, with tails, in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import mind_runtime
+from mind_dialect import ptir
+from mind_lowering.native import HOSTS, detect, lower, prepared, streams
+from mind_lowering.native import host as host_module
+from mind_runtime.native import jit
+from native_checks import several
+from ptir_evaluator import function_of
+from ptir_forms import program, reduce, softmax, spread
+
+PROGRAMS: dict[str, Any] = {
+    "elementwise": ("f32[1000]", lambda x: [ptir.ExpOp(x)]),
+    "two results": ("f64[1000]", lambda x: [ptir.ExpOp(x), ptir.NegOp(x)]),
+    "rows": ("f32[40,64] f32[64]", lambda x, b: [ptir.AddOp(x, spread(b, x))]),
+    "odd rows": ("f32[40,61] f32[61]", lambda x, b: [ptir.AddOp(x, spread(b, x))]),
+    "transposed": ("f32[64,48]", lambda x: [ptir.ExpOp(ptir.TransposeOp(x, perm=(1, 0)))]),
+    "halves": ("f16[40,64]", lambda x: [ptir.ExpOp(x)]),
+    "truths": ("f32[40,64]", lambda x: [ptir.CompareOp(x, ptir.NegOp(x), kind="less")]),
+    "reduced": ("f32[40,64]", lambda x: [reduce(x, "sum"), ptir.NegOp(x)]),
+    "softmax": ("f32[40,256]", softmax),
+    "odd softmax": ("f32[40,257]", softmax),
+    "short softmax": ("f32[40,64]", softmax),
+    "softmax of halves": ("bf16[40,256]", softmax),
+}
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever may go past the caches does."""
+    mind_runtime.clear_cache()
+    monkeypatch.setattr(streams, "STREAMED", 0)
+
+
+def placed(x: Any, offset: int) -> Any:
+    """Room for an array that begins so many bytes behind a line of memory."""
+    room = np.empty(x.nbytes + 128, np.uint8)
+    start = -room.ctypes.data % 64 + offset
+    return room[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("checks", ["", "1"])
+def test_results_are_those_of_plain_stores(name: str, checks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(host_module.CHECKS_VARIABLE, checks)
+    module = program(*PROGRAMS[name])
+    run = mind_runtime.compile(module, target="native")
+    arrays = [np.random.default_rng(i).standard_normal(s.shape).astype(s.numpy_dtype) for i, s in enumerate(run.inputs)]
+    found = [several(run(*arrays))]
+    for offset in (0, 16):
+        out = tuple(placed(x, offset) for x in found[0])
+        run(*arrays, out=out if len(out) > 1 else out[0])
+        found.append(out)
+    monkeypatch.setattr(streams, "STREAMED", 1 << 60)
+    mind_runtime.clear_cache()
+    plain = mind_runtime.compile(module, target="native")
+    assert ("nontemporal" in run.source, "nontemporal" in plain.source) == (name not in ("odd rows", "odd softmax"), False)
+    for results in found:
+        assert [x.tobytes() for x in results] == [x.tobytes() for x in several(plain(*arrays))]
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("isa", HOSTS)
+def test_every_machine_has_such_stores(isa: str) -> None:
+    native = lower(prepared(function_of(program(*PROGRAMS["elementwise"])), HOSTS[isa]), HOSTS[isa])
+    store = {"avx512": "vmovntp", "avx2": "vmovntp", "baseline": "movntp", "neon": "stnp"}[isa]
+    assert store in jit.assembly(native.text, HOSTS[isa])
+
+
+def test_small_results_stay_in_the_caches() -> None:
+    native = lower(prepared(function_of(program(*PROGRAMS["softmax"]))), detect())
+    assert "nontemporal" not in native.text
+    large = lower(prepared(function_of(program("f32[4096,2048]", softmax))), detect())
+    assert "nontemporal" in large.text
