@@ -75,11 +75,11 @@ class Calls:
             status = f.op(f"call i64 {self.function(Record.SHARE)}({parts}, ptr {self.record})", "status")
         else:
             status = f.op(f"call i64 {symbol(kernel.name)}(ptr {given}, i64 0, i64 {kernel.units})", "status")
-        if kernel.sites or shared:
+        if kernel.sites or kernel.polls or shared:
             first = len(self.sites.found)
             self.sites.found += [Site(failure, step.sources[i] if i >= 0 else None) for failure, i in kernel.sites]
             failed = f.op(f"icmp ne i64 {status}, 0", "failed")
-            f.leave(failed, lambda: self._numbered(status, first if kernel.sites else 0, shared))
+            f.leave(failed, lambda: self._numbered(status, first if kernel.sites else 0, shared or kernel.polls))
         self._since = 0 if shared else self._since + cost
         if self._since > POLLED:
             self.poll()
@@ -95,11 +95,11 @@ class Calls:
         """The address of a function of the pool."""
         return self.f.op(f"load ptr, ptr {self.f.address('i64', self.record, str(int(place)))}, align 8", place.name.lower())
 
-    def _numbered(self, status: str, first: int, shared: bool) -> str:
+    def _numbered(self, status: str, first: int, interrupted: bool) -> str:
         """A status of a kernel as one of the program: that of a signal is the same for both."""
         f = self.f
         number = f.add(status, str(first))
-        if not shared or number == status:
+        if not interrupted or number == status:
             return number
         return f.op(f"select i1 {f.op(f'icmp slt i64 {status}, 0', 'ended')}, i64 {status}, i64 {number}", "status")
 

@@ -126,6 +126,8 @@ class Function:
         self.lines: list[str] = []
         self.notes: list[str] = []
         """Comments above the function."""
+        self.polls = False
+        """Whether it looks for signals."""
         self.block = "entry"
         self._head = f"define {'internal ' if internal else ''}{result} {symbol(name)}("
         self._head += ", ".join(f"{type} %{p}" for type, p in parameters) + ") #0 {"

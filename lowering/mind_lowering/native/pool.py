@@ -89,7 +89,7 @@ class _Pool(Chunks):
             chunk = f.op(f"call i64 @claim(i64 {job}, i64 {step})", "chunk")
 
             def run() -> None:
-                f.do(f"call void @perform(i64 {chunk})")
+                f.op(f"call i64 @perform(i64 {chunk}, ptr null)", "ended")
                 f.op("atomicrmw add ptr @done, i32 1 seq_cst", "done")
                 waiting = f.op("load atomic i32, ptr @waiting seq_cst, align 8", "waiting")
                 f.when(f.op(f"icmp ne i32 {waiting}, 0", "wanted"), lambda: self.futex(f, "@done", WAKE, "1"))
@@ -240,6 +240,8 @@ class _Pool(Chunks):
             return by_one()
 
         f.leave(f.op(f"icmp slt i64 {crew}, 2", "nobody"), nobody)
+        flag = f.address("ptr", "%record", str(int(Record.ENDED)), "flag")
+        f.do(f"store ptr @interrupted, ptr {flag}, align 8")
         job = self.publish(f, count, threads)
         mine, found = self.take_part(f, job)
         before = f.op(f"atomicrmw or ptr @ticket, i64 {CLOSED} seq_cst", "before")
@@ -247,11 +249,13 @@ class _Pool(Chunks):
         begun = f.op(f"trunc i64 {f.op(f'sub i64 {f.add(front, back)}, {mine}', 'begun')} to i32", "begun")
 
         def lost() -> str:
+            f.do(f"store ptr null, ptr {flag}, align 8")
             f.do(_RELEASE)
             return str(LOST)
 
         f.leave(f.op(f"icmp ne i32 {f.call('getpid', 'i32', hint='here')}, {process}", "lost"), lost)
         f.do(f"call void @ended(i32 {begun})")
+        f.do(f"store ptr null, ptr {flag}, align 8")
         status = f.op("load i64, ptr @fault.status, align 8", "status")
         f.when(f.op(f"icmp ne i64 {status}, 0", "failed"), lambda: copied(f, "%record", "@fault.numbers", str(RECORD_NUMBERS)))
         f.do(_RELEASE)
@@ -264,7 +268,7 @@ class _Pool(Chunks):
             f.do(f"store atomic ptr %{name}, ptr @{name} monotonic, align 8")
         for name, value in (("units", "%units"), ("size", "%size"), ("words", "%words"), ("chunks", count), ("most", threads)):
             f.do(f"store atomic i64 {value}, ptr @{name} monotonic, align 8")
-        for name in ("stop", "done", "waiting"):
+        for name in ("stop", "interrupted", "done", "waiting"):
             f.do(f"store atomic i32 0, ptr @{name} monotonic, align 8")
         f.do(f"store i64 {(1 << 63) - 1}, ptr @fault.chunk, align 8")
         f.do("store i64 0, ptr @fault.status, align 8")
@@ -283,17 +287,25 @@ class _Pool(Chunks):
         for place in (mine, found):
             f.do(f"store i64 0, ptr {place}, align 8")
 
+        def stop() -> None:
+            for name in ("interrupted", "stop"):
+                f.do(f"store atomic i32 1, ptr @{name} seq_cst, align 8")
+
         def attempt() -> str:
             chunk = f.op(f"call i64 @claim(i64 {job}, i64 {FRONT})", "chunk")
             none = f.op(f"icmp slt i64 {chunk}, 0", "none")
 
             def run() -> None:
-                f.do(f"call void @perform(i64 {chunk})")
+                ended = f.op(f"call i64 @perform(i64 {chunk}, ptr %record)", "ended")
                 f.do(f"store i64 {f.add(f.op(f'load i64, ptr {mine}, align 8', 'mine'), '1')}, ptr {mine}, align 8")
-                status = f.op("call i64 @mind.poll(ptr %record)", "status")
-                f.do(f"store i64 {status}, ptr {found}, align 8")
-                raised = f.op(f"icmp ne i64 {status}, 0", "raised")
-                f.when(raised, lambda: f.do("store atomic i32 1, ptr @stop seq_cst, align 8"))
+                f.do(f"store i64 {ended}, ptr {found}, align 8")
+
+                def look() -> None:
+                    f.do(f"store i64 {f.op('call i64 @mind.poll(ptr %record)', 'status')}, ptr {found}, align 8")
+
+                f.when(f.op(f"icmp eq i64 {ended}, 0", "whole"), look)
+                raised = f.op(f"icmp ne i64 {f.op(f'load i64, ptr {found}, align 8', 'found')}, 0", "raised")
+                f.when(raised, stop)
 
             f.when(f.op(f"xor i1 {none}, true", "some"), run)
             return none

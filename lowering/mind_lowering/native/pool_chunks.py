@@ -51,20 +51,28 @@ class Chunks:
         f.ret(f.add(f.mul(seconds, 1_000_000_000), rest))
 
     def poll(self) -> None:
-        """Let handlers of signals run, if it is time."""
+        """Let handlers of signals run, if it is time; what one of them raised in another thread's part counts too."""
         f = self.function("mind.poll", "i64", ("ptr", "record"), internal=False)
+        flag = f.op(f"load ptr, ptr {f.address('ptr', '%record', str(int(Record.ENDED)))}, align 8", "flag")
+
+        def look() -> None:
+            ended = f.op(f"load atomic i32, ptr {flag} monotonic, align 4", "ended")
+            f.leave(f.op(f"icmp ne i32 {ended}, 0", "over"), lambda: str(INTERRUPTED))
+
+        f.when(f.op(f"icmp ne ptr {flag}, null", "shared"), look)
         polled = f.address("i64", "%record", str(int(Record.POLLED)), "polled")
         last, now = f.op(f"load i64, ptr {polled}, align 8", "last"), f.op("call i64 @now()", "now")
         since = f.op(f"sub i64 {now}, {last}", "since")
         early = f.op(f"icmp ult i64 {since}, {self.pause}", "early")
         f.leave(early, lambda: "0")
-        f.do(f"store i64 {now}, ptr {polled}, align 8")
-        f.leave(f.op(f"icmp eq i64 {last}, 0", "first"), lambda: "0")
-        if self.system.has_pool:
+        store = f"store i64 {now}, ptr {polled}, align 8"
+        f.leave(f.op(f"icmp eq i64 {last}, 0", "first"), lambda: (f.do(store), "0")[1])
+        if self.system.has_pool:  # only the main thread handles signals, and the lock of the interpreter may be far
             thread = f.op(f"call i64 (i64, ...) @syscall(i64 {self.system.gettid})", "thread")
             thread = f.op(f"trunc i64 {thread} to i32", "thread")
             other = f.op(f"icmp ne i32 {thread}, {f.call('getpid', 'i32', hint='process')}", "other")
-            f.leave(other, lambda: "0")  # only the main thread handles signals, and the lock of the interpreter may be far
+            f.leave(other, lambda: "0")
+        f.do(store)
         state = f.call("PyGILState_Ensure", "i32", hint="state")
         found = f.call("PyErr_CheckSignals", "i32", hint="found")
         raised = f.op(f"icmp ne i32 {found}, 0", "raised")
@@ -115,30 +123,32 @@ class Chunks:
         f.ret()
 
     def perform(self) -> None:
-        """Run one chunk of the job at hand, which stays at hand until then."""
-        f = self.function("perform", "void", ("i64", "chunk"))
+        """Run one chunk of the job at hand, which stays at hand until then; a status below 0 is given back."""
+        f = self.function("perform", "i64", ("i64", "chunk"), ("ptr", "record"))
         kernel, args = (f.op(f"load atomic ptr, ptr @{n} monotonic, align 8", n) for n in ("kernel", "args"))
         units, size, words = (f.op(f"load atomic i64, ptr @{n} monotonic, align 8", n) for n in ("units", "size", "words"))
         begin = f.op(f"mul nsw i64 %chunk, {size}", "begin")
         end = f.least(f.add(begin, size), units)
         run = f"call i64 {kernel}(ptr {{}}, i64 {begin}, i64 {end})"
-
-        def plain() -> str:
-            f.op(run.format(args), "status")
-            return ""
-
-        f.leave(f.op(f"icmp eq i64 {words}, 0", "plain"), plain)
-        own = f.op(f"alloca [{RECORD_NUMBERS} x i64], align 16", "own")
+        f.leave(f.op(f"icmp eq i64 {words}, 0", "plain"), lambda: f.op(run.format(args), "status"))
+        own = f.op(f"alloca [{int(Record.WORDS)} x i64], align 16", "own")
+        shared = f.op(f"load ptr, ptr {args}, align 8", "shared")
+        copied(f, own, shared, str(int(Record.WORDS)))
         f.do(f"store [{RECORD_NUMBERS} x i64] zeroinitializer, ptr {own}, align 16")
         table = f.op(f"alloca ptr, i64 {words}, align 16", "table")
         copied(f, table, args, words)
         f.do(f"store ptr {own}, ptr {table}, align 8")
         status = f.op(run.format(table), "status")
-        f.when(
-            f.op(f"icmp ne i64 {status}, 0", "failed"),
-            lambda: f.do(f"call void @failed(i64 %chunk, i64 {status}, ptr {own})"),
-        )
-        f.ret()
+
+        def raised() -> str:
+            to, source = (f.address("i64", p, str(int(Record.RAISED)), "raised") for p in ("%record", own))
+            f.when(f.op("icmp ne ptr %record, null", "caller"), lambda: copied(f, to, source, "3"))
+            return status
+
+        f.leave(f.op(f"icmp slt i64 {status}, 0", "raised"), raised)
+        failed = f.op(f"icmp ne i64 {status}, 0", "failed")
+        f.when(failed, lambda: f.do(f"call void @failed(i64 %chunk, i64 {status}, ptr {own})"))
+        f.ret("0")
 
     def claim(self) -> None:
         """Take a chunk of a job; -1 where there is none."""

@@ -20,7 +20,9 @@ class Record(IntEnum):
     """When handlers of signals could last run, in nanoseconds; 0 if that is not known."""
     RAISED = RECORD_NUMBERS + 4
     """Type, value and traceback of what a handler raised."""
-    WORDS = RECORD_NUMBERS + 7
+    ENDED = RECORD_NUMBERS + 7
+    """The address of a word that says whether a signal ended what threads work on; 0 where one works alone."""
+    WORDS = RECORD_NUMBERS + 8
 
 
 INTERRUPTED = -1
@@ -65,6 +67,7 @@ GLOBALS = {
     "waiting": "i32 0",
     "sleepers": "i32 0",
     "stop": "i32 0",
+    "interrupted": "i32 0",
     "owner": "i32 0",
     "home": "i32 0",
     "workers": "i64 0",
@@ -81,6 +84,6 @@ GLOBALS = {
     "chunks": "i64 0",
     "most": "i64 0",
 }
-"""What threads share. Ticket, done, stop and those from `kernel` on are of the job at hand."""
+"""What threads share. Ticket, done, waiting, stop, interrupted and those from `kernel` on are of the job at hand."""
 APART = frozenset({"ticket", "done", "stop", "owner", "kernel"})
 """Each begins a cache line."""

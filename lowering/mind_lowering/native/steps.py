@@ -26,6 +26,7 @@ from .failures import Failure, Sites
 from .host import Host
 from .ir import Function, Module, identifier
 from .memory import Access
+from .pool_record import Record
 from .views import View
 
 
@@ -35,13 +36,14 @@ class Kernel:
     A function of the module, and how many units of work it has.
 
     `sites` are what can fail: how, and the number of the op in its step. `own` says that it is given a table of its step's own
-    addresses, not the program's.
+    addresses, not the program's. `polls` says that it looks for signals itself, so that its status may be below 0.
     """
 
     name: str
     units: int
     sites: Sequence[tuple[Failure, int]] = ()
     own: bool = False
+    polls: bool = False
 
 
 class NativeStep(ABC):
@@ -103,10 +105,19 @@ class SharedStep(NativeStep):
         units = self.emit(f, host, sites)
         numbers = {op: i for i, op in enumerate(self.sources)}
         fails = tuple([(s.failure, -1 if s.op is None else numbers[s.op]) for s in sites.found])
-        known[key] = made = Kernel(name, units, fails, own=True)
+        known[key] = made = Kernel(name, units, fails, own=True, polls=f.polls)
         return [made]
 
 
 def argument(f: Function, i: int, hint: str) -> str:
     """The address of the `i`-th of a step's `addresses`."""
     return f.op(f"load ptr, ptr {f.address('ptr', '%args', str(1 + i), 'entry')}, align 8", hint)
+
+
+def poll(f: Function) -> None:
+    """In a kernel one unit of which may take more than some milliseconds: look for signals; where one ends the call, leave."""
+    f.polls = True
+    record = f.op("load ptr, ptr %args, align 8", "record")
+    function = f.op(f"load ptr, ptr {f.address('i64', record, str(int(Record.POLL)))}, align 8", "poll")
+    found = f.op(f"call i64 {function}(ptr {record})", "found")
+    f.leave(f.op(f"icmp ne i64 {found}, 0", "interrupted"), lambda: found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +17,8 @@ pytest.importorskip("llvmlite")
 from mind_lowering.native import HOSTS
 from mind_lowering.native.host import this_machine
 from mind_lowering.native.pool import pool_text
-from mind_lowering.native.pool_record import MOST_CHUNKS, Record, System, system_of
-from mind_runtime.native import jit
+from mind_lowering.native.pool_record import INTERRUPTED, MOST_CHUNKS, Record, System, system_of
+from mind_runtime.native import jit, pool
 
 LINUX = system_of(this_machine().triple, "linux")
 KERNEL = """
@@ -46,24 +47,50 @@ done:
 }}
 """
 
-Share = Callable[..., tuple[int, Any, int]]
+WAIT = """
+target triple = "{triple}"
+define i64 @wait(ptr %args, i64 %begin, i64 %end) {{
+entry:
+  %record = load ptr, ptr %args
+  %at = getelementptr i64, ptr %record, i64 {poll}
+  %poll = load ptr, ptr %at
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %again ]
+  %found = call i64 %poll(ptr %record)
+  %over = icmp ne i64 %found, 0
+  br i1 %over, label %done, label %again
+again:
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, 200000000
+  br i1 %more, label %loop, label %done
+done:
+  ret i64 %found
+}}
+"""
+"""A unit of it ends where a signal ends the call, or after a long time."""
+
+Share = Callable[..., tuple[int, Any, Any]]
 
 
 def pool_of(system: System, spin: int, imports: dict[str, int] | None = None) -> Share:
-    """`run(units, size, threads, words, counts)` in a pool of its own: the status, the counts, the number in the record."""
+    """`run(units, size, threads, words, counts)` in a pool of its own: the status, the counts, the record."""
     host = this_machine()
-    kernel = jit.load(KERNEL.format(triple=host.triple), host, ["count"])
+    kernels = {
+        "count": jit.load(KERNEL.format(triple=host.triple), host, ["count"]),
+        "wait": jit.load(WAIT.format(triple=host.triple, poll=int(Record.POLL)), host, ["wait"]),
+    }
     text = pool_text(host.triple, system, spin, 10_000_000)
     share, poll = jit.load_for_good(text, host, ["mind.share", "mind.poll"], imports or {}).values()
     function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6)(share)
 
-    def run(units: int, size: int, threads: int, words: int = 0, counts: Any = None) -> tuple[int, Any, int]:
+    def run(units: int, size: int, threads: int, words: int = 0, counts: Any = None, name: str = "count") -> tuple[int, Any, Any]:
         counts = np.zeros(units, np.int32) if counts is None else counts
         record = np.zeros(Record.WORDS, np.int64)
         record[Record.THREADS], record[Record.SHARE], record[Record.POLL] = threads, share, poll
         table = np.array([record.ctypes.data, counts.ctypes.data], np.uint64)
-        status = function(kernel.addresses["count"], table.ctypes.data, units, size, words, record.ctypes.data)
-        return status, counts, int(record[0])
+        status = function(kernels[name].addresses[name], table.ctypes.data, units, size, words, record.ctypes.data)
+        return status, counts, record
 
     return run
 
@@ -100,8 +127,29 @@ def test_the_first_failure_is_told(run: Share, threads: int) -> None:
         counts = np.zeros(3000, np.int32)
         places = rng.integers(0, 3000, 9)
         counts[places] = 100
-        assert run(3000, 11, threads, 2, counts)[::2] == (7, places.min())
+        status, _, record = run(3000, 11, threads, 2, counts)
+        assert (status, record[0]) == (7, places.min())
         assert (counts[: places.min()] == 1).all()
+
+
+@pytest.mark.parametrize("words", [0, 2], ids=["plain", "can fail"])
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_a_signal_ends_long_units_of_all_threads(run: Share, threads: int, words: int) -> None:
+    def handler(*_: Any) -> None:
+        raise LookupError(f"{threads}")
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        status, _, record = run(20, 1, threads, words, name="wait")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert status == INTERRUPTED
+    raised = pool.ended(status, record)
+    assert isinstance(raised, LookupError)
+    assert str(raised) == str(threads)
+    assert (run(3000, 11, threads, words)[1] == 1).all()
 
 
 def test_many_threads_of_python_call_at_once(run: Share) -> None:
