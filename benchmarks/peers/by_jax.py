@@ -181,7 +181,7 @@ def convolution(arrays: Arrays) -> Call:
 
 def resnet34(arrays: Arrays) -> Call:
     t = on_device(arrays)
-    config = workloads.resnet_config(t["image"].shape[-1] < 224)
+    config = workloads.resnet_config(t["image"].shape[-1] < 224, len(t["image"]))
     window, stride = config.stem
 
     def network(x: Any, w: Any) -> Any:
@@ -202,7 +202,7 @@ def resnet34(arrays: Arrays) -> Call:
 def gpt_train(arrays: Arrays) -> Call:
     t = on_device(arrays)
     tokens, targets = t.pop("tokens"), t.pop("targets")
-    config = workloads.train_config(tokens.shape[1] < 64)
+    config = workloads.config_of(arrays)
 
     def loss(w: Any) -> Any:
         x = w["tok_embeddings.weight"][tokens] + w["pos_embeddings"]

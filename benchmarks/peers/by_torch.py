@@ -182,7 +182,7 @@ def convolution(arrays: Arrays) -> Call:
 
 def resnet34(arrays: Arrays) -> Call:
     t = tensors(arrays)
-    blocks = sizes.blocks(workloads.resnet_config(arrays["image"].shape[-1] < 224))
+    blocks = sizes.blocks(workloads.resnet_config(arrays["image"].shape[-1] < 224, len(arrays["image"])))
     last = torch.channels_last
     w = {name: v.contiguous(memory_format=last) if v.ndim == 4 else v for name, v in t.items()}
 

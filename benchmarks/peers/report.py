@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from .rounds import Times
-from .workloads import WORKLOADS
+from .workloads import EVERY as WORKLOADS
 
 LEVEL = 0.95
 """From this ratio on we are level with a peer."""
-PACKAGES = ("numpy", "torch", "jax", "onnxruntime", "numba", "llvmlite")
+PACKAGES = ("numpy", "torch", "jax", "onnxruntime", "numba", "llvmlite", "cupy-cuda13x", "cupy-cuda12x")
 
 
 def ratios(ours: Times, theirs: Times) -> list[float]:
@@ -99,27 +99,30 @@ def write(
     roofs: Mapping[str, float],
     threads: int,
     small: bool,
+    what: tuple[str, str, str] = ("native", "The native target beside its peers", ""),
 ) -> str:
-    """Write `native.md` and `native.png` into a folder; the table."""
+    """Write `native.md` and `native.png`, or others, into a folder; the table. `what` is their name, a title, and a note."""
+    stem, title, note = what
     rounds = max((len(t.seconds) for figures in every.values() for t in figures.values()), default=0)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     machine = f"CPython {platform.python_version()}, {versions()}, {os.cpu_count()} cores, {platform.machine()}, load {load:.1f}"
     lines = [
-        "# The native target beside its peers",
+        f"# {title}",
         "",
         f"Medians of {rounds} rounds in which all sides took turns, each in its own process with {threads} thread(s);",
         "ratios above 1 mean that ours is faster. The roofline is a copy of as many bytes, or the peak of multiplications,",
         "in the same run.",
         *(["Small sizes, for trying out: nothing below says how fast anything is."] if small else []),
         f"{machine}.",
+        *([note] if note else []),
         "",
         *summary(every, ours, roofs),
         *details(every, failures),
     ]
     folder.mkdir(parents=True, exist_ok=True)
     text = "\n".join([*lines, ""])
-    (folder / "native.md").write_text(text, encoding="utf-8")
-    picture(folder / "native.png", every, ours)
+    (folder / f"{stem}.md").write_text(text, encoding="utf-8")
+    picture(folder / f"{stem}.png", every, ours)
     return text
 
 
@@ -144,6 +147,7 @@ def picture(path: Path, every: Mapping[str, Mapping[str, Times]], ours: str) -> 
     axes.invert_yaxis()
     axes.grid(axis="x", which="both", alpha=0.3)
     axes.set_xlabel(f"time / time of {ours} (right of 1: ours is faster)")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    if sides:
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
