@@ -22,7 +22,7 @@ from .extensions import (
     StridedSliceOp,
 )
 from .indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, ScatterAddOp, ScatterReduceOp, TakeOp
-from .reduction import ArgMaxOp, DotGeneralOp, ReduceOp, SegmentReduceOp
+from .reduction import ArgMaxOp, DotGeneralOp, ReduceOp, ReduceWindowOp, SegmentReduceOp
 from .structural import BroadcastToOp, ConcatOp, IotaOp, PadOp, ReshapeOp, SliceOp, TileOp, TransposeOp
 from .types import TensorSpec
 
@@ -39,7 +39,7 @@ TARGETED: dict[type[Operation], str] = {
     **dict.fromkeys((TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp, TileOp), "map"),
     **dict.fromkeys((TakeOp, GatherOp, DynamicSliceOp, DynamicUpdateSliceOp), "map"),
     ArgMaxOp: "reduction",
-    **dict.fromkeys((CumulativeSumOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp), "whole"),
+    **dict.fromkeys((CumulativeSumOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp, ReduceWindowOp), "whole"),
     ConvolutionOp: "contraction",
 }
 """What else may stand in a fusion: a target puts it there whose kernels can do it."""

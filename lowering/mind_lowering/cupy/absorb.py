@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import BroadcastToOp, FusionOp, IotaOp, PtirOp, ReshapeOp, TransposeOp, YieldOp
+from mind_dialect.ptir import BroadcastToOp, ConvolutionOp, FusionOp, IotaOp, PtirOp, ReshapeOp, TransposeOp, YieldOp
 from mind_passes.ptir.dce import erase_dead
 from mind_passes.ptir.patterns.matching import is_fill
 
@@ -115,8 +115,18 @@ def _made_of_nothing(value: SSAValue, user: Operation) -> list[Operation]:
     return list(reversed(found)) if any(isinstance(op, IotaOp) for op in found) else []
 
 
+def _keeps_neighbours(chain: list[Operation]) -> bool:
+    """Whether views leave neighbours along the last axis where they are: tiles are read many times, and in rows."""
+    turns = [op for op in chain if isinstance(op, TransposeOp)]
+    return all(op.values()["perm"][-1] in (-1, len(op.values()["perm"]) - 1) for op in turns)
+
+
 def _with(op: FusionOp, chains: dict[SSAValue, list[Operation]]) -> FusionOp | None:
     """A fusion with views taken in, if it is a kernel."""
+    if any(isinstance(o, ConvolutionOp) for o in op.body.block.ops):
+        chains = {value: chain for value, chain in chains.items() if _keeps_neighbours(chain)}
+    if not chains:
+        return None
     body = Block()
     values: dict[SSAValue, SSAValue] = {}
     arguments: dict[SSAValue, SSAValue] = {}

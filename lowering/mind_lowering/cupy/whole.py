@@ -19,6 +19,7 @@ from .scans import cumulative_sum_kernel
 from .scatters import scatter_add_kernel
 from .segments import segment_kernel
 from .updates import scatter_reduce_kernel, window_kernel
+from .windows import window_reduction_kernel
 
 WHOLE_OPS: dict[type[Any], Callable[[Any, Block], Kernel | None]] = {
     ptir.ConvolutionOp: convolution_kernel,
@@ -27,5 +28,6 @@ WHOLE_OPS: dict[type[Any], Callable[[Any, Block], Kernel | None]] = {
     ptir.ScatterReduceOp: scatter_reduce_kernel,
     ptir.ScatterAddOp: scatter_add_kernel,
     ptir.SegmentReduceOp: segment_kernel,
+    ptir.ReduceWindowOp: window_reduction_kernel,
 }
 """The kernel of a fusion that holds such an op; closed by a test."""

@@ -37,7 +37,17 @@ def layer(x: Any, w: Any, b: Any, r: Any) -> Any:
 
 
 def from_channels_first(x: Any, w: Any) -> Any:
+    """A transpose that is better done before: neighbours would be far apart in each window."""
     return convolved(ptir.TransposeOp(x, perm=(0, 2, 3, 1)), w)
+
+
+def turned(x: Any, w: Any) -> Any:
+    return convolved(ptir.TransposeOp(x, perm=(0, 2, 1, 3)), w)
+
+
+def pooled(kind: str, **changes: Any) -> Any:
+    settings = {"padding": ((0, 0), (1, 1), (0, 1), (0, 0)), "base_dilation": (1,) * 4, "window_dilation": (1,) * 4, **changes}
+    return lambda x: ptir.ReduceWindowOp(x, kind=kind, window_dims=(1, 3, 2, 1), strides=(1, 2, 1, 1), **settings)
 
 
 def from_activation(x: Any, w: Any) -> Any:
@@ -61,6 +71,9 @@ CASES: list[tuple[str, str, Any]] = [
     ("by channel twice", "bf16[2,6,6,6] bf16[3,3,1,12]", with_(feature_group_count=6)),
     ("layer", "f32[2,7,6,5] f32[3,3,5,7] f32[7] f32[2,4,6,7]", layer),
     ("layer bf16", "bf16[2,7,6,5] bf16[3,3,5,7] bf16[7] bf16[2,4,6,7]", layer),
+    ("turned", "f32[2,6,7,5] f32[3,3,5,7]", turned),
+    *((f"pool {k} {t}", f"{t}[2,7,6,5]", pooled(k)) for k in ("max", "sum", "min") for t in ("f32", "bf16", "si8")),
+    ("pool with holes", "f32[2,7,6,5]", pooled("max", base_dilation=(1, 2, 1, 1), window_dilation=(1, 1, 3, 1))),
     ("channels first", "f32[2,5,7,6] f32[3,3,5,7]", from_channels_first),
     ("activation", SMALL.format(t="f32"), from_activation),
     ("wide sums", SMALL.format(t="si8"), with_(accum_dtype="si32", out_dtype="si32")),
@@ -83,13 +96,15 @@ def test_results_are_those_of_numpy() -> None:
 def test_each_is_one_kernel_with_what_follows() -> None:
     for name, made, _ in batch()[1]:
         calls = set(re.findall(r"(?:xp|k)\.\w+", made.source))
-        assert calls == {"k.launch"}, f"{name}: {calls}"
+        assert calls == {"k.launch"} | ({"k.transpose"} if name == "channels first" else set()), f"{name}: {calls}"
         assert made.cuda.count("__global__") == 1 + (name == "activation"), name
 
 
 def test_narrow_floats_meet_in_tensor_cores_and_deep_sums_are_shared() -> None:
     used = {name: made.cuda for name, made, _ in batch()[1]}
-    assert {n for n, text in used.items() if "product_narrow" in text} == {n for n in used if "16" in n and "channel" not in n}
+    assert {n for n, text in used.items() if "product_narrow" in text} == {
+        n for n in used if "16" in n and "channel" not in n and "pool" not in n
+    }
     assert {n for n, text in used.items() if "counters" in text} >= {"deep", "deep bf16"}
 
 

@@ -1,0 +1,66 @@
+"""Reductions of windows, such as pooling: a thread for each window, which takes up its elements in row-major order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.ir import Block
+
+from mind_dialect.ptir import ReduceWindowOp
+from mind_dialect.ptir.legal import default_accumulator
+
+from .body import spec
+from .element import function, lone_body, scratch
+from .folds import identity
+from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented
+from .places import cut, place
+from .scalars import NARROW, STORED, cast, register
+from .unsupported import Unsupported
+
+MOST_PLACES = 1 << 16
+"""So many elements of a window at most."""
+
+
+def window_reduction_kernel(op: ReduceWindowOp, block: Block) -> Kernel:
+    """The kernel of a reduction of windows."""
+    body, values = lone_body(op, block), op.values()
+    (dtype, extents), shape, kind = spec(op.x), spec(op.result)[1], values["kind"]
+    wide = values["accum_dtype"] or default_accumulator(dtype)
+    window: Sequence[int] = values["window_dims"]
+    size, places, rank = prod(shape), prod(window), len(shape)
+    if 0 in (size, places, prod(extents)) or places > MOST_PLACES:
+        raise Unsupported(f"windows of {places} elements")
+    if wide in NARROW and kind == "sum":
+        raise Unsupported(f"a sum in {wide}")
+    writer = Writer(body)
+    names = [f"p{a}" for a in range(rank)]
+    at = place(*(((n,), p) for n, p in zip(extents, names, strict=True)))
+    lines = function(writer.source, "element", op.x, at, ", ".join(f"I {p}" for p in names), wide)
+    outer, inner = scratch(writer.source), scratch(writer.source)
+    first = [c.number for c in cut(place((shape, "e")), range(rank), outer)]
+    within = [c.number for c in cut(place((tuple(window), "k")), range(rank), inner)]
+    start = cast(identity(kind, dtype), dtype, wide)
+    turn = list(inner.lines)
+    given: list[str] = []
+    for a, extent in enumerate(extents):
+        stride, dilation, base = values["strides"][a], values["window_dilation"][a], values["base_dilation"][a]
+        low, _ = values["padding"][a]
+        turn.append(f"const I p{a} = {first[a]} * {stride} + {within[a]} * {dilation} - {low};")
+        tests = [f"p{a} < 0", f"p{a} >= {(extent - 1) * base + 1}", *([f"p{a} % {base} != 0"] if base > 1 else [])]
+        turn.append(f"const bool outside{a} = {' || '.join(tests)};")
+        given.append(f"p{a} / {base}" if base > 1 else f"p{a}")
+    outside = " || ".join(f"outside{a}" for a in range(rank))
+    turn.append(f"total = mind::{kind.capitalize()}::of(total, {outside} ? {start} : element({', '.join(given)}));")
+    stored = f"mind::Stored<{STORED[dtype]}>::store({cast('total', wide, dtype)})"
+    each = [
+        *outer.lines,
+        f"{register(wide)} total = {start};",
+        f"for (I k = 0; k < {places}; ++k) {{",
+        *indented(turn),
+        "}",
+        f"b0[e] = {stored};",
+    ]
+    begin = f"I(blockIdx.x) * {THREADS} + threadIdx.x"
+    loop = [f"for (I e = {begin}; e < {size}; e += I(gridDim.x) * {THREADS}) {{", *indented(each), "}"]
+    return writer.kernel([*lines, *loop], writer.launch(min(-(-size // THREADS), MOST_BLOCKS), THREADS))
