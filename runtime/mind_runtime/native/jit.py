@@ -1,8 +1,7 @@
 """
-LLVM IR text as machine code in this process.
+LLVM IR text as functions in this process: compiled (`codegen.py`) or found on disk (`code_cache`), and linked.
 
-The text is vectorised already, so no pass runs over it but those of code generation. Code is kept on disk (`code_cache`); what a
-library holds is freed with it.
+What a library holds is freed with it.
 """
 
 from __future__ import annotations
@@ -13,15 +12,16 @@ import itertools
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from mind_dialect.errors import error
 from mind_lowering import code_cache as cache
 from mind_lowering.native import Host
 
-_FORMAT = "1"
+from .codegen import VERSION, assembly, initialise, names_of, object_code, objects, packed, unpacked
+
+__all__ = ["Library", "assembly", "code_name", "find", "load", "load_for_good", "machine_of", "object_code"]
+_FORMAT = "2"
 """Of what is kept on disk; a change makes older files unknown."""
 SUPPORT = ".support"
 """How the names of files end that hold no program."""
@@ -30,7 +30,6 @@ LIBRARIES = 64
 _lock = threading.Lock()
 _numbers = itertools.count()
 _binding: Any = import_module("llvmlite.binding")  # which has no types
-_VERSION = f"{import_module('llvmlite').__version__} {_binding.llvm_version_info}"
 
 
 class Library:
@@ -57,22 +56,21 @@ def load(text: str, host: Host, names: Sequence[str]) -> Library:
     name = code_name(text, host)
     if (found := find(name, names)) is not None:
         return found
-    with _lock:
-        code = object_code(text, host)
-        cache.write(name, code)
-        return Library(*_linked(code, names, _engines.next()), names)
+    from .pool import threads_of
+
+    code = objects(text, host, threads_of())
+    cache.write(name, packed(code))
+    return _library(code, names)
 
 
 def find(name: str, names: Sequence[str]) -> Library | None:
     """The functions `names` of a module whose code is on disk under a name of `code_name`; None if it is not."""
     if (code := cache.read(name)) is None:
         return None
-    with _lock:
-        _initialise()
-        try:
-            return Library(*_linked(code, names, _engines.next()), names)
-        except (RuntimeError, KeyError):  # made by something else under the same name
-            return None
+    try:
+        return _library(unpacked(code), names)
+    except (RuntimeError, KeyError, ValueError):  # made by something else under the same name
+        return None
 
 
 def code_name(text: str, host: Host) -> str:
@@ -82,7 +80,7 @@ def code_name(text: str, host: Host) -> str:
 
 def machine_of(host: Host) -> tuple[str, ...]:
     """What code depends on besides its text: LLVM's names for the machine, and its version."""
-    return (*_machine_names(host), _VERSION)
+    return (*names_of(host), VERSION)
 
 
 def load_for_good(text: str, host: Host, names: Sequence[str], imports: Mapping[str, int]) -> Mapping[str, int]:
@@ -94,69 +92,21 @@ def load_for_good(text: str, host: Host, names: Sequence[str], imports: Mapping[
     """
     name = code_name(text, host) + SUPPORT
     with _lock:
-        _initialise()
         made: tuple[Any, Any] | None = None
         if (code := cache.read(name)) is not None:
             with contextlib.suppress(RuntimeError, KeyError):
-                made = _linked(code, names, _engine(), imports)
+                made = _linked([code], names, _engine(), imports)
         if made is None:
             code = object_code(text, host, optimised=False)
             cache.write(name, code)
-            made = _linked(code, names, _engine(), imports)
+            made = _linked([code], names, _engine(), imports)
         for held in made:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
         return {name: made[1][name] for name in names}
 
 
-def object_code(text: str, host: Host, *, optimised: bool = True) -> bytes:
-    """The module as an object file for a kind of machine; E7004 for text that LLVM refuses."""
-    _initialise()
-    machine = _machine(host, optimised=optimised)
-    try:
-        module = _binding.parse_assembly(text)
-        module.verify()
-    except RuntimeError as e:
-        raise error("E7004", f"LLVM refuses a module of ours: {e}", stage="native", issue=str(e)) from None
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
-    return bytes(machine.emit_object(module))
-
-
-def assembly(text: str, host: Host) -> str:
-    """The module as assembly text, for tests and for reading."""
-    _initialise()
-    module = _binding.parse_assembly(text)
-    module.triple = _machine(host).triple
-    return str(_machine(host).emit_assembly(module))
-
-
-@lru_cache(maxsize=1)
-def _initialise() -> None:
-    _binding.initialize_all_targets()
-    _binding.initialize_all_asmprinters()
-
-
-@lru_cache(maxsize=8)
-def _machine(host: Host, *, optimised: bool = True) -> Any:
-    """LLVM's description of a kind of machine."""
-    cpu, features = _machine_names(host)
-    triple = _binding.get_process_triple() if _is_like_this(host) else host.triple
-    target = _binding.Target.from_triple(triple)
-    return target.create_target_machine(cpu=cpu, features=features, opt=2 if optimised else 0, reloc="pic", codemodel="small")
-
-
-def _is_like_this(host: Host) -> bool:
-    return host.triple.partition("-")[0] == str(_binding.get_process_triple()).partition("-")[0]
-
-
-def _machine_names(host: Host) -> tuple[str, str]:
-    """The processor and the features to make code for: of this very machine all it has, else what the kind has."""
-    if host.cpu:
-        return host.cpu, ""
-    return str(_binding.get_host_cpu_name()), str(_binding.get_host_cpu_features().flatten())
-
-
 def _engine() -> Any:
+    initialise()
     machine = _binding.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
     return _binding.create_lljit_compiler(machine)
 
@@ -180,9 +130,19 @@ class _Engines:
 _engines = _Engines()
 
 
-def _linked(code: bytes, names: Sequence[str], engine: Any, imports: Mapping[str, int] | None = None) -> tuple[Any, Any]:
+def _library(code: Sequence[bytes], names: Sequence[str]) -> Library:
+    with _lock:
+        return Library(*_linked(code, names, _engines.next()), names)
+
+
+def _linked(
+    code: Sequence[bytes], names: Sequence[str], engine: Any, imports: Mapping[str, int] | None = None
+) -> tuple[Any, Any]:
     """The engine, and what holds the code in it."""
-    builder = _binding.JITLibraryBuilder().add_object_img(code).add_current_process()
+    builder = _binding.JITLibraryBuilder()
+    for part in code:
+        builder.add_object_img(part)
+    builder.add_current_process()
     for name in names:
         builder.export_symbol(name)
     for name, address in (imports or {}).items():

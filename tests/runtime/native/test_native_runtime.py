@@ -276,7 +276,7 @@ def test_code_is_kept_and_found(own_cache: Path, monkeypatch: pytest.MonkeyPatch
     compiled(chain())
     (file,) = programs(own_cache)
     mind_runtime.clear_cache()
-    monkeypatch.setattr(jit, "object_code", lambda text, host: pytest.fail("compiled again"))
+    monkeypatch.setattr(jit, "objects", lambda text, host, threads: pytest.fail("compiled again"))
     a, b = ROWS
     assert_close(compiled(chain())(a, b), mind_runtime.compile(chain())(a, b), ulps=0)
     assert [file] == programs(own_cache)

@@ -1,0 +1,176 @@
+"""
+LLVM IR text to object code, on several threads where there is much of it.
+
+LLVM itself is content with one module a thread, llvmlite lets one thread in at a time. So the module is split by functions, and
+the one call that takes long goes past llvmlite's lock. How it is split depends on lengths, not on how many threads there are, so
+that code is the same whoever makes it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+from mind_dialect.errors import error
+from mind_lowering.native import Host
+
+_binding: Any = import_module("llvmlite.binding")  # which has no types
+VERSION = f"{import_module('llvmlite').__version__} {_binding.llvm_version_info}"
+PART = 1 << 17
+"""Characters of a part, or more where a function is longer."""
+MOST = 8
+"""So many parts at most."""
+_FUNCTION = re.compile(r"^define .*?^}\n", re.MULTILINE | re.DOTALL)
+_HEAD = re.compile(r"^define (internal )?(.*?) #0 \{$", re.MULTILINE)
+_PARAMETER = re.compile(r" %[^,)]+(?=[,)])")
+
+
+def parts_of(text: str) -> list[str]:
+    """
+    A module as several, which are to be linked together: each has all that is no function, and some of the functions.
+
+    A module that has anything between functions but comments, declarations and attributes is left whole.
+    """
+    count = min(len(text) // PART, MOST)
+    if count < 2:
+        return [text]
+    functions = _FUNCTION.findall(text)
+    common = _FUNCTION.sub("", text)
+    heads = [_HEAD.match(f) for f in functions]
+    if re.search(r"^@", common, re.MULTILINE) or None in heads:
+        return [text]
+    signatures = [_PARAMETER.sub("", match.group(2)) for match in heads if match is not None]
+    bins: list[list[int]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for i in sorted(range(len(functions)), key=lambda i: -len(functions[i])):
+        k = sizes.index(min(sizes))
+        bins[k].append(i)
+        sizes[k] += len(functions[i])
+    made: list[str] = []
+    for members in bins:
+        own = set(members)
+        others = [f"declare {s}" for i, s in enumerate(signatures) if i not in own]
+        bodies = [functions[i].replace("define internal ", "define hidden ", 1) for i in sorted(members)]
+        made.append("\n".join([common, *others, *bodies]))
+    return made
+
+
+def objects(text: str, host: Host, threads: int) -> list[bytes]:
+    """The object files of a module for a kind of machine, made by so many threads; E7004 for text that LLVM refuses."""
+    parts = parts_of(text)
+    machines = [machine(host) for _ in parts]  # nobody else may use one meanwhile
+    modules = [_parsed(part, made) for part, made in zip(parts, machines, strict=True)]
+    if len(parts) == 1 or threads == 1:
+        return list(map(_emitted, machines, modules))
+    with ThreadPoolExecutor(min(threads, len(parts))) as pool:
+        return list(pool.map(_emitted, machines, modules))
+
+
+def object_code(text: str, host: Host, *, optimised: bool = True) -> bytes:
+    """The module as one object file for a kind of machine; E7004 for text that LLVM refuses."""
+    made = machine(host, optimised=optimised)
+    return _emitted(made, _parsed(text, made))
+
+
+def assembly(text: str, host: Host) -> str:
+    """The module as assembly text, for tests and for reading."""
+    made = machine(host)
+    return str(made.emit_assembly(_parsed(text, made)))
+
+
+def machine(host: Host, *, optimised: bool = True) -> Any:
+    """LLVM's description of a kind of machine. No pass runs over the text but those of code generation."""
+    initialise()
+    cpu, features = names_of(host)
+    triple = _binding.get_process_triple() if _is_like_this(host) else host.triple
+    target = _binding.Target.from_triple(triple)
+    return target.create_target_machine(cpu=cpu, features=features, opt=2 if optimised else 0, reloc="pic", codemodel="small")
+
+
+def _is_like_this(host: Host) -> bool:
+    return host.triple.partition("-")[0] == str(_binding.get_process_triple()).partition("-")[0]
+
+
+def names_of(host: Host) -> tuple[str, str]:
+    """The processor and the features to make code for: of this very machine all it has, else what the kind has."""
+    return (host.cpu, "") if host.cpu else _this_machine()
+
+
+@lru_cache(maxsize=1)
+def _this_machine() -> tuple[str, str]:
+    return str(_binding.get_host_cpu_name()), str(_binding.get_host_cpu_features().flatten())
+
+
+@lru_cache(maxsize=1)
+def initialise() -> None:
+    """Make LLVM know its machines."""
+    _binding.initialize_all_targets()
+    _binding.initialize_all_asmprinters()
+
+
+def _parsed(text: str, machine: Any) -> Any:
+    """A module in memory that goes with it; E7004 for what is none."""
+    try:
+        module = _binding.parse_assembly(text, _binding.create_context())
+        module.verify()
+    except RuntimeError as e:
+        raise error("E7004", f"LLVM refuses a module of ours: {e}", stage="native", issue=str(e)) from None
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    return module
+
+
+def _emitted(machine: Any, module: Any) -> bytes:
+    """The object file of a module; other threads may emit others meanwhile."""
+    emit = _unlocked()
+    if emit is None:
+        return bytes(machine.emit_object(module))
+    message = ctypes.c_char_p()
+    buffer = emit(machine, module, 1, ctypes.byref(message))
+    if not buffer:
+        issue = (message.value or b"").decode(errors="replace")
+        raise error("E7004", f"LLVM cannot make code of a module of ours: {issue}", stage="native", issue=issue)
+    lib = _binding.ffi.lib
+    try:
+        return ctypes.string_at(lib.LLVMPY_GetBufferStart(buffer), lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+@lru_cache(maxsize=1)
+def _unlocked() -> Any:
+    """LLVM's function that makes an object file, without llvmlite's lock; None where llvmlite is not built as it is known."""
+    try:
+        known = _binding.ffi.lib.LLVMPY_TargetMachineEmitToMemory
+        found = ctypes.CDLL(_binding.ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
+        found.argtypes, found.restype = known.argtypes, known.restype
+    except (AttributeError, OSError):
+        return None
+    return found
+
+
+def packed(objects: Sequence[bytes]) -> bytes:
+    """Several object files as one."""
+    head = [len(objects), *map(len, objects)]
+    return b"".join([*(n.to_bytes(8, "little") for n in head), *objects])
+
+
+def unpacked(data: bytes) -> list[bytes]:
+    """The object files of `packed`; ValueError for anything else."""
+    count = int.from_bytes(data[:8], "little")
+    if not 0 < count <= MOST:
+        raise ValueError(count)
+    sizes = [int.from_bytes(data[8 * (1 + i) : 8 * (2 + i)], "little") for i in range(count)]
+    start = 8 * (1 + count)
+    if start + sum(sizes) != len(data):
+        raise ValueError(sizes)
+    found: list[bytes] = []
+    for size in sizes:
+        found.append(data[start : start + size])
+        start += size
+    return found

@@ -1,0 +1,110 @@
+"""Large modules are compiled in parts, on several threads: the parts are the module, and code does not depend on who made it."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import mind_runtime
+from mind_dialect import ptir
+from mind_dialect.errors import MindError
+from mind_lowering import code_cache as cache
+from mind_lowering.native import detect, lower, prepared
+from mind_runtime.native import codegen, jit
+from native_checks import assert_close, several
+from ptir_evaluator import function_of
+from ptir_forms import program, softmax
+
+
+@pytest.fixture(autouse=True)
+def small_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(codegen, "PART", 4000)
+    mind_runtime.clear_cache()
+
+
+def several_kernels() -> Any:
+    def body(x: Any, y: Any) -> Any:
+        product = ptir.DotGeneralOp(x, y, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
+        return [
+            softmax(product),
+            ptir.TanhOp(x),
+            ptir.ErfOp(y),
+            ptir.DivOp(ptir.CastOp(x, dtype="si32"), ptir.CastOp(y, dtype="si32")),
+        ]
+
+    return program("f32[33,33] f32[33,33]", body)
+
+
+def text_of(module: Any) -> str:
+    return lower(prepared(function_of(module)), detect()).text
+
+
+def test_parts_are_the_module() -> None:
+    text = text_of(several_kernels())
+    parts = codegen.parts_of(text)
+    assert 2 <= len(parts) <= codegen.MOST
+    bodies = [line for part in parts for line in part.splitlines() if line.startswith("define")]
+    assert sorted(b.replace("hidden ", "internal ") for b in bodies) == sorted(
+        s for s in text.splitlines() if s.startswith("define")
+    )
+    assert codegen.parts_of(text[:3000]) == [text[:3000]]
+
+
+def test_what_is_not_understood_is_left_whole() -> None:
+    text = text_of(several_kernels())
+    assert codegen.parts_of(text.replace(" #0 {", " #0 align 32 {", 1)) == [text.replace(" #0 {", " #0 align 32 {", 1)]
+    assert codegen.parts_of(f"@table = global i8 0\n{text}") == [f"@table = global i8 0\n{text}"]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_code_is_the_same_whoever_makes_it(threads: int) -> None:
+    text = text_of(several_kernels())
+    found = codegen.objects(text, detect(), threads)
+    assert found == codegen.objects(text, detect(), 3)
+    assert len(found) > 1
+    assert codegen.unpacked(codegen.packed(found)) == found
+
+
+def test_programs_of_several_parts() -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.uniform(1, 9, (33, 33)).astype(np.float32) for _ in range(2))
+    expected = mind_runtime.compile(several_kernels())(x, y)
+    for _ in range(2):  # compiled, then from disk
+        run = mind_runtime.compile(several_kernels(), target="native")
+        for found, right in zip(several(run(x, y)), several(expected), strict=True):
+            assert_close(found, right, ulps=32)
+        with pytest.raises(MindError) as e:
+            run(x, np.zeros_like(y))
+        assert e.value.code == "E8004"
+        mind_runtime.clear_cache()
+
+
+def test_without_llvmlites_inside_one_thread_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = text_of(several_kernels())
+    expected = codegen.objects(text, detect(), 2)
+    codegen._unlocked.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(ctypes, "CDLL", lambda name: object())
+        assert codegen.objects(text, detect(), 2) == expected
+        assert codegen._unlocked() is None
+    codegen._unlocked.cache_clear()
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 8, b"\1" + b"\0" * 7, codegen.packed([b"x"])[:-1], codegen.packed([b"x"]) + b"y"])
+def test_packs_that_are_none(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        codegen.unpacked(data)
+
+
+def test_text_that_llvm_refuses() -> None:
+    for text in ("define", "define i64 @f() { ret i64 %x }", "define i64 @f() { ret i32 0 }"):
+        with pytest.raises(MindError) as e:
+            jit.load(text, detect(), ["f"])
+        assert e.value.code == "E7004"
