@@ -22,6 +22,7 @@ from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 from .control import control
 from .convolutions_plan import convolution
 from .elementwise import EMITTERS
+from .form_quantized import QUANTIZED, why_not_quantized
 from .host import Host
 from .kernels_lookups import LOOKUPS
 from .kernels_scatters import SCATTERS
@@ -173,6 +174,11 @@ def product_block(
     return block, ops
 
 
+def _quantized(planner: Planner, op: PtirOp) -> str | None:
+    """What was not replaced by elementwise ops."""
+    return why_not_quantized(op, planner.host) or "it is planned as it stands"
+
+
 KERNELS: dict[type[PtirOp], Row] = {
     **dict.fromkeys(EMITTERS, _elementwise),
     **dict.fromkeys(VIEWS, _view),
@@ -180,6 +186,7 @@ KERNELS: dict[type[PtirOp], Row] = {
     **WINDOWS,
     **SCATTERS,
     **SORTS,
+    **dict.fromkeys(QUANTIZED, _quantized),
     ptir.ReduceOp: _elementwise,
     ptir.ConstantOp: _constant,
     ptir.IotaOp: _iota,
@@ -196,7 +203,6 @@ _NOT_YET = "there is no native kernel yet"
 FALLBACK: dict[type[PtirOp], str] = {
     ptir.CustomCallOp: "its function is registered with Python",
     ptir.LayerNormOp: _NOT_YET,
-    **dict.fromkeys((ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp), _NOT_YET),
     **dict.fromkeys((ptir.RngUniformOp, ptir.RngNormalOp), _NOT_YET),
 }
 """The ops that run as their NumPy kernels, and why."""

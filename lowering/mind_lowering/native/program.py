@@ -30,6 +30,7 @@ from .calling import Calls
 from .failures import Site, Sites
 from .flow import Branch, Code, Loop, Nested, run, steps_in
 from .form_convolutions import find_convolutions, fuse_convolutions
+from .form_quantized import expand_quantized
 from .form_rows import form_rows, ready_to_fuse
 from .groups import Group
 from .host import Host, detect
@@ -92,6 +93,7 @@ def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
     optimize(module, patterns=False)
     select_scatters(module)
     find_convolutions(module)
+    expand_quantized(module, host or detect())
     ready_to_fuse(module, host or detect())
     find_attention(module, host or detect())
     fuse(module)

@@ -22,6 +22,7 @@ from lone_products import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, UI16, PtirDType
+from mind_lowering import code_cache as cache
 from mind_lowering.native import Entry, lower, prepared
 from mind_lowering.native.convolutions import Slide, choose
 from mind_lowering.native.host import CHECKS_VARIABLE, HOSTS, ISA_VARIABLE, Host
@@ -30,6 +31,13 @@ from mind_runtime.native import jit
 from native_text import backwards, inner_loops, multiplications, spills
 from ptir_evaluator import function_of
 from ptir_forms import program
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of one run is found by another."""
+    monkeypatch.setenv(cache.VARIABLE, "")
+
 
 MACHINES = pytest.mark.parametrize("isa", [h.isa for h in RUNNABLE])
 
