@@ -19,6 +19,7 @@ from .lanes import Lanes
 from .nest import axes_of
 from .places import Indexes, Places
 from .products import unflattened
+from .steps import patient
 from .views import Ints, View
 
 
@@ -94,4 +95,4 @@ class Ordered(Places):
         def turn(index: str, /, *values: str) -> None:
             self.in_order({**at, axes[0]: index}, body, axes[1:])
 
-        self.f.loop("0", str(self.axes[axes[0]].extent), 1, turn, hint="s")
+        patient(self.f, "0", str(self.axes[axes[0]].extent), turn, hint="s")

@@ -15,7 +15,7 @@ from .memory import Access
 from .ordered import Ordered
 from .places import Indexes, Place, Spot
 from .products import form
-from .steps import SharedStep
+from .steps import SharedStep, patient
 from .views import Buffer, View
 
 VECTORS = 4
@@ -86,7 +86,7 @@ class Scan(SharedStep):
                 loops.write(first, start, lanes, lanes.constant(dtype, 0))
         # -0 is what leaves every number as it is.
         state = [(lanes.type(dtype), lanes.constant(dtype, _nothing(dtype))) for lanes in every]
-        f.loop("0", str(n - int(self.exclusive)), 1, turn, state, "i")
+        patient(f, "0", str(n - int(self.exclusive)), turn, state)
 
 
 def _nothing(dtype: PtirDType) -> float:

@@ -23,7 +23,7 @@ from .memory import Access
 from .ordered import Ordered
 from .places import Place
 from .products import form
-from .steps import SharedStep, argument
+from .steps import SharedStep, argument, patient
 from .views import Buffer, Lookup, View
 
 VECTORS = 16
@@ -127,7 +127,7 @@ def _check_ascending(f: Function, host: Host, sites: Sites, op: PtirOp, ids: Vie
         wrong = one.compare("icmp slt", register(ids.dtype), now, before)
         fail_where(one, sites, wrong, Failure.PROMISE, op, [("i64", "0", True)])
 
-    f.loop("1", str(ids.shape[0]), 1, turn, hint="i")
+    patient(f, "1", str(ids.shape[0]), turn)
 
 
 def _check_unique(f: Function, host: Host, sites: Sites, op: PtirOp, ids: View, seen: str, count: int) -> None:
@@ -141,7 +141,7 @@ def _check_unique(f: Function, host: Host, sites: Sites, op: PtirOp, ids: View, 
         fail_where(one, sites, wrong, Failure.PROMISE, op, [("i64", "1", True)])
         f.do(f"store i8 1, ptr {place}, align 1")
 
-    f.loop("0", str(ids.shape[0]), 1, turn, hint="i")
+    patient(f, "0", str(ids.shape[0]), turn)
 
 
 @dataclass

@@ -15,11 +15,11 @@ from mind_dialect.ptir.types import BF16, I1, Kind, PtirDType
 
 from .failures import Failure, Sites, fail_where
 from .host import Host
-from .ir import Function
+from .ir import Body, Function
 from .lanes import Lanes, register, stored
 from .memory import Access, rounded_up
 from .products import form, unflattened
-from .steps import SharedStep, argument
+from .steps import PATIENCE, SharedStep, argument, patient
 from .views import Buffer, View
 
 FEW = 48
@@ -192,6 +192,13 @@ class _Lines:
     def store(self, type: str, value: str, base: str, index: str) -> None:
         self.f.do(f"store {type} {value}, ptr {self.f.address(type, base, index)}, align {int(type[1:]) // 8}")
 
+    def long(self, high: str, body: Body) -> None:
+        """A loop over at most all keys of a line."""
+        if self.n <= PATIENCE:
+            self.f.loop("0", high, 1, body)
+        else:
+            patient(self.f, "0", high, body)
+
     def make(self, source: str) -> None:
         """Keys and places of a line, in order."""
         view, (keys, origins) = self.step.source, self.pairs[0]
@@ -201,7 +208,7 @@ class _Lines:
             self.store(self.keys.type, self.keys.of(self.one, x), keys, i)
             self.store("i32", self.f.op(f"trunc i64 {i} to i32"), origins, i)
 
-        self.f.loop("0", str(self.n), 1, turn, hint="i")
+        patient(self.f, "0", str(self.n), turn)
 
     def digit(self, key: str, place: int) -> str:
         """A byte of a key."""
@@ -226,7 +233,7 @@ class _Lines:
         f, (keys, origins) = self.f, self.pairs[0]
         top = self.passes - 1
         self.cleared(1)
-        f.loop("0", str(self.n), 1, lambda i, *_: self.counted(self.load(self.keys.type, keys, i), top, 0), hint="i")
+        patient(f, "0", str(self.n), lambda i, *_: self.counted(self.load(self.keys.type, keys, i), top, 0))
 
         def add(d: str, /, *values: str) -> list[str]:
             total, limit = values
@@ -243,7 +250,7 @@ class _Lines:
             passes = f.op(f"icmp sle i64 {self.digit(key, top)}, {limit}", "passes")
             return [f.add(values[0], f.op(f"zext i1 {passes} to i64"))]
 
-        (left,) = f.loop("0", str(self.n), 1, keep, [("i64", "0")], "i")
+        (left,) = patient(f, "0", str(self.n), keep, [("i64", "0")])
         return left
 
     def inserted(self) -> str:
@@ -283,7 +290,7 @@ class _Lines:
             for place in range(self.passes):
                 self.counted(key, place, place)
 
-        f.loop("0", left, 1, count, hint="i")
+        self.long(left, count)
         now = [*self.pairs[0], *self.pairs[1]]
         for place in range(self.passes):
             first = self.digit(self.load(type, now[0], "0"), place)
@@ -320,7 +327,7 @@ class _Lines:
             self.store(type, key, to_keys, to)
             self.store("i32", origin, to_origins, to)
 
-        f.loop("0", left, 1, turn, hint="i")
+        self.long(left, turn)
 
     def write(self, origins: str, source: str, to_values: str, to_places: str) -> None:
         """The elements in their order, as they lie in memory, and where they came from."""
@@ -338,7 +345,7 @@ class _Lines:
                 at = f.mul(i, step.places.strides[axis])
                 self.store(kind, origin if kind == "i64" else f.op(f"trunc i64 {origin} to {kind}"), to_places, at)
 
-        f.loop("0", str(self.count), 1, turn, hint="i")
+        patient(f, "0", str(self.count), turn)
 
     def inside(self, index: str, count: str) -> None:
         """Where kernels are checked, leave this one unless an index is below a count."""

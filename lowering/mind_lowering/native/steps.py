@@ -24,7 +24,7 @@ from mind_dialect.ptir import PtirOp
 from . import costs
 from .failures import Failure, Sites
 from .host import Host
-from .ir import Function, Module, identifier
+from .ir import Body, Function, Module, identifier
 from .memory import Access
 from .pool_record import Record
 from .views import View
@@ -121,3 +121,21 @@ def poll(f: Function) -> None:
     function = f.op(f"load ptr, ptr {f.address('i64', record, str(int(Record.POLL)))}, align 8", "poll")
     found = f.op(f"call i64 {function}(ptr {record})", "found")
     f.leave(f.op(f"icmp ne i64 {found}, 0", "interrupted"), lambda: found)
+
+
+PATIENCE = 1 << 16
+"""Turns of a long loop between two looks for signals."""
+
+
+def patient(f: Function, low: str, high: str, body: Body, carried: Sequence[tuple[str, str]] = (), hint: str = "i") -> list[str]:
+    """A loop as `f.loop` makes it, by steps of 1; if it is long, a kernel that looks for signals now and then."""
+    if high.isdigit() and int(high) <= PATIENCE:
+        return f.loop(low, high, 1, body, carried, hint)
+    types = [type for type, _ in carried]
+
+    def some(start: str, /, *values: str) -> list[str]:
+        poll(f)
+        end = f.least(f.add(start, str(PATIENCE)), high)
+        return f.loop(start, end, 1, body, list(zip(types, values, strict=True)), hint)
+
+    return f.loop(low, high, PATIENCE, some, carried, "some")

@@ -17,7 +17,7 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.native import calling, partials
+from mind_lowering.native import calling, partials, sorts, steps
 from mind_lowering.native import host as host_module
 from mind_runtime.native import pool
 from native_checks import assert_close, several
@@ -187,6 +187,34 @@ def test_the_first_failure_is_the_one(threads: int) -> None:
             run(a, indices)
         assert e.value.code == "E6001"
     assert run(a, np.zeros(400_000, np.int32)).all()
+
+
+# Kernels with long units
+
+
+LONG: dict[str, Any] = {
+    "sort": ("f32[3,50]", lambda x: [ptir.SortOp(x, axis=1, descending=True)]),
+    "top of many": ("si32[2,300]", lambda x: list(ptir.TopKOp(x, k=9, axis=1, largest=True, indices_dtype="si32").results)),
+    "running sum": ("f64[4,41]", lambda x: [ptir.CumulativeSumOp(x, axis=1, exclusive=True, reverse=False)]),
+    "scatter": ("f32[9] si32[60] f32[60]", lambda x, i, u: [ptir.ScatterReduceOp(x, i, u, kind="add", axis=0)]),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_kernels_with_long_units_look_for_signals(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In loops that are long; results are the same."""
+    types, body = LONG[name]
+    short = compiled(program(types, body))
+    arrays = arrays_of(short)
+    expected = [x.tobytes() for x in several(short(*arrays))]
+    assert "%poll." not in short.source
+    mind_runtime.clear_cache()
+    for module in (steps, sorts):
+        monkeypatch.setattr(module, "PATIENCE", 7)
+    monkeypatch.setenv("MIND_CACHE_DIR", "")
+    patient = compiled(program(types, body))
+    assert "%poll." in patient.source
+    assert [x.tobytes() for x in several(patient(*arrays))] == expected
 
 
 # Many callers
