@@ -39,7 +39,7 @@ class CupyProgram(Program):
 
     def __init__(self, func: FuncOp, kernels: CupyKernels, donated: Collection[int], limit: int, options: CupyOptions = DEFAULT):
         self._kernels, self.options = kernels, options
-        made = lowered_for_cupy(func, donated)
+        made = lowered_for_cupy(func, donated, options)
         self._is_core = is_core(func)
         self._cuda = ""
         self.symbols: dict[str, str] = {}

@@ -21,6 +21,7 @@ from ..numpy import is_lowered
 from ..ownership import Held, fresh
 from ..ptir_idioms import Step
 from ..ptir_to_xp import Lowered, Lowering, lowered_function
+from .options import DEFAULT, CupyOptions
 from .prepare import kernel_of, prepared
 
 
@@ -49,7 +50,7 @@ class _CupyLowering(Lowering):
         return None
 
 
-def lowered_for_cupy(func: FuncOp, donate: Collection[int] = ()) -> Lowered:
+def lowered_for_cupy(func: FuncOp, donate: Collection[int] = (), options: CupyOptions = DEFAULT) -> Lowered:
     """
     A function, verified, lowered for CuPy; what is lowered already stays as it is. Errors are those of `prepared`.
 
@@ -58,7 +59,7 @@ def lowered_for_cupy(func: FuncOp, donate: Collection[int] = ()) -> Lowered:
     verify(func)
     if is_lowered(func):
         return Lowered(func, list(func.body.block.walk()))
-    return lowered_function(prepared(func), donate, kind=_CupyLowering)
+    return lowered_function(prepared(func, options), donate, kind=_CupyLowering)
 
 
 def is_ours(func: FuncOp) -> bool:
@@ -76,9 +77,13 @@ class LowerToCupyPass(ModulePass):
 
     name = "mind-lower-to-cupy"
 
+    fast_reduce: bool = False
+    """Whether updates of floats may be combined in any order."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         xp.register(ctx)
-        made = [(func, lowered_for_cupy(func).func) for func in functions(op) if is_ours(func)]
+        options = CupyOptions(fast_reduce=self.fast_reduce)
+        made = [(func, lowered_for_cupy(func, options=options).func) for func in functions(op) if is_ours(func)]
         for func, new in made:
             replace_body(func, new)
         if made:  # Core IR has become PTIR, which says what its version is

@@ -29,25 +29,26 @@ from .absorb import absorb_turns, absorb_views
 from .join import join
 from .kernel import Kernel, make_kernel
 from .maps import FREE
+from .options import DEFAULT, CupyOptions
 from .unsupported import Unsupported
-from .updates import UPDATES
+from .updates import UPDATES, free_order
 
 REST = tuple(name for name in PATTERNS if name != "attention")
 """The patterns that are looked for again in an attention that is no kernel."""
 
 
-def prepared(func: FuncOp) -> FuncOp:
+def prepared(func: FuncOp, options: CupyOptions = DEFAULT) -> FuncOp:
     """
     A function of Core IR or PTIR, verified, as fused PTIR in a module of its own; the original stays as it is.
 
     E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered already.
     """
     module, work = own_module(func, "cupy")
-    form_kernels(module)
+    form_kernels(module, options)
     return work
 
 
-def form_kernels(module: ModuleOp) -> None:
+def form_kernels(module: ModuleOp, options: CupyOptions = DEFAULT) -> None:
     """Give the functions of a verified module the form that is lowered."""
     defuse(module, only=_is_no_kernel)
     optimize(module, patterns=False)
@@ -61,6 +62,8 @@ def form_kernels(module: ModuleOp) -> None:
     absorb_turns(module)
     fuse(module)
     _take_products_out(module)
+    if options.fast_reduce:
+        free_order(module)
     _wrap_single_ops(module)
     merge_rows(module, _is_shared_well)
     absorb_views(module)
@@ -136,6 +139,7 @@ def _of_arguments(op: Operation) -> FusionOp:
     """A fusion of one op that takes all its operands from outside."""
     body = Block(arg_types=op.operand_types)
     made = type(op).create(operands=body.args, result_types=op.result_types, properties=dict(op.properties), location=op.location)
+    made.attributes |= op.attributes
     body.add_ops([made, ptir.YieldOp(*made.results)])
     return FusionOp.create(operands=op.operands, result_types=op.result_types, regions=[Region(body)], location=op.location)
 

@@ -15,10 +15,10 @@ from mind_dialect.ptir.types import SI64
 
 from .body import Body, spec
 from .element import flat, function, lone_body, mixed, scratch
-from .kernel import MOST_BLOCKS, Kernel, Writer, indented
+from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented
 from .scalars import STORED, register
 from .unsupported import Unsupported
-from .updates import MOST_UPDATES, updated
+from .updates import MOST_UPDATES, is_atomic, updated
 
 _EACH = 4
 """So many elements of a window a thread has at a time."""
@@ -49,7 +49,8 @@ class _Windows:
         self.vector = len(ids) if vector is None else vector
         self.count = prod(self.shape[a] for a in self.scatter)
         self.width = prod(self.shape[a] for a in self.window)
-        if self.count > MOST_UPDATES or (self.count > 1 and any(self.sizes.get(a, 1) != 1 for a in self.targets)):
+        meets = self.count > MOST_UPDATES or (self.count > 1 and any(self.sizes.get(a, 1) != 1 for a in self.targets))
+        if meets and not is_atomic(op):
             raise Unsupported("windows that may overlap in part")
 
     def made(self) -> Kernel:
@@ -64,6 +65,8 @@ class _Windows:
         lines += ["auto place = [&](I w) -> I {", *indented([*window.lines, f"return {where};"]), "};"]
         taken = "if (at[i] >= 0) total[i] = mind::add(total[i], update(j, first + threadIdx.x + 256 * i));"
         each = f"for (int i = 0; i < {_EACH}; ++i)"
+        if is_atomic(op):
+            return self._added(lines)
         turn = [
             "const mind::si64 mine = key(k, true);",
             "bool is_first = mine >= 0;",
@@ -84,6 +87,19 @@ class _Windows:
         ]
         loop = [f"for (I k = blockIdx.x; k < {self.count}; k += gridDim.x) {{", *indented(turn), "}"]
         return self.writer.kernel([*lines, *loop], self.writer.launch(min(self.count, MOST_BLOCKS), 256, into=self.into))
+
+    def _added(self, lines: list[str]) -> Kernel:
+        """A thread for each element of each window."""
+        total = self.count * self.width
+        turn = [
+            f"const I j = e / {self.width}, w = e % {self.width};",
+            "const mind::si64 mine = key(j, w == 0);",
+            "if (mine >= 0) mind::add_to(b0 + (I(mine) + place(w)), update(j, w));",
+        ]
+        first = f"I(blockIdx.x) * {THREADS} + threadIdx.x"
+        loop = [f"for (I e = {first}; e < {total}; e += I(gridDim.x) * {THREADS}) {{", *indented(turn), "}"]
+        blocks = min(-(-total // THREADS), MOST_BLOCKS)
+        return self.writer.kernel([*lines, *loop], self.writer.launch(blocks, THREADS, into=self.into))
 
     def _keys(self) -> list[str]:
         """The function from an index vector to the first element of its window, -1 for one out of bounds."""

@@ -24,7 +24,7 @@ from ..numpy import Names, Source, python_source
 from ..xp_arguments import dtype_text
 from .kernel import Kernel, Launch, make_kernel
 from .lower import lowered_for_cupy
-from .options import CupyOptions
+from .options import DEFAULT, CupyOptions
 from .unsupported import Unsupported
 
 HEADER = """\
@@ -103,12 +103,12 @@ def cupy_source(func: FuncOp, scope: Names | None = None) -> tuple[Source, Kerne
     return python_source(func, scope, kernels.name), kernels
 
 
-def print_module(module: ModuleOp) -> str:
+def print_module(module: ModuleOp, options: CupyOptions = DEFAULT) -> str:
     """Every function of a module as Python and CUDA C++; Core IR and PTIR are lowered first, in a copy."""
     scope = Names()
     parts: list[str] = []
     for func in functions(module):
-        source, kernels = cupy_source(lowered_for_cupy(func).func, scope)
+        source, kernels = cupy_source(lowered_for_cupy(func, options=options).func, scope)
         parts.append("\n".join(filter(None, [source.printed_constants(), kernels.printed(source.name), source.text])))
     return "\n".join([HEADER, *parts])
 
@@ -125,5 +125,5 @@ class CupyTarget(Target):
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         words = {"fast-reduce": self.fast_reduce, "tf32": self.tf32, "graph": self.graph}
-        CupyOptions.of({word: True if value is None else value for word, value in words.items()})
-        output.write(print_module(module))
+        options = CupyOptions.of({word: True if value is None else value for word, value in words.items()})
+        output.write(print_module(module, options))

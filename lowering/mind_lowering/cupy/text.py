@@ -19,6 +19,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "mind::scan": ("updates.cuh",),
     "mind::in_order": ("updates.cuh",),
     "mind::Last": ("updates.cuh",),
+    "mind::add_to": ("updates.cuh",),
 }
 """What kernels call beside `mind.cuh`, by how the calls begin."""
 

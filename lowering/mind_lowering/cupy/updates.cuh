@@ -4,6 +4,13 @@ namespace mind {
 
 struct Last { template <class T> static MIND T of(T, T b) { return b; } };
 
+MIND void add_to(float* at, float x) { atomicAdd(at, x); }
+MIND void add_to(double* at, double x) { atomicAdd(at, x); }
+template <class T> MIND void add_to(T* at, T x) {  // of integers, as if without a sign
+    if constexpr (sizeof(T) == 8) atomicAdd(reinterpret_cast<ui64*>(at), ui64(x));
+    else atomicAdd(reinterpret_cast<ui32*>(at), ui32(x));
+}
+
 template <class T> MIND T from_below(T x, int distance) {
     if constexpr (sizeof(T) == 8 && !Is<T>::real) return T(__shfl_up_sync(0xffffffffu, si64(x), distance));
     else if constexpr (Is<T>::real) return __shfl_up_sync(0xffffffffu, x, distance);

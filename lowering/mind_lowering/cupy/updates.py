@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block
 
+from mind_dialect.dominance import walk
 from mind_dialect.ptir import DynamicUpdateSliceOp, PtirOp, ScatterAddOp, ScatterReduceOp, YieldOp
-from mind_dialect.ptir.types import SI64
+from mind_dialect.ptir.types import F32, F64, SI64
 
 from .body import Body, spec
 from .element import flat, function, lone_body, mixed, scratch
@@ -29,6 +31,26 @@ MOST_UPDATES = 1 << 16
 UPDATES = (DynamicUpdateSliceOp, ScatterAddOp, ScatterReduceOp)
 """Ops that work in the memory of their first operand, which must not be computed in the kernel then."""
 _KINDS = {"add": "mind::Sum", "max": "mind::Max", "min": "mind::Min", "replace": "mind::Last"}
+
+
+ANY_ORDER = "mind.any_order"
+"""Marks sums of floats that may be added up in any order."""
+_EXACT = ("si32", "ui32", "si64", "ui64")
+"""Dtypes whose sums are the same in any order, and that can be added atomically."""
+
+
+def free_order(module: ModuleOp) -> None:
+    """Mark scatters of f32 and f64 that add as such whose order does not matter."""
+    for op in walk(module):
+        if isinstance(op, ScatterAddOp | ScatterReduceOp):
+            op.attributes[ANY_ORDER] = UnitAttr()
+
+
+def is_atomic(op: ScatterAddOp | ScatterReduceOp) -> bool:
+    """Whether updates are added where they are, by atomics: the sum is exact, or its order does not matter."""
+    dtype = spec(op.x)[0]
+    adds = isinstance(op, ScatterAddOp) or op.values()["kind"] == "add"
+    return adds and (dtype.name in _EXACT or (ANY_ORDER in op.attributes and dtype in (F32, F64)))
 
 
 def updated(body: Body, op: PtirOp) -> int:
@@ -89,7 +111,7 @@ def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel | None:
     axis: int = values["axis"] % len(extents)
     kind = _KINDS[values["kind"]]
     count, inner = shape[axis], prod(shape[axis + 1 :])
-    if count > MOST_UPDATES:
+    if count > MOST_UPDATES and not is_atomic(op):
         raise Unsupported(f"{count} updates that may meet")
     at = place((shape[:axis], "o"), ((count,), "c"), (shape[axis + 1 :], "i"))
     lines = function(writer.source, "index", op.indices, at, "I o, I c, I i", SI64)
@@ -102,13 +124,7 @@ def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel | None:
         (range(axis + 1, rank), shape[axis + 1 :], "i"),
     ]
     where, stored = flat(mixed(names, parts), range(rank), extents), STORED[dtype]
-    turn = [
-        f"const I i = u % {inner}, c = u / {inner} % {count}, o = u / {inner * count};",
-        "const mind::si64 mine = index(o, c, i);",
-        f"if (mind::ui64(mine) >= {extents[axis]}u) {{",
-        "    mind::fail(record, 0, mind::ui64(u), mine);",
-        "    continue;",
-        "}",
+    meeting = [
         "bool is_first = true;",
         "for (I d = 0; d < c && is_first; ++d) is_first = index(o, d, i) != mine;",
         "if (!is_first) continue;",
@@ -118,6 +134,16 @@ def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel | None:
         f"for (I d = c; d < {count}; ++d)",
         f"    if (index(o, d, i) == mine) total = {kind}::of(total, update(o, d, i));",
         f"b0[{where}] = mind::Stored<{stored}>::store(total);",
+    ]
+    adding = ["const I k = I(mine);", *names.lines, f"mind::add_to(b0 + ({where}), update(o, c, i));"]
+    turn = [
+        f"const I i = u % {inner}, c = u / {inner} % {count}, o = u / {inner * count};",
+        "const mind::si64 mine = index(o, c, i);",
+        f"if (mind::ui64(mine) >= {extents[axis]}u) {{",
+        "    mind::fail(record, 0, mind::ui64(u), mine);",
+        "    continue;",
+        "}",
+        *(adding if is_atomic(op) else meeting),
     ]
     first = f"I(blockIdx.x) * {THREADS} + threadIdx.x"
     loop = [f"for (I u = {first}; u < {total}; u += I(gridDim.x) * {THREADS}) {{", *indented(turn), "}"]

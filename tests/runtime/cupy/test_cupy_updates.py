@@ -15,9 +15,13 @@ import pytest
 
 from cuda_emulation import ARCHITECTURES, compiled, compiler
 from cupy_agreement import agree, arguments
-from fake_device import Batch, compile_on_fake
+from fake_device import Batch, FakeDevice, compile_on_fake
 from mind_dialect import ptir
+from mind_dialect.program import functions
 from mind_dialect.ptir import TARGETED
+from mind_lowering.cupy.launching import CupyKernels
+from mind_lowering.cupy.options import CupyOptions
+from mind_lowering.cupy.text import module_text
 from mind_lowering.cupy.whole import WHOLE_OPS
 from mind_runtime.on_cupy import CupyProgram
 from ptir_forms import like, program, shape
@@ -48,6 +52,8 @@ def segmented(kind: str, n: int = 9, **options: Any) -> Any:
 def window(x: Any, u: Any, start: Any) -> Any:
     return ptir.DynamicUpdateSliceOp(x, u, start, sizes=shape(u))
 
+
+OVERLAPPING = {"update_window_dims": (1,), "inserted_window_dims": (), "scatter_dims_to_operand_dims": (0,)}
 
 SUMS = [("5,77", 1), ("5,77", 0), ("3,1500", 1), ("2,70,3", 1), ("1030", 0), ("4,1", 1)]
 CASES: list[tuple[str, str, Any]] = [
@@ -93,6 +99,9 @@ CASES: list[tuple[str, str, Any]] = [
     ("segments, wide", "si8[300] si32[300]", segmented("sum", accum_dtype="si32")),
     ("segments, sorted", "f32[8,5] si32[8]", segmented("sum", indices_are_sorted=True)),
     ("segments, unique", "f32[8,5] si32[8]", segmented("sum", indices_are_sorted=True, unique=True)),
+    *((f"rows of {t}", f"{t}[9,4] si32[50] {t}[50,4]", added()) for t in ("si32", "ui64")),
+    ("integers that overlap", "si32[11] si32[50] si32[50,3]", added(**OVERLAPPING)),
+    *((f"add {t}", f"{t}[3,9] si64[3,20] {t}[3,20]", reduced("add", 1)) for t in ("si32", "ui32", "si64")),
     ("window", "f32[2,20,3] f32[2,4,3] si32[3]", window),
     ("window of an exponential", "bf16[20] bf16[4] si64[1]", lambda x, u, s: window(x, ptir.ExpOp(u), s)),
     ("old and new", "f32[9,4] si32[5] f32[5,4]", lambda x, i, u: [added()(x, i, u), ptir.NegOp(x)]),
@@ -158,6 +167,20 @@ def test_an_index_out_of_bounds_is_that_of_numpy(name: str, index: int) -> None:
         index = (index + (1 << 31)) % (1 << 32) - (1 << 31)
     values[1].reshape(-1)[1:4] = index
     agree(name, made, module, values)
+
+
+@pytest.mark.parametrize("name", ["rows", "rows of a table", "add f64", "add to a vector", "add f16", "replace f32"])
+def test_with_fast_reduce_floats_are_added_in_any_order(name: str) -> None:
+    compiler()
+    ((types, body),) = [(t, b) for n, t, b in CASES if n == name]
+    module = program(types, body)
+    assert "add_to" not in case(name)[0].cuda
+    made = CupyProgram(
+        next(iter(functions(module.clone()))), CupyKernels(FakeDevice()), (), 1 << 40, CupyOptions(fast_reduce=True)
+    )
+    assert ("add_to" in made.cuda) is (name not in ("add f16", "replace f32"))
+    agree(name, made, module, arguments(made, 1))
+    compiled(module_text([made.cuda]), "sm_90")
 
 
 @pytest.mark.parametrize(("name", "ids"), [("segments, sorted", 3), ("segments, unique", 1), ("segments, unique", 8)])
