@@ -463,7 +463,7 @@ _lock = threading.Lock()
 
 
 def clear_cache() -> None:
-    """Forget every compiled function; programs in use go on working."""
+    """Forget every compiled function, and memory kept for the next results; programs in use go on working."""
     with _lock:
         _cache.clear()
     if (native := sys.modules.get(f"{__package__}.native.program")) is not None:

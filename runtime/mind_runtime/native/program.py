@@ -37,6 +37,7 @@ from .callable import Plan, native_type, plan_calls
 from .digest import digest
 from .plans import Type
 from .pool import threads_of
+from .support import release
 
 T = TypeVar("T")
 
@@ -125,9 +126,10 @@ _lock = threading.Lock()
 
 
 def clear() -> None:
-    """Forget compiled functions; programs in use go on working."""
+    """Forget compiled functions and memory kept for results; programs in use go on working."""
     with _lock:
         _cache.clear()
+    release()
 
 
 def _shared(func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native:

@@ -68,6 +68,20 @@ def test_small_blocks_are_left_to_the_system() -> None:
     assert found.keep(support.KEPT) == 0
 
 
+def test_what_is_kept_goes_with_the_cache_of_programs() -> None:
+    import mind_runtime
+    from mind_runtime.native import program
+
+    assert program.clear  # which is loaded now
+    x = made(3 * MIB)
+    del x
+    found = support.support()
+    assert found is not None
+    assert found.keep(support.KEPT) > 3 * MIB
+    mind_runtime.clear_cache()
+    assert found.keep(support.KEPT) == 0
+
+
 def test_what_is_kept_is_bounded() -> None:
     found = support.support()
     assert found is not None
