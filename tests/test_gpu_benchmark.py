@@ -34,7 +34,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_every_workload_runs_is_kept_and_goes_on(gpu: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--small", "--rounds", "1", "--seconds", "0.001", "--out", str(tmp_path), "--sides", *SIDES]
+    options = ["--small", "--rounds", "1", "--seconds", "0.001", "--out", str(tmp_path), "--sides", "ours"]
     assert gpu.main([*options, "--minutes", "0"], SIDES) == 3
     assert "left for another run: tiny" in capsys.readouterr().out
     first, second = list(gpu.GPU_WORKLOADS)[:2]
@@ -50,6 +50,17 @@ def test_every_workload_runs_is_kept_and_goes_on(gpu: Any, tmp_path: Path, capsy
     assert not any(held["failures"].values()), held["failures"]
     table = (tmp_path / "gpu.md").read_text()
     assert all(w.title in table for w in gpu.GPU_WORKLOADS.values())
+
+
+def test_the_sides_agree(gpu: Any, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="no PyTorch: no peer")
+    pytest.importorskip("jax", reason="no JAX: no peer")
+    only = ["layer_norm_gradient", "gpt2_decode_bf16", "gpt2_prefill"]
+    options = ["--small", "--rounds", "1", "--seconds", "0.001", "--out", str(tmp_path), "--sides", *SIDES, "--only", *only]
+    assert gpu.main(options, SIDES) == 0
+    held = json.loads((tmp_path / "gpu.json").read_text())
+    assert not any(held["failures"].values()), held["failures"]
+    assert all(len(sides) == len(SIDES) for sides in held["every"].values())
 
 
 def test_without_a_gpu_nothing_is_measured(gpu: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

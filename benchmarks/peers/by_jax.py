@@ -199,16 +199,27 @@ def resnet34(arrays: Arrays) -> Call:
     return caller(network, t.pop("image"), {name: turned(w) for name, w in t.items()})
 
 
+def logits_of(tokens: Any, w: Any, config: Any) -> Any:
+    """A GPT on `[..., T]` tokens."""
+    x = w["tok_embeddings.weight"][tokens] + w["pos_embeddings"]
+    for i in range(config.layers):
+        x = layer(x, w, f"blocks.{i}.", config.heads)
+    return norm(x, w["final_ln.gamma"], w["final_ln.beta"]) @ w["lm_head"]
+
+
+def gpt2_prefill(arrays: Arrays) -> Call:
+    config, t = workloads.config_of(arrays), on_device(arrays)
+    tokens = t.pop("tokens")
+    return caller(lambda tokens, w: logits_of(tokens, w, config), tokens, t)
+
+
 def gpt_train(arrays: Arrays) -> Call:
     t = on_device(arrays)
     tokens, targets = t.pop("tokens"), t.pop("targets")
     config = workloads.config_of(arrays)
 
     def loss(w: Any) -> Any:
-        x = w["tok_embeddings.weight"][tokens] + w["pos_embeddings"]
-        for i in range(config.layers):
-            x = layer(x, w, f"blocks.{i}.", config.heads)
-        return surprise(norm(x, w["final_ln.gamma"], w["final_ln.beta"]) @ w["lm_head"], targets)
+        return surprise(logits_of(tokens, w, config), targets)
 
     def update(w: Any, g: Any, state: Any) -> Any:
         """AdamW, as if each step were the first."""
@@ -240,7 +251,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "resnet34": resnet34,
     "gpt_train": gpt_train,
     "gpt2_train": gpt_train,
-    "gpt2_train_bf16": gpt_train,
+    "gpt2_prefill": gpt2_prefill,
     "resnet34_64": resnet34,
     "gpt2_decode_bf16": gpt2_decode,
 }

@@ -239,7 +239,6 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "resnet34": resnet,
     "gpt_train": gpt_train,
     "gpt2_train": gpt_train,
-    "gpt2_train_bf16": gpt_train,
     "resnet34_64": resnet,
     "gpt2_decode_bf16": gpt2_decode,
     "gpt2_prefill": gpt2_prefill,

@@ -199,6 +199,47 @@ def resnet34(arrays: Arrays) -> Call:
     return caller(network, t["image"])
 
 
+def layer_weights(w: dict[str, Any], i: int) -> dict[str, Any]:
+    """The weights of layer `i`, by their names in it."""
+    return {n.removeprefix(f"blocks.{i}."): v for n, v in w.items() if n.startswith(f"blocks.{i}.")}
+
+
+def logits_of(tokens: Any, w: dict[str, Any], config: Any) -> Any:
+    """A GPT on `[..., T]` tokens."""
+    x = F.embedding(tokens, w["tok_embeddings.weight"]) + w["pos_embeddings"]
+    for i in range(config.layers):
+        x = layer(x, layer_weights(w, i), config.heads)
+    return norm(x, w["final_ln.gamma"], w["final_ln.beta"]) @ w["lm_head"]
+
+
+def gpt2_prefill(arrays: Arrays) -> Call:
+    config, t = workloads.config_of(arrays), tensors(arrays)
+    return caller(lambda tokens: logits_of(tokens[None], t, config)[0], t["tokens"])
+
+
+def gpt2_decode_with_caches(arrays: Arrays) -> Call:
+    """As `gpt2_decode`, by functions that torch.compile takes, where the tensors are; caches are overwritten."""
+    config, t = workloads.config_of(arrays), tensors(arrays)
+    place, heads = int(arrays["positions"][0]), len(arrays["blocks.0.attention.k_cache"])
+
+    def decode(tokens: Any) -> Any:
+        x = F.embedding(tokens, t["tok_embeddings.weight"]) + t["pos_embeddings"][place : place + 1]
+        for i in range(config.layers):
+            w = layer_weights(t, i)
+            h = norm(x, w["ln_1.gamma"], w["ln_1.beta"]) @ w["attention.w_qkv"] + w["attention.b_qkv"]
+            q, k, v = (part.unflatten(-1, (heads, -1)).transpose(-3, -2) for part in h.chunk(3, -1))
+            w["attention.k_cache"][:, place : place + 1] = k
+            w["attention.v_cache"][:, place : place + 1] = v
+            kept = (w[f"attention.{kind}_cache"][:, : place + 1] for kind in "kv")
+            y = F.scaled_dot_product_attention(q, *kept).transpose(-3, -2).reshape(x.shape)
+            x = x + y @ w["attention.w_out"] + w["attention.b_out"]
+            h = norm(x, w["ln_2.gamma"], w["ln_2.beta"]) @ w["feed_forward.w_in"] + w["feed_forward.b_in"]
+            x = x + F.gelu(h, approximate="tanh") @ w["feed_forward.w_out"] + w["feed_forward.b_out"]
+        return (norm(x, t["final_ln.gamma"], t["final_ln.beta"]) @ t["lm_head"])[0]
+
+    return caller(decode, t["tokens"])
+
+
 def gpt_train(arrays: Arrays) -> Call:
     config = workloads.config_of(arrays)
     t = tensors(arrays)
@@ -209,12 +250,7 @@ def gpt_train(arrays: Arrays) -> Call:
     optimiser = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.99))
 
     def loss(tokens: Any, targets: Any, w: dict[str, Any]) -> Any:
-        x = F.embedding(tokens, w["tok_embeddings.weight"]) + w["pos_embeddings"]
-        for i in range(config.layers):
-            mine = {n.removeprefix(f"blocks.{i}."): v for n, v in w.items() if n.startswith(f"blocks.{i}.")}
-            x = layer(x, mine, config.heads)
-        logits = norm(x, w["final_ln.gamma"], w["final_ln.beta"]) @ w["lm_head"]
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        return F.cross_entropy(logits_of(tokens, w, config).flatten(0, 1), targets.flatten())
 
     run = compiled(loss)
 
@@ -243,7 +279,9 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "resnet34": resnet34,
     "gpt_train": gpt_train,
     "gpt2_train": gpt_train,
-    "gpt2_train_bf16": gpt_train,
+    "gpt2_prefill": gpt2_prefill,
+    "gpt2_decode_bf16": gpt2_decode_with_caches,
+    **({"gpt2_decode": gpt2_decode_with_caches} if DEVICE == "cuda" else {}),
     "resnet34_64": resnet34,
 }
 if not COMPILED:  # the peer of the examples, which changes what it holds, is not compiled

@@ -59,6 +59,7 @@ class Peer:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
+            cwd=HERE.parent,  # which `-m` looks into first, and other folders may have a `models` too
             env={**os.environ, **counts, **own, **settings, "PYTHONPATH": path},
         )
         self.process = psutil.Process(self._process.pid)

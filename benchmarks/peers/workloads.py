@@ -125,7 +125,8 @@ def _narrow(arrays: Callable[[bool], Arrays]) -> Callable[[bool], Arrays]:
 def _prefill(small: bool) -> Arrays:
     config = train_config(True) if small else gpt2.Config(gelu="tanh")
     draw = np.random.default_rng(14).integers(0, config.vocabulary, config.context).astype(np.int32)
-    return {"tokens": draw, **gpt2.random_weights(config)}
+    places = np.arange(config.context, dtype=np.int32)
+    return {"tokens": draw, "positions": places, **gpt2.random_weights(config)}
 
 
 def _train_gpt2(small: bool) -> Arrays:
@@ -223,7 +224,6 @@ GPU_WORKLOADS: dict[str, Workload] = {
     "gpt2_decode_bf16": Workload("a token of GPT-2 small in bf16", _narrow(_decode), _weights, steps=True),
     "gpt2_prefill": Workload("GPT-2 small on 1,024 tokens", _prefill),
     "gpt2_train": Workload("training step of GPT-2 small, 8 times 1,024 tokens", _train_gpt2, steps=True),
-    "gpt2_train_bf16": Workload("training step of GPT-2 small, 8 times 1,024 tokens, bf16", _narrow(_train_gpt2), steps=True),
     "resnet34": WORKLOADS["resnet34"],
     "resnet34_64": Workload("ResNet34, 64 images", _resnet(64), is_convolution=True),
 }
