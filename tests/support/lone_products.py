@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from mind_dialect.ptir.types import PtirDType
-from mind_lowering.native.failures import RECORD_NUMBERS
 from mind_lowering.native.host import HOSTS, Host, detect
 from mind_lowering.native.ir import Module
 from mind_lowering.native.products import Epilogue, Product, planned
 from mind_lowering.native.products_kernels import ProductStep, steps_of
 from mind_lowering.native.views import Buffer, Use, View
-from mind_runtime.native import jit
+from mind_runtime.native import jit, pool
 
 ORDER = list(HOSTS)
 RUNNABLE = [HOSTS[isa] for isa in ORDER[ORDER.index(detect().isa) : ORDER.index("neon")] if detect().isa != "neon"]
@@ -43,7 +42,7 @@ class Compiled:
     kernels: list[tuple[ProductStep, str, int]]
     host: Host
     extra: dict[int, Any]
-    record: Any = field(default_factory=lambda: np.zeros(RECORD_NUMBERS, np.int64))
+    record: Any = field(default_factory=lambda: pool.new_record(1))
 
     def addresses(self, step: ProductStep, arrays: dict[int, Any]) -> Any:
         """The table that a kernel is given."""

@@ -17,6 +17,10 @@ from .products import Product, copied_batches, copied_size, copied_strides, inde
 from .products_arguments import addresses_of, corner_of
 from .products_pack import by_group, by_panel, copy_panels, copy_rows
 from .products_tile import Source, Tile, emit_tile
+from .steps import poll
+
+LONG = 1 << 24
+"""So many steps of a vector in one unit of work are some milliseconds."""
 
 
 def emit_tiles(f: Function, host: Host, product: Product) -> int:
@@ -54,6 +58,13 @@ class _Loops:
     def _of_unit(self, name: str, size: int) -> str:
         return self.f.address(register(self.product.total), self.bases[name], self.f.mul("%begin", size))
 
+    @property
+    def is_long(self) -> bool:
+        """Whether a unit of work takes so long that it looks for signals."""
+        cut, product = self.cut, self.product
+        rows, columns = (cut.rows * cut.tiles, product.columns) if cut.by_rows else (product.rows, cut.group * cut.columns)
+        return rows * columns * product.depth > LONG * cut.width
+
     def blocks(self, body: Callable[[str, str], None]) -> None:
         """`body(begin, depth)` for each block of the contracted axis."""
         depth = self.product.depth
@@ -62,6 +73,8 @@ class _Loops:
             return
 
         def block(k: str, /, *values: str) -> None:
+            if self.is_long:
+                poll(self.f)
             body(k, self.f.least(self.f.op(f"sub nsw i64 {depth}, {k}", "left"), str(self.cut.depth)))
 
         self.f.loop("0", str(depth), self.cut.depth, block, hint="k")

@@ -17,7 +17,7 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.native import calling, partials, sorts, steps
+from mind_lowering.native import calling, partials, products_loops, sorts, steps
 from mind_lowering.native import host as host_module
 from mind_runtime.native import pool
 from native_checks import assert_close, several
@@ -196,6 +196,7 @@ LONG: dict[str, Any] = {
     "sort": ("f32[3,50]", lambda x: [ptir.SortOp(x, axis=1, descending=True)]),
     "top of many": ("si32[2,300]", lambda x: list(ptir.TopKOp(x, k=9, axis=1, largest=True, indices_dtype="si32").results)),
     "running sum": ("f64[4,41]", lambda x: [ptir.CumulativeSumOp(x, axis=1, exclusive=True, reverse=False)]),
+    "product": ("f32[40,3000] f32[3000,300]", dot),
     "scatter": ("f32[9] si32[60] f32[60]", lambda x, i, u: [ptir.ScatterReduceOp(x, i, u, kind="add", axis=0)]),
 }
 
@@ -209,8 +210,8 @@ def test_kernels_with_long_units_look_for_signals(name: str, monkeypatch: pytest
     expected = [x.tobytes() for x in several(short(*arrays))]
     assert "%poll." not in short.source
     mind_runtime.clear_cache()
-    for module in (steps, sorts):
-        monkeypatch.setattr(module, "PATIENCE", 7)
+    for module, name, turns in ((steps, "PATIENCE", 7), (sorts, "PATIENCE", 7), (products_loops, "LONG", 0)):
+        monkeypatch.setattr(module, name, turns)
     monkeypatch.setenv("MIND_CACHE_DIR", "")
     patient = compiled(program(types, body))
     assert "%poll." in patient.source
