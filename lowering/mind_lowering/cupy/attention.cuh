@@ -195,11 +195,11 @@ MIND void attend_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, 
         }
         __syncthreads();
         for (int e = threadIdx.x; e < wide * (depth / 8); e += 128) {
-            const Pack<ui16, 8> pack = eight(k, key + e / (depth / 8), I(keys), e % (depth / 8) * 8);
+            const Pack<ui16, 8> pack = eight(k, key + e / (depth / 8), I(keys), I(e % (depth / 8) * 8));
             *reinterpret_cast<Pack<ui16, 8>*>(&ks[e / (depth / 8)][e % (depth / 8) * 8]) = pack;
         }
         for (int e = threadIdx.x; e < wide * (width / 8); e += 128) {  // neighbours write to one row: its banks are others
-            const Pack<ui16, 8> pack = eight(v, key + e % wide, I(keys), e / wide * 8);
+            const Pack<ui16, 8> pack = eight(v, key + e % wide, I(keys), I(e / wide * 8));
 #pragma unroll
             for (int j = 0; j < 8; ++j) vs[e / wide * 8 + j][e % wide] = pack.at[j];
         }
