@@ -7,7 +7,7 @@ EXTRAS_.venv-demo = demo
 EXTRAS_.venv-bench = bench
 EXTRAS_.venv-all = test,lint,demo,models,oracles
 
-.PHONY: help demo test test-all test-skipped bench clean mlir-opt
+.PHONY: help demo test test-all test-skipped test-gpu bench bench-gpu clean mlir-opt
 .DELETE_ON_ERROR:
 
 help:
@@ -16,6 +16,8 @@ help:
 	@echo "make test-all  the same beside JAX, PyTorch and a real mlir-opt, in .venv-all"
 	@echo "make test-skipped  of the last make test what it skipped, in .venv-all"
 	@echo "make bench     cost per op, determinism, native code beside its peers; written to benchmarks/results"
+	@echo "make test-gpu  the tests of the CuPy target on a GPU, with the CuPy that PYTHON has; in slices, so run it again"
+	@echo "make bench-gpu the CuPy target beside what PYTHON has of PyTorch and JAX on a GPU; in slices too"
 	@echo "make clean     remove every environment and cache"
 
 demo: .venv-demo/stamp
@@ -39,6 +41,13 @@ bench: .venv-bench/stamp
 	@.venv-bench/bin/python benchmarks/determinism.py
 	@.venv-bench/bin/python benchmarks/native_products.py
 	@.venv-bench/bin/python benchmarks/native.py
+
+# These take PYTHON as it is: whatever CuPy, PyTorch and JAX it has are those for the GPU that is there.
+test-gpu:
+	@$(PYTHON) tests/on_gpu.py
+
+bench-gpu:
+	@PYTHONPATH=.:passes:lowering:runtime:translate:tools:$$PYTHONPATH $(PYTHON) benchmarks/gpu.py
 
 # A real mlir-opt for the tests that read our text with it: the newest that this Debian can install.
 mlir-opt:

@@ -1,12 +1,15 @@
 """
 A device that is no GPU: NumPy as the array namespace, kernels run by g++ and fibers. What CuPy lacks, it refuses.
 
+With MIND_TEST_GPU set, what is compiled here is compiled for the GPU that there is, and the same tables of tests run there.
+
 NumPy's functions hand out scalars where CuPy hands out arrays of rank 0; both must do.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,9 +20,12 @@ from xdsl.dialects.builtin import StringAttr
 from cuda_emulation import ORDERS, EmulationError, guarded, library, rubbish
 from fake_gpu import FakeArray, FakeMachine
 from mind_dialect.program import functions
-from mind_lowering.cupy.launching import CupyKernels, Namespace
+from mind_lowering.cupy.launching import CupyKernels, Namespace, device
 from mind_lowering.cupy.text import module_text
 from mind_runtime.on_cupy import CupyProgram
+
+ON_GPU = bool(os.environ.get("MIND_TEST_GPU"))
+"""Whether the tables of tests run on a GPU instead, as `tests/on_gpu.py` has it."""
 
 
 class _OnlyCalled:
@@ -101,7 +107,7 @@ class Batch(FakeDevice):
         """The first function of a module, under a name that no other program of the batch has."""
         func = next(iter(functions(module)))
         func.sym_name = StringAttr(f"f{len(self.programs)}")
-        program = CupyProgram(func, CupyKernels(self), (), 1 << 40)
+        program = CupyProgram(func, device() if ON_GPU else CupyKernels(self), (), 1 << 40)
         self.programs.append(program)
         return program
 
@@ -118,4 +124,4 @@ class Batch(FakeDevice):
 
 def compile_on_fake(module: Any, donated: Sequence[int] = ()) -> CupyProgram:
     """The first function of a module, for a device that is none."""
-    return CupyProgram(next(iter(functions(module))), CupyKernels(FakeDevice()), donated, 1 << 40)
+    return CupyProgram(next(iter(functions(module))), device() if ON_GPU else CupyKernels(FakeDevice()), donated, 1 << 40)
