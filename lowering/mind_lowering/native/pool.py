@@ -30,6 +30,8 @@ _TURNS = 64
 """So many times a worker looks for work before it looks at the clock."""
 _PATIENCE = 2000
 """So many times the caller looks whether a worker is done before it sleeps until then."""
+_STACK = 8 << 20
+"""Bytes of a worker's stack: kernels keep blocks of operands there, and what a system gives by itself may be little."""
 _BLOCKED = (1 << 64) - 1 - sum(1 << (n - 1) for n in (4, 5, 6, 7, 8, 11))
 """The signals that workers leave to other threads: all but those of faults."""
 _RELEASE = "store atomic i32 0, ptr @owner seq_cst, align 8"
@@ -149,19 +151,23 @@ class _Pool(Chunks):
         mask = [("i32", "2"), ("ptr", masks), ("ptr", old)]  # SIG_SETMASK
         f.call("pthread_sigmask", "i32", *mask)
         thread = f.op("alloca i64, align 8", "thread")
+        attributes = f.op("alloca [32 x i64], align 16", "attributes")  # more than any system's
+        f.call("pthread_attr_init", "i32", ("ptr", attributes))
+        f.call("pthread_attr_setstacksize", "i32", ("ptr", attributes), ("i64", str(_STACK)))
         now = f.op("load atomic i64, ptr @ticket seq_cst, align 8", "now")
         job = f.op(f"and i64 {now}, {CLOSED << 32}", "job")
 
         def another(i: str, /, *values: str) -> None:
             number = f.op(f"or i64 {job}, {i}", "number")
             given = f.op(f"inttoptr i64 {number} to ptr", "given")
-            begun = f.call("pthread_create", "i32", ("ptr", thread), ("ptr", "null"), ("ptr", "@worker"), ("ptr", given))
+            begun = f.call("pthread_create", "i32", ("ptr", thread), ("ptr", attributes), ("ptr", "@worker"), ("ptr", given))
             f.do(f"store i32 {begun}, ptr @refused, align 8")
             f.leave(f.op(f"icmp ne i32 {begun}, 0", "refused"), end)
             f.call("pthread_detach", "i32", ("i64", f.op(f"load i64, ptr {thread}, align 8", "thread")))
             f.do(f"store i64 {i}, ptr @workers, align 8")
 
         def end() -> str:
+            f.call("pthread_attr_destroy", "i32", ("ptr", attributes))
             f.call("pthread_sigmask", "i32", ("i32", "2"), ("ptr", old), ("ptr", "null"))
             return f.add(f.op("load i64, ptr @workers, align 8", "workers"), "1")
 
