@@ -1,0 +1,137 @@
+"""Loops on a GPU, seen on a machine that is none: what the host reads, what is one graph, what draws random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mind_runtime
+from fake_gpu import RULES, FakeMachine
+from mind_dialect import ptir
+from mind_dialect.errors import MindError
+from mind_dialect.ptir.types import DTYPES
+from mind_lowering.cupy import planner
+from mind_lowering.cupy.host_calls import CAPTURED, HOST, VIEWS
+from mind_lowering.cupy.plan import Scan
+from mind_lowering.xp_functions import FUNCTIONS
+from native_control_programs import scan
+from numpy_launches import on_numpy
+from ptir_control_programs import SI32, number
+from ptir_forms import program
+
+
+def there(x: np.ndarray) -> Any:
+    made = FakeMachine().fresh(x.shape, x.dtype)
+    made[...] = x
+    return made
+
+
+def numbers(program: Any, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(s.shape).astype(s.numpy_dtype) for s in program.inputs]
+
+
+def recurrence(w: Any, h: Any, xs: Any) -> Any:
+    def body(w: Any, h: Any, x: Any) -> Any:
+        new = ptir.TanhOp(ptir.AddOp(ptir.MulOp(h, w), x))
+        return [w, new, ptir.NegOp(new)]
+
+    return list(scan(body, w, h, xs, carries=2, stacks=1))[1:]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 7])
+@pytest.mark.parametrize("unrolled", [True, False])
+def test_a_scan_reads_nothing(steps: int, unrolled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not unrolled:
+        monkeypatch.setattr(planner, "MOST_UNROLLED", -1)
+    module = program(f"f32[6] f32[6] f32[{steps},6]", recurrence)
+    made = on_numpy(module.clone())
+    assert made.runner is not None
+    found = [s for s in made.runner.plan.steps if isinstance(s, Scan)]
+    assert all(s.unrolled is unrolled for s in found)
+    values = numbers(made)
+    expected = mind_runtime.compile(module)(*values)
+    here = [there(x) for x in values]
+    made(*here)
+    made(*here)
+    RULES.log.clear()
+    results = made(*here)
+    assert RULES.log["waits"] == 0
+    turns = 1 if unrolled else steps
+    assert min(turns, steps) <= RULES.log["graph launches"] <= (turns if unrolled else turns + 2)  # what comes before and after
+    for x, y in zip(results, expected, strict=True):
+        np.testing.assert_allclose(x.view(np.ndarray), y, rtol=1e-6)
+
+
+def halved(x: Any) -> Any:
+    """Halves until the greatest is below 1; counts the turns."""
+
+    def cond(count: Any, x: Any) -> Any:
+        most = ptir.ReduceOp(x, kind="max", axes=(0,), keepdims=False)
+        return [ptir.CompareOp(most, number(DTYPES["f32"], (), 1.0), kind="greater"), count, x]
+
+    def body(count: Any, x: Any) -> Any:
+        half = ptir.BroadcastToOp(number(DTYPES["f32"], (), 0.5), result_shape=(4,))
+        return [ptir.AddOp(count, number(SI32, (), 1)), ptir.MulOp(x, half)]
+
+    return list(ptir.WhileOp(number(SI32, (), 0), x, cond=cond, body=body).results)
+
+
+def test_a_while_reads_one_truth_per_turn_and_its_body_is_a_graph() -> None:
+    module = program("f32[4]", halved)
+    made = on_numpy(module.clone())
+    for most, turns in ((100.0, 7), (0.5, 0), (3.0, 2)):
+        x = np.array([0.25, most, 0.125, 0.0], np.float32)
+        here = there(x)
+        made(here)
+        made(here)
+        RULES.log.clear()
+        count, left = made(here)
+        assert RULES.log["waits"] == turns + 1
+        assert RULES.log["captures"] == 0
+        assert int(count.view(np.ndarray)) == turns
+        np.testing.assert_array_equal(left.view(np.ndarray), x / 2**turns)
+
+
+def drawn(x: Any) -> Any:
+    def body(x: Any, row: Any) -> Any:
+        noise = ptir.RngUniformOp(shape=(4,), dtype=DTYPES["f32"])
+        return [ptir.AddOp(x, noise), ptir.MulOp(noise, row)]
+
+    first = ptir.AddOp(x, ptir.RngNormalOp(shape=(4,), dtype=DTYPES["f32"]))
+    return list(scan(body, first, ptir.BroadcastToOp(x, result_shape=(3, 4)), stacks=1))
+
+
+def test_random_numbers_are_those_of_numpy_for_every_seed_and_turn() -> None:
+    module = program("f32[4]", drawn)
+    made, plain = on_numpy(module.clone()), mind_runtime.compile(module)
+    x = np.ones(4, np.float32)
+    here = there(x)
+    for seed in (0, 1, 2**40, 1, 0):
+        for given in (x, here):
+            for a, b in zip(made(given, seed=seed), plain(x, seed=seed), strict=True):
+                np.testing.assert_allclose(a.view(np.ndarray), b, rtol=1e-6)
+    assert any(line.startswith("host: k.rng_uniform") for line in made.explain())
+
+
+def test_a_failure_ends_a_loop_that_would_go_on() -> None:
+    def cond(x: Any) -> Any:
+        return [ptir.CompareOp(x, number(SI32, (), 100), kind="less"), x]
+
+    def body(x: Any) -> Any:
+        return [ptir.DivOp(number(SI32, (), 7), ptir.SubOp(x, x))]
+
+    module = program("si32[]", lambda x: ptir.WhileOp(x, cond=cond, body=body).results[0])
+    made = on_numpy(module.clone())
+    for _ in range(4):
+        with pytest.raises(MindError, match="integer 7 by 0"):
+            made(there(np.array(5, np.int32)))
+
+
+def test_every_call_is_captured_or_has_a_reason_not_to_be() -> None:
+    assert CAPTURED | set(HOST) == set(FUNCTIONS)
+    assert not CAPTURED & set(HOST)
+    assert VIEWS <= CAPTURED
+    assert all(HOST.values())
