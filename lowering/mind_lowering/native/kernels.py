@@ -21,6 +21,7 @@ from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 
 from .control import control
 from .convolutions_plan import convolution
+from .draws import DRAWS
 from .elementwise import EMITTERS
 from .form_quantized import QUANTIZED, why_not_quantized
 from .host import Host
@@ -186,6 +187,7 @@ KERNELS: dict[type[PtirOp], Row] = {
     **WINDOWS,
     **SCATTERS,
     **SORTS,
+    **DRAWS,
     **dict.fromkeys(QUANTIZED, _quantized),
     ptir.ReduceOp: _elementwise,
     ptir.ConstantOp: _constant,
@@ -203,6 +205,5 @@ _NOT_YET = "there is no native kernel yet"
 FALLBACK: dict[type[PtirOp], str] = {
     ptir.CustomCallOp: "its function is registered with Python",
     ptir.LayerNormOp: _NOT_YET,
-    **dict.fromkeys((ptir.RngUniformOp, ptir.RngNormalOp), _NOT_YET),
 }
 """The ops that run as their NumPy kernels, and why."""

@@ -84,6 +84,8 @@ class Planner:
     deferred: dict[SSAValue, Deferred] = field(default_factory=dict[SSAValue, Deferred])
     """Values that are not computed, because products alone read them and widen them in registers."""
     draws: int = 0
+    drawn: bool = False
+    """Whether native code draws random numbers."""
     depth: int = 0
     """In how many regions of branches and loops the next step is."""
 

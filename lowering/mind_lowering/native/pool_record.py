@@ -22,7 +22,9 @@ class Record(IntEnum):
     """Type, value and traceback of what a handler raised."""
     ENDED = RECORD_NUMBERS + 7
     """The address of a word that says whether a signal ended what threads work on; 0 where one works alone."""
-    WORDS = RECORD_NUMBERS + 8
+    SEED = RECORD_NUMBERS + 8
+    """What random numbers are made from."""
+    WORDS = RECORD_NUMBERS + 9
 
 
 INTERRUPTED = -1

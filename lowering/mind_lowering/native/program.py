@@ -73,6 +73,8 @@ class Native:
     notes: Sequence[Note]
     cost: float = inf
     """About how many nanoseconds a call takes on one thread, where that is known."""
+    draws: bool = False
+    """Whether native code draws random numbers, from the seed in the record."""
 
     def explain(self) -> Iterator[str]:
         """Lines that say what runs natively, and what on NumPy and why."""
@@ -132,7 +134,7 @@ def lower(func: FuncOp, host: Host, donated: Collection[int] = ()) -> Native:
     arena = assign(planner.access)
     table = _place(planner)
     cost = sum(step.cost(host) if isinstance(step, NativeStep) else inf for step in planner.steps)
-    return replace(_emitted(func, planner, outputs, arena, table), cost=cost)
+    return replace(_emitted(func, planner, outputs, arena, table), cost=cost, draws=planner.drawn)
 
 
 def _outputs(planner: Planner, ending: Operation) -> list[Buffer]:

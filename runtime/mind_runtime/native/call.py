@@ -21,6 +21,7 @@ from mind_lowering.native import Native
 from mind_lowering.native.failures import Failure, Site
 from mind_lowering.native.memory import ALIGNMENT
 from mind_lowering.native.planner import Foreign
+from mind_lowering.native.pool_record import Record
 from mind_lowering.native.views import Buffer, Use, View
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.indexing import GATHER, SCATTER, broken_promise, out_of_bounds
@@ -104,6 +105,7 @@ class Runner:
             if buffer.use is Use.OUTPUT and buffer.over is None:
                 arrays[buffer.place] = made = empty(shape, dtype)
                 table[buffer.place] = address(made)
+        frame.record[Record.SEED] = seed - (seed >> 63 << 64)
         for step in self._steps:
             step(frame, seed)
         results = [_as_shape(arrays[buffer.place], shape) for buffer, (_, shape) in self._outputs]

@@ -41,7 +41,7 @@ def write(key: str, native: Native) -> None:
     """Keep the image of a program, if it has one."""
     constants = [(buffer, literal) for buffer, literal in native.constants if buffer.place >= 0]
     entries = [step.name for step in native.steps if isinstance(step, Entry)]
-    plain = all(buffer.use is Use.OUTPUT for buffer in native.outputs)
+    plain = not native.draws and all(buffer.use is Use.OUTPUT for buffer in native.outputs)
     if len(entries) != 1 or len(native.steps) != 1 or not plain or sum(len(c.data.data) for _, c in constants) > LARGEST:
         return
     head = {

@@ -1,7 +1,8 @@
 """
 The plan of a program's calls, for programs that are one entry of native code: what `Runner.run` does, in native code.
 
-Without a plan a call goes through Python: where a step runs on NumPy, where there is no result, where the table is very long.
+Without a plan a call goes through Python: where a step runs on NumPy, where random numbers are drawn, where there is no result,
+where the table is very long.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def plan_of(
     """
     given = dict(bound or {})
     (step, *more) = native.steps or [None]
-    if not isinstance(step, Entry) or more:
+    if not isinstance(step, Entry) or more or native.draws:
         return None
     free = [i for i in range(len(inputs)) if i not in given]
     into = [_argument(*inputs[i], native.inputs[i], i in donated) for i in free]

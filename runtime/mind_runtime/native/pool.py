@@ -93,7 +93,7 @@ def pool() -> Pool:
 def ended(status: int, record: Any) -> BaseException:
     """What a status below 0 means: what a handler of a signal raised, or E7004 for a call that its fork cannot finish."""
     if status == INTERRUPTED:
-        words = [int(w) or None for w in record[Record.RAISED :]]
+        words = [int(w) or None for w in record[Record.RAISED : Record.RAISED + 3]]
         restore = ctypes.pythonapi.PyErr_Restore
         restore.argtypes, restore.restype = [ctypes.c_void_p] * 3, None
         try:

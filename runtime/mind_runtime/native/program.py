@@ -191,7 +191,7 @@ def _ready(
     inputs, outputs = (_types(ts) for ts in (func.function_type.inputs.data, types))
     runner = Runner(native, library, outputs, [run for run, _ in foreign], threads, whole)
     need = _need(native, types, outputs, [body for _, body in foreign])
-    source = Source(native.name, "", (), (), any(body.source.draws for _, body in foreign))
+    source = Source(native.name, "", (), (), native.draws or any(body.source.draws for _, body in foreign))
     run = runner.run if not is_core(func) else _as_core(runner.run)
     constant_bytes = sum(len(literal.data.data) for _, literal in native.constants)
     body = _Body(run, _nothing.__code__, source, func.body.block, need, constant_bytes)

@@ -1,0 +1,199 @@
+"""
+Random numbers, as `ptir_kernels/random.py` defines them: some blocks of Philox4x32-10 at once, one in each lane.
+
+The seed of a call is in its record. Uniform numbers are those of NumPy bit for bit; normal ones go through this target's
+logarithm, sine and cosine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.types import BF16, F16, F64, PtirDType
+
+from . import vmath
+from .casts import cast
+from .failures import Failure, Sites, fail_where
+from .host import Host
+from .ir import Function
+from .lanes import Lanes, ones, register
+from .memory import Access
+from .pool_record import Record
+from .reasons import unsupported
+from .steps import SharedStep, argument
+from .views import Buffer, View
+
+if TYPE_CHECKING:
+    from .planner import Planner
+
+MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+WEYL = (0x9E3779B9, 0xBB67AE85)
+ROUNDS = 10
+LOW = 0xFFFFFFFF
+VECTORS = 64
+"""Vectors of blocks in a unit of work."""
+_PRECISION = {BF16: 8, F16: 11}
+"""Bits of significand, where those are fewer than the 24 bits that are drawn."""
+
+
+@dataclass
+class Draw(SharedStep):
+    """Random numbers in `target`; `ordinal` tells the draws of a program apart."""
+
+    name: str
+    normal: bool
+    target: View
+    ordinal: int
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [self.target]
+
+    def access(self) -> Access:
+        return Access([], [v.base for v in self.addresses if isinstance(v.base, Buffer)])
+
+    def cost(self, host: Host) -> float:
+        """A nanosecond for a uniform number, six for a normal one."""
+        return self.target.count * (6.0 if self.normal else 1.0)
+
+    def key(self) -> Hashable:
+        return self.normal, self.target.dtype, self.target.count, self.ordinal
+
+    def contents(self) -> str:
+        return f"{'rng_normal' if self.normal else 'rng_uniform'} of {list(self.target.shape)}"
+
+    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+        lanes = Lanes(f, host, host.lanes(8), hint="word")
+        count, each = self.target.count, 4 * lanes.width
+        base = argument(f, 0, "numbers")
+        record = f.op("load ptr, ptr %args, align 8", "record")
+        seed = f.op(f"load i64, ptr {f.address('i64', record, str(int(Record.SEED)))}, align 8", "seed")
+        keys = _keys(lanes, seed, self.ordinal)
+        high = lanes.splat("i64", f.op(f"lshr i64 {seed}, 32", "high"))
+
+        def some(v: str, left: int) -> None:
+            blocks = lanes.count(f.mul(v, lanes.width))
+            words = _philox(lanes, blocks, high, keys)
+            numbers = _normal(lanes, words) if self.normal else _uniform(lanes, words, self.target.dtype)
+            wide = Lanes(f, host, each, None if left == each else ones(each, left))
+            place = f.mul(v, each)
+            if host.checked:
+                last = f.add(place, str(left - 1))
+                beyond = f.op(f"icmp uge i64 {last}, {count}", "beyond")
+                fail_where(Lanes(f, host, 1), sites, beyond, Failure.OUTSIDE, None, [("i64", last, True)])
+            x = _in_turn(lanes, wide, register(F64 if self.normal else self.target.dtype), numbers)
+            wide.store(self.target.dtype, cast(wide, x, F64, self.target.dtype) if self.normal else x, base, place, 1)
+
+        full, rest = divmod(count, each)
+        units = max(1, -(-full // VECTORS))
+        last = f.least(f.mul("%end", VECTORS), str(full))
+
+        def turn(v: str, /, *values: str) -> None:
+            some(v, each)
+
+        f.loop(f.mul("%begin", VECTORS), last, 1, turn, hint="v")
+        if rest:
+            f.when(f.op(f"icmp eq i64 %end, {units}", "last"), lambda: some(str(full), rest))
+        f.ret("0")
+        return units
+
+
+def _keys(lanes: Lanes, seed: str, ordinal: int) -> list[tuple[str, str]]:
+    """The two words of the key of each round, in every lane."""
+    f = lanes.function
+    found: list[tuple[str, str]] = []
+    for i in range(ROUNDS):
+        moved = f.add(seed, str(i * WEYL[0])) if i else seed
+        first = f.op(f"and i64 {moved}, {LOW}", "key")
+        found.append((lanes.splat("i64", first), lanes.number("i64", (ordinal + i * WEYL[1]) & LOW)))
+    return found
+
+
+def _philox(lanes: Lanes, blocks: str, high: str, keys: Sequence[tuple[str, str]]) -> list[str]:
+    """The four words of each block, in 64 bits each."""
+
+    def op(code: str, a: str, b: str) -> str:
+        return lanes.binary(code, "i64", a, b)
+
+    low, half = lanes.number("i64", LOW), lanes.number("i64", 32)
+    c0, c1, c2, c3 = op("and", blocks, low), op("lshr", blocks, half), high, lanes.number("i64", 0)
+    for k0, k1 in keys:
+        p0, p1 = (op("mul", c, lanes.number("i64", m)) for c, m in zip((c0, c2), MULTIPLIERS, strict=True))
+        c0, c2 = (op("xor", op("xor", op("lshr", p, half), c), k) for p, c, k in ((p1, c1, k0), (p0, c3, k1)))
+        c1, c3 = op("and", p1, low), op("and", p0, low)
+    return [c0, c1, c2, c3]
+
+
+def _uniform(lanes: Lanes, words: Sequence[str], dtype: PtirDType) -> list[str]:
+    """The top bits of each word, as a number below 1: exact in the dtype."""
+    bits, type = min(24, _PRECISION.get(dtype, 24)), register(dtype)
+    found: list[str] = []
+    for word in words:
+        top = lanes.convert("trunc", "i64", "i32", lanes.binary("lshr", "i64", word, lanes.number("i64", 32 - bits)))
+        number = lanes.convert("sitofp", "i32", type, top)
+        found.append(lanes.binary("fmul", type, number, lanes.number(type, 2.0**-bits)))
+    return found
+
+
+def _normal(lanes: Lanes, words: Sequence[str]) -> list[str]:
+    """Two numbers of mean 0 and variance 1 from two words, by Box and Muller, in f64."""
+
+    def number(value: float) -> str:
+        return lanes.number("double", value)
+
+    def op(code: str, a: str, b: str) -> str:
+        return lanes.binary(code, "double", a, b)
+
+    unit: list[str] = []
+    for word in words:
+        top = lanes.convert("trunc", "i64", "i32", lanes.binary("lshr", "i64", word, lanes.number("i64", 8)))
+        unit.append(lanes.convert("sitofp", "i32", "double", top))
+    found: list[str] = []
+    for first, second in ((unit[0], unit[1]), (unit[2], unit[3])):
+        inside = op("fmul", op("fadd", first, number(1.0)), number(2.0**-24))  # in (0, 1]
+        radius = lanes.intrinsic("sqrt", "double", op("fmul", number(-2.0), vmath.call(lanes, "log", "double", [inside])))
+        angle = op("fmul", second, number(2.0**-24 * 2.0 * math.pi))
+        found += [op("fmul", radius, vmath.call(lanes, code, "double", [angle])) for code in ("cos", "sin")]
+    return found
+
+
+def _in_turn(lanes: Lanes, wide: Lanes, type: str, four: Sequence[str]) -> str:
+    """Four vectors as one, their first lanes, then their second ones, and so on."""
+    n, f = lanes.width, lanes.function
+    if n == 1:
+        found = "poison"
+        for i, x in enumerate(four):
+            found = f.op(f"insertelement {wide.of(type)} {found}, {type} {x}, i64 {i}")
+        return found
+    of, pairs = lanes.of(type), list[str]()
+    joined = ", ".join(f"i32 {i}" for i in range(2 * n))
+    for a, b in ((four[0], four[1]), (four[2], four[3])):
+        pairs.append(f.op(f"shufflevector {of} {a}, {of} {b}, <{2 * n} x i32> <{joined}>"))
+    double = f"<{2 * n} x {type}>"
+    turns = ", ".join(f"i32 {i + n * k}" for i in range(n) for k in range(4))
+    return f.op(f"shufflevector {double} {pairs[0]}, {double} {pairs[1]}, <{4 * n} x i32> <{turns}>")
+
+
+def _draw(planner: Planner, op: ptir.RngUniformOp | ptir.RngNormalOp) -> str | None:
+    """Append a draw; in loops, where each turn has a key of its own, NumPy draws."""
+    dtype = op.result_spec().dtype
+    if reason := unsupported([dtype], planner.host):
+        return reason
+    if planner.depth:
+        return "each turn draws by a key of its own"
+    target = planner.target(op.result)
+    if target.count:
+        name = op.result.name_hint or op.OPCODE
+        planner.add(Draw(name, isinstance(op, ptir.RngNormalOp), target, planner.draws))
+        planner.drawn = True
+    planner.draws += 1
+    return None
+
+
+DRAWS: dict[type[PtirOp], Callable[[Planner, Any], str | None]] = {ptir.RngUniformOp: _draw, ptir.RngNormalOp: _draw}
+"""Rows of `kernels.py`."""
