@@ -65,7 +65,7 @@ def form_kernels(module: ModuleOp, options: CupyOptions = DEFAULT) -> None:
     if options.fast_reduce:
         free_order(module)
     _wrap_single_ops(module)
-    merge_rows(module, _is_shared_well)
+    merge_rows(module, _is_shared_well, siblings=True)
     absorb_views(module)
     join(module)
 
