@@ -12,7 +12,7 @@ from mind_passes.inline import calls_in, inlined
 
 from .core_to_ptir import converted, is_core
 from .numpy import is_lowered
-from .ptir_to_xp import ptir_block
+from .ptir_to_xp import check_depth, ptir_block
 from .xp import no_outputs
 
 
@@ -20,7 +20,7 @@ def own_module(func: FuncOp, backend: str) -> tuple[ModuleOp, FuncOp]:
     """
     A verified function of Core IR or PTIR as PTIR without calls, and the new module that holds it; the original stays as it is.
 
-    E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered already.
+    E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered already, and for regions nested too deeply.
     """
     verify(func)
     if is_lowered(func):
@@ -31,6 +31,7 @@ def own_module(func: FuncOp, backend: str) -> tuple[ModuleOp, FuncOp]:
         for callee in whole.callees:
             verify(callee)
         func = whole.func
+    check_depth(func, backend)
     work = converted(func).func if is_core(func) else func.clone()
     module = ModuleOp([work])
     ending = ptir_block(work).last_op

@@ -72,7 +72,7 @@ def lowered_function(
     some ops otherwise. Raises E4000 where the function is not one block of PTIR, E2007 where it returns nothing.
     """
     block = ptir_block(func)
-    _check_depth(func)
+    check_depth(func)
     ending = block.last_op
     if ending is None or not ending.operands:
         raise xp.no_outputs().at(ending or func, "func.return")
@@ -95,15 +95,15 @@ MAX_DEPTH = 80
 """How deep regions may nest: Python nests no more than 100."""
 
 
-def _check_depth(func: FuncOp) -> None:
-    """Raise E6003 for regions nested deeper than the target can say."""
+def check_depth(func: FuncOp, backend: str = "numpy") -> None:
+    """Raise E6003 for regions nested deeper than targets can say."""
     depths: dict[Operation, int] = {func: 0}
     for op in walk(func):
         if op.regions and op is not func and (parent := op.parent_op()) is not None:
             depths[op] = depths[parent] + 1
             if depths[op] > MAX_DEPTH:
-                message = f"regions nested deeper than {MAX_DEPTH} are not supported on numpy"
-                raise error("E6003", message, backend="numpy").at(op, op.name)
+                message = f"regions nested deeper than {MAX_DEPTH} are not supported on {backend}"
+                raise error("E6003", message, backend=backend).at(op, op.name)
 
 
 class Lowering:

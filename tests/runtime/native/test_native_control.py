@@ -23,12 +23,12 @@ from mind_lowering.custom_calls import register_custom_call, unregister_custom_c
 from mind_lowering.native import host as host_module
 from mind_passes.autodiff import GradientOptions, differentiate
 from native_checks import assert_close, several
-from native_control_programs import BOTH, add, counted, dot, neg, scan, updated
+from native_control_programs import BOTH, add, counted, dot, neg, scan
 from programs import parse
 from ptir_confused_programs import CONFUSED
 from ptir_control_programs import control_programs, number
 from ptir_evaluator import evaluate, function_of
-from ptir_forms import like, program, reduce
+from ptir_forms import program, reduce
 from ptir_smooth_programs import Maker
 
 
@@ -38,12 +38,6 @@ def compiled(module: Any, *name: str, **options: Any) -> Any:
 
 def is_native(run: Any) -> bool:
     return not any(line.startswith("numpy") for line in run.explain())
-
-
-def copies(run: Any, *shapes: tuple[int, ...]) -> int:
-    """How many lines of `explain` say that something of one of these shapes is copied in a loop or a branch."""
-    ends = tuple(f": copy over {list(s)}" for s in shapes)
-    return sum(line.startswith("native   ") and line.endswith(ends) for line in run.explain())
 
 
 def inputs_of(run: Any, seed: int) -> list[Any]:
@@ -124,102 +118,6 @@ def test_random_programs(checks: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", CONFUSED)
 def test_values_that_share_memory_are_not_confused(name: str) -> None:
     held_against_the_evaluator(CONFUSED[name])
-
-
-# What is copied
-
-
-DECODE = (
-    "f32[16,8] f32[8,8] f32[8] si32[]",
-    lambda cache, w, x, n: counted(
-        n,
-        lambda cache, w, x, at: [
-            cache_ := updated(cache, ptir.ReshapeOp(x, new_shape=(1, 8)).results[0], at),
-            w,
-            ptir.TanhOp(reduce(dot(cache_, w), "sum", 0, keepdims=False)).results[0],
-            add(at, number(SI32, (), 1)),
-        ],
-        cache,
-        w,
-        x,
-        number(SI32, (), 0),
-    ),
-)
-
-
-def test_a_cache_is_updated_in_place_from_a_donated_input_to_the_result() -> None:
-    module = program(*DECODE)
-    name = mind_runtime.compile(module).inputs[0].name
-    run, donated = compiled(module), compiled(module, donate=[name])
-    assert is_native(run)
-    assert copies(donated, (16, 8)) == 0, "only the row is written in a turn"
-    arrays = [a.astype(np.float32) for a in (np.zeros((16, 8)), np.eye(8) / 4, np.ones(8))]
-    expected = mind_runtime.compile(module)(*[a.copy() for a in arrays], np.asarray(5, np.int32))
-    kept = run(*arrays, np.asarray(5, np.int32))
-    assert not arrays[0].any()
-    found = donated(*arrays, np.asarray(5, np.int32))
-    assert found[0] is arrays[0]
-    for got, same, want in zip(found, kept, expected, strict=True):
-        assert_close(got, want, ulps=64, scale=1.0)
-        assert_close(got, same, ulps=0)
-
-
-def test_weights_are_trained_in_place() -> None:
-    def body(w: Any, x: Any) -> Any:
-        error = ptir.SubOp(dot(x, w), like(dot(x, w), 1.0))
-        slope = ptir.DotGeneralOp(x, error, batch_lhs=(), batch_rhs=(), contract_lhs=(0,), contract_rhs=(0,))
-        return [ptir.SubOp(w, ptir.MulOp(slope, like(slope, 0.01))).results[0]]
-
-    module = program("f32[24,6] f32[50,20,24]", lambda w, xs: scan(body, w, xs))
-    name = mind_runtime.compile(module).inputs[0].name
-    run = compiled(module, donate=[name])
-    assert is_native(run)
-    assert copies(run, (24, 6), (20, 24), (20, 6)) == 0
-    rng = np.random.default_rng(0)
-    w, xs = rng.standard_normal((24, 6)).astype(np.float32), rng.standard_normal((50, 20, 24)).astype(np.float32)
-    expected = mind_runtime.compile(module)(w, xs)
-    found = run(w, xs)
-    assert found is w
-    assert_close(found, expected, ulps=2000, scale=1.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [
-        ("a product with the value before", 0),
-        ("a product, in a while", 0),
-        ("values that change places", 0),
-        ("a sum of the last two", 0),
-        ("three that go round, one of them new", 0),
-        ("a queue of what was stacked", 0),
-        ("a queue of slices", 0),
-        ("one value yielded three times", 0),
-        ("one value carried twice", 1),
-        ("what is passed through", 0),
-        ("branch: an update of what dies", 0),
-        ("branch: an update of what is used afterwards", 2),
-        ("branch: changed places", 4),
-    ],
-)
-def test_what_is_copied_in_a_turn(name: str, count: int) -> None:
-    assert copies(compiled(program(*BOTH[name])), (4,), (3, 5), (2, 3), (4, 3)) == count
-
-
-def test_the_arena_of_a_loop_holds_what_lives_at_once() -> None:
-    """Two buffers that change places, and two temporaries of a turn: whatever the number of turns."""
-
-    def body(a: Any, w: Any) -> Any:
-        for _ in range(6):
-            a = ptir.TanhOp(dot(a, w)).results[0]
-        return [a, w]
-
-    for turns in (2, 1000):
-        module = program(
-            "f32[64,64] f32[64,64] f32[1]",
-            lambda a, w, s, n=turns: scan(lambda a, w, r: body(a, w), a, w, ptir.BroadcastToOp(s, result_shape=(n,)), carries=2),
-        )
-        native = compiled(module)._made.native
-        assert native.arena <= 4 * 64 * 64 * 4
 
 
 # Failures, bounds, signals
@@ -307,6 +205,41 @@ def test_a_turn_costs_little() -> None:
         run(np.float32(1), turns)
         best = min(best, time.perf_counter() - begin)
     assert best < 0.5e-3
+
+
+HEAD = """%r{0} = ptir.cond %p{0}, %x{0}, %p{0} : (tensor<i1>, tensor<4xf32>, tensor<i1>) -> tensor<4xf32> true {{
+^bb0(%x{1}: tensor<4xf32>, %p{1}: tensor<i1>):
+"""
+TAIL = """ptir.yield %r{1} : tensor<4xf32>
+}} false {{
+^bb0(%y{0}: tensor<4xf32>, %q{0}: tensor<i1>):
+ptir.yield %y{0} : tensor<4xf32>
+}}
+"""
+
+
+def nested(depth: int) -> str:
+    """Branches in branches in branches, as text."""
+    heads = "".join(HEAD.format(k, k + 1) for k in range(depth))
+    tails = "".join(TAIL.format(k, k + 1) for k in reversed(range(depth)))
+    body = f"{heads}%r{depth} = ptir.neg %x{depth} : tensor<4xf32>\n{tails}func.return %r0 : tensor<4xf32>"
+    func = f"func.func @f(%x0: tensor<4xf32>, %p0: tensor<i1>) -> tensor<4xf32> {{ {body} }}"
+    return f'module attributes {{ptir.spec_version = "ptir.v0.4"}} {{ {func} }}'
+
+
+def test_deep_nests() -> None:
+    run = compiled(parse(nested(60)))
+    assert is_native(run)
+    np.testing.assert_array_equal(run(np.ones(4, np.float32), np.asarray(True)), -np.ones(4, np.float32))
+    np.testing.assert_array_equal(run(np.ones(4, np.float32), np.asarray(False)), np.ones(4, np.float32))
+
+
+def test_too_deep_nests_are_refused_as_on_numpy() -> None:
+    module = parse(nested(81))
+    for target in ("native", "numpy"):
+        with pytest.raises(MindError, match=f"nested deeper than 80 are not supported on {target}") as e:
+            mind_runtime.compile(module, target=target)
+        assert e.value.code == "E6003"
 
 
 # Gradients, fallback, what is told

@@ -1,0 +1,127 @@
+"""What branches and loops of native code copy, which is little, and the memory that they work in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import mind_runtime
+from mind_dialect import ptir
+from mind_dialect.ptir.types import SI32
+from mind_lowering.native import detect, lower, prepared
+from native_checks import assert_close
+from native_control_programs import BOTH, add, counted, dot, scan, updated
+from ptir_control_programs import number
+from ptir_evaluator import function_of
+from ptir_forms import like, program, reduce
+
+
+def compiled(module: Any, **options: Any) -> Any:
+    return mind_runtime.compile(module, target="native", **options)
+
+
+def is_native(run: Any) -> bool:
+    return not any(line.startswith("numpy") for line in run.explain())
+
+
+def copies(run: Any, *shapes: tuple[int, ...]) -> int:
+    """How many lines of `explain` say that something of one of these shapes is copied in a loop or a branch."""
+    ends = tuple(f": copy over {list(s)}" for s in shapes)
+    return sum(line.startswith("native   ") and line.endswith(ends) for line in run.explain())
+
+
+DECODE = (
+    "f32[16,8] f32[8,8] f32[8] si32[]",
+    lambda cache, w, x, n: counted(
+        n,
+        lambda cache, w, x, at: [
+            cache_ := updated(cache, ptir.ReshapeOp(x, new_shape=(1, 8)).results[0], at),
+            w,
+            ptir.TanhOp(reduce(dot(cache_, w), "sum", 0, keepdims=False)).results[0],
+            add(at, number(SI32, (), 1)),
+        ],
+        cache,
+        w,
+        x,
+        number(SI32, (), 0),
+    ),
+)
+
+
+def test_a_cache_is_updated_in_place_from_a_donated_input_to_the_result() -> None:
+    module = program(*DECODE)
+    name = mind_runtime.compile(module).inputs[0].name
+    run, donated = compiled(module), compiled(module, donate=[name])
+    assert is_native(run)
+    assert copies(donated, (16, 8)) == 0, "only the row is written in a turn"
+    arrays = [a.astype(np.float32) for a in (np.zeros((16, 8)), np.eye(8) / 4, np.ones(8))]
+    expected = mind_runtime.compile(module)(*[a.copy() for a in arrays], np.asarray(5, np.int32))
+    kept = run(*arrays, np.asarray(5, np.int32))
+    assert not arrays[0].any()
+    found = donated(*arrays, np.asarray(5, np.int32))
+    assert found[0] is arrays[0]
+    for got, same, want in zip(found, kept, expected, strict=True):
+        assert_close(got, want, ulps=64, scale=1.0)
+        assert_close(got, same, ulps=0)
+
+
+def test_weights_are_trained_in_place() -> None:
+    def body(w: Any, x: Any) -> Any:
+        error = ptir.SubOp(dot(x, w), like(dot(x, w), 1.0))
+        slope = ptir.DotGeneralOp(x, error, batch_lhs=(), batch_rhs=(), contract_lhs=(0,), contract_rhs=(0,))
+        return [ptir.SubOp(w, ptir.MulOp(slope, like(slope, 0.01))).results[0]]
+
+    module = program("f32[24,6] f32[50,20,24]", lambda w, xs: scan(body, w, xs))
+    name = mind_runtime.compile(module).inputs[0].name
+    run = compiled(module, donate=[name])
+    assert is_native(run)
+    assert copies(run, (24, 6), (20, 24), (20, 6)) == 0
+    rng = np.random.default_rng(0)
+    w, xs = rng.standard_normal((24, 6)).astype(np.float32), rng.standard_normal((50, 20, 24)).astype(np.float32)
+    expected = mind_runtime.compile(module)(w, xs)
+    found = run(w, xs)
+    assert found is w
+    assert_close(found, expected, ulps=2000, scale=1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("a product with the value before", 0),
+        ("a product, in a while", 0),
+        ("values that change places", 0),
+        ("a sum of the last two", 0),
+        ("three that go round, one of them new", 0),
+        ("a queue of what was stacked", 0),
+        ("a queue of slices", 0),
+        ("one value yielded three times", 0),
+        ("one value carried twice", 1),
+        ("what is passed through", 0),
+        ("branch: an update of what dies", 0),
+        ("branch: an update of what is used afterwards", 2),
+        ("branch: changed places", 4),
+    ],
+)
+def test_what_is_copied_in_a_turn(name: str, count: int) -> None:
+    assert copies(compiled(program(*BOTH[name])), (4,), (3, 5), (2, 3), (4, 3)) == count
+
+
+def test_the_arena_of_a_loop_holds_what_lives_at_once() -> None:
+    """Two buffers that change places, and two temporaries of a turn: whatever the number of turns."""
+
+    def body(a: Any, w: Any) -> Any:
+        for _ in range(6):
+            a = ptir.TanhOp(dot(a, w)).results[0]
+        return [a, w]
+
+    for turns in (2, 1000):
+        module = program(
+            "f32[64,64] f32[64,64] f32[1]",
+            lambda a, w, s, n=turns: scan(lambda a, w, r: body(a, w), a, w, ptir.BroadcastToOp(s, result_shape=(n,)), carries=2),
+        )
+        native = lower(prepared(function_of(module)), detect())
+        assert native.arena <= 4 * 64 * 64 * 4
