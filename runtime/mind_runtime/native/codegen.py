@@ -85,9 +85,10 @@ def assembly(text: str, host: Host) -> str:
 
 def machine(host: Host, *, optimised: bool = True) -> Any:
     """LLVM's description of a kind of machine. No pass runs over the text but those of code generation."""
-    initialise()
+    here = _is_like_this(host)
+    initialise(others=not here)
     cpu, features = names_of(host)
-    triple = _binding.get_process_triple() if _is_like_this(host) else host.triple
+    triple = _binding.get_process_triple() if here else host.triple
     target = _binding.Target.from_triple(triple)
     return target.create_target_machine(cpu=cpu, features=features, opt=2 if optimised else 0, reloc="pic", codemodel="small")
 
@@ -106,11 +107,15 @@ def _this_machine() -> tuple[str, str]:
     return str(_binding.get_host_cpu_name()), str(_binding.get_host_cpu_features().flatten())
 
 
-@lru_cache(maxsize=1)
-def initialise() -> None:
-    """Make LLVM know its machines."""
-    _binding.initialize_all_targets()
-    _binding.initialize_all_asmprinters()
+@lru_cache(maxsize=2)
+def initialise(*, others: bool = False) -> None:
+    """Make LLVM know this kind of machine, or all."""
+    if others:
+        _binding.initialize_all_targets()
+        _binding.initialize_all_asmprinters()
+    else:
+        _binding.initialize_native_target()
+        _binding.initialize_native_asmprinter()
 
 
 def _parsed(text: str, machine: Any) -> Any:

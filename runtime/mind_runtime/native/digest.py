@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
@@ -104,7 +104,7 @@ class _Texts:
             self.values[value] = len(self.values)
 
     def named(self, attributes: dict[str, Attribute]) -> list[tuple[str, int]]:
-        return [(name, self.attribute(attributes[name])) for name in sorted(attributes)]
+        return [(name, self.attribute(attributes[name])) for name in sorted(attributes)] if attributes else []
 
     def attribute(self, attribute: Attribute) -> int:
         """The number of an attribute, whose text is among the parts."""
@@ -115,32 +115,39 @@ class _Texts:
         return number
 
 
+@lru_cache
+def _kind(kind: type[Attribute]) -> tuple[str, bool]:
+    """The name of a kind of attributes, and whether they have parameters; asking for a base class is slow."""
+    if not issubclass(kind, ParametrizedAttribute | Data):
+        raise _Unknown
+    return f"{kind.__module__}.{kind.__qualname__}", issubclass(kind, ParametrizedAttribute)
+
+
 def _text(attribute: Attribute) -> object:
     """An attribute as plain tuples, whose `repr` says all of it."""
-    kind = type(attribute)
-    if isinstance(attribute, ParametrizedAttribute):
-        return (kind.__module__, kind.__qualname__, [_text(p) for p in attribute.parameters])
-    if isinstance(attribute, Data):
-        return (kind.__module__, kind.__qualname__, _plain(cast("Any", attribute).data))
+    name, has_parameters = _kind(type(attribute))
+    inside: Any = attribute
+    return (name, [_text(p) for p in inside.parameters]) if has_parameters else (name, _plain(inside.data))
+
+
+_AS_IT_IS = frozenset({int, str, bool, type(None)})
+
+
+def _plain(data: Any) -> object:
+    kind = cast("type[object]", type(data))
+    if kind in _AS_IT_IS:
+        return data
+    if kind is float:
+        return ("float", struct.pack("<d", data))
+    if kind is bytes:
+        return ("bytes", len(data), hashlib.sha256(data).digest())
+    if kind is tuple or kind is list:
+        return [kind is tuple, *map(_plain, data)]
+    if isinstance(data, Attribute):
+        return _text(data)
+    if isinstance(data, Enum):
+        return (kind.__qualname__, data.name)
+    if isinstance(data, Mapping):
+        items = cast("Mapping[object, object]", data).items()
+        return ["mapping", *sorted((type(k).__name__, str(k), repr(_plain(v))) for k, v in items)]
     raise _Unknown
-
-
-def _plain(data: object) -> object:
-    match data:
-        case bool() | int() | str() | None:
-            return data
-        case float():
-            return ("float", struct.pack("<d", data))
-        case bytes():
-            return ("bytes", len(data), hashlib.sha256(data).digest())
-        case Attribute():
-            return _text(data)
-        case Enum():
-            return (type(data).__qualname__, data.name)
-        case tuple() | list():
-            return [isinstance(data, tuple), *(_plain(x) for x in cast("Iterable[object]", data))]
-        case Mapping():
-            items = cast("Mapping[object, object]", data).items()
-            return ["mapping", *sorted((type(k).__name__, str(k), repr(_plain(v))) for k, v in items)]
-        case _:
-            raise _Unknown

@@ -88,7 +88,7 @@ class NativeProgram(Program):
         runner = self._made.runner
         assert runner is not None, "a program of native code"
         e = runner.ended(status, np.array((ctypes.c_int64 * Record.WORDS).from_address(record)))
-        raise _as_core_error(e) if is_core(self._func) else e
+        raise _as_core_error(e, self._func)
 
     def explain(self) -> list[str]:
         """Lines that say which ops run natively, and which on NumPy and why."""
@@ -192,9 +192,8 @@ def _ready(
     runner = Runner(native, library, outputs, [run for run, _ in foreign], threads, whole)
     need = _need(native, types, outputs, [body for _, body in foreign])
     source = Source(native.name, "", (), (), native.draws or any(body.source.draws for _, body in foreign))
-    run = runner.run if not is_core(func) else _as_core(runner.run)
     constant_bytes = sum(len(literal.data.data) for _, literal in native.constants)
-    body = _Body(run, _nothing.__code__, source, func.body.block, need, constant_bytes)
+    body = _Body(_as_core(runner.run, func), _nothing.__code__, source, func.body.block, need, constant_bytes)
     return _Native(body, runner, runner.plan(inputs, donated))
 
 
@@ -224,17 +223,19 @@ def _need(native: Native, types: Sequence[Attribute], outputs: Sequence[Type], f
     return Need(native.arena + sum(sizes) + inner.bytes, inner.type if inner.bytes > max(sizes) else largest)
 
 
-def _as_core(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Failures as Core IR's specification has them."""
+def _as_core(run: Callable[..., Any], func: FuncOp) -> Callable[..., Any]:
+    """Failures of Core IR as its specification has them."""
 
     def converted(*arguments: Any, **options: Any) -> Any:
         try:
             return run(*arguments, **options)
         except MindError as e:
-            raise _as_core_error(e) from None
+            raise _as_core_error(e, func) from None
 
     return converted
 
 
-def _as_core_error(e: BaseException) -> BaseException:
-    return MindError("E6006", e.message, e.context, e.op) if isinstance(e, MindError) and e.code == "E8004" else e
+def _as_core_error(e: BaseException, func: FuncOp) -> BaseException:
+    if isinstance(e, MindError) and e.code == "E8004" and is_core(func):
+        return MindError("E6006", e.message, e.context, e.op)
+    return e

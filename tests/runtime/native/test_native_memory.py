@@ -186,5 +186,5 @@ def test_another_layout_is_noticed(field: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_builds_without_the_lock_are_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(abi.sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED")
+    monkeypatch.setattr(abi.sys, "abiflags", "t")
     assert abi.reason_against() is not None
