@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,7 @@ def forked(threads: int) -> None:
     """A handler that forks in the middle of a call: the parent goes on, the child fails or ends it alone."""
     run, x = long_program(threads), np.ones(LONG, np.float32)
     children: list[int] = []
+    warnings.simplefilter("ignore", DeprecationWarning)  # later Pythons warn of forks beside threads
 
     def handler(*_: Any) -> None:
         children.append(os.fork())

@@ -169,6 +169,7 @@ def test_many_threads_of_python_call_at_once(run: Share) -> None:
     assert not wrong
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_forks_of_forks(run: Share) -> None:
     assert run(3000, 11, 3)[0] == 0
     pid = os.fork()

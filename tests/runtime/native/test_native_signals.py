@@ -78,6 +78,7 @@ def _in_child(run: Any, x: Any, expected: bytes, queue: Any) -> None:
     queue.put([run(x).tobytes() == expected for _ in range(20)])
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_forks_share_work_with_workers_of_their_own() -> None:
     run = mind_runtime.compile(program("f32[300000]", lambda a: [ptir.ExpOp(a)]), target="native", threads=3)
     x = np.linspace(0, 1, 300_000, dtype=np.float32)
