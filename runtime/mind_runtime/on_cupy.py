@@ -23,6 +23,7 @@ from mind_lowering.cupy.lower import lowered_for_cupy
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
 from mind_lowering.cupy.plan import Unplanned
 from mind_lowering.cupy.planner import plan_function
+from mind_lowering.cupy.reasons import reasons
 from mind_lowering.cupy.source import cupy_source
 
 from .core_errors import as_core
@@ -90,10 +91,20 @@ class CupyProgram(Program):
         """As `Program.__call__`, for arrays of NumPy or on the GPU. E6008 for what a device does that it should not."""
         if len(arguments) != len(self.inputs):
             raise self._wrong_count(len(arguments))
+        if out is None and self.runner is not None and (found := self._quick(arguments)) is not None:
+            return found[0] if len(found) == 1 else tuple(found)
         given = [self._admitted(i, argument) for i, argument in enumerate(arguments)]
         if self.donated:
             self.check_donated(given)
         return self.execute(given, seed) if out is None else self.into(out, lambda: self.execute(given, seed))
+
+    def _quick(self, arguments: Sequence[Any]) -> list[Any] | None:
+        """What a runner that knows the arguments makes of them; None if it does not."""
+        assert self.runner is not None
+        try:
+            return self.runner.quick(arguments)
+        except Exception as e:
+            raise self._device_failure(e) from e
 
     def _admitted(self, i: int, argument: Any) -> Any:
         """An argument as an array of NumPy, or of the GPU in a form that kernels take; E2001 for what is neither."""
@@ -177,6 +188,7 @@ class CupyProgram(Program):
             lines += self.runner.explain()
         else:
             lines.append(f"no plan and no graph: {self.unplanned}; calls are compiled for their sizes where that can be")
+        lines += reasons(self._func, self.options)
         return [*lines, *self._body.source.text.splitlines()]
 
     @property

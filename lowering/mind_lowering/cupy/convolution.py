@@ -18,8 +18,8 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F32, PtirDType
 
 from .body import Body, Scope, spec
-from .element import function, scratch
-from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented, store
+from .element import for_each, function, scratch
+from .kernel import Kernel, Writer, indented, store
 from .places import Dims, cut, linear, place, reshaped
 from .scalars import NARROW, STORED, cast, literal, register
 from .unsupported import Unsupported
@@ -87,7 +87,7 @@ class _Convolution:
 
     def _by_channel(self, lines: Sequence[str]) -> Kernel:
         """A thread for each element of the result, of one channel of the image."""
-        count, type = self.rows * self.kernel[-1], register(self.wide)
+        type = register(self.wide)
         body = [
             f"const I row = e / {self.kernel[-1]}, column = e % {self.kernel[-1]}, group = column / {self.per_group};",
             *lines,
@@ -95,9 +95,7 @@ class _Convolution:
             f"for (I k = 0; k < {self.depth}; ++k) sum = mind::fused(a(row, k), b(k, column % {self.per_group}), sum);",
             f"finish(sum, row, column % {self.per_group});",
         ]
-        first = f"I(blockIdx.x) * {THREADS} + threadIdx.x"
-        loop = [f"for (I e = {first}; e < {count}; e += I(gridDim.x) * {THREADS}) {{", *indented(body), "}"]
-        return self.writer.kernel(loop, self.writer.launch(min(-(-count // THREADS), MOST_BLOCKS), THREADS))
+        return for_each(self.writer, "e", self.rows * self.kernel[-1], body)
 
     def _left(self) -> list[str]:
         """The function from a row and a depth to an element of a window."""

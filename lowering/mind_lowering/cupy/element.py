@@ -11,7 +11,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
 from .body import Body, Scope, Source, spec
-from .kernel import indented
+from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented
 from .places import Chunk, Dims, Names, Place, cut, place
 from .scalars import cast, register
 from .unsupported import Unsupported
@@ -37,6 +37,16 @@ def function(
     (found,) = scope.values([(value, at)])
     lines = [*head, *scope.lines, f"return {cast(found, spec(value)[0], dtype)};"]
     return [f"auto {name} = [&]({parameters}) -> {register(dtype)} {{", *indented(lines), "};"]
+
+
+def for_each(
+    writer: Writer, index: str, count: int, turn: Sequence[str], before: Sequence[str] = (), into: int | None = None
+) -> Kernel:
+    """The kernel that does something for each index below a count, a thread for each of them, after what comes `before`."""
+    first, step = f"I(blockIdx.x) * {THREADS} + threadIdx.x", f"I(gridDim.x) * {THREADS}"
+    loop = [f"for (I {index} = {first}; {index} < {count}; {index} += {step}) {{", *indented(turn), "}"]
+    blocks = min(-(-count // THREADS), MOST_BLOCKS)
+    return writer.kernel([*before, *loop], writer.launch(blocks, THREADS, into=into))
 
 
 def scratch(source: Source) -> Scope:

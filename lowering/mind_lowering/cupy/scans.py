@@ -14,7 +14,7 @@ from mind_dialect.ptir import CumulativeSumOp
 from mind_dialect.ptir.legal import default_accumulator
 
 from .body import spec
-from .element import function, lone_body
+from .element import for_each, function, lone_body
 from .kernel import MOST_BLOCKS, Kernel, Writer, indented
 from .places import place
 from .scalars import STORED, cast, literal, register
@@ -25,48 +25,55 @@ _BLOCK, _EACH = 256, 4
 
 def cumulative_sum_kernel(op: CumulativeSumOp, block: Block) -> Kernel:
     """The kernel of running sums."""
-    body = lone_body(op, block)
-    values, (dtype, shape) = op.values(), spec(op.x)
-    axis: int = values["axis"] % len(shape)
-    outer, count, inner = shape[:axis], shape[axis], shape[axis + 1 :]
+    body, shape = lone_body(op, block), spec(op.x)[1]
     if 0 in shape:
         raise Unsupported("sums of nothing")
-    writer = Writer(body)
-    wide = default_accumulator(dtype)
-    at = place((outer, "o"), ((count,), "c"), (inner, "i"))
-    lines = function(writer.source, "element", op.x, at, "I o, I c, I i", wide)
-    type, zero, width = register(wide), literal(wide, 0), prod(inner)
-    turned = f"{count - 1} - n" if values["reverse"] else "n"
-    kept = "before" if values["exclusive"] else "after"
-    stored = f"mind::Stored<{STORED[dtype]}>::store({cast(kept, wide, dtype)})"
-    inside = [
-        f"const {type} after = mind::add(before, x[j]);",
-        f"if (n < {count}) b0[o * {count} + c] = {stored};",
-        "before = after;",
-    ]
-    if width == 1:
-        rows = prod(outer)
-        each = "for (int j = 0; j < 4; ++j) {"
-        place_of = ["const I n = base + threadIdx.x * 4 + j;", f"const I c = n < {count} ? {turned} : I(0);"]
+    sums = _Sums(op, Writer(body))
+    return sums.rows() if sums.width == 1 else sums.columns()
+
+
+class _Sums:
+    """One kernel on its way: element `c` of row `o` at place `i` of what is not summed."""
+
+    def __init__(self, op: CumulativeSumOp, writer: Writer):
+        self.writer, values, (self.dtype, shape) = writer, op.values(), spec(op.x)
+        axis: int = values["axis"] % len(shape)
+        outer, self.count, inner = shape[:axis], shape[axis], shape[axis + 1 :]
+        self.outer, self.width, self.wide = prod(outer), prod(inner), default_accumulator(self.dtype)
+        at = place((outer, "o"), ((self.count,), "c"), (inner, "i"))
+        self.lines = function(writer.source, "element", op.x, at, "I o, I c, I i", self.wide)
+        self.type, self.zero = register(self.wide), literal(self.wide, 0)
+        self.turned = f"{self.count - 1} - n" if values["reverse"] else "n"
+        kept = "before" if values["exclusive"] else "after"
+        self.stored = f"mind::Stored<{STORED[self.dtype]}>::store({cast(kept, self.wide, self.dtype)})"
+
+    def rows(self) -> Kernel:
+        """A block per row."""
+        count, type = self.count, self.type
+        each = f"for (int j = 0; j < {_EACH}; ++j) {{"
+        here = [f"const I n = base + threadIdx.x * {_EACH} + j;", f"const I c = n < {count} ? {self.turned} : I(0);"]
+        read = [*here, f"x[j] = n < {count} ? element(o, c, I(0)) : {self.zero};", "sum = mind::add(sum, x[j]);"]
+        write = [f"const {type} after = mind::add(before, x[j]);", f"if (n < {count}) b0[o * {count} + c] = {self.stored};"]
         turn = [
-            f"{type} x[{_EACH}], sum = {zero}, all;",
-            *(
-                each,
-                *indented([*place_of, f"x[j] = n < {count} ? element(o, c, I(0)) : {zero};", "sum = mind::add(sum, x[j]);"]),
-                "}",
-            ),
+            f"{type} x[{_EACH}], sum = {self.zero}, all;",
+            *(each, *indented(read), "}"),
             f"{type} before = mind::add(carry, mind::scan(sum, all));",
-            *(each, *indented([*place_of, *inside]), "}"),
+            *(each, *indented([*here, *write, "before = after;"]), "}"),
             "carry = mind::add(carry, all);",
         ]
         chunks = [f"for (I base = 0; base < {count}; base += {_BLOCK * _EACH}) {{", *indented(turn), "}"]
-        loop = [f"for (I o = blockIdx.x; o < {rows}; o += gridDim.x) {{", *indented([f"{type} carry = {zero};", *chunks]), "}"]
-        return writer.kernel([*lines, *loop], writer.launch(min(rows, MOST_BLOCKS), _BLOCK))
-    columns = prod(outer) * width
-    inside[1] = f"b0[(o * {count} + c) * {width} + i] = {stored};"
-    turn = [f"const I c = {turned};", f"const {type} x[1] = {{element(o, c, i)}};", "const int j = 0;", *inside]
-    steps = [f"for (I n = 0; n < {count}; ++n) {{", *indented(turn), "}"]
-    head = [f"const I o = q / {width}, i = q % {width};", f"{type} before = {zero};"]
-    first = f"I(blockIdx.x) * {_BLOCK} + threadIdx.x"
-    loop = [f"for (I q = {first}; q < {columns}; q += I(gridDim.x) * {_BLOCK}) {{", *indented([*head, *steps]), "}"]
-    return writer.kernel([*lines, *loop], writer.launch(min(-(-columns // _BLOCK), MOST_BLOCKS), _BLOCK))
+        row = indented([f"{type} carry = {self.zero};", *chunks])
+        loop = [f"for (I o = blockIdx.x; o < {self.outer}; o += gridDim.x) {{", *row, "}"]
+        return self.writer.kernel([*self.lines, *loop], self.writer.launch(min(self.outer, MOST_BLOCKS), _BLOCK))
+
+    def columns(self) -> Kernel:
+        """A thread per column."""
+        turn = [
+            f"const I c = {self.turned};",
+            f"const {self.type} after = mind::add(before, element(o, c, i));",
+            f"b0[(o * {self.count} + c) * {self.width} + i] = {self.stored};",
+            "before = after;",
+        ]
+        steps = [f"for (I n = 0; n < {self.count}; ++n) {{", *indented(turn), "}"]
+        head = [f"const I o = q / {self.width}, i = q % {self.width};", f"{self.type} before = {self.zero};"]
+        return for_each(self.writer, "q", self.outer * self.width, [*head, *steps], self.lines)

@@ -14,8 +14,8 @@ from mind_dialect.ptir import ScatterAddOp
 from mind_dialect.ptir.types import SI64
 
 from .body import Body, spec
-from .element import flat, function, lone_body, mixed, scratch
-from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented
+from .element import flat, for_each, function, lone_body, mixed, scratch
+from .kernel import MOST_BLOCKS, Kernel, Writer, indented
 from .scalars import STORED, register
 from .unsupported import Unsupported
 from .updates import MOST_UPDATES, is_atomic, updated
@@ -90,16 +90,12 @@ class _Windows:
 
     def _added(self, lines: list[str]) -> Kernel:
         """A thread for each element of each window."""
-        total = self.count * self.width
         turn = [
             f"const I j = e / {self.width}, w = e % {self.width};",
             "const mind::si64 mine = key(j, w == 0);",
             "if (mine >= 0) mind::add_to(b0 + (I(mine) + place(w)), update(j, w));",
         ]
-        first = f"I(blockIdx.x) * {THREADS} + threadIdx.x"
-        loop = [f"for (I e = {first}; e < {total}; e += I(gridDim.x) * {THREADS}) {{", *indented(turn), "}"]
-        blocks = min(-(-total // THREADS), MOST_BLOCKS)
-        return self.writer.kernel([*lines, *loop], self.writer.launch(blocks, THREADS, into=self.into))
+        return for_each(self.writer, "e", self.count * self.width, turn, lines, self.into)
 
     def _keys(self) -> list[str]:
         """The function from an index vector to the first element of its window, -1 for one out of bounds."""

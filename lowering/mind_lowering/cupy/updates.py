@@ -16,11 +16,11 @@ from xdsl.ir import Block
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import DynamicUpdateSliceOp, PtirOp, ScatterAddOp, ScatterReduceOp, YieldOp
-from mind_dialect.ptir.types import F32, F64, SI64
+from mind_dialect.ptir.types import F32, F64, SI64, PtirDType
 
 from .body import Body, spec
-from .element import flat, function, lone_body, mixed, scratch
-from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented
+from .element import flat, for_each, function, lone_body, mixed, scratch
+from .kernel import Kernel, Writer
 from .maps import is_one_update
 from .places import Dims, place
 from .scalars import STORED, register
@@ -78,7 +78,6 @@ def window_kernel(op: DynamicUpdateSliceOp, block: Block) -> Kernel | None:
         raise Unsupported("a window that does not fit")
     dtype = spec(x)[0]
     lines = function(writer.source, "element", op.update, place((shape, "u")), "I u", dtype)
-    count = prod(shape)
     start = ["0"]
     for a, (extent, size) in enumerate(zip(extents, shape, strict=True)):
         if extent != size:
@@ -88,11 +87,8 @@ def window_kernel(op: DynamicUpdateSliceOp, block: Block) -> Kernel | None:
     names = scratch(writer.source)
     where = flat(mixed(names, [(range(len(shape)), shape, "u")]), range(len(shape)), extents)
     write = f"b0[start + {where}] = mind::Stored<{STORED[dtype]}>::store(element(u));"
-    first = f"I(blockIdx.x) * {THREADS} + threadIdx.x"
-    steps = indented([*names.lines, write])
     lines.append(f"const I start = {' + '.join(start[1:] or start)};")
-    loop = [f"for (I u = {first}; u < {count}; u += I(gridDim.x) * {THREADS}) {{", *steps, "}"]
-    return writer.kernel([*lines, *loop], writer.launch(min(-(-count // THREADS), MOST_BLOCKS), THREADS, into=into))
+    return for_each(writer, "u", prod(shape), [*names.lines, write], lines, into)
 
 
 def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel | None:
@@ -109,33 +105,20 @@ def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel | None:
     writer, values = Writer(body), op.values()
     (dtype, extents), shape = spec(op.x), spec(op.indices)[1]
     axis: int = values["axis"] % len(extents)
-    kind = _KINDS[values["kind"]]
     count, inner = shape[axis], prod(shape[axis + 1 :])
     if count > MOST_UPDATES and not is_atomic(op):
         raise Unsupported(f"{count} updates that may meet")
     at = place((shape[:axis], "o"), ((count,), "c"), (shape[axis + 1 :], "i"))
     lines = function(writer.source, "index", op.indices, at, "I o, I c, I i", SI64)
     lines += function(writer.source, "update", op.updates, at, "I o, I c, I i", dtype)
-    total = prod(shape)
     names, rank = scratch(writer.source), len(shape)
     parts: list[tuple[Sequence[int], Dims, str]] = [
         (range(axis), shape[:axis], "o"),
         ((axis,), (extents[axis],), "k"),
         (range(axis + 1, rank), shape[axis + 1 :], "i"),
     ]
-    where, stored = flat(mixed(names, parts), range(rank), extents), STORED[dtype]
-    meeting = [
-        "bool is_first = true;",
-        "for (I d = 0; d < c && is_first; ++d) is_first = index(o, d, i) != mine;",
-        "if (!is_first) continue;",
-        "const I k = I(mine);",
-        *names.lines,
-        f"{register(dtype)} total = mind::Stored<{stored}>::load(b0[{where}]);",
-        f"for (I d = c; d < {count}; ++d)",
-        f"    if (index(o, d, i) == mine) total = {kind}::of(total, update(o, d, i));",
-        f"b0[{where}] = mind::Stored<{stored}>::store(total);",
-    ]
-    adding = ["const I k = I(mine);", *names.lines, f"mind::add_to(b0 + ({where}), update(o, c, i));"]
+    where = flat(mixed(names, parts), range(rank), extents)
+    added = [f"mind::add_to(b0 + ({where}), update(o, c, i));"]
     turn = [
         f"const I i = u % {inner}, c = u / {inner} % {count}, o = u / {inner * count};",
         "const mind::si64 mine = index(o, c, i);",
@@ -143,8 +126,22 @@ def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel | None:
         "    mind::fail(record, 0, mind::ui64(u), mine);",
         "    continue;",
         "}",
-        *(adding if is_atomic(op) else meeting),
+        "const I k = I(mine);",
+        *names.lines,
+        *(added if is_atomic(op) else _taken_up(values["kind"], dtype, where, count)),
     ]
-    first = f"I(blockIdx.x) * {THREADS} + threadIdx.x"
-    loop = [f"for (I u = {first}; u < {total}; u += I(gridDim.x) * {THREADS}) {{", *indented(turn), "}"]
-    return writer.kernel([*lines, *loop], writer.launch(min(-(-total // THREADS), MOST_BLOCKS), THREADS, into=into))
+    return for_each(writer, "u", prod(shape), turn, lines, into)
+
+
+def _taken_up(kind: str, dtype: PtirDType, where: str, count: int) -> list[str]:
+    """The statements of an update: the first of those that meet takes up all of them, which is then written at `where`."""
+    stored = STORED[dtype]
+    return [
+        "bool is_first = true;",
+        "for (I d = 0; d < c && is_first; ++d) is_first = index(o, d, i) != mine;",
+        "if (!is_first) continue;",
+        f"{register(dtype)} total = mind::Stored<{stored}>::load(b0[{where}]);",
+        f"for (I d = c; d < {count}; ++d)",
+        f"    if (index(o, d, i) == mine) total = {_KINDS[kind]}::of(total, update(o, d, i));",
+        f"b0[{where}] = mind::Stored<{stored}>::store(total);",
+    ]

@@ -11,9 +11,9 @@ from mind_dialect.ptir import ReduceWindowOp
 from mind_dialect.ptir.legal import default_accumulator
 
 from .body import spec
-from .element import function, lone_body, scratch
+from .element import for_each, function, lone_body, scratch
 from .folds import identity
-from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented
+from .kernel import Kernel, Writer, indented
 from .places import cut, place
 from .scalars import NARROW, STORED, cast, register
 from .unsupported import Unsupported
@@ -37,7 +37,7 @@ def window_reduction_kernel(op: ReduceWindowOp, block: Block) -> Kernel:
     names = [f"p{a}" for a in range(rank)]
     at = place(*(((n,), p) for n, p in zip(extents, names, strict=True)))
     lines = function(writer.source, "element", op.x, at, ", ".join(f"I {p}" for p in names), wide)
-    outer, inner = scratch(writer.source), scratch(writer.source)
+    outer, inner = (scratch(writer.source) for _ in range(2))
     first = [c.number for c in cut(place((shape, "e")), range(rank), outer)]
     within = [c.number for c in cut(place((tuple(window), "k")), range(rank), inner)]
     start = cast(identity(kind, dtype), dtype, wide)
@@ -61,6 +61,4 @@ def window_reduction_kernel(op: ReduceWindowOp, block: Block) -> Kernel:
         "}",
         f"b0[e] = {stored};",
     ]
-    begin = f"I(blockIdx.x) * {THREADS} + threadIdx.x"
-    loop = [f"for (I e = {begin}; e < {size}; e += I(gridDim.x) * {THREADS}) {{", *indented(each), "}"]
-    return writer.kernel([*lines, *loop], writer.launch(min(-(-size // THREADS), MOST_BLOCKS), THREADS))
+    return for_each(writer, "e", size, each, lines)

@@ -97,6 +97,7 @@ CASES += [
     ("greatest of the middle", "f32[7,30,5]", greatest(1)),
     ("greatest of all", "f32[70000]", greatest(0, "si64")),
     ("sampled", "f32[6,50]", sampled),
+    ("siblings", "f32[6,50]", lambda x: [softmax(x), reduce(ptir.ExpOp(x), "sum")]),
 ]
 
 
@@ -123,6 +124,7 @@ def test_forms_of_models_give_the_same() -> None:
     [
         "softmax 5,77",
         "sampled",
+        "siblings",
         "greatest 2,9000 1",
         "norm 5,77",
         "columns 300,70",

@@ -1,0 +1,55 @@
+"""Why ops run as calls of the array library and not in kernels of ours: what `--explain` says of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from xdsl.dialects.func import FuncOp
+
+from mind_dialect import ptir
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import FUSIBLE, TARGETED, FusionOp, PtirOp
+from mind_passes.ptir.patterns.matching import fusion
+
+from ..numpy import is_lowered
+from .kernel import make_kernel
+from .maps import FREE
+from .options import DEFAULT, CupyOptions
+from .prepare import prepared
+from .unsupported import Unsupported
+
+LIBRARY: dict[type[PtirOp], str] = {
+    ptir.DotGeneralOp: "cuBLAS",
+    ptir.SortOp: "CuPy sorts",
+    ptir.TopKOp: "CuPy sorts",
+}
+"""Ops that the library has better kernels of, and which."""
+
+_FREE = (*FREE, ptir.ReshapeOp, ptir.BroadcastToOp, ptir.ConstantOp, ptir.IotaOp, ptir.StopGradientOp, ptir.YieldOp)
+"""Ops that cost nothing where they stand alone."""
+_FLOW = (ptir.CondOp, ptir.WhileOp, ptir.ScanOp)
+
+
+def reasons(func: FuncOp, options: CupyOptions = DEFAULT) -> list[str]:
+    """A line for each kind of op that is a call, with how many there are, in the order of the text; none for what came lowered."""
+    if is_lowered(func):
+        return []
+    found: Counter[str] = Counter()
+    for op in walk(prepared(func, options)):
+        held = isinstance(op.parent_op(), FusionOp)
+        if isinstance(op, PtirOp) and not held and not isinstance(op, (FusionOp, *_FREE, *_FLOW)):
+            found[f"{op.OPCODE}: {reason(op)}"] += 1
+    return [f"call of {line}" if count == 1 else f"{count} calls of {line}" for line, count in found.items()]
+
+
+def reason(op: PtirOp) -> str:
+    """Why an op that stands alone is a call."""
+    if type(op) in LIBRARY:
+        return LIBRARY[type(op)]
+    if type(op) not in FUSIBLE and type(op) not in TARGETED:
+        return "no kernel of ours"
+    try:
+        make_kernel(fusion([op], op.results).body.block)
+    except Unsupported as e:
+        return f"no kernel, {e}"
+    return "a kernel that was not wanted"
