@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from mind_dialect.ptir import PtirOp
 
 from .convolutions_plan import accumulator, append, why_no_convolution
 from .elementwise import EMITTERS
+from .products import Epilogue
 from .products_epilogue import Chain, can_fail
 from .products_fusion import taken_over
 from .views import VIEWS, View, reshaped
@@ -66,10 +68,15 @@ def _append(planner: Planner, op: ptir.ConvolutionOp, root: PtirOp, chain: list[
         inputs[value] = view
     operands = [planner.view(v) for v in op.operands]
     over = taken_over(operands, list(inputs.values()), targets)
-    outs = [_placed(view, shape) for view in targets]
-    reads = {value: _placed(view, shape) for value, view in inputs.items()}
-    made = Chain(root.results[0], accumulator(op), chain, reads, list(zip(results, outs, strict=True)))
-    append(planner, op, outs[0], made.epilogue(over))
+
+    def follow(views: Sequence[View]) -> Epilogue:
+        outs, reads = views[: len(targets)], views[len(targets) :]
+        made = Chain(
+            root.results[0], accumulator(op), chain, dict(zip(inputs, reads, strict=True)), list(zip(results, outs, strict=True))
+        )
+        return made.epilogue(over)
+
+    append(planner, op, [_placed(view, shape) for view in (*targets, *inputs.values())], follow)
 
 
 def _placed(view: View, shape: tuple[int, ...]) -> View:

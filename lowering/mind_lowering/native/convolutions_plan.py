@@ -7,7 +7,7 @@ weights are copied panel by panel where many tiles read them, or where their col
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -26,12 +26,12 @@ from .host import Host
 from .ir import Function
 from .kernels_windows import padded
 from .memory import Access
-from .nest import axes_of
+from .nest import Axis, axes_of
 from .products import TOTALS, Epilogue, planned, stored_in
 from .products_kernels import steps_of
 from .reasons import rounded_each_step, unsupported
 from .steps import SharedStep
-from .views import Buffer, Use, View, filled, whole
+from .views import Buffer, Ints, Use, View, filled, whole
 
 if TYPE_CHECKING:
     from .planner import Planner
@@ -88,7 +88,7 @@ def convolution(planner: Planner, op: ptir.ConvolutionOp) -> str | None:
     if 0 in planner.shape(op.rhs):
         planner.copy(op.result, filled(_zero(target.dtype), target.shape), target)
         return None
-    append(planner, op, target, None)
+    append(planner, op, [target], lambda views: stored_in(views[0], accumulator(op)))
     return None
 
 
@@ -103,9 +103,17 @@ def accumulator(op: ptir.ConvolutionOp) -> PtirDType:
     return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
 
 
-def append(planner: Planner, op: ptir.ConvolutionOp, out: View, epilogue: Epilogue | None) -> None:
-    """Append the steps of a convolution of known dtypes; no extent is 0. With an epilogue, `out` says no more than the shape."""
-    values, total = op.values(), accumulator(op)
+Follow = Callable[[Sequence[View]], Epilogue]
+"""What is done with results, given the views that it needs in the axes that results are computed in."""
+
+
+def append(planner: Planner, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
+    """
+    Append the steps of a convolution of known dtypes; no extent is 0.
+
+    `views`, of the shape of the result, are what `follow` needs; the first is one that it writes.
+    """
+    values, total, out = op.values(), accumulator(op), views[0]
     lhs, rhs = (_in_memory(planner, value) for value in op.operands)
     edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
     holes = [0, *(n - 1 for n in values["base_dilation"]), 0]
@@ -116,11 +124,10 @@ def append(planner: Planner, op: ptir.ConvolutionOp, out: View, epilogue: Epilog
     extents = lhs.shape[1:-1], out.shape[1:-1], rhs.shape[:-2]
     slides = [Slide(*each) for each in zip(*extents, values["strides"], values["window_dilation"], lows, strict=True)]
     groups: int = values["feature_group_count"]
-    views = lhs, rhs, out
-    if epilogue is None and groups == 1 and total in TOTALS and all(s.window == 1 and s.is_inside for s in slides):
-        _product(planner, op, views, slides, total)
+    if groups == 1 and total in TOTALS and all(s.window == 1 and s.is_inside for s in slides):
+        _product(planner, op, (lhs, rhs), slides, views, follow)
     else:
-        _windows(planner, op, views, slides, groups, epilogue or stored_in(out, total))
+        _windows(planner, op, (lhs, rhs, out), slides, groups, follow(views))
 
 
 def _windows(
@@ -163,24 +170,36 @@ def _packed(planner: Planner, value: SSAValue, it: Convolution) -> View:
 
 
 def _product(
-    planner: Planner, op: ptir.ConvolutionOp, views: tuple[View, View, View], slides: Sequence[Slide], total: PtirDType
+    planner: Planner,
+    op: ptir.ConvolutionOp,
+    operands: tuple[View, View],
+    slides: Sequence[Slide],
+    views: Sequence[View],
+    follow: Follow,
 ) -> None:
     """Windows of one place: every `stride`-th place of the image, as rows of a product."""
-    lhs, rhs, out = views
-    moved = [lhs.strides[0], *(s * slide.stride for s, slide in zip(lhs.strides[1:-1], slides, strict=True))]
-    joined = axes_of(out.shape[:-1], (), [moved, out.strides[:-1]]) or axes_of((1,), (), [(0,), (0,)])
-    rows = [(axis.extent, *axis.strides) for axis in joined] or [(1, 0, 0)]
-    batch, (count, step, place) = rows[:-1], rows[-1]
-    extents = tuple(n for n, _, _ in batch)
+    lhs, rhs = operands
     depth, columns = rhs.shape[-2:]
-    a = View(lhs.base, lhs.dtype, (*extents, count, depth), (*(s for _, s, _ in batch), step, lhs.strides[-1]), lhs.offset)
-    b = View(rhs.base, rhs.dtype, (*extents, depth, columns), (*[0] * len(batch), *rhs.strides[-2:]), rhs.offset)
-    c = View(out.base, out.dtype, (*extents, count, columns), (*(s for _, _, s in batch), place, out.strides[-1]), out.offset)
+    moved = (lhs.strides[0], *(s * slide.stride for s, slide in zip(lhs.strides[1:-1], slides, strict=True)))
+    places = [moved, *(v.strides[:-1] for v in views)]
+    axes = axes_of(views[0].shape[:-1], (), places) or [Axis(1, False, [0] * len(places))]
+    batch, row = axes[:-1], axes[-1]
+    extents = tuple(axis.extent for axis in batch)
+
+    def matrices(view: View, which: int | None, last: Ints, strides: Ints) -> View:
+        """An operand or a result in the axes of the product; `which` says how it moves along the rows, if it does."""
+        outer = tuple(0 if which is None else axis.strides[which] for axis in batch)
+        return View(view.base, view.dtype, (*extents, *last), (*outer, *strides), view.offset)
+
+    a = matrices(lhs, 0, (row.extent, depth), (row.strides[0], lhs.strides[-1]))
+    b = matrices(rhs, None, (depth, columns), (rhs.strides[-2], rhs.strides[-1]))
+    others = [matrices(view, k, (row.extent, columns), (row.strides[k], view.strides[-1])) for k, view in enumerate(views, 1)]
 
     def scratch(dtype: PtirDType, size: int, name: str) -> Buffer:
         return planner.buffer(Use.ARENA, dtype, size, name)
 
-    for part in steps_of(planned(planner.host, op.result.name_hint or "convolution", a, b, c, total, scratch)):
+    name = op.result.name_hint or "convolution"
+    for part in steps_of(planned(planner.host, name, a, b, others[0], accumulator(op), scratch, follow(others))):
         planner.add(part)
 
 

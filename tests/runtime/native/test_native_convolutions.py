@@ -289,7 +289,7 @@ def patches(form: Form, x: Any, w: Any) -> Any:
 
 
 @pytest.mark.parametrize("isa", [h.isa for h in RUNNABLE])
-@pytest.mark.parametrize("form", [FORMS[1], FORMS[2], FORMS[4], FORMS[16]], ids=str)
+@pytest.mark.parametrize("form", [FORMS[1], FORMS[2], FORMS[4], FORMS[5], FORMS[16]], ids=str)
 @pytest.mark.parametrize("checked", ["", "1"])
 def test_bias_activation_and_residual_are_done_in_registers(
     form: Form, isa: str, checked: str, monkeypatch: pytest.MonkeyPatch
