@@ -19,6 +19,19 @@ func.func @"x); system(\22"(%a: tensor<5xsi32>, %b: tensor<5xsi32>) -> tensor<5x
   %q = ptir.div %a, %b : tensor<5xsi32>
   func.return %q : tensor<5xsi32>
 }
+
+// Rows by index are part of the kernel that uses them.
+func.func @rows(%t: tensor<9x8xf32>, %i: tensor<4xsi32>) -> tensor<4x8xf32> {
+  %r = ptir.take %t, %i : (tensor<9x8xf32>, tensor<4xsi32>) -> tensor<4x8xf32>
+  %y = ptir.exp %r : tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
+}
+
+// A scatter works in the memory of what dies there, here a copy.
+func.func @scatter(%x: tensor<9xf32>, %i: tensor<4xsi32>, %u: tensor<4xf32>) -> tensor<9xf32> {
+  %y = ptir.scatter_reduce %x, %i, %u kind = add axis = 0 : (tensor<9xf32>, tensor<4xsi32>, tensor<4xf32>) -> tensor<9xf32>
+  func.return %y : tensor<9xf32>
+}
 }
 
 // CHECK-LABEL: func.func @layer
@@ -30,6 +43,17 @@ func.func @"x); system(\22"(%a: tensor<5xsi32>, %b: tensor<5xsi32>) -> tensor<5x
 // CHECK:         }
 // CHECK-NEXT:    xp.free %p : tensor<4x16xf32>
 // CHECK-NEXT:    xp.return %y : tensor<4x16xf32>
+
+// CHECK-LABEL: func.func @rows
+// CHECK-NEXT:    %y = ptir.fusion %t, %i : (tensor<9x8xf32>, tensor<4xsi32>) -> tensor<4x8xf32> body {
+// CHECK:           %r = ptir.take
+// CHECK-NEXT:      %y_1 = ptir.exp %r
+// CHECK:         }
+// CHECK-NEXT:    xp.return %y : tensor<4x8xf32>
+
+// CHECK-LABEL: func.func @scatter
+// CHECK-NEXT:    %0 = xp.call "k.copy"(%x)
+// CHECK-NEXT:    %y = ptir.fusion %0, %i, %u
 
 // TEXT:      k = device()
 // TEXT:      layer_k1 = k.module(r"""
@@ -48,6 +72,6 @@ func.func @"x); system(\22"(%a: tensor<5xsi32>, %b: tensor<5xsi32>) -> tensor<5x
 // TEXT-NEXT:     return v4
 // TEXT:      x___system___k0_div(const mind::si32* __restrict__ a0, const mind::si32* __restrict__ a1, mind::si32* __restrict__ b0, mind::ui64* record)
 // TEXT:          mind::fail(record, 0,
-// TEXT:      fails=True)
+// TEXT:      fails=[('division', (), 0, 1, '')])
 // TEXT:      def x___system__(a, b):
 // TEXT-NEXT:     # @'x); system("'
