@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cuda_emulation import ARCHITECTURES, compiled, compiler
@@ -190,3 +191,72 @@ def test_nvrtc_compiles_every_kernel(architecture: str) -> None:
 
 def test_there_is_a_map_for_every_op_that_is_one() -> None:
     assert set(MAPS) == {op for op, part in TARGETED.items() if part == "map"} | {ptir.ScatterReduceOp}
+
+
+class Chain:
+    """Random maps one after the other, with elementwise ops and reductions between them."""
+
+    def __init__(self, seed: int):
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, x: Any, i: Any) -> Any:
+        for _ in range(self.rng.integers(2, 7)):
+            step = getattr(self, f"_{self.rng.choice(KINDS)}")
+            x = step(x, i).results[0]
+        return ptir.NegOp(x)
+
+    def _transpose(self, x: Any, i: Any) -> Any:
+        return ptir.TransposeOp(x, perm=tuple(int(a) for a in self.rng.permutation(len(shape(x)))))
+
+    def _slice(self, x: Any, i: Any) -> Any:
+        starts = [int(self.rng.integers(0, n)) for n in shape(x)]
+        return sliced(x, *((a, int(self.rng.integers(1, n - a + 1))) for a, n in zip(starts, shape(x), strict=True)))
+
+    def _strides(self, x: Any, i: Any) -> Any:
+        starts = [int(self.rng.integers(0, n)) for n in shape(x)]
+        return ptir.StridedSliceOp(x, starts=starts, limits=shape(x), strides=[int(self.rng.integers(1, 4)) for _ in starts])
+
+    def _reverse(self, x: Any, i: Any) -> Any:
+        return ptir.ReverseOp(x, axes=(int(self.rng.integers(0, len(shape(x)))),))
+
+    def _pad(self, x: Any, i: Any) -> Any:
+        return padded(x, *(tuple(int(n) for n in self.rng.integers(0, 3, 3)) for _ in shape(x)), value=1.5)
+
+    def _tile(self, x: Any, i: Any) -> Any:
+        return ptir.TileOp(x, repeats=[int(n) for n in self.rng.integers(1, 3, len(shape(x)))])
+
+    def _concat(self, x: Any, i: Any) -> Any:
+        return ptir.ConcatOp(x, ptir.NegOp(x), x, axis=int(self.rng.integers(0, len(shape(x)))))
+
+    def _reshape(self, x: Any, i: Any) -> Any:
+        extents = list(shape(x))
+        at = int(self.rng.integers(0, len(extents)))
+        if len(extents) < 4 and extents[at] % 2 == 0:
+            return ptir.ReshapeOp(x, new_shape=[*extents[:at], 2, extents[at] // 2, *extents[at + 1 :]])
+        joined = [*extents[:-2], int(np.prod(extents[-2:]))]
+        return ptir.ReshapeOp(x, new_shape=joined if len(extents) > 1 else extents)
+
+    def _take(self, x: Any, i: Any) -> Any:
+        return ptir.TakeOp(x, ptir.MinimumOp(i, like(i, shape(x)[0] - 1))) if len(shape(x)) < 4 else ptir.NegOp(x)
+
+    def _exponential(self, x: Any, i: Any) -> Any:
+        return ptir.TanhOp(x)
+
+    def _spread(self, x: Any, i: Any) -> Any:
+        return ptir.AddOp(x, spread(reduce(x, "max", -1), x))
+
+
+KINDS = tuple(name[1:] for name in vars(Chain) if name[1:2].isalpha())
+
+
+def test_random_chains_of_maps_give_the_same() -> None:
+    compiler()
+    made = Batch()
+    found: list[tuple[str, CupyProgram, Any]] = []
+    for seed in range(60):
+        module = program("f32[4,6,3] si32[3]", Chain(seed))
+        found.append((f"chain {seed}", made.add(module.clone()), module))
+    for i, (name, one, module) in enumerate(found):
+        agree(name, one, module, arguments(one, i))
+    kernels, calls = (sum(one.source.count(text) for _, one, _ in found) for text in ("k.launch", "xp."))
+    assert kernels > 60 > 4 * calls
