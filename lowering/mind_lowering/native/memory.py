@@ -8,10 +8,10 @@ given back. A result takes over an operand that dies in its kernel, where each e
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..arena import Gaps
 from .views import Buffer, Use
 
 ALIGNMENT = 64
@@ -68,7 +68,7 @@ def assign(steps: Sequence[Access]) -> int:
     _put_into_results([resolved(step) for step in steps])
     steps = [resolved(step) for step in steps]
     last = _last(steps)
-    arena = _Arena()
+    arena = Gaps()
     held: set[Buffer] = set()
     passed_on: set[Buffer] = set()
     for i, step in enumerate(steps):
@@ -116,48 +116,3 @@ def _put_into_results(steps: Sequence[Access]) -> None:
 def _is_given_up(buffer: Buffer) -> bool:
     """Whether a buffer is a donated input, or has the memory of one."""
     return buffer.donated or buffer.over is not None
-
-
-class _Arena:
-    """Gaps by size and by place, neighbours joined."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._by_size: list[tuple[int, int]] = []
-        self._starts: dict[int, int] = {}
-        self._ends: dict[int, int] = {}
-
-    def take(self, size: int) -> int:
-        """The offset of `size` bytes."""
-        i = bisect_left(self._by_size, (size, -1))
-        if i < len(self._by_size):
-            gap, offset = self._by_size[i]
-            self._drop(offset, gap)
-            if gap > size:
-                self._add(offset + size, gap - size)
-            return offset
-        offset = self.size
-        if offset in self._ends:  # the last gap reaches to the end: only what is missing is added
-            gap = self._ends[offset]
-            offset -= gap
-            self._drop(offset, gap)
-        self.size = offset + size
-        return offset
-
-    def give(self, offset: int, size: int) -> None:
-        """Take `size` bytes back."""
-        if (before := self._ends.get(offset)) is not None:
-            self._drop(offset - before, before)
-            offset, size = offset - before, size + before
-        if (after := self._starts.get(offset + size)) is not None:
-            self._drop(offset + size, after)
-            size += after
-        self._add(offset, size)
-
-    def _add(self, offset: int, size: int) -> None:
-        insort(self._by_size, (size, offset))
-        self._starts[offset] = self._ends[offset + size] = size
-
-    def _drop(self, offset: int, size: int) -> None:
-        del self._by_size[bisect_left(self._by_size, (size, offset))]
-        del self._starts[offset], self._ends[offset + size]
