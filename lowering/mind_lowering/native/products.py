@@ -31,6 +31,8 @@ from .products_cut import Cut, better_swapped, choose, flipped
 from .products_weights import Prologue
 from .views import Buffer, Ints, View
 
+STACK = 256 << 10
+"""Bytes of a copy on the stack, at most."""
 TOTALS = (F32, F64, SI32, SI64, UI32, UI64)
 """What products are accumulated in here."""
 
@@ -192,12 +194,14 @@ def planned(
     def room(what: str, count: int) -> View:
         return View(scratch(total, count, f"{name}.{what}"), total, (count,), (1,))
 
-    if cut.copy_rhs:
-        size = _distinct(rhs) * panels * made.depth if cut.by_rows else batches * made.groups * cut.group * cut.depth
-        made.rhs_copy = room("rhs", size * cut.columns)
-    if cut.copy_lhs:
-        count = batches * made.row_blocks if cut.by_rows else _distinct(lhs)
-        made.lhs_copy = room("lhs", count * copied_size(made))
+    if cut.copy_rhs and cut.by_rows:
+        made.rhs_copy = room("rhs", _distinct(rhs) * panels * made.depth * cut.columns)
+    elif cut.copy_rhs and not on_stack(made, panel_size(made)):
+        made.rhs_copy = room("rhs", batches * made.groups * panel_size(made))
+    if cut.copy_lhs and not cut.by_rows:
+        made.lhs_copy = room("lhs", _distinct(lhs) * copied_size(made))
+    elif cut.copy_lhs and not on_stack(made, copied_size(made)):
+        made.lhs_copy = room("lhs", batches * made.row_blocks * copied_size(made))
     if made.blocks > 1 or cut.stream:
         made.partial = _kept_in(epilogue, total, swapped)
         if made.partial is None:
@@ -293,7 +297,17 @@ def _flat_strides(extents: Sequence[int]) -> list[int]:
     return found[::-1]
 
 
-# The left operand, copied
+# Operands, copied
+
+
+def on_stack(product: Product, count: int) -> bool:
+    """Whether what a unit of work copies for itself, so many elements, is on the stack of its thread: there it stays in cache."""
+    return count * product.total.size <= STACK
+
+
+def panel_size(product: Product) -> int:
+    """How many elements the panels have that a unit of work copies for itself."""
+    return product.cut.group * product.cut.columns * product.cut.depth
 
 
 def copied_strides(product: Product) -> tuple[int, int]:

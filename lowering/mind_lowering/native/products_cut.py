@@ -13,6 +13,8 @@ from .views import View
 
 WIDE_PANELS = (8, 6, 4, 3, 2)
 """How many vectors of columns a panel may have."""
+MANY_ROWS = 192
+"""More rows are cut into blocks that are units of work: fewer stay in cache while panels of columns pass by."""
 MOST_DOT_ROWS = 4
 """So many rows at most are multiplied with rows of the other operand by dot products."""
 WAYS = 8
@@ -56,7 +58,7 @@ def choose(host: Host, lhs: View, rhs: View, total: PtirDType, *, decoded: bool 
     """
     A cut by the number of registers and the sizes of caches; if `decoded`, tiles do not read the right operand where it lies.
 
-    Panels of columns are units of work where there are few rows, and blocks of rows elsewhere. The right operand is read where
+    Panels of columns are units of work where rows are not many, and blocks of rows elsewhere. The right operand is read where
     it lies if its panels are used for few tiles, or are in cache and in order; so is the left one unless its rows fight for it.
     """
     (rows, depth), columns = lhs.shape[-2:], rhs.shape[-1]
@@ -72,18 +74,35 @@ def choose(host: Host, lhs: View, rhs: View, total: PtirDType, *, decoded: bool 
     copy_rhs = not (in_order and (near or tiles <= 2)) and not (tiles == 1 and rhs.strides[-1] == 1 and not decoded)
     # Panels twice as large as the first cache do best: sums go to memory half as often as with those that fit.
     block = depth if not copy_rhs else _block(depth, 2 * host.l1_bytes // (vectors * width * total.size))
-    by_rows = tiles > 16 or (tiles > 1 and panels == 1)
+    by_rows = rows > MANY_ROWS or (tiles > 1 and panels == 1)
     far = rows * depth * total.size > host.l1_bytes
     fight = _fight(lhs, tall)
     if by_rows:
         most = max(1, host.l2_bytes // 2 // (block * total.size * tall))
-        together = max(1, min(most, max(4, tiles // 8)))
+        small = panels * vectors * width * depth * total.size <= host.l2_bytes
+        together = in_unit(tiles, (3, 6) if small else (5, 8), most)
         copy_lhs = panels > 3 and (far or lhs.dtype is not total)
     else:
         together = tiles
         copy_lhs = panels > 1 and ((tiles > 1 and fight) or lhs.dtype is not total)
     group = max(1, min(STRETCH // (vectors * width * total.size), panels // 8)) if copy_rhs else 1
     return Cut(width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group)
+
+
+def in_unit(tiles: int, between: tuple[int, int], most: int) -> int:
+    """
+    How many of some tiles are in a unit of work: so that 2, 4 or 8 threads have about equally much to do.
+
+    >>> in_unit(86, (3, 6), 40), in_unit(66, (3, 6), 40), in_unit(43, (3, 6), 40), in_unit(86, (5, 8), 40), in_unit(43, (3, 6), 2)
+    (4, 3, 6, 6, 2)
+    """
+    low, high = (max(1, min(count, most)) for count in between)
+
+    def turns(count: int) -> int:
+        units = -(-tiles // count)
+        return sum(-(-units // threads) * threads for threads in (2, 4, 8)) * count
+
+    return min(range(low, high + 1), key=lambda count: (turns(count), -count))
 
 
 def tile_of(host: Host, total: PtirDType, rows: int, vectors: int) -> tuple[int, int]:

@@ -1,8 +1,8 @@
 """
 The kernels of a product: loops over units of work, blocks of the contracted axis, panels of columns, tiles of rows.
 
-A unit of work is a block of rows with all columns, or a panel of columns with all rows. What a unit copies for itself goes to a
-place of its own, by the number of the first unit of the call: calls of disjoint ranges do not meet.
+A unit of work is a block of rows with all columns, or a panel of columns with all rows. What a unit copies for itself goes to the
+stack or, if it is much, to a place of its own, by the number of the first unit of the call: calls of disjoint ranges do not meet.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import prod
 from .host import Host
 from .ir import Function
 from .lanes import register, stored
-from .products import Product, copied_batches, copied_size, copied_strides, index_of, unflattened
+from .products import Product, copied_batches, copied_size, copied_strides, index_of, panel_size, unflattened
 from .products_arguments import addresses_of, corner_of
 from .products_pack import by_group, by_panel, copy_panels, copy_rows
 from .products_tile import Source, Tile, emit_tile
@@ -42,7 +42,7 @@ class _Loops:
         extents = [*product.batch, each]
         self.mine = {
             "lhs": self._of_unit("lhs_copy", copied_size(product)) if cut.copy_lhs and cut.by_rows else "",
-            "rhs": self._of_unit("rhs_copy", cut.group * cut.columns * cut.depth) if cut.copy_rhs and not cut.by_rows else "",
+            "rhs": self._of_unit("rhs_copy", panel_size(product)) if cut.copy_rhs and not cut.by_rows else "",
         }
 
         def unit(u: str, /, *values: str) -> None:
@@ -56,6 +56,9 @@ class _Loops:
         return prod(extents)
 
     def _of_unit(self, name: str, size: int) -> str:
+        """Memory for what a unit of work copies for itself."""
+        if name not in self.bases:
+            return self.f.op(f"alloca [{size} x {register(self.product.total)}], align 64", name)
         return self.f.address(register(self.product.total), self.bases[name], self.f.mul("%begin", size))
 
     @property
@@ -195,7 +198,9 @@ class _Loops:
     def tile(self, rows: int, columns: int, left: Source, right: Source) -> str:
         """The function of a tile."""
         depth = self.product.depth if self.product.blocks == 1 else None
-        streamed = not self.cut.copy_rhs and right.across == 1 and self.full + bool(self.rest) == 1
+        once = not self.cut.copy_rhs and right.across == 1 and self.full + bool(self.rest) == 1
+        panels = self.product.panels * self.cut.columns * self.product.depth * self.product.total.size
+        streamed = once or (self.cut.copy_rhs and self.cut.by_rows and panels > self.host.l2_bytes)
         tile = Tile(rows, columns, left, right, self.cut.copy_rhs, depth, streamed)
         if tile not in self.known:
             self.known[tile] = emit_tile(self.f.module, self.host, self.product, tile)

@@ -103,7 +103,7 @@ def test_epilogues(name: str, size: int, special: bool) -> None:
     native = held(types, lambda x, w, *others: body(product(x, w), *others), special=special, ulps=70)
     found = lines(native)
     assert len(found) == 1 + name.startswith("a sum"), found
-    assert ", then " in found[0]
+    assert ", then " in found[0] or name == "a sum of rows"  # which is a row kernel with what it sums
 
 
 @pytest.mark.parametrize("depth", [3, 700, 1500])
