@@ -22,7 +22,7 @@ from .extensions import (
     StridedSliceOp,
 )
 from .indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, ScatterAddOp, ScatterReduceOp, TakeOp
-from .reduction import ArgMaxOp, DotGeneralOp, ReduceOp, ReduceWindowOp, SegmentReduceOp
+from .reduction import ArgMaxOp, DotGeneralOp, ExtractPatchesOp, ReduceOp, ReduceWindowOp, SegmentReduceOp
 from .structural import BroadcastToOp, ConcatOp, IotaOp, PadOp, ReshapeOp, SliceOp, TileOp, TransposeOp
 from .types import TensorSpec
 
@@ -36,7 +36,7 @@ FUSIBLE: dict[type[Operation], str] = {
 """What `fuse` puts in a fusion, by the part it plays there."""
 
 TARGETED: dict[type[Operation], str] = {
-    **dict.fromkeys((TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp, TileOp), "map"),
+    **dict.fromkeys((TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp, TileOp, ExtractPatchesOp), "map"),
     **dict.fromkeys((TakeOp, GatherOp, DynamicSliceOp, DynamicUpdateSliceOp), "map"),
     ArgMaxOp: "reduction",
     **dict.fromkeys((CumulativeSumOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp, ReduceWindowOp), "whole"),

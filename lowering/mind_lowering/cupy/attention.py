@@ -213,7 +213,7 @@ class _Attention:
             down, right = axes if operand is not self.parts.v else reversed(axes)
             base = operand.base(self.writer.source, self.scope, batch, "z" if self.count > 1 else "0")
             type = STORED[operand.dtype]
-            found.append(f"mind::Matrix<{type}, I>{{{base}, I({operand.strides[down]}), I({operand.strides[right]})}}")
+            found.append(f"mind::Matrix<{type}, I>{{{base}, I({operand.stride(down)}), I({operand.stride(right)})}}")
         return ", ".join(found)
 
     def _scored(self) -> Sequence[str]:

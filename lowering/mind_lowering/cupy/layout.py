@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import SSAValue
 
-from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir import PtirOp, ReshapeOp
 from mind_dialect.ptir.types import PtirDType
 
 from ..native.views import VIEWS, Buffer, Use, View, viewed, whole
@@ -19,24 +20,39 @@ from .body import Scope, Source, spec
 from .places import Chunk, Dims, cut
 from .unsupported import Unsupported
 
+Part = tuple[int, int]
+"""An extent, and how far apart its elements are."""
+
 
 @dataclass(frozen=True)
 class Strided:
-    """An input, and how far apart the elements of a view of it are along each axis."""
+    """An input, and how a view of it lies along each axis: an axis may be several of the input's, as repeated heads are."""
 
     input: SSAValue
     dtype: PtirDType
-    shape: Dims
-    strides: tuple[int, ...]
+    parts: tuple[tuple[Part, ...], ...]
     offset: int
+
+    @property
+    def shape(self) -> Dims:
+        """The extents of the view."""
+        return tuple(prod(n for n, _ in parts) for parts in self.parts)
+
+    def stride(self, axis: int) -> int:
+        """How far apart elements along an axis are; Unsupported where they are not evenly so."""
+        found = [stride for n, stride in self.parts[axis] if n != 1]
+        if len(found) > 1:
+            raise Unsupported("rows of an operand that are not evenly apart")
+        return found[0] if found else 0
 
     def base(self, source: Source, scope: Scope, axes: Sequence[int], index: str) -> str:
         """The address of the matrix at an index over these axes."""
-        extents = tuple(self.shape[a] for a in axes)
+        parts = [part for a in axes for part in self.parts[a]]
         terms = [source.pointers[self.input], *([str(self.offset)] if self.offset else [])]
-        for chunk, axis in zip(cut((Chunk(extents, index),), range(len(axes)), scope) if axes else [], axes, strict=True):
-            if self.strides[axis] and chunk.number != "0":
-                terms.append(scope.index(f"{chunk.number} * {self.strides[axis]}"))
+        chunks = cut((Chunk(tuple(n for n, _ in parts), index),), range(len(parts)), scope) if parts else []
+        for chunk, (_, stride) in zip(chunks, parts, strict=True):
+            if stride and chunk.number != "0":
+                terms.append(scope.index(f"{chunk.number} * {stride}"))
         return " + ".join(terms)
 
 
@@ -51,9 +67,29 @@ def strided(value: SSAValue, inputs: Sequence[SSAValue]) -> Strided:
         chain.append(op)
         source = op.operands[0]
     dtype, shape = spec(source)
-    view: View | None = whole(Buffer(Use.INPUT, 0, dtype, 1), shape)
+    view = whole(Buffer(Use.INPUT, 0, dtype, 1), shape)
+    joined = isinstance(chain[0], ReshapeOp) if chain else False
     for op in reversed(chain):
-        view = None if view is None else viewed(view, op)
-    if view is None:
+        found = viewed(view, op)
+        if found is None and joined and op is chain[0]:
+            return Strided(source, dtype, _joined(view, spec(value)[1]), view.offset)
+        if found is None:
+            raise Unsupported("an operand of a product that must be copied")
+        view = found
+    return Strided(source, dtype, tuple(((n, s),) for n, s in zip(view.shape, view.strides, strict=True)), view.offset)
+
+
+def _joined(view: View, shape: Dims) -> tuple[tuple[Part, ...], ...]:
+    """A view under a shape whose axes are some of its own each, one after the other."""
+    rest = list(zip(view.shape, view.strides, strict=True))
+    parts: list[tuple[Part, ...]] = []
+    for n in shape:
+        taken: list[Part] = []
+        while rest and (prod(m for m, _ in taken) < n or rest[0][0] == 1):
+            taken.append(rest.pop(0))
+        if prod(m for m, _ in taken) != n:
+            raise Unsupported("an operand of a product that must be copied")
+        parts.append(tuple(taken) or ((1, 0),))
+    if rest:
         raise Unsupported("an operand of a product that must be copied")
-    return Strided(source, dtype, view.shape, view.strides, view.offset)
+    return tuple(parts)

@@ -170,6 +170,32 @@ def _pad(op: ptir.PadOp, at: Place, names: Reader) -> Mapped:
     return Mapped([(op.x, found)], chosen)
 
 
+def _patches(op: ptir.ExtractPatchesOp, at: Place, names: Reader) -> Mapped:
+    """Windows of an image: the last axis is that over the places of a window and its channels."""
+    values, (dtype, extents) = op.values(), _spec(op.x)
+    window: Sequence[int] = values["window"]
+    rank = len(window)
+    chunks = cut(at, range(rank + 2), names)
+    inner = cut((Chunk((*window, extents[-1]), chunks[-1].number),), range(rank + 1), names)
+    found, inside = [chunks[0]], list[str]()
+    for a, extent in enumerate(extents[1:-1]):
+        low, high = values["padding"][a]
+        stride, dilation = values["strides"][a], values["dilation"][a]
+        text = f"{chunks[a + 1].number} * {stride} + {inner[a].number} * {dilation} - {low}"
+        there = names.index(text)
+        if low or high:
+            inside.append(names.flag(f"{there} >= 0 && {there} < {extent}"))
+            there = names.index(f"{inside[-1]} ? {there} : 0")
+        found.append(Chunk((extent,), there))
+    found.append(Chunk((extents[-1],), inner[-1].number))
+    padding = literal(dtype, values["pad_value"].item())
+
+    def chosen(v: Sequence[str]) -> str:
+        return f"{' && '.join(inside)} ? {v[0]} : {padding}" if inside else v[0]
+
+    return Mapped([(op.x, place(*found))], chosen)
+
+
 def _concat(op: ptir.ConcatOp, at: Place, names: Reader) -> Mapped:
     axis: int = op.values()["axis"] % len(dims_of(at))
     operands = [v for v in op.operands if prod(_spec(v)[1])]
@@ -288,6 +314,7 @@ MAPS: dict[type[PtirOp], Callable[[Any, Place, Reader], Mapped]] = {
     ptir.ReverseOp: _reverse,
     ptir.TileOp: _tile,
     ptir.PadOp: _pad,
+    ptir.ExtractPatchesOp: _patches,
     ptir.ConcatOp: _concat,
     ptir.TakeOp: _take,
     ptir.GatherOp: _gather,

@@ -31,7 +31,7 @@ _FLOW = (ptir.CondOp, ptir.WhileOp, ptir.ScanOp)
 
 
 def reasons(func: FuncOp, options: CupyOptions = DEFAULT) -> list[str]:
-    """A line for each kind of op that is a call, with how many there are, in the order of the text; none for what came lowered."""
+    """A line for each kind of op that is a call, and how many there are, in the order of the text; none for what came lowered."""
     if is_lowered(func):
         return []
     found: Counter[str] = Counter()

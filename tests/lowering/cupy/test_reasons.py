@@ -14,7 +14,7 @@ from ptir_forms import program
 
 WITHOUT_KERNEL = {
     *(ptir.CondOp, ptir.WhileOp, ptir.ScanOp, ptir.YieldOp, ptir.FusionOp),
-    *(ptir.CustomCallOp, ptir.ExtractPatchesOp, ptir.LayerNormOp),
+    *(ptir.CustomCallOp, ptir.LayerNormOp),
     *(ptir.RngUniformOp, ptir.RngNormalOp, ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp),
 }
 """Control flow, what becomes other ops first, and what is CuPy's."""

@@ -53,6 +53,18 @@ def heads(q: Any, k: Any, v: Any) -> Any:
     return ptir.ReshapeOp(ptir.TransposeOp(o, perm=(0, 2, 1, 3)), new_shape=(batch, rows, n * depth))
 
 
+def repeated(q: Any, k: Any, v: Any) -> Any:
+    """Keys and values that several heads share: `[kv, keys, depth]` for `[heads, rows, depth]`."""
+
+    def shared(x: Any) -> Any:
+        kv, keys, depth = forms.shape(x)
+        wide = ptir.BroadcastToOp(ptir.ReshapeOp(x, new_shape=(kv, 1, keys, depth)), result_shape=(kv, 3, keys, depth))
+        return ptir.ReshapeOp(wide, new_shape=(kv * 3, keys, depth))
+
+    turned = [ptir.TransposeOp(x, perm=(1, 0, 2)) for x in (k, v)]
+    return plain(q, *map(shared, turned))
+
+
 def causal(hidden: float) -> Any:
     return lambda q, k, v: plain(q, k, v, lambda s: forms.causal(s, hidden))
 
@@ -100,6 +112,8 @@ CASES: list[tuple[str, str, Any]] = [
     ("backwards", qkv("f32", "", 40, 90, 8, 8), backwards),
     ("padded", qkv("f32", "", 80, 80, 8, 8) + " f32[80,80]", padded),
     ("heads", "f32[2,40,16] f32[2,40,16] f32[2,40,16]", heads),
+    ("repeated", "f32[6,40,8] f32[30,2,8] f32[30,2,8]", repeated),
+    ("repeated few", "f32[6,1,8] f32[30,2,8] f32[30,2,8]", repeated),
     ("heads few", "f32[2,3,16] f32[2,3,16] f32[2,3,16]", heads),
     ("heads bf16", "bf16[2,80,64] bf16[2,80,64] bf16[2,80,64]", heads),
 ]
@@ -126,7 +140,7 @@ def test_results_are_those_of_numpy() -> None:
 def test_each_is_one_kernel_without_scores_in_memory() -> None:
     for name, made, _ in batch()[1]:
         calls = re.findall(r"(?:xp|k)\.\w+", made.source)
-        assert not {"xp.matmul", "k.dot_general", "k.transpose"} & set(calls), f"{name}: {made.source}"
+        assert not {"xp.matmul", "k.dot_general", "k.transpose", "k.broadcast_to"} & set(calls), f"{name}: {made.source}"
         assert made.cuda.count("__global__") == 1, name
 
 

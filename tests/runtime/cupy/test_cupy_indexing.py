@@ -21,7 +21,7 @@ from mind_dialect.ptir import TARGETED, PtirLiteralAttr
 from mind_dialect.ptir.types import DTYPES
 from mind_lowering.cupy.maps import MAPS
 from mind_runtime.on_cupy import CupyProgram
-from ptir_forms import like, program, reduce, shape, softmax, spread
+from ptir_forms import like, patches, program, reduce, shape, softmax, spread
 
 pytest.importorskip("ml_dtypes", reason="no ml_dtypes: narrow floats have no arrays to compare with")
 
@@ -90,6 +90,8 @@ CASES: list[tuple[str, str, Any]] = [
     ("concat", "f32[3,4] f32[3,1] f32[3,5]", lambda *xs: ptir.ExpOp(ptir.ConcatOp(*xs, axis=1))),
     ("concat of nothing", "f32[3,4] f32[0,4] f32[2,4]", lambda *xs: ptir.ConcatOp(*xs, axis=0)),
     ("rotary", "f32[6,8] f32[6,8] f32[6,8]", rotary),
+    ("patches", "f32[2,7,6,3]", lambda x: ptir.NegOp(patches(x, 1.5))),
+    ("patches without padding", "bf16[2,7,6,4]", lambda x: patches(x, padding=((0, 0), (0, 0)))),
     ("take", "f32[9,4] si32[5]", lambda x, i: ptir.ExpOp(ptir.TakeOp(x, i))),
     ("take of vectors", "f32[9] si64[2,3]", lambda x, i: ptir.TakeOp(x, i)),
     ("take of a row", "f32[9,3,2] si32[]", lambda x, i: ptir.TakeOp(x, i)),
