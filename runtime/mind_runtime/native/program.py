@@ -83,6 +83,9 @@ class NativeProgram(Program):
             bound, None if runner is None else runner.plan(_types(self._func.function_type.inputs.data), self.donated, arrays)
         )
 
+    def enter(self, arguments: Sequence[Any], seed: int) -> Any:
+        return self.execute(arguments, seed) if self._made.plan is None or seed != 0 else self(*arguments)
+
     def failed(self, status: int, record: int) -> None:
         """Raise what native code reports that took a call; its record is at that address."""
         runner = self._made.runner

@@ -20,7 +20,7 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_runtime.native import callable as calls
-from mind_runtime.native import plans, support
+from mind_runtime.native import jit, plans, support
 from native_checks import assert_close, several
 from ptir_forms import like, program, softmax
 
@@ -379,7 +379,7 @@ def softmax_rows() -> Any:
     return program("f32[64,300]", lambda x: [softmax(softmax(x))])
 
 
-def test_a_thousand_programs_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_hundreds_of_programs_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     psutil = pytest.importorskip("psutil")
     monkeypatch.setenv("MIND_CACHE_DIR", str(tmp_path))
     process = psutil.Process(os.getpid())
@@ -392,10 +392,10 @@ def test_a_thousand_programs_leave_nothing_behind(monkeypatch: pytest.MonkeyPatc
         mind_runtime.clear_cache()
         gc.collect()
 
-    work(1, 250)
+    work(1, jit.LIBRARIES + 20)
     before = process.memory_info().rss
-    work(1, 500)
-    assert process.memory_info().rss - before < 30 << 20
+    work(1, 3 * jit.LIBRARIES)
+    assert process.memory_info().rss - before < 12 << 20
 
 
 def test_copies_of_a_program_are_the_program() -> None:
@@ -496,6 +496,16 @@ def test_very_long_tables_are_left_to_python(monkeypatch: pytest.MonkeyPatch, sl
     assert_close(run(a, b), mind_runtime.compile(chain(36))(a, b), ulps=0)
     assert slow == [2]
     mind_runtime.clear_cache()
+
+
+def test_sizes_that_have_names_are_called_natively_when_they_come_again(slow: list[int]) -> None:
+    run = compiled(program("f32[B,5] f32[B,5]", lambda x, y: [ptir.AddOp(ptir.MulOp(x, y), y)]))
+    for size in (3, 3, 3, 7, 7):
+        x, y = (np.random.default_rng(size).standard_normal((size, 5)).astype(np.float32) for _ in range(2))
+        assert_close(run(x, y), x * y + y, ulps=1)
+        assert_close(run(x[::-1], y), x[::-1] * y + y, ulps=1)
+        assert slow == [2, 2, 2]  # each call of the program itself, and the strided one of the program for these sizes
+        slow.clear()
 
 
 def test_steps_on_numpy_are_left_to_python(slow: list[int]) -> None:
