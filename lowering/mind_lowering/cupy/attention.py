@@ -186,7 +186,8 @@ class _Attention:
         """Some blocks for each row."""
         total = self.count * self.rows
         shares = max(1, min(-(-ENOUGH_BLOCKS // total), self.keys // LEAST_KEYS))
-        if total * shares > MOST_BLOCKS or self.width > 256 or self.depth > 512:
+        held = 32 * -(-self.width // 8) * 8 * self.wide.size
+        if total * shares > MOST_BLOCKS or held > SHARED_BYTES - 1024 or self.depth > 512:
             raise Unsupported(f"an attention of {total} rows one by one")
         wide = register(self.wide)
         lines = [f"const I row = blockIdx.x / {shares}, z = row / {self.rows}, r0 = row % {self.rows};", *self._scored()]

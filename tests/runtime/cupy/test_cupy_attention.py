@@ -161,6 +161,17 @@ def test_what_is_no_number_is_where_numpy_has_it(value: float, which: int) -> No
             agree(name, made, module, values)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "rows", "depth", "width", "kernels"),
+    [("f32", 1, 512, 360, 1), ("f64", 1, 16, 184, 1), ("f64", 1, 16, 192, 2), ("f32", 70, 256, 256, 1), ("f64", 70, 128, 128, 1)],
+)
+def test_shared_memory_is_enough_or_it_is_no_kernel(dtype: str, rows: int, depth: int, width: int, kernels: int) -> None:
+    made = Batch()
+    program = made.add(forms.program(qkv(dtype, "", rows, 40, depth, width), plain))
+    assert ("mind::attend" in program.cuda) is (kernels == 1)
+    compiled(made.text(), "sm_90")
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_nvrtc_compiles_every_kernel(architecture: str) -> None:
     compiled(batch()[0].text(), architecture)
