@@ -5,7 +5,7 @@ Fusions that have their rows in common as one: a log-sum-exp is one kernel then,
 registers or in its cache. So a fusion is merged with one that makes an operand of it and, where `siblings` are wanted, with one
 that reads the same operand, if the target says that the whole `is_good`; what stands between them and needs the first is moved
 behind. Bodies stay below `MOST_MERGED` ops, at most `FARTHEST` ops are between, and an operand has but a few siblings tried, so
-that the cost stays linear.
+that the cost stays linear. A target that can say at once what never fits together is asked for all of a kernel, not step by step.
 """
 
 from __future__ import annotations
@@ -29,15 +29,20 @@ _STRETCHED = (ptir.ReshapeOp, ptir.BroadcastToOp)
 """Views that a fusion may hold."""
 
 Predicate = Callable[[FusionOp], bool]
+Fitting = Callable[[Sequence[FusionOp]], bool]
 
 
-def merge_rows(module: ModuleOp, is_good: Predicate, *, siblings: bool = False) -> None:
-    """Merge fusions of a module, in place, for as long as there is something to merge."""
+def merge_rows(module: ModuleOp, is_good: Predicate, *, siblings: bool = False, may_fit: Fitting | None = None) -> None:
+    """
+    Merge fusions of a module, in place, for as long as there is something to merge.
+
+    `may_fit` says, at little cost, whether some fusions could be one; what it grants is held against `is_good` in the end.
+    """
     ops = [op for op in walk(module) if op.regions and not isinstance(op, FusionOp)]
     for block in [block for op in ops for region in op.regions for block in region.blocks]:
         if sum(isinstance(op, FusionOp) for op in block.ops) > 1:
             _take_views_in(block)
-            _Merging({op: i for i, op in enumerate(block.ops)}, is_good, siblings).run(list(block.ops))
+            _Merging({op: i for i, op in enumerate(block.ops)}, is_good, siblings, may_fit).run(block)
 
 
 def _take_views_in(block: Block) -> None:
@@ -83,26 +88,52 @@ class _Merging:
     place: dict[Operation, int]
     is_good: Predicate
     siblings: bool
+    may_fit: Fitting | None
 
-    def run(self, ops: Sequence[Operation]) -> None:
-        for op in ops:
+    def run(self, block: Block) -> None:
+        if self.may_fit is not None:
+            for op in reversed(list(block.ops)):
+                if isinstance(op, FusionOp) and op in self.place:
+                    self._grow(op, self.may_fit)
+        for op in list(block.ops):
             current: FusionOp | None = op if isinstance(op, FusionOp) and op in self.place else None
             while current is not None:
                 current = self._with_another(current)
+
+    def _grow(self, user: FusionOp, may_fit: Fitting) -> None:
+        """Merge a fusion with all that it can reach, at once."""
+        members, waiting = [user], list(self._others(user))
+        while waiting:
+            other = waiting.pop(0)
+            if other in members or other.parent is not user.parent:
+                continue
+            every = sorted((*members, other), key=self.place.__getitem__)
+            if _is_short(every) and may_fit(every) and self._between(every) is not None:
+                members = every
+                waiting += self._others(other)
+        self._try(members)
 
     def _with_another(self, user: FusionOp) -> FusionOp | None:
         """The fusion of `user` and one that makes or reads an operand of it, if they can be one."""
         for other in dict.fromkeys(self._others(user)):
             if other.parent is user.parent and other is not user and _is_wanted(other, user):
-                between = self._between(other, user)
-                if between is None:
-                    continue
-                merged = _merged(other, user)
-                if self.is_good(merged):
-                    self._replace(other, user, merged, *between)
+                fits = self.may_fit is None or self.may_fit((other, user))
+                merged = self._try((other, user)) if fits else None
+                if merged is not None:
                     return merged
-                merged.erase()  # which uses values no more
         return None
+
+    def _try(self, members: Sequence[FusionOp]) -> FusionOp | None:
+        """The fusion of some, in their order, if it is good."""
+        between = self._between(members) if len(members) > 1 and _is_wanted(*members) else None
+        if between is None:
+            return None
+        merged = _merged(members)
+        if not self.is_good(merged):
+            merged.erase()  # which uses values no more
+            return None
+        self._replace(members, merged, *between)
+        return merged
 
     def _others(self, user: FusionOp) -> Iterator[FusionOp]:
         """Those that make an operand, then those before it that read one."""
@@ -114,67 +145,83 @@ class _Merging:
             before = [r for r in readers if isinstance(r, FusionOp) and self.place.get(r, 1 << 62) < self.place[user]]
             yield from sorted(before, key=self.place.__getitem__, reverse=True)[:MOST_SIBLINGS]
 
-    def _between(self, other: FusionOp, user: FusionOp) -> tuple[list[Operation], list[Operation]] | None:
+    def _between(self, members: Sequence[FusionOp]) -> tuple[list[Operation], list[Operation]] | None:
         """
-        What stands between two fusions: what does not need the first, and what does.
+        What stands between fusions: what does not need them, and what does.
 
-        None if the second needs some of the latter, or if they are far apart.
+        None if one of them needs some of the latter, or if they are far apart.
         """
-        if self.place[user] - self.place[other] > FARTHEST:
+        first, last = members[0], members[-1]
+        if self.place[last] - self.place[first] > FARTHEST:
             return None
         staying: list[Operation] = []
-        moved: dict[Operation | Block, None] = {other: None}
-        op = other.next_op
-        while op is not None and op is not user:
+        moved: set[Operation | Block] = set()
+        needed: set[Operation | Block] = set(members)
+        op = first.next_op
+        while op is not None and op is not last.next_op:
             inside = [op] if isinstance(op, FusionOp) or not op.regions else op.walk()
-            if any(v.owner in moved for inner in inside for v in inner.operands):
-                moved[op] = None
+            owners = {v.owner for inner in inside for v in inner.operands}
+            if op in needed:
+                if owners & moved:
+                    return None
+            elif owners & needed or owners & moved:
+                moved.add(op)
             else:
                 staying.append(op)
             op = op.next_op
-        assert op is user, "the other one is before"
-        del moved[other]
-        return None if any(v.owner in moved for v in user.operands) else (staying, [o for o in moved if isinstance(o, Operation)])
+        return staying, [o for o in self._window(first, last) if o in moved]
+
+    def _window(self, first: Operation, last: Operation) -> Iterator[Operation]:
+        op = first.next_op
+        while op is not None and op is not last:
+            yield op
+            op = op.next_op
 
     def _replace(
-        self, other: FusionOp, user: FusionOp, merged: FusionOp, staying: Sequence[Operation], moved: Sequence[Operation]
+        self, members: Sequence[FusionOp], merged: FusionOp, staying: Sequence[Operation], moved: Sequence[Operation]
     ) -> None:
-        """Put the merged fusion where `user` is, and behind it what needs `other`."""
-        block = user.parent
+        """Put the merged fusion where the last one is, and behind it what needs the others."""
+        last = members[-1]
+        block = last.parent
         assert isinstance(block, Block)
-        block.insert_op_before(merged, user)
+        block.insert_op_before(merged, last)
         for op in reversed(moved):
             block.detach_op(op)
             block.insert_op_after(op, merged)
-        for old, new in zip((*user.results, *_kept(other, user)), merged.results, strict=True):
+        for old, new in zip(_given(members), merged.results, strict=True):
             new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
-        places = sorted(self.place.pop(op) for op in (other, *staying, *moved, user))
-        self.place.update(zip((*staying, merged, *moved), places[1:], strict=True))
-        for op in (user, other):
+        places = sorted(self.place.pop(op) for op in (*members, *staying, *moved))
+        self.place.update(zip((*staying, merged, *moved), places[len(members) - 1 :], strict=True))
+        for op in reversed(members):
             op.detach()
             op.erase()
 
 
-def _is_wanted(other: FusionOp, user: FusionOp) -> bool:
+def _is_short(members: Sequence[FusionOp]) -> bool:
+    return sum(len(op.body.block.ops) for op in members) <= MOST_MERGED
+
+
+def _is_wanted(*members: FusionOp) -> bool:
     """Whether there is a reduction to go on after and no product, in bodies that are not too long."""
-    ops = [*other.body.block.ops, *user.body.block.ops]
-    kinds = {type(op) for op in ops}
-    return len(ops) <= MOST_MERGED and ReduceOp in kinds and ptir.DotGeneralOp not in kinds
+    kinds = {type(op) for member in members for op in member.body.block.ops}
+    return _is_short(members) and ReduceOp in kinds and ptir.DotGeneralOp not in kinds
 
 
-def _kept(other: FusionOp, user: FusionOp) -> list[SSAValue]:
-    """What others than `user` need of `other`."""
-    return [v for v in other.results if any(use.operation is not user for use in v.uses)]
+def _given(members: Sequence[FusionOp]) -> list[SSAValue]:
+    """What a fusion of some gives: all that the last does, then what others than these need of the rest."""
+    inside = set(members)
+    kept = [v for op in members[:-1] for v in op.results if any(use.operation not in inside for use in v.uses)]
+    return [*members[-1].results, *kept]
 
 
-def _merged(other: FusionOp, user: FusionOp) -> FusionOp:
-    """Both bodies, one after the other; first what `user` gives, then what others need of `other`."""
+def _merged(members: Sequence[FusionOp]) -> FusionOp:
+    """The bodies one after the other."""
     values: dict[SSAValue, SSAValue] = {}
     arguments: dict[SSAValue, SSAValue] = {}
     body = Block()
     results: dict[SSAValue, SSAValue] = {}
-    for fusion in (other, user):
+    for fusion in members:
         for argument, value in zip(fusion.body.block.args, fusion.operands, strict=True):
             if value in results:
                 values[argument] = results[value]
@@ -188,8 +235,8 @@ def _merged(other: FusionOp, user: FusionOp) -> FusionOp:
                 results.update(zip(fusion.results, (values[v] for v in op.operands), strict=True))
             else:
                 body.add_op(op.clone(values))
-    given = [*user.results, *_kept(other, user)]
+    given = _given(members)
     body.add_op(YieldOp.create(operands=[results[v] for v in given]))
-    return FusionOp.create(
-        operands=list(arguments), result_types=[v.type for v in given], regions=[Region(body)], location=user.location
-    )
+    location = members[-1].location
+    types = [v.type for v in given]
+    return FusionOp.create(operands=list(arguments), result_types=types, regions=[Region(body)], location=location)

@@ -7,7 +7,8 @@ rows and more are taken of each row first, and what has its rows in common is me
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -29,6 +30,8 @@ from .reductions import accumulator
 from .row_body import axes_of_reduction
 from .rows import is_row_kernel
 
+Shape = tuple[int | str, ...]
+
 
 def ready_to_fuse(module: ModuleOp, host: Host) -> None:
     """Expand layer norms of dtypes that are computed in here, and forget what only derivatives were to know."""
@@ -40,10 +43,7 @@ def ready_to_fuse(module: ModuleOp, host: Host) -> None:
         while became[value] in became:
             became[value] = became[became[value]]
         became[value].name_hint = became[value].name_hint or value.name_hint
-    if became:
-        for op in walk(module):
-            rewire(op, became)
-        erase_dead(module)
+    _replaced(module, became)
     expand_norms(module, lambda op: all(why_not(o, host) is None for o in _computed(op)))
 
 
@@ -51,11 +51,46 @@ def form_rows(module: ModuleOp, host: Host) -> None:
     """Merge fusions of a fused module of functions of known sizes, in place."""
     if not any(isinstance(op, ReduceOp) for op in walk(module)):
         return
+    _let_reductions_out(module)
     _wrap(module, host)
     for op in [op for op in walk(module) if isinstance(op, FusionOp)]:
         _sum_rows_first(op)
-    merge_rows(module, lambda op: is_row_kernel(op, host), siblings=True)
+    merge_rows(module, lambda op: is_row_kernel(op, host), siblings=True, may_fit=Domains().may_fit)
     defuse(module, only=lambda op: len(op.body.block.ops) == 2 and op.pattern is None)
+
+
+@dataclass
+class Domains:
+    """The shapes that fusions compute over and the axes that they reduce, which tell most of what cannot be one kernel."""
+
+    known: dict[FusionOp, tuple[set[Shape], set[tuple[Shape, tuple[int, ...]]]]] = field(default_factory=dict)
+
+    def may_fit(self, fusions: Sequence[FusionOp]) -> bool:
+        """Whether some fusions could be a row kernel."""
+        shapes, reduced = set[Shape](), set[tuple[Shape, tuple[int, ...]]]()
+        for op in fusions:
+            if op not in self.known:
+                self.known[op] = _domain(op)
+            shapes |= self.known[op][0]
+            reduced |= self.known[op][1]
+        if not reduced:
+            return True
+        rows = {(shape, axes) for shape, axes in reduced if len(shape) - 1 in axes}
+        if len({shape for shape, _ in reduced}) != 1 or len(rows) != 1:
+            return False
+        ((shape, axes),) = rows
+        thin = tuple(1 if a in axes else n for a, n in enumerate(shape)), tuple(n for a, n in enumerate(shape) if a not in axes)
+        return shapes <= {shape, *thin}
+
+
+def _domain(fusion: FusionOp) -> tuple[set[Shape], set[tuple[Shape, tuple[int, ...]]]]:
+    shapes, reduced = set[Shape](), set[tuple[Shape, tuple[int, ...]]]()
+    for op in fusion.body.block.ops:
+        if isinstance(op, ReduceOp):
+            reduced.add((read_type(op.x.type).shape, axes_of_reduction(op)))
+        elif _is_computed(op):
+            shapes.add(read_type(op.results[0].type).shape)
+    return shapes, reduced
 
 
 def _computed(fusion: FusionOp) -> list[PtirOp]:
@@ -65,6 +100,28 @@ def _computed(fusion: FusionOp) -> list[PtirOp]:
 
 def _is_computed(op: Operation) -> bool:
     return FUSIBLE.get(type(op)) in ("elementwise", "reduction")
+
+
+def _let_reductions_out(module: ModuleOp) -> None:
+    """Fusions of products without their reductions: these are a row's, not a tile's."""
+    parts: list[list[Operation]] = []
+    held: set[Operation] = set()
+    for op in walk(module):
+        if isinstance(op, FusionOp) and {ptir.DotGeneralOp, ReduceOp} <= {type(o) for o in op.body.block.ops}:
+            inner = [o for o in op.body.block.ops if not isinstance(o, YieldOp)]
+            held.add(op)
+            parts.append([o for o in inner if not isinstance(o, ReduceOp)])
+    defuse(module, only=held.__contains__)
+    became: dict[SSAValue, SSAValue] = {}
+    for part in parts:
+        members = set(part)
+        results = [v for o in part for v in o.results if any(use.operation not in members for use in v.uses)]
+        block = part[-1].parent
+        if len(part) > 1 and isinstance(block, Block):
+            made = fusion(part, results)
+            block.insert_op_after(made, part[-1])
+            became.update(zip(results, made.results, strict=True))
+    _replaced(module, became)
 
 
 def _wrap(module: ModuleOp, host: Host) -> None:
@@ -78,6 +135,11 @@ def _wrap(module: ModuleOp, host: Host) -> None:
             made = fusion([op], op.results)
             block.insert_op_after(made, op)
             became[op.results[0]] = made.results[0]
+    _replaced(module, became)
+
+
+def _replaced(module: ModuleOp, became: dict[SSAValue, SSAValue]) -> None:
+    """Use other values instead of some."""
     if became:
         for op in walk(module):
             rewire(op, became)
