@@ -28,7 +28,7 @@ from programs import parse
 from ptir_confused_programs import CONFUSED
 from ptir_control_programs import control_programs, number
 from ptir_evaluator import evaluate, function_of
-from ptir_forms import program, reduce
+from ptir_forms import like, program, reduce
 from ptir_smooth_programs import Maker
 
 
@@ -118,6 +118,30 @@ def test_random_programs(checks: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", CONFUSED)
 def test_values_that_share_memory_are_not_confused(name: str) -> None:
     held_against_the_evaluator(CONFUSED[name])
+
+
+# Threads
+
+
+def test_threads_share_the_kernels_of_a_turn() -> None:
+    module = program(
+        "f32[160,160] f32[160,160] f32[3,160,160]",
+        lambda a, w, s: scan(
+            lambda a, w, r: [ptir.TanhOp(add(dot(a, w), r)), ptir.SubOp(w, ptir.MulOp(dot(r, a), like(r, 0.01)))],
+            a,
+            w,
+            s,
+            carries=2,
+        ),
+    )
+    rng = np.random.default_rng(0)
+    arrays = [(rng.standard_normal(shape) / 13).astype(np.float32) for shape in ((160, 160), (160, 160), (3, 160, 160))]
+    alone, expected = compiled(module, threads=1)(*arrays), mind_runtime.compile(module)(*arrays)
+    shared = compiled(module, threads=4)
+    for _ in range(5):
+        for found, same, want in zip(shared(*arrays), alone, expected, strict=True):
+            np.testing.assert_array_equal(found, same)
+            assert_close(found, want, ulps=500, scale=1.0)
 
 
 # Failures, bounds, signals
