@@ -59,6 +59,7 @@ def test_the_wheel_installs_only_our_packages(wheel: Path) -> None:
     assert top == PACKAGES | {info}
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
     assert f"{info}/licenses/LICENSE" in names
+    assert "mind_runtime/native/call.ll" in names
 
 
 def test_the_pipeline_of_the_readme_runs_there(fresh: Path, tmp_path: Path) -> None:

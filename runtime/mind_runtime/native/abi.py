@@ -51,7 +51,7 @@ def reason_against() -> str | None:
     """Why native code may not take calls from Python here; None where it may."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return "this is no CPython of 64 bits"
-    if "t" in sys.abiflags or hasattr(sys, "getobjects"):  # no lock, or lists of all objects
+    if "t" in getattr(sys, "abiflags", "") or hasattr(sys, "getobjects"):  # no lock, or lists of all objects
         return "this build of Python counts references in another way"
     wrong = next((name for array in _samples() if (name := _misplaced(array)) is not None), None)
     return None if wrong is None else f"arrays of this NumPy have another layout: {wrong}"
