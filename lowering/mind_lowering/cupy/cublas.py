@@ -71,7 +71,7 @@ class Cublas:
 
     library: Any
     workspace: Any
-    """Memory that lives as long as the handle, with its address in `ptr` and bytes in `size`; None for none."""
+    """Memory that what follows may use, with its address in `ptr` and bytes in `size`; None for cuBLAS's own."""
     handle: Any = None
 
     def __post_init__(self) -> None:

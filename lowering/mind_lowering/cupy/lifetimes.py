@@ -18,6 +18,10 @@ ALIGNMENT = 256
 """Of every buffer, in bytes: what CUDA's own allocator gives."""
 
 
+SMALL, REST = 1 << 16, 64
+"""Memory of so many bytes at most rests for so many steps before it is used again: steps that share none may run side by side."""
+
+
 def rounded_up(size: int) -> int:
     """`size`, so that what follows is aligned."""
     return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
@@ -121,7 +125,7 @@ def place_buffers(plan: Plan, donated: Collection[int]) -> None:
     for buffer in plan.buffers:
         if buffer.role == "arena" and buffer.first >= 0:
             begins.setdefault(buffer.first, []).append(buffer)
-            ends.setdefault(buffer.last, []).append(buffer)
+            ends.setdefault(buffer.last + (REST if buffer.bytes <= SMALL else 0), []).append(buffer)
         elif buffer.role in ("kept", "record"):
             of = "kept" if buffer.role == "kept" else "records"
             buffer.offset = getattr(plan, of)

@@ -8,16 +8,21 @@ pool has been filled by a first run on the stream that captures, so that nothing
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from mind_lowering.cupy.cublas import WORKSPACE_BYTES, Cublas, find_library
 
 from ..profile import Limits
+
+if TYPE_CHECKING:
+    from .lanes import Item
 
 Array = Any
 
@@ -85,8 +90,8 @@ class Machine(Protocol):
         """Enqueue products of matrices; False for what the library for it cannot do."""
         ...
 
-    def capture(self, work: Callable[[], None]) -> Graph:
-        """The graph of what `work` enqueues, none of which runs."""
+    def capture(self, items: Sequence[Item]) -> Graph:
+        """The graph of what steps enqueue, none of which runs; lanes may run side by side."""
         ...
 
     def apart(self, work: Callable[[], None]) -> None:
@@ -117,9 +122,10 @@ class Gpu:
         self.cupy = cupy
         self.device = int(cupy.cuda.Device().id)
         self._stream = cupy.cuda.Stream(non_blocking=True)
+        self._side: list[Any] = []
         self._pool = cupy.cuda.MemoryPool()
         self._last: Any = None
-        self._cublas: Cublas | None = None
+        self._workspace: _Workspace | None = None
 
     def room(self, size: int) -> Room:
         pointer = self.cupy.cuda.alloc(max(size, 1))
@@ -154,29 +160,52 @@ class Gpu:
         return array.get()
 
     def matmul(self, a: Array, b: Array, out: Array, *, tf32: bool) -> bool:
-        if self._cublas is None:
+        if self._workspace is None:
             memory = self.cupy.cuda.alloc(WORKSPACE_BYTES)
-            self._cublas = Cublas(find_library(), _Workspace(memory, int(memory.ptr), WORKSPACE_BYTES))
-        self._cublas.use(int(self.cupy.cuda.get_current_stream().ptr))
-        return self._cublas.multiply(a, b, out, tf32=tf32)
+            self._workspace = _Workspace(memory, int(memory.ptr), WORKSPACE_BYTES)
+        with _products:
+            cublas = _cublas(self.device)
+            cublas.workspace = self._workspace  # of this program, as its graphs may run beside those of others
+            cublas.use(int(self.cupy.cuda.get_current_stream().ptr))
+            return cublas.multiply(a, b, out, tf32=tf32)
 
-    def capture(self, work: Callable[[], None]) -> Graph:
+    def capture(self, items: Sequence[Item]) -> Graph:
         stream, collects = self._stream, gc.isenabled()
         gc.disable()  # what is collected may be handed back to CUDA, which refuses that now
         try:
             with stream:
                 stream.begin_capture()
                 try:
-                    work()
+                    self._enqueue(items)
                 except BaseException:
                     with suppress(Exception):
                         stream.end_capture()
-                    self._stream = self.cupy.cuda.Stream(non_blocking=True)
+                    self._stream, self._side = self.cupy.cuda.Stream(non_blocking=True), []
                     raise
                 return stream.end_capture()
         finally:
             if collects:
                 gc.enable()
+
+    def _enqueue(self, items: Sequence[Item]) -> None:
+        """Run steps in their lanes: the first is the stream that captures, which the others come from and go back to."""
+        while len(self._side) < max((item.lane for item in items), default=0):
+            self._side.append(self.cupy.cuda.Stream(non_blocking=True))
+        lanes = [self._stream, *self._side]
+        ends = {item.lane: i for i, item in enumerate(items)}
+        waited = {i for item in items for i in item.waits} | set(ends.values())
+        marks: dict[int, Any] = {}
+        for i, item in enumerate(items):
+            stream = lanes[item.lane]
+            for other in item.waits:
+                stream.wait_event(marks[other])
+            with stream:
+                item.run()
+            if len(ends) > 1 and i in waited:
+                marks[i] = stream.record()
+        for lane, i in ends.items():
+            if lane:
+                self._stream.wait_event(marks[i])
 
     def apart(self, work: Callable[[], None]) -> None:
         outer = self.cupy.cuda.get_current_stream()
@@ -219,6 +248,15 @@ class Gpu:
         if self._last is not None and self._last.ptr != stream.ptr:
             stream.wait_event(self._last.record())
         self._last = stream
+
+
+_products = threading.Lock()
+
+
+@lru_cache(maxsize=16)
+def _cublas(device: int) -> Cublas:
+    """The handle for a GPU, made once: that takes long."""
+    return Cublas(find_library(), None)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from mind_lowering.cupy.plan import Branch, Call, Copy, Launch, Loop, Place, Pla
 from mind_lowering.kernels import NUMPY
 
 from .gpu import Array, Graph, Machine, Room
+from .lanes import in_lanes
 from .tape import Recorder, Section, State, Tape, Work, observe
 
 _KINDS = {"launches": Launch, "calls": Call, "copies": Copy, "branches": Branch, "loops": Loop, "scans": Scan}
@@ -286,12 +287,15 @@ class Runner:
     def _capture(self, section: Section) -> None:
         """Let a section be a graph; if that fails it stays what it is, and `issues` says why."""
         try:
-            section.graph = self.machine.capture(section.step_by_step)
+            section.graph = self.machine.capture(in_lanes(section.works, self._blocks, self.machine.address))
         except (MemoryError, KeyboardInterrupt):
             raise
         except Exception as e:
             section.issue = f"{type(e).__name__}: {e}"
             self.issues[section.issue] = None
+
+    def _blocks(self, step: Launch) -> int:
+        return self._launched[step.kernel].grid
 
     def _check(self) -> None:
         """Raise the error of the first step that noted a failure."""
