@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from mind_dialect.ptir import GatherOp, MulOp, PtirLiteralAttr, ReduceOp
-from mind_dialect.ptir.types import Kind, PtirDType
+from mind_dialect.ptir import MulOp, ReduceOp
+from mind_dialect.ptir.types import PtirDType
 
-from .casts import constant
 from .elementwise import emit, integer_test
-from .failures import Failure, Sites, fail_where
+from .failures import Sites
 from .host import Host
 from .ir import Function, identifier
-from .lanes import Lanes, register, stored
+from .lanes import Lanes, stored
 from .nest import Axis
-from .places import Indexes, Place, Places, Spot
+from .places import Indexes, Place, Spot
 from .reductions import accumulator, addend, combine, finished, fold, identity
+from .row_numbers import RowNumbers
 from .row_plan import Counting, RowPlan, Value, kept_as
 from .streams import twice
-from .views import Buffer, Indices, View
+from .views import View
 
 REGISTERS = 32
 """Where there are fewer registers, fewer vectors are worked on at a time."""
@@ -63,7 +63,7 @@ class Pass:
     """Where the run along the lanes begins in a row of what is kept."""
 
 
-class RowLoops(Places):
+class RowLoops(RowNumbers):
     """
     The loops of one row kernel, on their way into a function.
 
@@ -71,21 +71,13 @@ class RowLoops(Places):
     """
 
     def __init__(self, f: Function, host: Host, sites: Sites, plan: RowPlan, axes: Sequence[Axis], along: int, width: int):
-        super().__init__(f, host, sites, axes)
-        self.plan, self.along, self.width = plan, along, width
+        super().__init__(f, host, sites, plan, axes, along, width)
         self.kept_axes = [i for i, a in enumerate(axes) if not a.reduced]
         self.inner = [i for i, a in enumerate(axes) if a.reduced and i != along]
         vectors = -(-self.extent // width)
         full = [v for v in plan.values if not v.is_thin]
         most = RESIDENT * host.registers // REGISTERS
         self.resident = not self.inner and vectors <= most and vectors * len(full) <= RESIDENT_OPS
-        self.at: Indexes = {}
-        """The indices of the row."""
-        self.thin: dict[Value, str] = {}
-        """Numbers of the row, as scalars."""
-        self.splats: dict[Value | Counting, str] = {}
-        """The same in every lane; for a comparison with what counts places, in 32 bits."""
-        self.inputs: dict[Value, Spot] = {}
         self.outputs: dict[Value, Spot] = {}
         self.sums: list[tuple[ReduceOp, Value, Spot]] = []
         """The reductions over rows, each with the memory of all units."""
@@ -151,14 +143,9 @@ class RowLoops(Places):
 
     def row(self, row: str, /, *values: str) -> None:
         """All passes over one row."""
-        self.at = at = self.indexes(row)
-        self.thin.clear()
-        self.splats.clear()
+        at = self.indexes(row)
         self.turns = [Turn(lanes, str(i * self.width)) for i, lanes in enumerate(self.all_lanes())] if self.resident else []
-        for value, spot in self.inputs.items():
-            if value.is_thin and value.view is not None and isinstance(value.view.base, Buffer | Indices):
-                one = Lanes(self.f, self.host, 1, hint=spot.hint)
-                self.thin[value] = self.read(self.place(spot, at), "0", one)
+        self.begin(at)
         fetching = max(range(self.plan.stages), key=lambda s: sum(v.cost for v in self.needed(s)))
         for stage in range(self.plan.stages):
             self.numbers(stage)
@@ -180,57 +167,6 @@ class RowLoops(Places):
         """Those of all vectors of a run along the lanes."""
         n = self.extent
         return [self.lanes() for _ in range(n // self.width)] + [self.lanes(n % self.width)] * (n % self.width > 0)
-
-    # Numbers of the row
-
-    def numbers(self, stage: int) -> None:
-        """Compute what is one number per row and needs no sums of this stage or later."""
-        for value in self.plan.values:
-            if value.is_total or value.stage > stage or value in self.thin or value.op is None:
-                continue
-            one = Lanes(self.f, self.host, 1, hint=identifier(value.hint or "v"))
-            if isinstance(value.op, GatherOp):
-                self.thin[value] = self.picked(one, value, value.op)
-            elif value.is_thin:
-                self.thin[value] = emit(one, value.op, [self.scalar(v) for v in value.operands], self.sites)
-
-    def picked(self, one: Lanes, value: Value, op: GatherOp) -> str:
-        """The element of the row at an index, which is checked."""
-        number, row = value.operands
-        index = one.convert(_widening(number.dtype), register(number.dtype), "i64", self.scalar(number))
-        outside = one.compare("icmp uge", "i64", index, str(self.plan.length))
-        fail_where(one, self.sites, outside, Failure.INDEX, op, [("i64", index, True)])
-        return self.read(self.place(self.inputs[row], self.at), index, one)
-
-    def scalar(self, value: Value) -> str:
-        """A number of the row."""
-        if value not in self.thin:
-            assert value.view is not None
-            self.thin[value] = constant(Lanes(self.f, self.host, 1), _literal(value.view))
-        return self.thin[value]
-
-    def splat(self, value: Value) -> str:
-        """A number of the row in every lane."""
-        if value.view is not None and not isinstance(value.view.base, Buffer | Indices):
-            return constant(self.lanes(), _literal(value.view))
-        if value not in self.splats:
-            lanes = Lanes(self.f, self.host, self.width, hint=identifier(value.hint or "v"))
-            self.splats[value] = lanes.splat(register(value.dtype), self.scalar(value))
-        return self.splats[value]
-
-    def bounded(self, counting: Counting) -> str:
-        """An integer in every lane, in 32 bits: what is below or above all places stays so."""
-        if counting not in self.splats:
-            value, (low, high) = counting.number, (counting.low, counting.high)
-            one = Lanes(self.f, self.host, 1, hint=identifier(value.hint or "v"))
-            code = _widening(value.dtype)
-            wide = one.convert(code, register(value.dtype), "i64", self.scalar(value))
-            if code == "zext":
-                wide = one.intrinsic("umin", "i64", wide, str(high + 1))
-            wide = one.intrinsic("smax", "i64", one.intrinsic("smin", "i64", wide, str(high + 1)), str(low - 1))
-            lanes = Lanes(self.f, self.host, self.width, hint=one.hint)
-            self.splats[counting] = lanes.splat("i32", one.convert("trunc", "i64", "i32", wide))
-        return self.splats[counting]
 
     # Passes
 
@@ -397,16 +333,6 @@ class RowLoops(Places):
 def _reduction(value: Value) -> ReduceOp:
     assert isinstance(value.op, ReduceOp)
     return value.op
-
-
-def _widening(dtype: PtirDType) -> str:
-    """How integers of a dtype are made longer."""
-    return "sext" if dtype.kind is Kind.SIGNED else "zext"
-
-
-def _literal(view: View) -> PtirLiteralAttr:
-    assert isinstance(view.base, PtirLiteralAttr)
-    return view.base
 
 
 def _only_summed(plan: RowPlan) -> set[Value]:

@@ -1,0 +1,126 @@
+"""Which ops become one row kernel of the native target, and which do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from xdsl.dialects.builtin import StringAttr
+
+from mind_dialect import ptir
+from mind_dialect.ptir import FusionOp
+from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
+from mind_dialect.verify import verify
+from mind_lowering.native import HOSTS, lower, prepared
+from mind_passes.functional import value_and_grad
+from ptir_evaluator import function_of
+from ptir_forms import like, program, reduce, softmax, spread
+
+HOST = HOSTS["avx512"]
+
+
+def kernels(module: Any, function: Any = None) -> list[str]:
+    """What the kernels do, in order; a `+` marks those of rows."""
+    work = prepared(function_of(module) if function is None else function, HOST)
+    owner = work.parent_op()
+    assert owner is not None
+    owner.attributes[VERSION_ATTRIBUTE] = StringAttr(SPEC_VERSION)
+    verify(owner)
+    lines = list(lower(work, HOST).explain())[1:]
+    return [("+" if ".rows" in line else "") + line.partition(": ")[2] for line in lines]
+
+
+def log_sum_exp(x: Any) -> Any:
+    top = ptir.StopGradientOp(reduce(x, "max"))
+    return ptir.AddOp(ptir.LogOp(reduce(ptir.ExpOp(ptir.SubOp(x, spread(top, x))), "sum")), top)
+
+
+def surprise(x: Any, labels: Any) -> list[Any]:
+    """A cross entropy."""
+    lost = ptir.SubOp(log_sum_exp(x), ptir.GatherOp(x, labels, axis=1))
+    total = ptir.ReduceOp(lost, kind="sum", axes=(0, 1), keepdims=False)
+    return [ptir.MulOp(total, like(total, 1 / 64))]
+
+
+def test_softmax() -> None:
+    assert kernels(program("f32[64,100]", softmax)) == ["+reduce sub exp reduce div over [64 rows, 100]"]
+
+
+def test_a_cross_entropy_and_its_gradient_pass_over_the_rows_in_one_kernel() -> None:
+    module = value_and_grad(program("f32[64,100] si32[64,1]", surprise))
+    gradient = next(op for op in module.ops if op.sym_name.data.endswith("grad"))
+    found = kernels(module, gradient)
+    over_rows = [line for line in found if "100]" in line]
+    assert len(over_rows) == 1
+    assert over_rows[0].startswith("+")
+    assert {"exp", "gather", "select", "div"} <= set(over_rows[0].split())
+
+
+def test_sums_of_everything_are_taken_of_rows_first() -> None:
+    def body(x: Any) -> list[Any]:
+        y = ptir.MulOp(softmax(x), x)
+        return [ptir.ReduceOp(y, kind="sum", axes=(0, 1), keepdims=False)]
+
+    first, second = kernels(program("f32[64,100]", body))
+    assert first == "+reduce sub exp reduce div mul reduce over [64 rows, 100]"
+    assert second == "reduce over [64, 1]"
+
+
+def test_columns_are_summed_along_the_way() -> None:
+    def body(x: Any) -> list[Any]:
+        y = softmax(x)
+        return [y, ptir.ReduceOp(y, kind="sum", axes=(0,), keepdims=False)]
+
+    first, second = kernels(program("f32[640,1000]", body))
+    assert first.endswith("div reduce over [640 rows, 1000]")
+    assert second.startswith("reduce over [")
+
+
+def test_what_stands_between_and_needs_the_first_is_moved_behind() -> None:
+    def body(x: Any) -> list[Any]:
+        top = reduce(x, "max")
+        sorted_ = ptir.SortOp(top, axis=0, descending=False)
+        return [sorted_, ptir.ExpOp(ptir.SubOp(x, spread(top, x)))]
+
+    found = kernels(program("f32[64,100]", body))
+    assert found[0] == "+reduce sub exp over [64 rows, 100]"
+    assert any("sort" in line for line in found[1:])
+
+
+def test_what_the_second_needs_of_what_the_first_gave_keeps_them_apart() -> None:
+    def body(x: Any) -> list[Any]:
+        top = ptir.SortOp(reduce(x, "max"), axis=0, descending=False)
+        return [ptir.ExpOp(ptir.SubOp(x, spread(top, x)))]
+
+    found = kernels(program("f32[64,100]", body))
+    assert [("reduce" in line, "sort" in line, "exp" in line) for line in found].index((True, False, False)) == 0
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("types", "why"),
+    [("f32[2,1000000]", "long rows"), ("f32[3,100000]", "few rows"), ("f32[5,1]", "one element"), ("f32[0,8]", "no rows")],
+)
+def test_what_is_left_to_groups(types: str, why: str) -> None:
+    assert not any(line.startswith("+") for line in kernels(program(types, softmax))), why
+
+
+def test_lanes_that_would_run_from_row_to_row_are_left_to_groups() -> None:
+    assert not any(line.startswith("+") for line in kernels(program("f32[100,64]", lambda x: [softmax(x, axis=0)])))
+
+
+def test_reductions_behind_a_product_are_the_rows() -> None:
+    def body(a: Any, b: Any) -> list[Any]:
+        return [softmax(ptir.DotGeneralOp(a, b, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,)))]
+
+    assert kernels(program("f32[64,32] f32[32,100]", body))[-1] == "+reduce sub exp reduce div over [64 rows, 100]"
+
+
+def test_a_layer_norm_is_what_it_means() -> None:
+    module = program("f32[64,100] f32[100] f32[100]", lambda *v: [ptir.LayerNormOp(*v, epsilon=1e-5, feature_axis=-1)])
+    assert kernels(module) == ["+reduce div sub mul reduce div add sqrt div mul add over [64 rows, 100]"]
+
+
+def test_what_is_alone_is_no_fusion() -> None:
+    work = prepared(function_of(program("f32[64,100]", lambda x: [reduce(x, "max")])), HOST)
+    assert not any(isinstance(op, FusionOp) for op in work.walk())
