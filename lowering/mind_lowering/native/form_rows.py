@@ -107,7 +107,9 @@ def _let_reductions_out(module: ModuleOp) -> None:
     parts: list[list[Operation]] = []
     held: set[Operation] = set()
     for op in walk(module):
-        if isinstance(op, FusionOp) and {ptir.DotGeneralOp, ReduceOp} <= {type(o) for o in op.body.block.ops}:
+        if not isinstance(op, FusionOp) or op.pattern is not None:
+            continue
+        if {ptir.DotGeneralOp, ReduceOp} <= {type(o) for o in op.body.block.ops}:
             inner = [o for o in op.body.block.ops if not isinstance(o, YieldOp)]
             held.add(op)
             parts.append([o for o in inner if not isinstance(o, ReduceOp)])

@@ -14,10 +14,17 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_lowering.native import attention as plan
 from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_runtime.native.program import clear
 from native_checks import assert_close
 from ptir_forms import MATMUL, attention, causal, like, program, scores, selected, softmax, spread
 
 rng = np.random.default_rng(3)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_compiled() -> None:
+    """What was compiled under other settings is forgotten."""
+    clear()
 
 
 def arrays_of(types: str) -> list[Any]:
