@@ -21,49 +21,22 @@ from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_runtime.native import callable as calls
 from mind_runtime.native import jit, plans, support
+from native_calls import ROWS, calls_in_python, chain, compiled, failure, unaligned
 from native_checks import assert_close, several
-from ptir_forms import like, program, softmax
+from ptir_forms import program, softmax
 
 if support.why_not() is not None:
     pytest.skip(f"no native calls here: {support.why_not()}", allow_module_level=True)
-
-ROWS = np.random.default_rng(0).standard_normal((2, 37)).astype(np.float32)
 
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The calls that go through Python, by how many arguments they have."""
-    found: list[int] = []
-    for kind in (mind_runtime.Program, mind_runtime.Bound):
-        true_call = kind.__call__
-
-        def slowly(self: Any, *arguments: Any, true_call: Any = true_call, **options: Any) -> Any:
-            found.append(len(arguments))
-            return true_call(self, *arguments, **options)
-
-        monkeypatch.setattr(kind, "_slowly", slowly, raising=False)
-    from mind_runtime.native.program import NativeProgram
-
-    monkeypatch.setattr(NativeProgram, "_slowly", mind_runtime.Program._slowly)
-    return found
-
-
-def chain(n: int = 37) -> Any:
-    return program(f"f32[{n}] f32[{n}]", lambda a, b: [ptir.MaximumOp(ptir.SubOp(ptir.MulOp(a, b), a), like(a, 0.5))])
+    return calls_in_python(monkeypatch)
 
 
 def divide(dtype: str = "si32") -> Any:
     return program(f"{dtype}[70] {dtype}[70]", lambda a, b: [ptir.DivOp(a, b)])
-
-
-def compiled(module: Any, **options: Any) -> Any:
-    return mind_runtime.compile(module, target="native", **options)
-
-
-def failure(run: Any, *arguments: Any, **options: Any) -> MindError:
-    with pytest.raises(MindError) as e:
-        run(*arguments, **options)
-    return e.value
 
 
 # When native code takes a call
@@ -98,10 +71,6 @@ def test_results_of_every_shape(shape: tuple[int, ...], slow: list[int]) -> None
     for found, expected in zip(out, run(x), strict=True):
         assert_close(found, expected, ulps=0)
     assert slow == []
-
-
-def unaligned(x: Any) -> Any:
-    return np.frombuffer(b"x" + x.tobytes(), np.uint8)[1:].view(x.dtype).reshape(x.shape)
 
 
 class Subclass(np.ndarray):
@@ -157,124 +126,6 @@ def test_wrong_calls() -> None:
     np.testing.assert_array_equal(run(*[a, b], **{"o" + "ut": np.empty(37, np.float32)}), run(a, b))
     np.testing.assert_array_equal(run(a, b, seed=5, out=np.empty(37, np.float32)), run(a, b))
     np.testing.assert_array_equal(run(a, b, out=None), run(a, b))
-
-
-# Given results
-
-
-@pytest.mark.parametrize("target", ["numpy", "native"])
-def test_given_results(target: str) -> None:
-    module = program("f32[37] f32[37]", lambda a, b: [ptir.AddOp(a, b), ptir.MulOp(a, b)])
-    run = mind_runtime.compile(module, target=target)
-    a, b = ROWS.copy()
-    expected = [a + b, a * b]
-    for make in (np.empty_like, lambda x: np.empty(74, np.float32)[::2], lambda x: unaligned(x).copy()):
-        for kind in (tuple, list):
-            out = kind(make(a) for _ in range(2))
-            assert all(p is q for p, q in zip(run(a, b, out=out), out, strict=True))
-            for x, y in zip(out, expected, strict=True):
-                np.testing.assert_array_equal(x, y)
-    rows = np.empty((2, 37), np.float32)
-    run(a, b, out=(rows[1], rows[0]))
-    np.testing.assert_array_equal(rows, expected[::-1])
-
-
-@pytest.mark.parametrize("target", ["numpy", "native"])
-def test_given_results_may_share_memory_with_arguments(target: str) -> None:
-    module = program("f32[36] f32[36]", lambda a, b: [ptir.AddOp(ptir.ReverseOp(a, axes=(0,)), b)])
-    run = mind_runtime.compile(module, target=target)
-    for start in range(0, 80, 3):
-        room = np.arange(116, dtype=np.float32)
-        a, b = room[40:76], room[44:80]
-        expected = a[::-1] + b
-        run(a, b, out=room[start : start + 36])
-        np.testing.assert_array_equal(room[start : start + 36], expected)
-
-
-@pytest.mark.parametrize("target", ["numpy", "native"])
-def test_wrong_given_results_are_refused_before_the_run(target: str) -> None:
-    module = program("f32[37] f32[37]", lambda a, b: [ptir.AddOp(a, b), ptir.MulOp(a, b)])
-    run = mind_runtime.compile(module, target=target)
-    a, b = ROWS
-    good, fixed = np.zeros(37, np.float32), np.zeros(37, np.float32)
-    fixed.flags.writeable = False
-    wrong = [good, (good,), (good, good), (good, good[:-1]), (good, good.astype(np.float64)), (good, fixed), (good, None)]
-    wrong += [
-        (good, good.tolist()),
-        (good, np.zeros(37, np.float32), good),
-        (good, good.reshape(1, 37)),
-        (good, good.copy().view(">f4")),
-    ]
-    for out in wrong:
-        assert failure(run, a, b, out=out).code == "E2001"
-    assert not good.any()
-
-
-def test_given_results_of_sizes_that_have_names() -> None:
-    module = program("f32[B,5]", lambda x: [ptir.AddOp(x, x)])
-    run = mind_runtime.compile(module)
-    x, out = np.ones((3, 5), np.float32), np.zeros((3, 5), np.float32)
-    assert run(x, out=out) is out
-    assert out.all()
-    assert failure(run, x, out=np.zeros((1, 5), np.float32)).code == "E2001"
-
-
-# Donation
-
-
-def update() -> Any:
-    return program("f32[64,16] f32[1,16] si32[2]", lambda c, u, s: [ptir.DynamicUpdateSliceOp(c, u, s, sizes=(1, 16))])
-
-
-def test_donated_arguments(slow: list[int]) -> None:
-    run = compiled(update(), donate=[mind_runtime.compile(update()).inputs[0].name])
-    state, row = np.zeros((64, 16), np.float32), np.ones((1, 16), np.float32)
-    before = sys.getrefcount(state)
-    for i in range(64):
-        state = run(state, row, np.array([i, 0], np.int32))
-    assert sys.getrefcount(state) == before
-    assert state.all()
-    assert slow == []
-    out = np.zeros_like(state)
-    assert run(state, row, np.array([0, 0], np.int32), out=out) is out
-    assert out.all()
-    room = np.zeros((65, 16), np.float32)
-    for c, u in ((room[:64], room[63:64]), (room[1:], room[1:2]), (room[:64][::-1], row)):
-        assert failure(run, c, u, np.array([3, 0], np.int32)).code == "E2001"
-    state.flags.writeable = False
-    assert failure(run, state, row, np.array([3, 0], np.int32)).code == "E2001"
-    assert run(room[:64], room[64:], np.array([3, 0], np.int32)).base is room
-
-
-# Bound programs
-
-
-def test_bound_programs(slow: list[int]) -> None:
-    names = [s.name for s in mind_runtime.compile(chain()).inputs]
-    a, b = ROWS
-    step = mind_runtime.bind(chain(), {names[0]: np.repeat(a, 2)[::2]}, target="native")
-    out = np.empty_like(b)
-    assert_close(step(b), mind_runtime.compile(chain())(a, b), ulps=0)
-    assert step(b, out=out) is out
-    assert_close(out, step(b), ulps=0)
-    assert slow == []
-    assert failure(step, b[:-1]).code == "E2001"
-    assert failure(step).code == "E2007"
-    assert slow == [1, 0]
-
-
-def test_bound_programs_with_donated_arguments(slow: list[int]) -> None:
-    names = [s.name for s in mind_runtime.compile(update()).inputs]
-    room = np.ones((65, 16), np.float32)
-    step = mind_runtime.bind(update(), {names[1]: room[64:]}, target="native", donate=[names[0]])
-    state = np.zeros((64, 16), np.float32)
-    assert step(state, np.array([7, 0], np.int32)) is state
-    assert state.sum() == 16
-    assert slow == []
-    assert failure(step, room[1:], np.array([7, 0], np.int32)).code == "E2001"
-    indices = np.array([0, 9], np.int32)
-    taken = mind_runtime.bind(program("f32[4] si32[2]", lambda x, i: [ptir.TakeOp(x, i)]), {}, target="native")
-    assert failure(taken, np.zeros(4, np.float32), indices).code == "E6001"
 
 
 # Failures
