@@ -21,7 +21,7 @@ _CUBIN = b"\x7fELF"
 
 def library() -> Any:
     """CuPy's bindings of NVRTC."""
-    return import_module("cupy.cuda.nvrtc")
+    return import_module("cupy.cuda").nvrtc  # an attribute: the module has another name
 
 
 def architecture(capability: str, nvrtc: Any = None) -> str:

@@ -10,7 +10,7 @@ import pytest
 from cuda_emulation import nvrtc
 from mind_dialect.errors import MindError
 from mind_lowering import code_cache
-from mind_lowering.cupy.nvrtc import architecture, machine_code
+from mind_lowering.cupy.nvrtc import architecture, library, machine_code
 
 SOURCE = 'extern "C" __global__ void f(float* x) { x[threadIdx.x] = x[threadIdx.x] * 0.5f; }'
 
@@ -90,6 +90,8 @@ def test_a_newer_gpu_gets_code_that_its_driver_finishes() -> None:
 
 def test_nvrtc_itself() -> None:
     counting = Counting(nvrtc())
+    assert library().getVersion() == counting.getVersion()
+    assert architecture("90") == "sm_90"
     code = machine_code(SOURCE, "sm_90", counting)
     assert code.startswith(b"\x7fELF")
     assert machine_code(SOURCE, "sm_90", counting) == code
