@@ -36,7 +36,7 @@ from .views import Buffer, Ints, Use, View, filled, whole
 if TYPE_CHECKING:
     from .planner import Planner
 
-FEW_TILES = 2
+FEW_TILES = 8
 """So many tiles at most read weights where they lie."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from mind_dialect.ptir.types import PtirDType
 
@@ -18,10 +19,13 @@ from .failures import Failure, Sites, fail_where
 from .host import Host
 from .ir import Function
 from .lanes import Lanes, ones, register, stored
-from .products import Finish, index_of, multiply_add
+from .products import Finish, index_of, multiply_add, prefetch
 from .steps import argument
 from .views import Buffer, View
 
+AHEAD = 8
+"""So many steps ahead memory is asked for, a line of `LINE` bytes at a time."""
+LINE = 64
 UNROLL = 4
 """Steps of the innermost sum in one turn."""
 
@@ -86,6 +90,9 @@ class _Tile:
         whole, rest = divmod(tile.columns, self.width)
         self.masks = [None] * whole + ([ones(self.width, rest) if self.width > 1 else None] if rest else [])
         self.sums = self._sums()
+        rows = prod(convolution.weights.shape[:-1]) * convolution.weights.strides[-1]
+        self.streamed = convolution.packed is None and rows * tile.columns * convolution.rhs.dtype.size > host.l1_bytes
+        """Whether weights come row by row from memory, where no processor foresees them."""
         along = convolution.cut.along
         step = convolution.slides[along - 1].stride if along else 1
         self.across = step * convolution.lhs.strides[along]
@@ -168,6 +175,8 @@ class _Tile:
         def steps(count: int) -> Callable[..., list[str]]:
             def turn(k: str, /, *values: str) -> list[str]:
                 here, found = self.moved(at, one, k), list(values)
+                if self.streamed:
+                    self.ask(here, one, count)
                 for u in range(count):
                     found = self.step(found, here, u * one.a, u * one.b, rows)
                 return found
@@ -186,6 +195,14 @@ class _Tile:
         state = f.loop("0", str(full), unroll, steps(unroll), self.typed(state), "k")
         rest = one.extent - full
         return steps(rest)(str(full), *state) if rest else list(state)
+
+    def ask(self, at: At, one: Sum, count: int) -> None:
+        """Have the weights of some later steps brought."""
+        weights = self.it.weights
+        line = LINE // weights.dtype.size
+        for u in range(AHEAD, AHEAD + count):
+            for column in range(0, self.tile.columns, line):
+                prefetch(self.f, self.f.address(stored(weights.dtype), at.b, str(u * one.b + column)))
 
     def step(self, state: Sequence[str], at: At, a: int, b: int, rows: tuple[int, int]) -> list[str]:
         """One product of each result of some rows."""
