@@ -204,6 +204,23 @@ LOOPS: dict[str, tuple[str, Callable[..., Any]]] = {
             ).results
         ),
     ),
+    "a test that makes the next value": (
+        "f32[4] f32[4] si32[]",
+        lambda a, b, n: (
+            ptir.WhileOp(
+                a,
+                b,
+                n,
+                cond=lambda a, b, n: [
+                    ptir.CompareOp(n, number(SI32, (), 0), kind="greater"),
+                    a,
+                    ptir.TanhOp(a),
+                    ptir.SubOp(n, number(SI32, (), 1)),
+                ],
+                body=lambda a, b, n: [b, neg(b), n],
+            ).results
+        ),
+    ),
     "a test that changes places": (
         "f32[4] f32[4] si32[]",
         lambda a, b, n: (

@@ -146,3 +146,33 @@ def test_a_donated_input_is_passed_on_once() -> None:
     kept = Buffer(Use.OUTPUT, 2, F32, 64)
     assign([Access([given], [kept], [(kept, given)]), Access([given], [])])
     assert kept.over is None
+
+
+def test_a_temporary_that_a_result_takes_over_has_its_memory_from_the_first() -> None:
+    one, two = (Buffer(Use.ARENA, i, F32, 64) for i in range(2))
+    out, other = (Buffer(Use.OUTPUT, i, F32, 64) for i in range(2))
+    assert assign([Access([], [one]), Access([one], [two], [(two, one)]), Access([two], [out], [(out, two)])]) == 0
+    assert one.root is two.root is out
+    kept = Buffer(Use.ARENA, 2, F32, 64)
+    assert assign([Access([], [kept]), Access([kept], [other], [(other, kept)]), Access([kept], [])]) == 256
+    assert kept.into is None
+
+
+def test_memory_behind_what_moves_is_held() -> None:
+    slots = [Buffer(Use.ARENA, i, F32, 64) for i in range(2)]
+    moving = Buffer(Use.MOVING, 0, F32, 64, behind=tuple(slots))
+    inside, late = (Buffer(Use.ARENA, i, F32, 64) for i in range(2, 4))
+    put = Buffer(Use.ARENA, 4, F32, 64, into=slots[0])
+    steps = [Access([], slots), Access([], [inside]), Access([inside], [put]), Access([moving], []), Access([], [late])]
+    assert assign(steps) == 3 * 256
+    assert len({b.offset for b in (*slots, inside)}) == 3
+    assert late.offset == 0
+
+
+def test_an_operand_may_die_in_a_step_that_a_branch_holds() -> None:
+    for span, alike in ((2, True), (1, False)):
+        old, new = (Buffer(Use.ARENA, i, F32, 64) for i in range(2))
+        assign(
+            [Access([], [old]), Access([old], [new], [(new, old)], span), Access([], []), Access([old], []), Access([new], [])]
+        )
+        assert (new.offset == old.offset) is alike
