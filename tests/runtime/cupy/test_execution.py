@@ -14,6 +14,7 @@ from cupy_agreement import arguments, close
 from fake_gpu import RULES, FakeArray, FakeMachine
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
+from mind_lowering.cupy import lifetimes
 from mind_lowering.cupy.lifetimes import every_step, reads_and_writes
 from mind_lowering.cupy.options import CupyOptions
 from mind_runtime.cupy.runner import MOST_MOVES, MOST_TAPES
@@ -137,14 +138,17 @@ def test_results_are_new_arrays() -> None:
         np.testing.assert_array_equal(pair[0].view(np.ndarray), first)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
 @given(control_programs(), st.integers(0, 100))
 def test_views_updates_branches_and_loops_give_what_numpy_gives(text: str, seed: int) -> None:
     module = parse(text)
-    made = on_numpy(module.clone())
-    assert made.runner is not None, made.unplanned
-    disjoint(made)
-    exercise(module, arguments(made, seed), made)
+    for small in (-1, lifetimes.SMALL):  # memory that is used again at once, and memory that rests
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lifetimes, "SMALL", small)
+            made = on_numpy(module.clone())
+        assert made.runner is not None, made.unplanned
+        disjoint(made)
+        exercise(module, arguments(made, seed), made)
 
 
 def disjoint(made: CupyProgram) -> None:

@@ -12,11 +12,11 @@ from fake_gpu import RULES, FakeMachine
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.cupy import planner
+from mind_lowering.cupy import lifetimes, planner
 from mind_lowering.cupy.host_calls import CAPTURED, HOST, VIEWS
 from mind_lowering.cupy.plan import Scan
 from mind_lowering.xp_functions import FUNCTIONS
-from native_control_programs import scan
+from native_control_programs import counted, dot, scan
 from numpy_launches import on_numpy
 from ptir_control_programs import SI32, number
 from ptir_forms import program
@@ -63,6 +63,23 @@ def test_a_scan_reads_nothing(steps: int, unrolled: bool, monkeypatch: pytest.Mo
     assert min(turns, steps) <= RULES.log["graph launches"] <= (turns if unrolled else turns + 2)  # what comes before and after
     for x, y in zip(results, expected, strict=True):
         np.testing.assert_allclose(x.view(np.ndarray), y, rtol=1e-6)
+
+
+def test_what_a_loop_never_changes_stays_until_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    def body(w: Any, h: Any) -> Any:
+        a = dot(h, w)
+        for _ in range(3):
+            a = ptir.TanhOp(dot(a, a))
+        return [w, a]
+
+    module = program("f32[4,4] si32[]", lambda w, n: list(counted(n, body, dot(w, w), w)))
+    monkeypatch.setattr(lifetimes, "SMALL", -1)
+    made, plain = on_numpy(module.clone()), mind_runtime.compile(module)
+    w = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
+    for turns in (0, 1, 4):
+        values = [w, np.array(turns, np.int32)]
+        for a, b in zip(made(*values), plain(*values), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
 def halved(x: Any) -> Any:
