@@ -16,6 +16,7 @@ from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import DequantizeOp, QuantizeOp, RequantizeOp
 from mind_dialect.ptir.types import F32, F64, PtirDType, read_type
+from mind_passes.ptir.building import uniform
 from mind_passes.ptir.canonicalize import rewire
 
 from .host import Host
@@ -104,7 +105,8 @@ class _Expansion:
         total = F32 if near else F64
         x = self.cast(x, total)
         if parameters:
-            x = self.add(ptir.SubOp, x, self.along(parameters[1], total))
+            if uniform(parameters[1]) != 0:
+                x = self.add(ptir.SubOp, x, self.along(parameters[1], total))
             x = self.add(ptir.MulOp, x, self.along(parameters[0], total))
         return self.cast(x, result)
 

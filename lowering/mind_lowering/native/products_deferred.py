@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir import PtirLiteralAttr, PtirOp
-from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType, read_type, tensor_type
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType, read_type
 
 from .casts import cast
 from .elementwise import EMITTERS
@@ -25,7 +25,7 @@ from .lanes import computes
 from .products_axes import is_tiled, total_of
 from .products_epilogue import Chain
 from .products_weights import Decode, Prologue
-from .views import VIEWS, Buffer, Ints, Use, View, broadcast, viewed
+from .views import VIEWS, Buffer, Use, View, viewed
 
 if TYPE_CHECKING:
     from .planner import Planner
@@ -106,8 +106,6 @@ def _candidate(planner: Planner, op: PtirOp) -> Deferred | None:
     """What the result of an op could be read from."""
     if isinstance(op, ptir.CastOp):
         return _cast(planner, op)
-    if isinstance(op, ptir.DequantizeOp):
-        return _dequantized(planner, op)
     return _fused(planner, op) if isinstance(op, ptir.FusionOp) and op.pattern is None else None
 
 
@@ -122,46 +120,6 @@ def _source(planner: Planner, value: SSAValue, target: PtirDType) -> View | None
 def _cast(planner: Planner, op: ptir.CastOp) -> Deferred | None:
     source = _source(planner, op.x, op.result_spec().dtype)
     return None if source is None else Deferred(source, op.x)
-
-
-def _dequantized(planner: Planner, op: ptir.DequantizeOp) -> Deferred | None:
-    """Integers of at most 16 bits: what f32 gives is then what f64 gives, rounded once."""
-    source = _source(planner, op.x, F32)
-    if source is None or op.result_spec().dtype is not F32 or source.dtype.bits > 16:
-        return None
-    shape, axis = source.shape, op.values()["axis"]
-    given = [_spread(planner.view(v), shape, axis) for v in op.operands[1:] if v not in planner.deferred]
-    if len(given) != len(op.operands) - 1 or any(not is_exact(view.dtype, F32) or view.lookups for view in given):
-        return None
-    block = Block(arg_types=[tensor_type(view.dtype, shape) for view in (source, *given)])
-    for argument, value in zip(block.args, op.operands, strict=True):
-        argument.name_hint = value.name_hint
-    planner.keep.append(block)
-    ops: list[PtirOp] = []
-
-    def add(made: PtirOp) -> SSAValue:
-        ops.append(made)
-        return made.results[0]
-
-    def wide(value: SSAValue) -> SSAValue:
-        return value if read_type(value.type).dtype is F32 else add(ptir.CastOp(value, dtype=F32))
-
-    x = wide(block.args[0])
-    if given and not (isinstance(given[1].base, PtirLiteralAttr) and given[1].base.item() == 0):
-        x = add(ptir.SubOp(x, wide(block.args[2])))
-    x = add(ptir.MulOp(x, wide(block.args[1]))) if given else x
-    block.add_ops(ops)
-    used = {v for made in ops for v in made.operands}
-    inputs = [(v, view) for v, view in zip(block.args[1:], given, strict=True) if v in used]
-    return Deferred(source, block.args[0], tuple(ops) if given else (), tuple(inputs))
-
-
-def _spread(view: View, shape: Ints, axis: int | None) -> View:
-    """A scalar, or a vector along an axis, in the shape of what it belongs to."""
-    if axis is None:
-        return broadcast(view, shape)
-    strides = tuple([view.strides[0] if a == axis % len(shape) else 0 for a in range(len(shape))])
-    return replace(view, shape=shape, strides=strides)
 
 
 def _fused(planner: Planner, op: ptir.FusionOp) -> Deferred | None:
