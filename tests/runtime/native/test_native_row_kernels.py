@@ -166,6 +166,35 @@ def test_most_random_rows_are_row_kernels() -> None:
     assert sum(any(".rows:" in line for line in native.explain()) for native in made) >= 12
 
 
+@pytest.mark.parametrize("dtype", ["si32", "si64", "ui8", "si16"])
+@pytest.mark.parametrize("backwards_", [False, True])
+def test_places_are_compared_with_any_integer(dtype: str, backwards_: bool) -> None:
+    """Before the row, at each place, behind it, and as far away as integers go."""
+    info = np.iinfo(array_dtype(dtype))
+    values = sorted({v for v in (*range(-3, 44), info.min, info.max, 2**31, 2**31 - 1, -(2**31)) if info.min <= v <= info.max})
+    labels = np.array(values, array_dtype(dtype)).reshape(-1, 1)
+    n = len(values)
+
+    def body(x: Any, index: Any) -> list[Any]:
+        y = ptir.SubOp(x, spread(reduce(x, "max"), x))
+        place = ptir.IotaOp(shape=(n, 40), dtype=dtype, axis=1)
+        sides = (place, spread(index, x))
+        tests = [ptir.CompareOp(*(sides[::-1] if backwards_ else sides), kind=kind) for kind in ptir.CompareOp.KINDS]
+        return [ptir.SelectOp(test, y, x) for test in tests]
+
+    both(program(f"f32[{n},40] {dtype}[{n},1]", body), rows(n, 40), labels, kernels=1, ulps=0)
+
+
+def test_numbers_of_rows_that_are_read_along_columns() -> None:
+    """A square without its last axis, broadcast, lies along the columns: one kernel cannot have it."""
+
+    def body(x: Any) -> list[Any]:
+        top = ptir.ReduceOp(x, kind="max", axes=(1,), keepdims=False)
+        return [ptir.SubOp(x, spread(top, x)), ptir.MulOp(x, spread(ptir.ReshapeOp(top, new_shape=(40, 1)), x))]
+
+    both(program("f32[40,40]", body), rows(40, 40), ulps=0)
+
+
 def test_a_picked_element_is_checked() -> None:
     def body(x: Any, labels: Any) -> Any:
         shifted = ptir.SubOp(x, spread(reduce(x, "max"), x))
