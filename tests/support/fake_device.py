@@ -21,6 +21,7 @@ from cuda_emulation import ORDERS, EmulationError, guarded, library, rubbish
 from fake_gpu import FakeArray, FakeMachine
 from mind_dialect.program import functions
 from mind_lowering.cupy.launching import CupyKernels, Namespace, device
+from mind_lowering.cupy.options import DEFAULT, CupyOptions
 from mind_lowering.cupy.text import module_text
 from mind_runtime.on_cupy import CupyProgram
 
@@ -122,6 +123,7 @@ class Batch(FakeDevice):
         return [self._function(getattr(found, f"launch_{name}")) for name in names]
 
 
-def compile_on_fake(module: Any, donated: Sequence[int] = ()) -> CupyProgram:
+def compile_on_fake(module: Any, donated: Sequence[int] = (), options: CupyOptions = DEFAULT) -> CupyProgram:
     """The first function of a module, for a device that is none."""
-    return CupyProgram(next(iter(functions(module))), device() if ON_GPU else CupyKernels(FakeDevice()), donated, 1 << 40)
+    kernels = device() if ON_GPU else CupyKernels(FakeDevice())
+    return CupyProgram(next(iter(functions(module))), kernels, donated, 1 << 40, options)

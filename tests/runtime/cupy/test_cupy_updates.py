@@ -15,11 +15,9 @@ import pytest
 
 from cuda_emulation import ARCHITECTURES, compiled, compiler
 from cupy_agreement import agree, arguments
-from fake_device import Batch, FakeDevice, compile_on_fake
+from fake_device import Batch, compile_on_fake
 from mind_dialect import ptir
-from mind_dialect.program import functions
 from mind_dialect.ptir import TARGETED
-from mind_lowering.cupy.launching import CupyKernels
 from mind_lowering.cupy.options import CupyOptions
 from mind_lowering.cupy.text import module_text
 from mind_lowering.cupy.whole import WHOLE_OPS
@@ -175,9 +173,7 @@ def test_with_fast_reduce_floats_are_added_in_any_order(name: str) -> None:
     ((types, body),) = [(t, b) for n, t, b in CASES if n == name]
     module = program(types, body)
     assert "add_to" not in case(name)[0].cuda
-    made = CupyProgram(
-        next(iter(functions(module.clone()))), CupyKernels(FakeDevice()), (), 1 << 40, CupyOptions(fast_reduce=True)
-    )
+    made = compile_on_fake(module.clone(), options=CupyOptions(fast_reduce=True))
     assert ("add_to" in made.cuda) is (name not in ("add f16", "replace f32"))
     agree(name, made, module, arguments(made, 1))
     compiled(module_text([made.cuda]), "sm_90")
