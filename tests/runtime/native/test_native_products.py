@@ -21,7 +21,7 @@ pytest.importorskip("llvmlite")
 import mind_runtime
 from lone_products import RUNNABLE, compiled
 from mind_dialect import ptir
-from mind_dialect.ptir.types import BF16, F16, F32, F64, SI32, SI64, UI32, PtirDType
+from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, SI64, UI32, PtirDType
 from mind_lowering.native import products_cut
 from mind_lowering.native.host import HOSTS, Host
 from mind_lowering.native.ir import Function
@@ -278,6 +278,16 @@ def test_no_sum_is_kept_in_memory(isa: str, dtype: PtirDType) -> None:
             loops = inner_loops(assembly(HOSTS[isa], (rows, 260, columns), dtype, flips))
             assert loops or columns == 40
             assert not any(map(spills, loops)), (rows, columns, flips)
+
+
+@pytest.mark.parametrize("isa", ["avx512", "avx2"])
+@pytest.mark.parametrize("dtype", [BF16, SI8], ids=str)
+def test_no_sum_is_kept_in_memory_where_weights_are_widened(isa: str, dtype: PtirDType) -> None:
+    for rows in (1, 3, 5, 12, 40):
+        for columns, turned in ((200, False), (200, True), (3400, False)):
+            a, b = np.zeros((rows, 260), np.float32), np.zeros((columns, 260) if turned else (260, columns), dtype_of(dtype))
+            made = compiled(HOSTS[isa], a, b.T if turned else b, np.zeros((rows, columns), np.float32), (F32, dtype, F32, F32))
+            assert not any(map(spills, inner_loops(jit.assembly(made.text, HOSTS[isa])))), (rows, columns, turned)
 
 
 def test_a_tile_too_large_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
