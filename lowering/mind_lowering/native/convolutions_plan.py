@@ -8,7 +8,7 @@ weights are copied panel by panel where many tiles read them, or where their col
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import Kind, PtirDType
 
+from . import products_cut
 from .convolutions import Convolution, Slide, choose
 from .convolutions_loops import emit_convolution
 from .failures import Failure, Sites
@@ -27,8 +28,8 @@ from .ir import Function
 from .kernels_windows import padded
 from .memory import Access
 from .nest import Axis, axes_of
-from .products import TOTALS, Epilogue, planned, stored_in
-from .products_kernels import steps_of
+from .products import TOTALS, Epilogue, Product, planned, stored_in
+from .products_kernels import ProductStep, steps_of
 from .reasons import rounded_each_step, unsupported
 from .steps import SharedStep
 from .views import Buffer, Ints, Use, View, filled, whole
@@ -147,8 +148,33 @@ def _windows(
     made = Convolution(name, lhs, rhs, out, total, slides, groups, by_channel, cut, epilogue)
     tiles = prod(made.extents) * -(-out.shape[cut.along] // cut.rows)
     if not by_channel and (rhs.strides[-1] != 1 or (made.panels > 1 and tiles > FEW_TILES)):
-        made.packed = _packed(planner, op.operands[1], made)
+        made.packed = _turned(planner, made) or _packed(planner, op.operands[1], made)
     planner.add(ConvolutionStep(made))
+
+
+def _turned(planner: Planner, it: Convolution) -> View | None:
+    """
+    Weights whose columns are rows of memory, copied panel by panel as those of a product are: square by square.
+
+    They keep the order that the places of the window and the channels have in memory.
+    """
+    rhs, cut, depth = it.rhs, it.cut, it.depth
+    order = sorted(range(len(rhs.shape) - 1), key=lambda a: -rhs.strides[a])
+    axes = axes_of([rhs.shape[a] for a in order], (), [[rhs.strides[a] for a in order]])
+    if it.groups > 1 or len(axes) != 1 or axes[0].strides[0] != 1 or it.total not in TOTALS:
+        return None
+    count = it.panels * depth * cut.columns
+    base = planner.buffer(Use.ARENA, it.total, count, f"{it.name}.panels")
+    matrix = View(rhs.base, rhs.dtype, (depth, it.columns), (1, rhs.strides[-1]), rhs.offset)
+    lhs, out = (replace(matrix, shape=extents, strides=(0, 0)) for extents in ((1, depth), (1, it.columns)))
+    panels = products_cut.Cut(cut.width, 1, cut.vectors, depth, True, 1, False, True)
+    nothing = replace(stored_in(out, it.total), key=("panels of a convolution", panels))
+    flat = View(base, it.total, (count,), (1,))
+    product = Product(it.name, lhs, matrix, out, it.total, panels, nothing, rhs_copy=flat)
+    planner.add(ProductStep(f"{it.name}.panels", "panels", product))
+    inner = tuple(s * cut.columns for s in rhs.strides[:-1])
+    shape = (1, it.panels, *rhs.shape[:-1], cut.columns)
+    return View(base, it.total, shape, (count, depth * cut.columns, *inner, 1))
 
 
 def _packed(planner: Planner, value: SSAValue, it: Convolution) -> View:

@@ -127,7 +127,7 @@ class _Tile:
     def emit(self) -> None:
         f, it = self.f, self.it
         a, b = (argument(f, i, name) for i, name in enumerate(("lhs", "rhs")))
-        at = At(f.address(stored(it.lhs.dtype), a, "%a"), f.address(stored(it.rhs.dtype), b, "%b"), "%a", "%b")
+        at = At(f.address(stored(it.lhs.dtype), a, "%a"), f.address(stored(it.weights.dtype), b, "%b"), "%a", "%b")
         zero = self.lanes().constant(self.total, 0)
         state = self.nest(0, at, [zero] * (self.tile.rows * len(self.masks)), (0, self.tile.rows))
         self.finish(state)
@@ -140,7 +140,7 @@ class _Tile:
         f, it = self.f, self.it
         a, b = f.mul(index, one.a), f.mul(index, one.b)
         a_index, b_index = (f.add(at.a_index, a), f.add(at.b_index, b)) if self.host.checked else ("", "")
-        to = f.address(stored(it.lhs.dtype), at.a, a, "a"), f.address(stored(it.rhs.dtype), at.b, b, "b")
+        to = f.address(stored(it.lhs.dtype), at.a, a, "a"), f.address(stored(it.weights.dtype), at.b, b, "b")
         return At(*to, a_index, b_index)
 
     def nest(self, level: int, at: At, state: Sequence[str], rows: tuple[int, int]) -> list[str]:
@@ -207,7 +207,7 @@ class _Tile:
     def step(self, state: Sequence[str], at: At, a: int, b: int, rows: tuple[int, int]) -> list[str]:
         """One product of each result of some rows."""
         it, found, lanes = self.it, list(state), self.lanes(hint="c")
-        columns = [self._vector(it.rhs.dtype, at.b, b, q, it.weights.strides[-1], "b") for q in range(len(self.masks))]
+        columns = [self._vector(it.weights.dtype, at.b, b, q, it.weights.strides[-1], "b") for q in range(len(self.masks))]
         for r in range(*rows):
             index = a + r * self.across
             if it.by_channel:

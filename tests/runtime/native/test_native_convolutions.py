@@ -267,6 +267,28 @@ def test_padding_adds_nothing() -> None:
     np.testing.assert_array_equal(found.ravel(), [2, np.inf, np.inf])
 
 
+@MACHINES
+@pytest.mark.parametrize("dtype", [F32, BF16, F64], ids=str)
+@pytest.mark.parametrize("form", [FORMS[1], FORMS[2], FORMS[3], FORMS[7], FORMS[16]], ids=str)
+def test_weights_whose_columns_are_rows(form: Form, dtype: PtirDType, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As builders keep them: a row of memory for each column, in the order of the window's places or of the channels."""
+    monkeypatch.setenv(ISA_VARIABLE, isa)
+    monkeypatch.setenv(CHECKS_VARIABLE, "1" if dtype is F32 else "")
+    x, w = arrays(form, dtype)
+    rank = len(form.image)
+    for kept in ((rank + 1, *range(rank + 1)), (rank + 1, rank, *range(rank))):
+        rows = np.ascontiguousarray(w.transpose(kept))
+
+        def body(x: Any, w: Any, kept: Any = kept) -> Any:
+            back = [kept.index(a) for a in range(rank + 2)]
+            return ptir.ConvolutionOp(x, ptir.TransposeOp(w, perm=back).result, **form.values()).result
+
+        types = " ".join(f"{dtype}[{','.join(map(str, v.shape))}]" for v in (x, rows))
+        found = mind_runtime.compile(program(types, body), target="native")
+        assert any("panels of" in line for line in found.explain())
+        assert found(x, rows).tobytes() == run(form, dtype, x, w).tobytes()
+
+
 # What precedes and what follows
 
 
