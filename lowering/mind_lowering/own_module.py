@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+from mind_dialect.dominance import walk
 from mind_dialect.errors import error
 from mind_dialect.ptir import FusionOp, StopGradientOp
 from mind_dialect.verify import verify
@@ -37,13 +38,14 @@ def own_module(func: FuncOp, backend: str) -> tuple[ModuleOp, FuncOp]:
     ending = ptir_block(work).last_op
     if ending is None or not ending.operands:
         raise no_outputs().at(ending or work, "func.return")
-    _drop_barriers(work)
     return module, work
 
 
-def _drop_barriers(func: FuncOp) -> None:
-    """Take out the barriers to derivatives, which are only copies now, outside of fusions."""
-    for op in [op for op in func.walk() if isinstance(op, StopGradientOp) and not isinstance(op.parent_op(), FusionOp)]:
-        op.results[0].replace_all_uses_with(op.operands[0])
+def drop_barriers(module: ModuleOp) -> None:
+    """Take barriers to derivatives out of a module, in place: they are only copies now. What is in fusions stays."""
+    for op in [op for op in walk(module) if isinstance(op, StopGradientOp) and not isinstance(op.parent_op(), FusionOp)]:
+        (value,) = op.operands
+        value.name_hint = value.name_hint or op.results[0].name_hint
+        op.results[0].replace_all_uses_with(value)
         op.detach()
         op.erase()

@@ -13,8 +13,8 @@ import numpy as np
 from mind_dialect.ptir.types import PtirDType
 from mind_lowering.native.host import HOSTS, Host, detect
 from mind_lowering.native.ir import Module
-from mind_lowering.native.products import Epilogue, Product, planned
-from mind_lowering.native.products_kernels import ProductStep, steps_of
+from mind_lowering.native.products.kernels import ProductStep, steps_of
+from mind_lowering.native.products.product import Epilogue, Product, planned
 from mind_lowering.native.views import Buffer, Use, View
 from mind_runtime.native import jit, pool
 

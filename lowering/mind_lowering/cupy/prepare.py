@@ -23,7 +23,7 @@ from mind_passes.ptir.recognize import recognize
 
 from ..merge_rows import merge_rows
 from ..norms import expand_norms
-from ..own_module import own_module
+from ..own_module import drop_barriers, own_module
 from ..ptir_optimize import optimize, simplify
 from .absorb import absorb_turns, absorb_views
 from .join import join
@@ -50,6 +50,7 @@ def prepared(func: FuncOp, options: CupyOptions = DEFAULT) -> FuncOp:
 
 def form_kernels(module: ModuleOp, options: CupyOptions = DEFAULT) -> None:
     """Give the functions of a verified module the form that is lowered."""
+    drop_barriers(module)
     defuse(module, only=_is_no_kernel)
     optimize(module, patterns=False)
     if recognize(module):

@@ -5,8 +5,9 @@ The native CPU target: PTIR as LLVM IR text, already vectorised, one module per 
     planner.py       which kernels in which order; what falls back to NumPy
     kernels.py       op class -> native kernel, or the reason for the fallback      <- matrix products, row kernels plug in here
     groups.py        a fused group -> one loop nest (loops.py over places.py)
-    rows.py          fusions over the same rows -> one row kernel: form_rows.py, row_body.py, row_plan.py, row_loops.py
-    calling.py       how an entry calls a kernel: at once or by the pool of threads (pool.py); partials.py, costs.py
+    rows/            fusions over the same rows -> one row kernel
+    products/        a product, and what is done before and after it                  convolutions/       <- the same with windows
+    calling.py       how an entry calls a kernel: at once or by the pool of threads (pool/); partials.py, costs.py
     elementwise.py   op class -> instructions                    vmath/              <- functions of real numbers plug in here
     memory.py        the arena        views.py, nest.py   strides and axes        lanes.py, casts.py, failures.py, ir.py, host.py
 

@@ -30,11 +30,11 @@ from .host import Host
 from .ir import Function
 from .lanes import Lanes, register
 from .memory import Access
-from .products import Epilogue, Finish, Product, index_of
-from .products_axes import total_of
-from .products_cut import MOST_DOT_ROWS, STRETCH, Cut, tile_of
-from .products_epilogue import MADE, Chain, can_fail, look_at_flag
-from .products_kernels import ProductStep
+from .products.axes import total_of
+from .products.cut import MOST_DOT_ROWS, STRETCH, Cut, tile_of
+from .products.epilogue import MADE, Chain, can_fail, look_at_flag
+from .products.kernels import ProductStep
+from .products.product import Epilogue, Finish, Product, index_of
 from .reasons import unsupported
 from .steps import SharedStep
 from .views import Buffer, Use, View

@@ -16,10 +16,10 @@ from .elementwise import extreme
 from .host import Host
 from .ir import Function, Module
 from .lanes import Lanes, halves, ones, register, stored
-from .products import Product, copied_batches, index_of, unflattened
-from .products_arguments import arguments
-from .products_pack import by_panel
-from .products_tile import Source, Tile, emit_tile
+from .products.arguments import arguments
+from .products.pack import by_panel
+from .products.product import Product, copied_batches, index_of, unflattened
+from .products.tile import Source, Tile, emit_tile
 from .reductions import part
 from .steps import argument
 

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from .failures import Site, Sites
 from .host import Host
 from .ir import Function, identifier, symbol
-from .pool_record import MOST_CHUNKS, Record
+from .pool.record import MOST_CHUNKS, Record
 from .steps import Kernel, NativeStep
 from .views import Buffer, Use, View
 

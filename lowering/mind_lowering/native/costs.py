@@ -19,7 +19,7 @@ from .host import Host
 from .views import Buffer, View
 
 if TYPE_CHECKING:
-    from .products import Product
+    from .products.product import Product
 
 BYTES = 32.0
 """That pass between cache and one core in a nanosecond."""

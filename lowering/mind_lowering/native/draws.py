@@ -23,7 +23,7 @@ from .host import Host
 from .ir import Function
 from .lanes import Lanes, ones, register
 from .memory import Access
-from .pool_record import Record
+from .pool.record import Record
 from .reasons import unsupported
 from .steps import SharedStep, argument
 from .views import Buffer, View

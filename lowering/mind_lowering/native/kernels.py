@@ -20,7 +20,7 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 
 from .control import control
-from .convolutions_plan import convolution
+from .convolutions.plan import convolution
 from .draws import DRAWS
 from .elementwise import EMITTERS
 from .form_quantized import QUANTIZED, why_not_quantized
@@ -30,7 +30,7 @@ from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
 from .kernels_windows import WINDOWS, one_number
 from .lanes import computes
-from .products_axes import add_product
+from .products.axes import add_product
 from .reasons import rounded_each_step, unsupported
 from .reductions import accumulator
 from .views import VIEWS, View, broadcast, indices, viewed, whole, window

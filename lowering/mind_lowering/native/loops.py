@@ -24,7 +24,7 @@ from .ir import Function, identifier
 from .lanes import Lanes
 from .nest import axes_of, lane_axis
 from .places import Indexes, Place, Places, Spot
-from .products import unflattened
+from .products.product import unflattened
 from .reductions import accumulator, addend, combine, finished, fold, identity
 from .streams import twice
 

@@ -18,7 +18,7 @@ from .ir import Body, Function
 from .lanes import Lanes
 from .nest import axes_of
 from .places import Indexes, Places
-from .products import unflattened
+from .products.product import unflattened
 from .steps import patient
 from .views import Ints, View
 

@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import PtirDType, read_type
 
 from .attention import add_attention
 from .control import NoKernel
-from .convolutions_fusion import add_fused_convolution
+from .convolutions.fusion import add_fused_convolution
 from .elementwise import EMITTERS
 from .flow import Branch, Loop
 from .groups import Group
@@ -27,9 +27,9 @@ from .host import Host
 from .kernels import FALLBACK, KERNELS, product_block, why_not
 from .memory import Access
 from .partials import cut_up
-from .products_deferred import Deferred, defer
-from .products_fusion import add_fused_product
-from .rows import add_rows
+from .products.deferred import Deferred, defer
+from .products.fusion import add_fused_product
+from .rows.step import add_rows
 from .steps import NativeStep
 from .views import Buffer, Use, View, whole
 

@@ -23,20 +23,20 @@ from mind_passes.ptir.defuse import defuse
 from mind_passes.ptir.fuse import fuse
 
 from ..one_hot import select_scatters
-from ..own_module import own_module
+from ..own_module import drop_barriers, own_module
 from ..ptir_optimize import optimize
 from .attention import find_attention
 from .calling import Calls
+from .convolutions.form import find_convolutions, fuse_convolutions
 from .failures import Site, Sites
 from .flow import Branch, Code, Loop, Nested, run, steps_in
-from .form_convolutions import find_convolutions, fuse_convolutions
 from .form_quantized import expand_quantized
-from .form_rows import form_rows, ready_to_fuse
 from .groups import Group
 from .host import Host, detect
 from .ir import Module, identifier
 from .memory import Access, assign
 from .planner import Foreign, Note, Planner, Step, shown
+from .rows.form import form_rows, ready_to_fuse
 from .steps import Kernel, NativeStep
 from .views import Buffer, Use
 
@@ -92,6 +92,7 @@ def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
     """
     module, work = own_module(func, "native")
     defuse(module)
+    drop_barriers(module)
     optimize(module, patterns=False)
     select_scatters(module)
     find_convolutions(module)

@@ -14,7 +14,7 @@ from .lanes import Lanes, register
 from .memory import Access
 from .ordered import Ordered
 from .places import Indexes, Place, Spot
-from .products import form
+from .products.product import form
 from .steps import SharedStep, patient
 from .views import Buffer, View
 

@@ -22,7 +22,7 @@ from .lanes import Lanes, register
 from .memory import Access
 from .ordered import Ordered
 from .places import Place
-from .products import form
+from .products.product import form
 from .steps import SharedStep, argument, patient
 from .views import Buffer, Lookup, View
 

@@ -18,7 +18,7 @@ from .host import Host
 from .ir import Body, Function
 from .lanes import Lanes, register, stored
 from .memory import Access, rounded_up
-from .products import form, unflattened
+from .products.product import form, unflattened
 from .steps import PATIENCE, SharedStep, argument, patient
 from .views import Buffer, View
 

@@ -26,7 +26,7 @@ from .failures import Failure, Sites
 from .host import Host
 from .ir import Body, Function, Module, identifier
 from .memory import Access
-from .pool_record import Record
+from .pool.record import Record
 from .views import View
 
 

@@ -21,7 +21,7 @@ from mind_lowering.native import Native
 from mind_lowering.native.failures import Failure, Site
 from mind_lowering.native.memory import ALIGNMENT
 from mind_lowering.native.planner import Foreign
-from mind_lowering.native.pool_record import Record
+from mind_lowering.native.pool.record import Record
 from mind_lowering.native.views import Buffer, Use, View
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.indexing import GATHER, SCATTER, broken_promise, out_of_bounds

@@ -17,8 +17,8 @@ import numpy as np
 
 from mind_dialect.errors import error
 from mind_lowering.native.host import this_machine
-from mind_lowering.native.pool import pool_text
-from mind_lowering.native.pool_record import INTERRUPTED, MOST_THREADS, Record, system_of
+from mind_lowering.native.pool.pool import pool_text
+from mind_lowering.native.pool.record import INTERRUPTED, MOST_THREADS, Record, system_of
 
 from . import jit
 

@@ -24,7 +24,7 @@ from mind_dialect.errors import MindError
 from mind_lowering.core_to_ptir import is_core
 from mind_lowering.native import Entry, Native, detect, dynamic, lower, prepared
 from mind_lowering.native.planner import Foreign
-from mind_lowering.native.pool import Record
+from mind_lowering.native.pool.pool import Record
 from mind_lowering.numpy import Source, lowered
 from mind_lowering.ptir_to_xp import lowered_function
 

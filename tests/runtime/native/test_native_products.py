@@ -22,11 +22,11 @@ import mind_runtime
 from lone_products import RUNNABLE, compiled
 from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, SI64, UI32, PtirDType
-from mind_lowering.native import products_cut
 from mind_lowering.native.host import HOSTS, Host
 from mind_lowering.native.ir import Function
 from mind_lowering.native.lanes import Lanes, register
-from mind_lowering.native.products import Epilogue, Finish, index_of
+from mind_lowering.native.products import cut as products_cut
+from mind_lowering.native.products.product import Epilogue, Finish, index_of
 from mind_lowering.native.views import Buffer, Use, View, row_major
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime.native import jit

@@ -15,8 +15,8 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES, PtirDType
 from mind_lowering.native import HOSTS, calling, detect, lower, prepared, streams
 from mind_lowering.native import host as host_module
-from mind_lowering.native import rows as row_steps
 from mind_lowering.native.ir import Module
+from mind_lowering.native.rows import step as row_steps
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime.native import jit
 from native_checks import assert_close, several

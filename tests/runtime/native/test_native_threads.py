@@ -17,8 +17,9 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.native import calling, partials, products_loops, sorts, steps
+from mind_lowering.native import calling, partials, sorts, steps
 from mind_lowering.native import host as host_module
+from mind_lowering.native.products import loops as products_loops
 from mind_runtime.native import pool
 from native_checks import assert_close, several
 from ptir_forms import like, program, reduce, softmax, spread

@@ -1,0 +1,224 @@
+"""
+Convolution as products that read windows where they lie: no patches in memory, no copy with a border.
+
+    out[n, p..., o] = sum over t..., c of lhs[n, p * stride + t * dilation - low..., c] * rhs[t..., c, o]
+
+A tile is some neighbouring places along one axis by some vectors of columns, summed in registers over all places of the window
+and all channels. Places of the window outside of the image are left out: they add nothing, whatever the weight there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from mind_dialect.ptir.types import Kind, PtirDType
+
+from ..host import Host
+from ..products.product import Epilogue, form
+from ..views import Ints, View
+
+MOST_VECTORS = 6
+MOST_TAPS = 16
+"""Tiles run along an axis where windows reach beyond the image if the window has so many places at most."""
+MOST_SHARED = 7
+"""By channel, windows of so many places at most share what they meet in registers."""
+UNIT = 4 << 20
+"""Multiplications in a unit of work, about: some 50 microseconds."""
+
+
+@dataclass(frozen=True)
+class Slide:
+    """How a window moves along one axis of the image."""
+
+    extent: int
+    """Of the image."""
+    places: int
+    window: int
+    stride: int
+    dilation: int
+    low: int
+    """Padding before the image."""
+
+    def inside(self, place: int) -> tuple[int, int]:
+        """
+        The places of the window that are in the image, from the first to before the end.
+
+        >>> [Slide(5, 3, 3, 2, 1, 1).inside(p) for p in range(3)]
+        [(1, 3), (0, 3), (0, 2)]
+        """
+        start = place * self.stride - self.low
+        first = min(self.window, max(0, -(start // self.dilation)))
+        return first, max(first, min(self.window, -((start - self.extent) // self.dilation)))
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether all windows are."""
+        return all(self.inside(place) == (0, self.window) for place in (0, self.places - 1))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a convolution is cut: tiles of `rows` places along axis `along` of the result by `vectors` of `width` columns."""
+
+    width: int
+    along: int
+    rows: int
+    vectors: int
+
+    @property
+    def columns(self) -> int:
+        """Of a panel."""
+        return self.vectors * self.width
+
+
+@dataclass
+class Convolution:
+    """
+    What a kernel computes: `lhs` is `[N, image..., C]`, `rhs` `[window..., C / groups, O]`, `out` `[N, places..., O]`.
+
+    If it is `by_channel`, each column has a channel of its own, and `groups` says 1.
+    """
+
+    name: str
+    lhs: View
+    rhs: View
+    out: View
+    total: PtirDType
+    slides: Sequence[Slide]
+    groups: int
+    by_channel: bool
+    cut: Cut
+    epilogue: Epilogue
+    packed: View | None = None
+    """The weights, panel by panel: `[groups, panels, window..., C / groups, columns of a panel]`."""
+
+    @property
+    def columns(self) -> int:
+        """Of a group."""
+        return self.out.shape[-1] // self.groups
+
+    @property
+    def panels(self) -> int:
+        """Of the columns of a group."""
+        return -(-self.columns // self.cut.columns)
+
+    @property
+    def depth(self) -> int:
+        """How many products are summed."""
+        return prod(self.rhs.shape[:-1])
+
+    @property
+    def outer(self) -> Ints:
+        """The axes of the result that tiles do not run along, the columns left out."""
+        return tuple(i for i in range(len(self.out.shape) - 1) if i != self.cut.along)
+
+    @property
+    def bounded(self) -> Ints:
+        """Those of the outer axes along which windows reach beyond the image."""
+        return tuple(i for i in self.outer if i and not self.slides[i - 1].is_inside)
+
+    @property
+    def extents(self) -> Ints:
+        """The extents of the outer axes."""
+        return tuple(self.out.shape[i] for i in self.outer)
+
+    @property
+    def weights(self) -> View:
+        """What kernels read the weights from."""
+        return self.rhs if self.packed is None else self.packed
+
+    @property
+    def weight_strides(self) -> Ints:
+        """How far the weights move per place of the window along each axis, and per channel."""
+        return self.rhs.strides[:-1] if self.packed is None else self.packed.strides[2:-1]
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Of a unit: so many panels, so many places along the outer axes."""
+        count, panels = prod(self.extents), self.panels
+        each = self.out.shape[self.cut.along] * self.depth * min(self.columns, self.cut.columns)
+        near = self.depth * self.columns * self.rhs.dtype.size <= 1 << 20
+        together = panels if near and each * panels <= 2 * UNIT else max(1, min(panels, UNIT // each)) if near else 1
+        some = max(1, min(count, UNIT // (each * together)))
+        return together, -(-count // -(-count // some))
+
+    def key(self) -> Hashable:
+        """What the text of its kernel depends on."""
+        views = form(self.lhs), form(self.rhs), form(self.out), None if self.packed is None else form(self.packed)
+        return views, self.total, tuple(self.slides), self.groups, self.by_channel, self.cut, self.epilogue.key
+
+    def describe(self) -> str:
+        """In words, for the text of the module."""
+        cut, window = self.cut, "x".join(str(s.window) for s in self.slides) or "no"
+        groups = f", {self.groups} groups" if self.groups > 1 else ", each channel by itself" if self.by_channel else ""
+        packed = ", weights packed" if self.packed is not None else ""
+        then = f", then {self.epilogue.words}" if self.epilogue.words else ""
+        size = f"{list(self.lhs.shape)} by a {window} window to {list(self.out.shape)}"
+        return f"convolution {size} in {self.total}{groups}{then}: tiles {cut.rows} by {cut.columns}{packed}"
+
+
+def choose(host: Host, shape: Ints, columns: int, total: PtirDType, slides: Sequence[Slide], *, by_channel: bool = False) -> Cut:
+    """
+    The axis, the rows and the vectors of tiles that keep the multipliers busiest; `shape` is that of the result.
+
+    >>> from mind_dialect.ptir.types import F32
+    >>> from mind_lowering.native.host import HOSTS
+    >>> for n, columns in ((56, 64), (7, 512), (112, 64)):
+    ...     cut = choose(HOSTS["avx512"], (1, n, n, columns), columns, F32, [Slide(n, n, 3, 1, 1, 1)] * 2)
+    ...     print(cut.along, cut.rows, cut.vectors)
+    2 14 2
+    2 7 3
+    2 6 4
+    """
+    width = host.lanes(total.size)
+    spare = 1 if host.fma and total.kind is Kind.FLOAT else 4
+    needed = -(-columns // width)
+    best: tuple[float, Cut] | None = None
+    for vectors in range(1, min(needed, MOST_VECTORS) + 1):
+        for along, n in enumerate(shape[:-1]):
+            slide = slides[along - 1] if along else None
+            if slide is not None and slide.window > MOST_TAPS and not slide.is_inside:
+                continue
+            most = _most_rows(host.registers - 1 - spare, vectors, slide, by_channel)
+            if most <= 0:
+                continue
+            rows = -(-n // -(-n // most))
+            cost = _cost(shape, along, rows, needed, vectors) * (1.0 if along == len(shape) - 2 else 1.1)
+            if best is None or cost <= best[0]:
+                best = cost, Cut(width, along, rows, vectors)
+    assert best is not None, "there are registers"
+    return best[1]
+
+
+def _most_rows(room: int, vectors: int, slide: Slide | None, by_channel: bool) -> int:
+    """
+    How many rows of a tile there are registers for: sums, the vectors of a step, one number.
+
+    By channel, all that some rows meet in a row of the window is in registers at once, and the weights.
+    """
+    if not by_channel:
+        return (room - vectors) // vectors
+    if slide is None or slide.window > MOST_SHARED:
+        return room // vectors - 1
+    rows = 0
+    while True:
+        met = min(rows * slide.stride + slide.window, (rows + 1) * slide.window)
+        if (rows + 1 + met + slide.window) * vectors > room:
+            return rows
+        rows += 1
+
+
+def _cost(shape: Ints, along: int, rows: int, needed: int, vectors: int) -> float:
+    """Cycles for a step of all tiles, as far as they differ: multiplications, loads, weights from the second cache."""
+
+    def tile(height: int, wide: int) -> float:
+        return max(height * wide / 2, (height + wide) / 2, wide * 1.5, 4.0) + (height + 2 * wide) / 64
+
+    n, panels, rest = shape[along], needed // vectors, needed % vectors
+    total = 0.0
+    for height, count in ((rows, n // rows), (n % rows, 1)):
+        if height:
+            total += count * (panels * tile(height, vectors) + (tile(height, rest) if rest else 0))
+    return total / n

@@ -1,0 +1,89 @@
+"""
+Convolutions in the form that is planned: found in products of patches, and taken into the fusion that reads what they give.
+
+So patches are nowhere in memory, and what follows place by place is done on a convolution's results in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import FUSIBLE, ConvolutionOp, FusionOp, PtirOp, ReshapeOp, YieldOp
+from mind_passes.ptir.patterns.matching import fusion
+from mind_passes.ptir.recognize import recognize
+
+from ...ptir_optimize import simplify
+
+
+def find_convolutions(module: ModuleOp) -> None:
+    """Make products of patches convolutions; the ops of the module are canonical."""
+    if recognize(module, ("convolution",)):
+        simplify(module)
+
+
+def fuse_convolutions(module: ModuleOp) -> None:
+    """Take each convolution into the fusion, or to the elementwise op, that alone reads it, perhaps under another shape."""
+    for op in [op for op in walk(module) if isinstance(op, ConvolutionOp) and not isinstance(op.parent_op(), FusionOp)]:
+        members: list[PtirOp] = [op]
+        user = _only_user(op)
+        if isinstance(user, ReshapeOp):
+            members.append(user)
+            user = _only_user(user)
+        block = op.parent
+        assert isinstance(block, Block)
+        if isinstance(user, FusionOp) and user.pattern is None and not _sums(user):
+            made = _with(user, members)
+        elif user is not None and FUSIBLE.get(type(user)) == "elementwise":
+            made = fusion([*members, user], user.results)
+        else:
+            continue
+        block.insert_op_before(made, user)
+        for old, new in zip(user.results, made.results, strict=True):
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        for old in (user, *reversed(members)):
+            old.detach()
+            old.erase()
+
+
+def _only_user(op: PtirOp) -> Operation | None:
+    """The op that uses a result, once, and stands in the same block, if nothing else uses it."""
+    uses = list(op.results[0].uses)
+    return uses[0].operation if len(uses) == 1 and uses[0].operation.parent is op.parent else None
+
+
+def _sums(op: FusionOp) -> bool:
+    """Whether a fusion does more than go place by place."""
+    parts = ("elementwise", "view")
+    return any(FUSIBLE.get(type(inner)) not in parts for inner in op.body.block.ops if not isinstance(inner, YieldOp))
+
+
+def _with(op: FusionOp, members: Sequence[PtirOp]) -> FusionOp:
+    """A fusion that does what some ops, one after the other, and then a fusion of their last result do."""
+    body, last = Block(), members[-1].results[0]
+    outside = dict.fromkeys([*members[0].operands, *(v for v in op.operands if v is not last)])
+    values: dict[SSAValue, SSAValue] = {}
+    for value in outside:
+        values[value] = body.insert_arg(value.type, len(body.args))
+        values[value].name_hint = value.name_hint
+    for member in members:
+        body.add_op(made := member.clone(values))
+        made.results[0].name_hint = member.results[0].name_hint
+        values[member.results[0]] = made.results[0]
+    for argument, value in zip(op.body.block.args, op.operands, strict=True):
+        values[argument] = values[value]
+    for inner in op.body.block.ops:
+        body.add_op(
+            YieldOp.create(operands=[values[v] for v in inner.operands]) if isinstance(inner, YieldOp) else inner.clone(values)
+        )
+    return FusionOp.create(
+        operands=list(outside),
+        result_types=list(op.result_types),
+        properties=dict(op.properties),
+        regions=[Region(body)],
+        location=op.location,
+    )

@@ -1,0 +1,86 @@
+"""A fusion that begins with a convolution: what follows it place by place is done on its results in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation, SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp
+
+from ..elementwise import EMITTERS
+from ..products.epilogue import Chain, can_fail
+from ..products.fusion import taken_over
+from ..products.product import Epilogue
+from ..views import VIEWS, View, reshaped
+from .plan import accumulator, append, why_no_convolution
+
+if TYPE_CHECKING:
+    from ..planner import Planner
+
+_MADE = (*VIEWS, ptir.ConstantOp, ptir.IotaOp)
+"""Ops that are views of what is outside."""
+
+
+def add_fused_convolution(planner: Planner, op: ptir.FusionOp) -> bool:
+    """Append the convolution of a fusion with its epilogue; whether it is such a fusion."""
+    ops = [inner for inner in op.body.block.ops if isinstance(inner, PtirOp) and not isinstance(inner, ptir.YieldOp)]
+    found = [inner for inner in ops if isinstance(inner, ptir.ConvolutionOp)]
+    if len(found) != 1 or why_no_convolution(found[0], planner.host) or 0 in planner.shape(found[0].rhs):
+        return False
+    root: PtirOp = found[0]
+    (use,) = list(root.results[0].uses)[:1]
+    if isinstance(use.operation, ptir.ReshapeOp) and len(list(root.results[0].uses)) == 1:
+        root = use.operation
+    chain = [inner for inner in ops if type(inner) in EMITTERS and not isinstance(inner, ptir.StopGradientOp)]
+    outside = [inner for inner in ops if inner not in (found[0], root) and inner not in chain]
+    if not chain or not _is_chain(planner, found[0], root, chain, outside):
+        return False
+    for inner in outside:
+        planner.step(inner)
+    _append(planner, found[0], root, chain)
+    return True
+
+
+def _is_chain(planner: Planner, first: PtirOp, root: PtirOp, chain: list[PtirOp], outside: list[PtirOp]) -> bool:
+    """Whether elementwise ops of the shape of `root` follow a convolution, which `root` is or reshapes, and the rest is views."""
+    inside: set[Operation | object] = {first, root, *chain}
+    if any(v.owner in inside for op in (first, *outside) for v in op.operands):
+        return False
+    shape = planner.shape(root.results[0])
+    whole = 0 not in shape and all(planner.shape(op.results[0]) == shape and not can_fail(op) for op in chain)
+    return whole and all(isinstance(op, _MADE) for op in outside)
+
+
+def _append(planner: Planner, op: ptir.ConvolutionOp, root: PtirOp, chain: list[PtirOp]) -> None:
+    inside: set[Operation | object] = {op, root, *chain}
+    shape = planner.shape(op.result)
+    results = [r for inner in (root, *chain) for r in inner.results if any(use.operation not in inside for use in r.uses)]
+    targets = [planner.target(value) for value in results]
+    inputs: dict[SSAValue, View] = {}
+    for value in [v for inner in chain for v in inner.operands if v.owner not in inside]:
+        view = planner.view(value)
+        if view.lookups or reshaped(view, shape) is None:
+            view = planner.copied(value, view)
+        inputs[value] = view
+    operands = [planner.view(v) for v in op.operands]
+    over = taken_over(operands, list(inputs.values()), targets)
+
+    def follow(views: Sequence[View]) -> Epilogue:
+        outs, reads = views[: len(targets)], views[len(targets) :]
+        made = Chain(
+            root.results[0], accumulator(op), chain, dict(zip(inputs, reads, strict=True)), list(zip(results, outs, strict=True))
+        )
+        return made.epilogue(over)
+
+    append(planner, op, [_placed(view, shape) for view in (*targets, *inputs.values())], follow)
+
+
+def _placed(view: View, shape: tuple[int, ...]) -> View:
+    """A view in the shape of the convolution."""
+    found = reshaped(view, shape)
+    assert found is not None, "asked before"
+    return replace(found, shape=shape)

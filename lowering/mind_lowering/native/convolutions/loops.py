@@ -1,0 +1,155 @@
+"""
+The kernel of a convolution: units of work are some panels of columns of a group at some places, panels slowest.
+
+So what neighbouring units read of the weights stays in cache, and each unit writes places of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from math import prod
+
+from ..failures import Sites
+from ..host import Host
+from ..ir import Function
+from ..products.product import unflattened
+from .convolution import Convolution, Slide
+from .tile import Taps, Tile, emit_tile
+
+
+def emit_convolution(f: Function, host: Host, convolution: Convolution, sites: Sites) -> int:
+    """The body of the kernel; how many units of work it has."""
+    return _Loops(f, host, convolution, sites).emit()
+
+
+class _Loops:
+    def __init__(self, f: Function, host: Host, convolution: Convolution, sites: Sites):
+        self.f, self.host, self.it, self.sites = f, host, convolution, sites
+        self.runs = runs_of(convolution)
+        self.known: dict[Tile, str] = {}
+
+    def emit(self) -> int:
+        """The loop over units of work; how many there are."""
+        f, it = self.f, self.it
+        panels, places = it.work
+        extents = [it.groups, -(-it.panels // panels), -(-prod(it.extents) // places)]
+
+        def unit(u: str, /, *values: str) -> None:
+            group, some, block = unflattened(f, u, extents) if prod(extents) > 1 else ["0"] * 3
+            first = f.mul(some, panels)
+            last = f.least(f.add(first, str(panels)), str(it.panels))
+
+            def panel(p: str, /, *values: str) -> None:
+                self.by_panel(p, lambda columns: self.places(group, p, columns, block, places))
+
+            f.loop(first, last, 1, panel, hint="panel")
+
+        f.loop("%begin", "%end", 1, unit, hint="unit")
+        return prod(extents)
+
+    def by_panel(self, panel: str, then: Callable[[int], None]) -> None:
+        """`then(columns)` of a panel, of which the last may have fewer."""
+        f, size = self.f, self.it.cut.columns
+        full, rest = divmod(self.it.columns, size)
+        if not rest or not full:
+            then(rest or size)
+            return
+        f.when(f.op(f"icmp slt i64 {panel}, {full}", "whole"), lambda: then(size))
+        f.when(f.op(f"icmp eq i64 {panel}, {full}", "last"), lambda: then(rest))
+
+    def places(self, group: str, panel: str, columns: int, block: str, count: int) -> None:
+        """A panel at all places of a unit."""
+        f, it = self.f, self.it
+        first = f.mul(block, count)
+        last = f.least(f.add(first, str(count)), str(prod(it.extents)))
+        column = f.add(f.mul(group, it.columns), f.mul(panel, it.cut.columns))
+        if it.packed is None:
+            b = f.mul(column, it.rhs.strides[-1])
+        else:
+            b = f.add(f.mul(group, it.packed.strides[0]), f.mul(panel, it.packed.strides[1]))
+        channel = column if it.by_channel else f.mul(group, it.rhs.shape[-2])
+        start = f.mul(channel, it.lhs.strides[-1])
+
+        def place(flat: str, /, *values: str) -> None:
+            at = unflattened(f, flat, it.extents) if prod(it.extents) > 1 else ["0"] * len(it.extents)
+            a, bounds = start, list[str]()
+            for i, index in zip(it.outer, at, strict=True):
+                if i == 0:
+                    a = f.add(a, f.mul(index, it.lhs.strides[0]))
+                    continue
+                slide = it.slides[i - 1]
+                begin = f.add(f.mul(index, slide.stride), str(-slide.low))
+                a = f.add(a, f.mul(begin, it.lhs.strides[i]))
+                if i in it.bounded:
+                    bounds += window_bounds(f, slide, begin)
+            self.tiles(a, b, at, column, columns, bounds)
+
+        f.loop(first, last, 1, place, hint="place")
+
+    def tiles(self, a: str, b: str, at: Sequence[str], column: str, columns: int, bounds: Sequence[str]) -> None:
+        """The tiles along the axis of the rows."""
+        f, it = self.f, self.it
+        along = it.cut.along
+        slide = it.slides[along - 1] if along else Slide(0, 0, 1, 1, 1, 0)
+        for start, count, rows, taps in self.runs:
+            name = self.tile(Tile(rows, columns, taps))
+
+            def turn(t: str, /, *values: str, start: int = start, rows: int = rows, name: str = name) -> None:
+                row = f.add(f.mul(t, rows), str(start))
+                begin = f.add(f.mul(row, slide.stride), str(-slide.low))
+                first = f.add(a, f.mul(begin, it.lhs.strides[along]))
+                given = ", ".join(f"i64 {v}" for v in (first, b, *at, row, column, *bounds))
+                status = f.op(f"call i64 @{name}(ptr %args, {given})", "status")
+                if self.host.checked:
+                    f.leave(f.op(f"icmp ne i64 {status}, 0", "failed"), lambda: status)
+
+            f.loop("0", str(count), 1, turn, hint="tile")
+
+    def tile(self, tile: Tile) -> str:
+        """The function of a tile."""
+        if tile not in self.known:
+            self.known[tile] = emit_tile(self.f, self.host, self.it, tile, self.sites)
+        return self.known[tile]
+
+
+def window_bounds(f: Function, slide: Slide, begin: str) -> tuple[str, str]:
+    """What `Slide.inside` gives for a window that begins at a place of the image."""
+
+    def steps(x: str) -> str:
+        """How many steps of the window it takes to pass `x`, within the window."""
+        x = f.call("llvm.smax.i64", "i64", ("i64", x), ("i64", "0"))
+        if slide.dilation > 1:
+            x = f.op(f"udiv i64 {f.add(x, str(slide.dilation - 1))}, {slide.dilation}", "steps")
+        return f.call("llvm.smin.i64", "i64", ("i64", x), ("i64", str(slide.window)), hint="bound")
+
+    return steps(f.op(f"sub nsw i64 0, {begin}", "before")), steps(f.op(f"sub nsw i64 {slide.extent}, {begin}", "left"))
+
+
+def runs_of(convolution: Convolution) -> list[tuple[int, int, int, Taps | None]]:
+    """Equal neighbouring tiles along the axis of the rows: the first row, how many tiles, their rows, their taps."""
+    it = convolution
+    along, tall = it.cut.along, it.cut.rows
+    extent = it.out.shape[along]
+    tiles = [(start, min(tall, extent - start)) for start in range(0, extent, tall)]
+    if along == 0 or it.slides[along - 1].is_inside:
+        kinds = [(rows, None) for _, rows in tiles]
+    else:
+        kinds = [(rows, taps_of(it.slides[along - 1], start, rows)) for start, rows in tiles]
+    found: list[tuple[int, int, int, Taps | None]] = []
+    for (rows, taps), run in groupby(range(len(tiles)), kinds.__getitem__):
+        numbers = list(run)
+        found.append((tiles[numbers[0]][0], len(numbers), rows, taps))
+    return found
+
+
+def taps_of(slide: Slide, start: int, rows: int) -> Taps | None:
+    """For each place of the window the rows of a tile that have it in the image; None if all have all."""
+    spans = [slide.inside(start + r) for r in range(rows)]
+    if all(span == (0, slide.window) for span in spans):
+        return None
+    found: list[tuple[int, int]] = []
+    for tap in range(slide.window):
+        having = [r for r, (low, high) in enumerate(spans) if low <= tap < high]
+        found.append((having[0], having[-1] + 1) if having else (0, 0))
+    return tuple(found)

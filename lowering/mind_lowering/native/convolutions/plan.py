@@ -1,0 +1,239 @@
+"""
+The row of `ptir.convolution`: which kernel computes it.
+
+A window of one place without padding is a matrix product. Holes between the elements of the image are laid out in a copy first;
+weights are copied panel by panel where many tiles read them, or where their columns do not lie side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir.types import Kind, PtirDType
+
+from ..failures import Failure, Sites
+from ..host import Host
+from ..ir import Function
+from ..kernels_windows import padded
+from ..memory import Access
+from ..nest import Axis, axes_of
+from ..products import cut as products_cut
+from ..products.kernels import ProductStep, steps_of
+from ..products.product import TOTALS, Epilogue, Product, planned, stored_in
+from ..reasons import rounded_each_step, unsupported
+from ..steps import SharedStep
+from ..views import Buffer, Ints, Use, View, filled, whole
+from .convolution import Convolution, Slide, choose
+from .loops import emit_convolution
+
+if TYPE_CHECKING:
+    from ..planner import Planner
+
+FEW_TILES = 8
+"""So many tiles at most read weights where they lie."""
+
+
+@dataclass
+class ConvolutionStep(SharedStep):
+    """The kernel of a convolution."""
+
+    convolution: Convolution
+
+    def __post_init__(self) -> None:
+        self.name = self.convolution.name
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        it = self.convolution
+        return [it.lhs, it.weights, *it.epilogue.views]
+
+    def access(self) -> Access:
+        it = self.convolution
+        reads = [v.base for v in (it.lhs, it.weights, *it.epilogue.reads) if isinstance(v.base, Buffer)]
+        return Access(reads, [v.base for v in it.epilogue.writes if isinstance(v.base, Buffer)], list(it.epilogue.over))
+
+    def cost(self, host: Host) -> float:
+        """Some three multiplications of vectors a nanosecond."""
+        it = self.convolution
+        return prod(it.out.shape) * it.depth / it.cut.width / 3
+
+    def key(self) -> Hashable:
+        return self.convolution.key()
+
+    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+        if host.checked:
+            sites.add(Failure.OUTSIDE, None)  # what an epilogue means that leaves a tile
+        units = emit_convolution(f, host, self.convolution, sites)
+        f.ret("0")
+        return units
+
+    def contents(self) -> str:
+        return self.convolution.describe()
+
+
+def convolution(planner: Planner, op: ptir.ConvolutionOp) -> str | None:
+    """Append a convolution; a reason if there is no kernel for its dtypes."""
+    if reason := why_no_convolution(op, planner.host):
+        return reason
+    target = planner.target(op.result)
+    if target.count == 0:
+        return None
+    if 0 in planner.shape(op.rhs):
+        planner.copy(op.result, filled(_zero(target.dtype), target.shape), target)
+        return None
+    append(planner, op, [target], lambda views: stored_in(views[0], accumulator(op)))
+    return None
+
+
+def why_no_convolution(op: ptir.ConvolutionOp, host: Host) -> str | None:
+    """Why there is no kernel for the dtypes of a convolution."""
+    total = accumulator(op)
+    return unsupported([op.operand_spec(0).dtype, total, op.result_spec().dtype], host) or rounded_each_step("sum", total)
+
+
+def accumulator(op: ptir.ConvolutionOp) -> PtirDType:
+    """The dtype that sums are in."""
+    return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
+
+
+Follow = Callable[[Sequence[View]], Epilogue]
+"""What is done with results, given the views that it needs in the axes that results are computed in."""
+
+
+def append(planner: Planner, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
+    """
+    Append the steps of a convolution of known dtypes; no extent is 0.
+
+    `views`, of the shape of the result, are what `follow` needs; the first is one that it writes.
+    """
+    values, total, out = op.values(), accumulator(op), views[0]
+    lhs, rhs = (_in_memory(planner, value) for value in op.operands)
+    edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
+    holes = [0, *(n - 1 for n in values["base_dilation"]), 0]
+    lows = [low for low, _ in values["padding"]]
+    if any(holes):
+        lhs = padded(planner, op.operands[0], edges, holes, filled(_zero(lhs.dtype), ()))
+        lows = [0] * len(lows)
+    extents = lhs.shape[1:-1], out.shape[1:-1], rhs.shape[:-2]
+    slides = [Slide(*each) for each in zip(*extents, values["strides"], values["window_dilation"], lows, strict=True)]
+    groups: int = values["feature_group_count"]
+    if groups == 1 and total in TOTALS and all(s.window == 1 and s.is_inside for s in slides):
+        _product(planner, op, (lhs, rhs), slides, views, follow)
+    else:
+        _windows(planner, op, (lhs, rhs, out), slides, groups, follow(views))
+
+
+def _windows(
+    planner: Planner,
+    op: ptir.ConvolutionOp,
+    views: tuple[View, View, View],
+    slides: Sequence[Slide],
+    groups: int,
+    epilogue: Epilogue,
+) -> None:
+    """The kernel that slides, and the copy of its weights."""
+    (lhs, rhs, out), total = views, accumulator(op)
+    by_channel = rhs.shape[-2] == 1 and groups > 1 and out.shape[-1] == groups
+    groups = 1 if by_channel else groups
+    cut = choose(planner.host, out.shape, out.shape[-1] // groups, total, slides, by_channel=by_channel)
+    name = op.result.name_hint or "convolution"
+    made = Convolution(name, lhs, rhs, out, total, slides, groups, by_channel, cut, epilogue)
+    tiles = prod(made.extents) * -(-out.shape[cut.along] // cut.rows)
+    if not by_channel and (rhs.strides[-1] != 1 or (made.panels > 1 and tiles > FEW_TILES)):
+        made.packed = _turned(planner, made) or _packed(planner, op.operands[1], made)
+    planner.add(ConvolutionStep(made))
+
+
+def _turned(planner: Planner, it: Convolution) -> View | None:
+    """
+    Weights whose columns are rows of memory, copied panel by panel as those of a product are: square by square.
+
+    They keep the order that the places of the window and the channels have in memory.
+    """
+    rhs, cut, depth = it.rhs, it.cut, it.depth
+    order = sorted(range(len(rhs.shape) - 1), key=lambda a: -rhs.strides[a])
+    axes = axes_of([rhs.shape[a] for a in order], (), [[rhs.strides[a] for a in order]])
+    if it.groups > 1 or len(axes) != 1 or axes[0].strides[0] != 1 or it.total not in TOTALS:
+        return None
+    count = it.panels * depth * cut.columns
+    base = planner.buffer(Use.ARENA, it.total, count, f"{it.name}.panels")
+    matrix = View(rhs.base, rhs.dtype, (depth, it.columns), (1, rhs.strides[-1]), rhs.offset)
+    lhs, out = (replace(matrix, shape=extents, strides=(0, 0)) for extents in ((1, depth), (1, it.columns)))
+    panels = products_cut.Cut(cut.width, 1, cut.vectors, depth, True, 1, False, True)
+    nothing = replace(stored_in(out, it.total), key=("panels of a convolution", panels))
+    flat = View(base, it.total, (count,), (1,))
+    product = Product(it.name, lhs, matrix, out, it.total, panels, nothing, rhs_copy=flat)
+    planner.add(ProductStep(f"{it.name}.panels", "panels", product))
+    inner = tuple(s * cut.columns for s in rhs.strides[:-1])
+    shape = (1, it.panels, *rhs.shape[:-1], cut.columns)
+    return View(base, it.total, shape, (count, depth * cut.columns, *inner, 1))
+
+
+def _packed(planner: Planner, value: SSAValue, it: Convolution) -> View:
+    """Weights copied panel by panel; where the last panel has fewer columns, what is after them is not read."""
+    rhs, cut, count = it.rhs, it.cut, it.columns
+    *window, step, across = rhs.strides
+    inner = rhs.shape[:-1]
+    shape = (it.groups, it.panels, *inner, cut.columns)
+    target = whole(planner.buffer(Use.ARENA, rhs.dtype, prod(shape), f"{it.name}.panels"), shape)
+    strides = (across * count, across * cut.columns, *window, step, across)
+    full, rest = divmod(count, cut.columns)
+    for panels, first, columns in ((full, 0, cut.columns), (1, full, rest)):
+        if panels and columns:
+            extents = (it.groups, panels, *inner, columns)
+            source = View(rhs.base, rhs.dtype, extents, strides, rhs.offset + first * cut.columns * across)
+            to = View(target.base, rhs.dtype, extents, target.strides, first * target.strides[1])
+            planner.copy(value, source, to)
+    return target
+
+
+def _product(
+    planner: Planner,
+    op: ptir.ConvolutionOp,
+    operands: tuple[View, View],
+    slides: Sequence[Slide],
+    views: Sequence[View],
+    follow: Follow,
+) -> None:
+    """Windows of one place: every `stride`-th place of the image, as rows of a product."""
+    lhs, rhs = operands
+    depth, columns = rhs.shape[-2:]
+    moved = (lhs.strides[0], *(s * slide.stride for s, slide in zip(lhs.strides[1:-1], slides, strict=True)))
+    places = [moved, *(v.strides[:-1] for v in views)]
+    axes = axes_of(views[0].shape[:-1], (), places) or [Axis(1, False, [0] * len(places))]
+    batch, row = axes[:-1], axes[-1]
+    extents = tuple(axis.extent for axis in batch)
+
+    def matrices(view: View, which: int | None, last: Ints, strides: Ints) -> View:
+        """An operand or a result in the axes of the product; `which` says how it moves along the rows, if it does."""
+        outer = tuple(0 if which is None else axis.strides[which] for axis in batch)
+        return View(view.base, view.dtype, (*extents, *last), (*outer, *strides), view.offset)
+
+    a = matrices(lhs, 0, (row.extent, depth), (row.strides[0], lhs.strides[-1]))
+    b = matrices(rhs, None, (depth, columns), (rhs.strides[-2], rhs.strides[-1]))
+    others = [matrices(view, k, (row.extent, columns), (row.strides[k], view.strides[-1])) for k, view in enumerate(views, 1)]
+
+    def scratch(dtype: PtirDType, size: int, name: str) -> Buffer:
+        return planner.buffer(Use.ARENA, dtype, size, name)
+
+    name = op.result.name_hint or "convolution"
+    for part in steps_of(planned(planner.host, name, a, b, others[0], accumulator(op), scratch, follow(others))):
+        planner.add(part)
+
+
+def _in_memory(planner: Planner, value: SSAValue) -> View:
+    """A value where it lies, or where nothing does, copied."""
+    view = planner.view(value)
+    return view if isinstance(view.base, Buffer) and not view.lookups else planner.copied(value, view)
+
+
+def _zero(dtype: PtirDType) -> PtirLiteralAttr:
+    return PtirLiteralAttr.from_values(dtype, (), (0.0 if dtype.kind is Kind.FLOAT else 0,))

@@ -1,0 +1,295 @@
+"""
+A tile of a convolution: some places along one axis by some vectors of columns, summed over the window and the channels.
+
+Along the other axes, the part of the window that is in the image is a pair of bounds. Along the tile's own axis it differs from
+row to row where the image ends: there each place of the window is code of its own, for the rows that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from mind_dialect.ptir.types import PtirDType
+
+from ..casts import cast
+from ..failures import Failure, Sites, fail_where
+from ..host import Host
+from ..ir import Function
+from ..lanes import Lanes, ones, register, stored
+from ..products.product import Finish, index_of, multiply_add, prefetch
+from ..steps import argument
+from ..views import Buffer, View
+from .convolution import MOST_SHARED, Convolution
+
+AHEAD = 8
+"""So many steps ahead memory is asked for, a line of `LINE` bytes at a time."""
+LINE = 64
+UNROLL = 4
+"""Steps of the innermost sum in one turn."""
+
+Taps = tuple[tuple[int, int], ...]
+"""For each place of the window along the tile's axis, the rows that have it: the first, and the end."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile: `rows` by `columns`; `taps` where windows reach beyond the image."""
+
+    rows: int
+    columns: int
+    taps: Taps | None
+
+
+@dataclass(frozen=True)
+class Sum:
+    """An axis that is summed over: its extent, how far operands move, and bounds or taps where not all of it counts."""
+
+    extent: int
+    a: int
+    b: int
+    bounds: tuple[str, str] | None = None
+    taps: Taps | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all of it counts."""
+        return self.bounds is None and self.taps is None
+
+
+@dataclass(frozen=True)
+class At:
+    """A place in both operands: addresses, and the same in elements from what a kernel was given."""
+
+    a: str
+    b: str
+    a_index: str
+    b_index: str
+
+
+def parameters(convolution: Convolution) -> list[tuple[str, str]]:
+    """Of every tile: the arguments, where it begins in both operands, its place, and bounds of the window."""
+    found = [("ptr", "args"), ("i64", "a"), ("i64", "b"), *[("i64", f"i{i}") for i in convolution.outer]]
+    found += [("i64", "row"), ("i64", "column")]
+    return found + [("i64", f"{end}{i}") for i in convolution.bounded for end in ("first", "end")]
+
+
+def emit_tile(f: Function, host: Host, convolution: Convolution, tile: Tile, sites: Sites) -> str:
+    """Add a tile to the module of `f`; the name of its function, which gives a status."""
+    made = f.module.function(f.module.unique(f"window.{tile.rows}x{tile.columns}"), "i64", parameters(convolution))
+    made.notes.append(f"{convolution.name}: {tile.rows} by {tile.columns} results")
+    _Tile(made, host, convolution, tile, sites).emit()
+    return made.name
+
+
+class _Tile:
+    def __init__(self, f: Function, host: Host, convolution: Convolution, tile: Tile, sites: Sites):
+        self.f, self.host, self.it, self.tile, self.sites = f, host, convolution, tile, sites
+        self.width, self.total = convolution.cut.width, convolution.total
+        whole, rest = divmod(tile.columns, self.width)
+        self.masks = [None] * whole + ([ones(self.width, rest) if self.width > 1 else None] if rest else [])
+        self.sums = self._sums()
+        rows = prod(convolution.weights.shape[:-1]) * convolution.weights.strides[-1]
+        self.streamed = convolution.packed is None and rows * tile.columns * convolution.rhs.dtype.size > host.l1_bytes
+        """Whether weights come row by row from memory, where no processor foresees them."""
+        along = convolution.cut.along
+        step = convolution.slides[along - 1].stride if along else 1
+        self.across = step * convolution.lhs.strides[along]
+
+    def lanes(self, mask: str | None = None, hint: str = "c") -> Lanes:
+        return Lanes(self.f, self.host, self.width, mask, hint)
+
+    def _sums(self) -> list[Sum]:
+        """What is summed over, outermost first; neighbours that are one axis in effect are joined."""
+        it, every = self.it, list[Sum]()
+        strides = it.weight_strides
+        for i, slide in enumerate(it.slides, 1):
+            bounds = (f"%first{i}", f"%end{i}") if i in it.bounded else None
+            taps = self.tile.taps if i == it.cut.along else None
+            if it.by_channel and i == it.cut.along and taps is None and slide.window <= MOST_SHARED:
+                taps = ((0, self.tile.rows),) * slide.window
+            every.append(Sum(slide.window, slide.dilation * it.lhs.strides[i], strides[i - 1], bounds, taps))
+        if not it.by_channel:
+            every.append(Sum(it.rhs.shape[-2], it.lhs.strides[-1], strides[-1]))
+        found: list[Sum] = []
+        for one in every:
+            if one.extent == 1 and one.is_plain:
+                continue
+            last = found[-1] if found else None
+            joins = last is not None and last.is_plain and one.is_plain
+            if last is not None and joins and (last.a, last.b) == (one.a * one.extent, one.b * one.extent):
+                found[-1] = Sum(last.extent * one.extent, one.a, one.b)
+            else:
+                found.append(one)
+        return found
+
+    def emit(self) -> None:
+        f, it = self.f, self.it
+        a, b = (argument(f, i, name) for i, name in enumerate(("lhs", "rhs")))
+        at = At(f.address(stored(it.lhs.dtype), a, "%a"), f.address(stored(it.weights.dtype), b, "%b"), "%a", "%b")
+        zero = self.lanes().constant(self.total, 0)
+        state = self.nest(0, at, [zero] * (self.tile.rows * len(self.masks)), (0, self.tile.rows))
+        self.finish(state)
+        f.ret("0")
+
+    # Sums
+
+    def moved(self, at: At, one: Sum, index: str) -> At:
+        """A place so many steps on along an axis."""
+        f, it = self.f, self.it
+        a, b = f.mul(index, one.a), f.mul(index, one.b)
+        a_index, b_index = (f.add(at.a_index, a), f.add(at.b_index, b)) if self.host.checked else ("", "")
+        to = f.address(stored(it.lhs.dtype), at.a, a, "a"), f.address(stored(it.weights.dtype), at.b, b, "b")
+        return At(*to, a_index, b_index)
+
+    def nest(self, level: int, at: At, state: Sequence[str], rows: tuple[int, int]) -> list[str]:
+        """The sums from an axis on, for some rows of the tile."""
+        if level == len(self.sums):
+            self.check(at, Sum(1, 0, 0), "1", rows)
+            return self.step(state, at, 0, 0, rows)
+        one = self.sums[level]
+        if one.taps is not None:
+            for tap, (low, high) in enumerate(one.taps):
+                some = max(low, rows[0]), min(high, rows[1])
+                if some[0] < some[1]:
+                    state = self.nest(level + 1, self.moved(at, one, str(tap)), state, some)
+            return list(state)
+        if level == len(self.sums) - 1:
+            return self.innermost(one, at, state, rows)
+
+        def turn(t: str, /, *values: str) -> list[str]:
+            return self.nest(level + 1, self.moved(at, one, t), values, rows)
+
+        low, high = one.bounds or ("0", str(one.extent))
+        return self.f.loop(low, high, 1, turn, self.typed(state), "t")
+
+    def typed(self, state: Sequence[str]) -> list[tuple[str, str]]:
+        type = self.lanes().type(self.total)
+        return [(type, value) for value in state]
+
+    def innermost(self, one: Sum, at: At, state: Sequence[str], rows: tuple[int, int]) -> list[str]:
+        """The innermost sum, some steps a turn."""
+        f = self.f
+
+        def steps(count: int) -> Callable[..., list[str]]:
+            def turn(k: str, /, *values: str) -> list[str]:
+                here, found = self.moved(at, one, k), list(values)
+                if self.streamed:
+                    self.ask(here, one, count)
+                for u in range(count):
+                    found = self.step(found, here, u * one.a, u * one.b, rows)
+                return found
+
+            return turn
+
+        if one.bounds is not None:
+            low, high = one.bounds
+            self.check(self.moved(at, one, low), one, f.op(f"sub i64 {high}, {low}") if self.host.checked else "0", rows)
+            return f.loop(low, high, 1, steps(1), self.typed(state), "k")
+        self.check(at, one, str(one.extent), rows)
+        # Where places of the window are code one after the other, that is kept apart by loops: in one block, the code generator
+        # would keep all elements of the image in registers that several of them meet, and sums in memory.
+        unroll = 1 if self.tile.taps is not None and one.extent < 2 * UNROLL else UNROLL
+        full = one.extent // unroll * unroll
+        state = f.loop("0", str(full), unroll, steps(unroll), self.typed(state), "k")
+        rest = one.extent - full
+        return steps(rest)(str(full), *state) if rest else list(state)
+
+    def ask(self, at: At, one: Sum, count: int) -> None:
+        """Have the weights of some later steps brought."""
+        weights = self.it.weights
+        line = LINE // weights.dtype.size
+        for u in range(AHEAD, AHEAD + count):
+            for column in range(0, self.tile.columns, line):
+                prefetch(self.f, self.f.address(stored(weights.dtype), at.b, str(u * one.b + column)))
+
+    def step(self, state: Sequence[str], at: At, a: int, b: int, rows: tuple[int, int]) -> list[str]:
+        """One product of each result of some rows."""
+        it, found, lanes = self.it, list(state), self.lanes(hint="c")
+        columns = [self._vector(it.weights.dtype, at.b, b, q, it.weights.strides[-1], "b") for q in range(len(self.masks))]
+        for r in range(*rows):
+            index = a + r * self.across
+            if it.by_channel:
+                factors = [self._vector(it.lhs.dtype, at.a, index, q, it.lhs.strides[-1], "a") for q in range(len(columns))]
+            else:
+                one = self.lanes(hint="a").load(it.lhs.dtype, at.a, str(index), 0)
+                factors = [cast(lanes, one, it.lhs.dtype, self.total)] * len(columns)
+            for q, (factor, column) in enumerate(zip(factors, columns, strict=True)):
+                place = r * len(columns) + q
+                found[place] = multiply_add(lanes, self.total, factor, column, found[place])
+        return found
+
+    def _vector(self, dtype: PtirDType, base: str, index: int, q: int, stride: int, hint: str) -> str:
+        lanes = self.lanes(self.masks[q], hint)
+        return cast(lanes, lanes.load(dtype, base, str(index + q * self.width * stride), stride), dtype, self.total)
+
+    # Results
+
+    def finish(self, found: Sequence[str]) -> None:
+        """Hand all results to the epilogue; if that is long, from memory in a loop over rows."""
+        f, it = self.f, self.it
+        hand = it.epilogue.begin(f, [argument(f, 2 + i, "e") for i in range(len(it.epilogue.views))])
+        vectors = len(self.masks)
+        if not it.epilogue.heavy or self.tile.rows == 1:
+            for i, value in enumerate(found):
+                r, q = divmod(i, vectors)
+                self.hand(hand, f.add("%row", str(r)), q, value)
+            return
+        lanes, type = self.lanes(), register(self.total)
+        room = f.op(f"alloca [{len(found)} x {lanes.of(type)}], align 64", "results")
+        for i, value in enumerate(found):
+            f.do(f"store {lanes.of(type)} {value}, ptr {f.address(type, room, str(i * self.width))}, align 64")
+
+        def row(r: str, /, *values: str) -> None:
+            for q in range(vectors):
+                index = f.add(f.mul(r, vectors * self.width), str(q * self.width))
+                value = lanes.op(f"load {lanes.of(type)}, ptr {f.address(type, room, index)}, align 8")
+                self.hand(hand, f.add("%row", r), q, value)
+
+        f.loop("0", str(self.tile.rows), 1, row, hint="r")
+
+    def hand(self, finish: Finish, row: str, q: int, value: str) -> None:
+        """One vector of results."""
+        it = self.it
+        rank = len(it.out.shape)
+        at = [row if i == it.cut.along else f"%i{i}" for i in range(rank - 1)]
+        at.append(self.f.add("%column", str(q * self.width)))
+        if self.host.checked:
+            last = min(self.width, self.tile.columns - q * self.width) - 1
+            ends = [at, [*at[:-1], self.f.add(at[-1], str(last))]]
+            self.inside(it.out, [index_of(self.f, it.out, end) for end in ends])
+        finish(self.lanes(self.masks[q]), at, rank - 1, value)
+
+    # Checks
+
+    def check(self, at: At, one: Sum, count: str, rows: tuple[int, int]) -> None:
+        """Where kernels are checked, leave this one unless all that some steps read is inside of the operands."""
+        if not self.host.checked:
+            return
+        f, it = self.f, self.it
+        last = f.add(count, "-1")
+        wide = (self.tile.columns - 1) * it.lhs.strides[-1] if it.by_channel else 0
+        corners = [
+            f.add(f.add(at.a_index, f.mul(k, one.a)), str(r * self.across)) for k in ("0", last) for r in (rows[0], rows[1] - 1)
+        ]
+        corners += [f.add(c, str(wide)) for c in corners] if wide else []
+        along = (self.tile.columns - 1) * it.weights.strides[-1]
+        starts = [f.add(at.b_index, f.mul(k, one.b)) for k in ("0", last)]
+
+        def both() -> None:
+            self.inside(it.lhs, corners)
+            self.inside(it.weights, [*starts, *(f.add(s, str(along)) for s in starts)])
+
+        if count.isdigit():
+            both()
+        else:
+            f.when(f.op(f"icmp sgt i64 {count}, 0"), both)
+
+    def inside(self, view: View, places: Sequence[str]) -> None:
+        """Leave the kernel unless some places of a view, in elements from its first, are in its memory."""
+        one = Lanes(self.f, self.host, 1)
+        assert isinstance(view.base, Buffer), "operands have memory"
+        for at in places:
+            beyond = one.compare("icmp uge", "i64", self.f.add(at, str(view.offset)), str(view.base.count))
+            fail_where(one, self.sites, beyond, Failure.OUTSIDE, None, [("i64", at, True)])

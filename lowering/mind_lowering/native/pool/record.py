@@ -1,0 +1,91 @@
+"""What programs, the pool and the runtime agree on: the record of a call, statuses, and what an operating system has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ..failures import RECORD_NUMBERS
+
+
+class Record(IntEnum):
+    """What is where in the record of a call, behind the numbers of a failure."""
+
+    SHARE = RECORD_NUMBERS
+    """The address of `share`."""
+    POLL = RECORD_NUMBERS + 1
+    THREADS = RECORD_NUMBERS + 2
+    """How many may work on this call, the caller included."""
+    POLLED = RECORD_NUMBERS + 3
+    """When handlers of signals could last run, in nanoseconds; 0 if that is not known."""
+    RAISED = RECORD_NUMBERS + 4
+    """Type, value and traceback of what a handler raised."""
+    ENDED = RECORD_NUMBERS + 7
+    """The address of a word that says whether a signal ended what threads work on; 0 where one works alone."""
+    SEED = RECORD_NUMBERS + 8
+    """What random numbers are made from."""
+    WORDS = RECORD_NUMBERS + 9
+
+
+INTERRUPTED = -1
+"""The status of a call that a handler of a signal ended."""
+LOST = -2
+"""The status of a call that went on in a fork of its process: what workers had begun is lost."""
+MOST_CHUNKS = 0xFFFF
+MOST_THREADS = 256
+FRONT, BACK, CLOSED = 1, 1 << 16, 0xFFFFFFFF
+"""What taking a chunk from the front and from the back adds to a ticket, and the lower half of one that nothing is left of."""
+
+
+@dataclass(frozen=True)
+class System:
+    """What the operating system of a machine has: the numbers of Linux's system calls, or no pool at all."""
+
+    futex: int = 0
+    gettid: int = 0
+    pause: str = ""
+    """The instruction that lets the core do something else for an instant, as LLVM calls it."""
+    hint: int | None = None
+    """Its argument."""
+
+    @property
+    def has_pool(self) -> bool:
+        """Whether there are workers."""
+        return self.futex != 0
+
+
+_LINUX = {"x86_64": System(202, 186, "llvm.x86.sse2.pause"), "aarch64": System(98, 178, "llvm.aarch64.hint", 1)}
+
+
+def system_of(triple: str, platform: str) -> System:
+    """The system of a machine with LLVM's name `triple` and Python's name `platform`: workers are for Linux."""
+    found = _LINUX.get(triple.partition("-")[0])
+    return found if found is not None and platform.startswith("linux") else System()
+
+
+GLOBALS = {
+    "ticket": "i64 4294967295",  # of job 0, which is closed
+    "done": "i32 0",
+    "waiting": "i32 0",
+    "sleepers": "i32 0",
+    "stop": "i32 0",
+    "interrupted": "i32 0",
+    "owner": "i32 0",
+    "home": "i32 0",
+    "workers": "i64 0",
+    "refused": "i32 0",
+    "fault.lock": "i32 0",
+    "fault.chunk": "i64 0",
+    "fault.status": "i64 0",
+    "fault.numbers": f"[{RECORD_NUMBERS} x i64] zeroinitializer",
+    "kernel": "ptr null",
+    "args": "ptr null",
+    "units": "i64 0",
+    "size": "i64 0",
+    "words": "i64 0",
+    "chunks": "i64 0",
+    "most": "i64 0",
+}
+"""What threads share. Ticket, done, waiting, stop, interrupted and those from `kernel` on are of the job at hand."""
+APART = frozenset({"ticket", "done", "stop", "owner", "kernel"})
+"""Each begins a cache line."""

@@ -1,0 +1,11 @@
+"""
+Matrix products in tiles that fit registers and caches.
+
+    product.py   `Product`: what is multiplied             cut.py        how it is cut into tiles
+    kernels.py   its steps                                 arguments.py  what kernels are given
+    tile.py      a tile of results in registers            loops.py      over blocks, panels, tiles
+    pack.py      operands copied into the tiles' order     dot.py        few rows against rows: dot products
+    axes.py      `dot_general` of any rank as one          stream.py     few rows, columns in sums in cache
+    epilogue.py  what is done on finished results          fusion.py     a fusion that begins with a product
+    deferred.py  casts that are done where weights are read               weights.py    what weights are read as
+"""

@@ -1,0 +1,54 @@
+"""
+What the kernels of a product are given: addresses by name, each part of a product its own.
+
+The parts are `panels`, which copies the right operand, `rows`, which copies the left one, and `product`, which multiplies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..ir import Function
+from ..steps import argument
+from ..views import View
+from .product import Finish, Product
+from .weights import Corner, corner
+
+
+def arguments(product: Product) -> dict[str, View]:
+    """What the part that multiplies is given, apart from what its epilogue needs."""
+    cut, found = product.cut, dict[str, View]()
+    if not (cut.copy_lhs and not cut.by_rows):
+        found["lhs"] = product.lhs
+    if not (cut.copy_rhs and cut.by_rows):
+        found["rhs"] = product.rhs
+    if "rhs" in found and product.prologue is not None:
+        found.update((f"w{i}", view) for i, view in enumerate(product.prologue.reads))
+    for name, view in (("lhs_copy", product.lhs_copy), ("rhs_copy", product.rhs_copy), ("partial", product.partial)):
+        if view is not None:
+            found[name] = view
+    return found
+
+
+def addresses_of(f: Function, product: Product, *names: str) -> dict[str, str]:
+    """The addresses of those of some arguments that there are, in a function of the part that multiplies."""
+    return {name: argument(f, i, name) for i, name in enumerate(arguments(product)) if name in names}
+
+
+def corner_of(f: Function, product: Product, batch: Sequence[str], step: str = "0", column: str = "0") -> Corner:
+    """Where a part of the right operand begins that is read by a function of the part that multiplies."""
+    names = list(arguments(product))
+    first = names.index("w0") if "w0" in names else 0
+    return corner(f, product.rhs, product.prologue, first, batch, step, column)
+
+
+def finish_of(f: Function, product: Product) -> Finish:
+    """The epilogue, begun in a function of the part that multiplies."""
+    first = len(arguments(product))
+    epilogue = product.epilogue
+    return epilogue.begin(f, [argument(f, first + i, view_name(view)) for i, view in enumerate(epilogue.views)])
+
+
+def view_name(view: View) -> str:
+    """How the address of an epilogue's view is called."""
+    return f"e{len(view.shape)}"

@@ -1,0 +1,177 @@
+"""
+A `dot_general` of any rank as a product of batches of matrices.
+
+Neighbouring axes that are one axis in effect are joined. What is left over of an operand's own axes becomes batch axes that the
+other operand does not move along; contracted axes that cannot be joined where they lie are, in a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from mind_dialect import ptir
+from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir.types import PtirDType
+
+from ..nest import axes_of
+from ..views import Buffer, Ints, Use, View, row_major, whole
+from .kernels import steps_of
+from .product import TOTALS, Epilogue, planned
+from .weights import Prologue
+
+if TYPE_CHECKING:
+    from ..planner import Planner
+
+Axis = tuple[int, tuple[int, ...]]
+"""An extent, and how far each view moves."""
+
+
+def add_product(planner: Planner, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
+    """Append a product, accumulated in `total`, to the steps of a planner; whether it is one that is tiled here."""
+    if not is_tiled(planner, op, total):
+        return False
+    form = Form.of(planner, op)
+    lhs, rhs, out = form.matrices(form.operands(planner), [planner.target(op.result)])
+    append(planner, op, (lhs, rhs, out), None)
+    return True
+
+
+def is_tiled(planner: Planner, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
+    """Whether a product is one that is tiled here."""
+    return total in TOTALS and not any(0 in planner.shape(v) for v in op.operands)
+
+
+def total_of(op: ptir.DotGeneralOp) -> PtirDType:
+    """What a product is accumulated in."""
+    return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
+
+
+def append(planner: Planner, op: ptir.DotGeneralOp, views: tuple[View, View, View], epilogue: Epilogue | None) -> None:
+    """Append the steps of a product of matrices."""
+
+    def scratch(dtype: PtirDType, count: int, name: str) -> Buffer:
+        return planner.buffer(Use.ARENA, dtype, count, name)
+
+    name, total = op.result.name_hint or "product", total_of(op)
+    prologue, turned = _prologue(planner, op, views[:2], total)
+    for step in steps_of(planned(planner.host, name, *views, total, scratch, epilogue, prologue, turned=turned)):
+        planner.add(step)
+
+
+def _prologue(
+    planner: Planner, op: ptir.DotGeneralOp, operands: Sequence[View], total: PtirDType
+) -> tuple[Prologue | None, bool]:
+    """What becomes of a matrix of weights that is more than converted when it is read, and whether it is the left operand."""
+    for which, (value, view) in enumerate(zip(op.operands, operands, strict=True)):
+        if value not in planner.deferred or not (found := planner.deferred[value]).ops:
+            continue
+        contracted = op.values()[("contract_lhs", "contract_rhs")[which]][0] % 2
+        outer, depth = view.shape[:-2], view.shape[-2 if which else -1]
+        shape = (*outer, depth, view.shape[-1 if which else -2])
+        still = (0,) * len(outer)
+        inputs = [
+            replace(v, shape=shape, strides=(*still, v.strides[contracted], v.strides[1 - contracted])) for _, v in found.inputs
+        ]
+        return found.prologue(total, inputs), which == 0
+    return None, False
+
+
+@dataclass(frozen=True)
+class Form:
+    """Which axes of the operands of a product, counted from 0, are batches, contracted, and each operand's own."""
+
+    op: ptir.DotGeneralOp
+    batch: list[list[int]]
+    contract: list[list[int]]
+    free: list[list[int]]
+
+    @staticmethod
+    def of(planner: Planner, op: ptir.DotGeneralOp) -> Form:
+        """The form of an op."""
+        values, shapes = op.values(), [planner.shape(v) for v in op.operands]
+
+        def axes(role: str) -> list[list[int]]:
+            given: list[Sequence[int]] = [values[f"{role}_lhs"], values[f"{role}_rhs"]]
+            return [[axis % len(shape) for axis in axes] for axes, shape in zip(given, shapes, strict=True)]
+
+        batch, contract = axes("batch"), axes("contract")
+        free = [[x for x in range(len(s)) if x not in batch[i] and x not in contract[i]] for i, s in enumerate(shapes)]
+        return Form(op, batch, contract, free)
+
+    def operands(self, planner: Planner) -> tuple[View, View]:
+        """Both operands, in memory, so that their contracted axes are one."""
+        a, b = (_readable(planner, self.op, i, [*self.batch[i], *self.free[i]], self.contract[i]) for i in (0, 1))
+        return a, b
+
+    def matrices(self, operands: tuple[View, View], results: Sequence[View]) -> list[View]:
+        """Operands, and views in the shape of the result, as batches of matrices."""
+        a, b = operands
+        first, own = len(self.batch[0]), len(self.free[0])
+        rows = _joined([a.shape[x] for x in self.free[0]], [_strides(a, self.free[0]), *_some(results, first, first + own)])
+        columns = _joined([b.shape[x] for x in self.free[1]], [_strides(b, self.free[1]), *_some(results, first + own, None)])
+        depth = _joined([a.shape[x] for x in self.contract[0]], [_strides(a, self.contract[0]), _strides(b, self.contract[1])])
+        outer: list[Axis] = []
+        for i, (x, y) in enumerate(zip(self.batch[0], self.batch[1], strict=True)):
+            outer.append((a.shape[x], (a.strides[x], b.strides[y], *[r.strides[i] for r in results])))
+        outer += [(n, (moved, 0, *places)) for n, (moved, *places) in rows[:-1]]
+        outer += [(n, (0, moved, *places)) for n, (moved, *places) in columns[:-1]]
+        outer = _joined([n for n, _ in outer], [[s[i] for _, s in outer] for i in range(2 + len(results))])
+        outer = [(n, s) for n, s in outer if n > 1]
+        (m, (a_row, *out_rows)), (n, (b_column, *out_columns)), (k, (a_step, b_step)) = rows[-1], columns[-1], depth[-1]
+
+        def view(base: View, which: int, last: Ints, strides: Ints) -> View:
+            extents = tuple([n for n, _ in outer])
+            return View(base.base, base.dtype, extents + last, tuple([s[which] for _, s in outer]) + strides, base.offset)
+
+        found = [view(a, 0, (m, k), (a_row, a_step)), view(b, 1, (k, n), (b_step, b_column))]
+        for i, result in enumerate(results):
+            found.append(view(result, 2 + i, (m, n), (out_rows[i], out_columns[i])))
+        return found
+
+    def joins(self, operands: tuple[View, View], result: View, other: View) -> bool:
+        """Whether rows, and columns, that are one axis of operands and result are one of another view in its shape too."""
+        first = len(self.batch[0])
+        middle = first + len(self.free[0])
+        for operand, axes, start, end in ((operands[0], self.free[0], first, middle), (operands[1], self.free[1], middle, None)):
+            extents, own = [operand.shape[x] for x in axes], _strides(operand, axes)
+            with_other = _joined(extents, [own, *_some([result, other], start, end)])
+            if len(with_other) > len(_joined(extents, [own, *_some([result], start, end)])):
+                return False
+        return True
+
+
+def _some(views: Sequence[View], first: int, end: int | None) -> list[Ints]:
+    return [v.strides[first:end] for v in views]
+
+
+def _strides(view: View, axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(view.strides[x] for x in axes)
+
+
+def _joined(extents: Sequence[int], strides: Sequence[Sequence[int]]) -> list[Axis]:
+    """Some axes, neighbours joined; one of extent 1 if there is no other."""
+    found = [(axis.extent, tuple(axis.strides)) for axis in axes_of(tuple(extents), (), strides)]
+    return found or [(1, (0,) * len(strides))]
+
+
+def _readable(planner: Planner, op: ptir.DotGeneralOp, which: int, kept: list[int], contract: list[int]) -> View:
+    """An operand in memory whose contracted axes are one, or are after a copy with these axes last."""
+    value = op.operands[which]
+    view = planner.deferred[value].source if value in planner.deferred else planner.view(value)
+    if not isinstance(view.base, Buffer) or view.lookups:
+        view = planner.copied(value, view)
+    if len(_joined([view.shape[x] for x in contract], [_strides(view, contract)])) == 1:
+        return view
+    order = [*kept, *contract]
+    shape = tuple(view.shape[x] for x in order)
+    strides = row_major(shape)
+    spread = [0] * len(order)
+    for place, axis in enumerate(order):
+        spread[axis] = strides[place]
+    target = whole(planner.buffer(Use.ARENA, view.dtype, prod(shape), f"{value.name_hint or 'operand'}.copy"), shape)
+    made = View(target.base, view.dtype, view.shape, tuple(spread))
+    planner.copy(value, view, made)
+    return made

@@ -1,0 +1,183 @@
+"""
+The choice of a `Cut`: how a product is cut into tiles that fit registers, blocks that fit caches, and units of work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mind_dialect.ptir.types import Kind, PtirDType
+
+from ..host import Host
+from ..views import View
+
+WIDE_PANELS = (8, 6, 4, 3, 2)
+"""How many vectors of columns a panel may have."""
+MANY_ROWS = 192
+"""More rows are cut into blocks that are units of work: fewer stay in cache while panels of columns pass by."""
+MOST_DOT_ROWS = 4
+"""So many rows at most are multiplied with rows of the other operand by dot products."""
+WAYS = 8
+"""Lines of a first-level cache that share a place, on machines that we know."""
+LINE = 64
+STRETCH = 512
+"""So many bytes are read at one place before the next when an operand is copied: single lines come slowly."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a product is cut."""
+
+    width: int
+    rows: int
+    """Of a tile."""
+    vectors: int
+    """Of columns of a tile."""
+    depth: int
+    """Of a block of the contracted axis."""
+    by_rows: bool
+    """Whether a unit of work is a block of rows with all columns; else it is a panel of columns with all rows."""
+    tiles: int
+    """In a block of rows."""
+    copy_lhs: bool
+    copy_rhs: bool
+    group: int = 1
+    """Panels in a unit of work, or copied together."""
+    dots: int = 0
+    """If not 0, no tiles but dot products with so many rows of the other operand at once."""
+    stream: int = 0
+    """If not 0, no tiles but so many rows of the right operand at a time, added to sums in cache."""
+
+    @property
+    def columns(self) -> int:
+        """Of a panel."""
+        return self.vectors * self.width
+
+
+def choose(host: Host, lhs: View, rhs: View, total: PtirDType, *, decoded: bool = False) -> Cut:
+    """
+    A cut by the number of registers and the sizes of caches; if `decoded`, tiles do not read the right operand where it lies.
+
+    Panels of columns are units of work where rows are not many, and blocks of rows elsewhere. The right operand is read where
+    it lies if its panels are used for few tiles, or are in cache and in order; so is the left one unless its rows fight for it.
+    """
+    (rows, depth), columns = lhs.shape[-2:], rhs.shape[-1]
+    width = host.lanes(total.size)
+    if (dots := _dots(host, width, lhs, rhs)) and total.kind is Kind.FLOAT:
+        return Cut(width, rows, 1, depth, False, 1, False, False, dots=dots)
+    if steps := _stream(host, width, lhs, rhs, total):
+        return Cut(width, rows, 1, depth, False, 1, False, False, stream=steps)
+    tall, vectors = tile_of(host, total, rows, -(-columns // width))
+    tiles, panels = -(-rows // tall), -(-columns // (vectors * width))
+    in_order = rhs.strides[-1] == 1 and rhs.dtype is total and not decoded
+    near = columns * depth * total.size <= host.l1_bytes
+    copy_rhs = not (in_order and (near or tiles <= 2)) and not (tiles == 1 and rhs.strides[-1] == 1 and not decoded)
+    # Panels twice as large as the first cache do best: sums go to memory half as often as with those that fit.
+    block = depth if not copy_rhs else _block(depth, 2 * host.l1_bytes // (vectors * width * total.size))
+    by_rows = rows > MANY_ROWS or (tiles > 1 and panels == 1)
+    far = rows * depth * total.size > host.l1_bytes
+    fight = _fight(lhs, tall)
+    if by_rows:
+        most = max(1, host.l2_bytes // 2 // (block * total.size * tall))
+        small = panels * vectors * width * depth * total.size <= host.l2_bytes
+        together = in_unit(tiles, (3, 6) if small else (5, 8), most)
+        copy_lhs = panels > 3 and (far or lhs.dtype is not total)
+    else:
+        together = tiles
+        copy_lhs = panels > 1 and ((tiles > 1 and fight) or lhs.dtype is not total)
+    group = max(1, min(STRETCH // (vectors * width * total.size), panels // 8)) if copy_rhs else 1
+    return Cut(width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group)
+
+
+def in_unit(tiles: int, between: tuple[int, int], most: int) -> int:
+    """
+    How many of some tiles are in a unit of work: so that 2, 4 or 8 threads have about equally much to do.
+
+    >>> in_unit(86, (3, 6), 40), in_unit(66, (3, 6), 40), in_unit(43, (3, 6), 40), in_unit(86, (5, 8), 40), in_unit(43, (3, 6), 2)
+    (4, 3, 6, 6, 2)
+    """
+    low, high = (max(1, min(count, most)) for count in between)
+
+    def turns(count: int) -> int:
+        units = -(-tiles // count)
+        return sum(-(-units // threads) * threads for threads in (2, 4, 8)) * count
+
+    return min(range(low, high + 1), key=lambda count: (turns(count), -count))
+
+
+def tile_of(host: Host, total: PtirDType, rows: int, vectors: int) -> tuple[int, int]:
+    """
+    The rows of a tile and the vectors in each: sums, the vectors of a step and one number of the left operand are in registers.
+
+    >>> from mind_dialect.ptir.types import F32
+    >>> from mind_lowering.native.host import HOSTS
+    >>> [tile_of(HOSTS[isa], F32, 1000, 100) for isa in ("avx512", "avx2", "baseline", "neon")]
+    [(12, 2), (6, 2), (4, 2), (12, 2)]
+    >>> [tile_of(HOSTS["avx512"], F32, rows, 100) for rows in (1, 3, 4, 6, 13)]
+    [(1, 8), (3, 6), (4, 4), (6, 4), (7, 3)]
+    """
+    fused = host.fma and total.kind is Kind.FLOAT
+    room = host.registers - (1 if host.registers <= 16 else 2) - (1 if fused else 4)
+    most = min(host.registers * 3 // 8, (room - 2) // 2)
+    tall = -(-rows // -(-rows // most))
+    wide = next(v for v in WIDE_PANELS if tall * v + (v if tall > 1 else 1) <= room)
+    return tall, min(wide, vectors)
+
+
+def _block(depth: int, fits: int) -> int:
+    """Equal blocks of the contracted axis, of about `fits`, in whole cache lines."""
+    fits = max(64, fits)
+    count = max(1, round(depth / fits))
+    return min(depth, -(-depth // count // 16) * 16)
+
+
+def _fight(lhs: View, rows: int) -> bool:
+    """Whether rows that are read side by side share so few places in the first cache that they throw each other out."""
+    step = lhs.strides[-2] * lhs.dtype.size
+    if lhs.strides[-1] != 1 or step % LINE or step == 0:
+        return False
+    lines, sets = step // LINE, 64
+    while lines % 2 == 0 and sets > 1:
+        lines, sets = lines // 2, sets // 2
+    return rows > sets * WAYS // 2
+
+
+def _dots(host: Host, width: int, lhs: View, rhs: View) -> int:
+    """With how many rows of the right operand at once dot products are taken; 0 if they are not."""
+    rows, depth = lhs.shape[-2:]
+    contiguous = lhs.strides[-1] == 1 and rhs.strides[-2] == 1 and rhs.strides[-1] != 1
+    if not contiguous or rows > MOST_DOT_ROWS or depth < width // 2 or width == 1:
+        return 0
+    most = min(8, width)
+    while most > 1 and rows * most + rows + (3 if host.fma else 5) > host.registers:
+        most //= 2
+    return most
+
+
+def _stream(host: Host, width: int, lhs: View, rhs: View, total: PtirDType) -> int:
+    """How many rows of the right operand at a time are added to sums in cache; 0 if tiles are better."""
+    rows, columns = lhs.shape[-2], rhs.shape[-1]
+    if rows > MOST_DOT_ROWS or rhs.strides[-1] != 1 or columns < 2 * width:
+        return 0
+    if rhs.shape[-2] * columns * total.size <= host.l1_bytes:
+        return 0
+    steps = 8
+    while steps > 1 and rows * steps + 2 * rows + 2 > host.registers:
+        steps //= 2
+    return steps
+
+
+def better_swapped(host: Host, lhs: View, rhs: View, total: PtirDType) -> bool:
+    """Whether to compute the transpose: a column becomes a row; few columns become few rows of dot products."""
+    rows, columns = lhs.shape[-2], rhs.shape[-1]
+    if columns == 1 or rows == 1:
+        return rows != 1
+    turned = flipped(rhs), flipped(lhs)
+    dots = bool(_dots(host, host.lanes(total.size), *turned)) and total.kind is Kind.FLOAT
+    return rows > MOST_DOT_ROWS >= columns and dots
+
+
+def flipped(view: View) -> View:
+    """The transpose."""
+    (*batch, m, n), (*strides, a, b) = view.shape, view.strides
+    return replace(view, shape=(*batch, n, m), strides=(*strides, b, a))

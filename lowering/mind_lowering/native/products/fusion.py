@@ -1,0 +1,100 @@
+"""
+A fusion that begins with a product: what follows it place by place is the product's epilogue, a reduction a group after it.
+
+Other forms of fusions with products in them, which only somebody's own passes make, are planned op by op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Operation, SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.types import PtirDType
+
+from ..elementwise import EMITTERS
+from ..views import Buffer, View
+from .axes import Form, append, is_tiled, total_of
+from .epilogue import MADE, Chain, can_fail
+
+if TYPE_CHECKING:
+    from ..planner import Planner
+
+
+def add_fused_product(planner: Planner, op: ptir.FusionOp) -> bool:
+    """Append the product of a fusion with its epilogue, and reductions of what that gives; whether it is such a fusion."""
+    ops = [inner for inner in op.body.block.ops if isinstance(inner, PtirOp) and not isinstance(inner, ptir.YieldOp)]
+    products = [inner for inner in ops if isinstance(inner, ptir.DotGeneralOp)]
+    if len(products) != 1:
+        return False
+    (product,) = products
+    total = total_of(product)
+    chain = [inner for inner in ops if type(inner) in EMITTERS and not isinstance(inner, ptir.StopGradientOp)]
+    reductions = [inner for inner in ops if isinstance(inner, ptir.ReduceOp)]
+    if not chain or not _is_chain(planner, ops, product, chain, reductions) or not is_tiled(planner, product, total):
+        return False
+    for inner in ops:
+        if isinstance(inner, MADE):
+            planner.step(inner)
+    _append(planner, product, total, chain)
+    for reduction in reductions:
+        reason = planner.group([reduction], reduction.results)
+        assert reason is None, "asked before"
+    return True
+
+
+def _is_chain(
+    planner: Planner, ops: Sequence[PtirOp], product: PtirOp, chain: Sequence[PtirOp], reductions: Sequence[PtirOp]
+) -> bool:
+    """Whether a product's operands come from outside, elementwise ops of its shape follow, and reductions of these end it."""
+    shape = planner.shape(product.results[0])
+    inside: set[Operation] = {product, *chain}
+    late: set[Operation] = {*inside, *reductions}
+    for op in ops:
+        needs = {v.owner for v in op.operands}
+        if op in reductions:
+            fits = needs <= inside and bool(needs)
+        elif op in inside:
+            outside = op is product and bool(needs & late)
+            fits = planner.shape(op.results[0]) == shape and not can_fail(op) and not needs & set(reductions) and not outside
+        else:
+            fits = isinstance(op, MADE) and not needs & late
+        if not fits:
+            return False
+    return True
+
+
+def _append(planner: Planner, product: ptir.DotGeneralOp, total: PtirDType, chain: Sequence[PtirOp]) -> None:
+    """Append a product with its epilogue."""
+    form = Form.of(planner, product)
+    operands = form.operands(planner)
+    inside: set[Operation] = {product, *chain}
+    results = [r for op in (product, *chain) for r in op.results if any(use.operation not in inside for use in r.uses)]
+    targets = [planner.target(value) for value in results]
+    inputs: dict[SSAValue, View] = {}
+    for value in [v for op in chain for v in op.operands if v.owner not in inside]:
+        view = planner.view(value)
+        if view.lookups or not form.joins(operands, targets[0], view):
+            view = planner.copied(value, view)
+        inputs[value] = view
+    lhs, rhs, *others = form.matrices(operands, [*targets, *inputs.values()])
+    outs, reads = others[: len(targets)], others[len(targets) :]
+    made = Chain(product.result, total, chain, dict(zip(inputs, reads, strict=True)), list(zip(results, outs, strict=True)))
+    over = taken_over(operands, list(inputs.values()), targets)
+    append(planner, product, (lhs, rhs, outs[0]), made.epilogue(over))
+
+
+def taken_over(operands: Sequence[View], inputs: Sequence[View], targets: Sequence[View]) -> list[tuple[Buffer, Buffer]]:
+    """Which result may be put over which input: all of it is read place by place, and it is no factor."""
+    found: list[tuple[Buffer, Buffer]] = []
+    for target in targets:
+        for view in inputs:
+            base = view.base
+            if not isinstance(base, Buffer) or not isinstance(target.base, Buffer) or any(v.base is base for v in operands):
+                continue
+            if all(v.is_whole and v.shape == target.shape for v in inputs if v.base is base):
+                found.append((target.base, base))
+    return found

@@ -1,0 +1,91 @@
+"""The steps of a product, in the order of their run: copies of operands as a whole where its cut wants them, then the product."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from .. import costs
+from ..failures import Failure, Sites
+from ..host import Host
+from ..ir import Function
+from ..memory import Access
+from ..steps import SharedStep
+from ..views import Buffer, View
+from .arguments import arguments
+from .dot import emit_dots
+from .epilogue import look_at_flag
+from .loops import emit_tiles
+from .pack import emit_panels, emit_rows
+from .product import Product
+from .stream import emit_stream
+
+_EMIT = {"panels": emit_panels, "rows": emit_rows, "dots": emit_dots, "stream": emit_stream, "product": emit_tiles}
+
+
+@dataclass
+class ProductStep(SharedStep):
+    """A part of a product: `panels` and `rows` copy the right and the left operand, `dots`, `stream` or `product` multiply."""
+
+    name: str
+    part: str
+    product: Product
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        product = self.product
+        match self.part:
+            case "panels":
+                scales = () if product.prologue is None else product.prologue.reads
+                return [*(v for v in (product.rhs, product.rhs_copy) if v is not None), *scales]
+            case "rows":
+                return [v for v in (product.lhs, product.lhs_copy) if v is not None]
+            case _:
+                return [*arguments(product).values(), *product.epilogue.views]
+
+    def access(self) -> Access:
+        views, product = self.addresses, self.product
+        if self.part in ("panels", "rows"):
+            return Access(_buffers([views[0], *views[2:]]), _buffers(views[1:2]))
+        cut, own = product.cut, [product.partial]
+        own.append(product.lhs_copy if cut.by_rows else product.rhs_copy)
+        written = _buffers([*product.epilogue.writes, *[v for v in own if v is not None]])
+        return Access([b for b in _buffers(views) if b not in written], written, list(product.epilogue.over))
+
+    def key(self) -> Hashable:
+        return "product", self.part, self.product.key()
+
+    def cost(self, host: Host) -> float:
+        if self.part in ("panels", "rows"):
+            return 2 * costs.traffic(self.addresses) / costs.BYTES
+        return costs.multiplied(host, self.product)
+
+    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+        watched = host.checked and (self.product.epilogue.words or self.product.prologue is not None)
+        if watched:
+            sites.add(Failure.OUTSIDE, None)
+        units = _EMIT[self.part](f, host, self.product)
+        if watched:
+            look_at_flag(f)
+        f.ret("0")
+        return units
+
+    def contents(self) -> str:
+        return f"{self.part} of {self.product.describe()}" if self.part in ("panels", "rows") else self.product.describe()
+
+
+def steps_of(product: Product) -> list[ProductStep]:
+    """The steps of a product."""
+    cut, name = product.cut, product.name
+    if cut.dots or cut.stream:
+        return [ProductStep(name, "dots" if cut.dots else "stream", product)]
+    found: list[ProductStep] = []
+    if cut.copy_rhs and cut.by_rows:
+        found.append(ProductStep(f"{name}.panels", "panels", product))
+    if cut.copy_lhs and not cut.by_rows:
+        found.append(ProductStep(f"{name}.rows", "rows", product))
+    return [*found, ProductStep(name, "product", product)]
+
+
+def _buffers(views: Sequence[View]) -> list[Buffer]:
+    return [v.base for v in views if isinstance(v.base, Buffer)]

@@ -1,0 +1,225 @@
+"""
+Operands of a product copied into the order in which tiles read them, in the dtype that is accumulated in.
+
+The right operand becomes panels, each `[depth, columns of a panel]`, filled up with zeros. The left one keeps its order, its
+rows so far apart that they do not fight for places in cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from ..casts import cast
+from ..host import Host
+from ..ir import Function, vector
+from ..lanes import Lanes, ones, register, stored
+from ..steps import argument
+from .product import Product, copied_size, copied_strides, distinct_axes, index_of, unflattened
+from .weights import Corner, corner
+
+LINES = 1 << 13
+"""So many elements of the left operand, about, are copied in one unit of work."""
+
+
+def emit_panels(f: Function, host: Host, product: Product) -> int:
+    """All panels of the right operand; a unit of work is a group of them. How many there are."""
+    view, cut = product.rhs, product.cut
+    source, target = argument(f, 0, "rhs"), argument(f, 1, "panels")
+    extents, size = distinct_axes(view), cut.columns * product.depth
+
+    def unit(u: str, /, *values: str) -> None:
+        *batch, group = unflattened(f, u, [*extents, product.groups])
+        start = index_of(f, view, [*batch, "0", f.mul(group, cut.group * cut.columns)])
+        from_ = f.address(stored(view.dtype), source, start)
+        matrix = f.op(f"udiv i64 {u}, {product.groups}", "matrix") if prod(extents) > 1 else "0"
+        panel = f.add(f.mul(matrix, product.panels), f.mul(group, cut.group))
+        to = f.address(register(product.total), target, f.mul(panel, size))
+
+        at = corner(f, view, product.prologue, 2, batch, "0", f.mul(group, cut.group * cut.columns))
+
+        def copy(columns: int) -> None:
+            copy_panels(f, host, product, at, from_, to, columns, str(product.depth), product.depth)
+
+        by_group(f, product, group, copy)
+
+    f.loop("%begin", "%end", 1, unit, hint="group")
+    return prod(extents) * product.groups
+
+
+def by_group(f: Function, product: Product, group: str, then: Callable[[int], None]) -> None:
+    """`then(columns)` of the group of panels of a number, of which the last may have fewer."""
+    _by_part(f, product.columns, product.cut.group * product.cut.columns, group, then)
+
+
+def by_panel(f: Function, product: Product, panel: str, then: Callable[[int], None]) -> None:
+    """`then(columns)` of the panel of a number, of which the last may have fewer."""
+    _by_part(f, product.columns, product.cut.columns, panel, then)
+
+
+def _by_part(f: Function, count: int, size: int, number: str, then: Callable[[int], None]) -> None:
+    full, rest = divmod(count, size)
+    if not rest or not full:
+        then(rest or size)
+        return
+    f.when(f.op(f"icmp slt i64 {number}, {full}", "whole"), lambda: then(size))
+    f.when(f.op(f"icmp eq i64 {number}, {full}", "last"), lambda: then(rest))
+
+
+def copy_panels(
+    f: Function, host: Host, product: Product, at: Corner, source: str, target: str, columns: int, depth: str, apart: int
+) -> None:
+    """
+    Copy a block of some panels, from `at` on: `depth` steps of `columns` columns, filled up with zeros.
+
+    Panels are `apart` steps long.
+    """
+    view, width, wide = product.rhs, product.cut.width, product.cut.columns
+    if view.strides[-2] == 1 and view.strides[-1] != 1 and width > 1:
+        for first in range(0, columns, width):
+            panel, inside = divmod(first, wide)
+            to = f.address(register(product.total), target, str(panel * wide * apart))
+            copy_transposed(f, host, product, at, (source, to), (first, inside), min(width, columns - first), depth)
+        return
+
+    def step(k: str, /, *values: str) -> None:
+        from_ = f.address(stored(view.dtype), source, f.mul(k, view.strides[-2]))
+        to = f.address(register(product.total), target, f.mul(k, wide))
+        for first in range(0, columns, width):
+            short = columns - first < width
+            lanes = Lanes(f, host, width, ones(width, columns - first) if short else None, "b")
+            x = lanes.load(view.dtype, from_, f.mul(str(first), view.strides[-1]), view.strides[-1])
+            x = at.number(lanes, product.total, x, k, str(first))
+            panel, inside = divmod(first, wide)
+            Lanes(f, host, width).store(product.total, x, to, str(panel * wide * apart + inside), 1)
+
+    f.loop("0", depth, 1, step, hint="k")
+
+
+def copy_transposed(
+    f: Function, host: Host, product: Product, at: Corner, ends: tuple[str, str], first: tuple[int, int], count: int, depth: str
+) -> None:
+    """
+    Copy `count` columns, which lie along memory, to where they lie across it: squares, transposed in registers.
+
+    `ends` are the addresses of source and target, `first` the first column in each.
+    """
+    source, target = ends
+    view, width, total = product.rhs, product.cut.width, product.total
+    zero = Lanes(f, host, width).constant(total, 0)
+
+    def square(k: str, mask: str | None, steps: int) -> None:
+        from_ = f.address(stored(view.dtype), source, f.mul(k, view.strides[-2]))
+        to = f.address(register(total), target, f.add(f.mul(k, product.cut.columns), str(first[1])))
+        lanes, rows = Lanes(f, host, width, mask, "b"), list[str]()
+        for j in range(count):
+            x = lanes.load(view.dtype, from_, str((first[0] + j) * view.strides[-1]), 1)
+            rows.append(at.number(lanes, total, x, k, str(first[0] + j), along_step=True))
+        rows += [zero] * (width - count)
+        for u, column in enumerate(transposed(lanes, register(total), rows)[:steps]):
+            Lanes(f, host, width).store(total, column, to, str(u * product.cut.columns), 1)
+
+    def turn(k: str, /, *values: str) -> None:
+        square(k, None, width)
+
+    if depth.isdigit():
+        full, rest = divmod(int(depth), width)
+        f.loop("0", str(full * width), width, turn, hint="k")
+        if rest:
+            square(str(full * width), ones(width, rest), rest)
+        return
+    # Blocks are whole squares but for the last one, whose rest is known.
+    full = f.op(f"and i64 {depth}, {-width}", "full")
+    f.loop("0", full, width, turn, hint="k")
+    if rest := product.depth % product.cut.depth % width:
+        short = f.op(f"icmp slt i64 {full}, {depth}", "short")
+        f.when(short, lambda: square(full, ones(width, rest), rest))
+
+
+def transposed(lanes: Lanes, type: str, rows: list[str]) -> list[str]:
+    """The columns of a square of vectors: bit by bit of their numbers, neighbours exchange halves."""
+    width, of, bit = lanes.width, lanes.of(type), 1
+    while bit < width:
+        made = list(rows)
+        low = ", ".join(f"i32 {i if not i & bit else width + (i ^ bit)}" for i in range(width))
+        high = ", ".join(f"i32 {(i | bit) if not i & bit else width + i}" for i in range(width))
+        for i in range(width):
+            if not i & bit:
+                pair = f"{of} {rows[i]}, {of} {rows[i | bit]}"
+                made[i] = lanes.op(f"shufflevector {pair}, <{width} x i32> <{low}>")
+                made[i | bit] = lanes.op(f"shufflevector {pair}, <{width} x i32> <{high}>")
+        rows, bit = made, bit * 2
+    return rows
+
+
+# The left operand
+
+
+def emit_rows(f: Function, host: Host, product: Product) -> int:
+    """A whole copy of the left operand; a unit of work is some lines of one of its matrices. How many there are."""
+    view = product.lhs
+    source, target = argument(f, 0, "lhs"), argument(f, 1, "rows")
+    extents, size = distinct_axes(view), copied_size(product)
+    to_row, to_step = copied_strides(product)
+    by_row = to_step == 1
+    count, length = (product.rows, product.depth) if by_row else (product.depth, product.rows)
+    run = max(1, LINES // length)
+    pieces = -(-count // run)
+
+    def unit(u: str, /, *values: str) -> None:
+        *batch, piece = unflattened(f, u, [*extents, pieces])
+        first = f.mul(piece, run)
+        some = f.least(f.op(f"sub i64 {count}, {first}", "left"), str(run)) if pieces > 1 else str(count)
+        start = index_of(f, view, [*batch, *((first, "0") if by_row else ("0", first))])
+        from_ = f.address(stored(view.dtype), source, start)
+        matrix = f.op(f"udiv i64 {u}, {pieces}", "matrix") if pieces > 1 else u
+        place = f.add(f.mul(matrix, size), f.mul(first, to_row if by_row else to_step))
+        rows, depth = (some, str(length)) if by_row else (str(length), some)
+        copy_rows(f, host, product, from_, f.address(register(product.total), target, place), rows, depth)
+
+    f.loop("%begin", "%end", 1, unit, hint="lines")
+    return prod(extents) * pieces
+
+
+def copy_rows(f: Function, host: Host, product: Product, source: str, target: str, rows: str, depth: str) -> None:
+    """Copy a block of the left operand."""
+    view, width = product.lhs, product.cut.width
+    to_row, to_step = copied_strides(product)
+    outer, inner = (rows, depth) if to_step == 1 else (depth, rows)
+    strides = view.strides[-2:] if to_step == 1 else view.strides[-2:][::-1]
+    apart = to_row if to_step == 1 else to_step
+
+    def line(i: str, /, *values: str) -> None:
+        from_ = f.address(stored(view.dtype), source, f.mul(i, strides[0]))
+        to = f.address(register(product.total), target, f.mul(i, apart))
+
+        def some(lanes: Lanes, j: str) -> None:
+            x = lanes.load(view.dtype, from_, f.mul(j, strides[1]), strides[1])
+            lanes.store(product.total, cast(lanes, x, view.dtype, product.total), to, j, 1)
+
+        def turn(j: str, /, *values: str) -> None:
+            some(Lanes(f, host, width, None, "a"), j)
+
+        if inner.isdigit():
+            full, rest = int(inner) // width * width, int(inner) % width
+            f.loop("0", str(full), width, turn, hint="j")
+            if rest:
+                some(Lanes(f, host, width, ones(width, rest) if width > 1 else None, "a"), str(full))
+            return
+        full = f.op(f"and i64 {inner}, {-width}", "full")
+        f.loop("0", full, width, turn, hint="j")
+
+        def short() -> None:
+            some(Lanes(f, host, width, active(f, width, full, inner), "a"), full)
+
+        f.when(f.op(f"icmp slt i64 {full}, {inner}", "short"), short)
+
+    f.loop("0", outer, 1, line, hint="i")
+
+
+def active(f: Function, width: int, first: str, end: str) -> str | None:
+    """The lanes from `first` on that are before `end`."""
+    if width == 1:
+        return None
+    of = vector("i1", width)
+    return f.call(f"llvm.get.active.lane.mask.v{width}i1.i64", of, ("i64", first), ("i64", end), hint="active")

@@ -1,0 +1,323 @@
+"""
+Matrix products: what is multiplied, and how it is cut into tiles that fit registers and caches.
+
+    out[b, i, j] = sum over k of lhs[b, i, k] * rhs[b, k, j]
+
+Operands lie anywhere, with any strides; products of transposes are products of other strides. Each sum runs over k in order (in
+lanes of partial sums where k is contiguous in both operands), in blocks whose size depends on shapes and host alone: results do
+not depend on how units of work are shared out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Protocol
+
+from mind_dialect.ptir.types import F32, F64, SI32, SI64, UI32, UI64, Kind, PtirDType
+
+from ..casts import cast
+from ..host import Host
+from ..ir import Function
+from ..lanes import Lanes, register
+from ..views import Buffer, Ints, View
+from .cut import Cut, better_swapped, choose, flipped
+from .weights import Prologue
+
+STACK = 256 << 10
+"""Bytes of a copy on the stack, at most."""
+TOTALS = (F32, F64, SI32, SI64, UI32, UI64)
+"""What products are accumulated in here."""
+
+
+class Finish(Protocol):
+    """
+    What becomes of finished results: emit it for one vector.
+
+    `at` are the indices of the first lane along the axes of `out`; lanes run along axis `along`.
+    """
+
+    def __call__(self, lanes: Lanes, at: Sequence[str], along: int, value: str, /) -> None: ...
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """
+    What is done with results while they are in registers, in the dtype that was accumulated in.
+
+    `begin(f, arguments)` is called at the beginning of each function that finishes results, with the addresses of the first
+    elements of `reads` and `writes`. Texts of equal keys are equal.
+    """
+
+    begin: Callable[[Function, Sequence[str]], Finish]
+    reads: Sequence[View]
+    writes: Sequence[View]
+    key: Hashable
+    heavy: bool = False
+    """Whether it is many instructions, so that it is not emitted for each vector of a tile."""
+    over: Sequence[tuple[Buffer, Buffer]] = ()
+    """Which of what it writes may take over the memory of which of what it reads: those that go place by place."""
+    words: str = ""
+    """What it does, for the text of the module."""
+    plain: bool = False
+    """Whether it does no more than store."""
+
+    @property
+    def views(self) -> list[View]:
+        """What it is given the addresses of."""
+        return [*self.reads, *self.writes]
+
+
+Scratch = Callable[[PtirDType, int, str], Buffer]
+"""Makes memory in the arena: dtype, count, name."""
+
+
+@dataclass
+class Product:
+    """A product that a kernel computes: views `[*batch, rows, depth]`, `[*batch, depth, columns]`, `[*batch, rows, columns]`."""
+
+    name: str
+    lhs: View
+    rhs: View
+    out: View
+    total: PtirDType
+    cut: Cut
+    epilogue: Epilogue
+    prologue: Prologue | None = None
+    """Of the right operand, where its elements are more than converted."""
+    swapped: bool = False
+    """Whether operands changed places, so that the last two axes of `out` did."""
+    lhs_copy: View | None = None
+    rhs_copy: View | None = None
+    partial: View | None = None
+    """Sums of all blocks but the last."""
+
+    @property
+    def batch(self) -> Ints:
+        """The extents of the leading axes."""
+        return self.out.shape[:-2]
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.lhs.shape[-2]
+
+    @property
+    def depth(self) -> int:
+        """The extent of the contracted axis."""
+        return self.lhs.shape[-1]
+
+    @property
+    def columns(self) -> int:
+        """How many there are."""
+        return self.rhs.shape[-1]
+
+    @property
+    def blocks(self) -> int:
+        """Of the contracted axis."""
+        return -(-self.depth // self.cut.depth)
+
+    @property
+    def panels(self) -> int:
+        """Of columns."""
+        return -(-self.columns // self.cut.columns)
+
+    @property
+    def groups(self) -> int:
+        """Of panels."""
+        return -(-self.panels // self.cut.group)
+
+    @property
+    def row_blocks(self) -> int:
+        """Blocks of rows that are units of work, or 1."""
+        return -(-self.rows // (self.cut.rows * self.cut.tiles)) if self.cut.by_rows else 1
+
+    def key(self) -> Hashable:
+        """What the text of its kernels depends on."""
+        kept = None if self.partial is None else (form(self.partial), self.partial == self.out)
+        decoded = None if self.prologue is None else self.prologue.key
+        return form(self.lhs), form(self.rhs), form(self.out), self.total, self.epilogue.key, self.swapped, kept, decoded
+
+    def describe(self) -> str:
+        """In words, for the text of the module."""
+        cut, of = self.cut, f"{list(self.batch)} " if self.batch else ""
+        how = (
+            f"dot products of {cut.dots} rows"
+            if cut.dots
+            else f"{cut.stream} rows at a time"
+            if cut.stream
+            else f"tiles {cut.rows} by {cut.columns}, depth {cut.depth}"
+        )
+        copies = [name for name, yes in (("lhs", cut.copy_lhs), ("rhs", cut.copy_rhs)) if yes]
+        copied = f", {' and '.join(copies)} packed" if copies else ""
+        then = f", then {self.epilogue.words}" if self.epilogue.words else ""
+        read = f" read in {self.rhs.dtype}" if self.rhs.dtype is not self.total else ""
+        read += f" with {self.prologue.words}" if self.prologue is not None else ""
+        return f"{of}{self.rows}x{self.depth} by {self.depth}x{self.columns}{read} in {self.total}{then}: {how}{copied}"
+
+
+def planned(
+    host: Host,
+    name: str,
+    lhs: View,
+    rhs: View,
+    out: View,
+    total: PtirDType,
+    scratch: Scratch,
+    epilogue: Epilogue | None = None,
+    prologue: Prologue | None = None,
+    *,
+    turned: bool = False,
+) -> Product:
+    """
+    A product, cut for a machine, with the memory that it needs beside its operands.
+
+    No extent is 0; `total`, one of `TOTALS`, is what is accumulated in. `epilogue` replaces the conversion to the dtype of `out`
+    and the store; `out` then says no more than the shape. `prologue` is that of the right operand, or if `turned` that of the
+    left one, whose axes change places then: it becomes the right one.
+    """
+    epilogue = epilogue or stored_in(out, total)
+    swapped = better_swapped(host, lhs, rhs, total) if prologue is None else turned
+    if swapped:
+        lhs, rhs, out = flipped(rhs), flipped(lhs), flipped(out)
+    cut = choose(host, lhs, rhs, total, decoded=prologue is not None)
+    made = Product(name, lhs, rhs, out, total, cut, epilogue, prologue, swapped)
+    batches, panels = prod(made.batch), made.panels
+
+    def room(what: str, count: int) -> View:
+        return View(scratch(total, count, f"{name}.{what}"), total, (count,), (1,))
+
+    if cut.copy_rhs and cut.by_rows:
+        made.rhs_copy = room("rhs", _distinct(rhs) * panels * made.depth * cut.columns)
+    elif cut.copy_rhs and not on_stack(made, panel_size(made)):
+        made.rhs_copy = room("rhs", batches * made.groups * panel_size(made))
+    if cut.copy_lhs and not cut.by_rows:
+        made.lhs_copy = room("lhs", _distinct(lhs) * copied_size(made))
+    elif cut.copy_lhs and not on_stack(made, copied_size(made)):
+        made.lhs_copy = room("lhs", batches * made.row_blocks * copied_size(made))
+    if made.blocks > 1 or cut.stream:
+        made.partial = _kept_in(epilogue, total, swapped)
+        if made.partial is None:
+            area = made.rows * made.columns
+            strides = (*[area * n for n in _flat_strides(made.batch)], made.columns, 1)
+            made.partial = replace(room("partial", batches * area), shape=out.shape, strides=strides)
+    return made
+
+
+def _kept_in(epilogue: Epilogue, total: PtirDType, swapped: bool) -> View | None:
+    """Where sums of some blocks can be until they are finished: in what is written, if rows of it lie in order."""
+    taken = {new for new, _ in epilogue.over}
+    for view in epilogue.writes:
+        view = flipped(view) if swapped else view
+        if view.dtype is total and view.strides[-1] == 1 and view.base not in taken:
+            return view
+    return None
+
+
+def stored_in(out: View, total: PtirDType) -> Epilogue:
+    """The epilogue that converts results and stores them in a view."""
+
+    def begin(f: Function, arguments: Sequence[str]) -> Finish:
+        (base,) = arguments
+
+        def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
+            lanes.store(out.dtype, cast(lanes, value, total, out.dtype), base, index_of(f, out, at), out.strides[along])
+
+        return finish
+
+    return Epilogue(begin, (), (out,), ("stored", form(out), total), plain=True)
+
+
+def form(view: View) -> Hashable:
+    """What the text of a kernel depends on of a view."""
+    return view.dtype, view.shape, view.strides
+
+
+def index_of(f: Function, view: View, at: Sequence[str]) -> str:
+    """The place of an element of a view, counted from its first."""
+    index = "0"
+    for i, stride in zip(at, view.strides, strict=True):
+        index = f.add(index, f.mul(i, stride))
+    return index
+
+
+def unflattened(f: Function, index: str, extents: Sequence[int]) -> list[str]:
+    """The indices along some axes of the element of a number in row-major order."""
+    found: list[str] = []
+    for n in reversed(extents[1:]):
+        found.append("0" if n == 1 else f.op(f"urem i64 {index}, {n}", "b"))
+        index = index if n == 1 else f.op(f"udiv i64 {index}, {n}", "b")
+    return [*([index] if extents else []), *reversed(found)]
+
+
+def prefetch(f: Function, address: str, *, write: bool = False) -> None:
+    """Have a line of memory brought."""
+    flags = (("i32", "1" if write else "0"), ("i32", "3"), ("i32", "1"))
+    f.call("llvm.prefetch.p0", "void", ("ptr", address), *flags, immediate=(1, 2, 3))
+
+
+def multiply_add(lanes: Lanes, total: PtirDType, a: str, b: str, c: str) -> str:
+    """`a * b + c`, rounded once on machines that can."""
+    type = register(total)
+    if total.kind is not Kind.FLOAT:
+        return lanes.binary("add", type, lanes.binary("mul", type, a, b), c)
+    if lanes.host.fma:
+        return lanes.intrinsic("fma", type, a, b, c)
+    return lanes.binary("fadd", type, lanes.binary("fmul", type, a, b), c)
+
+
+def _distinct(view: View) -> int:
+    """How many different matrices a view has."""
+    return prod(distinct_axes(view))
+
+
+def distinct_axes(view: View) -> list[int]:
+    """The extents of the batch axes, 1 where all matrices are the same."""
+    return [n if s else 1 for n, s in zip(view.shape[:-2], view.strides[:-2], strict=True)]
+
+
+def copied_batches(view: View) -> list[int]:
+    """For each batch axis, how many copies further the next matrix is; equal matrices are copied once."""
+    return [n if s else 0 for n, s in zip(_flat_strides(distinct_axes(view)), view.strides, strict=False)]
+
+
+def _flat_strides(extents: Sequence[int]) -> list[int]:
+    """Row-major strides of the batch axes."""
+    found, step = list[int](), 1
+    for n in reversed(extents):
+        found.append(step)
+        step *= n
+    return found[::-1]
+
+
+# Operands, copied
+
+
+def on_stack(product: Product, count: int) -> bool:
+    """Whether what a unit of work copies for itself, so many elements, is on the stack of its thread: there it stays in cache."""
+    return count * product.total.size <= STACK
+
+
+def panel_size(product: Product) -> int:
+    """How many elements the panels have that a unit of work copies for itself."""
+    return product.cut.group * product.cut.columns * product.cut.depth
+
+
+def copied_strides(product: Product) -> tuple[int, int]:
+    """How far a copy of the left operand moves per row and per step of the contracted axis; lines of it do not share places."""
+    cut = product.cut
+    rows = min(product.rows, cut.rows * cut.tiles) if cut.by_rows else product.rows
+    depth = min(product.depth, cut.depth) if cut.by_rows else product.depth
+    if product.lhs.strides[-2] == 1 and product.lhs.strides[-1] != 1:
+        return 1, -(-rows // cut.width) * cut.width + cut.width
+    return -(-depth // cut.width) * cut.width + cut.width, 1
+
+
+def copied_size(product: Product) -> int:
+    """How many elements one copy of the left operand has."""
+    cut = product.cut
+    row, step = copied_strides(product)
+    rows = min(product.rows, cut.rows * cut.tiles) if cut.by_rows else product.rows
+    depth = min(product.depth, cut.depth) if cut.by_rows else product.depth
+    return rows * row if step == 1 else depth * step

@@ -1,0 +1,173 @@
+"""
+What a row kernel does with one row.
+
+A row is all places along the axes that are summed over. A value is *thin* where it is one number per row, else *full*. Stages
+are passes over the row: the first has what needs no sum of the row, the second what needs sums of the first, and so on. What a
+stage needs of an earlier one is computed again where that is cheap, and else kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import TypeAlias
+
+from xdsl.ir import SSAValue
+
+from mind_dialect.ptir import PtirOp, ReduceOp
+from mind_dialect.ptir.types import BF16, F16, F32, PtirDType
+
+from ..costs import instructions
+from ..views import Buffer, Ints, View
+
+MOST_OPS = 256
+"""Ops of one kernel, at most."""
+KEPT = 6
+"""Instructions from which on a value is kept for later stages rather than computed again."""
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What counts places of a row, from `low` to `high`, and the integer of the row that it is compared with."""
+
+    counter: Value
+    number: Value
+    low: int
+    high: int
+
+
+@dataclass(eq=False)
+class Value:
+    """
+    A number for each place of a row or, if it is thin, for the row.
+
+    `view` says of an input where it lies, in the shape of all rows. `stage` is the pass in which it can first be had.
+    """
+
+    dtype: PtirDType
+    is_thin: bool
+    stage: int = 0
+    op: PtirOp | None = None
+    operands: Sequence[Value] = ()
+    view: View | None = None
+    hint: str = ""
+    counting: Counting | None = None
+    """Of what compares places of a row with an integer: 32 bits are enough for that."""
+
+    @property
+    def cost(self) -> int:
+        """What it costs to compute it, all else being there."""
+        return 0 if self.op is None else instructions(type(self.op))
+
+    @property
+    def is_total(self) -> bool:
+        """Whether it is a sum, or the like, of the row."""
+        return isinstance(self.op, ReduceOp)
+
+
+Stored: TypeAlias = tuple[SSAValue, Value, View]
+"""A result: what it is called, its value, and where it goes, in the shape of all rows."""
+
+
+@dataclass
+class RowPlan:
+    """What a row kernel computes over `shape`, whose `axes` are those of a row."""
+
+    shape: Ints
+    axes: Ints
+    inputs: dict[View, Value] = field(default_factory=dict[View, Value])
+    values: list[Value] = field(default_factory=list[Value])
+    """What is computed, in order."""
+    outputs: list[Stored] = field(default_factory=list[Stored])
+    columns: list[tuple[ReduceOp, Value]] = field(default_factory=list[tuple[ReduceOp, Value]])
+    """Sums over all rows of each place of a row."""
+    views: dict[SSAValue, View] = field(default_factory=dict[SSAValue, View])
+    """Where each yielded value is."""
+
+    @property
+    def length(self) -> int:
+        """Elements of a row."""
+        return prod(self.shape[a] for a in self.axes)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return prod(n for a, n in enumerate(self.shape) if a not in self.axes)
+
+    def roots(self, stage: int) -> list[Value]:
+        """The full values that a pass is made for: those summed, and those written."""
+        found = [v.operands[0] for v in self.values if v.is_total and v.stage == stage]
+        found += [v for _, v, _ in self.outputs if not v.is_thin and v.stage == stage]
+        return list(dict.fromkeys(found + [v for _, v in self.columns if v.stage == stage]))
+
+    @property
+    def stages(self) -> int:
+        """How many passes over a row there are."""
+        full = [v.stage for _, v, _ in self.outputs if not v.is_thin]
+        return 1 + max([*full, *(v.stage for v in self.values if v.is_total), *(v.stage for _, v in self.columns)], default=0)
+
+    @cached_property
+    def kept(self) -> dict[Value, int]:
+        """What is kept for later stages, each with the stage that keeps it: the first that computes it."""
+        first: dict[Value, int] = {}
+        kept: dict[Value, int] = {}
+        for stage in range(self.stages):
+            roots = self.roots(stage)
+            needed = self._needed(roots, ())
+            for value in needed:
+                first.setdefault(value, stage)
+            now = {v for v in needed if first[v] == stage}
+            wanted = {x for v in now for x in v.operands} | set(roots)
+            costs: dict[Value, int] = {}
+            for value in needed:
+                if value in now or value in kept:
+                    continue
+                own = value.cost
+                cost = own + sum(costs.get(x, 0) for x in value.operands)
+                if own >= KEPT or (cost >= KEPT and value in wanted):
+                    kept[value] = first[value]
+                else:
+                    costs[value] = min(cost, KEPT)
+        used: set[Value] = set()
+        for stage in range(self.stages):
+            there = {v for v, s in kept.items() if s < stage}
+            used |= {x for v in self._needed(self.roots(stage), there) for x in v.operands if x in there}
+            used |= there.intersection(self.roots(stage))
+        return {v: s for v, s in kept.items() if v in used}
+
+    def needed(self, stage: int, *, all_known: bool = False) -> list[Value]:
+        """What a pass computes, in order; `all_known` if everything stays known from pass to pass."""
+        return self._needed(self.roots(stage), () if all_known else {v for v, s in self.kept.items() if s < stage})
+
+    def _needed(self, roots: Sequence[Value], there: Collection[Value]) -> list[Value]:
+        """The full values to compute for some, in order, where some are there."""
+        wanted = {v for v in roots if v not in there}
+        for value in reversed(self.values):
+            if value in wanted:
+                wanted.update(x for x in value.operands if x not in there)
+        return [v for v in self.values if v in wanted and not v.is_thin]
+
+    @property
+    def scratch(self) -> int:
+        """Bytes to keep what is kept."""
+        return sum(kept_as(v.dtype).size * self.length for v in self.kept)
+
+    @property
+    def footprint(self) -> int:
+        """Bytes of a row, all that is read, kept and written."""
+        moved = [v for v in self.inputs.values() if not v.is_thin and isinstance(v.view and v.view.base, Buffer)]
+        moved += [v for _, v, _ in self.outputs if not v.is_thin]
+        return self.scratch + sum(v.dtype.size for v in moved) * self.length
+
+
+def extremes(view: View) -> tuple[int, int]:
+    """The least and the greatest of what a view of indices counts."""
+    ends = [s * (n - 1) for n, s in zip(view.shape, view.strides, strict=True)]
+    return view.offset + sum(min(e, 0) for e in ends), view.offset + sum(max(e, 0) for e in ends)
+
+
+def kept_as(dtype: PtirDType) -> PtirDType:
+    """The dtype in which a value is kept for later stages: that of its register."""
+    return F32 if dtype in (F16, BF16) else dtype

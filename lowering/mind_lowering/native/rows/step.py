@@ -1,0 +1,229 @@
+"""
+Row kernels: fusions with several reductions over the same rows: softmax, a layer norm, a cross entropy with its gradient.
+
+`body` finds what is to be done, `loops` writes it; here it is a step of the planner. Sums over the rows, such as the
+gradients of a layer norm's parameters, are partial sums of each unit of work in memory, which a group of its own adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
+
+from xdsl.ir import Block
+
+from mind_dialect.ptir import FusionOp, PtirOp, ReduceOp
+from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
+
+from .. import costs
+from ..failures import Sites
+from ..groups import Group, layout
+from ..host import Host
+from ..ir import Function
+from ..memory import Access
+from ..nest import Axis, axes_of, lane_axis
+from ..reductions import accumulator
+from ..steps import SharedStep
+from ..streams import passing
+from ..views import Buffer, Use, View, row_major, whole
+from .body import Unfit, anywhere, computed_in, plan_rows
+from .loops import RowLoops
+from .plan import RowPlan, Value
+
+if TYPE_CHECKING:
+    from ..planner import Planner
+
+SCRATCH = 256 << 10
+"""Bytes that a kernel keeps of a row, at most: they are on the stack of its thread."""
+CACHES = 2
+"""Of how many caches of the second level a row may be, at most."""
+FEW = 1 << 16
+"""Elements that one thread may as well do alone."""
+FEW_ROWS = 8
+"""Rows below which a kernel of more elements is better shared out in another way."""
+UNIT, SUMMED_UNIT = 10_000, 40_000
+"""About how many nanoseconds a unit of work is; longer where each leaves partial sums behind."""
+UNITS = 16
+"""So many units at least, if they are not very small."""
+
+
+@dataclass
+class RowStep(SharedStep):
+    """One row kernel; `partial` has the memory of partial sums over the rows, a row for each unit of work."""
+
+    name: str
+    plan: RowPlan
+    per_unit: int
+    partial: list[Buffer] = field(default_factory=list[Buffer])
+
+    @cached_property
+    def views(self) -> Sequence[View]:
+        """Every view in the shape of all rows: inputs, outputs, partial sums."""
+        return [*self.plan.inputs, *(v for _, _, v in self.plan.outputs), *(_as_row(b, self.plan) for b in self.partial)]
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [v for v in self.views if isinstance(v.base, Buffer)]
+
+    @property
+    def sources(self) -> Sequence[PtirOp]:
+        return [v.op for v in self.plan.values if v.op is not None]
+
+    def access(self) -> Access:
+        reads = [v.base for v in self.plan.inputs if isinstance(v.base, Buffer)]
+        writes = [v.base for _, _, v in self.plan.outputs if isinstance(v.base, Buffer)]
+        return Access(reads, [*writes, *self.partial], self._over())
+
+    def cost(self, host: Host) -> float:
+        return _cost(self.plan, host)
+
+    def contents(self) -> str:
+        codes = [v.op.OPCODE for v in self.plan.values if v.op is not None] + [op.OPCODE for op, _ in self.plan.columns]
+        shape = ", ".join(f"{n}" if a in self.plan.axes else f"{n} rows" for a, n in enumerate(self.plan.shape))
+        return f"{' '.join(codes)} over [{shape}]"
+
+    def key(self) -> Hashable:
+        plan, numbers = self.plan, dict[Value, int]()
+        parts: list[Hashable] = [plan.shape, plan.axes, self.per_unit]
+        for value in plan.inputs.values():
+            numbers[value] = len(numbers)
+        for value in plan.values:
+            assert value.op is not None
+            operands = tuple([numbers[v] for v in value.operands])
+            parts.append((type(value.op), operands, frozenset(value.op.properties.items()), value.dtype, value.is_thin))
+            numbers[value] = len(numbers)
+        parts.append(tuple([numbers[v] for _, v, _ in plan.outputs]))
+        parts += [(numbers[v], frozenset(op.properties.items()), accumulator(op)) for op, v in plan.columns]
+        return tuple([*parts, *(layout(v) for v in self.views), tuple(self.past())])
+
+    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+        found = lanes_of(self.plan, self.views, host)
+        assert found is not None, "asked before"
+        axes, along, width = found
+        hints = [*(v.hint for v in self.plan.inputs.values()), *(v.hint for _, v, _ in self.plan.outputs)]
+        hints += [f"{op.result.name_hint or 'sum'}.partial" for op, _ in self.plan.columns]
+        loops = RowLoops(f, host, sites, self.plan, axes, along, width)
+        values = [v for _, v, _ in self.plan.outputs]
+        past = [value for value, streams in zip(values, self.past(), strict=True) if streams]
+        loops.emit(self.views, hints, self.plan.rows, self.per_unit, past)
+        f.ret("0")
+        return -(-self.plan.rows // self.per_unit)
+
+    def past(self) -> list[bool]:
+        """Which results are stored past the caches, when buffers have their places."""
+        return passing(list(self.plan.inputs), [v for _, _, v in self.plan.outputs])
+
+    def _over(self) -> list[tuple[Buffer, Buffer]]:
+        """Which result may be put over which operand: what the last pass writes, where operands are read place by place."""
+        found: list[tuple[Buffer, Buffer]] = []
+        for _, value, target in self.plan.outputs:
+            if value.is_thin or value.stage < self.plan.stages - 1:
+                continue
+            for view in self.plan.inputs:
+                if not isinstance(view.base, Buffer) or not isinstance(target.base, Buffer):
+                    continue
+                alike = all(v.is_whole and v.shape == self.plan.shape for v in self.views if v.base is view.base)
+                if alike and view.dtype.size == value.dtype.size:
+                    found.append((target.base, view.base))
+        return found
+
+
+def lanes_of(plan: RowPlan, views: Sequence[View], host: Host) -> tuple[Sequence[Axis], int, int] | None:
+    """The axes, which of them has the lanes, and how many; None if lanes would best run from row to row."""
+    axes = axes_of(plan.shape, plan.axes, [v.strides for v in views])
+    width = host.lanes(max(_register_bytes(d) for d in computed_in(plan)))
+    along = lane_axis(axes, width)
+    if along is None or not axes[along].reduced:
+        return None
+    return axes, along, min(width, 1 << (axes[along].extent - 1).bit_length())
+
+
+def _register_bytes(dtype: PtirDType) -> int:
+    return 4 if dtype.kind is Kind.FLOAT and dtype.size < 4 else dtype.size
+
+
+def plan_of(block: Block, host: Host, planner: Planner | None = None) -> RowPlan:
+    """What the body of a fusion is as a row kernel; `Unfit` if it is none, or had better not be one."""
+    plan = plan_rows(block, host, anywhere if planner is None else planner.view)
+    if plan.scratch > SCRATCH or plan.footprint > CACHES * host.l2_bytes:
+        raise Unfit(f"rows of {plan.footprint} bytes")
+    if plan.rows < FEW_ROWS and prod(plan.shape) > FEW:
+        raise Unfit(f"{plan.rows} rows of {plan.length} elements")
+    views = [*plan.inputs, *(v for _, _, v in plan.outputs)]
+    if lanes_of(plan, views, host) is None:
+        raise Unfit("rows whose elements are apart")
+    return plan
+
+
+def is_row_kernel(fusion: FusionOp, host: Host) -> bool:
+    """Whether a fusion is a row kernel, wherever its operands are, or the beginning of one."""
+    try:
+        plan_of(fusion.body.block, host)
+    except Unfit:
+        return False
+    return True
+
+
+def add_rows(planner: Planner, op: FusionOp) -> bool:
+    """Append a fusion as a row kernel, its arguments being placed; whether it is one."""
+    block = op.body.block
+    if any(argument not in planner.views for argument in block.args):
+        return False
+    try:
+        plan = plan_of(block, planner.host, planner)
+    except Unfit:
+        return False
+    if plan.stages == 1 and not plan.columns and not any(v.is_thin and not v.is_total for v in plan.values):
+        return False  # a group will do
+    named = next((v.name_hint for v in reversed(op.results) if v.name_hint), None)
+    step = RowStep(f"{named or 'rows'}.rows", plan, _per_unit(plan, planner.host))
+    units = -(-plan.rows // step.per_unit)
+    for reduction, _ in plan.columns:
+        name = f"{reduction.result.name_hint or 'sum'}.partial"
+        step.partial.append(planner.buffer(Use.ARENA, accumulator(reduction), units * plan.length, name))
+    planner.add(step)
+    planner.views.update(plan.views)
+    for (reduction, _), buffer in zip(plan.columns, step.partial, strict=True):
+        _fold(planner, reduction, whole(buffer, (units, plan.length)))
+    return True
+
+
+def _fold(planner: Planner, op: ReduceOp, partial: View) -> None:
+    """Append the sum of the partial sums of a reduction over rows."""
+    dtype = accumulator(op)
+    block = Block(arg_types=[tensor_type(dtype, partial.shape)])
+    kind = op.values()["kind"]
+    made = ReduceOp(block.args[0], kind=kind, axes=(0,), keepdims=False, accum_dtype=dtype, out_dtype=op.result_spec().dtype)
+    made.result.name_hint = op.result.name_hint
+    block.add_op(made)
+    planner.keep.append(block)
+    target = planner.target(op.result)
+    group = Group(f"{op.result.name_hint or 'sum'}.fold", partial.shape, {made.x: partial})
+    group.reductions.append((made, whole(planner.buffer_of(target), partial.shape[1:])))
+    planner.add(group)
+
+
+def _as_row(buffer: Buffer, plan: RowPlan) -> View:
+    """A row of partial sums in the shape of all rows: the same for each."""
+    inner = iter(row_major([plan.shape[a] for a in plan.axes]))
+    strides = tuple(next(inner) if a in plan.axes else 0 for a in range(len(plan.shape)))
+    return View(buffer, buffer.dtype, plan.shape, strides)
+
+
+def _cost(plan: RowPlan, host: Host) -> float:
+    """About how many nanoseconds it takes."""
+    ops = [v.op for stage in range(plan.stages) for v in plan.needed(stage) if v.op is not None]
+    views = [*plan.inputs, *(v for _, _, v in plan.outputs)]
+    return costs.elementwise(host, plan.shape, ops + [op for op, _ in plan.columns] * 3, views)
+
+
+def _per_unit(plan: RowPlan, host: Host) -> int:
+    """How many rows one unit of work has."""
+    most = int((SUMMED_UNIT if plan.columns else UNIT) * plan.rows / _cost(plan, host))
+    return max(1, min(most, max(-(-plan.rows // UNITS), most // 8)))
+
+
+__all__ = ["RowStep", "add_rows", "is_row_kernel", "plan_of"]
