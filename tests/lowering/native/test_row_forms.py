@@ -8,11 +8,14 @@ import pytest
 from xdsl.dialects.builtin import StringAttr
 
 from mind_dialect import ptir
+from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
 from mind_lowering.native import HOSTS, lower, prepared
 from mind_passes.functional import value_and_grad
+from models import gpt2
+from models.training import AdamW, train_step
 from ptir_evaluator import function_of
 from ptir_forms import like, program, reduce, softmax, spread
 
@@ -124,3 +127,14 @@ def test_a_layer_norm_is_what_it_means() -> None:
 def test_what_is_alone_is_no_fusion() -> None:
     work = prepared(function_of(program("f32[64,100]", lambda x: [reduce(x, "max")])), HOST)
     assert not any(isinstance(op, FusionOp) for op in work.walk())
+
+
+def test_what_a_merged_kernel_gives_is_made_before_it_is_read() -> None:
+    """Four layers of a GPT in training: sums over rows and their readers change places as fusions grow."""
+    config = gpt2.Config(vocabulary=32, context=16, width=64, layers=4, heads=4, kv_heads=4, gelu="tanh")
+    (func,) = functions(train_step(gpt2.loss_program(config, batch=2, length=16), AdamW()))
+    work = prepared(func, HOSTS["avx512"])
+    made = set(work.body.block.args)
+    for op in work.body.block.ops:
+        assert made.issuperset(op.operands), op.name
+        made.update(op.results)

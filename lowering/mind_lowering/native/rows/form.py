@@ -48,6 +48,29 @@ def form_rows(module: ModuleOp, host: Host) -> None:
         _sum_rows_first(op)
     merge_rows(module, lambda op: is_row_kernel(op, host), siblings=True, may_fit=Domains().may_fit)
     defuse(module, only=lambda op: len(op.body.block.ops) == 2 and op.pattern is None)
+    for op in walk(module):
+        for region in () if isinstance(op, FusionOp) else op.regions:
+            for block in region.blocks:
+                _order(block)
+
+
+def _order(block: Block) -> None:
+    """Put ops behind what they need, which a merged kernel may stand behind; else their order stays."""
+    waiting = dict.fromkeys(block.ops)
+    order: list[Operation] = []
+    for op in list(waiting):
+        stack = [op]
+        while stack:
+            needs = [v.owner for v in stack[-1].operands if isinstance(v.owner, Operation) and v.owner in waiting]
+            if needs:
+                stack += needs[::-1]
+            elif (ready := stack.pop()) in waiting:
+                del waiting[ready]
+                order.append(ready)
+    if order != list(block.ops):
+        for op in order:
+            op.detach()
+        block.add_ops(order)
 
 
 @dataclass
