@@ -48,29 +48,6 @@ def form_rows(module: ModuleOp, host: Host) -> None:
         _sum_rows_first(op)
     merge_rows(module, lambda op: is_row_kernel(op, host), siblings=True, may_fit=Domains().may_fit)
     defuse(module, only=lambda op: len(op.body.block.ops) == 2 and op.pattern is None)
-    for op in walk(module):
-        for region in () if isinstance(op, FusionOp) else op.regions:
-            for block in region.blocks:
-                _order(block)
-
-
-def _order(block: Block) -> None:
-    """Put ops behind what they need, which a merged kernel may stand behind; else their order stays."""
-    waiting = dict.fromkeys(block.ops)
-    order: list[Operation] = []
-    for op in list(waiting):
-        stack = [op]
-        while stack:
-            needs = [v.owner for v in stack[-1].operands if isinstance(v.owner, Operation) and v.owner in waiting]
-            if needs:
-                stack += needs[::-1]
-            elif (ready := stack.pop()) in waiting:
-                del waiting[ready]
-                order.append(ready)
-    if order != list(block.ops):
-        for op in order:
-            op.detach()
-        block.add_ops(order)
 
 
 @dataclass
@@ -117,25 +94,29 @@ def _is_computed(op: Operation) -> bool:
 
 
 def _let_reductions_out(module: ModuleOp) -> None:
-    """Fusions of products without their reductions: these are a row's, not a tile's."""
-    parts: list[list[Operation]] = []
+    """Fusions of products without their reductions, which stand behind them: these are a row's, not a tile's."""
+    parts: list[tuple[list[Operation], list[Operation]]] = []
     held: set[Operation] = set()
     for op in walk(module):
         if not isinstance(op, FusionOp) or op.pattern is not None:
             continue
-        if {ptir.DotGeneralOp, ReduceOp} <= {type(o) for o in op.body.block.ops}:
-            inner = [o for o in op.body.block.ops if not isinstance(o, YieldOp)]
+        inner = [o for o in op.body.block.ops if not isinstance(o, YieldOp)]
+        sums: list[Operation] = [o for o in inner if isinstance(o, ReduceOp)]
+        if sums and any(isinstance(o, ptir.DotGeneralOp) for o in inner):
             held.add(op)
-            parts.append([o for o in inner if not isinstance(o, ReduceOp)])
+            parts.append(([o for o in inner if not isinstance(o, ReduceOp)], sums))
     defuse(module, only=held.__contains__)
     became: dict[SSAValue, SSAValue] = {}
-    for part in parts:
-        members = set(part)
+    for part, sums in parts:
+        members, needed = set(part), {v.owner for o in part for v in o.operands}
         results = [v for o in part for v in o.results if any(use.operation not in members for use in v.uses)]
         block = part[-1].parent
-        if len(part) > 1 and isinstance(block, Block):
+        if len(part) > 1 and isinstance(block, Block) and needed.isdisjoint(sums):
             made = fusion(part, results)
             block.insert_op_after(made, part[-1])
+            for op in reversed(sums):
+                block.detach_op(op)
+                block.insert_op_after(op, made)
             became.update(zip(results, made.results, strict=True))
     _replaced(module, became)
 
