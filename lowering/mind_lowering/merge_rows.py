@@ -128,7 +128,7 @@ class _Merging:
         between = self._between(members) if len(members) > 1 and _is_wanted(*members) else None
         if between is None:
             return None
-        merged = _merged(members)
+        merged = merged_fusion(members)
         if not self.is_good(merged):
             merged.erase()  # which uses values no more
             return None
@@ -215,8 +215,12 @@ def _given(members: Sequence[FusionOp]) -> list[SSAValue]:
     return [*members[-1].results, *kept]
 
 
-def _merged(members: Sequence[FusionOp]) -> FusionOp:
-    """The bodies one after the other."""
+def merged_fusion(members: Sequence[FusionOp]) -> FusionOp:
+    """
+    The bodies one after the other, in a fusion that stands nowhere.
+
+    It gives what the last does, then what others than `members` need of the rest. Erase it if it is not used: it uses values.
+    """
     values: dict[SSAValue, SSAValue] = {}
     arguments: dict[SSAValue, SSAValue] = {}
     body = Block()

@@ -10,11 +10,12 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FUSIBLE, TARGETED, ConvolutionOp, FusionOp, PtirOp, YieldOp
+from mind_dialect.ptir import FUSIBLE, TARGETED, ConvolutionOp, FusionOp, PtirOp
 
+from ..merge_rows import merged_fusion
 from .body import spec
 from .failures import sites_of
 from .kernel import make_kernel
@@ -82,31 +83,11 @@ def _is_taken_once(maker: FusionOp, outer: list[Operation]) -> bool:
 
 def _joined(maker: FusionOp, user: FusionOp) -> FusionOp | None:
     """Both bodies, one after the other; None if that is no kernel."""
-    values: dict[SSAValue, SSAValue] = {}
-    arguments: dict[SSAValue, SSAValue] = {}
-    body = Block()
-    for fusion in (maker, user):
-        for argument, value in zip(fusion.body.block.args, fusion.operands, strict=True):
-            if value in values:
-                values[argument] = values[value]
-                continue
-            if value not in arguments:
-                arguments[value] = body.insert_arg(value.type, len(body.args))
-                arguments[value].name_hint = argument.name_hint
-            values[argument] = arguments[value]
-        given: list[SSAValue] = []
-        for op in fusion.body.block.ops:
-            if isinstance(op, YieldOp):
-                given = [values[v] for v in op.operands]
-            else:
-                body.add_op(op.clone(values))
-        values.update(zip(fusion.results, given, strict=True))
-    body.add_op(YieldOp.create(operands=[values[v] for v in user.results]))
+    made = merged_fusion((maker, user))
     try:
-        if make_kernel(body).is_narrow:
-            return None
+        if not make_kernel(made.body.block).is_narrow:
+            return made
     except Unsupported:
-        return None
-    return FusionOp.create(
-        operands=list(arguments), result_types=list(user.result_types), regions=[Region(body)], location=user.location
-    )
+        pass
+    made.erase()
+    return None
