@@ -324,9 +324,18 @@ def test_a_full_disk_does_no_harm(own_cache: Path, monkeypatch: pytest.MonkeyPat
 
 def test_the_folder_stays_below_its_bound(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "LARGEST", 12_000)
+    monkeypatch.setattr(cache, "SWEEP", 1)
     for n in range(1, 9):
         cache.write(f"file{n}", bytes(5000))
     assert sum(f.stat().st_size for f in own_cache.iterdir()) <= 12_000
+
+
+def test_few_writes_look_at_the_whole_folder(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Path] = []
+    monkeypatch.setattr(cache, "_trim", looked.append)
+    for n in range(320):
+        cache.write(cache.key(str(n)), b"code")
+    assert 1 <= len(looked) <= 30
 
 
 def test_processes_share_a_folder(own_cache: Path) -> None:
