@@ -21,7 +21,6 @@ from mind_dialect.ptir.control import region_of
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
-from programs import parse
 from ptir_rows import typed
 
 Value = SSAValue
@@ -31,7 +30,7 @@ def program(types: str, body: Callable[..., Any]) -> ModuleOp:
     """
     A verified module with the function `@f` of arguments of `types`, written `f32[2,3] si32[]`; one result or several.
 
-    It is read back from text, so that ops which `body` made for nothing are gone, and no uses of values with them.
+    It is a copy, so that ops which `body` made for nothing are gone, and no uses of values with them.
     """
 
     def results(*arguments: SSAValue) -> Sequence[Any]:
@@ -48,7 +47,7 @@ def program(types: str, body: Callable[..., Any]) -> ModuleOp:
     module = ModuleOp([func])
     module.attributes[VERSION_ATTRIBUTE] = StringAttr(SPEC_VERSION)
     verify(module)
-    return parse(str(module))
+    return module.clone()
 
 
 def shape(x: Any) -> tuple[int, ...]:
