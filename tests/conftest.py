@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import os
 import shutil
@@ -47,7 +48,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--only-from", metavar="FILE", help="run only the tests and modules that FILE names")
 
 
+WANTED = pytest.StashKey[tuple[frozenset[str], frozenset[Path]] | None]()
+"""What `--only-from` names, and the files that it is in."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    config.stash[WANTED] = None
+    if (file := config.getoption("--only-from")) is not None:
+        places = frozenset(Path(file).read_text(encoding="utf-8").splitlines())
+        config.stash[WANTED] = places, frozenset(config.rootpath / place.partition("::")[0] for place in places)
     if (file := config.getoption("--skipped-to")) is not None and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Skipped(Path(file)))
 
@@ -71,10 +80,23 @@ class Skipped:
         self._file.write_text("".join(f"{place}\n" for place in sorted(self._places)), encoding="utf-8")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Nothing is imported that `--only-from` names nothing of."""
+    wanted = config.stash[WANTED]
+    if wanted is None or not collection_path.is_file():
+        return None
+    return collection_path not in wanted[1] or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if (file := config.getoption("--only-from")) is None:
+    if (wanted := config.stash[WANTED]) is None:
         return
-    wanted = set(Path(file).read_text(encoding="utf-8").splitlines())
-    kept = [item for item in items if item.nodeid in wanted or item.nodeid.partition("::")[0] in wanted]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
+    chosen = [item.nodeid in wanted[0] or item.nodeid.partition("::")[0] in wanted[0] for item in items]
+    config.hook.pytest_deselected(items=[item for item, kept in zip(items, chosen, strict=True) if not kept])
+    items[:] = [item for item, kept in zip(items, chosen, strict=True) if kept]
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: no later look for garbage goes through twenty thousand tests."""
+    gc.collect()
+    gc.freeze()
