@@ -33,21 +33,25 @@ class Access:
 
 
 def resolved(step: Access) -> Access:
-    """A step with the buffers that have memory: those that others were put into, and all that a moving one moves through."""
+    """
+    A step with the buffers that have memory: those that others were put into, and all that a moving one moves through.
+
+    What has no elements needs none, and perhaps no step writes it.
+    """
     reads: dict[Buffer, None] = {}
     for buffer in step.reads:
         _behind(buffer, reads)
     writes: dict[Buffer, None] = {}
     for buffer in step.writes:
         _behind(buffer, reads if buffer.root.use is Use.MOVING else writes)
-    over = [(new.root, old.root) for new, old in step.over if new.root is not old.root]
+    over = [(new.root, old.root) for new, old in step.over if new.root is not old.root and new.root.bytes and old.root.bytes]
     return Access(list(reads), list(writes), [pair for pair in over if Use.MOVING not in (pair[0].use, pair[1].use)], step.span)
 
 
 def _behind(buffer: Buffer, found: dict[Buffer, None]) -> None:
     """Add the buffers that have the memory of `buffer`."""
     root = buffer.root
-    if root.use is not Use.MOVING:
+    if root.use is not Use.MOVING and root.bytes:
         found[root] = None
     for other in root.behind:
         _behind(other, found)

@@ -54,7 +54,8 @@ class Cut:
 
 def cut_up(planner: Planner, group: Group) -> list[Group]:
     """A group as the groups that do its work: itself, unless it has reductions, too few units of work, and much to do."""
-    cut = _cut(planner, group) if group.reductions and group.cost(planner.host) >= LEAST_WORK else None
+    is_long = group.reductions and prod(group.shape) and group.cost(planner.host) >= LEAST_WORK
+    cut = _cut(planner, group) if is_long else None
     if cut is None:
         return [group]
     kept = tuple(n for a, n in enumerate(group.shape) if a not in group.axes)
@@ -80,6 +81,7 @@ def _cut(planner: Planner, group: Group) -> Cut | None:
         return None
     axis = next((a for a in reduced if group.shape[a] >= wanted), max(reduced, key=lambda a: group.shape[a]))
     extent, inner = group.shape[axis], all(group.shape[a] == 1 for a in reduced if a > axis)
+    wanted = min(wanted, extent)
     unit = ALIGNED if inner and not nest.lanes_are_kept and extent >= wanted * ALIGNED else 1
     even = [n for n in range(-(-wanted // 2), 2 * wanted + 1) if extent % n == 0 and extent // n % unit == 0]
     if even:

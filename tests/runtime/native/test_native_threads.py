@@ -77,6 +77,10 @@ def counted(n: int) -> Any:
     return ptir.IotaOp(dtype=DTYPES["f32"], shape=(n,), axis=0)
 
 
+def turned(a: Any) -> Any:
+    return ptir.TransposeOp(a, perm=(4, 2, 0, 1, 3))
+
+
 def dot(a: Any, b: Any, batch: int = 0) -> Any:
     axes = tuple(range(batch))
     return ptir.DotGeneralOp(a, b, contract_lhs=(batch + 1,), contract_rhs=(batch,), batch_lhs=axes, batch_rhs=axes)
@@ -139,6 +143,11 @@ REDUCED: dict[str, Any] = {
     "least of f16": ("f16[300]", total("min", 0)),
     "bytes": ("ui8[301,2]", total("sum", 0)),
     "truths": ("i1[301]", total("max", 0)),
+    "axes shorter than the parts wanted": ("f32[3,3,3,3,3]", lambda a: [total("sum", 0, 1, 2, 3, 4)(ptir.MulOp(a, turned(a)))]),
+    "no places behind a broadcast": (
+        "f32[300,1]",
+        lambda a: [total("sum", 0)(ptir.ExpOp(ptir.BroadcastToOp(a, result_shape=(300, 0))))],
+    ),
 }
 
 
@@ -150,7 +159,7 @@ def test_reductions_in_parts(name: str, checked: bool, monkeypatch: pytest.Monke
         monkeypatch.setenv(host_module.CHECKS_VARIABLE, "1")
     types, body = REDUCED[name]
     run, arrays = same_for_all(program(types, body))
-    if name not in ("nothing", "one"):
+    if name not in ("nothing", "one", "no places behind a broadcast"):
         assert any(".fold:" in line for line in run.explain())
     expected = several(mind_runtime.compile(program(types, body))(*arrays))
     for a, b in zip(several(run(*arrays)), expected, strict=True):
