@@ -12,7 +12,7 @@ from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FusionOp, LayerNormOp, PtirLiteralAttr
 from mind_dialect.ptir.types import F32, Kind, read_type
-from mind_passes.ptir.canonicalize import rewire
+from mind_passes.ptir.dce import replace_values
 
 
 def expand_norms(module: ModuleOp, is_kernel: Callable[[FusionOp], bool]) -> None:
@@ -38,13 +38,7 @@ def expand_norms(module: ModuleOp, is_kernel: Callable[[FusionOp], bool]) -> Non
             became[op.results[0]] = made.results[0]
         else:
             made.erase()  # which uses values no more
-    if became:
-        for op in walk(module):
-            rewire(op, became)
-        for value in became:
-            assert isinstance(value.owner, Operation)
-            value.owner.detach()
-            value.owner.erase()
+    replace_values(module, became)
 
 
 def _norm(args: Sequence[SSAValue], shape: Sequence[int], epsilon: float, axis: int) -> list[Operation]:

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, TARGETED, DotGeneralOp, FusionOp
-from mind_passes.ptir.canonicalize import rewire
+from mind_passes.ptir.dce import replace_values
 from mind_passes.ptir.defuse import defuse
 from mind_passes.ptir.fuse import fuse
 from mind_passes.ptir.patterns import PATTERNS
@@ -115,7 +115,7 @@ def _take_products_out(module: ModuleOp) -> None:
         assert isinstance(block, Block)
         block.insert_op_after(made, ops[-1])
         became.update(zip(results, made.results, strict=True))
-    _replace(module, became)
+    replace_values(module, became)
 
 
 def _wrap_single_ops(module: ModuleOp) -> None:
@@ -133,7 +133,7 @@ def _wrap_single_ops(module: ModuleOp) -> None:
             assert isinstance(block, Block)
             block.insert_op_after(made, op)
             became[op.results[0]] = made.results[0]
-    _replace(module, became)
+    replace_values(module, became)
 
 
 def _of_arguments(op: Operation) -> FusionOp:
@@ -143,12 +143,3 @@ def _of_arguments(op: Operation) -> FusionOp:
     made.attributes |= op.attributes
     body.add_ops([made, ptir.YieldOp(*made.results)])
     return FusionOp.create(operands=op.operands, result_types=op.result_types, regions=[Region(body)], location=op.location)
-
-
-def _replace(module: ModuleOp, became: dict[SSAValue, SSAValue]) -> None:
-    from mind_passes.ptir.dce import erase_dead
-
-    if became:
-        for op in walk(module):
-            rewire(op, became)
-        erase_dead(module)

@@ -17,7 +17,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import DequantizeOp, QuantizeOp, RequantizeOp
 from mind_dialect.ptir.types import F32, F64, PtirDType, read_type
 from mind_passes.ptir.building import uniform
-from mind_passes.ptir.canonicalize import rewire
+from mind_passes.ptir.dce import replace_values
 
 from .host import Host
 from .reasons import unsupported
@@ -44,13 +44,7 @@ def expand_quantized(module: ModuleOp, host: Host) -> None:
             block.insert_op_before(inner, op)
         made.value.name_hint = op.results[0].name_hint
         became[op.results[0]] = made.value
-    if became:
-        for op in walk(module):
-            rewire(op, became)
-        for value in became:
-            assert isinstance(value.owner, Operation)
-            value.owner.detach()
-            value.owner.erase()
+    replace_values(module, became)
 
 
 class _Expansion:

@@ -23,8 +23,7 @@ from mind_dialect import register
 from mind_dialect.ptir import AddOp, AndOp, CompareOp, MaximumOp, MinimumOp, MulOp, OrOp, XorOp
 from mind_dialect.ptir.types import Kind, read_type
 
-from .building import stays
-from .canonicalize import rewire
+from .building import rewire, stays
 
 _ALWAYS = frozenset(Kind)
 _REAL = _ALWAYS - {Kind.COMPLEX}

@@ -8,18 +8,19 @@ takes from loops and branches what they carry for nobody: see `carries.py`. Line
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
 
-from .building import stays
+from .building import rewire, stays
 
 
 def erase_dead(root: Operation) -> bool:
@@ -42,6 +43,16 @@ def erase_dead(root: Operation) -> bool:
                 break
             op = before
     return erased
+
+
+def replace_values(root: Operation, became: Mapping[SSAValue, SSAValue]) -> bool:
+    """Let all inside `root` use what values became, and erase what is unused then; whether anything became something else."""
+    if not became:
+        return False
+    for op in walk(root):
+        rewire(op, became)
+    erase_dead(root)
+    return True
 
 
 def holders(root: Operation) -> set[Operation]:

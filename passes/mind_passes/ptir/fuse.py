@@ -18,8 +18,7 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import BroadcastToOp, DotGeneralOp, FusionOp
 
-from .canonicalize import rewire
-from .dce import erase_dead, holders
+from .dce import holders, replace_values
 from .grouping import Group, Grouping
 from .patterns.matching import fusion
 
@@ -30,12 +29,7 @@ def fuse(root: Operation) -> bool:
     kept = holders(root)
     for block in _blocks(root):
         _fuse_block(Grouping.of(block, kept), became)
-    if not became:
-        return False
-    for op in walk(root):
-        rewire(op, became)
-    erase_dead(root)
-    return True
+    return replace_values(root, became)
 
 
 def _blocks(root: Operation) -> list[Block]:

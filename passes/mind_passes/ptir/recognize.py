@@ -22,8 +22,7 @@ from mind_dialect.errors import error
 from mind_dialect.ptir import FusionOp, PtirOp
 
 from .building import insert_new
-from .canonicalize import rewire
-from .dce import erase_dead
+from .dce import replace_values
 from .patterns import PATTERNS, Match
 
 
@@ -69,10 +68,7 @@ def _replace(root: Operation, matches: Sequence[Match]) -> None:
         insert_new(new, found.root, block)
         new.results[0].name_hint = found.root.results[0].name_hint
         became[found.root.results[0]] = new.results[0]
-    if became:
-        for op in walk(root):
-            rewire(op, became)
-        erase_dead(root)
+    replace_values(root, became)
 
 
 @dataclass(frozen=True)

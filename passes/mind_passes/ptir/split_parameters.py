@@ -27,8 +27,7 @@ from mind_dialect.program import NAME_ATTRIBUTE, argument_attribute, functions, 
 from mind_dialect.ptir import BroadcastToOp, PtirOp, ReshapeOp, SliceOp, StopGradientOp
 from mind_dialect.ptir.types import read_type
 
-from .canonicalize import rewire
-from .dce import erase_dead, holders
+from .dce import holders, replace_values
 
 PARAMETER_ATTRIBUTE = "ptir.parameter"
 """Marks an input that is the same in every call: a weight."""
@@ -152,9 +151,7 @@ def _shorten(func: FuncOp, plan: _Plan, weights: Sequence[SSAValue], prepare: Fu
         argument.name_hint = value.name_hint
         name = _unused(f"prepared{i}", names)
         inputs[argument] = DictionaryAttr({NAME_ATTRIBUTE: StringAttr(name), PARAMETER_ATTRIBUTE: UnitAttr()})
-    for op in walk(func):
-        rewire(op, became)
-    erase_dead(func)
+    replace_values(func, became)
     gone = {v for v in weights if v.first_use is None and v in plan.for_prepare}
     for argument in reversed(block.args):
         if argument in gone:

@@ -17,8 +17,7 @@ from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, FusionOp, PtirOp, ReduceOp, YieldOp
 from mind_dialect.ptir.types import read_type
-from mind_passes.ptir.canonicalize import rewire
-from mind_passes.ptir.dce import erase_dead
+from mind_passes.ptir.dce import replace_values
 from mind_passes.ptir.defuse import defuse
 from mind_passes.ptir.patterns.matching import fusion
 
@@ -118,7 +117,7 @@ def _let_reductions_out(module: ModuleOp) -> None:
                 block.detach_op(op)
                 block.insert_op_after(op, made)
             became.update(zip(results, made.results, strict=True))
-    _replaced(module, became)
+    replace_values(module, became)
 
 
 def _wrap(module: ModuleOp, host: Host) -> None:
@@ -132,15 +131,7 @@ def _wrap(module: ModuleOp, host: Host) -> None:
             made = fusion([op], op.results)
             block.insert_op_after(made, op)
             became[op.results[0]] = made.results[0]
-    _replaced(module, became)
-
-
-def _replaced(module: ModuleOp, became: dict[SSAValue, SSAValue]) -> None:
-    """Use other values instead of some."""
-    if became:
-        for op in walk(module):
-            rewire(op, became)
-        erase_dead(module)
+    replace_values(module, became)
 
 
 def _sum_rows_first(op: FusionOp) -> None:
