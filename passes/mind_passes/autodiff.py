@@ -135,7 +135,12 @@ class MindAutodiffPass(ModulePass):
     Add the reverse-mode gradient @f_grad beside each function @f of Core IR or PTIR.
 
     Without `function`, every function gets one that has none, is not itself derived from another, and is not called by another.
-    The other options are those of `GradientOptions`.
+    `wrt=x,1` names inputs, by name or place, or values by their ids; by default every floating-point input. `output=1`
+    chooses the loss among several outputs. `seed` is `one` for a loss of rank 0 (the default), `ones`, or `cotangent` for an
+    extra input per loss. `keep-primal=false` leaves out the outputs of the function, `verify=false` the checks before and
+    after. Of Core IR: `profile=core-v1.1` overrides the function's own, `div-gradient=true` differentiates `Div`. Of PTIR:
+    `checkpoint=sqrt`, or `every-8`, saves fewer steps of scans and runs them again; `max-iterations=100` bounds the turns of
+    a `while`.
     """
 
     name = "mind-autodiff"

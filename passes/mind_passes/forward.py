@@ -211,7 +211,8 @@ class MindJvpPass(ModulePass):
     Add the forward-mode derivative @f_jvp beside each function @f of PTIR.
 
     Without `function`, every function gets one that has none, is not itself derived from another, and is not called by another.
-    The other options are those of `ForwardOptions`.
+    `wrt=x,1` names the inputs that vary, by name or place; by default every floating-point one. `keep-primal=false` leaves
+    out the outputs of the function, `verify=false` the checks before and after.
     """
 
     name = "mind-jvp"

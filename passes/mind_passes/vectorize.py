@@ -221,7 +221,9 @@ class MindVectorizePass(ModulePass):
     Add @f_vmap, for a batch of examples, beside each PTIR function @f, which is for one.
 
     Without `function`, every function gets one that has none, is not itself derived from another, and is not called by another.
-    The other options are those of `VectorizeOptions`: `in-axes=0,none out-axes=-1 size=8 randomness=different`.
+    `in-axes=0,none` says, per input, the axis of its batch dimension, from the end if negative, or that all examples share it;
+    `out-axes=-1` likewise per output; 0 for each by default. `size=8` is the extent of the batch, or its name, `N` if that is
+    free. `randomness=different` lets each example draw for itself, instead of all the `same`. `verify=false` leaves out checks.
     """
 
     name = "mind-vectorize"

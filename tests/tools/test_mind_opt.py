@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 import stat
@@ -173,12 +174,22 @@ def test_output_goes_to_a_file_only_if_all_went_well(good: Path) -> None:
 USAGE = {
     "unknown pass": (["-p", "mind-autodif"], "E7003", "did you mean mind-autodiff"),
     "unknown target": (["-t", "numpi"], "E7003", "unknown target 'numpi'"),
+    "a target of which nothing is near": (["-t", "cpu"], "E7003", "expected one of arm-asm, buffer-plan, core-ir, csl, cupy"),
     "unknown flag": (["--canonicalise"], "E7001", "did you mean --canonicalize"),
+    "unknown short flag": (["--autodif"], "E7001", "did you mean --autodiff or --mind-autodiff?"),
+    "unknown option of the tool": (["--print-between-pases"], "E7001", "did you mean --print-between-passes"),
+    "option of mlir-opt": (["--mlir-print-ir-after-all"], "E7001", "here it is --print-between-passes"),
+    "option of mlir-opt with a value": (["--verify-each=false"], "E7001", "here it is --disable-verify"),
     "unknown frontend": (["-f", "onnx"], "E7003", "unknown frontend 'onnx'"),
     "malformed pipeline": (["-p", "cse{a"], "E7001", "cannot read 'cse{a' at column 6"),
     "malformed pipeline 2": (["-p", "cse;dce"], "E7001", "cannot read"),
+    "nested pipeline": (["--pass-pipeline=builtin.module(func.func(cse))"], "E7001", "there is no nesting here"),
     "malformed target": (["-t", "mlir{"], "E7001", "cannot read"),
     "unknown option of a pass": (["--autodiff=wrong=1"], "E7001", "its options are: function, wrt"),
+    "misspelt option of a pass": (["--autodiff=keep-primals"], "E7001", "no option 'keep-primals', did you mean keep-primal?"),
+    "unknown option of a target": (["-t", "numpy{x=1}"], "E7001", "target mind-numpy has no option 'x'; its options are: none"),
+    "misspelt option of a target": (["-t", "cupy{tf23}"], "E7001", "did you mean tf32?"),
+    "wrong kind of option of a target": (["-t", "ptir-json{strict=1}"], "E7001", "target mind-ptir-json: incompatible types"),
     "wrong kind of option": (["--autodiff=output=x"], "E7001", "pass mind-autodiff"),
     "wrong kind of option in -p": (["-p", "mind-autodiff{wrt}"], None, ""),
     "options of a pass without any": (["--cse=a=1"], "E7001", "its options are: none"),
@@ -291,6 +302,26 @@ def test_help_lists_every_pass_with_one_line_and_an_example_that_works() -> None
         assert (result.status, result.err) == (0, ""), command
 
 
-def test_our_passes_and_targets_describe_themselves() -> None:
-    described = [f() for f in (*PASSES.values(), *TARGETS.values())]
-    assert all(summary(c) != "(no description)" and len(summary(c)) < 130 for c in described)
+def test_our_passes_and_targets_describe_themselves_and_each_option() -> None:
+    for described in (f() for f in (*PASSES.values(), *TARGETS.values())):
+        assert summary(described) != "(no description)"
+        assert len(summary(described)) < 130
+        for option in (f.name.replace("_", "-") for f in dataclasses.fields(described)):
+            assert re.search(rf"`{option}[=`]", described.__doc__ or ""), f"{described.name} does not say what {option} is"
+
+
+def test_help_of_one_pass_or_target_says_everything() -> None:
+    shown = mind_opt("--autodiff", "--help")
+    assert (shown.status, shown.err) == (0, "")
+    assert shown.out.startswith("--mind-autodiff\n\nAdd the reverse-mode gradient")
+    assert "`wrt=x,1` names inputs" in shown.out
+    assert shown.out.endswith("  div-gradient=false\n  checkpoint\n  max-iterations\n")
+    assert mind_opt("--help", "-t", "cupy", "-p", "cse,canonicalize").out.count("options, with their defaults:") == 3
+    assert mind_opt("--help", "-t", "nonsense").out.startswith("usage: mind-opt")
+
+
+def test_a_bare_boolean_in_the_braces_of_a_target() -> None:
+    text = "%0 = ptir.iota shape = [2] dtype = f32 axis = 0 : tensor<2xf32>\n%1 = ptir.sqrt %0 : tensor<2xf32>"
+    program = f"func.func @f() -> tensor<2xf32> {{\n{text}\nfunc.return %1 : tensor<2xf32>\n}}"
+    assert mind_opt("--lenient", "-t", "ptir-json", stdin=program).status == 0
+    assert "error[E4000]" in mind_opt("--lenient", "-t", "ptir-json{strict}", stdin=program).err

@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from mind_dialect.errors import error
 
 from .diagnostics import Source, as_coded, place_of, render
-from .flags import unknown
+from .flags import TARGET_ALIASES, of_mlir_opt, unknown
 
 INTERRUPTED = 130
 
@@ -30,13 +30,21 @@ def usage_error(arg_parser: argparse.ArgumentParser, names: Callable[[], list[st
 
     def fail(message: str) -> NoReturn:
         if (choice := _CHOICE.match(message)) is not None:
-            raise unknown(choice[1], choice[2], re.findall(r"[\w-]+", choice[3]))
+            raise unknown(choice[1], choice[2], _chosen(choice[1], re.findall(r"[\w-]+", choice[3])))
         given = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
         close = difflib.get_close_matches(given, names(), n=2) if message.startswith("unrecognized") else []
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
+        if (here := of_mlir_opt(given)) is not None and arg_parser.prog == "mind-opt":
+            hint = f"; here it is {here}"
         raise error("E7001", f"{message}{hint}; see {arg_parser.prog} --help", option=given)
 
     return fail
+
+
+def _chosen(what: str, names: list[str]) -> list[str]:
+    """The names that may be chosen, as people write them: targets of ours by their short names."""
+    short = {name: alias for alias, name in TARGET_ALIASES.items()} if what == "target" else {}
+    return [short.get(name, name) for name in names]
 
 
 def print_error(e: BaseException, source: Source | None, stage: str, show_traceback: bool = False) -> None:

@@ -97,6 +97,8 @@ def _pipeline_error(e: ArgSpecParseError) -> MindError:
     """From `Error...:\npass-pipeline:1:6\ncse{a\n     ^\n     message`."""
     lines = str(e).splitlines()
     where, text, message = lines[1], lines[2], lines[-1].strip()
+    if "(" in text:
+        message = "there is no nesting here: a pass runs on the whole module, a,b{x=1 y=2}, in builtin.module(...) or without"
     return error("E7001", f"cannot read {text!r} at column {where.rpartition(':')[2]}: {message}", option=text)
 
 

@@ -2,7 +2,7 @@
 Passes as flags: `--a --b="x=1 y=z" -p c,d` becomes `-p 'a,b{x=1 y="z"},c,d'`, in the order of the command line.
 
 Folding happens before argparse, which knows no order between different options. xDSL's braces want strings quoted and booleans
-spelt out; behind a flag neither is needed.
+spelt out; behind a flag, and in the braces of a target, neither is needed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from xdsl.passes import ModulePass
 
@@ -67,14 +67,34 @@ Flags that run a second pass: `--canonicalize` is xDSL's pass, then ours on ever
 
 The options of such a flag go to the second pass. `-p canonicalize` means what it means to xdsl-opt.
 """
+OF_MLIR_OPT = {
+    "print-ir-after-all": "--print-between-passes",
+    "print-ir-before-all": "--print-between-passes",
+    "print-ir-after-change": "--print-between-passes",
+    "print-op-generic": "--print-op-generic",
+    "print-debuginfo": "--print-debuginfo",
+    "timing": "--time-passes",
+    "verify-each": "--disable-verify",
+    "list-passes": "--help",
+    "help-list": "--help",
+    "help-hidden": "--help",
+    "show-dialects": "--help",
+    "load-pass-plugin": "an entry point of the group xdsl.universe",
+    "load-dialect-plugin": "an entry point of the group xdsl.universe",
+}
+"""What options of mlir-opt, without `--mlir-`, are called here."""
+MANY = 20
+"""As many names, or fewer, are shown in full where none is near to the one that was given."""
 
 PassFactories = Mapping[str, Callable[[], type[ModulePass]]]
+TargetFactories = Mapping[str, Callable[[], Any]]
 
 _PIPELINE_OPTIONS = ("-p", "--passes", "--pass-pipeline")
 _WITH_VALUE = ("-t", "--target", "-o", "--output-file", "-f", "--frontend")
 _OPTION = re.compile(r'\s*([A-Za-z0-9_-]+)(?:=((?:"(?:[^"\\]|\\.)*"|[^\s"])*))?(?=\s|$)')
 _ELEMENT = re.compile(r'"(?:[^"\\]|\\.)*"|[^,"]+')
 _PLAIN = re.compile(r"[-+]?[0-9]+(\.[0-9]*([eE][-+]?[0-9]+)?)?|true|false")
+_NO_TARGETS: TargetFactories = {}
 _NESTED = re.compile(r"\s*(?:builtin\.module|any)\((.*)\)\s*", re.DOTALL)
 
 
@@ -89,7 +109,7 @@ class _Folded:
         return [*(("-p", ",".join(self.pipeline)) if self.pipeline else ()), *self.rest]
 
 
-def fold(argv: Sequence[str], passes: PassFactories) -> list[str]:
+def fold(argv: Sequence[str], passes: PassFactories, targets: TargetFactories = _NO_TARGETS) -> list[str]:
     """`argv` with every pass flag and pipeline folded into one `-p`; E7001 for options that cannot be read."""
     folded = _Folded([], [])
     arguments = iter(argv)
@@ -106,7 +126,7 @@ def fold(argv: Sequence[str], passes: PassFactories) -> list[str]:
             folded.pipeline += _flag(name, value, passes)
         elif flag in ("-t", "--target") or (argument.startswith("-t") and not argument.startswith("--")):
             target = value if equals and flag == "--target" else argument[2:] if flag != "--target" else ""
-            folded.rest += ["-t", _target(target or _value_of(flag, arguments))]
+            folded.rest += ["-t", _target(target or _value_of(flag, arguments), targets)]
         elif argument in _WITH_VALUE:
             folded.rest += [argument, _value_of(argument, arguments)]
         else:
@@ -126,9 +146,12 @@ def _pipeline(text: str) -> list[str]:
     return [text] if text.strip() else []
 
 
-def _target(text: str) -> str:
+def _target(text: str, targets: TargetFactories) -> str:
     name, brace, options = text.partition("{")
-    return TARGET_ALIASES.get(name, name) + brace + options
+    name = TARGET_ALIASES.get(name, name)
+    if not options.endswith("}") or name not in targets:
+        return name + brace + options
+    return _element(name, quote_options(options[:-1], f"-t {name}", targets[name]))
 
 
 def _flag(name: str, value: str, passes: PassFactories) -> list[str]:
@@ -137,41 +160,41 @@ def _flag(name: str, value: str, passes: PassFactories) -> list[str]:
     if options.startswith("{") and options.endswith("}"):
         options = options[1:-1]
     if name not in AFTER or AFTER[name][0] not in passes:
-        return [_element(name, quote_options(options, name, passes))]
+        return [_element(name, quote_options(options, f"--{name}", passes[name]))]
     second, fixed = AFTER[name]
-    return [name, _element(second, f"{fixed} {quote_options(options, second, passes)}".strip())]
+    return [name, _element(second, f"{fixed} {quote_options(options, f'--{second}', passes[second])}".strip())]
 
 
 def _element(name: str, options: str) -> str:
     return f"{name}{{{options}}}" if options else name
 
 
-def quote_options(text: str, name: str, passes: PassFactories) -> str:
+def quote_options(text: str, flag: str, load: Callable[[], Any] | None = None) -> str:
     """
-    The options of a flag as xDSL's pipelines want them: strings quoted, a bare boolean spelt out.
+    The options of a flag as xDSL's pipelines want them: strings quoted, a bare boolean of what `load` gives spelt out.
 
-    >>> quote_options("function=@loss wrt=0,x profile=core-v1.1", "p", {})
+    >>> quote_options("function=@loss wrt=0,x profile=core-v1.1", "--p")
     'function="loss" wrt=0,"x" profile="core-v1.1"'
     """
     options: list[str] = []
     position = 0
     while text[position:].strip():
         if (match := _OPTION.match(text, position)) is None:
-            message = f'--{name}: cannot read options at {text[position:].strip()!r}, expected "name=value name=value,value"'
-            raise error("E7001", message, option=name)
+            message = f'{flag}: cannot read options at {text[position:].strip()!r}, expected "name=value name=value,value"'
+            raise error("E7001", message, option=flag)
         position = match.end()
         key, value = match[1], match[2]
         if value is not None:
-            options.append(f"{key}={_quote_values(value, key, name)}")
+            options.append(f"{key}={_quote_values(value, key, flag)}")
         else:
-            options.append(f"{key}=true" if _is_boolean(key, name, passes) else key)
+            options.append(f"{key}=true" if _is_boolean(key, load) else key)
     return " ".join(options)
 
 
-def _quote_values(value: str, key: str, name: str) -> str:
+def _quote_values(value: str, key: str, flag: str) -> str:
     elements = _ELEMENT.findall(value)
     if ",".join(elements) != value or not elements:
-        raise error("E7001", f"--{name}: cannot read {key}={value}, expected values between commas", option=key)
+        raise error("E7001", f"{flag}: cannot read {key}={value}, expected values between commas", option=key)
     return ",".join(_quote(element) for element in elements)
 
 
@@ -182,16 +205,30 @@ def _quote(element: str) -> str:
     return f'"{escaped}"'
 
 
-def _is_boolean(key: str, name: str, passes: PassFactories) -> bool:
-    if name not in passes:
+def _is_boolean(key: str, load: Callable[[], Any] | None) -> bool:
+    if load is None:
         return False
-    kind = get_type_hints(passes[name]()).get(key.replace("-", "_"))
+    kind = get_type_hints(load()).get(key.replace("-", "_"))
     return kind is bool or bool in get_args(kind)
 
 
+def of_mlir_opt(option: str) -> str | None:
+    """What an option that mlir-opt has is called here, if it is one of those people reach for."""
+    return OF_MLIR_OPT.get(option.lstrip("-").removeprefix("mlir-"))
+
+
+def unknown_option(owner: str, given: str, known: Iterable[str]) -> MindError:
+    """E7001 for an option that a pass or target does not have, with those that it has."""
+    names = list(known)
+    close = difflib.get_close_matches(given, names, n=1)
+    hint = f", did you mean {close[0]}?" if close else ""
+    return error("E7001", f"{owner} has no option {given!r}{hint}; its options are: {', '.join(names) or 'none'}", option=given)
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> MindError:
-    """E7003 with the names that are nearest to `name`."""
+    """E7003 with the names that are nearest to `name`, or all if they are few."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=3)
-    hint = f"did you mean {' or '.join(close)}?" if close else "see --help"
-    return error("E7003", f"unknown {what} {name!r}; {hint}", name=name, known=close)
+    others = f"expected one of {', '.join(names)}" if 0 < len(names) <= MANY else "see --help"
+    hint = f"did you mean {' or '.join(close)}?" if close else others
+    return error("E7003", f"unknown {what} {name!r}; {hint}", name=name, known=close or names[:MANY])

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import inspect
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from itertools import islice
-from typing import IO, ClassVar
+from itertools import islice, pairwise
+from typing import IO, Any, ClassVar, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline, PassPipelineCallbackType
 from xdsl.printer import Printer
 from xdsl.universe import Universe
-from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, parse_pipeline, parse_spec
 from xdsl.utils.exceptions import DiagnosticException, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
@@ -30,10 +31,10 @@ from mind_dialect.verify import failures, verify
 
 from .command_line import guarded, usage_error
 from .diagnostics import Source, as_coded, place_of, render
-from .flags import PASS_ALIASES, fold, unknown
+from .flags import PASS_ALIASES, fold, unknown, unknown_option
 from .frontends import READERS, SUFFIXES, read
 from .parser import MindParser, decode
-from .pass_help import epilog
+from .pass_help import details, epilog
 from .universe import tool_dialects
 
 MAX_ERRORS = 1000
@@ -64,7 +65,11 @@ class MindOptMain(xDSLOptMain):
         self._outputs: list[str] = []
         argv = sys.argv[1:] if args is None else args
         self._wants_help = bool({"-h", "--help"}.intersection(argv))
-        super().__init__(description, fold(argv, Universe.get_multiverse().all_passes))
+        known = Universe.get_multiverse()
+        folded = fold(argv, known.all_passes, known.all_targets)
+        if self._wants_help:
+            explain(folded, known)
+        super().__init__(description, folded)
 
     # The command line
 
@@ -77,9 +82,12 @@ class MindOptMain(xDSLOptMain):
         arg_parser.allow_abbrev = False
         arg_parser.formatter_class = argparse.RawDescriptionHelpFormatter
         arg_parser.epilog = epilog(self.available_passes) if self._wants_help else None
-        fail = usage_error(arg_parser, lambda: [*_OPTIONS, *(f"--{name}" for name in self.available_passes)])
+        actions = arg_parser._actions  # pyright: ignore[reportPrivateUsage]
+        options = [option for action in actions for option in action.option_strings]
+        flags = (f"--{name}" for name in (*PASS_ALIASES, *self.available_passes))
+        fail = usage_error(arg_parser, lambda: [*options, *flags])
         setattr(arg_parser, "error", fail)  # noqa: B010, argparse gives no other way short of a subclass
-        for action in arg_parser._actions:  # pyright: ignore[reportPrivateUsage]
+        for action in actions:
             action.help = _SHORTER.get(action.dest, action.help)
 
     def register_all_dialects(self) -> None:
@@ -113,6 +121,11 @@ class MindOptMain(xDSLOptMain):
         self.stage = "pass pipeline"
         passes = tuple(self._make_pass(spec) for spec in parse_pipeline(self.args.passes))
         self.pipeline = PassPipeline(passes, self._between_passes())
+        self.stage = "target"
+        spec = parse_spec(self.args.target)
+        make = self.available_targets[spec.name]
+        if not inspect.signature(make).parameters:  # else it is a function that prints, of xDSL's older kind
+            _made("target", cast(Any, make)(), spec)
 
     def _make_pass(self, spec: ArgSpec) -> ModulePass:
         spec = ArgSpec(PASS_ALIASES.get(spec.name, spec.name), spec.parameters)
@@ -122,11 +135,7 @@ class MindOptMain(xDSLOptMain):
             pass_class = self.available_passes[spec.name]()
         except ImportError as e:
             raise error("E7004", f"pass {spec.name} cannot be loaded: {e}", stage=spec.name, issue=str(e)) from e
-        try:
-            return pass_class.from_spec(spec)
-        except (ValueError, TypeError) as e:
-            known = ", ".join(f.name.replace("_", "-") for f in dataclasses.fields(pass_class)) or "none"
-            raise error("E7001", f"pass {spec.name}: {e}; its options are: {known}", option=spec.name) from e
+        return _made("pass", pass_class, spec)
 
     # The run
 
@@ -208,6 +217,33 @@ class MindOptMain(xDSLOptMain):
             self.failed = True
             if self.args.traceback:
                 traceback.print_exception(e)
+
+
+def explain(folded: Sequence[str], known: Universe) -> None:
+    """Where passes or a target are named beside `--help`, say all about them, and exit."""
+    given = dict(pairwise(folded))
+    loads = [(f"--{spec.name}", known.all_passes.get(spec.name)) for spec in parse_pipeline(given.get("-p", ""))]
+    target = given.get("-t", "").partition("{")[0]
+    loads += [(f"-t {target}", known.all_targets.get(target))] if target else []
+    if loads and all(load is not None for _, load in loads):
+        print("\n".join(details(cast(Any, load)(), title) for title, load in loads), end="")
+        raise SystemExit(0)
+
+
+_Made = TypeVar("_Made", bound=ArgSpecConvertible)
+
+
+def _made(what: str, described: type[_Made], spec: ArgSpec) -> _Made:
+    """The pass or target of a specification; E7001 for options that it does not have, or with impossible values."""
+    known = [f.name.replace("_", "-") for f in dataclasses.fields(cast(Any, described)) if f.name != "name"]
+    for given in spec.parameters:
+        if given.replace("_", "-") not in known:
+            raise unknown_option(f"{what} {spec.name}", given, known)
+    try:
+        return described.from_spec(spec)
+    except (ValueError, TypeError) as e:
+        message = f"{what} {spec.name}: {str(e)[:1].lower()}{str(e)[1:]}; its options are: {', '.join(known) or 'none'}"
+        raise error("E7001", message, option=spec.name) from e
 
 
 _OPTIONS = {

@@ -1,10 +1,11 @@
-"""What `mind-opt --help` teaches: an example, our passes, all passes with one line each."""
+"""What `mind-opt --help` teaches: an example, our passes, all passes with one line each; of one pass or target, everything."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.universe import Universe
@@ -28,6 +29,7 @@ example, a program that computes the sum of x * w:
 
 Every pass is a flag, and runs where it stands on the command line, -p and --pass-pipeline included. A flag's options are
 "name=value name=value,value"; a name alone sets a boolean. In -p they stand in braces, strings in quotes, booleans spelt out.
+What a pass or target does, and what its options mean: mind-opt --autodiff --help, mind-opt -t cupy --help.
 """
 
 
@@ -55,20 +57,40 @@ def _entry(name: str, passes: PassFactories, *, options: bool = False) -> str:
         return f"  --{name}  (unavailable: {e})"
     alias = next((f" (--{short})" for short, long in PASS_ALIASES.items() if long == name), "")
     line = f"  --{name}{alias}: {summary(pass_class)}"
-    if not options or not (infos := get_pass_option_infos(pass_class)):
+    if not options or not (shown := _options(pass_class)):
         return line
-    shown = (f"{o.name.replace('_', '-')}: {o.expected_type}" for o in infos)
     return f"{line}\n      options: {', '.join(shown)}"
 
 
 def _target(name: str) -> str:
     alias = next((f" (-t {short})" for short, long in TARGET_ALIASES.items() if long == name), "")
-    return f"  {name}{alias}: {summary(Universe.get_multiverse().all_targets[name]())}"
+    target = Universe.get_multiverse().all_targets[name]()
+    line = f"  {name}{alias}: {summary(target)}"
+    return f"{line}\n      options: {', '.join(shown)}" if (shown := _options(target)) else line
+
+
+def _options(described: type[ModulePass | Target]) -> list[str]:
+    """The options of a pass or target, `name=default`, or `name` where nothing is the default."""
+    infos = get_pass_option_infos(cast("type[ModulePass]", described))
+    defaults = [(o.name.replace("_", "-"), o.default_value) for o in infos if o.name != "name"]
+    return [name if value in (None, "none", "()") or len(value) > 20 else f"{name}={value}" for name, value in defaults]
+
+
+def details(described: type[ModulePass | Target], title: str) -> str:
+    """All that a pass or target says of itself, and its options with their defaults."""
+    doc: Any = described.__dict__.get("__doc__")
+    text = "(no description)" if doc is None or _generated(described, doc) else inspect.cleandoc(doc)
+    options = "\n".join(f"  {shown}" for shown in _options(described)) or "  none"
+    return f"{title}\n\n{text}\n\noptions, with their defaults:\n{options}\n"
 
 
 def summary(described: type[ModulePass | Target]) -> str:
     """The first line of a class's own docstring."""
     doc: Any = described.__dict__.get("__doc__") or ""
-    generated = dataclasses.is_dataclass(described) and doc.startswith(f"{described.__name__}(")
-    lines = [] if generated else [line.strip() for line in doc.splitlines() if line.strip()]
+    lines = [] if _generated(described, doc) else [line.strip() for line in doc.splitlines() if line.strip()]
     return lines[0] if lines else "(no description)"
+
+
+def _generated(described: type[ModulePass | Target], doc: str) -> bool:
+    """Whether a docstring is the one that `dataclass` makes."""
+    return dataclasses.is_dataclass(described) and doc.startswith(f"{described.__name__}(")

@@ -72,13 +72,12 @@ class LowerToCupyPass(ModulePass):
     """
     Lower functions of Core IR and PTIR to calls over an array namespace, each `ptir.fusion` to one CUDA kernel.
 
-    The functions are optimised and fused first.
+    The functions are optimised and fused first. `fast-reduce=true` lets updates of floats be combined in any order.
     """
 
     name = "mind-lower-to-cupy"
 
     fast_reduce: bool = False
-    """Whether updates of floats may be combined in any order."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         xp.register(ctx)

@@ -115,7 +115,12 @@ def print_module(module: ModuleOp, options: CupyOptions = DEFAULT) -> str:
 
 @dataclass(frozen=True)
 class CupyTarget(Target):
-    """Print Python over CuPy with its kernels in CUDA C++; the options are those of `options.py`."""
+    """
+    Print Python over CuPy with its kernels in CUDA C++.
+
+    `fast-reduce` lets sums of floats be added in any order, `tf32` lets products of f32 round their operands, `graph=off`
+    captures no CUDA graphs. Each is on or off.
+    """
 
     name = "mind-cupy"
 

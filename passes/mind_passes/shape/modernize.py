@@ -173,7 +173,12 @@ _REWRITES: Mapping[type[Operation], Callable[[Operation], None]] = {
 
 @dataclass(frozen=True)
 class ShapeModernizePass(ModulePass):
-    """Rewrite the early form of the shape dialect to that of today's MLIR; of unknown constants see the option."""
+    """
+    Rewrite the early form of the shape dialect to that of today's MLIR; of unknown constants see the option.
+
+    Today's form has no constants that are unknown. `unknown=error`, the default, refuses them; `unknown=dynamic` writes the
+    number that MLIR has for unknown extents, `unknown=keep` leaves them as they are.
+    """
 
     name = "mind-shape-modernize"
 

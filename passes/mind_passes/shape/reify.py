@@ -312,7 +312,11 @@ def _free(name: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True)
 class ReifyShapesPass(ModulePass):
-    """Write down the shapes of programs as ops: a shape function for each function, or inline with its ops."""
+    """
+    Write down the shapes of programs as ops: a shape function for each function, or inline with its ops.
+
+    `mode=func`, the default, makes a `shape.func` beside each function, `mode=inline` puts the ops between the function's own.
+    """
 
     name = "mind-reify-shapes"
 
