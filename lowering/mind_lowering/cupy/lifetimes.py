@@ -8,7 +8,10 @@ time before, or where each of its elements is written by who has read it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from mind_dialect.ptir.types import PtirDType
 
 from ..arena import Gaps
 from .in_place import over_operands
@@ -118,7 +121,7 @@ def place_buffers(plan: Plan, donated: Collection[int]) -> None:
     for place in plan.outputs:
         numbers.count += 1
         numbers.note(place.buffer)
-    _over_donated(plan, donated)
+    _over_donated(plan, donated, numbers)
     gaps = Gaps()
     begins: dict[int, list[Buffer]] = {}
     ends: dict[int, list[Buffer]] = {}
@@ -138,29 +141,48 @@ def place_buffers(plan: Plan, donated: Collection[int]) -> None:
     plan.arena = gaps.size
 
 
-def _over_donated(plan: Plan, donated: Collection[int]) -> None:
-    """Results in the memory of donated inputs of their size."""
-    free: dict[int, list[Buffer]] = {}
+def _over_donated(plan: Plan, donated: Collection[int], numbers: _Numbers) -> None:
+    """
+    Results in the memory of donated inputs of their type.
+
+    The first such result has that of the first such input, and so on: what goes around from call to call stays where it is, if
+    need be by a copy at the end. Only where there are not as many of the one as of the other does a result take what is left.
+    """
+    free: dict[tuple[PtirDType, tuple[int, ...]], list[Buffer]] = {}
     taken = {p.buffer for p in plan.outputs if p.buffer.role == "input"}
-    for i in donated:
-        buffer = plan.inputs[i].buffer
-        if buffer not in taken and buffer.bytes:
-            free.setdefault(buffer.bytes, []).append(buffer)
-    at: dict[int, Step] = {step.number: step for step in every_step(plan.steps)}
+    for i in sorted(donated):
+        free.setdefault((plan.inputs[i].dtype, plan.inputs[i].shape), []).append(plan.inputs[i].buffer)
+    alike: dict[tuple[PtirDType, tuple[int, ...]], list[int]] = {}
     for i, place in enumerate(plan.outputs):
-        made = place.buffer
-        if made.role != "output":
-            continue
-        for buffer in free.get(made.bytes, ()):
-            given = plan.inputs[buffer.index]
-            alike = (given.dtype, given.shape) == (place.dtype, place.shape)
-            if not alike or buffer.last > made.first:
+        if (place.dtype, place.shape) in free:
+            alike.setdefault((place.dtype, place.shape), []).append(i)
+    at: dict[int, Step] = {step.number: step for step in every_step(plan.steps)}
+    for kind, results in alike.items():
+        given = free[kind]
+        pairs = list(zip(results, given, strict=False))
+        if len(results) != len(given):
+            pairs += [(i, buffer) for i in results for buffer in given]
+        for i, buffer in pairs:
+            place = plan.outputs[i]
+            made = place.buffer
+            if made.role != "output" or not buffer.bytes or buffer in taken:
                 continue
-            if buffer.last < made.first or _each_by_itself(at[made.first], buffer, made):
-                free[made.bytes].remove(buffer)
+            if _may_be_over(at, buffer, made):
                 made.role, made.index = "input", buffer.index
-                plan.in_place.append((i, buffer.index))
-                break
+            elif len(results) == len(given):
+                numbers.count += 1
+                made.role, made.index, made.last = "arena", -1, numbers.count
+                plan.outputs[i] = replace(place, buffer=buffer)
+                plan.steps.append(Copy(place, plan.outputs[i], number=numbers.count))
+            else:
+                continue
+            taken.add(buffer)
+            plan.in_place.append((i, buffer.index))
+
+
+def _may_be_over(at: Mapping[int, Step], given: Buffer, made: Buffer) -> bool:
+    """Whether a buffer is not read any more where another is written, or only each element where it is."""
+    return given.last < made.first or (given.last == made.first and _each_by_itself(at[made.first], given, made))
 
 
 def _each_by_itself(step: Step, given: Buffer, made: Buffer) -> bool:

@@ -15,14 +15,16 @@ from fake_gpu import RULES, FakeArray, FakeMachine
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_lowering.cupy import lifetimes
+from mind_lowering.cupy.in_place import over_operands
 from mind_lowering.cupy.lifetimes import every_step, reads_and_writes
 from mind_lowering.cupy.options import CupyOptions
+from mind_lowering.cupy.plan import Copy, Launch
 from mind_runtime.cupy.runner import MOST_MOVES, MOST_TAPES
 from mind_runtime.on_cupy import CupyProgram
 from numpy_launches import on_numpy
 from programs import parse
 from ptir_control_programs import control_programs
-from ptir_forms import program
+from ptir_forms import program, reduce, spread
 
 
 def there(x: np.ndarray) -> Any:
@@ -207,9 +209,57 @@ def test_what_reads_others_elements_is_not_put_over_its_operand() -> None:
     module = program("f32[8,8]", swapped)
     made = on_numpy(module.clone(), [0])
     assert made.runner is not None
-    assert made.runner.plan.in_place == []
+    launch, copy = made.runner.plan.steps
+    assert isinstance(copy, Copy), "it is put there when all is read"
+    assert launch.outputs == [copy.source]
     (w,) = arguments(made, 0)
-    np.testing.assert_array_equal(made(there(w)).view(np.ndarray), w.T + w)
+    given = there(w)
+    for _ in range(3):
+        address, expected = given.ctypes.data, np.array(given).T + np.array(given)
+        given = made(given)
+        np.testing.assert_array_equal(given.view(np.ndarray), expected)
+        assert given.ctypes.data == address
+
+
+def test_each_of_several_donated_arguments_stays_where_it_is() -> None:
+    """Also those that are read for the last time after others are made; sums over rows are written where weights were."""
+
+    def update(v: Any, w: Any, g: Any) -> Any:
+        total = reduce(g, "sum", 0, keepdims=False)
+        return [ptir.SubOp(v, ptir.MulOp(total, w)), ptir.AddOp(ptir.MulOp(w, v), total)]
+
+    module = program("f32[8] f32[8] f32[4,8]", update)
+    made = on_numpy(module.clone(), [0, 1])
+    assert made.runner is not None
+    v, w, g = (there(x) for x in arguments(made, 0))
+    places = [v.ctypes.data, w.ctypes.data]
+    plain = mind_runtime.compile(module)
+    for _ in range(4):
+        expected = plain(*(np.array(x) for x in (v, w, g)))
+        v, w = made(v, w, g)
+        assert [v.ctypes.data, w.ctypes.data] == places
+        for x, y in zip((v, w), expected, strict=True):
+            np.testing.assert_allclose(x.view(np.ndarray), y, rtol=1e-5)
+    assert made.runner.made == 1
+
+
+SUMS: dict[str, tuple[str, Any, set[tuple[int, int]]]] = {
+    "at the place": ("f32[8] f32[4,8]", lambda w, g: ptir.SubOp(w, reduce(g, "sum", 0, keepdims=False)), {(0, 0)}),
+    "rows": ("f32[4] f32[4,8]", lambda w, g: ptir.SubOp(w, reduce(g, "sum", 1, keepdims=False)), {(0, 0)}),
+    "spread": ("f32[1,8] f32[4,8]", lambda w, g: ptir.AddOp(w, reduce(ptir.MulOp(g, spread(w, g)), "sum", 0)), set()),
+    "as large as what is summed": ("f32[4,8]", lambda g: ptir.SubOp(g, spread(reduce(g, "sum", 0), g)), set()),
+}
+
+
+@pytest.mark.parametrize("case", SUMS)
+def test_which_results_of_reductions_may_be_over_their_operands(case: str) -> None:
+    text, body, expected = SUMS[case]
+    made = on_numpy(program(text, body))
+    assert made.runner is not None
+    (launch,) = made.runner.plan.steps
+    assert isinstance(launch, Launch)
+    pairs = {(r, launch.inputs[i].buffer.index) for r, i in over_operands(launch.op)}
+    assert pairs == expected
 
 
 def test_donated_arguments_share_no_memory() -> None:
