@@ -55,7 +55,7 @@ def test_every_workload_runs_is_kept_and_goes_on(gpu: Any, tmp_path: Path, capsy
 def test_the_sides_agree(gpu: Any, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="no PyTorch: no peer")
     pytest.importorskip("jax", reason="no JAX: no peer")
-    only = ["layer_norm_gradient", "gpt2_decode_bf16", "gpt2_prefill"]
+    only = ["layer_norm_gradient", "gpt2_decode_bf16", "gpt2_prefill", "gpt2_train_bf16"]
     options = ["--small", "--rounds", "1", "--seconds", "0.001", "--out", str(tmp_path), "--sides", *SIDES, "--only", *only]
     assert gpu.main(options, SIDES) == 0
     held = json.loads((tmp_path / "gpu.json").read_text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -105,27 +106,35 @@ def mlp(arrays: Arrays) -> Call:
     return trained(loss, weights, lambda w, g, s: ([p - RATE * q for p, q in zip(w, g, strict=True)], s))
 
 
-def fed(x: Any, w: Any, name: str = "") -> Any:
+def product(x: Any, w: Any, dtype: Any = None) -> Any:
+    """`x @ w`, in a narrower dtype if one is given, the result as wide as `x`."""
+    return x @ w if dtype is None else (x.astype(dtype) @ w.astype(dtype)).astype(x.dtype)
+
+
+def fed(x: Any, w: Any, name: str = "", dtype: Any = None) -> Any:
     """The half of a layer that is a network of two layers."""
     h = norm(x, w[f"{name}ln_2.gamma"], w[f"{name}ln_2.beta"])
-    h = h @ w[f"{name}feed_forward.w_in"] + w[f"{name}feed_forward.b_in"]
-    return x + jax.nn.gelu(h, approximate=True) @ w[f"{name}feed_forward.w_out"] + w[f"{name}feed_forward.b_out"]
+    h = product(h, w[f"{name}feed_forward.w_in"], dtype) + w[f"{name}feed_forward.b_in"]
+    h = jax.nn.gelu(h, approximate=True)
+    return x + product(h, w[f"{name}feed_forward.w_out"], dtype) + w[f"{name}feed_forward.b_out"]
 
 
-def projected(x: Any, w: Any, name: str, heads: int) -> Any:
+def projected(x: Any, w: Any, name: str, heads: int, dtype: Any = None) -> Any:
     """Queries, keys and values, `[..., heads, T, depth]` each."""
-    h = norm(x, w[f"{name}ln_1.gamma"], w[f"{name}ln_1.beta"]) @ w[f"{name}attention.w_qkv"] + w[f"{name}attention.b_qkv"]
+    h = norm(x, w[f"{name}ln_1.gamma"], w[f"{name}ln_1.beta"])
+    h = product(h, w[f"{name}attention.w_qkv"], dtype) + w[f"{name}attention.b_qkv"]
+    h = h if dtype is None else h.astype(dtype)
     split = (h.reshape(*h.shape[:-1], 3, heads, -1)[..., i, :, :] for i in range(3))
     return [jnp.swapaxes(t, -3, -2) for t in split]
 
 
-def layer(x: Any, w: Any, name: str = "", heads: int = HEADS) -> Any:
-    """A layer of GPT-2 on `[..., T, width]`."""
-    q, k, v = projected(x, w, name, heads)
-    scores = q @ jnp.swapaxes(k, -1, -2) * q.shape[-1] ** -0.5
+def layer(x: Any, w: Any, name: str = "", heads: int = HEADS, dtype: Any = None) -> Any:
+    """A layer of GPT-2 on `[..., T, width]`, with products in `dtype`, if given, and scores in that of `x`."""
+    q, k, v = projected(x, w, name, heads, dtype)
+    scores = jnp.matmul(q, jnp.swapaxes(k, -1, -2), preferred_element_type=x.dtype) * q.shape[-1] ** -0.5
     scores = jnp.where(jnp.tril(jnp.ones(scores.shape[-2:], bool)), scores, -1e9)
-    y = jnp.swapaxes(jax.nn.softmax(scores, -1) @ v, -3, -2).reshape(x.shape)
-    return fed(x + y @ w[f"{name}attention.w_out"] + w[f"{name}attention.b_out"], w, name)
+    y = jnp.swapaxes(jax.nn.softmax(scores, -1).astype(v.dtype) @ v, -3, -2).reshape(x.shape).astype(x.dtype)
+    return fed(x + product(y, w[f"{name}attention.w_out"], dtype) + w[f"{name}attention.b_out"], w, name, dtype)
 
 
 def gpt2_layer(arrays: Arrays) -> Call:
@@ -199,12 +208,12 @@ def resnet34(arrays: Arrays) -> Call:
     return caller(network, t.pop("image"), {name: turned(w) for name, w in t.items()})
 
 
-def logits_of(tokens: Any, w: Any, config: Any) -> Any:
+def logits_of(tokens: Any, w: Any, config: Any, dtype: Any = None) -> Any:
     """A GPT on `[..., T]` tokens."""
     x = w["tok_embeddings.weight"][tokens] + w["pos_embeddings"]
     for i in range(config.layers):
-        x = layer(x, w, f"blocks.{i}.", config.heads)
-    return norm(x, w["final_ln.gamma"], w["final_ln.beta"]) @ w["lm_head"]
+        x = layer(x, w, f"blocks.{i}.", config.heads, dtype)
+    return product(norm(x, w["final_ln.gamma"], w["final_ln.beta"]), w["lm_head"], dtype)
 
 
 def gpt2_prefill(arrays: Arrays) -> Call:
@@ -213,13 +222,14 @@ def gpt2_prefill(arrays: Arrays) -> Call:
     return caller(lambda tokens, w: logits_of(tokens, w, config), tokens, t)
 
 
-def gpt_train(arrays: Arrays) -> Call:
+def gpt_train(arrays: Arrays, dtype: Any = None) -> Call:
+    """Training steps, with products in `dtype` if given."""
     t = on_device(arrays)
     tokens, targets = t.pop("tokens"), t.pop("targets")
     config = workloads.config_of(arrays)
 
     def loss(w: Any) -> Any:
-        return surprise(logits_of(tokens, w, config), targets)
+        return surprise(logits_of(tokens, w, config, dtype), targets)
 
     def update(w: Any, g: Any, state: Any) -> Any:
         """AdamW, as if each step were the first."""
@@ -251,6 +261,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "resnet34": resnet34,
     "gpt_train": gpt_train,
     "gpt2_train": gpt_train,
+    "gpt2_train_bf16": partial(gpt_train, dtype=jnp.bfloat16),
     "gpt2_prefill": gpt2_prefill,
     "resnet34_64": resnet34,
     "gpt2_decode_bf16": gpt2_decode,

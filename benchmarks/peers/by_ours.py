@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -217,9 +218,9 @@ def resnet(arrays: Arrays) -> Call:
     return lambda: program(image)
 
 
-def gpt_train(arrays: Arrays) -> Call:
+def gpt_train(arrays: Arrays, compute: str | None = None) -> Call:
     batch, length = arrays["tokens"].shape
-    config = workloads.config_of(arrays)
+    config = replace(workloads.config_of(arrays), compute=compute)
     return steps(gpt2.loss_program(config, batch=batch, length=length), AdamW(), arrays, "tokens", "targets")
 
 
@@ -239,6 +240,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "resnet34": resnet,
     "gpt_train": gpt_train,
     "gpt2_train": gpt_train,
+    "gpt2_train_bf16": partial(gpt_train, compute="bf16"),
     "resnet34_64": resnet,
     "gpt2_decode_bf16": gpt2_decode,
     "gpt2_prefill": gpt2_prefill,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -145,11 +146,16 @@ def attended(q: Any, k: Any, v: Any) -> Any:
 
 def layer(x: Any, w: dict[str, Any], heads: int = HEADS) -> Any:
     """A layer of GPT-2 on `[..., T, width]`."""
-    h = norm(x, w["ln_1.gamma"], w["ln_1.beta"]) @ w["attention.w_qkv"] + w["attention.b_qkv"]
+    h = affine(norm(x, w["ln_1.gamma"], w["ln_1.beta"]), w["attention.w_qkv"], w["attention.b_qkv"])
     q, k, v = (t.unflatten(-1, (heads, -1)).transpose(-3, -2) for t in h.chunk(3, -1))
-    x = x + attended(q, k, v) @ w["attention.w_out"] + w["attention.b_out"]
-    h = norm(x, w["ln_2.gamma"], w["ln_2.beta"]) @ w["feed_forward.w_in"] + w["feed_forward.b_in"]
-    return x + F.gelu(h, approximate="tanh") @ w["feed_forward.w_out"] + w["feed_forward.b_out"]
+    x = x + affine(attended(q, k, v), w["attention.w_out"], w["attention.b_out"])
+    h = affine(norm(x, w["ln_2.gamma"], w["ln_2.beta"]), w["feed_forward.w_in"], w["feed_forward.b_in"])
+    return x + affine(F.gelu(h, approximate="tanh"), w["feed_forward.w_out"], w["feed_forward.b_out"])
+
+
+def affine(x: Any, w: Any, b: Any) -> Any:
+    """`x @ w + b`; where products are narrow, as the one op that autocast knows, else the sum would be wide again."""
+    return F.linear(x, w.T, b) if torch.is_autocast_enabled(DEVICE) else x @ w + b
 
 
 def gpt2_layer(arrays: Arrays) -> Call:
@@ -240,7 +246,8 @@ def gpt2_decode_with_caches(arrays: Arrays) -> Call:
     return caller(decode, t["tokens"])
 
 
-def gpt_train(arrays: Arrays) -> Call:
+def gpt_train(arrays: Arrays, *, narrow: bool = False) -> Call:
+    """Training steps; `narrow` ones by autocast, with products in bf16."""
     config = workloads.config_of(arrays)
     t = tensors(arrays)
     names = [n for n in t if n not in ("tokens", "targets")]
@@ -256,7 +263,8 @@ def gpt_train(arrays: Arrays) -> Call:
 
     def call() -> Any:
         optimiser.zero_grad(set_to_none=True)
-        value = run(t["tokens"], t["targets"], held)
+        with torch.autocast(DEVICE, torch.bfloat16, enabled=narrow):
+            value = run(t["tokens"], t["targets"], held)
         value.backward()
         optimiser.step()
         return value.detach()
@@ -279,6 +287,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "resnet34": resnet34,
     "gpt_train": gpt_train,
     "gpt2_train": gpt_train,
+    "gpt2_train_bf16": partial(gpt_train, narrow=True),
     "gpt2_prefill": gpt2_prefill,
     "gpt2_decode_bf16": gpt2_decode_with_caches,
     **({"gpt2_decode": gpt2_decode_with_caches} if DEVICE == "cuda" else {}),

@@ -224,6 +224,7 @@ GPU_WORKLOADS: dict[str, Workload] = {
     "gpt2_decode_bf16": Workload("a token of GPT-2 small in bf16", _narrow(_decode), _weights, steps=True),
     "gpt2_prefill": Workload("GPT-2 small on 1,024 tokens", _prefill),
     "gpt2_train": Workload("training step of GPT-2 small, 8 times 1,024 tokens", _train_gpt2, steps=True),
+    "gpt2_train_bf16": Workload("the same with products in bf16, weights in f32", _train_gpt2, steps=True),
     "resnet34": WORKLOADS["resnet34"],
     "resnet34_64": Workload("ResNet34, 64 images", _resnet(64), is_convolution=True),
 }

@@ -24,7 +24,7 @@ from mind_dialect.ptir.types import SI32
 
 from . import weights as files
 from .builder import Builder, Tensor
-from .layers import attention, causal_mask, cross_entropy, decode_mask, gelu, layer_norm, linear, repeat_heads
+from .layers import attention, causal_mask, converted, cross_entropy, decode_mask, gelu, layer_norm, linear, repeat_heads
 from .weights import Spec, Weights
 
 MODES = ("full", "prefill", "decode")
@@ -32,7 +32,12 @@ MODES = ("full", "prefill", "decode")
 
 @dataclass(frozen=True)
 class Config:
-    """The sizes of a GPT-2; `kv_heads` fewer than `heads` share keys and values, `gelu` is `erf` or `tanh`."""
+    """
+    The sizes of a GPT-2; `kv_heads` fewer than `heads` share keys and values, `gelu` is `erf` or `tanh`.
+
+    Weights are of `dtype`, and so is everything, but that products take their operands in `compute` if it is given: f32 and bf16
+    are mixed precision, in which gradients are f32 as the weights are.
+    """
 
     vocabulary: int = 50257
     context: int = 1024
@@ -43,6 +48,7 @@ class Config:
     epsilon: float = 1e-5
     gelu: str = "erf"
     dtype: str = "f32"
+    compute: str | None = None
 
     def __post_init__(self) -> None:
         sizes = (self.vocabulary, self.context, self.width, self.layers, self.heads, self.kv_heads)
@@ -51,6 +57,9 @@ class Config:
             raise error("E7001", message, option="config")
         if self.gelu not in ("erf", "tanh"):
             raise error("E7001", f"gelu {self.gelu!r}, expected 'erf' or 'tanh'", option="gelu")
+        if self.compute not in (None, *files.FLOATS):
+            message = f"compute {brief(str(self.compute))!r}, expected one of {list(files.FLOATS)}, or None"
+            raise error("E7001", message, option="compute")
 
     @property
     def depth(self) -> int:
@@ -129,7 +138,7 @@ def program(config: Config, mode: str = "full", *, length: int = 1, capacity: in
     for i in range(config.layers):
         x = Layer(config, f"blocks.{i}", weights, cached, start, positions if mode == "decode" else None).apply(x)
     x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], config.epsilon)
-    return build.finish(linear(x, weights["lm_head"]), *cached.values())
+    return build.finish(linear(x, weights["lm_head"], compute=config.compute), *cached.values())
 
 
 def loss_program(config: Config, *, batch: int, length: int) -> ModuleOp:
@@ -149,7 +158,7 @@ def loss_program(config: Config, *, batch: int, length: int) -> ModuleOp:
     for i in range(config.layers):
         x = Layer(config, f"blocks.{i}", weights, training=True).apply(x)
     x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], config.epsilon)
-    return build.finish(cross_entropy(linear(x, weights["lm_head"]), targets))
+    return build.finish(cross_entropy(linear(x, weights["lm_head"], compute=config.compute), targets))
 
 
 @dataclass(frozen=True)
@@ -173,7 +182,7 @@ class Layer:
         return self.weights[f"{self.name}.{name}"]
 
     def linear(self, x: Tensor, part: str, which: str) -> Tensor:
-        return linear(x, self.weight(f"{part}.w_{which}"), self.weight(f"{part}.b_{which}"))
+        return linear(x, self.weight(f"{part}.w_{which}"), self.weight(f"{part}.b_{which}"), self.config.compute)
 
     def norm(self, x: Tensor, name: str) -> Tensor:
         return layer_norm(x, self.weight(f"{name}.gamma"), self.weight(f"{name}.beta"), self.config.epsilon)
@@ -197,7 +206,8 @@ class Layer:
                 k, v = (c.slice((0, 0, 0), c.shape) for c in (long_k, long_v))
         mask = causal_mask(x.build, length) if self.position is None else decode_mask(self.position, k.shape[1])
         k, v = repeat_heads(k, config.heads), repeat_heads(v, config.heads)
-        y = attention(q, k, v, mask, training=self.training)
+        q, k, v = (converted(t, config.compute) for t in (q, k, v))
+        y = converted(attention(q, k, v, mask, training=self.training), x.dtype.name)
         merged = swapped(y) if self.position is None else y
         return self.linear(merged.reshape(*outer, length, config.width), "attention", "out")
 

@@ -18,10 +18,15 @@ MASKED = -1e9
 """What is added to the score of a key that a query must not see: finite, so that a row of nothing else stays a number."""
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`x @ weight + bias`, the weight being `[in, out]`."""
-    y = x @ weight
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, compute: str | None = None) -> Tensor:
+    """`x @ weight + bias`, the weight being `[in, out]`; the product in dtype `compute` if given, the rest in that of `x`."""
+    y = (converted(x, compute) @ converted(weight, compute)).cast(x.dtype.name) if compute else x @ weight
     return y if bias is None else y + bias
+
+
+def converted(x: Tensor, dtype: str | None) -> Tensor:
+    """In another dtype, if one is given and it is another."""
+    return x if dtype in (None, x.dtype.name) else x.cast(dtype)
 
 
 def layer_norm(x: Tensor, gamma: Tensor, beta: Tensor, epsilon: float = 1e-5) -> Tensor:
@@ -163,8 +168,9 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     How surprising the `targets` are to the shares that `logits` stand for: a mean over all places, in nats, rank 0.
 
     Per place it is `log(sum(exp(logits))) - logits[target]`, with the greatest taken off before the exponential and put back
-    behind the logarithm, so that nothing overflows.
+    behind the logarithm, so that nothing overflows. In f32 at least: narrower logits are widened.
     """
+    logits = converted(logits, "f32") if logits.dtype.size < 4 else logits
     *places, _ = logits.shape
     greatest = logits.reduce("max", (-1,)).stop_gradient()
     totals = (logits - greatest).exp().reduce("sum", (-1,)).log() + greatest

@@ -8,7 +8,9 @@ The gradient is the work of the autodiff pass; what an optimiser does with it is
 
     train_step   what the loss takes but weights, rate f32[], step f32[], weights, state  -> loss, weights, state
 
-`step` counts from 1. Weights and state are donated, so that a step needs no second copy of them.
+`step` counts from 1. Weights and state are donated, so that a step needs no second copy of them. They are f32, also where the
+loss takes bf16 weights: the step rounds them for it, and widens the gradients. A loss can also take f32 weights and cast what
+it multiplies, as that of `gpt2.Config(compute="bf16")`: then gradients that many places share are summed in f32.
 """
 
 from __future__ import annotations
@@ -24,11 +26,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mind_dialect.errors import error
 from mind_dialect.program import argument_attribute, functions, input_names
-from mind_dialect.ptir.types import F32, read_type
+from mind_dialect.ptir.types import BF16, F32, read_type
 from mind_passes.autodiff import GradientOptions, differentiate
 from mind_passes.inline import inline_calls
 
 from .builder import PARAMETER_ATTRIBUTE, Builder, Tensor
+from .layers import converted
 from .optimised import compile
 from .weights import Weights
 
@@ -104,7 +107,8 @@ def train_step(loss: ModuleOp, optimiser: Optimiser) -> ModuleOp:
     """
     The module of `@train_step` alone, made of the only function of `loss`, whose only result is a loss of rank 0.
 
-    Raises what `differentiate` raises; E7001 for a loss without weights, E2005 for weights that are not f32.
+    Weights of bf16 are f32 in the step. Raises what `differentiate` raises; E7001 for a loss without weights, E2005 for weights
+    that are neither f32 nor bf16.
     """
     weights = parameter_names(loss)
     if not weights:
@@ -115,13 +119,14 @@ def train_step(loss: ModuleOp, optimiser: Optimiser) -> ModuleOp:
     specs = {name: read_type(x.type) for name, x in zip(names, gradient.body.block.args, strict=True)}
 
     for name in weights:
-        if specs[name].dtype is not F32:
-            message = f"weights {name!r} of {specs[name].dtype}, expected f32, in which rate and moments are"
-            raise error("E2005", message, dtype=specs[name].dtype.name, supported=["f32"])
+        if specs[name].dtype not in (F32, BF16):
+            message = f"weights {name!r} of {specs[name].dtype}, expected f32, in which rate and moments are, or bf16"
+            raise error("E2005", message, dtype=specs[name].dtype.name, supported=["f32", "bf16"])
 
     def take(name: str, like: str) -> None:
         dtype, shape = specs[like]
-        held[name] = build.input(name, dtype.name, [d for d in shape if isinstance(d, int)])
+        kept = "f32" if like in weights else dtype.name
+        held[name] = build.input(name, kept, [d for d in shape if isinstance(d, int)])
 
     for name in names:
         if name not in weights:
@@ -129,10 +134,11 @@ def train_step(loss: ModuleOp, optimiser: Optimiser) -> ModuleOp:
     rate, step = (build.input(name, "f32", ()) for name in ("rate", "step"))
     for name in state_names(weights, optimiser):
         take(name, name if name in specs else name.rsplit(".", 1)[0])
-    value, *gradients = build.call(gradient, *(held[name] for name in names))
+    given = {name: converted(held[name], specs[name].dtype.name) for name in names}
+    value, *gradients = build.call(gradient, *(given[name] for name in names))
     for name, g in zip(weights, gradients, strict=True):
         kept = [f"{name}.{kind}" for kind in optimiser.STATE]
-        new = optimiser.update(held[name], g, [held[k] for k in kept], rate, step)
+        new = optimiser.update(held[name], converted(g, "f32"), [held[k] for k in kept], rate, step)
         held |= dict(zip([name, *kept], new, strict=True))
     module = build.finish(value, *(held[name] for name in state_names(weights, optimiser)))
     (func,) = functions(module)
@@ -148,7 +154,7 @@ class Trainer:
     """
     Weights on their way: each step replaces `weights`, and `state` along with them.
 
-    Arrays that were handed in are copied, as steps overwrite theirs. `compile_seconds` is what making the program took.
+    Arrays that were handed in are copied as f32, as steps overwrite theirs. `compile_seconds` is what making the program took.
     """
 
     def __init__(self, loss: ModuleOp, weights: Weights, optimiser: Optimiser):
@@ -157,8 +163,8 @@ class Trainer:
         self._state_names = state_names(names, optimiser)
         self.module = train_step(loss, optimiser)
         self._step = compile(self.module, {}, donate=self._state_names)
-        self.weights: Weights = {name: weights[name].copy() for name in names}
-        self.state = {name: np.zeros_like(weights[name.rsplit(".", 1)[0]]) for name in self._state_names[len(names) :]}
+        self.weights: Weights = {name: weights[name].astype(np.float32) for name in names}
+        self.state = {name: np.zeros_like(self.weights[name.rsplit(".", 1)[0]]) for name in self._state_names[len(names) :]}
         self.count = 0
         self.compile_seconds = time.perf_counter() - start
 

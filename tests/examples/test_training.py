@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions, input_names
+from mind_dialect.ptir.types import read_type
 from mind_dialect.verify import verify
 from mind_passes.functional import grad, vmap
 from mind_runtime import compile
@@ -314,6 +316,62 @@ def wrong_weights() -> Any:
 def no_weights() -> Any:
     build = Builder("loss")
     return build.finish(build.input("x", "f32", ()))
+
+
+@lru_cache(maxsize=3)
+def narrow_step(**how: str) -> tuple[float, dict[str, np.ndarray], Any]:
+    """Loss and gradients of a GPT with products in bf16, and its step."""
+    pytest.importorskip("ml_dtypes", reason="no ml_dtypes: no arrays of bf16")
+    config = gpt2.Config(**{**vars(TINY), **how})
+    trainer = Trainer(gpt2.loss_program(config, batch=3, length=TINY.context), MODELS["GPT"][1], Momentum())
+    value = trainer.step(0.0, *text())
+    return value, {n: trainer.state[f"{n}.velocity"] for n in trainer.weights}, trainer
+
+
+NARROW = [{"compute": "bf16"}, {"dtype": "bf16"}]
+
+
+@pytest.mark.parametrize(("how", "tolerance"), [(NARROW[0], 0.03), (NARROW[1], 0.08)], ids=["products", "all"])
+def test_gradients_of_narrow_products_are_those_of_torch(how: dict[str, str], tolerance: float) -> None:
+    """By autocast. So small a model makes much of rounding: gradients of f32 are farther away."""
+    torch = torch_or_skip()
+    value, found, trainer = narrow_step(**how)
+    theirs = {n: torch.from_numpy(a.copy()).requires_grad_() for n, a in MODELS["GPT"][1].items()}
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = torch_loss(torch, "GPT", theirs, text())
+    loss.backward()
+    assert value == pytest.approx(float(loss.detach()), rel=1e-2)
+    wide = gradients("GPT")[1]
+    near, far = list[float](), list[float]()
+    for name, w in theirs.items():
+        assert trainer.weights[name].dtype == found[name].dtype == np.float32
+        for distances, other in ((near, w.grad.numpy()), (far, wide[name])):
+            distances.append(float(np.linalg.norm(found[name] - other) / np.linalg.norm(other)))
+    assert max(near) < tolerance
+    assert np.mean(far) > 2 * np.mean(near)
+
+
+@pytest.mark.parametrize("how", NARROW, ids=["products", "all"])
+def test_small_updates_are_not_lost(how: dict[str, str]) -> None:
+    """Less than half of what the last bit of bf16 counts, again and again."""
+    trainer = narrow_step(**how)[2]
+    before = {n: a.copy() for n, a in trainer.weights.items()}
+    for _ in range(3):
+        trainer.step(1e-6, *text())
+    assert all((trainer.weights[n] != a).any() for n, a in before.items() if "beta" in n)
+
+
+def test_products_and_nothing_else_are_narrow() -> None:
+    """The loss is f32, and so is what is summed in many terms."""
+    module = train_step(gpt2.loss_program(gpt2.Config(**{**vars(TINY), "compute": "bf16"}), batch=3, length=4), AdamW())
+    for op in module.walk():
+        narrow = any(read_type(v.type).dtype.name == "bf16" for v in op.operands if op.name.startswith("ptir."))
+        product = op.name == "ptir.dot_general"
+        moved = op.name in ("ptir.cast", "ptir.transpose", "ptir.reshape", "ptir.broadcast_to")
+        assert not narrow or product or moved or op.name == "ptir.reduce", op
+    assert [t.element_type.name for t in next(iter(functions(module))).function_type.outputs.data] == ["f32"] * (
+        1 + 3 * len(MODELS["GPT"][1])
+    )
 
 
 WRONG_LOSSES = {"f64": (wrong_weights, "E2005"), "no parameters": (no_weights, "E7001")}

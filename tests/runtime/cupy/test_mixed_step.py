@@ -1,0 +1,69 @@
+"""A training step of mixed precision, from its text and by our autodiff: on the CuPy target what it is on NumPy, one graph."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mind_runtime
+from cuda_emulation import compiled, compiler
+from cupy_agreement import close
+from fake_device import compile_on_fake
+from fake_gpu import FakeMachine
+from mind_lowering.cupy.text import module_text
+from models import gpt2
+from models.optimised import optimised
+from models.training import AdamW, parameter_names, state_names, train_step
+from numpy_launches import on_numpy
+from programs import parse
+
+pytest.importorskip("ml_dtypes", reason="no ml_dtypes: narrow floats have no arrays to compare with")
+SIZES: Any = {"vocabulary": 16, "context": 8, "width": 32, "layers": 1, "heads": 2, "kv_heads": 2}
+CONFIG = gpt2.Config(**SIZES, gelu="tanh", compute="bf16")
+
+
+@lru_cache(maxsize=1)
+def step() -> tuple[Any, list[np.ndarray], list[int]]:
+    """The step read back from its text, arguments for it, and which of them it overwrites."""
+    loss = gpt2.loss_program(CONFIG, batch=2, length=8)
+    module = optimised(parse(str(train_step(loss, AdamW()))), split=False)
+    program = mind_runtime.compile(module)
+    weights, rng = gpt2.random_weights(CONFIG), np.random.default_rng(0)
+    known = {"rate": np.float32(0.01), "step": np.float32(1), **weights}
+    known |= {name: rng.integers(0, 16, (2, 8)).astype(np.int32) for name in ("tokens", "targets")}
+    values = [known.get(s.name, np.zeros(s.shape, s.numpy_dtype)) for s in program.inputs]
+    held = state_names(parameter_names(loss), AdamW())
+    return module, values, [i for i, s in enumerate(program.inputs) if s.name in held]
+
+
+def test_every_kernel_of_it_does_what_numpy_does() -> None:
+    """It takes seconds: the kernels of a model, forwards and backwards, are compiled by g++."""
+    compiler()
+    module, values, _ = step()
+    made: Any = compile_on_fake(module.clone())
+    for i, (x, y) in enumerate(zip(made(*values), mind_runtime.compile(module)(*values), strict=True)):
+        close(x, y, f"result {i}")
+
+
+def test_nvrtc_takes_its_kernels() -> None:
+    made: Any = compile_on_fake(step()[0].clone())
+    assert compiled(module_text([made.cuda]), "sm_90")
+
+
+def test_it_is_one_graph_that_works_in_place() -> None:
+    module, values, donated = step()
+    made: Any = on_numpy(module.clone(), donated)
+    machine = FakeMachine()
+    there = [machine.fresh(x.shape, x.dtype) for x in values]
+    for target, x in zip(there, values, strict=True):
+        target[...] = x
+    places = [there[i].ctypes.data for i in donated]
+    for _ in range(3):
+        _, *held = made(*there)
+        for i, x in zip(donated, held, strict=True):
+            there[i] = x
+    assert [x.ctypes.data for x in held] == places
+    assert [part.graph is not None for part in made.runner.last.parts] == [True]
