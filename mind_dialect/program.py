@@ -78,6 +78,11 @@ def value_ids(block: Block) -> dict[SSAValue, int]:
     return ids
 
 
+def shown_name(name: str) -> str:
+    """A name in a message: as it is, or escaped if it is no plain word."""
+    return name if name.isidentifier() else ascii(name)
+
+
 def input_names(func: FuncOp) -> list[str]:
     """
     The name of each input: `mind.name`, else the SSA name, else `arg` and its index; made unique by a suffix.

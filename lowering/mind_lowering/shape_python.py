@@ -27,7 +27,7 @@ from xdsl.ir import Operation as Op
 from xdsl.utils.target import Target
 
 from mind_dialect.errors import error
-from mind_dialect.program import NAME_ATTRIBUTE
+from mind_dialect.program import NAME_ATTRIBUTE, shown_name
 from mind_dialect.shape import AssumingYieldOp, FuncOp, ReduceOp, ReturnOp, YieldOp
 from mind_dialect.shape.dataflow import Dataflow
 from mind_dialect.shape.evaluate import as_shape, shape_of_type
@@ -106,7 +106,7 @@ class Writer:
         if self.name != self.func.sym_name.data:
             self.line(f"# @{self.func.sym_name.data!a}")
         for i, (argument, name) in enumerate(zip(entry.args, names, strict=True)):
-            self._parameter(argument, name, f"input {_shown(self._original(i, argument))}")
+            self._parameter(argument, name, f"input {shown_name(self._original(i, argument))}")
         return names
 
     def _original(self, i: int, argument: SSAValue) -> str:
@@ -360,10 +360,6 @@ def _tuple(shape: Parts | str) -> str:
 
 def _whole(text: Any) -> str:
     return _tuple(cast(Parts, text)) if isinstance(text, tuple) else str(text)
-
-
-def _shown(name: str) -> str:
-    return name if name.isidentifier() else ascii(name)
 
 
 def shape_source(func: FuncOp, scope: Names | None = None) -> ShapeSource:

@@ -12,7 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .bound import Bound, bind
-from .program import Program, TensorSpec, clear_cache, compile, output_shapes
+from .compilation import clear_cache, compile, output_shapes
+from .given import TensorSpec
+from .program import Program
 
 if TYPE_CHECKING:
     from xdsl.interpreter import Interpreter

@@ -20,7 +20,8 @@ from mind_dialect.errors import error
 from mind_dialect.program import functions, input_names
 from mind_passes.ptir.split_parameters import PREPARE_ATTRIBUTE
 
-from .program import Program, compile, find_function
+from .compilation import compile, find_function
+from .program import Program
 
 
 class Bound:

@@ -1,23 +1,72 @@
 """
-Arrays that a caller gives for the results of a call: `program(x, out=y)`.
+Arrays that a caller gives, held against the types that a program declares: arguments, and places for results.
 
-They are held against the declared types before anything runs, and written to once everything has: whatever memory they share with
-arguments, the results are those of a call without them. A target that can do so writes to them at once.
+The latter, as in `program(x, out=y)`, are written to once everything has run: whatever memory they share with arguments, the
+results are those of a call without them. A target that can do so writes to them at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
+from xdsl.ir import Attribute
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.ptir_shapes import Dims
+from mind_dialect.types import DType
+from mind_lowering.ptir_kernels.formats import array_dtype
 
-if TYPE_CHECKING:
-    from .program import TensorSpec
+from .memory import read_any
 
 Array = Any
+_SIGNED = {"i32": "si32", "i64": "si64"}
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """What an input or output is: its name, dtype and dimensions, which may be names."""
+
+    name: str
+    dtype: DType
+    shape: Dims
+
+    @staticmethod
+    def of(name: str, type: Attribute) -> TensorSpec:
+        """The spec of a tensor type; a coded error for what is no type of Core IR or PTIR."""
+        return TensorSpec(name, *read_any(type))
+
+    @property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype, in the machine's byte order; E6002 where it needs ml_dtypes and that is absent."""
+        return array_dtype(_SIGNED.get(self.dtype.name, self.dtype.name))
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every dimension is a size."""
+        return not any(isinstance(d, str) for d in self.shape)
+
+    def fits(self, shape: Sequence[int]) -> bool:
+        """Whether an array of `shape` has as many dimensions, and the sizes that are known."""
+        return len(shape) == len(self.shape) and all(isinstance(d, str) or d == n for d, n in zip(self.shape, shape, strict=True))
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+def admit(argument: Any, spec: TensorSpec, what: str) -> Any:
+    """`argument` as a plain NumPy array; E2001 names `what` unless it has the dtype and shape of `spec`."""
+    if isinstance(argument, np.ndarray | np.generic) and not isinstance(argument, np.ma.MaskedArray):
+        array: np.ndarray[Any, np.dtype[Any]] = np.asarray(cast("Any", argument))
+        if array.dtype == spec.numpy_dtype and spec.fits(array.shape):
+            return array
+        actual = f"{array.dtype}{list(array.shape)}"
+    else:
+        actual = type(cast("object", argument)).__name__
+    message = f"{what}: expected a NumPy array of {spec.numpy_dtype}[{', '.join(map(str, spec.shape))}], found {actual}"
+    raise error("E2001", message, expected=str(spec), actual=actual)
 
 
 def checked(out: Any, outputs: Sequence[TensorSpec], what: str) -> Sequence[Array]:

@@ -49,9 +49,9 @@ from .core_errors import as_core
 from .draws import CountedFunctions, Draws
 from .foreign import ForeignFunctions
 from .foreign_scalars import register_missing
+from .given import TensorSpec, admit
 from .interpreted_shape import ShapeFunctions
 from .memory import Need, allocation_error, byte_count, check_need, check_rank, physical_memory, read_any
-from .program import TensorSpec, admit
 
 Values = tuple[Any, ...]
 _ROOTS = {"xp": np, "k": NUMPY}

@@ -26,12 +26,14 @@ from mind_lowering.cupy.planner import plan_function
 from mind_lowering.cupy.reasons import reasons
 from mind_lowering.cupy.source import cupy_source
 
+from .bodies import Body
 from .core_errors import as_core
 from .cupy.arguments import on_device, shared_memory
 from .cupy.gpu import machine_of
 from .cupy.runner import Runner
+from .given import admit
 from .memory import Need, allocation_error, check_need, check_rank, peak
-from .program import Program, _Body, _place, _seed, admit  # pyright: ignore[reportPrivateUsage]
+from .program import Program, checked_seed, place_of
 from .shapes import bound_function
 
 
@@ -54,7 +56,7 @@ class CupyProgram(Program):
         super().__init__(func, self._made(made.func, donated), made.origins, donated, limit)
         check_need(self._body.need, limit)
 
-    def _made(self, func: FuncOp, donated: Collection[int]) -> _Body:
+    def _made(self, func: FuncOp, donated: Collection[int]) -> Body:
         """Print the function and compile the text, in a namespace that holds what it uses and nothing else; plan it."""
         k = self._kernels
         source, kernels = cupy_source(func)
@@ -85,7 +87,7 @@ class CupyProgram(Program):
             self.unplanned = str(e)
         run = scope[source.name]
         constant_bytes = sum(len(literal.data.data) for _, literal in source.constants)
-        return _Body(run, run.__code__, source, block, need, constant_bytes)
+        return Body(run, run.__code__, source, block, need, constant_bytes)
 
     def __call__(self, *arguments: Any, seed: int = 0, out: Any = None) -> Any:
         """As `Program.__call__`, for arrays of NumPy or on the GPU. E6008 for what a device does that it should not."""
@@ -123,19 +125,8 @@ class CupyProgram(Program):
         self._resident[id(made)] = made
         return made
 
-    def check_donated(self, arguments: Sequence[Any]) -> None:
-        """E2001 unless donated arguments can be written to, are in row-major order and share no memory with others."""
-        shared = shared_memory(arguments, self.donated, self._machine)
-        for i in self.donated:
-            array: Any = arguments[i]
-            issue = None
-            if not array.flags.c_contiguous or not getattr(array.flags, "writeable", True):
-                issue = "one that is read-only or not in row-major order"
-            elif i in shared:
-                issue = "one that shares memory with another argument"
-            if issue is not None:
-                expected = "a donated array of its own memory, writeable, in row-major order"
-                raise error("E2001", f"{self._what(i)}: expected {expected}, found {issue}", expected=expected, actual=issue)
+    def shared_memory(self, arguments: Sequence[Any]) -> set[int]:
+        return shared_memory(arguments, self.donated, self._machine)
 
     def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
         """As of a `Program`; the results are NumPy's if all was that is not there for good."""
@@ -154,7 +145,7 @@ class CupyProgram(Program):
     def _executed(self, arguments: Sequence[Any], seed: int, *, home: bool) -> Any:
         if self.runner is not None:
             with np.errstate(all="ignore"):
-                results = self.runner(arguments, _seed(seed), home=home)
+                results = self.runner(arguments, checked_seed(seed), home=home)
             return results[0] if len(self.outputs) == 1 else tuple(results)
         if self._dynamic and (program := self._bindings.of(tuple([a.shape for a in arguments]))) is not None:
             assert isinstance(program, CupyProgram)
@@ -170,7 +161,7 @@ class CupyProgram(Program):
     def _blamed(self, op: Operation, e: MindError) -> MindError:
         """An error of a step, with the op of the program that it comes from."""
         origin = self._origin.get(op)
-        return e if origin is None else as_core(e, origin).at(origin, _place(origin))
+        return e if origin is None else as_core(e, origin).at(origin, place_of(origin))
 
     def _device_failure(self, e: Exception) -> Exception:
         """What CuPy raises, as a coded error; what is no failure of a device stays as it is."""

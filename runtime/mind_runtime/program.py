@@ -1,96 +1,34 @@
 """
-From a function of Core IR or PTIR to a callable: verified, lowered and compiled once, its arguments checked at each call.
+The callable that `compile` makes: its arguments are checked at each call, its body is the Python that the target prints.
 
-The callable is the Python that the target `mind-numpy` prints. Equal functions share one compiled body.
+Programs of other targets are such ones that run something else.
 """
 
 from __future__ import annotations
 
-import builtins
-import sys
-import threading
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from types import CodeType, TracebackType
-from typing import Any, TypeVar, cast
+from types import TracebackType
+from typing import Any, TypeVar
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Operation
 
 from mind_dialect.errors import MindError, error
-from mind_dialect.program import functions, functions_called, input_names
-from mind_dialect.ptir_program import stated_entry
+from mind_dialect.program import input_names, shown_name
 from mind_dialect.ptir_shapes import Dims
-from mind_dialect.types import DType
-from mind_dialect.verify import verify
-from mind_lowering.cupy.options import CupyOptions, read_target
-from mind_lowering.kernels import NUMPY
-from mind_lowering.numpy import Source, is_lowered, lowered, python_source
-from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_lowering.numpy import is_lowered, lowered
 from mind_lowering.xp import CallOp
 
+from .bodies import CACHE_SIZE, Body, body_of
 from .core_errors import as_core
-from .given import checked, filled
-from .memory import Need, allocation_error, check_need, check_rank, peak, physical_memory, read_any
-from .native import require as require_native
+from .donation import check_donated, shared_memory
+from .given import TensorSpec, admit, checked, filled
+from .memory import allocation_error, check_need, peak
 from .shapes import Guard, Specialised, bound_function, checked_shapes, shown_dims
 
-TARGETS = ("numpy", "native", "cupy")
-CACHE_SIZE = 128
-"""So many compiled functions are kept for the next `compile` of an equal one."""
-CACHED_LITERAL_BYTES = 1 << 24
-"""A function with more bytes of constants than this is not kept."""
-
-
 T = TypeVar("T")
-_SIGNED = {"i32": "si32", "i64": "si64"}
-
-
-@dataclass(frozen=True)
-class TensorSpec:
-    """What an input or output is: its name, dtype and dimensions, which may be names."""
-
-    name: str
-    dtype: DType
-    shape: Dims
-
-    @staticmethod
-    def of(name: str, type: Attribute) -> TensorSpec:
-        """The spec of a tensor type; a coded error for what is no type of Core IR or PTIR."""
-        return TensorSpec(name, *read_any(type))
-
-    @property
-    def numpy_dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype, in the machine's byte order; E6002 where it needs ml_dtypes and that is absent."""
-        return array_dtype(_SIGNED.get(self.dtype.name, self.dtype.name))
-
-    @property
-    def is_static(self) -> bool:
-        """Whether every dimension is a size."""
-        return not any(isinstance(d, str) for d in self.shape)
-
-    def fits(self, shape: Sequence[int]) -> bool:
-        """Whether an array of `shape` has as many dimensions, and the sizes that are known."""
-        return len(shape) == len(self.shape) and all(isinstance(d, str) or d == n for d, n in zip(self.shape, shape, strict=True))
-
-    def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
-
-
-@dataclass(frozen=True)
-class _Body:
-    """What equal functions share."""
-
-    run: Callable[..., Any]
-    code: CodeType
-    source: Source
-    block: Block
-    need: Need
-    constant_bytes: int
 
 
 class Program:
@@ -103,7 +41,7 @@ class Program:
     Calls from several threads are independent.
     """
 
-    def __init__(self, func: FuncOp, body: _Body, origins: Sequence[Operation | None], donated: Collection[int], limit: int):
+    def __init__(self, func: FuncOp, body: Body, origins: Sequence[Operation | None], donated: Collection[int], limit: int):
         names = input_names(func)
         self.name = func.sym_name.data
         self.inputs = tuple(TensorSpec.of(n, a.type) for n, a in zip(names, func.body.block.args, strict=True))
@@ -148,7 +86,7 @@ class Program:
 
     def into(self, out: Any, run: Callable[[], Any]) -> Any:
         """The arrays of `out` with the results of a run in them; E2001 for what cannot hold them, before it runs."""
-        what = f"out of @{_shown(self.name)}"
+        what = f"out of @{shown_name(self.name)}"
         arrays = checked(out, self.outputs, what)
         return filled(arrays, run(), what)
 
@@ -160,15 +98,15 @@ class Program:
             self._check_sizes(arguments)
         try:
             with np.errstate(all="ignore"):
-                return self._run(*arguments, seed=_seed(seed)) if self._body.source.draws else self._run(*arguments)
+                return self._run(*arguments, seed=checked_seed(seed)) if self._body.source.draws else self._run(*arguments)
         except MindError as e:
             op = self._culprit(e.__traceback__) if e.op is None else None
-            raise e if op is None else as_core(e, op).at(op, _place(op)) from None
+            raise e if op is None else as_core(e, op).at(op, place_of(op)) from None
         except MemoryError as e:
             op = self._culprit(e.__traceback__)
             types = self._func.function_type.outputs.data if op is None or not op.results else op.result_types
             failure = allocation_error(types[0], "out of memory")
-            raise failure if op is None else failure.at(op, _place(op)) from None
+            raise failure if op is None else failure.at(op, place_of(op)) from None
 
     def enter(self, arguments: Sequence[Any], seed: int) -> Any:
         """As `execute`, by the shortest way that there is."""
@@ -180,7 +118,9 @@ class Program:
 
     def explain(self) -> list[str]:
         """Lines that say what runs where."""
-        return [f"@{_shown(self.name)} on numpy: {sum(isinstance(op, CallOp) for op in self._body.block.walk())} calls of NumPy"]
+        return [
+            f"@{shown_name(self.name)} on numpy: {sum(isinstance(op, CallOp) for op in self._body.block.walk())} calls of NumPy"
+        ]
 
     @property
     def source(self) -> str:
@@ -188,17 +128,17 @@ class Program:
         return self._body.source.printed_constants() + self._body.source.text
 
     def __repr__(self) -> str:
-        return f"<Program @{_shown(self.name)}({self._signature()}) -> {', '.join(map(str, self.outputs))}>"
+        return f"<Program @{shown_name(self.name)}({self._signature()}) -> {', '.join(map(str, self.outputs))}>"
 
     def _signature(self) -> str:
-        return ", ".join(f"{_shown(s.name)}: {s}" for s in self.inputs)
+        return ", ".join(f"{shown_name(s.name)}: {s}" for s in self.inputs)
 
     def _wrong_count(self, given: int) -> MindError:
-        message = f"@{_shown(self.name)} expects {len(self.inputs)} arguments ({self._signature()}), found {given}"
+        message = f"@{shown_name(self.name)} expects {len(self.inputs)} arguments ({self._signature()}), found {given}"
         return error("E2007", message, expected=len(self.inputs), actual=given)
 
     def _what(self, i: int) -> str:
-        return f"input {_shown(self.inputs[i].name)} of @{_shown(self.name)}"
+        return f"input {shown_name(self.inputs[i].name)} of @{shown_name(self.name)}"
 
     def _admit(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments as plain arrays; E2001 for the first that is none of the declared type."""
@@ -250,7 +190,7 @@ class Program:
                 return None
             func, origins = bound
             made = lowered(func, self.donated)
-            body = _compiled(made.func)
+            body = body_of(made.func)
             check_need(body.need, self._limit)
         except MindError:
             return None
@@ -275,23 +215,17 @@ class Program:
         Raises what a call would raise of shapes: E2007 for another number of them, E9020 for one that no input has, E8001 for a
         name with two sizes, or the coded error of the op that they do not fit, with NumPy's wording.
         """
-        given = checked_shapes(f"@{_shown(self.name)}", shapes, len(self.inputs))
+        given = checked_shapes(f"@{shown_name(self.name)}", shapes, len(self.inputs))
         guard = self._guard or Guard(self._func)
         return shown_dims(guard(*given))
 
     def check_donated(self, arguments: Sequence[Any]) -> None:
         """E2001 unless donated arguments can be written to, are in row-major order and share no memory with others."""
-        shared = _overlapping(arguments, self.donated)
-        for i in self.donated:
-            array: Any = arguments[i]
-            issue = None
-            if not isinstance(array, np.ndarray) or not array.flags.writeable or not array.flags.c_contiguous:
-                issue = "one that is read-only or not in row-major order"
-            elif i in shared:
-                issue = "one that shares memory with another argument"
-            if issue is not None:
-                expected = "a donated array of its own memory, writeable, in row-major order"
-                raise error("E2001", f"{self._what(i)}: expected {expected}, found {issue}", expected=expected, actual=issue)
+        check_donated(arguments, self.donated, self.shared_memory(arguments), self._what)
+
+    def shared_memory(self, arguments: Sequence[Any]) -> set[int]:
+        """Which of the donated arguments share memory with any other."""
+        return shared_memory(arguments, self.donated)
 
     def _culprit(self, traceback: TracebackType | None) -> Operation | None:
         """The op that the generated code was running when it raised."""
@@ -303,224 +237,14 @@ class Program:
         return self._origins[number] if 0 <= number < len(self._origins) else None
 
 
-def _overlapping(arguments: Sequence[Any], donated: Collection[int]) -> set[int]:
-    """
-    Which of the donated arguments share an address range with any other: one sweep over the ranges by where they begin.
-
-    Arrays that all own their memory share it only if they are one array, which is quicker to find.
-    """
-    if all(a.base is None for a in arguments):
-        counts = Counter(id(a) for a in arguments if a.size)
-        return {i for i in donated if counts[id(arguments[i])] > 1}
-    ranges = sorted((*_range(a), i) for i, a in enumerate(arguments) if a.size)
-    given, found = frozenset(donated), set[int]()
-    end = donated_end = donor = -1
-    for low, high, i in ranges:
-        if low < donated_end:
-            found.add(donor)
-        if i in given:
-            if low < end:
-                found.add(i)
-            if high > donated_end:
-                donated_end, donor = high, i
-        end = max(end, high)
-    return found
-
-
-def _range(array: Any) -> tuple[int, int]:
-    """The addresses of the first byte of an array of some elements and of what follows the last."""
-    low: int = array.__array_interface__["data"][0]
-    if array.flags.c_contiguous:
-        return low, low + array.nbytes
-    spans = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
-    return low + sum(s for s in spans if s < 0), low + sum(s for s in spans if s > 0) + array.itemsize
-
-
-def _seed(seed: object) -> int:
+def checked_seed(seed: object) -> int:
+    """A seed for random numbers; E7001 for what is none."""
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 64:
         raise error("E7001", f"seed {seed!r}, expected an integer from 0 to 2^64 - 1", option="seed")
     return seed
 
 
-def _shown(name: str) -> str:
-    """A name of a program in a message: as it is, or escaped if it is no plain word."""
-    return name if name.isidentifier() else ascii(name)
-
-
-def _place(op: Operation) -> str:
+def place_of(op: Operation) -> str:
+    """What a message calls an op."""
     place = getattr(op, "place", None)
     return place() if place is not None else op.name
-
-
-def admit(argument: Any, spec: TensorSpec, what: str) -> Any:
-    """`argument` as a plain NumPy array; E2001 names `what` unless it has the dtype and shape of `spec`."""
-    if isinstance(argument, np.ndarray | np.generic) and not isinstance(argument, np.ma.MaskedArray):
-        array: np.ndarray[Any, np.dtype[Any]] = np.asarray(cast("Any", argument))
-        if array.dtype == spec.numpy_dtype and spec.fits(array.shape):
-            return array
-        actual = f"{array.dtype}{list(array.shape)}"
-    else:
-        actual = type(cast("object", argument)).__name__
-    message = f"{what}: expected a NumPy array of {spec.numpy_dtype}[{', '.join(map(str, spec.shape))}], found {actual}"
-    raise error("E2001", message, expected=str(spec), actual=actual)
-
-
-def compile(
-    module: ModuleOp,
-    function: str | None = None,
-    target: str = "numpy",
-    memory_limit: int | None = None,
-    donate: Collection[str] = (),
-    threads: int | None = None,
-) -> Program:
-    """
-    Compile the function called `function`, or the entry that `module` states, or its only function, for `target`.
-
-    The function may be Core IR, PTIR or already lowered to `xp`; the module is left as it is. `memory_limit` in bytes is by
-    default the memory of the machine. `donate` names inputs whose memory the program may overwrite, as a cache that is updated.
-    `threads` is how many threads the target `native` may use, by default what MIND_NUM_THREADS says, else one per core. `cupy`
-    may be followed by its options, as in `cupy{tf32 graph=off}`; E7001 for others.
-    Raises the verifier's error; E4000 for a function that is neither; E7003 for an unknown function or input, E7001 where a
-    function must be named; E6002 for an unknown target; E6004 for what cannot fit in memory; E8007 for an unknown custom call.
-    """
-    target, options = read_target(target)
-    if target not in TARGETS:
-        message = f"target {target!r} is not available, expected one of {list(TARGETS)}"
-        raise error("E6002", message, requested=target, available=list(TARGETS))
-    if options and target != "cupy":
-        raise error("E7001", f"the target {target!r} takes no options, found {list(options)}", option=next(iter(options)))
-    asked = CupyOptions.of(options)
-    if target == "native":
-        require_native()
-    elif target == "cupy":
-        from mind_lowering.cupy.launching import require as require_cupy
-
-        require_cupy()
-    if threads is not None and target != "native":
-        message = f"threads {threads!r} for the target {target!r}: it is an option of 'native'"
-        raise error("E7001", message, option="threads")
-    func = find_function(module, function)
-    donated = _numbers(func, donate)
-    if target == "cupy":
-        from .on_cupy import compile_for_cupy
-
-        return compile_for_cupy(func, donated, memory_limit, asked)
-    limit = physical_memory() if memory_limit is None else memory_limit
-    if target == "native":
-        from .native.program import compile_native
-
-        return compile_native(func, donated, limit, threads)
-    made = lowered(func, donated)
-    body = _compiled(made.func)
-    check_need(body.need, limit)
-    return Program(func, body, made.origins, donated, limit)
-
-
-def output_shapes(program: ModuleOp | Program, *shapes: Any, function: str | None = None) -> tuple[Dims, ...]:
-    """
-    The shapes of the results of a program, or of a function of a module, for inputs of these shapes; nothing is run.
-
-    Errors are those of `Program.output_shapes`; of a module also the verifier's, and E7003 or E7001 for the name of the function.
-    """
-    if isinstance(program, Program):
-        return program.output_shapes(*shapes)
-    func = find_function(program, function)
-    verify(func)
-    given = checked_shapes(f"@{_shown(func.sym_name.data)}", shapes, len(func.function_type.inputs))
-    return shown_dims(Guard(func)(*given))
-
-
-def _numbers(func: FuncOp, names: Collection[str]) -> list[int]:
-    """The numbers of inputs; E7003 for a name that is none."""
-    if isinstance(names, str):
-        names = [names]
-    if not names:
-        return []
-    known = input_names(func)
-    for name in names:
-        if name not in known:
-            raise error("E7003", f"no input {name!r} to donate, expected one of {known}", name=name, known=known)
-    return [known.index(name) for name in names]
-
-
-def find_function(module: ModuleOp, name: str | None) -> FuncOp:
-    """
-    The function called `name`, with or without `@`; if that is None the entry that the module states, or the only function.
-
-    E7003 or E7001 else, E2002 for a stated entry that is none.
-    """
-    found = list(functions(module))
-    known = [f.sym_name.data for f in found]
-    name = stated_entry(module, known) if name is None else name
-    if name is not None:
-        found = functions_called(module, name)
-    if not found:
-        message = "the module holds no function" if name is None else f"no function {name!r}, expected one of {known}"
-        raise error("E7003", message, name=name, known=known)
-    if len(found) > 1:
-        raise error("E7001", f"which function to compile: name one of {known}", option="function", known=known)
-    return found[0]
-
-
-_cache: OrderedDict[Hashable, _Body] = OrderedDict()
-_lock = threading.Lock()
-
-
-def clear_cache() -> None:
-    """Forget every compiled function, and memory kept for the next results; programs in use go on working."""
-    with _lock:
-        _cache.clear()
-    if (native := sys.modules.get(f"{__package__}.native.program")) is not None:
-        native.clear()
-
-
-def _compiled(work: FuncOp) -> _Body:
-    key = _structure(work)
-    with _lock:
-        if (body := _cache.get(key)) is not None:
-            _cache.move_to_end(key)
-            return body
-    body = _make_body(work)
-    if body.constant_bytes <= CACHED_LITERAL_BYTES:
-        with _lock:
-            _cache[key] = body
-            while len(_cache) > CACHE_SIZE:
-                _cache.popitem(last=False)
-    return body
-
-
-def _structure(func: FuncOp) -> Hashable:
-    """A lowered function up to equality: names, types, calls and which values they take. Attributes compare by value."""
-    parts: list[Hashable] = [func.sym_name, tuple(input_names(func)), func.function_type]
-    _add_structure(func.body.block, {}, parts)
-    return tuple(parts)
-
-
-def _add_structure(block: Block, numbers: dict[SSAValue, int], parts: list[Hashable]) -> None:
-    parts.append(tuple(block.arg_types))
-    for argument in block.args:
-        numbers[argument] = len(numbers)
-    for op in block.ops:
-        operands = tuple([numbers[v] for v in op.operands])
-        types = tuple([r.type for r in op.results])
-        parts.append((op.name, operands, types, frozenset(op.properties.items())))
-        for region in op.regions:
-            _add_structure(region.block, numbers, parts)
-        for result in op.results:
-            numbers[result] = len(numbers)
-
-
-def _make_body(func: FuncOp) -> _Body:
-    """Print the function, compile the text in a namespace that holds the array functions and its constants alone."""
-    source = python_source(func)
-    block = func.body.block
-    for argument in block.args:
-        check_rank(argument.type)
-    need = peak(block)
-    scope: dict[str, Any] = {"__builtins__": {}, "xp": np, "k": NUMPY}
-    for name, literal in source.constants:
-        scope[name] = NUMPY.constant(value=literal)
-    exec(builtins.compile(source.text, f"<mind-numpy {source.name}>", "exec", dont_inherit=True), scope)
-    run = scope[source.name]
-    constant_bytes = sum(len(literal.data.data) for _, literal in source.constants)
-    return _Body(run, run.__code__, source, block, need, constant_bytes)

@@ -14,7 +14,7 @@ from xdsl.parser import Parser
 import mind_dialect
 from mind_dialect.errors import MindError
 from mind_runtime import compile
-from mind_runtime.program import _overlapping
+from mind_runtime.donation import shared_memory
 
 PROGRAM = """module attributes {ptir.spec_version = "ptir.v0.4"} {
   func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %z: tensor<0xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
@@ -85,4 +85,4 @@ def test_the_sweep_finds_what_numpy_finds_pair_by_pair(windows) -> None:
     arrays = [base[a:b:s] for (a, b, s), _ in windows]
     donated = [i for i, (_, given_away) in enumerate(windows) if given_away]
     expected = {i for i in donated if any(j != i and np.may_share_memory(arrays[i], a) for j, a in enumerate(arrays))}
-    assert _overlapping(arrays, donated) == expected
+    assert shared_memory(arrays, donated) == expected

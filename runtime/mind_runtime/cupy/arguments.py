@@ -7,6 +7,7 @@ from typing import Any
 
 from mind_dialect.errors import error
 
+from ..donation import overlapping, range_of
 from .gpu import Array, Machine
 
 CUDA_DEVICES = (2, 13)
@@ -52,20 +53,7 @@ def _imported(argument: Any, spec: Any, what: str, xp: Any) -> Array:
 
 def shared_memory(arguments: Sequence[Any], donated: Collection[int], machine: Machine) -> set[int]:
     """Which of the donated arguments share an address with any other, on the GPU or on the host."""
-    spans: list[tuple[bool, int, int, int]] = []
-    for i, array in enumerate(arguments):
-        if array.size:
-            here = machine.is_here(array)
-            low = machine.address(array) if here else int(array.__array_interface__["data"][0])
-            steps = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
-            first, last = low + sum(s for s in steps if s < 0), low + sum(s for s in steps if s > 0)
-            spans.append((here, first, last + array.dtype.itemsize, i))
-    found: set[int] = set()
-    spans.sort()
-    reach: tuple[bool, int, int] | None = None
-    for here, low, high, i in spans:
-        if reach is not None and reach[0] == here and low < reach[1]:
-            found |= {i, reach[2]}
-        if reach is None or reach[0] != here or high > reach[1]:
-            reach = (here, high, i)
-    return found & set(donated)
+    on_gpu = {i: range_of(a, machine.address(a)) for i, a in enumerate(arguments) if a.size and machine.is_here(a)}
+    addresses = {i: a.__array_interface__["data"][0] for i, a in enumerate(arguments) if a.size and i not in on_gpu}
+    on_host = {i: range_of(arguments[i], address) for i, address in addresses.items()}
+    return overlapping(on_gpu, donated) | overlapping(on_host, donated)

@@ -28,8 +28,10 @@ from mind_lowering.native.pool.pool import Record
 from mind_lowering.numpy import Source, lowered
 from mind_lowering.ptir_to_xp import lowered_function
 
+from ..bodies import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of
+from ..given import TensorSpec
 from ..memory import Need, check_need, check_rank
-from ..program import CACHE_SIZE, CACHED_LITERAL_BYTES, Program, TensorSpec, _Body, _compiled  # pyright: ignore[reportPrivateUsage]
+from ..program import Program
 from ..shapes import bound_function
 from . import image, jit
 from .call import Runner
@@ -46,7 +48,7 @@ T = TypeVar("T")
 class _Native:
     """What equal functions share: the body and what runs it, or why there is none."""
 
-    body: _Body | None
+    body: Body | None
     runner: Runner | None = None
     plan: Plan | None = None
     """How native code takes calls; None where they go through Python."""
@@ -69,7 +71,7 @@ class NativeProgram(Program):
         body, origins = made.body, []
         if body is None:
             general = lowered(func, donated)
-            body, origins = _compiled(general.func), general.origins
+            body, origins = body_of(general.func), general.origins
         super().__init__(func, body, origins, donated, limit)
         plan_calls(self, made.plan)
 
@@ -186,7 +188,7 @@ def _ready(
     threads: int,
     native: Native,
     library: jit.Library,
-    foreign: Sequence[tuple[Callable[..., Any], _Body]],
+    foreign: Sequence[tuple[Callable[..., Any], Body]],
     whole: Callable[[], Native],
 ) -> _Native:
     """The body of a function whose code is linked."""
@@ -196,7 +198,7 @@ def _ready(
     need = _need(native, types, outputs, [body for _, body in foreign])
     source = Source(native.name, "", (), (), native.draws or any(body.source.draws for _, body in foreign))
     constant_bytes = sum(len(literal.data.data) for _, literal in native.constants)
-    body = _Body(_as_core(runner.run, func), _nothing.__code__, source, func.body.block, need, constant_bytes)
+    body = Body(_as_core(runner.run, func), _nothing.__code__, source, func.body.block, need, constant_bytes)
     return _Native(body, runner, runner.plan(inputs, donated))
 
 
@@ -209,14 +211,14 @@ def _types(types: Sequence[Attribute]) -> list[Type]:
     return [(spec.numpy_dtype, tuple(n for n in spec.shape if isinstance(n, int))) for spec in specs]
 
 
-def _foreign(step: Foreign) -> tuple[Callable[..., Any], _Body]:
+def _foreign(step: Foreign) -> tuple[Callable[..., Any], Body]:
     """A step on NumPy as a program of its own, whose errors name its op."""
     made = lowered_function(step.func, draws=step.draws)
-    body = _compiled(made.func)
+    body = body_of(made.func)
     return Program(step.func, body, made.origins, (), 1 << 62).execute, body
 
 
-def _need(native: Native, types: Sequence[Attribute], outputs: Sequence[Type], foreign: Sequence[_Body]) -> Need:
+def _need(native: Native, types: Sequence[Attribute], outputs: Sequence[Type], foreign: Sequence[Body]) -> Need:
     """The arena, the results, and what a step on NumPy needs at most beside them."""
     sizes = [dtype.itemsize * prod(shape) for dtype, shape in outputs]
     for t in types:

@@ -22,7 +22,7 @@ from mind_lowering.native.products.epilogue import FLAG, Chain
 from mind_lowering.native.products.product import Epilogue
 from mind_lowering.native.views import Buffer, Use, View
 from mind_lowering.ptir_kernels.formats import array_dtype
-from mind_runtime.program import find_function
+from mind_runtime.compilation import find_function
 from native_checks import assert_close, several
 from ptir_forms import dot, gelu, gelu_tanh, like, program, reduce, shape, spread
 from ptir_rows import typed

@@ -1,0 +1,104 @@
+"""
+The Python that runs a lowered function, which equal functions share: the last of them are kept for the next one.
+
+It is what the target `mind-numpy` prints, compiled in a namespace that holds the array functions and its constants alone.
+"""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, SSAValue
+
+from mind_dialect.program import input_names
+from mind_lowering.kernels import NUMPY
+from mind_lowering.numpy import Source, python_source
+
+from .memory import Need, check_rank, peak
+
+CACHE_SIZE = 128
+"""So many compiled functions are kept for the next `compile` of an equal one."""
+CACHED_LITERAL_BYTES = 1 << 24
+"""A function with more bytes of constants than this is not kept."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """What equal functions share."""
+
+    run: Callable[..., Any]
+    code: CodeType
+    source: Source
+    block: Block
+    need: Need
+    constant_bytes: int
+
+
+_cache: OrderedDict[Hashable, Body] = OrderedDict()
+_lock = threading.Lock()
+
+
+def clear() -> None:
+    """Forget them all; programs in use go on working."""
+    with _lock:
+        _cache.clear()
+
+
+def body_of(work: FuncOp) -> Body:
+    """The body of a lowered function; E6004 for a rank that arrays cannot have."""
+    key = _structure(work)
+    with _lock:
+        if (body := _cache.get(key)) is not None:
+            _cache.move_to_end(key)
+            return body
+    body = _make_body(work)
+    if body.constant_bytes <= CACHED_LITERAL_BYTES:
+        with _lock:
+            _cache[key] = body
+            while len(_cache) > CACHE_SIZE:
+                _cache.popitem(last=False)
+    return body
+
+
+def _structure(func: FuncOp) -> Hashable:
+    """A lowered function up to equality: names, types, calls and which values they take. Attributes compare by value."""
+    parts: list[Hashable] = [func.sym_name, tuple(input_names(func)), func.function_type]
+    _add_structure(func.body.block, {}, parts)
+    return tuple(parts)
+
+
+def _add_structure(block: Block, numbers: dict[SSAValue, int], parts: list[Hashable]) -> None:
+    parts.append(tuple(block.arg_types))
+    for argument in block.args:
+        numbers[argument] = len(numbers)
+    for op in block.ops:
+        operands = tuple([numbers[v] for v in op.operands])
+        types = tuple([r.type for r in op.results])
+        parts.append((op.name, operands, types, frozenset(op.properties.items())))
+        for region in op.regions:
+            _add_structure(region.block, numbers, parts)
+        for result in op.results:
+            numbers[result] = len(numbers)
+
+
+def _make_body(func: FuncOp) -> Body:
+    source = python_source(func)
+    block = func.body.block
+    for argument in block.args:
+        check_rank(argument.type)
+    need = peak(block)
+    scope: dict[str, Any] = {"__builtins__": {}, "xp": np, "k": NUMPY}
+    for name, literal in source.constants:
+        scope[name] = NUMPY.constant(value=literal)
+    exec(builtins.compile(source.text, f"<mind-numpy {source.name}>", "exec", dont_inherit=True), scope)
+    run = scope[source.name]
+    constant_bytes = sum(len(literal.data.data) for _, literal in source.constants)
+    return Body(run, run.__code__, source, block, need, constant_bytes)

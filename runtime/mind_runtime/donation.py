@@ -1,0 +1,69 @@
+"""Donated arguments: memory that a program may write to, so nobody else's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from mind_dialect.errors import error
+
+Range = tuple[int, int]
+"""The address of a first byte, and of what follows the last."""
+
+
+def check_donated(
+    arguments: Sequence[Any], donated: Collection[int], shared: Collection[int], what: Callable[[int], str]
+) -> None:
+    """
+    E2001 unless those of `arguments` whose numbers are `donated` can be written to, are in row-major order and not `shared`.
+
+    `what` names an argument in the message.
+    """
+    for i in donated:
+        flags = arguments[i].flags
+        if not flags.c_contiguous or not getattr(flags, "writeable", True):  # arrays of a GPU all are
+            issue = "one that is read-only or not in row-major order"
+        elif i in shared:
+            issue = "one that shares memory with another argument"
+        else:
+            continue
+        expected = "a donated array of its own memory, writeable, in row-major order"
+        raise error("E2001", f"{what(i)}: expected {expected}, found {issue}", expected=expected, actual=issue)
+
+
+def shared_memory(arguments: Sequence[Any], donated: Collection[int]) -> set[int]:
+    """
+    Which of the donated ones of NumPy arrays share an address range with any other.
+
+    Arrays that all own their memory share it only if they are one array, which is quicker to find.
+    """
+    if all(a.base is None for a in arguments):
+        counts = Counter(id(a) for a in arguments if a.size)
+        return {i for i in donated if counts[id(arguments[i])] > 1}
+    found = {i: range_of(a, a.__array_interface__["data"][0]) for i, a in enumerate(arguments) if a.size}
+    return overlapping(found, donated)
+
+
+def range_of(array: Any, first: int) -> Range:
+    """The addresses of an array of some elements, the first of which is at `first`."""
+    if array.flags.c_contiguous:
+        return first, first + array.nbytes
+    spans = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
+    return first + sum(s for s in spans if s < 0), first + sum(s for s in spans if s > 0) + array.dtype.itemsize
+
+
+def overlapping(ranges: Mapping[int, Range], donated: Collection[int]) -> set[int]:
+    """Which of the donated ranges share an address with any other: one sweep over them by where they begin."""
+    given, found = frozenset(donated), set[int]()
+    end = donated_end = donor = -1
+    for low, high, i in sorted((*r, i) for i, r in ranges.items()):
+        if low < donated_end:
+            found.add(donor)
+        if i in given:
+            if low < end:
+                found.add(i)
+            if high > donated_end:
+                donated_end, donor = high, i
+        end = max(end, high)
+    return found
