@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, TensorType, UnknownLoc
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 
@@ -24,6 +24,9 @@ VERSION_ATTRIBUTE = "ptir.spec_version"
 """The attribute of a module that states the version of the contract."""
 ENTRY_ATTRIBUTE = "ptir.entry"
 """The attribute of a module that names the function to be run, where it has several."""
+
+
+_HOW_TO_STATE = f'begin with module attributes {{{VERSION_ATTRIBUTE} = "{SPEC_VERSION}"}} {{, or read it under --lenient'
 
 
 def stated_entry(module: Operation, names: Iterable[str]) -> str | None:
@@ -45,9 +48,19 @@ def check_version(given: Attribute | None, *, lenient: bool = False) -> None:
     if given is None and lenient:
         return
     if not isinstance(given, StringAttr) or given.data != SPEC_VERSION:
-        found = "nothing" if given is None else str(given)
-        message = f"{VERSION_ATTRIBUTE} is {found}, expected {SPEC_VERSION!r}"
+        found, hint = ("nothing", f"; {_HOW_TO_STATE}") if given is None else (str(given), "")
+        message = f"{VERSION_ATTRIBUTE} is {found}, expected {SPEC_VERSION!r}{hint}"
         raise error("E8006", message, given=None if given is None else str(given), expected=SPEC_VERSION)
+
+
+def check_states_version(module: ModuleOp, *, lenient: bool = False) -> None:
+    """As `check_version`, of a module that should be a program of PTIR; E4000 that says how if it is one of Core IR."""
+    given = module.attributes.get(VERSION_ATTRIBUTE)
+    core = next((op for op in walk(module) if op.name.startswith("mind.")), None) if given is None else None
+    if core is not None:
+        message = f"{core.name} is an op of Core IR, expected PTIR, which the pass mind-convert-to-ptir makes of it"
+        raise error("E4000", message, operation=core, given=core.name, expected="ptir ops")
+    check_version(given, lenient=lenient)
 
 
 def state_version(module: ModuleOp) -> None:
@@ -94,7 +107,7 @@ class ProgramCheck:
         try:
             check_version(given, lenient=self._lenient)
         except MindError as e:
-            yield e.at(module, f"the module around {op.name}")
+            yield e.at(op if isinstance(module.location, UnknownLoc) else module, f"the module around {op.name}")
 
     def _unbound(self, op: Operation, name: str, dims: ArrayAttr[Attribute]) -> Iterator[MindError]:
         for dim in dims:

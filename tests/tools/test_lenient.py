@@ -22,6 +22,21 @@ def test_a_missing_version_is_refused_unless_lenient(tool) -> None:
     assert "E8006" not in tool("--lenient", stdin=SNIPPET).err
 
 
+def test_a_missing_version_is_said_at_its_place_and_how_to_state_it() -> None:
+    assert " --> stdin:2:8\n" in mind_opt(stdin=SNIPPET).err
+    assert 'begin with module attributes {ptir.spec_version = "ptir.v0.4"} {' in mind_opt(stdin=SNIPPET).err
+    assert " --> stdin:2:1\n" in mind_opt(stdin=f"\nbuiltin.module {{\n{SNIPPET}}}").err
+
+
+@pytest.mark.parametrize("target", ["ptir-json", "ptir-text", "ptir-snippet"])
+def test_core_ir_is_told_what_makes_ptir_of_it(target: str) -> None:
+    text = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %y = mind.exp %x : tensor<2xf32>\n  func.return %y : tensor<2xf32>\n}"
+    refused = mind_opt("-t", target, stdin=text).err
+    assert "error[E4000]: mind.exp is an op of Core IR, expected PTIR, which the pass mind-convert-to-ptir makes" in refused
+    assert " --> stdin:2:8\n" in refused
+    assert mind_opt("--convert-mind-to-ptir", "-t", target, stdin=text).err == ""
+
+
 def test_what_a_lenient_run_prints_states_the_version() -> None:
     lenient = mind_opt("--lenient", "--cse", stdin=SNIPPET)
     assert (lenient.status, lenient.err) == (0, "")

@@ -53,7 +53,6 @@ _CODES: tuple[tuple[re.Pattern[str], str, dict[str, Any]], ...] = tuple(
     for pattern, code, context in (
         (r"Unexpected character: (?P<char>.)", "E1002", {}),
         (r"Expected suffix identifier after|@ identifier expected to start", "E1002", {"char": "%#!^@"}),
-        (r"'(?P<given>[^']*)' is not registered", "E4000", {"expected": "a registered attribute or type"}),
         (r"undefined symbol alias '(?P<given>[^']*)'", "E4000", {"expected": "a defined alias"}),
         (r"SSA value used before assignment", "E4001", {"operand": None}),
         (r"expected (?P<expected>\d+) operand types but had (?P<actual>\d+)", "E2007", {}),
@@ -69,7 +68,14 @@ _CODES: tuple[tuple[re.Pattern[str], str, dict[str, Any]], ...] = tuple(
 """xDSL's messages that have a code of their own, with what their context takes from the message; all others are E1007."""
 
 
+_UNREGISTERED = re.compile(r"'([^']*)' is not registered")
+OURS = ("mind", "ptir", "shape")
+"""The dialects in which an unknown op is looked for, whatever dialect it was said to be of."""
+MANY = 40
+"""As many names of a dialect, or fewer, are shown in full where none is near to the one that was given."""
+
 _REWORDED = {
+    "Expected shape type.": "expected an element type, such as f32, i64 or index",
     " in block definition": "expected an op, a block label or '}'",
     "Could not parse entire input!": "expected an op or an alias",
     "Expected suffix identifier after {first_char}": "expected a name or number after %, #, ! or ^",
@@ -131,6 +137,11 @@ class MindParser(Parser):
         except ParseError as e:
             if self.forward_ssa_references and e.msg.startswith("values used but not defined"):
                 raise self._undefined() from None
+            if (unregistered := _UNREGISTERED.fullmatch(e.msg)) is not None:
+                name = unregistered[1]
+                start = self.lexer.input.content.rfind(name, 0, e.span.end)
+                span = e.span if start < 0 else Span(start, start + len(name), self.lexer.input)
+                raise MindParseError(span, self._unregistered(name)) from None
             raise coded(e) from None
         except Exception as e:
             raise MindParseError(self._current_token.span, foreign(e)) from e
@@ -178,12 +189,33 @@ class MindParser(Parser):
         dialect = self.ctx.get_optional_dialect(name.partition(".")[0]) if "." in name else None
         if known is not None and dialect is None:
             return known
-        names = [op.name for op in dialect.operations] if dialect is not None else []
-        expected = difflib.get_close_matches(name, names, n=3) or names[:5] or ["an op of a registered dialect"]
-        message = f"unknown op {name!r}, expected {' or '.join(expected)}"
+        expected, shown = self._instead_of(name, [] if dialect is None else [op.name for op in dialect.operations])
+        message = f"unknown op {name!r}, expected {shown}"
         start = max(self.lexer.input.content.rfind(name, 0, self.pos), 0)
         span = Span(start, start + len(name), self.lexer.input)
         raise MindParseError(span, error("E4000", message, given=name, expected=expected))
+
+    def _instead_of(self, name: str, names: Sequence[str]) -> tuple[list[str], str]:
+        """What an unknown op may have meant, and how to say so: the same op in a dialect of ours, else the nearest of `names`."""
+        short = name.rpartition(".")[2]
+        ours = (dialect for dialect in (self.ctx.get_optional_dialect(own) for own in OURS) if dialect is not None)
+        same = [op.name for dialect in ours for op in dialect.operations if op.name.endswith(f".{short}")]
+        shorts = {n.partition(".")[2]: n for n in names}
+        close = same or [shorts[n] for n in difflib.get_close_matches(short, shorts, n=3)]
+        if close or not names:
+            expected = close or ["an op of a registered dialect"]
+            return expected, " or ".join(expected)
+        some = list(names if len(names) <= MANY else names[: MANY // 4])
+        return some, f"one of {', '.join(some)}" + (f" and {len(names) - len(some)} more" if len(names) > len(some) else "")
+
+    def _unregistered(self, name: str) -> MindError:
+        """The error for a type or attribute that no dialect has, with what is near."""
+        dialect = self.ctx.get_optional_dialect(name.partition(".")[0])
+        names = [] if dialect is None else [attribute.name for attribute in dialect.attributes]
+        close = difflib.get_close_matches(name, names, n=3, cutoff=0.7)
+        expected = close or names[:MANY] or ["a type or attribute of a registered dialect"]
+        message = f"{name!r} is not registered, expected {' or '.join(expected)}"
+        return error("E4000", message, given=name, expected=expected)
 
     def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue[Any]:
         name = operand.operand_name

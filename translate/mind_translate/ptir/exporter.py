@@ -13,7 +13,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import ClampOp, LayerNormOp, PtirOp, ReshapeOp, YieldOp
 from mind_dialect.ptir.types import TensorSpec, read_type
-from mind_dialect.ptir_program import VERSION_ATTRIBUTE, check_version, stated_entry
+from mind_dialect.ptir_program import check_states_version, stated_entry
 
 from .decompose import decompose
 from .records import FunctionRecord, Instruction, Operand, Program, RegionRecord, TupleType, ValueType
@@ -29,7 +29,7 @@ def to_program(module: ModuleOp, *, strict: bool = False, lenient: bool = False)
     dynamic dimension without a name, E4000 for ops of other dialects, and with `strict` for what the public form lacks. Names
     and attributes that have no place in the form are left out.
     """
-    check_version(module.attributes.get(VERSION_ATTRIBUTE), lenient=lenient)
+    check_states_version(module, lenient=lenient)
     if any(isinstance(op, LayerNormOp | ClampOp) for op in walk(module)):
         for op in walk(module):
             if isinstance(op, PtirOp):

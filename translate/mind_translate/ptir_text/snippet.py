@@ -38,7 +38,7 @@ from mind_dialect.ptir import (
     SubOp,
 )
 from mind_dialect.ptir.types import PtirDType, TensorSpec, read_type
-from mind_dialect.ptir_program import VERSION_ATTRIBUTE, check_version
+from mind_dialect.ptir_program import check_states_version
 
 from ..ptir.rows import ROW_OF, normalised
 from .bindings import extents, snippet_dtype
@@ -95,7 +95,7 @@ def print_snippet(module: ModuleOp, *, lenient: bool = False) -> str:
 
     E4000 for an op, or anything else, that the form cannot say, E3006 for a dynamic dimension, E8006 for the version.
     """
-    check_version(module.attributes.get(VERSION_ATTRIBUTE), lenient=lenient)
+    check_states_version(module, lenient=lenient)
     ops = list(module.body.block.ops)
     func = ops[0] if len(ops) == 1 else None
     last = func.body.block.last_op if isinstance(func, FuncOp) and len(func.body.blocks) == 1 else None

@@ -67,7 +67,7 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 
 // -----
 
-// CHECK: error[E4000]: unknown op 'ptir.softmax', expected ptir.sort or ptir.iota or ptir.not
+// CHECK: error[E4000]: unknown op 'ptir.softmax', expected one of ptir.constant, ptir.neg,
 // CHECK: = note: VerificationError
 builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   func.func @unknown_op(%x: tensor<2xf32>) {
