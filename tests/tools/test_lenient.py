@@ -30,9 +30,9 @@ def test_a_missing_version_is_said_at_its_place_and_how_to_state_it() -> None:
 
 @pytest.mark.parametrize("target", ["ptir-json", "ptir-text", "ptir-snippet"])
 def test_core_ir_is_told_what_makes_ptir_of_it(target: str) -> None:
-    text = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %y = mind.exp %x : tensor<2xf32>\n  func.return %y : tensor<2xf32>\n}"
+    text = SNIPPET.replace("ptir", "mind")
     refused = mind_opt("-t", target, stdin=text).err
-    assert "error[E4000]: mind.exp is an op of Core IR, expected PTIR, which the pass mind-convert-to-ptir makes" in refused
+    assert "error[E4000]: mind.neg is an op of Core IR, expected PTIR, which the pass mind-convert-to-ptir makes" in refused
     assert " --> stdin:2:8\n" in refused
     assert mind_opt("--convert-mind-to-ptir", "-t", target, stdin=text).err == ""
 
