@@ -131,12 +131,7 @@ class Runner:
         Arguments are NumPy arrays, or arrays on the GPU in row-major order from a good address. Raises what a kernel noted.
         """
         with self._lock:
-            self.machine.order()
-            if not self._rooms:
-                self._allocate()
-            tape, given, results = self._prepared(arguments, home=home)
-            self._state.seed = seed
-            self._state.turns.clear()
+            tape, given, results = self._begun(arguments, seed, home=home)
             self._run(tape)
             self._check()
             if not home:
@@ -146,14 +141,18 @@ class Runner:
     def observed(self, arguments: Sequence[Any], seed: int, note: Callable[[Work], None]) -> None:
         """As a call, step by step: `note` runs each of them."""
         with self._lock:
-            self.machine.order()
-            if not self._rooms:
-                self._allocate()
-            _, given, results = self._prepared(arguments, home=False)
-            self._state.seed = seed
-            self._state.turns.clear()
+            _, given, results = self._begun(arguments, seed, home=False)
             observe(self._record(given, results), note).run()
             self._check()
+
+    def _begun(self, arguments: Sequence[Any], seed: int, *, home: bool) -> tuple[Tape, list[Any], dict[int, Array]]:
+        """What `_prepared` gives, with all that a run needs in place."""
+        self.machine.order()
+        if not self._rooms:
+            self._allocate()
+        self._state.seed = seed
+        self._state.turns.clear()
+        return self._prepared(arguments, home=home)
 
     def _remember(self, key: Addresses, tape: Tape) -> None:
         """Take note of a tape that is one graph, and nothing is copied or looked at around it."""
