@@ -130,9 +130,10 @@ class Group(SharedStep):
 
 def layout(view: View) -> Hashable:
     """What a kernel's text depends on of a view: where its memory is, it is told."""
+    lookups = tuple([(k.stride, k.extent, k.clamped) for k in view.lookups])
     if isinstance(view.base, Buffer):
-        return "memory", view.dtype, view.strides, tuple([(k.stride, k.extent, k.clamped) for k in view.lookups])
-    return view.base, view.dtype, view.strides, view.offset
+        return "memory", view.dtype, view.strides, lookups
+    return view.base, view.dtype, view.strides, view.offset, lookups
 
 
 def spread(view: View, group: Group) -> View:

@@ -106,8 +106,6 @@ class Places:
     def place(self, spot: Spot, at: Indexes) -> Place:
         """Where a spot is at some indices."""
         view = spot.view
-        if isinstance(view.base, PtirLiteralAttr):
-            return Place(spot, constant(self.lanes(), view.base), is_value=True)
         index = str(view.offset) if isinstance(view.base, Indices) else "0"
         for i, stride in enumerate(spot.strides):
             if i in at and stride:
@@ -121,8 +119,10 @@ class Places:
             one = Lanes(self.f, self.host, 1, hint=other.hint)
             found = self.looked_up(lookup, self.read(place, "0", one), one)
             index = self.f.add(index, self.f.mul(found, lookup.stride))
+        if isinstance(view.base, PtirLiteralAttr):
+            return Place(spot, constant(self.lanes(), view.base), is_value=True, along=along)
         if isinstance(view.base, Indices):
-            return Place(spot, index)
+            return Place(spot, index, along=along)
         return Place(spot, self.f.address(stored(view.dtype), spot.base, index), index, along=along)
 
     def uniform(self, place: Place) -> Place:
@@ -148,13 +148,15 @@ class Places:
         """One operand in some lanes."""
         spot = place.spot
         if isinstance(spot.view.base, PtirLiteralAttr):
+            for lookup, other in place.along:  # which is the same wherever it is looked up, but must be there
+                self.looked_up(lookup, self.read(other, index, lanes), lanes)
             return constant(lanes, spot.view.base)
         if place.is_value:
             return place.text
         stride, view = self.stride(spot), spot.view
         lanes.hint = spot.hint
         if isinstance(view.base, Indices):
-            return counted(lanes, lanes.count(self.f.add(place.text, self.f.mul(index, stride)), stride), view.dtype)
+            return counted(lanes, self.offsets(place, index, lanes, place.text), view.dtype)
         if place.along and lanes.width > 1:
             offsets = self.offsets(place, index, lanes)
             self.guard_each(place, offsets, lanes)
@@ -189,10 +191,10 @@ class Places:
         beyond = lanes.compare("icmp uge", "i64", at, lanes.number("i64", view.base.count))
         fail_where(lanes, self.sites, beyond, Failure.OUTSIDE, None, [("i64", at, True)])
 
-    def offsets(self, place: Place, index: str, lanes: Lanes) -> str:
-        """Where each lane of a spot is whose lookups differ from lane to lane, in elements."""
+    def offsets(self, place: Place, index: str, lanes: Lanes, start: str = "0") -> str:
+        """Where each lane of a spot is whose lookups may differ from lane to lane, in elements from `start` on."""
         stride = self.stride(place.spot)
-        total = lanes.count(self.f.mul(index, stride), stride)
+        total = lanes.count(self.f.add(start, self.f.mul(index, stride)), stride)
         for lookup, other in place.along:
             found = self.looked_up(lookup, self.read(other, index, lanes), lanes)
             part = lanes.binary("mul", "i64", found, lanes.number("i64", lookup.stride))

@@ -14,7 +14,8 @@ pytest.importorskip("llvmlite")
 import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_dialect.ptir.types import PtirDType
+from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir.types import DTYPES, PtirDType
 from native_same import block, every, same, way
 from ptir_forms import program
 
@@ -63,6 +64,30 @@ def test_scatter_add(name: str, dtype: PtirDType) -> None:
 
 def segments(kind: str, options: dict[str, Any]) -> Callable[..., Any]:
     return lambda a, i: ptir.SegmentReduceOp(a, i, kind=kind, **options).result
+
+
+@pytest.mark.parametrize("way", ["", "checked"], indirect=True)
+def test_what_is_counted_or_constant_is_looked_up() -> None:
+    """There is no memory to look into, but an index that differs from lane to lane, and that must be there."""
+    inside = np.random.default_rng(4).integers(0, 5, (3, 21)).astype(np.int32)
+    beyond = inside.copy()
+    beyond[2, 19] = 5
+    for where in (inside, beyond):
+        for axis in (0, 1):
+            count = {"shape": (5, 21), "dtype": "si32", "axis": axis}
+            same(lambda i, c=count: ptir.GatherOp(ptir.IotaOp(**c), i, axis=0).result, where)
+            same(lambda i, c=count: ptir.TakeOp(ptir.IotaOp(**c), i).result, where)
+        full = PtirLiteralAttr.filled(DTYPES["f32"], (5, 21), 7.0)
+        same(lambda i, x=full: ptir.GatherOp(ptir.ConstantOp(x), i, axis=0).result, where)
+        same(lambda i, x=full: ptir.TakeOp(ptir.ConstantOp(x), i).result, where)
+
+
+def test_kernels_that_look_up_what_is_counted_are_shared_if_they_are_equal() -> None:
+    def body(i: Any) -> list[Any]:
+        return [ptir.TakeOp(ptir.IotaOp(shape=(n,), dtype="si32", axis=0), i) for n in (4, 6)]
+
+    same(body, np.array([3, 1, 0], np.int32))
+    same(body, np.array([3, 4, 0], np.int32))
 
 
 def test_indices_out_of_bounds() -> None:
