@@ -54,7 +54,7 @@ def held(types: str, body: Callable[..., Any], *, special: bool = False, scale: 
 
 
 def lines(native: Any) -> list[str]:
-    return [line for line in native.explain()[1:] if "copy" not in line and "panels" not in line and "rows of" not in line]
+    return [line for line in native.explain()[1:] if not any(word in line for word in ("copy", "panels", "rows of", "sums of"))]
 
 
 def product(x: Any, w: Any) -> Any:

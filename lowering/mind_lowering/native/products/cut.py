@@ -5,6 +5,7 @@ The choice of a `Cut`: how a product is cut into tiles that fit registers, block
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from mind_dialect.ptir.types import Kind, PtirDType
 
@@ -20,6 +21,8 @@ MOST_DOT_ROWS = 4
 WAYS = 8
 """Lines of a first-level cache that share a place, on machines that we know."""
 LINE = 64
+MOST_BANDS, LEAST_BAND, BAND_BYTES = 32, 48, 128 << 10
+"""How many bands of rows there are at most, the rows and the bytes that each has at least: no time is lost where one begins."""
 STRETCH = 512
 """So many bytes are read at one place before the next when an operand is copied: single lines come slowly."""
 
@@ -47,6 +50,8 @@ class Cut:
     """If not 0, no tiles but dot products with so many rows of the other operand at once."""
     stream: int = 0
     """If not 0, no tiles but so many rows of the right operand at a time, added to sums in cache."""
+    bands: int = 1
+    """Of rows of the right operand, where rows are added to sums: each has sums of its own, which are added up at the end."""
 
     @property
     def columns(self) -> int:
@@ -65,8 +70,8 @@ def choose(host: Host, lhs: View, rhs: View, total: PtirDType, *, decoded: bool 
     width = host.lanes(total.size)
     if (dots := _dots(host, width, lhs, rhs)) and total.kind is Kind.FLOAT:
         return Cut(width, rows, 1, depth, False, 1, False, False, dots=dots)
-    if steps := _stream(host, width, lhs, rhs, total):
-        return Cut(width, rows, 1, depth, False, 1, False, False, stream=steps)
+    if steps := _stream(host, width, lhs, rhs, total, decoded=decoded):
+        return Cut(width, rows, 1, depth, False, 1, False, False, stream=steps, bands=_bands(rhs))
     tall, vectors = tile_of(host, total, rows, -(-columns // width))
     tiles, panels = -(-rows // tall), -(-columns // (vectors * width))
     in_order = rhs.strides[-1] == 1 and rhs.dtype is total and not decoded
@@ -154,17 +159,48 @@ def _dots(host: Host, width: int, lhs: View, rhs: View) -> int:
     return most
 
 
-def _stream(host: Host, width: int, lhs: View, rhs: View, total: PtirDType) -> int:
-    """How many rows of the right operand at a time are added to sums in cache; 0 if tiles are better."""
+def _stream(host: Host, width: int, lhs: View, rhs: View, total: PtirDType, *, decoded: bool) -> int:
+    """
+    How many rows of the right operand at a time are added to sums in cache; 0 if tiles are better.
+
+    One row at a time is memory in its order, which machines bring fastest. Sums are then loaded and stored for each row, which
+    is too much where they fill the first cache, or where there is more to do with elements than bytes to bring.
+    """
     rows, columns = lhs.shape[-2], rhs.shape[-1]
     if rows > MOST_DOT_ROWS or rhs.strides[-1] != 1 or columns < 2 * width:
         return 0
     if rhs.shape[-2] * columns * total.size <= host.l1_bytes:
         return 0
+    if rows <= 2 and rhs.dtype.size > 1 and not decoded and rows * columns * total.size <= host.l1_bytes * 3 // 8:
+        return 1
     steps = 8
     while steps > 1 and rows * steps + 2 * rows + 2 > host.registers:
         steps //= 2
     return steps
+
+
+def _bands(rhs: View) -> int:
+    """
+    Into how many bands rows of the right operand are cut: enough to share them, so high that adding up their sums is little.
+
+    >>> from mind_dialect.ptir.types import BF16, F32
+    >>> from mind_lowering.native.views import Buffer, Use, whole
+    >>> shapes = [(768, 768), (768, 3072), (3072, 768), (768, 50257), (100, 4000), (8, 768, 768), (400, 100)]
+    >>> [_bands(whole(Buffer(Use.INPUT, 0, F32, 0, ""), shape)) for shape in shapes]
+    [16, 16, 32, 16, 1, 4, 1]
+    >>> _bands(whole(Buffer(Use.INPUT, 0, BF16, 0, ""), (768, 768)))
+    8
+    """
+    depth, columns = rhs.shape[-2:]
+    most = MOST_BANDS // prod(rhs.shape[:-2])
+    wanted = min(most, depth // LEAST_BAND, depth * columns * rhs.dtype.size // BAND_BYTES)
+    wanted = wanted // 8 * 8 if wanted >= 8 else 4 if wanted >= 4 else 1
+    return -(-depth // band_of(depth, wanted))
+
+
+def band_of(depth: int, bands: int) -> int:
+    """How many rows each of some bands has, but for the last."""
+    return -(-depth // (bands * 8)) * 8
 
 
 def better_swapped(host: Host, lhs: View, rhs: View, total: PtirDType) -> bool:

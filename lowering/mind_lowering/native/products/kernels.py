@@ -18,14 +18,19 @@ from .epilogue import look_at_flag
 from .loops import emit_tiles
 from .pack import emit_panels, emit_rows
 from .product import Product
-from .stream import emit_stream
+from .stream import emit_stream, emit_sums
 
-_EMIT = {"panels": emit_panels, "rows": emit_rows, "dots": emit_dots, "stream": emit_stream, "product": emit_tiles}
+_COPIES = {"panels": emit_panels, "rows": emit_rows}
+_EMIT = {**_COPIES, "dots": emit_dots, "stream": emit_stream, "sums": emit_sums, "product": emit_tiles}
 
 
 @dataclass
 class ProductStep(SharedStep):
-    """A part of a product: `panels` and `rows` copy the right and the left operand, `dots`, `stream` or `product` multiply."""
+    """
+    A part of a product: `panels` and `rows` copy the right and the left operand, `dots`, `stream` or `product` multiply.
+
+    Where a stream is in bands, each has sums of its own, which `sums` adds up and hands to the epilogue.
+    """
 
     name: str
     part: str
@@ -40,23 +45,37 @@ class ProductStep(SharedStep):
                 return [*(v for v in (product.rhs, product.rhs_copy) if v is not None), *scales]
             case "rows":
                 return [v for v in (product.lhs, product.lhs_copy) if v is not None]
+            case "stream" if product.cut.bands > 1:
+                return list(arguments(product).values())
+            case "sums":
+                assert product.partial is not None, "planned"
+                return [product.partial, *product.epilogue.views]
             case _:
                 return [*arguments(product).values(), *product.epilogue.views]
 
     def access(self) -> Access:
         views, product = self.addresses, self.product
-        if self.part in ("panels", "rows"):
+        if self.part in _COPIES:
             return Access(_buffers([views[0], *views[2:]]), _buffers(views[1:2]))
+        if product.cut.bands > 1:
+            return self._of_bands(_buffers(views))
         cut, own = product.cut, [product.partial]
         own.append(product.lhs_copy if cut.by_rows else product.rhs_copy)
         written = _buffers([*product.epilogue.writes, *[v for v in own if v is not None]])
         return Access([b for b in _buffers(views) if b not in written], written, list(product.epilogue.over))
 
+    def _of_bands(self, buffers: list[Buffer]) -> Access:
+        epilogue = self.product.epilogue
+        if self.part == "stream":
+            return Access(buffers[:-1], buffers[-1:])
+        written = _buffers(epilogue.writes)
+        return Access([b for b in buffers if b not in written], written, list(epilogue.over))
+
     def key(self) -> Hashable:
         return "product", self.part, self.product.key()
 
     def cost(self, host: Host) -> float:
-        if self.part in ("panels", "rows"):
+        if self.part in _COPIES or self.part == "sums":
             return 2 * costs.traffic(self.addresses) / costs.BYTES
         return costs.multiplied(host, self.product)
 
@@ -71,14 +90,15 @@ class ProductStep(SharedStep):
         return units
 
     def contents(self) -> str:
-        return f"{self.part} of {self.product.describe()}" if self.part in ("panels", "rows") else self.product.describe()
+        return f"{self.part} of {self.product.describe()}" if self.part in (*_COPIES, "sums") else self.product.describe()
 
 
 def steps_of(product: Product) -> list[ProductStep]:
     """The steps of a product."""
     cut, name = product.cut, product.name
     if cut.dots or cut.stream:
-        return [ProductStep(name, "dots" if cut.dots else "stream", product)]
+        found = [ProductStep(name, "dots" if cut.dots else "stream", product)]
+        return [*found, ProductStep(f"{name}.sums", "sums", product)] if cut.bands > 1 else found
     found: list[ProductStep] = []
     if cut.copy_rhs and cut.by_rows:
         found.append(ProductStep(f"{name}.panels", "panels", product))

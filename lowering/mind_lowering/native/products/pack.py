@@ -49,15 +49,16 @@ def emit_panels(f: Function, host: Host, product: Product) -> int:
 
 def by_group(f: Function, product: Product, group: str, then: Callable[[int], None]) -> None:
     """`then(columns)` of the group of panels of a number, of which the last may have fewer."""
-    _by_part(f, product.columns, product.cut.group * product.cut.columns, group, then)
+    by_part(f, product.columns, product.cut.group * product.cut.columns, group, then)
 
 
 def by_panel(f: Function, product: Product, panel: str, then: Callable[[int], None]) -> None:
     """`then(columns)` of the panel of a number, of which the last may have fewer."""
-    _by_part(f, product.columns, product.cut.columns, panel, then)
+    by_part(f, product.columns, product.cut.columns, panel, then)
 
 
-def _by_part(f: Function, count: int, size: int, number: str, then: Callable[[int], None]) -> None:
+def by_part(f: Function, count: int, size: int, number: str, then: Callable[[int], None]) -> None:
+    """`then(size)` of the part of a number, of so many elements cut into parts of a size, of which the last may be shorter."""
     full, rest = divmod(count, size)
     if not rest or not full:
         then(rest or size)

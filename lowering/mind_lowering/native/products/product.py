@@ -21,8 +21,8 @@ from ..casts import cast
 from ..host import Host
 from ..ir import Function
 from ..lanes import Lanes, register
-from ..views import Buffer, Ints, View
-from .cut import Cut, better_swapped, choose, flipped
+from ..views import Buffer, Ints, View, row_major
+from .cut import Cut, band_of, better_swapped, choose, flipped
 from .weights import Prologue
 
 STACK = 256 << 10
@@ -119,6 +119,11 @@ class Product:
         return -(-self.depth // self.cut.depth)
 
     @property
+    def band(self) -> int:
+        """Rows of the right operand in a band."""
+        return band_of(self.depth, self.cut.bands)
+
+    @property
     def panels(self) -> int:
         """Of columns."""
         return -(-self.columns // self.cut.columns)
@@ -145,7 +150,7 @@ class Product:
         how = (
             f"dot products of {cut.dots} rows"
             if cut.dots
-            else f"{cut.stream} rows at a time"
+            else f"{cut.stream} {'row' if cut.stream == 1 else 'rows'} at a time, {cut.bands} bands"
             if cut.stream
             else f"tiles {cut.rows} by {cut.columns}, depth {cut.depth}"
         )
@@ -196,7 +201,11 @@ def planned(
         made.lhs_copy = room("lhs", _distinct(lhs) * copied_size(made))
     elif cut.copy_lhs and not on_stack(made, copied_size(made)):
         made.lhs_copy = room("lhs", batches * made.row_blocks * copied_size(made))
-    if made.blocks > 1 or cut.stream:
+    if cut.bands > 1:
+        strides = row_major((*made.batch, cut.bands, made.rows, made.columns))
+        count = batches * cut.bands * made.rows * made.columns
+        made.partial = replace(room("partial", count), shape=(*made.batch, cut.bands, made.rows, made.columns), strides=strides)
+    elif made.blocks > 1 or cut.stream:
         made.partial = _kept_in(epilogue, total, swapped)
         if made.partial is None:
             area = made.rows * made.columns
@@ -251,9 +260,9 @@ def unflattened(f: Function, index: str, extents: Sequence[int]) -> list[str]:
     return [*([index] if extents else []), *reversed(found)]
 
 
-def prefetch(f: Function, address: str, *, write: bool = False) -> None:
-    """Have a line of memory brought."""
-    flags = (("i32", "1" if write else "0"), ("i32", "3"), ("i32", "1"))
+def prefetch(f: Function, address: str, *, write: bool = False, level: int = 1) -> None:
+    """Have a line of memory brought into a level of the caches, the first or the second."""
+    flags = (("i32", "1" if write else "0"), ("i32", str(4 - level)), ("i32", "1"))
     f.call("llvm.prefetch.p0", "void", ("ptr", address), *flags, immediate=(1, 2, 3))
 
 
