@@ -41,7 +41,7 @@ def write(key: str, native: Native) -> None:
     """Keep the image of a program, if it has one."""
     constants = [(buffer, literal) for buffer, literal in native.constants if buffer.place >= 0]
     entries = [step.name for step in native.steps if isinstance(step, Entry)]
-    plain = not native.draws and all(buffer.use is Use.OUTPUT for buffer in native.outputs)
+    plain = all(buffer.use is Use.OUTPUT for buffer in native.outputs)
     if len(entries) != 1 or len(native.steps) != 1 or not plain or sum(len(c.data.data) for _, c in constants) > LARGEST:
         return
     head = {
@@ -51,6 +51,7 @@ def write(key: str, native: Native) -> None:
         "table": native.table,
         "arena": native.arena,
         "cost": native.cost,
+        "draws": native.draws,
         "inputs": list(native.inputs),
         "outputs": [[buffer.place, buffer.over is not None] for buffer in native.outputs],
         "constants": [[b.place, c.spec[0].name, list(c.spec[1]), len(c.data.data)] for b, c in constants],
@@ -91,7 +92,8 @@ def _native(head: Any, data: bytes, host: Host) -> Native:
         literal = literal or PtirLiteralAttr.from_bytes(dtype, extents, piece)
         constants.append((Buffer(Use.CONSTANT, len(constants), dtype, prod(extents), place=_number(place, 0, table)), literal))
     steps = [Entry(str(head["entry"]))]
-    return Native(str(head["name"]), host, "", steps, inputs, outputs, constants, table, arena, (), (), float(head["cost"]))
+    cost, draws = float(head["cost"]), head["draws"] is True
+    return Native(str(head["name"]), host, "", steps, inputs, outputs, constants, table, arena, (), (), cost, draws)
 
 
 def _output(i: int, pair: Sequence[Any], table: int) -> Buffer:

@@ -100,6 +100,16 @@ def test_constants_are_part_of_the_image(monkeypatch: pytest.MonkeyPatch) -> Non
         np.testing.assert_array_equal(result, expected)
 
 
+def test_draws_are_those_of_the_seed_from_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = lambda: ptir.RngUniformOp(shape=(37,), dtype="f32")  # noqa: E731
+    module = program("f32[37]", lambda x: [ptir.AddOp(x, draw()), ptir.AddOp(x, draw())])
+    first, run = compiled(module), again(module, monkeypatch)
+    for seed in (0, 7):
+        found, expected = run(ROWS[0], seed=seed), first(ROWS[0], seed=seed)
+        assert [a.tobytes() for a in found] == [a.tobytes() for a in expected]
+        assert found[0].tobytes() != found[1].tobytes()
+
+
 def test_large_constants_have_no_image(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image, "LARGEST", 100)
     values = ROWS[0].tolist()
