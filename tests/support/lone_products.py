@@ -98,8 +98,14 @@ def compiled(
     dtypes: tuple[PtirDType, PtirDType, PtirDType, PtirDType],
     epilogue: Callable[[View], Epilogue] | None = None,
     extra: dict[int, Any] | None = None,
+    *,
+    still: tuple[bool, bool] = (False, False),
 ) -> Compiled:
-    """The product of arrays `[*batch, rows, depth]` and `[*batch, depth, columns]` as it is made for a machine."""
+    """
+    The product of arrays `[*batch, rows, depth]` and `[*batch, depth, columns]` as it is made for a machine.
+
+    `still` says which operands are in a loop as they are before it.
+    """
     extra = extra or {}
     count = 0
 
@@ -110,7 +116,7 @@ def compiled(
 
     views = [view_of(2 + i, x, d) for i, (x, d) in enumerate(zip((lhs, rhs, out), dtypes[:3], strict=True))]
     made = None if epilogue is None else epilogue(views[2])
-    product = planned(host, "p", *views, dtypes[3], new, made)
+    product = planned(host, "p", *views, dtypes[3], new, made, still=still)
     module = Module(host.triple, "a product")
     known: dict[Any, Any] = {}
     kernels = [(step, *step.kernels(module, host, known)) for step in steps_of(product)]

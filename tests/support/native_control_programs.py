@@ -15,6 +15,23 @@ def dot(a: Any, b: Any) -> Any:
     return ptir.DotGeneralOp(a, b, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
 
 
+def across(a: Any, w: Any) -> Any:
+    """Rows times rows, small: of weights that lie so, products are packed."""
+    found = ptir.DotGeneralOp(a, w, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(1,))
+    return ptir.MulOp(found, like(found, 0.1)).results[0]
+
+
+def convolved(x: Any, w: Any) -> Any:
+    """An image that keeps its size, small."""
+    w = w.results[0]
+    extents = w.type.get_shape()[:-2]
+    ones, padding = (1,) * len(extents), tuple((n // 2, n // 2) for n in extents)
+    found = ptir.ConvolutionOp(
+        x, w, strides=ones, padding=padding, base_dilation=ones, window_dilation=ones, feature_group_count=1
+    )
+    return ptir.MulOp(found, like(found, 0.1)).results[0]
+
+
 def scan(body: Callable[..., Any], *operands: Any, carries: int = 1, stacks: int = 0) -> Any:
     return ptir.ScanOp(*operands, carry_count=carries, scan_output_count=stacks, body=body).results
 
@@ -63,6 +80,65 @@ LOOPS: dict[str, tuple[str, Callable[..., Any]]] = {
     "a product, in a while": (
         "f32[3,5] f32[5,5] si32[]",
         lambda h, w, n: counted(n, lambda h, w: [ptir.TanhOp(dot(h, w)), w], h, w),
+    ),
+    "weights that no turn changes": (
+        "f32[7,40] f32[40,40] f32[6,7,40]",
+        lambda h, w, s: scan(
+            lambda h, w, r: [ptir.TanhOp(add(neg(across(h, w)), across(add(h, r), w))), w],
+            h,
+            ptir.ExpOp(w),
+            s,
+            carries=2,
+        ),
+    ),
+    "weights that turns change": (
+        "f32[40,40] f32[40,40] si32[]",
+        lambda h, w, n: counted(n, lambda h, w: [ptir.TanhOp(across(h, w)), ptir.TanhOp(across(w, h))], h, w),
+    ),
+    "weights of a branch in a loop": (
+        "f32[7,40] f32[40,40] f32[] si32[]",
+        lambda h, w, y, n: counted(
+            n,
+            lambda h, w, y: [
+                chosen(
+                    ptir.CompareOp(reduce(reduce(h, "max", 1, keepdims=False), "max", 0, keepdims=False), y, kind="less"),
+                    lambda h, w: [across(h, w)],
+                    lambda h, w: [neg(h)],
+                    h,
+                    w,
+                )[0],
+                w,
+                y,
+            ],
+            h,
+            w,
+            y,
+        ),
+    ),
+    "weights of loops in loops": (
+        "f32[7,40] f32[40,40] f32[3,40,40] si32[]",
+        lambda h, w, s, n: scan(
+            lambda h, w, n, v: [
+                counted(n, lambda h, w, v, u: [add(across(h, w), add(across(h, v), across(h, u))), w, v, u], h, w, v, neg(v))[0],
+                w,
+                n,
+            ],
+            h,
+            w,
+            n,
+            s,
+            carries=3,
+        ),
+    ),
+    "weights of convolutions": (
+        "f32[1,9,9,20] f32[20,20,3,3] f32[4,1,9,9,20]",
+        lambda x, w, s: scan(
+            lambda x, w, r: [add(r, convolved(x, ptir.TransposeOp(w, perm=(2, 3, 1, 0)))), w],
+            x,
+            w,
+            s,
+            carries=2,
+        ),
     ),
     "values that change places": (
         "f32[4] f32[4] f32[3,4]",

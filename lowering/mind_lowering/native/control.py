@@ -18,6 +18,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import read_type
 
+from .ahead import Ahead
 from .carries import Carry, Settled, Turn, is_own, settle
 from .flow import Branch, Loop, Window
 from .memory import Access
@@ -146,7 +147,22 @@ def _arguments(planner: Planner, block: Block, initial: Sequence[View], fixed: S
     return [view if same else planner.new(Use.ARENA, argument) for argument, view, same in pairs]
 
 
+@contextmanager
+def _looping(planner: Planner, turns: int | None) -> Generator[None]:
+    """Plan a loop: what all turns find as it is may be worked on before it, unless there is but one."""
+    planner.loops.append(Ahead(-1 if turns == 1 else now()))
+    try:
+        yield
+    finally:
+        planner.loops.pop()
+
+
 def _while(planner: Planner, op: ptir.WhileOp) -> None:
+    with _looping(planner, None):
+        _while_turns(planner, op)
+
+
+def _while_turns(planner: Planner, op: ptir.WhileOp) -> None:
     initial = [planner.view(v) for v in op.args]
     test, body = op.cond_region.block, op.body_region.block
     (go_on, *passed), following = _yielded(test), _yielded(body)
@@ -173,11 +189,17 @@ def _while(planner: Planner, op: ptir.WhileOp) -> None:
 
 def _scan(planner: Planner, op: ptir.ScanOp) -> None:
     count: int = op.values()["carry_count"]
-    block = op.body_region.block
     views = [planner.view(v) for v in op.args]
     turns = views[-1].shape[0]
     if turns == 0:
         return _no_turns(planner, op, views[:count])
+    with _looping(planner, turns):
+        _scan_turns(planner, op, views, turns)
+
+
+def _scan_turns(planner: Planner, op: ptir.ScanOp, views: Sequence[View], turns: int) -> None:
+    count: int = op.values()["carry_count"]
+    block = op.body_region.block
     following = _yielded(block)
     fixed = [following[i] is block.args[i] for i in range(count)]
     arguments = _arguments(planner, block, views[:count], fixed)
@@ -301,7 +323,10 @@ def _settled(planner: Planner, carries: Sequence[Carry], turn: Turn, windows: di
 
 def _append(planner: Planner, loop: Loop, access: list[Access], settled: Settled, since: int, stacks: Sequence[Buffer]) -> None:
     """Append a loop: what it uses and did not make is there until it ends."""
-    own = [*settled.slots.values(), *stacks]
+    ahead = planner.loops[-1]
+    planner.steps += ahead.steps
+    planner.access += ahead.access
+    own = [*settled.slots.values(), *stacks, *ahead.made]
     first = _bases([carry.first for carry in settled.fixed.values()])
     outer = Turn(access, since).outer
     planner.append(loop, [Access([], own), *access, Access([*outer, *own, *first])])

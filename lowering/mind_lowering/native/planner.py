@@ -17,6 +17,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type
 
+from .ahead import Ahead
 from .attention import add_attention
 from .control import NoKernel
 from .convolutions.fusion import add_fused_convolution
@@ -88,6 +89,10 @@ class Planner:
     """Whether native code draws random numbers."""
     depth: int = 0
     """In how many regions of branches and loops the next step is."""
+    loops: list[Ahead] = field(default_factory=list[Ahead])
+    """Those that it is in, with what is done before them."""
+    kept: int = 0
+    """Bytes of memory that stay while loops run."""
 
     # Values
 

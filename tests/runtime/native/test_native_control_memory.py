@@ -12,9 +12,9 @@ pytest.importorskip("llvmlite")
 import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.ptir.types import SI32
-from mind_lowering.native import detect, lower, prepared
+from mind_lowering.native import ahead, detect, lower, prepared
 from native_checks import assert_close
-from native_control_programs import BOTH, add, counted, dot, scan, updated
+from native_control_programs import BOTH, across, add, counted, dot, scan, updated
 from ptir_control_programs import number
 from ptir_evaluator import function_of
 from ptir_forms import like, program, reduce
@@ -125,3 +125,72 @@ def test_the_arena_of_a_loop_holds_what_lives_at_once() -> None:
         )
         native = lower(prepared(function_of(module)), detect())
         assert native.arena <= 4 * 64 * 64 * 4
+
+
+# Operands that no turn changes
+
+
+def packed(name: str) -> list[int]:
+    """How deep in loops and branches operands of a program's products and convolutions are packed."""
+    lines = [line.removeprefix("native  ") for line in compiled(program(*BOTH[name])).explain()[1:]]
+    copies = [line for line in lines if ".panels" in line]
+    return [(len(line) - len(line.lstrip())) // 2 for line in copies]
+
+
+@pytest.mark.parametrize(
+    ("name", "depths"),
+    [
+        ("weights that no turn changes", [0]),
+        ("weights that turns change", []),
+        ("weights of a branch in a loop", [0]),
+        ("weights of loops in loops", [0, 1, 1]),
+        ("weights of convolutions", [0]),
+    ],
+)
+def test_operands_are_packed_before_the_outermost_loop_that_does_not_change_them(name: str, depths: list[int]) -> None:
+    assert packed(name) == depths
+
+
+def test_a_loop_of_one_turn_packs_nothing_before_it() -> None:
+    for turns, lines in ((1, 0), (2, 1)):
+        module = program(
+            f"f32[7,40] f32[40,40] f32[{turns},7,40]",
+            lambda h, w, s: scan(lambda h, w, r: [add(across(h, w), r), w], h, w, s, carries=2),
+        )
+        assert sum("panels of" in line for line in compiled(module).explain()) == lines
+
+
+def test_what_is_packed_before_loops_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def body(h: Any, v: Any, w: Any, r: Any) -> Any:
+        return [add(add(across(h, v), across(h, w)), r), v, w]
+
+    module = program("f32[7,40] f32[40,40] f32[40,40] f32[9,7,40]", lambda h, v, w, s: scan(body, h, v, w, s, carries=3))
+    size = 40 * 48 * 4
+    arenas: list[int] = []
+    for most, count in ((0, 0), (size, 1), (4 * size, 2)):
+        monkeypatch.setattr(ahead, "MOST_KEPT", most)
+        native = lower(prepared(function_of(module)), detect())
+        arenas.append(native.arena)
+        assert sum("panels of" in str(note) for note in native.notes) == count
+    assert arenas[0] < arenas[1] < arenas[2] <= arenas[0] + 4 * size
+
+
+@pytest.mark.parametrize(("columns", "count"), [(64, 1), (4096, 0)])
+def test_narrow_weights_that_are_not_in_cache_stay_narrow(columns: int, count: int) -> None:
+    """In a loop that reads them from memory each time, wide copies would take longer."""
+
+    def body(h: Any, w: Any, r: Any) -> Any:
+        wide = ptir.CastOp(w, dtype="f32")
+        found = ptir.DotGeneralOp(h, wide, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(1,))
+        return [h, w, reduce(add(found, r), "max", 1, keepdims=False)]
+
+    module = program(
+        f"f32[7,256] bf16[{columns},256] f32[5,7,{columns}]",
+        lambda h, w, s: scan(body, h, w, s, carries=2, stacks=1),
+    )
+    run = compiled(module)
+    assert sum("panels of" in line and "read in bf16" in line for line in run.explain()) == count
+    rng = np.random.default_rng(0)
+    arrays = [np.asarray(rng.standard_normal(s.shape)).astype(s.numpy_dtype) for s in run.inputs]
+    for found, expected in zip(run(*arrays), mind_runtime.compile(module)(*arrays), strict=True):
+        assert_close(found, expected, ulps=256, scale=4.0)

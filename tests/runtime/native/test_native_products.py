@@ -59,10 +59,12 @@ def check(found: Any, a: Any, b: Any, wide: Any = np.float64) -> None:
     assert np.all(error <= bound), (np.max(error / bound), np.argwhere(~(error <= bound))[:4])
 
 
-def multiplied(host: Host, a: Any, b: Any, dtype: PtirDType, pieces: int = 1, **options: Any) -> Any:
+def multiplied(
+    host: Host, a: Any, b: Any, dtype: PtirDType, pieces: int = 1, still: tuple[bool, bool] = (False, False), **options: Any
+) -> Any:
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
     out = np.full(shape, 77, dtype_of(dtype))
-    compiled(host, a, b, out, (dtype,) * 4).caller(a, b, out, pieces, **options)()
+    compiled(host, a, b, out, (dtype,) * 4, still=still).caller(a, b, out, pieces, **options)()
     return out
 
 
@@ -87,6 +89,26 @@ LARGER += [(260, 530, 270), (31, 1100, 500), (2, 40, 3400)]
 def test_larger_shapes(host: Host, dtype: PtirDType, shape: tuple[int, int, int], flips: int) -> None:
     a, b = operands(shape, dtype, flips)
     check(multiplied(host, a, b, dtype), a, b, WIDE["f32"])
+
+
+@MACHINES
+@pytest.mark.parametrize("shape", [(13, 257, 70), (40, 1000, 130), (7, 600, 97), (260, 530, 40)], ids=str)
+@pytest.mark.parametrize("flips", range(4))
+def test_operands_that_serve_many_products(host: Host, shape: tuple[int, int, int], flips: int) -> None:
+    """Packed as a whole by a kernel of their own, whoever reads them."""
+    a, b = operands(shape, F32, flips)
+    still = (True, True)
+    check(multiplied(host, a, b, F32, still=still), a, b)
+    product = compiled(host, a, b, np.zeros((shape[0], shape[2]), np.float32), (F32,) * 4, still=still).product
+    assert product.cut.whole_rhs == (product.cut.copy_rhs and shape[0] > 1)
+
+
+@MACHINES
+def test_batches_of_operands_that_serve_many_products(host: Host) -> None:
+    a, b = operands((13, 70, 37), F32, 2, (3, 2))
+    for same in (b, np.broadcast_to(b[:1], b.shape), np.broadcast_to(b[:, :1], b.shape)):
+        for pieces in (1, 100):
+            check(multiplied(host, a, same, F32, pieces, still=(False, True)), a, same)
 
 
 def test_shapes_reach_every_kind_of_cut() -> None:

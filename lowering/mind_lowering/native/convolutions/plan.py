@@ -8,6 +8,7 @@ weights are copied panel by panel where many tiles read them, or where their col
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import Kind, PtirDType
 
+from ..ahead import lasting
 from ..failures import Failure, Sites
 from ..host import Host
 from ..ir import Function
@@ -26,8 +28,9 @@ from ..kernels_windows import padded
 from ..memory import Access
 from ..nest import Axis, axes_of
 from ..products import cut as products_cut
-from ..products.kernels import ProductStep, steps_of
-from ..products.product import TOTALS, Epilogue, Product, planned, stored_in
+from ..products.adding import add_matrices
+from ..products.kernels import ProductStep
+from ..products.product import TOTALS, Epilogue, Product, stored_in
 from ..reasons import rounded_each_step, unsupported
 from ..steps import SharedStep
 from ..views import Buffer, Ints, Use, View, filled, whole
@@ -148,7 +151,9 @@ def _windows(
     made = Convolution(name, lhs, rhs, out, total, slides, groups, by_channel, cut, epilogue)
     tiles = prod(made.extents) * -(-out.shape[cut.along] // cut.rows)
     if not by_channel and (rhs.strides[-1] != 1 or (made.panels > 1 and tiles > FEW_TILES)):
-        made.packed = _turned(planner, made) or _packed(planner, op.operands[1], made)
+        loop = lasting(planner, [rhs], rhs.count * total.size)
+        with nullcontext() if loop is None else loop.appending(planner):
+            made.packed = _turned(planner, made) or _packed(planner, op.operands[1], made)
     planner.add(ConvolutionStep(made))
 
 
@@ -221,12 +226,7 @@ def _product(
     b = matrices(rhs, None, (depth, columns), (rhs.strides[-2], rhs.strides[-1]))
     others = [matrices(view, k, (row.extent, columns), (row.strides[k], view.strides[-1])) for k, view in enumerate(views, 1)]
 
-    def scratch(dtype: PtirDType, size: int, name: str) -> Buffer:
-        return planner.buffer(Use.ARENA, dtype, size, name)
-
-    name = op.result.name_hint or "convolution"
-    for part in steps_of(planned(planner.host, name, a, b, others[0], accumulator(op), scratch, follow(others))):
-        planner.add(part)
+    add_matrices(planner, op.result.name_hint or "convolution", (a, b, others[0]), accumulator(op), follow(others))
 
 
 def _in_memory(planner: Planner, value: SSAValue) -> View:

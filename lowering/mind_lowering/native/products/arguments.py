@@ -18,9 +18,9 @@ from .weights import Corner, corner
 def arguments(product: Product) -> dict[str, View]:
     """What the part that multiplies is given, apart from what its epilogue needs."""
     cut, found = product.cut, dict[str, View]()
-    if not (cut.copy_lhs and not cut.by_rows):
+    if not cut.whole_lhs:
         found["lhs"] = product.lhs
-    if not (cut.copy_rhs and cut.by_rows):
+    if not cut.whole_rhs:
         found["rhs"] = product.rhs
     if "rhs" in found and product.prologue is not None:
         found.update((f"w{i}", view) for i, view in enumerate(product.prologue.reads))

@@ -18,8 +18,8 @@ from mind_dialect.ptir.types import PtirDType
 
 from ..nest import axes_of
 from ..views import Buffer, Ints, Use, View, row_major, whole
-from .kernels import steps_of
-from .product import TOTALS, Epilogue, planned
+from .adding import add_matrices
+from .product import TOTALS, Epilogue
 from .weights import Prologue
 
 if TYPE_CHECKING:
@@ -51,14 +51,8 @@ def total_of(op: ptir.DotGeneralOp) -> PtirDType:
 
 def append(planner: Planner, op: ptir.DotGeneralOp, views: tuple[View, View, View], epilogue: Epilogue | None) -> None:
     """Append the steps of a product of matrices."""
-
-    def scratch(dtype: PtirDType, count: int, name: str) -> Buffer:
-        return planner.buffer(Use.ARENA, dtype, count, name)
-
-    name, total = op.result.name_hint or "product", total_of(op)
-    prologue, turned = _prologue(planner, op, views[:2], total)
-    for step in steps_of(planned(planner.host, name, *views, total, scratch, epilogue, prologue, turned=turned)):
-        planner.add(step)
+    prologue, turned = _prologue(planner, op, views[:2], total_of(op))
+    add_matrices(planner, op.result.name_hint or "product", views, total_of(op), epilogue, prologue, turned=turned)
 
 
 def _prologue(

@@ -52,19 +52,32 @@ class Cut:
     """If not 0, no tiles but so many rows of the right operand at a time, added to sums in cache."""
     bands: int = 1
     """Of rows of the right operand, where rows are added to sums: each has sums of its own, which are added up at the end."""
+    kept: bool = False
+    """Whether the right operand is packed as a whole even where a unit of work could pack what it needs."""
 
     @property
     def columns(self) -> int:
         """Of a panel."""
         return self.vectors * self.width
 
+    @property
+    def whole_lhs(self) -> bool:
+        """Whether all of the left operand is copied before the product begins."""
+        return self.copy_lhs and not self.by_rows
 
-def choose(host: Host, lhs: View, rhs: View, total: PtirDType, *, decoded: bool = False) -> Cut:
+    @property
+    def whole_rhs(self) -> bool:
+        """Whether all of the right operand is packed before the product begins."""
+        return self.copy_rhs and (self.by_rows or self.kept)
+
+
+def choose(host: Host, lhs: View, rhs: View, total: PtirDType, *, decoded: bool = False, kept: bool = False) -> Cut:
     """
     A cut by the number of registers and the sizes of caches; if `decoded`, tiles do not read the right operand where it lies.
 
     Panels of columns are units of work where rows are not many, and blocks of rows elsewhere. The right operand is read where
     it lies if its panels are used for few tiles, or are in cache and in order; so is the left one unless its rows fight for it.
+    If `kept`, what is packed of the right operand serves many products, not this one alone.
     """
     (rows, depth), columns = lhs.shape[-2:], rhs.shape[-1]
     width = host.lanes(total.size)
@@ -76,7 +89,8 @@ def choose(host: Host, lhs: View, rhs: View, total: PtirDType, *, decoded: bool 
     tiles, panels = -(-rows // tall), -(-columns // (vectors * width))
     in_order = rhs.strides[-1] == 1 and rhs.dtype is total and not decoded
     near = columns * depth * total.size <= host.l1_bytes
-    copy_rhs = not (in_order and (near or tiles <= 2)) and not (tiles == 1 and rhs.strides[-1] == 1 and not decoded)
+    few = tiles <= (1 if kept else 2)
+    copy_rhs = not (in_order and (near or few)) and not (tiles == 1 and rhs.strides[-1] == 1 and not decoded)
     # Panels twice as large as the first cache do best: sums go to memory half as often as with those that fit.
     block = depth if not copy_rhs else _block(depth, 2 * host.l1_bytes // (vectors * width * total.size))
     by_rows = rows > MANY_ROWS or (tiles > 1 and panels == 1)
@@ -91,7 +105,7 @@ def choose(host: Host, lhs: View, rhs: View, total: PtirDType, *, decoded: bool 
         together = tiles
         copy_lhs = panels > 1 and ((tiles > 1 and fight) or lhs.dtype is not total)
     group = max(1, min(STRETCH // (vectors * width * total.size), panels // 8)) if copy_rhs else 1
-    return Cut(width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group)
+    return Cut(width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group, kept=kept and copy_rhs and not by_rows)
 
 
 def in_unit(tiles: int, between: tuple[int, int], most: int) -> int:

@@ -60,7 +60,7 @@ class ProductStep(SharedStep):
         if product.cut.bands > 1:
             return self._of_bands(_buffers(views))
         cut, own = product.cut, [product.partial]
-        own.append(product.lhs_copy if cut.by_rows else product.rhs_copy)
+        own += [None if cut.whole_lhs else product.lhs_copy, None if cut.whole_rhs else product.rhs_copy]
         written = _buffers([*product.epilogue.writes, *[v for v in own if v is not None]])
         return Access([b for b in _buffers(views) if b not in written], written, list(product.epilogue.over))
 
@@ -100,9 +100,9 @@ def steps_of(product: Product) -> list[ProductStep]:
         found = [ProductStep(name, "dots" if cut.dots else "stream", product)]
         return [*found, ProductStep(f"{name}.sums", "sums", product)] if cut.bands > 1 else found
     found: list[ProductStep] = []
-    if cut.copy_rhs and cut.by_rows:
+    if cut.whole_rhs:
         found.append(ProductStep(f"{name}.panels", "panels", product))
-    if cut.copy_lhs and not cut.by_rows:
+    if cut.whole_lhs:
         found.append(ProductStep(f"{name}.rows", "rows", product))
     return [*found, ProductStep(name, "product", product)]
 

@@ -42,7 +42,7 @@ class _Loops:
         extents = [*product.batch, each]
         self.mine = {
             "lhs": self._of_unit("lhs_copy", copied_size(product)) if cut.copy_lhs and cut.by_rows else "",
-            "rhs": self._of_unit("rhs_copy", panel_size(product)) if cut.copy_rhs and not cut.by_rows else "",
+            "rhs": self._of_unit("rhs_copy", panel_size(product)) if cut.copy_rhs and not cut.whole_rhs else "",
         }
 
         def unit(u: str, /, *values: str) -> None:
@@ -118,7 +118,9 @@ class _Loops:
                 a, source = self.lhs(batch, "0", k)
                 b, right = self.rhs(batch, first, k)
                 across = cut.columns * right.across
-                if cut.copy_rhs:
+                if cut.whole_rhs:
+                    across = cut.columns * product.depth
+                elif cut.copy_rhs:
                     at = corner_of(f, product, batch, k, f.mul(first, cut.columns))
                     copy_panels(f, self.host, product, at, b, self.mine["rhs"], columns, depth, cut.depth)
                     b, right = self.mine["rhs"], Source(product.total, 1, cut.columns)
@@ -141,7 +143,7 @@ class _Loops:
     def lhs(self, batch: list[str], row: str, k: str) -> tuple[str, Source]:
         """The left operand from a row and a step on, where it lies or copied as a whole."""
         f, view, product = self.f, self.product.lhs, self.product
-        if self.cut.copy_lhs and not self.cut.by_rows:
+        if self.cut.whole_lhs:
             across, step = copied_strides(product)
             index = f.add(f.mul(row, across), f.mul(k, step))
             for i, copies in zip(batch, copied_batches(view), strict=True):
@@ -153,7 +155,7 @@ class _Loops:
     def rhs(self, batch: list[str], panel: str, k: str) -> tuple[str, Source]:
         """The right operand from a panel and a step on, where it lies or copied as a whole."""
         f, view, product, wide = self.f, self.product.rhs, self.product, self.cut.columns
-        if self.cut.copy_rhs and self.cut.by_rows:
+        if self.cut.whole_rhs:
             index = f.add(f.mul(panel, wide * product.depth), f.mul(k, wide))
             for i, copies in zip(batch, copied_batches(view), strict=True):
                 index = f.add(index, f.mul(i, copies * product.panels * wide * product.depth))
@@ -200,7 +202,7 @@ class _Loops:
         depth = self.product.depth if self.product.blocks == 1 else None
         once = not self.cut.copy_rhs and right.across == 1 and self.full + bool(self.rest) == 1
         panels = self.product.panels * self.cut.columns * self.product.depth * self.product.total.size
-        streamed = once or (self.cut.copy_rhs and self.cut.by_rows and panels > self.host.l2_bytes)
+        streamed = once or (self.cut.whole_rhs and panels > self.host.l2_bytes)
         tile = Tile(rows, columns, left, right, self.cut.copy_rhs, depth, streamed)
         if tile not in self.known:
             self.known[tile] = emit_tile(self.f.module, self.host, self.product, tile)

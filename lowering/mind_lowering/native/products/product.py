@@ -142,7 +142,8 @@ class Product:
         """What the text of its kernels depends on."""
         kept = None if self.partial is None else (form(self.partial), self.partial == self.out)
         decoded = None if self.prologue is None else self.prologue.key
-        return form(self.lhs), form(self.rhs), form(self.out), self.total, self.epilogue.key, self.swapped, kept, decoded
+        own = self.epilogue.key, self.swapped, kept, decoded, self.cut.kept
+        return form(self.lhs), form(self.rhs), form(self.out), self.total, own
 
     def describe(self) -> str:
         """In words, for the text of the module."""
@@ -174,30 +175,33 @@ def planned(
     prologue: Prologue | None = None,
     *,
     turned: bool = False,
+    still: tuple[bool, bool] = (False, False),
 ) -> Product:
     """
     A product, cut for a machine, with the memory that it needs beside its operands.
 
     No extent is 0; `total`, one of `TOTALS`, is what is accumulated in. `epilogue` replaces the conversion to the dtype of `out`
     and the store; `out` then says no more than the shape. `prologue` is that of the right operand, or if `turned` that of the
-    left one, whose axes change places then: it becomes the right one.
+    left one, whose axes change places then: it becomes the right one. `still` says which operands serve many products as they
+    are, so that it is worth packing them as a whole.
     """
     epilogue = epilogue or stored_in(out, total)
     swapped = better_swapped(host, lhs, rhs, total) if prologue is None else turned
     if swapped:
         lhs, rhs, out = flipped(rhs), flipped(lhs), flipped(out)
-    cut = choose(host, lhs, rhs, total, decoded=prologue is not None)
+        still = still[1], still[0]
+    cut = choose(host, lhs, rhs, total, decoded=prologue is not None, kept=still[1])
     made = Product(name, lhs, rhs, out, total, cut, epilogue, prologue, swapped)
     batches, panels = prod(made.batch), made.panels
 
     def room(what: str, count: int) -> View:
         return View(scratch(total, count, f"{name}.{what}"), total, (count,), (1,))
 
-    if cut.copy_rhs and cut.by_rows:
+    if cut.whole_rhs:
         made.rhs_copy = room("rhs", _distinct(rhs) * panels * made.depth * cut.columns)
     elif cut.copy_rhs and not on_stack(made, panel_size(made)):
         made.rhs_copy = room("rhs", batches * made.groups * panel_size(made))
-    if cut.copy_lhs and not cut.by_rows:
+    if cut.whole_lhs:
         made.lhs_copy = room("lhs", _distinct(lhs) * copied_size(made))
     elif cut.copy_lhs and not on_stack(made, copied_size(made)):
         made.lhs_copy = room("lhs", batches * made.row_blocks * copied_size(made))

@@ -1,0 +1,79 @@
+"""Products of matrices appended to a plan: operands that no turn of a loop changes are packed before it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from mind_dialect.ptir.types import PtirDType
+
+from ..ahead import Ahead, lasting
+from ..views import Buffer, Use, View
+from .kernels import ProductStep, steps_of
+from .product import Epilogue, Product, copied_size, copied_strides, distinct_axes, planned
+from .weights import Prologue
+
+if TYPE_CHECKING:
+    from ..planner import Planner
+
+
+def add_matrices(
+    planner: Planner,
+    name: str,
+    views: tuple[View, View, View],
+    total: PtirDType,
+    epilogue: Epilogue | None,
+    prologue: Prologue | None = None,
+    *,
+    turned: bool = False,
+) -> None:
+    """Append the steps of a product of matrices, as `planned` takes it."""
+
+    def scratch(dtype: PtirDType, count: int, name: str) -> Buffer:
+        return planner.buffer(Use.ARENA, dtype, count, name)
+
+    reads = () if prologue is None else prologue.reads
+    lhs = _lasting(planner, views[0], reads if turned else (), total)
+    rhs = _lasting(planner, views[1], () if turned else reads, total)
+    still = lhs is not None, rhs is not None
+    product = planned(planner.host, name, *views, total, scratch, epilogue, prologue, turned=turned, still=still)
+    loops = {"rows": rhs, "panels": lhs} if product.swapped else {"rows": lhs, "panels": rhs}
+    for step in steps_of(product):
+        if (loop := loops.get(step.part)) is None:
+            planner.add(step)
+        else:
+            _pack(planner, loop, step)
+
+
+def _lasting(planner: Planner, view: View, reads: Sequence[View], total: PtirDType) -> Ahead | None:
+    """
+    The loop before which an operand is packed, if there is one.
+
+    Weights in a narrow dtype stay in it unless all of them are in cache: else it is memory that takes the time.
+    """
+    size = prod(distinct_axes(view)) * prod(view.shape[-2:]) * total.size
+    narrow = view.dtype.size < total.size and size > planner.host.l2_bytes
+    return None if narrow else lasting(planner, [view, *reads], size)
+
+
+def _pack(planner: Planner, loop: Ahead, step: ProductStep) -> None:
+    """Append the copy of an operand to what is done before a loop, once for all products that read it in the same order."""
+    product = step.product
+    known = loop.packed.setdefault(_layout(step), step.addresses[1])
+    if known is step.addresses[1]:
+        with loop.appending(planner):
+            planner.add(step)
+    elif step.part == "rows":
+        product.lhs_copy = known
+    else:
+        product.rhs_copy = known
+
+
+def _layout(step: ProductStep) -> Hashable:
+    """What a copy of an operand holds, and in which order."""
+    product: Product = step.product
+    if step.part == "rows":
+        return product.lhs, product.total, copied_strides(product), copied_size(product)
+    prologue = None if product.prologue is None else (product.prologue.key, tuple(product.prologue.reads))
+    return product.rhs, product.total, product.cut.columns, prologue
