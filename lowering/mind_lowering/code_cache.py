@@ -1,8 +1,9 @@
 """
 Machine code on disk, by the hash of what it was made from; for each target a folder.
 
-A file is a digest and the code. One that is cut off, changed, or somebody else's is no find; one that cannot be written is not. A
-file is written under another name and renamed, so that processes which share a folder see all of it or nothing.
+A file is a digest, of its name too, and the code. One that is cut off, changed, of another name, or somebody else's is no find;
+one that cannot be written is not. A file is written under another name and renamed, so that processes which share a folder see
+all of it or nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def read(name: str, target: str = "native") -> bytes | None:
     except OSError:
         return None
     digest, code = data[:32], data[32:]
-    return code if code and _DIGEST(code).digest() == digest else None
+    return code if code and _digest_of(name, code) == digest else None
 
 
 def write(name: str, code: bytes, target: str = "native") -> None:
@@ -71,7 +72,7 @@ def write(name: str, code: bytes, target: str = "native") -> None:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=place, prefix=".new-")
         with os.fdopen(handle, "wb") as file:
-            file.write(_DIGEST(code).digest() + code)
+            file.write(_digest_of(name, code) + code)
         os.replace(temporary, place / name)
         temporary = None
         if zlib.crc32(name.encode()) % SWEEP == 0:
@@ -82,6 +83,13 @@ def write(name: str, code: bytes, target: str = "native") -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+def _digest_of(name: str, code: bytes) -> bytes:
+    """What tells whether code is that of a name."""
+    digest = _DIGEST(name.encode() + b"\n")
+    digest.update(code)
+    return digest.digest()
 
 
 def _trim(place: Path) -> None:

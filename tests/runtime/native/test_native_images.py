@@ -187,7 +187,7 @@ def test_another_state_of_our_code_finds_nothing(own_cache: Path, monkeypatch: p
 # Files that are wrong
 
 
-@pytest.mark.parametrize("damage", ["cut off", "changed", "empty", "no json", "no code", "a folder"])
+@pytest.mark.parametrize("damage", ["cut off", "changed", "empty", "no json", "no code", "another's", "a folder"])
 def test_a_damaged_image_is_no_find(own_cache: Path, damage: str) -> None:
     a, b = ROWS
     expected = compiled(chain())(a, b)
@@ -203,6 +203,10 @@ def test_a_damaged_image_is_no_find(own_cache: Path, damage: str) -> None:
             file.write_bytes(b"")
         case "no json":
             cache.write(file.name, b"\x05\0\0\0\0\0\0\0{nope")
+        case "another's":
+            compiled(chain(9))
+            (other,) = set(images(own_cache)) - {file}
+            file.write_bytes(other.read_bytes())
         case "no code":
             for other in own_cache.iterdir():
                 if not other.suffix:
