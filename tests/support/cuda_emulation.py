@@ -26,7 +26,8 @@ from mind_lowering.cupy.text import NVRTC_OPTIONS, module_text
 from mind_lowering.ptir_kernels.formats import array_dtype
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
-HEADER = Path(__file__).parent / "cuda_on_cpu.h"
+SUPPORT, HEADER = Path(__file__).parent, "cuda_on_cpu.h"
+FLAGS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fwrapv", "-fPIC", "-Wall", "-Wno-unknown-pragmas", "-Wno-unused")
 ORDERS = (0, 1, 7)
 _CANARY = 256
 _FOLDER: list[tempfile.TemporaryDirectory[str]] = []
@@ -70,12 +71,31 @@ def compiler() -> str:
     return found
 
 
+def gpp(*arguments: str | Path) -> str:
+    """What g++ says to these arguments; EmulationError where it ends with a failure."""
+    done = subprocess.run([compiler(), *FLAGS, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EmulationError(done.stderr[:4000])
+    return done.stderr
+
+
+@lru_cache(maxsize=1)
+def folder() -> Path:
+    """Where kernels are compiled: beside a header that g++ has read before, with what runs them loaded."""
+    held = tempfile.TemporaryDirectory()
+    _FOLDER.append(held)
+    made, runs = Path(held.name), Path(held.name) / "cuda_on_cpu.so"
+    shutil.copy(SUPPORT / HEADER, made / HEADER)
+    assert not gpp("-x", "c++-header", "-o", made / f"{HEADER}.gch", made / HEADER)
+    assert not gpp("-shared", "-o", runs, SUPPORT / "cuda_on_cpu.cpp")
+    ctypes.CDLL(str(runs), mode=ctypes.RTLD_GLOBAL)
+    return made
+
+
 @lru_cache(maxsize=64)
 def library(text: str, names: tuple[str, ...]) -> ctypes.CDLL:
     """The kernels of a module, each to be called by `launch_NAME`."""
-    if not _FOLDER:
-        _FOLDER.append(tempfile.TemporaryDirectory())
-    stem = Path(_FOLDER[0].name) / hashlib.sha256(text.encode()).hexdigest()[:24]
+    stem = folder() / hashlib.sha256(text.encode()).hexdigest()[:24]
     parameters = "void** arrays, unsigned grid, unsigned threads, unsigned order"
     entries = [
         f'extern "C" const char* launch_{n}({parameters}) {{ return on_cpu::launch({n}, arrays, grid, threads, order); }}'
@@ -83,20 +103,12 @@ def library(text: str, names: tuple[str, ...]) -> ctypes.CDLL:
     ]
     source, made = stem.with_suffix(".cpp"), stem.with_suffix(".so")
     source.write_text("\n".join([f'#include "{HEADER}"', text, *entries, ""]))
-    flags = (
-        "-std=c++17",
-        "-O1",
-        "-ffp-contract=off",
-        "-fwrapv",
-        "-shared",
-        "-fPIC",
-        "-Wall",
-        "-Wno-unknown-pragmas",
-        "-Wno-unused",
-    )
-    done = subprocess.run([compiler(), *flags, "-o", str(made), str(source)], capture_output=True, text=True, check=False)
-    if done.returncode or done.stderr:
-        raise EmulationError(f"{done.stderr[:4000]}\n{text[-4000:]}")
+    try:
+        warnings_of = gpp("-shared", "-o", made, source)
+    except EmulationError as e:
+        raise EmulationError(f"{e}\n{text[-4000:]}") from None
+    if warnings_of:
+        raise EmulationError(f"{warnings_of[:4000]}\n{text[-4000:]}")
     return ctypes.CDLL(str(made))
 
 
