@@ -190,6 +190,7 @@ MISTAKES = {
     "close input": (["xx=1"], "E7003", "did you mean x"),
     "given twice": (["x=1", "x=2"], "E7001", "given twice"),
     "no name": (["1.0"], "E7001", "expected name=value; inputs: x: tensor<2x3xf32>"),
+    "file without a name": (["in.npz"], "E7001", "--all in.npz takes each from there, by name"),
     "wrong shape": (["--all", "1.0"], "E3010", "input 'x': the literal has shape [], declared is [2, 3]"),
     "bad seed": (["--all", "random:-1"], "E7001", "the seed must be"),
     "no seed": (["--all", "random:"], "E7001", "the seed must be"),

@@ -1,5 +1,5 @@
 """
-Arguments of a program from a command line: `file.npy`, `[[1, nan], [-inf, 4]]`, `random:SEED`.
+Arguments of a program from a command line: `weights.npz`, `[[1, nan], [-inf, 4]]`, `fill:0`, `random:SEED`.
 
 Each is checked against the declared dtype and shape before anything of its size is allocated; values are never cast silently.
 """
@@ -7,11 +7,8 @@ Each is checked against the declared dtype and shape before anything of its size
 from __future__ import annotations
 
 import math
-import os
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +19,12 @@ from mind_dialect.ptir.types import Kind, PtirDType
 from mind_dialect.types import DType, Shape
 from mind_runtime import TensorSpec
 
+from .input_files import Array, names_a_file, read_file, type_text
+
 MAX_BYTES = 1 << 33
 """Larger arguments are refused; call the compiled function from Python instead."""
 MAX_DIGITS = 1000
-KINDS = "file.npy, a literal such as [[1, 2], [3, nan]] or 0.5, or random:SEED"
-
-Array = np.ndarray[Any, Any]
+KINDS = "a file (.npy, .npz, .safetensors, .json), a literal such as [[1, 2], [3, nan]] or 0.5, fill:0, or random:SEED"
 
 _TOKEN = re.compile(r"\s*([\[\],]|[^\s\[\],]+)")
 
@@ -37,34 +34,32 @@ def read_input(text: str, spec: TensorSpec, place: int) -> Array:
     The array that `text` describes, of the dtype and shape of `spec`; `place` is the input's index, for `random`.
 
     Raises E1005 and E1007 for what cannot be read, E2001 for another dtype or shape in a file, E3010 and E4005 for a literal
-    that does not fit, E6004 for too much memory, E7001 for a bad seed or a random input of unknown size, E7002 for an
-    unusable file.
+    that does not fit, E6004 for too much memory, E7001 for a bad seed or what has no size to be filled, E7002 for an unusable
+    file, E7003 for a name that a file does not have.
     """
     size = math.prod(n for n in spec.shape if isinstance(n, int)) * spec.dtype.size
     if spec.is_static and size > MAX_BYTES:
         message = f"{type_text(spec)} needs {brief(size)} bytes, at most {MAX_BYTES} are read"
         raise error("E6004", message, shape=spec.shape, dtype=str(spec.dtype), backend="mind-run")
-    if text.endswith(".npy"):
-        return _from_file(Path(text), spec)
+    if names_a_file(text):
+        held = read_file(text, spec)
+        return _from_literal(held, spec) if isinstance(held, str) else held
+    if text.startswith("fill:"):
+        numbers, shape = _nested_numbers(text.removeprefix("fill:"))
+        if shape:
+            raise error("E7001", f"{brief(text)}: expected one number, as in fill:0", option="fill")
+        return np.full(_sizes(spec, "fill"), _element(numbers[0], spec.dtype), spec.numpy_dtype)
     if text.startswith("random:"):
         return _random(text.removeprefix("random:"), spec, place)
     return _from_literal(text, spec)
-
-
-def type_text(spec: TensorSpec) -> str:
-    """A type as it is written in a program, dimension names in their places."""
-    return f"tensor<{''.join(f'{n}x' for n in spec.shape)}{spec.dtype}>"
 
 
 def _random(seed: str, spec: TensorSpec, place: int) -> Array:
     """Normally distributed floats, small integers from 0, or truth values; another stream for each input of one seed."""
     if not (seed.isascii() and seed.isdecimal() and len(seed) < 20):
         raise error("E7001", f"random:{brief(seed)}: the seed must be an integer from 0, as in random:7", option="random")
-    if not spec.is_static:
-        message = f"random: {type_text(spec)} has dimensions without a size, expected {KINDS.split(', or')[0]}"
-        raise error("E7001", message, option="random")
+    shape = _sizes(spec, "random")
     generator, wanted = np.random.default_rng([int(seed), place]), spec.numpy_dtype
-    shape = tuple(n for n in spec.shape if isinstance(n, int))
     kind = spec.dtype.kind if isinstance(spec.dtype, PtirDType) else Kind.FLOAT if spec.dtype.is_float else Kind.SIGNED
     if kind is Kind.FLOAT:
         return generator.standard_normal(shape).astype(wanted)
@@ -73,6 +68,16 @@ def _random(seed: str, spec: TensorSpec, place: int) -> Array:
     if kind is Kind.BOOL or wanted.kind == "V":
         return generator.integers(0, 2 if kind is Kind.BOOL else 8, shape).astype(wanted)
     return generator.integers(0, 10, shape, dtype=wanted)
+
+
+def _sizes(spec: TensorSpec, option: str) -> Shape:
+    """The extents of `spec`; E7001 if some are not known, with how to give them."""
+    if not spec.is_static:
+        names = [n for n in spec.shape if isinstance(n, str) and n != "?"]
+        how = f"mind-opt --shape-infer=bind={names[0]}=8 gives {names[0]} a size" if names else "give a file or a literal"
+        message = f"{option}: {type_text(spec)} has dimensions without a size; {how}"
+        raise error("E7001", message, option=option)
+    return tuple(n for n in spec.shape if isinstance(n, int))
 
 
 def _from_literal(text: str, spec: TensorSpec) -> Array:
@@ -158,41 +163,3 @@ def _number(token: str) -> Number:
         issue = f"{brief(token)} is beyond the finite range; write inf for infinity"
         raise error("E4005", issue, dtype="f64", issue=issue)
     return number
-
-
-_HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[tuple[int, ...], bool, np.dtype[Any]]]] = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
-
-
-def _from_file(path: Path, spec: TensorSpec) -> Array:
-    wanted = spec.numpy_dtype
-    try:
-        with path.open("rb") as file:
-            version = np.lib.format.read_magic(file)
-            if version not in _HEADERS:
-                raise ValueError(f"format version {version} is not read")
-            shape, _, found = _HEADERS[version](file)
-            if not _holds(found, wanted) or not spec.fits(shape):
-                actual = f"{found.name} of shape {list(shape)}"
-                hint = f"; save it as {wanted.name}" if spec.fits(shape) else ""
-                message = f"{path} holds {actual}, expected {wanted.name} of shape {list(spec.shape)}{hint}"
-                raise error("E2001", message, expected=type_text(spec), actual=actual)
-            if os.fstat(file.fileno()).st_size - file.tell() < math.prod(shape) * wanted.itemsize:
-                raise ValueError("it is shorter than its header says")
-            file.seek(0)
-            array = np.lib.format.read_array(file, allow_pickle=False)
-    except OSError as e:
-        raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
-    except (ValueError, EOFError) as e:
-        raise error("E7002", f"{path} is no readable .npy file: {e}", path=str(path)) from None
-    native = array.view(wanted) if found.kind == "V" else array
-    return np.ascontiguousarray(native, dtype=wanted).reshape(shape)
-
-
-def _holds(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Whether a file of dtype `found` holds `wanted`; the format knows dtypes beyond NumPy's own only as bytes of a size."""
-    if found.newbyteorder("=") == wanted.newbyteorder("="):
-        return True
-    return found.kind == "V" and found.fields is None and wanted.kind not in "biufc" and found.itemsize == wanted.itemsize

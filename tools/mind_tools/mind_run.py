@@ -10,11 +10,13 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
@@ -36,7 +38,7 @@ from .universe import tool_dialects
 if TYPE_CHECKING:
     from mind_runtime import Program, TensorSpec
 
-    from .inputs import Array
+    from .input_files import Array
 
 DESCRIPTION = "Compile a function of a program and run it."
 EPILOG = """\
@@ -48,10 +50,17 @@ example, with the program of mind-opt --help:
   $ mind-run loss.mlir --all random:0 w=w.npy --save results
 
 Each input is given as name=value, where the value is one of
-  file.npy      an array of exactly the declared dtype and shape
-  a literal     3.0, nan, -inf, [[1, 2], [3, 4]]
-  random:SEED   normally distributed floats, integers from 0 to 9; the same on every machine
-Inputs that are not named take the value of --all.
+  FILE.npy            an array of exactly the declared dtype and shape
+  FILE.npz            an archive of arrays, of which it is the one of the input's name; FILE.npz:NAME takes another
+  FILE.safetensors    the same
+  FILE.json           nested lists, or an object of them by name
+  a literal           3.0, nan, -inf, [[1, 2], [3, 4]]
+  fill:VALUE          one value everywhere
+  random:SEED         normally distributed floats, integers from 0 to 9; the same on every machine
+Inputs that are not named take the value of --all, so --all weights.npz finds each by its name.
+
+Functions on sizes and shapes (of the shape dialect) take and give values such as 3, [2, ?], [*] and true.
+--memory, --explain, --profile and --trace say more about a run; the targets' settings are in docs/native.md and docs/cupy.md.
 """
 SUFFIXES = {".mlir": "mlir", **{f".{suffix}": frontend for suffix, frontend in frontends.SUFFIXES.items()}}
 
@@ -74,7 +83,9 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--profile", action="store_true", help="show where the time goes: each step, what it moves and computes")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="write what --profile shows as a trace for chrome://tracing")
     parser.add_argument("--explain", action="store_true", help="show which kernels run, and what runs elsewhere and why")
-    parser.add_argument("--save", metavar="DIR", type=Path, help="write each result as NAME.npy instead of printing it")
+    parser.add_argument(
+        "--save", metavar="DIR", type=Path, help="write each result as DIR/NAME.npy instead of printing it, or all to FILE.npz"
+    )
     parser.add_argument(
         "-f", "--frontend", choices=sorted(SUFFIXES.values()), help="how to read FILE; the default goes by its suffix"
     )
@@ -114,11 +125,11 @@ class Run:
         else:
             results = program(*arguments)
         arrays: Sequence[Array] = results if len(program.outputs) != 1 else [results]
-        for name, spec, array in zip(result_names(func), program.outputs, arrays, strict=True):
-            if self.args.save is None:
-                print(shown(name, spec, array))
-            else:
-                save(self.args.save, name, array)
+        named = dict(zip(result_names(func), arrays, strict=True))
+        if self.args.save is not None:
+            save(self.args.save, named)
+        else:
+            print("\n".join(shown(name, spec, named[name]) for name, spec in zip(named, program.outputs, strict=True)))
         if memory is not None:
             print(memory)
         if self.args.explain:
@@ -217,15 +228,17 @@ class Run:
     def no_input(self, given: str, program: Program) -> Exception:
         """What to say about an argument that names no input."""
         if "=" not in given:
-            return error(
-                "E7001", f"cannot read {brief(given)!r}, expected name=value; inputs: {signature(program)}", option=given
-            )
+            from .input_files import names_a_file
+
+            hint = f"; --all {brief(given)} takes each from there, by name" if names_a_file(given) else ""
+            message = f"cannot read {brief(given)!r}, expected name=value{hint}; inputs: {signature(program)}"
+            return error("E7001", message, option=given)
         return unknown("input", given.partition("=")[0], [spec.name for spec in program.inputs])
 
 
 def signature(program: Program) -> str:
     """The inputs of a program with their types."""
-    from .inputs import type_text
+    from .input_files import type_text
 
     return ", ".join(f"{spec.name}: {type_text(spec)}" for spec in program.inputs) or "no inputs"
 
@@ -249,7 +262,8 @@ def result_names(func: FuncOp) -> list[str]:
             place = wrt[i - first]
             hint = f"grad_{inputs[place]}" if place < len(inputs) else f"grad_{place}"
         name = re.sub(r"[^\w.-]", "_", hint, flags=re.ASCII).lstrip(".-") if hint else ""
-        names.append(name[:80] if name and name not in names else f"out{i}")
+        candidates = chain([name[:80]] if name else [], [f"out{i}"], (f"out{i}.{j}" for j in count(1)))
+        names.append(next(candidate for candidate in candidates if candidate not in names))
     return names
 
 
@@ -261,12 +275,21 @@ def shown(name: str, spec: TensorSpec, array: Array) -> str:
     return f"{name}: {spec} =" + ("\n" if "\n" in text else " ") + text
 
 
-def save(folder: Path, name: str, array: Array) -> None:
-    """Write a result to `folder`, which is made if need be."""
+def save(path: Path, results: Mapping[str, Array]) -> None:
+    """Write results into the folder `path`, a file each, or into one archive; the folder is made if need be."""
     import numpy as np
 
-    folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    (folder := path.parent if path.suffix == ".npz" else path).mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".npz":
+        with zipfile.ZipFile(
+            path, "w"
+        ) as archive:  # what np.savez would do, but that it takes a result called `file` for its own
+            for name, array in results.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    np.lib.format.write_array(cast(Any, file), array, allow_pickle=False)
+        return
+    for name, array in results.items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
 
 
 def main(args: Sequence[str] | None = None) -> None:
