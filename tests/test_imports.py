@@ -60,3 +60,9 @@ def test_the_plug_in_imports_nothing_heavy():
     code = f"import sys, mind_tools.universe\nprint([m for m in {heavy} if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_a_native_program_from_disk_needs_no_lowering():
+    code = "import sys, mind_runtime.native.program\nprint('mind_lowering.native.program' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.strip() == "False"

@@ -11,10 +11,11 @@ The native CPU target: PTIR as LLVM IR text, already vectorised, one module per 
     elementwise.py   op class -> instructions                    vmath/              <- functions of real numbers plug in here
     memory.py        the arena        views.py, nest.py   strides and axes        lanes.py, casts.py, failures.py, ir.py, host.py
 
-Nothing here needs llvmlite; `mind_runtime.native` compiles the text and calls it.
+Nothing here needs llvmlite; `mind_runtime.native` compiles the text and calls it. A program found on disk is not lowered, so this
+says what a lowered one is (lowered.py) and leaves the rest to be imported.
 """
 
 from .host import HOSTS, Host, detect, host_of
-from .program import Entry, Native, dynamic, lower, prepared
+from .lowered import Entry, Foreign, Native
 
-__all__ = ["HOSTS", "Entry", "Host", "Native", "detect", "dynamic", "host_of", "lower", "prepared"]
+__all__ = ["HOSTS", "Entry", "Foreign", "Host", "Native", "detect", "host_of"]

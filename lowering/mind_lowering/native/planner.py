@@ -26,6 +26,7 @@ from .flow import Branch, Loop
 from .groups import Group
 from .host import Host
 from .kernels import FALLBACK, KERNELS, product_block, why_not
+from .lowered import Foreign
 from .memory import Access
 from .partials import cut_up
 from .products.deferred import Deferred, defer
@@ -34,40 +35,7 @@ from .rows.step import add_rows
 from .steps import NativeStep
 from .views import Buffer, Use, View, whole
 
-
-@dataclass(frozen=True)
-class Foreign:
-    """
-    A step that the NumPy target runs: a function of PTIR with the op alone in it, what it is given and where results are kept.
-
-    `draws` is how many random draws the program made before it.
-    """
-
-    func: FuncOp
-    op: PtirOp
-    inputs: Sequence[View]
-    outputs: Sequence[Buffer]
-    draws: int
-    reason: str
-
-
 Step = NativeStep | Foreign | Loop | Branch
-
-
-@dataclass(frozen=True)
-class Note:
-    """What became of one op of the lowered program: the name of its kernel, or why it runs on NumPy; loops have neither."""
-
-    what: str
-    kernel: str | None
-    reason: str | None = None
-    depth: int = 0
-    """In how many branches and loops it is."""
-
-    def __str__(self) -> str:
-        if self.reason is not None:
-            return f"numpy   {self.what}: {self.reason}"
-        return f"native  {'  ' * self.depth}{self.what if self.kernel is None else f'{self.kernel}: {self.what}'}"
 
 
 @dataclass

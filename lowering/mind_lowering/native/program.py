@@ -10,14 +10,14 @@ entry gives each kernel the addresses that it works on, so that kernels which di
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import replace
 from math import inf
 
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
-from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type
 from mind_passes.ptir.defuse import defuse
 from mind_passes.ptir.fuse import fuse
@@ -28,14 +28,15 @@ from ..ptir_optimize import optimize
 from .attention import find_attention
 from .calling import Calls
 from .convolutions.form import find_convolutions, fuse_convolutions
-from .failures import Site, Sites
+from .failures import Sites
 from .flow import Branch, Code, Loop, Nested, run, steps_in
 from .form_quantized import expand_quantized
 from .groups import Group
 from .host import Host, detect
 from .ir import Module, identifier
+from .lowered import Entry, Foreign, Native, Note
 from .memory import Access, assign
-from .planner import Foreign, Note, Planner, Step, shown
+from .planner import Planner, Step, shown
 from .rows.form import form_rows, ready_to_fuse
 from .steps import Kernel, NativeStep
 from .views import Buffer, Use
@@ -43,45 +44,6 @@ from .views import Buffer, Use
 FIRST_PLACE = 2
 """The first entry of the table of buffers that is no record and no arena."""
 _ORDER = (Use.INPUT, Use.OUTPUT, Use.CONSTANT, Use.FOREIGN)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A function of the module that runs some kernels."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Native:
-    """A lowered program: the text of its module, the steps of a call, and the memory that they work in."""
-
-    name: str
-    host: Host
-    text: str
-    steps: Sequence[Entry | Foreign]
-    inputs: Sequence[int]
-    """The entry of each input in the table, -1 for one that nothing reads."""
-    outputs: Sequence[Buffer]
-    """Of each result: memory to be made by the caller, or what a step on NumPy gives."""
-    constants: Sequence[tuple[Buffer, PtirLiteralAttr]]
-    table: int
-    """How many entries the table of buffers has."""
-    arena: int
-    """Bytes of the arena."""
-    sites: Sequence[Site]
-    notes: Sequence[Note]
-    cost: float = inf
-    """About how many nanoseconds a call takes on one thread, where that is known."""
-    draws: bool = False
-    """Whether native code draws random numbers, from the seed in the record."""
-
-    def explain(self) -> Iterator[str]:
-        """Lines that say what runs natively, and what on NumPy and why."""
-        foreign = sum(n.reason is not None for n in self.notes)
-        native = sum(n.kernel is not None for n in self.notes)
-        yield f"@{self.name} on {self.host.isa}: {native} native kernels, {foreign} ops on NumPy, arena {self.arena} bytes"
-        yield from map(str, self.notes)
 
 
 def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:

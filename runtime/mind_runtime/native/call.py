@@ -17,10 +17,9 @@ from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import GatherOp, PtirOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp
 from mind_dialect.ptir.types import Kind, PtirDType
 from mind_lowering.kernels import NUMPY
-from mind_lowering.native import Native
+from mind_lowering.native import Foreign, Native
 from mind_lowering.native.failures import Failure, Site
 from mind_lowering.native.memory import ALIGNMENT
-from mind_lowering.native.planner import Foreign
 from mind_lowering.native.pool.record import Record
 from mind_lowering.native.views import Buffer, Use, View
 from mind_lowering.ptir_kernels.formats import array_dtype

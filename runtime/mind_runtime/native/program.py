@@ -22,9 +22,8 @@ from xdsl.ir import Attribute
 
 from mind_dialect.errors import MindError
 from mind_lowering.core_to_ptir import is_core
-from mind_lowering.native import Entry, Native, detect, dynamic, lower, prepared
-from mind_lowering.native.planner import Foreign
-from mind_lowering.native.pool.pool import Record
+from mind_lowering.native import Entry, Foreign, Native, detect
+from mind_lowering.native.pool.record import Record
 from mind_lowering.numpy import Source, lowered
 from mind_lowering.ptir_to_xp import lowered_function
 
@@ -159,12 +158,14 @@ def _shared(func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native:
 
 def _make(func: FuncOp, donated: tuple[int, ...], threads: int, name: str | None = None) -> _Native:
     """The body of a function, compiled now; what it takes to run it is kept on disk under a name."""
-    work = prepared(func)
-    if (unsized := dynamic(work)) is not None:
+    from mind_lowering.native import program as lowering  # slow to load, and what was compiled before takes none of it
+
+    work = lowering.prepared(func)
+    if (unsized := lowering.dynamic(work)) is not None:
         return _Native(
             None, reason=f"{unsized} has a dimension without a size; calls are compiled for their sizes where that can be"
         )
-    native = lower(work, detect(), donated)
+    native = lowering.lower(work, detect(), donated)
     library = jit.load(native.text, native.host, [s.name for s in native.steps if isinstance(s, Entry)])
     if name is not None:
         image.write(name, native)
@@ -178,7 +179,13 @@ def _find(name: str, func: FuncOp, donated: tuple[int, ...], threads: int) -> _N
     found = image.read(name, host, len(func.function_type.outputs), len(func.function_type.inputs))
     if found is None:
         return None
-    whole = lru_cache(maxsize=1)(lambda: lower(prepared(func), host, donated))
+
+    @lru_cache(maxsize=1)
+    def whole() -> Native:
+        from mind_lowering.native import program as lowering
+
+        return lowering.lower(lowering.prepared(func), host, donated)
+
     return _ready(func, donated, threads, found.native, found.library, [], whole)
 
 

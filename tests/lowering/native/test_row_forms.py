@@ -12,7 +12,8 @@ from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
-from mind_lowering.native import HOSTS, lower, prepared
+from mind_lowering.native import HOSTS
+from mind_lowering.native.program import lower, prepared
 from mind_passes.functional import value_and_grad
 from models import gpt2
 from models.training import AdamW, train_step

@@ -15,7 +15,8 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_lowering import code_cache as cache
-from mind_lowering.native import detect, lower, prepared
+from mind_lowering.native import detect
+from mind_lowering.native.program import lower, prepared
 from mind_runtime.native import codegen, jit
 from native_checks import assert_close, several
 from ptir_evaluator import function_of

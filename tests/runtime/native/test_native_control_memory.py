@@ -12,7 +12,8 @@ pytest.importorskip("llvmlite")
 import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.ptir.types import SI32
-from mind_lowering.native import ahead, detect, lower, prepared
+from mind_lowering.native import ahead, detect
+from mind_lowering.native.program import lower, prepared
 from native_checks import assert_close
 from native_control_programs import BOTH, across, add, counted, dot, scan, updated
 from ptir_control_programs import number

@@ -23,9 +23,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, UI16, PtirDType
 from mind_lowering import code_cache as cache
-from mind_lowering.native import Entry, lower, prepared
+from mind_lowering.native import Entry
 from mind_lowering.native.convolutions.convolution import Slide, choose
 from mind_lowering.native.host import CHECKS_VARIABLE, HOSTS, ISA_VARIABLE, Host
+from mind_lowering.native.program import lower, prepared
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime.native import jit
 from native_text import backwards, inner_loops, multiplications, spills

@@ -13,9 +13,10 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES, PtirDType
-from mind_lowering.native import HOSTS, calling, detect, lower, prepared, streams
+from mind_lowering.native import HOSTS, calling, detect, streams
 from mind_lowering.native import host as host_module
 from mind_lowering.native.ir import Module
+from mind_lowering.native.program import lower, prepared
 from mind_lowering.native.rows import step as row_steps
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime.native import jit

@@ -20,9 +20,10 @@ from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
 from mind_lowering import code_cache as cache
-from mind_lowering.native import HOSTS, Entry, detect, host_of, lower, prepared
+from mind_lowering.native import HOSTS, Entry, detect, host_of
 from mind_lowering.native import host as host_module
 from mind_lowering.native import planner as planner_module
+from mind_lowering.native.program import lower, prepared
 from mind_lowering.native.views import Use
 from mind_runtime.native import jit
 from native_checks import assert_close, several

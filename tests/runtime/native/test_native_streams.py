@@ -11,8 +11,9 @@ pytest.importorskip("llvmlite")
 
 import mind_runtime
 from mind_dialect import ptir
-from mind_lowering.native import HOSTS, detect, lower, prepared, streams
+from mind_lowering.native import HOSTS, detect, streams
 from mind_lowering.native import host as host_module
+from mind_lowering.native.program import lower, prepared
 from mind_runtime.native import jit
 from native_checks import several
 from ptir_evaluator import function_of

@@ -1,0 +1,86 @@
+"""What a lowered program is: its text, what a call does step by step, and what became of each op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from xdsl.dialects.func import FuncOp
+
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+
+from .failures import Site
+from .host import Host
+from .views import Buffer, View
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function of the module that runs some kernels."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """
+    A step that the NumPy target runs: a function of PTIR with the op alone in it, what it is given and where results are kept.
+
+    `draws` is how many random draws the program made before it.
+    """
+
+    func: FuncOp
+    op: PtirOp
+    inputs: Sequence[View]
+    outputs: Sequence[Buffer]
+    draws: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Note:
+    """What became of one op of the lowered program: the name of its kernel, or why it runs on NumPy; loops have neither."""
+
+    what: str
+    kernel: str | None
+    reason: str | None = None
+    depth: int = 0
+    """In how many branches and loops it is."""
+
+    def __str__(self) -> str:
+        if self.reason is not None:
+            return f"numpy   {self.what}: {self.reason}"
+        return f"native  {'  ' * self.depth}{self.what if self.kernel is None else f'{self.kernel}: {self.what}'}"
+
+
+@dataclass(frozen=True)
+class Native:
+    """A lowered program: the text of its module, the steps of a call, and the memory that they work in."""
+
+    name: str
+    host: Host
+    text: str
+    steps: Sequence[Entry | Foreign]
+    inputs: Sequence[int]
+    """The entry of each input in the table, -1 for one that nothing reads."""
+    outputs: Sequence[Buffer]
+    """Of each result: memory to be made by the caller, or what a step on NumPy gives."""
+    constants: Sequence[tuple[Buffer, PtirLiteralAttr]]
+    table: int
+    """How many entries the table of buffers has."""
+    arena: int
+    """Bytes of the arena."""
+    sites: Sequence[Site]
+    notes: Sequence[Note]
+    cost: float = inf
+    """About how many nanoseconds a call takes on one thread, where that is known."""
+    draws: bool = False
+    """Whether native code draws random numbers, from the seed in the record."""
+
+    def explain(self) -> Iterator[str]:
+        """Lines that say what runs natively, and what on NumPy and why."""
+        foreign = sum(n.reason is not None for n in self.notes)
+        native = sum(n.kernel is not None for n in self.notes)
+        yield f"@{self.name} on {self.host.isa}: {native} native kernels, {foreign} ops on NumPy, arena {self.arena} bytes"
+        yield from map(str, self.notes)
