@@ -1,7 +1,7 @@
 """
 The pool of threads of this process: made once, on first use, and never let go, because its workers run in its code.
 
-How many threads a call may have is an option of `compile`, else `MIND_NUM_THREADS`, else how many cores this process may use.
+How many threads a call may have is an option of `compile`, else `MIND_NUM_THREADS`, else how many cores there are (`cores.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from mind_lowering.native.pool.pool import pool_text
 from mind_lowering.native.pool.record import INTERRUPTED, MOST_THREADS, Record, system_of
 
 from . import jit
+from .cores import cores
 
 THREADS_VARIABLE = "MIND_NUM_THREADS"
 SPIN_VARIABLE = "MIND_SPIN_MICROSECONDS"
@@ -52,13 +53,6 @@ def threads_of(option: object = None) -> int:
             raise error("E7001", f"threads {option!r}, expected an integer from 1 to {MOST_THREADS}", option="threads")
         return option
     return min(_setting(THREADS_VARIABLE, 1, MOST_THREADS) or cores(), MOST_THREADS)
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0)) or 1
-    return os.cpu_count() or 1
 
 
 def _setting(variable: str, least: int, most: int) -> int | None:
