@@ -23,6 +23,8 @@ from mind_lowering.ptir_kernels.table import kernel_call
 pytest.importorskip("ml_dtypes", reason="no ml_dtypes: bf16 has no arrays to compare with")
 
 SIZE = 203
+FRAMES = (ptir.CastOp, ptir.MinimumOp, ptir.SelectOp)
+"""Ops that read and write all that an elementwise kernel can."""
 INEXACT = {"exp", "log", "tanh", "erf", "sin", "cos", "pow", "expm1", "log1p", "logistic"}
 ULP = {"f32": 4e-7, "f64": 1e-15, "f16": 1e-3, "bf16": 8e-3}
 
@@ -136,8 +138,24 @@ def agree(op: PtirOp, found: np.ndarray, expected: np.ndarray) -> None:
         np.testing.assert_array_equal(found.astype(wide), expected.astype(wide), err_msg=name)
 
 
+def together(dtype: PtirDType) -> Kernel:
+    """One kernel with every form of every op on operands of a dtype."""
+    block = Block(arg_types=[tensor_type(t, (SIZE,)) for t in (DTYPES["i1"], dtype, dtype, dtype)])
+    for op in EMITTERS:
+        first = 0 if op is ptir.SelectOp else 1
+        block.add_ops(built(op, *block.args[first : first + len(op.OPERANDS)]))
+    block.add_op(ptir.YieldOp(*[result for op in list(block.ops) for result in op.results]))
+    return make_kernel(block)
+
+
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_nvrtc_compiles_every_op_in_every_dtype(architecture: str) -> None:
     dtypes = STORED if architecture == "sm_80" else [DTYPES["f32"], DTYPES["bf16"], DTYPES["si8"]]
-    kernels = [kernel for dtype in dtypes for op in EMITTERS for _, kernel in forms(op, dtype)]
+    kernels = [kernel for dtype in dtypes for op in FRAMES for _, kernel in forms(op, dtype)] + list(map(together, dtypes))
     compiled(module_text([k.named(f"k{i}") for i, k in enumerate(kernels)]), architecture)
+
+
+@pytest.mark.parametrize("dtype", STORED, ids=str)
+def test_nvrtc_is_given_every_op_that_runs_on_the_cpu(dtype: PtirDType) -> None:
+    alone = sum(len(forms(op, dtype)) for op in EMITTERS)
+    assert len(together(dtype).launch.outputs) == alone
