@@ -47,11 +47,12 @@ TARGETED: dict[type[Operation], str] = {
 CONTRACTIONS: dict[str | None, int] = {
     **{None: 1, "softmax": 0, "gelu": 0, "gelu_tanh": 0, "rms_norm": 0},
     "attention": 2,
+    "attention_gradient": 4,
 }
 """How many contractions a fusion of each pattern may hold. A pattern says what the body as a whole is; the body says it too."""
 
-_ORDINALS = ("first", "second", "third")
-_LIMITS = ("no contraction", "at most one contraction", "at most two contractions")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth")
+_LIMITS = ("no contraction", "at most one contraction", *(f"at most {n} contractions" for n in ("two", "three", "four")))
 
 
 @irdl_op_definition

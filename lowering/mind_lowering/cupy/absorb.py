@@ -17,6 +17,7 @@ from mind_passes.ptir.dce import erase_dead
 from mind_passes.ptir.patterns.matching import is_fill
 
 from .attention import is_attention
+from .attention_gradient import is_gradient
 from .kernel import make_kernel
 from .maps import FREE
 from .scalars import EMITTERS
@@ -53,33 +54,50 @@ def absorb_views(module: ModuleOp) -> None:
 
 def absorb_turns(module: ModuleOp) -> None:
     """Let attentions write their results where a transpose that alone uses them, and a reshape of it, would put them."""
-    for op in [op for op in walk(module) if isinstance(op, FusionOp) and is_attention(op.body.block)]:
-        after = list(_used_alone(op.results[0], TransposeOp))
-        after += _used_alone(after[-1].results[0], ReshapeOp) if after else []
-        if not after or after[-1].parent is not op.parent:
+    for op in [op for op in walk(module) if isinstance(op, FusionOp)]:
+        if not (is_attention(op.body.block) or is_gradient(op.body.block)):
             continue
-        body = op.body.clone().detach_block(0)
-        ending = body.last_op
-        assert ending is not None
-        value = ending.operands[0]
-        for view in after:
-            made = view.clone({view.operands[0]: value})
-            body.insert_op_before(made, ending)
-            value = made.results[0]
-        ending.operands[0] = value
-        try:
-            make_kernel(body)
-        except Unsupported:
-            continue
-        types = [value.type]
-        new = FusionOp.create(operands=op.operands, result_types=types, regions=[Region(body)], location=op.location)
-        block = op.parent
-        assert isinstance(block, Block)
-        block.insert_op_before(new, op)
-        after[-1].results[0].replace_all_uses_with(new.results[0])
-        for old in (*reversed(after), op):
-            old.detach()
-            old.erase()
+        current = op
+        for i in range(len(op.results)):
+            after = list(_used_alone(current.results[i], TransposeOp))
+            after += _used_alone(after[-1].results[0], ReshapeOp) if after else []
+            if after and after[-1].parent is current.parent:
+                current = _turned(current, i, after)
+
+
+def _turned(op: FusionOp, place: int, after: list[Operation]) -> FusionOp:
+    """The fusion whose result `place` is what views make of it, if it is a kernel, in the place of the old."""
+    body = op.body.clone().detach_block(0)
+    ending = body.last_op
+    assert ending is not None
+    value = ending.operands[place]
+    for view in after:
+        made = view.clone({view.operands[0]: value})
+        body.insert_op_before(made, ending)
+        value = made.results[0]
+    ending.operands[place] = value
+    try:
+        make_kernel(body)
+    except Unsupported:
+        return op
+    new = FusionOp.create(
+        operands=op.operands,
+        result_types=[v.type for v in ending.operands],
+        properties=dict(op.properties),
+        regions=[Region(body)],
+        location=op.location,
+    )
+    block = op.parent
+    assert isinstance(block, Block)
+    block.insert_op_before(new, op)
+    after[-1].results[0].replace_all_uses_with(new.results[place])
+    for i, (old, result) in enumerate(zip(op.results, new.results, strict=True)):
+        if i != place:
+            old.replace_all_uses_with(result)
+    for old in (*reversed(after), op):
+        old.detach()
+        old.erase()
+    return new
 
 
 def _used_alone(value: SSAValue, kind: type[Operation]) -> list[Operation]:

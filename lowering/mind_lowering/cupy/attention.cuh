@@ -18,9 +18,11 @@ template <> MIND double nothing<double>() { return __longlong_as_double((long lo
 // The weight of what had `before` as its greatest score.
 template <class R> MIND R weight(R before, R greatest) { return greatest == nothing<R>() ? R(0) : mind::exp(before - greatest); }
 
-// Rows from `first` on of one matrix of queries; rows of the result are `pitch` apart. 128 threads: 8 neighbours have a row together, 16 rows at a time.
+// Rows from `first` on of one matrix of queries; rows of the result are `pitch` apart. Gradients want the greatest score of each row
+// and 1 over the sum of its exponentials. 128 threads: 8 neighbours have a row together, 16 rows at a time.
 template <int rows, int keys, int depth, int width, int tall, int wide, class R, class S, class O, class I, class Score, class End>
-MIND void attend(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I pitch, I first, R hidden, Score score, End end) {
+MIND void attend(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I pitch, I first, R hidden,
+                 R* greatests, R* shares, Score score, End end) {
     constexpr int high = tall / 16, across = wide / 8, columns = (width + 7) / 8;
     __shared__ R qs[tall][depth + 1], ks[wide][depth + 1], vs[wide][columns * 8], ps[tall][wide + 1];
     const int x = threadIdx.x % 8, y = threadIdx.x / 8;
@@ -91,6 +93,10 @@ MIND void attend(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I pitch
                 for (int i = 0; i < high; ++i) o[i][j] = fused(ps[y + 16 * i][c], vd, o[i][j]);
             }
         }
+    }
+    for (int i = 0; i < high; ++i) {
+        const I r = first + y + 16 * i;
+        if (greatests && x == 0 && r < rows) greatests[r] = greatest[i], shares[r] = R(1) / total[i];
     }
     for (int i = 0; i < high; ++i)
         for (int j = 0; j < columns; ++j)
@@ -173,7 +179,8 @@ template <class S, class I> MIND Pack<ui16, 8> eight(Matrix<S, I> m, I row, I ro
 
 // As `attend`, of f16 or bf16 on tensor cores: 4 warps with 16 rows each. Weights are rounded before they meet the values.
 template <int rows, int keys, int depth, int width, int wide, class S, class O, class I, class Score, class End>
-MIND void attend_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I pitch, I first, float hidden, Score score, End end) {
+MIND void attend_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I pitch, I first, float hidden,
+                        float* greatests, float* shares, Score score, End end) {
     constexpr int steps = depth / 16, tiles = wide / 8, columns = width / 8;
     alignas(16) __shared__ ui16 ks[wide][depth + 8], vs[width][wide + 8];
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -253,6 +260,7 @@ MIND void attend_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, 
     for (int half = 0; half < 2; ++half) {
         const float sum = warp<Sum, 4>(total[half]);
         const I r = top + 8 * half;
+        if (greatests && t == 0 && r < rows) greatests[r] = greatest[half], shares[r] = 1.0f / sum;
         for (int n = 0; n < columns; ++n)
             for (int e = 0; e < 2; ++e)
                 if (r < rows) out[r * pitch + 8 * n + 2 * t + e] = Stored<O>::store(o[n][2 * half + e] / sum);

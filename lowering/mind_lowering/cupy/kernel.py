@@ -73,11 +73,14 @@ class Kernel:
 def make_kernel(block: Block) -> Kernel:
     """The kernel of the body of a fusion; Unsupported says why there is none."""
     from .attention import attention_kernel, is_attention
+    from .attention_gradient import gradient_kernel, is_gradient
     from .reductions import reduction_kernel
     from .whole import WHOLE_OPS
 
     if is_attention(block):
         return attention_kernel(block)
+    if is_gradient(block):
+        return gradient_kernel(block)
     for op in block.ops:
         if type(op) in WHOLE_OPS and (found := WHOLE_OPS[type(op)](op, block)) is not None:
             return found

@@ -20,6 +20,7 @@ from mind_passes.ptir.fuse import fuse
 from mind_passes.ptir.patterns import PATTERNS
 from mind_passes.ptir.patterns.matching import fusion
 from mind_passes.ptir.recognize import recognize
+from mind_passes.ptir.recompute import recompute_attention
 
 from ..merge_rows import merge_rows
 from ..norms import expand_norms
@@ -53,7 +54,8 @@ def form_kernels(module: ModuleOp, options: CupyOptions = DEFAULT) -> None:
     drop_barriers(module)
     defuse(module, only=_is_no_kernel)
     optimize(module, patterns=False)
-    if recognize(module):
+    recomputed = recompute_attention(module, _why_no_kernel)
+    if recognize(module) or recomputed:
         simplify(module)
     expand_norms(module, lambda op: kernel_of(op) is not None)
     absorb_views(module)
@@ -77,6 +79,14 @@ def kernel_of(op: FusionOp) -> Kernel | None:
         return make_kernel(op.body.block)
     except Unsupported:
         return None
+
+
+def _why_no_kernel(op: FusionOp) -> str | None:
+    try:
+        make_kernel(op.body.block)
+    except Unsupported as e:
+        return str(e)
+    return None
 
 
 def _is_no_kernel(op: FusionOp) -> bool:

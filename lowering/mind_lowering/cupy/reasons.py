@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, TARGETED, FusionOp, PtirOp
 from mind_passes.ptir.patterns.matching import fusion
+from mind_passes.ptir.recompute import KEPT
 
 from ..numpy import is_lowered
 from .kernel import make_kernel
@@ -44,6 +46,8 @@ def reasons(func: FuncOp, options: CupyOptions = DEFAULT) -> list[str]:
 
 def reason(op: PtirOp) -> str:
     """Why an op that stands alone is a call."""
+    if isinstance(kept := op.attributes.get(KEPT), StringAttr):
+        return f"{LIBRARY[type(op)]}, and weights are kept for a gradient: {kept.data}"
     if type(op) in LIBRARY:
         return LIBRARY[type(op)]
     if type(op) not in FUSIBLE and type(op) not in TARGETED:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from attention_gradients import attend, gradient
 from mind_dialect import ptir
 from mind_dialect.program import functions
 from mind_dialect.ptir import FUSIBLE, OPS_BY_OPCODE, TARGETED
@@ -31,6 +32,13 @@ CASES: list[tuple[str, Any, list[str]]] = [
 @pytest.mark.parametrize(("types", "body", "lines"), CASES)
 def test_a_call_says_why(types: str, body: Any, lines: list[str]) -> None:
     assert reasons(next(iter(functions(program(types, body))))) == lines
+
+
+def test_weights_that_are_kept_for_a_gradient_say_why() -> None:
+    module = gradient("f32[20,192] f32[30,192] f32[30,192]", attend)
+    (line,) = [line for line in reasons(next(iter(functions(module)))) if "kept" in line]
+    why = "the gradient of an attention of depth 192 and width 192"
+    assert line == f"call of dot_general: cuBLAS, and weights are kept for a gradient: {why}"
 
 
 def test_every_op_has_a_kernel_or_a_reason() -> None:

@@ -1,0 +1,266 @@
+// Gradients of attention: weights are made again from queries, keys and what was kept of each row, tile by tile.
+//
+// One kernel has a block of keys and goes over the rows, for the gradients of keys and values; the other has a block of rows and
+// goes over the keys, for that of queries: each sum is in one block, in a fixed order. `weigh` makes of a product of query and key
+// and one of the result's adjoint and value the weight and the adjoint of the product. As in `attention.cuh`, keys that a mask
+// hides from some on are not looked at, but by rows whose greatest score is near what hides them.
+
+namespace mind {
+
+// `count` rows of a matrix from `first` on, zeros beyond its end and width; 128 threads.
+template <int count, int width, int pitch, class R, class S, class I> MIND void fetch(R* to, Matrix<S, I> m, I first, I end) {
+    for (int e = threadIdx.x; e < count * pitch; e += 128) {
+        const I r = first + e / pitch;
+        const int d = e % pitch;
+        to[e] = r < end && d < width ? Stored<S>::load(m.get(r, I(d))) : R(0);
+    }
+}
+// Products of rows of two tiles: those from y on, 16 apart, with those from x on, 8 apart.
+template <int high, int across, int depth, int pitch, class R> MIND void dots(R (&s)[high][across], const R* a, const R* b) {
+    const int x = threadIdx.x % 8, y = threadIdx.x / 8;
+    for (int d = 0; d < depth; ++d) {
+        R bd[across];
+#pragma unroll
+        for (int j = 0; j < across; ++j) bd[j] = b[(x + 8 * j) * pitch + d];
+#pragma unroll
+        for (int i = 0; i < high; ++i)
+#pragma unroll
+            for (int j = 0; j < across; ++j) s[i][j] = fused(a[(y + 16 * i) * pitch + d], bd[j], s[i][j]);
+    }
+}
+// Sums over `count` rows of a tile b, columns from x on, 8 apart, each weighed by w: `down` and `right` are steps along rows of b and sums.
+template <int count, int down, int right, int pitch, int high, int columns, class R>
+MIND void gather(R (&o)[high][columns], const R* w, const R* b) {
+    const int x = threadIdx.x % 8, y = threadIdx.x / 8;
+    for (int c = 0; c < count; ++c)
+#pragma unroll
+        for (int j = 0; j < columns; ++j) {
+            const R value = b[c * pitch + x + 8 * j];
+#pragma unroll
+            for (int i = 0; i < high; ++i) o[i][j] = fused(w[c * down + (y + 16 * i) * right], value, o[i][j]);
+        }
+}
+template <int width, int high, int columns, class O, class R, class I> MIND void put(O* out, I pitch, I first, I end, R (&o)[high][columns]) {
+    const int x = threadIdx.x % 8, y = threadIdx.x / 8;
+    for (int i = 0; i < high; ++i)
+        for (int j = 0; j < columns; ++j)
+            if (first + y + 16 * i < end && x + 8 * j < width) out[(first + y + 16 * i) * pitch + x + 8 * j] = Stored<O>::store(o[i][j]);
+}
+// Whether a row below `end`, from `first` on, has no score far above what hides keys.
+template <class R, class I, class Greatest> MIND bool looks_at_all(I first, I end, R hidden, Greatest greatest) {
+    bool more = false;
+    for (I r = first + threadIdx.x; r < end; r += 128) more |= !(greatest(r) > hidden / 2);
+    return all<Max, 128>(int(more), 0);
+}
+
+// Keys from `first` on of one matrix, and all rows from `start` on.
+template <int rows, int keys, int depth, int width, int tall, int wide, bool of_k, bool of_v, class R, class S, class K, class V, class I,
+          class Weigh, class Greatest>
+MIND void attend_keys(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, K* dk, I k_pitch, V* dv, I v_pitch, I first, I start,
+                      R hidden, Weigh weigh, Greatest greatest) {
+    constexpr int high = tall / 16, across = wide / 8, of_depth = (depth + 7) / 8, of_width = (width + 7) / 8;
+    constexpr int deep = of_depth * 8 + 1, thick = of_width * 8 + 1;
+    __shared__ R ks[wide * deep], vs[of_k ? wide * thick : 1], qs[tall * deep], gs[tall * thick], ps[of_v ? tall * (wide + 1) : 1],
+        ds[of_k ? tall * (wide + 1) : 1];
+    const int x = threadIdx.x % 8, y = threadIdx.x / 8;
+    R ok[wide / 16][of_depth] = {}, ov[wide / 16][of_width] = {};
+    __syncthreads();
+    fetch<wide, depth, deep>(ks, k, first, I(keys));
+    if constexpr (of_k) fetch<wide, width, thick>(vs, v, first, I(keys));
+    if (start > 0 && looks_at_all(I(0), start < rows ? start : I(rows), hidden, greatest)) start = 0;
+    for (I top = start / tall * tall; top < rows; top += tall) {
+        __syncthreads();
+        fetch<tall, depth, deep>(qs, q, top, I(rows));
+        fetch<tall, width, thick>(gs, g, top, I(rows));
+        __syncthreads();
+        R s[high][across] = {}, a[high][across] = {};
+        dots<high, across, depth, deep>(s, qs, ks);
+        if constexpr (of_k) dots<high, across, width, thick>(a, gs, vs);
+#pragma unroll
+        for (int i = 0; i < high; ++i)
+#pragma unroll
+            for (int j = 0; j < across; ++j) {
+                const I r = top + y + 16 * i, c = first + x + 8 * j;
+                R weight = R(0), adjoint = R(0);
+                if (r < rows && c < keys) weigh(s[i][j], a[i][j], r, c, weight, adjoint);
+                if constexpr (of_v) ps[(y + 16 * i) * (wide + 1) + x + 8 * j] = weight;
+                if constexpr (of_k) ds[(y + 16 * i) * (wide + 1) + x + 8 * j] = adjoint;
+            }
+        __syncthreads();
+        if constexpr (of_v) gather<tall, wide + 1, 1, thick>(ov, ps, gs);
+        if constexpr (of_k) gather<tall, wide + 1, 1, deep>(ok, ds, qs);
+    }
+    if constexpr (of_v) put<width>(dv, v_pitch, first, I(keys), ov);
+    if constexpr (of_k) put<depth>(dk, k_pitch, first, I(keys), ok);
+}
+
+// Rows from `first` on of one matrix, and all keys up to `end`.
+template <int rows, int keys, int depth, int width, int tall, int wide, class R, class S, class O, class I, class Weigh, class Greatest>
+MIND void attend_queries(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, O* dq, I pitch, I first, I end, R hidden,
+                         Weigh weigh, Greatest greatest) {
+    constexpr int high = tall / 16, across = wide / 8, of_depth = (depth + 7) / 8, of_width = (width + 7) / 8;
+    constexpr int deep = of_depth * 8 + 1, thick = of_width * 8 + 1;
+    __shared__ R ks[wide * deep], vs[wide * thick], qs[tall * deep], gs[tall * thick], ds[tall * (wide + 1)];
+    const int x = threadIdx.x % 8, y = threadIdx.x / 8;
+    R o[high][of_depth] = {};
+    __syncthreads();
+    fetch<tall, depth, deep>(qs, q, first, I(rows));
+    fetch<tall, width, thick>(gs, g, first, I(rows));
+    if (end < keys && looks_at_all(first, first + tall < rows ? first + tall : I(rows), hidden, greatest)) end = keys;
+    for (I key = 0; key < end; key += wide) {
+        __syncthreads();
+        fetch<wide, depth, deep>(ks, k, key, I(keys));
+        fetch<wide, width, thick>(vs, v, key, I(keys));
+        __syncthreads();
+        R s[high][across] = {}, a[high][across] = {};
+        dots<high, across, depth, deep>(s, qs, ks);
+        dots<high, across, width, thick>(a, gs, vs);
+#pragma unroll
+        for (int i = 0; i < high; ++i)
+#pragma unroll
+            for (int j = 0; j < across; ++j) {
+                const I r = first + y + 16 * i, c = key + x + 8 * j;
+                R weight = R(0), adjoint = R(0);
+                if (r < rows && c < keys) weigh(s[i][j], a[i][j], r, c, weight, adjoint);
+                ds[(y + 16 * i) * (wide + 1) + x + 8 * j] = adjoint;
+            }
+        __syncthreads();
+        gather<wide, 1, wide + 1, deep>(o, ds, ks);
+    }
+    put<depth>(dq, pitch, first, I(rows), o);
+}
+
+// The rows of a 16 by 16 operand of a product by a warp that a lane has, for all columns: rows `row` and 8 below it.
+template <int steps, class S, class I> MIND void operand(ui32 (&a)[steps][4], Matrix<S, I> m, I row, I end) {
+    const int t = threadIdx.x % 4;
+#pragma unroll
+    for (int i = 0; i < steps; ++i)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const I r = row + e % 2 * 8, d = 16 * i + 2 * t + e / 2 * 8;
+            a[i][e] = r < end ? ui32(m.get(r, d).bits) | ui32(m.get(r, d + 1).bits) << 16 : 0u;
+        }
+}
+// `count` rows of f16 or bf16 by rows and, if wanted, by columns.
+template <int count, int width, bool rows, bool columns, class S, class I>
+MIND void fetch_narrow(ui16* by_rows, ui16* by_columns, Matrix<S, I> m, I first, I end) {
+    for (int e = threadIdx.x; e < count * (width / 8); e += 128) {  // neighbours have one column: they write to one row of columns
+        const int r = e % count, d = e / count * 8;
+        const Pack<ui16, 8> pack = eight(m, first + r, end, I(d));
+        if constexpr (rows) *reinterpret_cast<Pack<ui16, 8>*>(by_rows + r * (width + 8) + d) = pack;
+        if constexpr (columns) {
+#pragma unroll
+            for (int j = 0; j < 8; ++j) by_columns[(d + j) * (count + 8) + r] = pack.at[j];
+        }
+    }
+}
+// Products of a lane's rows and the rows of a tile.
+template <class S, int steps, int tiles> MIND void dots_narrow(float (&s)[tiles][4], ui32 (&a)[steps][4], const ui16* b) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int n = 0; n < tiles; ++n)
+#pragma unroll
+        for (int i = 0; i < steps; ++i) {
+            const ui16* at = b + (8 * n + g) * (16 * steps + 8) + 16 * i + 2 * t;
+            const ui32 pairs[2] = {pair(at), pair(at + 8)};
+            multiply<S>(s[n], a[i], pairs);
+        }
+}
+// Sums over the rows of a tile, by columns, weighed by what `dots_narrow` gives; weights are rounded before.
+template <class S, int tiles, int columns> MIND void gather_narrow(float (&o)[columns][4], float (&w)[tiles][4], const ui16* b) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int i = 0; i < tiles / 2; ++i) {
+        const ui32 a[4] = {packed<S>(w[2 * i][0], w[2 * i][1]), packed<S>(w[2 * i][2], w[2 * i][3]),
+                           packed<S>(w[2 * i + 1][0], w[2 * i + 1][1]), packed<S>(w[2 * i + 1][2], w[2 * i + 1][3])};
+#pragma unroll
+        for (int n = 0; n < columns; ++n) {
+            const ui16* at = b + (8 * n + g) * (8 * tiles + 8) + 16 * i + 2 * t;
+            const ui32 pairs[2] = {pair(at), pair(at + 8)};
+            multiply<S>(o[n], a, pairs);
+        }
+    }
+}
+template <int columns, class O, class I> MIND void put_narrow(O* out, I pitch, I row, I end, float (&o)[columns][4]) {
+    const int t = threadIdx.x % 4;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const I r = row + 8 * half;
+        if (r < end)
+            for (int n = 0; n < columns; ++n)
+                for (int e = 0; e < 2; ++e) out[r * pitch + 8 * n + 2 * t + e] = Stored<O>::store(o[n][2 * half + e]);
+    }
+}
+
+// As `attend_keys`, on tensor cores: 4 warps with 16 keys each.
+template <int rows, int keys, int depth, int width, int tall, bool of_k, bool of_v, class S, class K, class V, class I, class Weigh,
+          class Greatest>
+MIND void attend_keys_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, K* dk, I k_pitch, V* dv, I v_pitch, I first,
+                             I start, float hidden, Weigh weigh, Greatest greatest) {
+    constexpr int tiles = tall / 8;
+    alignas(16) __shared__ ui16 qs[tall * (depth + 8)], qt[of_k ? depth * (tall + 8) : 1], gs[of_k ? tall * (width + 8) : 1],
+        gt[of_v ? width * (tall + 8) : 1];
+    const int lane = threadIdx.x % 32, t = lane % 4;
+    const I key = first + threadIdx.x / 32 * 16 + lane / 4;  // and 8 below
+    ui32 a[depth / 16][4], b[width / 16][4];
+    operand(a, k, key, I(keys));
+    if constexpr (of_k) operand(b, v, key, I(keys));
+    float ok[depth / 8][4] = {}, ov[width / 8][4] = {};
+    if (start > 0 && looks_at_all(I(0), start < rows ? start : I(rows), hidden, greatest)) start = 0;
+    for (I top = start / tall * tall; top < rows; top += tall) {
+        __syncthreads();
+        fetch_narrow<tall, depth, true, of_k>(qs, qt, q, top, I(rows));
+        fetch_narrow<tall, width, of_k, of_v>(gs, gt, g, top, I(rows));
+        __syncthreads();
+        float s[tiles][4] = {}, d[tiles][4] = {};
+        dots_narrow<S>(s, a, qs);
+        if constexpr (of_k) dots_narrow<S>(d, b, gs);
+#pragma unroll
+        for (int e = 0; e < 4 * tiles; ++e) {
+            const I r = top + 8 * (e / 4) + 2 * t + e % 2, c = key + e % 4 / 2 * 8;
+            float weight = 0.0f, adjoint = 0.0f;
+            if (r < rows && c < keys) weigh(s[e / 4][e % 4], d[e / 4][e % 4], r, c, weight, adjoint);
+            s[e / 4][e % 4] = weight;
+            d[e / 4][e % 4] = adjoint;
+        }
+        if constexpr (of_v) gather_narrow<S>(ov, s, gt);
+        if constexpr (of_k) gather_narrow<S>(ok, d, qt);
+    }
+    if constexpr (of_v) put_narrow(dv, v_pitch, key, I(keys), ov);
+    if constexpr (of_k) put_narrow(dk, k_pitch, key, I(keys), ok);
+}
+
+// As `attend_queries`, on tensor cores: 4 warps with 16 rows each.
+template <int rows, int keys, int depth, int width, int wide, class S, class O, class I, class Weigh, class Greatest>
+MIND void attend_queries_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, O* dq, I pitch, I first, I end,
+                                float hidden, Weigh weigh, Greatest greatest) {
+    constexpr int tiles = wide / 8;
+    alignas(16) __shared__ ui16 ks[wide * (depth + 8)], kt[depth * (wide + 8)], vs[wide * (width + 8)];
+    const int lane = threadIdx.x % 32, t = lane % 4;
+    const I row = first + threadIdx.x / 32 * 16 + lane / 4;  // and 8 below
+    ui32 a[depth / 16][4], b[width / 16][4];
+    operand(a, q, row, I(rows));
+    operand(b, g, row, I(rows));
+    float o[depth / 8][4] = {};
+    if (end < keys && looks_at_all(first, first + 64 < rows ? first + 64 : I(rows), hidden, greatest)) end = keys;
+    for (I key = 0; key < end; key += wide) {
+        __syncthreads();
+        fetch_narrow<wide, depth, true, true>(ks, kt, k, key, I(keys));
+        fetch_narrow<wide, width, true, false>(vs, static_cast<ui16*>(nullptr), v, key, I(keys));
+        __syncthreads();
+        float s[tiles][4] = {}, d[tiles][4] = {};
+        dots_narrow<S>(s, a, ks);
+        dots_narrow<S>(d, b, vs);
+#pragma unroll
+        for (int e = 0; e < 4 * tiles; ++e) {
+            const I r = row + e % 4 / 2 * 8, c = key + 8 * (e / 4) + 2 * t + e % 2;
+            float weight = 0.0f, adjoint = 0.0f;
+            if (r < rows && c < keys) weigh(s[e / 4][e % 4], d[e / 4][e % 4], r, c, weight, adjoint);
+            d[e / 4][e % 4] = adjoint;
+        }
+        gather_narrow<S>(o, d, kt);
+    }
+    put_narrow(dq, pitch, row, I(rows), o);
+}
+
+}  // namespace mind

@@ -1,0 +1,250 @@
+"""
+Gradients of attention as kernels: which fusions are one, and their text around what `attention_gradient.cuh` has.
+
+Such a fusion makes weights again from queries, keys and what is known of each row, and ends in products that sum over the rows,
+for keys and values, or over the keys, for queries. What happens to a score and to its adjoint in between is any elementwise code.
+Tiles are on tensor cores for f16 and bf16, whose weights and adjoints are rounded before the last products, with sums in f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.ir import Block, SSAValue
+
+from mind_dialect.ptir import CastOp, DotGeneralOp, ExpOp, ReduceOp, SubOp
+from mind_dialect.ptir.types import F32, F64, PtirDType
+
+from .body import Body, Scope, spec
+from .causal import hidden_from
+from .kernel import MOST_BLOCKS, Kernel, Writer, indented
+from .layout import strided
+from .matrices import SHARED_BYTES, Matrix, axes_of, batch_offset, check_sums, places_of
+from .places import place
+from .scalars import NARROW, cast, literal, register
+from .unsupported import Unsupported
+
+_TILES = ((32, 32), (32, 16), (16, 16))
+_NARROW_TILES = (64, 32, 16)
+"""Rows of a tile of f16 or bf16 that a block of 64 keys goes over, or keys that one of 64 rows does."""
+
+
+def is_gradient(block: Block) -> bool:
+    """Whether a body holds products and no reductions, as that of the gradient of an attention does."""
+    products = sum(isinstance(op, DotGeneralOp) for op in block.ops)
+    return products > 1 and not any(isinstance(op, ReduceOp) for op in block.ops)
+
+
+@dataclass
+class _Parts:
+    """The parts of a gradient: the products of scores and of the adjoint of weights, and those at the end."""
+
+    body: Body
+    scores: DotGeneralOp
+    adjoint: DotGeneralOp | None
+    ends: list[DotGeneralOp]
+    exponential: ExpOp
+    depends: dict[SSAValue, set[DotGeneralOp]] = field(default_factory=dict[SSAValue, "set[DotGeneralOp]"])
+
+
+def _parts(block: Block) -> _Parts:
+    """What the ops of a gradient are; Unsupported for products that are something else."""
+    body = Body(block, given=(DotGeneralOp,))
+    if body.sites:
+        raise Unsupported("products with what can fail")
+    depends: dict[SSAValue, set[DotGeneralOp]] = {}
+    ends: list[DotGeneralOp] = []
+    first: list[DotGeneralOp] = []
+    for op in body.ops:
+        needs: set[DotGeneralOp] = {found for v in op.operands for found in depends.get(v, ())}
+        if isinstance(op, DotGeneralOp):
+            (ends if needs else first).append(op)
+            needs = set() if needs else {op}
+        depends[op.results[0]] = needs
+    found = [op for op in body.ops if isinstance(op, ExpOp) and isinstance(op.x.owner, SubOp) and depends[op.x]]
+    if len(found) != 1 or len(depends[found[0].x]) != 1 or not 1 <= len(first) <= 2 or len(ends) != len(body.results):
+        raise Unsupported("products that are no gradient of an attention")
+    (scores,) = depends[found[0].x]
+    others = [op for op in first if op is not scores]
+    for op in (*first, *ends):
+        check_sums(op)
+    return _Parts(body, scores, others[0] if others else None, ends, found[0], depends)
+
+
+class _Gradient:
+    """One kernel on its way."""
+
+    def __init__(self, parts: _Parts):
+        self.parts, self.body = parts, parts.body
+        self.writer = Writer(parts.body)
+        self.shape = spec(parts.scores.result)[1]
+        self.batch, (self.rows, self.keys) = self.shape[:-2], self.shape[-2:]
+        self.count = prod(self.batch)
+        self.scope = Scope(self.writer.source)
+        self.scope.whole = None
+        self.q, self.k = self._matrix(parts.scores, "lhs"), self._matrix(parts.scores, "rhs")
+        self.g = self.v = None
+        if parts.adjoint is not None:
+            self.g, self.v = self._matrix(parts.adjoint, "lhs"), self._matrix(parts.adjoint, "rhs")
+            if spec(parts.adjoint.result)[1] != self.shape:
+                raise Unsupported("adjoints of another shape than the scores")
+        self.wide = F64 if self.q.operand.dtype is F64 else F32
+        axes = {axes_of(op, "lhs", len(self.batch)).contracted - len(self.batch) for op in parts.ends}
+        if len(axes) != 1 or any(spec(op.lhs)[1] != self.shape for op in parts.ends):
+            raise Unsupported("products that sum over different axes of scores")
+        self.of_queries = axes == {1}
+        self._find_ends()
+        self._check()
+        difference = parts.exponential.x.owner
+        assert isinstance(difference, SubOp), "found so"
+        self.greatest = difference.rhs
+        self.bounds = None if parts.depends.get(difference.rhs) else hidden_from(difference.lhs, parts.scores)
+
+    def _matrix(self, op: DotGeneralOp, side: str, *, contracted_down: bool = False) -> Matrix:
+        """An operand as matrices with one row for each row of queries, or each key."""
+        axes, value = axes_of(op, side, len(self.batch)), op.lhs if side == "lhs" else op.rhs
+        if contracted_down:
+            value = value.owner.x if isinstance(value.owner, CastOp) else value
+            return Matrix(strided(value, self.body.inputs), axes.batch, axes.contracted, axes.left)
+        return Matrix(strided(value, self.body.inputs), axes.batch, axes.left, axes.contracted)
+
+    def _find_ends(self) -> None:
+        """Which product at the end is the gradient of what, by the matrix that it is made with."""
+        self.ends: dict[str, int] = {}
+        for i, op in enumerate(self.parts.ends):
+            other = self._matrix(op, "rhs", contracted_down=True)
+            if self.of_queries:
+                part = "queries" if other.same() == self.k.same() else None
+            elif self.g is None or ("values" not in self.ends and other.same() == self.g.same()):
+                self.g, part = self.g or other, "values"
+            else:
+                part = "keys" if other.same() == self.q.same() else None
+            if part is None or part in self.ends or (part != "values" and self.v is None):
+                raise Unsupported("products with other matrices than those of the attention")
+            self.ends[part] = i
+
+    def _check(self) -> None:
+        assert self.g is not None, "found with the ends"
+        matrices = [self.q, self.k, self.g, *([] if self.v is None else [self.v])]
+        if any(m.operand.dtype is not self.q.operand.dtype for m in matrices):
+            raise Unsupported("queries, keys and values of different dtypes")
+        self.depth, self.width = self.q.shape[1], self.g.shape[1]
+        wanted = [(self.rows, self.depth), (self.keys, self.depth), (self.rows, self.width), (self.keys, self.width)]
+        if any(m.shape != shape for m, shape in zip(matrices, wanted, strict=False)):
+            raise Unsupported("products of matrices of different sizes")
+        if 0 in (self.count, *self.shape, self.depth, self.width):
+            raise Unsupported("a gradient of nothing")
+
+    def made(self) -> Kernel:
+        """The kernel, in the form for its sizes."""
+        dtype, most = self.q.operand.dtype, max(self.depth, self.width)
+        if dtype in NARROW and self.depth % 16 == 0 and self.width % 16 == 0 and most <= 128:
+            for tile in _NARROW_TILES:
+                if self._narrow_bytes(tile) <= SHARED_BYTES - 1024 and tile * most <= 64 * 32:
+                    return self._kernel("_narrow", 64, tile, f"{tile}")
+        for tall, wide in _TILES:
+            if self.wide.size * self._elements(tall, wide) <= SHARED_BYTES - 1024:
+                own, other = (tall, wide) if self.of_queries else (wide, tall)
+                return self._kernel("", own, other, f"{tall}, {wide}")
+        raise Unsupported(f"the gradient of an attention of depth {self.depth} and width {self.width}")
+
+    def _elements(self, tall: int, wide: int) -> int:
+        """Elements of shared memory for a tile."""
+        deep, thick = (-(-n // 8) * 8 + 1 for n in (self.depth, self.width))
+        return (tall + wide) * (deep + thick) + (1 if self.of_queries else len(self.ends)) * tall * (wide + 1)
+
+    def _narrow_bytes(self, tile: int) -> int:
+        """Bytes of shared memory for a tile of f16 or bf16."""
+        by_rows = tile * (self.depth + self.width + 16)
+        by_columns = (tile + 8) * (self.depth + (0 if self.of_queries else self.width))
+        return 2 * (by_rows + by_columns)
+
+    def _kernel(self, suffix: str, own: int, other: int, tiles: str) -> Kernel:
+        """A block for each tile of keys or of rows, `own` of them; those that go over the most first."""
+        extent = self.rows if self.of_queries else self.keys
+        count = -(-extent // own)
+        total = count * self.count
+        tile = f"{count - 1} - b % {count}" if self.of_queries else f"b % {count}"
+        lines = [f"const I z = b / {count};", f"const I first = ({tile}) * {own};", *self._weigh(), *self._greatest()]
+        lines += self._limit(own)
+        wide = "" if suffix else f", {register(self.wide)}"
+        sizes = f"{self.rows}, {self.keys}, {self.depth}, {self.width}, {tiles}"
+        hidden = literal(self.wide, -float("inf") if self.bounds is None else self.bounds.hidden)
+        given = f"{self._operands()}, {self._outs()}, first, limit, {hidden}, weigh, greatest"
+        if self.of_queries:
+            call = f"mind::attend_queries{suffix}<{sizes}{wide}>({given});"
+        else:
+            flags = ", ".join("true" if part in self.ends else "false" for part in ("keys", "values"))
+            call = f"mind::attend_keys{suffix}<{sizes}, {flags}{wide}>({given});"
+        loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *self.scope.lines, call]), "}"]
+        return self.writer.kernel(loop, self.writer.launch(min(total, MOST_BLOCKS), 128))
+
+    def _operands(self) -> str:
+        """Queries, keys, values and adjoints of results as matrices."""
+        assert self.g is not None
+        index = "z" if self.count > 1 else "0"
+        every = (self.q, self.k, self.v or self.k, self.g)
+        return ", ".join(m.text(self.writer.source, self.scope, index) for m in every)
+
+    def _outs(self) -> str:
+        """Where gradients are written, and how far apart their rows are."""
+        found: list[str] = []
+        for part in ("queries",) if self.of_queries else ("keys", "values"):
+            if (number := self.ends.get(part)) is None:
+                found.append("(float*)0, I(0)")
+            else:
+                places = places_of(self.parts.ends[number], self.body, number)
+                found.append(f"b{number} + {batch_offset(self.batch, places, 'z', self.scope)}, I({places[-2]})")
+        return ", ".join(found)
+
+    def _scope(self) -> Scope:
+        scope = Scope(self.writer.source)
+        scope.whole = None
+        return scope
+
+    def _weigh(self) -> Sequence[str]:
+        """The function from both products at a score, in the accumulator, to its weight and the adjoint of the first."""
+        scope, type = self._scope(), register(self.wide)
+        rows, keys = ("r" if self.rows > 1 else "0"), ("c" if self.keys > 1 else "0")
+        at = place((self.batch, "z"), ((self.rows,), rows), ((self.keys,), keys))
+        head: list[str] = []
+        for op, given, name in ((self.parts.scores, "x", "v0"), (self.parts.adjoint, "y", "w0")):
+            if op is not None:
+                dtype: PtirDType = spec(op.result)[0]
+                head.append(f"const {register(dtype)} {name} = {cast(given, self.wide, dtype)};")
+                scope.names[op.result, at] = name
+        wanted = {part: self.parts.ends[number].lhs for part, number in self.ends.items()}
+        names = scope.values([(value, at) for value in wanted.values()])
+        tail: list[str] = []
+        for (part, value), name in zip(wanted.items(), names, strict=True):
+            into = "weight" if part == "values" else "adjoint"
+            tail.append(f"{into} = {cast(name, spec(value)[0], self.wide)};")
+        parameters = f"{type} x, {type} y, I r, I c, {type}& weight, {type}& adjoint"
+        return [f"auto weigh = [&]({parameters}) {{", *indented([*head, *scope.lines, *tail]), "};"]
+
+    def _greatest(self) -> Sequence[str]:
+        """The function from a row to what its scores are compared with."""
+        type = register(self.wide)
+        if self.bounds is None:
+            return [f"auto greatest = [](I) -> {type} {{ return {type}(0); }};"]
+        scope = self._scope()
+        at = place((self.batch, "z"), ((self.rows,), "r" if self.rows > 1 else "0"), ((self.keys,), "0"))
+        (name,) = scope.values([(self.greatest, at)])
+        return [f"auto greatest = [&](I r) -> {type} {{", *indented([*scope.lines, f"return {name};"]), "};"]
+
+    def _limit(self, own: int) -> Sequence[str]:
+        """The first row that sees a block's keys, or the end of the keys that a block's rows see."""
+        if self.bounds is None:
+            return [f"const I limit = {self.keys if self.of_queries else 0};"]
+        past = self.bounds.past
+        if self.of_queries:
+            last = f"const I last = first + {own} < {self.rows} ? first + {own - 1} : {self.rows - 1};"
+            return [last, f"const I limit = last + {past} < {self.keys} ? last + {past} : {self.keys};"]
+        return [f"const I limit = first + {1 - past};"]
+
+
+def gradient_kernel(block: Block) -> Kernel:
+    """The kernel of the body of an attention's gradient; Unsupported says why there is none."""
+    return _Gradient(_parts(block)).made()
