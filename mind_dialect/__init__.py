@@ -4,7 +4,7 @@ from xdsl.context import Context
 from xdsl.ir import Dialect
 
 from .core import CORE_OPS, EXTENSION_OPS
-from .errors import MindError
+from .errors import MindError, MindParseError
 from .literals import LiteralAttr
 from .profiles import Profile
 
@@ -37,4 +37,4 @@ def register(ctx: Context) -> None:
             ctx.register_dialect(name, dialect)
 
 
-__all__ = ["LiteralAttr", "Mind", "MindError", "Profile", "register"]
+__all__ = ["LiteralAttr", "Mind", "MindError", "MindParseError", "Profile", "register"]

@@ -190,7 +190,7 @@ def _expressions(operands: Sequence[Operand]) -> tuple[Expression, ...]:
             actual = type(v).__name__
             raise error(
                 "E2001",
-                f"operand {brief(v)} is a {actual}, expected an expression or a number",
+                f"operand {brief(v)} is a {actual}, expected an expression or a number; write literal(array, dtype)",
                 expected="expression",
                 actual=actual,
             )

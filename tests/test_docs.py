@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+import error_tables
+from mind_dialect import build
 from mind_dialect.core import CORE_OPS, EXTENSION_OPS
 from mind_dialect.errors import CATALOGUE
 from mind_dialect.profiles import Profile
@@ -22,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 DECISIONS = (ROOT / "docs" / "implementation-defined.md").read_text(encoding="utf-8")
 PTIR_DECISIONS = (ROOT / "docs" / "implementation-defined-ptir.md").read_text(encoding="utf-8")
 PTIR = (ROOT / "docs" / "ptir.md").read_text(encoding="utf-8")
+ERRORS = error_tables.PAGE.read_text(encoding="utf-8")
 CONFORMANCE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 VERIFIER_ROWS = {
     row.name
@@ -106,6 +110,25 @@ def test_every_code_of_ours_is_documented():
 def test_codes_named_exist():
     for code in re.findall(r"E\d{4}", DECISIONS + CONFORMANCE + PTIR_DECISIONS + PTIR):
         assert code in CATALOGUE, code
+
+
+def test_every_code_is_on_the_page_of_errors():
+    assert re.findall(r"^\| (E\d{4}) ", ERRORS, re.MULTILINE) == list(CATALOGUE)
+    assert error_tables.filled(ERRORS) == ERRORS, "run: python tests/support/error_tables.py"
+    assert error_tables.filled(ERRORS.replace("| E3001 ", "| E3999 ")) == ERRORS
+    with pytest.raises(ValueError, match="E3"):
+        error_tables.filled(ERRORS.replace("<!-- E3 -->", ""))
+
+
+def test_every_function_that_builds_is_on_the_page_of_python():
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"<!-- build -->(.*?)<!-- end -->", text, re.DOTALL)
+    made = [n for n, v in vars(build).items() if inspect.isfunction(v) and v.__module__ == build.__name__ and n[0] != "_"]
+    assert sorted(re.findall(r"`(\w{3,})`", shown)) == sorted(made)
+
+
+def test_codes_raised_are_of_the_catalogue():
+    assert error_tables.raised() <= set(CATALOGUE)
 
 
 def test_conformance_lists_every_opcode_in_the_order_of_the_code():

@@ -47,9 +47,9 @@ def test_the_tables_are_those_of_the_code():
 
 
 def test_a_stale_page_is_found():
-    assert shape_tables.filled(PAGE.replace("E9001", "E9999")) == PAGE
-    with pytest.raises(ValueError, match="errors"):
-        shape_tables.filled(PAGE.replace("<!-- errors -->", ""))
+    assert shape_tables.filled(PAGE.replace("Sum of two sizes", "Sum of three sizes")) == PAGE
+    with pytest.raises(ValueError, match="early ops"):
+        shape_tables.filled(PAGE.replace("<!-- early ops -->", ""))
 
 
 def test_every_op_and_type_stands_in_a_table():
@@ -79,8 +79,6 @@ def test_the_early_spelling_becomes_what_the_table_says(name: str):
     assert f"shape.{name}" not in {op.name for op in module.walk()}
 
 
-def test_every_code_of_the_dialect_is_listed():
-    listed = re.findall(r"^\| (E9\d{3}) ", PAGE, re.MULTILINE)
-    assert listed == [code for code in CATALOGUE if code >= "E9"]
+def test_codes_named_exist():
     for code in re.findall(r"E\d{4}", PAGE):
         assert code in CATALOGUE

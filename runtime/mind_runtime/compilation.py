@@ -10,6 +10,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from mind_dialect.errors import error
 from mind_dialect.program import functions, functions_called, input_names, shown_name
@@ -111,8 +112,13 @@ def find_function(module: ModuleOp, name: str | None) -> FuncOp:
     """
     The function called `name`, with or without `@`; if that is None the entry that the module states, or the only function.
 
-    E7003 or E7001 else, E2002 for a stated entry that is none.
+    E7003 or E7001 else, E2002 for a stated entry that is none, E2001 for what is no module.
     """
+    if not isinstance(module, Operation):  # pyright: ignore[reportUnnecessaryIsInstance]
+        given: Any = module
+        actual = type(given).__name__
+        hint = "give its .module" if hasattr(given, "module") else "mind_tools.frontends has load(path) and parse(text)"
+        raise error("E2001", f"expected a module, found a {actual}; {hint}", expected="ModuleOp", actual=actual)
     found = list(functions(module))
     known = [f.sym_name.data for f in found]
     name = stated_entry(module, known) if name is None else name

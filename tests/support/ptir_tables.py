@@ -1,5 +1,5 @@
 """
-The tables of docs/ptir.md that the code knows better than a writer: ops with their dtypes, extensions, errors.
+The tables of docs/ptir.md that the code knows better than a writer: ops with their dtypes, extensions, loops.
 
 `python tests/support/ptir_tables.py` writes them into the page, between `<!-- name -->` and `<!-- end -->`; a test finds a stale
 page.
@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mind_dialect.errors import CATALOGUE
 from mind_dialect.ptir import EXTENSION_OPS, PTIR_OPS, PtirOp, legal
 from mind_dialect.ptir.types import ALL, PtirDType
 from mind_passes.batching import BATCHING
@@ -87,14 +86,6 @@ def reasons() -> str:
     return table(["op", "why the contract's ops do not do"], [[f"`{op.name}`", op.EXTENSION or ""] for op in EXTENSION_OPS])
 
 
-def errors() -> str:
-    """The codes that belong to the contract."""
-    rows = [
-        [code, entry.name, entry.category, ", ".join(entry.context)] for code, entry in CATALOGUE.items() if "E8" <= code < "E9"
-    ]
-    return table(["code", "what is wrong", "category", "context"], rows)
-
-
 def loops() -> str:
     """The ops whose batching rule may come to a loop over the examples."""
     rows = [(op, BATCHING[op].loops) for op in (*PTIR_OPS, *EXTENSION_OPS) if op in BATCHING]
@@ -106,7 +97,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "ops": lambda: ops(PTIR_OPS),
     "extensions": lambda: ops(EXTENSION_OPS),
     "reasons": reasons,
-    "errors": errors,
     "loops": loops,
 }
 

@@ -1,5 +1,5 @@
 """
-The tables of docs/shape.md: ops in the spelling of each generation, passes, errors.
+The tables of docs/shape.md: ops in the spelling of each generation.
 
 `python tests/support/shape_tables.py` writes them into the page, between `<!-- name -->` and `<!-- end -->`; a test finds a stale
 page.
@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from mind_dialect.errors import CATALOGUE
 from mind_dialect.shape import SHAPE_OPS
 from ptir_tables import meaning, table
 
@@ -94,13 +93,7 @@ def early_ops() -> str:
     return table(["early", "becomes", "meaning"], rows)
 
 
-def errors() -> str:
-    """The codes that belong to the dialect."""
-    rows = [[c, entry.name, entry.category, ", ".join(entry.context)] for c, entry in CATALOGUE.items() if c >= "E9"]
-    return table(["code", "what is wrong", "category", "context"], rows)
-
-
-TABLES: dict[str, Callable[[], str]] = {"ops": ops, "early ops": early_ops, "errors": errors}
+TABLES: dict[str, Callable[[], str]] = {"ops": ops, "early ops": early_ops}
 
 
 def filled(page: str) -> str:

@@ -1,20 +1,34 @@
-"""What the tools read besides MLIR text: by the name that -f takes, by suffix, loaded on use."""
+"""
+From text to a module, in every form that is read: MLIR, Core IR, PTIR's JSON and display forms. Readers are loaded on use.
+
+    from mind_tools.frontends import load, parse
+    module = load("loss.mlir")
+"""
 
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+
+from mind_dialect.errors import brief, error
+from mind_dialect.ptir_program import state_version
+
+from .parser import MindParser, decode
+from .universe import tool_dialects
 
 READERS: dict[str, tuple[str, str]] = {
     "core-ir": ("mind_translate.core_ir", "parse_core_ir"),
     "ptir-json": ("mind_translate.ptir_json", "parse_ptir_json"),
     "ptir-text": ("mind_translate.ptir_text", "parse_ptir_text"),
 }
-"""Where the function is that reads a text, given the text and the name of its file."""
+"""Where the function is that reads a text, given the text and the name of its file; MLIR text is read here."""
 STATE_A_VERSION = frozenset({"ptir-json", "ptir-text"})
 """The forms that state a version of the contract, which `lenient` lets be missing."""
 SUFFIXES: dict[str, str] = {"coreir": "core-ir", "json": "ptir-json", "ptir": "ptir-text"}
+"""The forms of files by suffix, besides `.mlir`."""
 
 
 def read(frontend: str, text: str, name: str, *, lenient: bool = False) -> ModuleOp:
@@ -22,3 +36,43 @@ def read(frontend: str, text: str, name: str, *, lenient: bool = False) -> Modul
     module, function = READERS[frontend]
     parse = getattr(importlib.import_module(module), function)
     return parse(text, name, lenient=lenient) if frontend in STATE_A_VERSION else parse(text, name)
+
+
+def parse(text: str, frontend: str = "mlir", name: str = "<text>", *, lenient: bool = False) -> ModuleOp:
+    """
+    The module of a text: MLIR with ops of xDSL's dialects, of ours and of other plug-ins, or a form named by `frontend`.
+
+    It is not verified; `compile` does, and `mind_dialect.verify.verify`. `lenient` reads PTIR that states no version as ours,
+    `name` is what errors call the text. Raises `MindParseError`, which shows the place; E7003 for an unknown `frontend`.
+    """
+    if frontend in READERS:
+        return read(frontend, text, name, lenient=lenient)
+    if frontend != "mlir":
+        known = ["mlir", *READERS]
+        raise error("E7003", f"unknown frontend {brief(frontend)!r}, expected one of {known}", name=frontend, known=known)
+    ctx = Context()
+    for dialect, factory in tool_dialects().items():
+        ctx.register_dialect(dialect, factory)
+    module = MindParser(ctx, text, name).parse_module()
+    if lenient:
+        state_version(module)
+    return module
+
+
+def form_of(path: Path | str, frontend: str | None = None) -> str:
+    """The form of a file: `frontend`, else what its suffix says; E7002 for an unknown suffix."""
+    known = {".mlir": "mlir", **{f".{suffix}": form for suffix, form in SUFFIXES.items()}}
+    if (form := frontend or known.get(Path(path).suffix)) is None:
+        message = f"{path}: unknown suffix, expected one of {', '.join(known)}, or the option -f (frontend)"
+        raise error("E7002", message, path=str(path))
+    return form
+
+
+def load(path: Path | str, frontend: str | None = None, *, lenient: bool = False) -> ModuleOp:
+    """The module of a file, as `parse` reads it, by its suffix or as `frontend` says; E7002 for a file that cannot be read."""
+    form = form_of(path, frontend)
+    try:
+        data = Path(path).read_bytes()
+    except OSError as e:
+        raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
+    return parse(decode(data, str(path)), form, str(path), lenient=lenient)

@@ -170,7 +170,7 @@ class MindOptMain(xDSLOptMain):
         try:
             chunks, suffix = self.prepare_input()
         except ValueError:
-            name, known = self.get_input_name(), ", ".join(f".{s}" for s in self.available_frontends)
+            name, known = self.get_input_name(), ", ".join(f".{s}" for s in ("mlir", *SUFFIXES))
             raise error("E7002", f"{name}: unknown suffix, expected one of {known}, or the option -f", path=name) from None
         for i, (chunk, offset) in enumerate(chunks):
             self._line_offset, self.source, self.stage = offset, None, "parser"

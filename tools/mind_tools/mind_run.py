@@ -18,22 +18,20 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.program import functions, functions_called, input_names
-from mind_dialect.ptir_program import state_version, stated_entry
+from mind_dialect.ptir_program import stated_entry
 from mind_dialect.verify import verify
 
 from . import frontends
 from .command_line import guarded, print_error, usage_error
 from .diagnostics import Source
 from .flags import unknown
-from .parser import MindParser, decode
-from .universe import tool_dialects
+from .parser import decode
 
 if TYPE_CHECKING:
     from mind_runtime import Program, TensorSpec
@@ -62,7 +60,6 @@ Inputs that are not named take the value of --all, so --all weights.npz finds ea
 Functions on sizes and shapes (of the shape dialect) take and give values such as 3, [2, ?], [*] and true.
 --memory, --explain, --profile and --trace say more about a run; the targets' settings are in docs/native.md and docs/cupy.md.
 """
-SUFFIXES = {".mlir": "mlir", **{f".{suffix}": frontend for suffix, frontend in frontends.SUFFIXES.items()}}
 
 
 def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
@@ -87,7 +84,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
         "--save", metavar="DIR", type=Path, help="write each result as DIR/NAME.npy instead of printing it, or all to FILE.npz"
     )
     parser.add_argument(
-        "-f", "--frontend", choices=sorted(SUFFIXES.values()), help="how to read FILE; the default goes by its suffix"
+        "-f", "--frontend", choices=["mlir", *frontends.READERS], help="how to read FILE; the default goes by its suffix"
     )
     parser.add_argument("--memory", action="store_true", help="show the most memory in use at once: as planned, and as measured")
     parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
@@ -150,23 +147,11 @@ class Run:
     def read(self) -> ModuleOp:
         """The program, from a file or stdin."""
         path = self.args.file
-        suffix = Path(path).suffix
-        frontend = self.args.frontend or ("mlir" if path == "-" else SUFFIXES.get(suffix))
-        if frontend is None:
-            message = f"{path}: unknown suffix, expected one of {', '.join(SUFFIXES)}, or the option -f"
-            raise error("E7002", message, path=path)
+        frontend = (self.args.frontend or "mlir") if path == "-" else frontends.form_of(path, self.args.frontend)
         name = "stdin" if path == "-" else path
         text = decode(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), name)
         self.source = Source(name, text)
-        if frontend in frontends.READERS:
-            return frontends.read(frontend, text, name, lenient=self.args.lenient)
-        ctx = Context()
-        for dialect, factory in tool_dialects().items():
-            ctx.register_dialect(dialect, factory)
-        module = MindParser(ctx, text, name).parse_module()
-        if self.args.lenient:
-            state_version(module)
-        return module
+        return frontends.parse(text, frontend, name, lenient=self.args.lenient)
 
     def run_on_shapes(self, module: ModuleOp) -> bool:
         """Run a function on shapes, in the interpreter; False if the function to run is another. E7001 for what it cannot do."""
