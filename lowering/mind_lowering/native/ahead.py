@@ -1,8 +1,9 @@
 """
-What is done once before a loop, because no turn of it changes what that works on: operands of products are packed there.
+Loops while they are planned, and what is done once before one, because no turn of it changes what that works on.
 
-Each loop that is being planned has an `Ahead`, the outermost first in `planner.loops`. What is appended to it runs before the
-first turn, in memory that stays until the last one is over; it must not be able to fail, since there may be no turn.
+Operands of products are packed there. Each loop that is being planned has an `Ahead`, the outermost first in `planner.loops`.
+What is appended to it runs before the first turn, in memory that stays until the last one is over; it must not be able to fail,
+since there may be no turn.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mind_dialect.ptir.types import UI64
+
 from .memory import Access
-from .views import Buffer, View
+from .views import Buffer, Use, View, whole
 
 if TYPE_CHECKING:
     from .planner import Planner, Step
@@ -31,11 +34,20 @@ class Ahead:
     access: list[Access] = field(default_factory=list[Access])
     packed: dict[Hashable, View] = field(default_factory=dict[Hashable, View])
     """Operands that were packed here, by what was packed and how."""
+    turn: View | None = None
+    """Where the number of the turn is, if something in the loop needs it."""
 
     @property
     def made(self) -> list[Buffer]:
         """The memory that stays while the loop runs."""
-        return list(dict.fromkeys(b for access in self.access for b in access.writes))
+        turn = [] if self.turn is None or not isinstance(self.turn.base, Buffer) else [self.turn.base]
+        return list(dict.fromkeys([*turn, *(b for access in self.access for b in access.writes)]))
+
+    def number(self, planner: Planner) -> View:
+        """Where the number of the turn is, counted from 0."""
+        if self.turn is None:
+            self.turn = whole(planner.buffer(Use.ARENA, UI64, 1, "turn"), ())
+        return self.turn
 
     @contextmanager
     def appending(self, planner: Planner) -> Generator[None]:

@@ -75,11 +75,13 @@ def control(planner: Planner, op: Any) -> str | None:
         _ROWS[type(op)](planner, op)
         return None
     before = len(planner.steps), len(planner.access), len(planner.constants)
+    others = planner.kept, planner.draws, planner.drawn
     try:
         _ROWS[type(op)](planner, op)
     except NoKernel as reason:
         for found, count in zip((planner.steps, planner.access, planner.constants), before, strict=True):
             del found[count:]
+        planner.kept, planner.draws, planner.drawn = others
         return str(reason)
     return None
 
@@ -90,6 +92,11 @@ def _in_memory(planner: Planner, value: SSAValue, view: View) -> View:
 
 def _bases(views: Sequence[View]) -> list[Buffer]:
     return [v.base for v in views if isinstance(v.base, Buffer)]
+
+
+def random_ops(op: PtirOp) -> int:
+    """How many random draws an op is, those that never run too."""
+    return sum(isinstance(inner, ptir.RandomOp) for inner in op.walk())
 
 
 def _title(op: PtirOp, turns: str = "") -> str:
@@ -224,6 +231,7 @@ def _scan_turns(planner: Planner, op: ptir.ScanOp, views: Sequence[View], turns:
 
 
 def _no_turns(planner: Planner, op: ptir.ScanOp, initial: Sequence[View]) -> None:
+    planner.draws += random_ops(op)
     for result, view in zip(op.res, initial, strict=False):
         planner.views[result] = view
     for result in op.res[len(initial) :]:
@@ -324,6 +332,7 @@ def _settled(planner: Planner, carries: Sequence[Carry], turn: Turn, windows: di
 def _append(planner: Planner, loop: Loop, access: list[Access], settled: Settled, since: int, stacks: Sequence[Buffer]) -> None:
     """Append a loop: what it uses and did not make is there until it ends."""
     ahead = planner.loops[-1]
+    loop.turn = ahead.turn
     planner.steps += ahead.steps
     planner.access += ahead.access
     own = [*settled.slots.values(), *stacks, *ahead.made]

@@ -43,26 +43,32 @@ _PRECISION = {BF16: 8, F16: 11}
 
 @dataclass
 class Draw(SharedStep):
-    """Random numbers in `target`; `ordinal` tells the draws of a program apart."""
+    """
+    Random numbers in `target`.
+
+    `ordinal` tells the draws of a program apart, and the numbers in `turns`, the outermost loop's first, those of turns.
+    """
 
     name: str
     normal: bool
     target: View
     ordinal: int
+    turns: Sequence[View] = ()
 
     @property
     def addresses(self) -> Sequence[View]:
-        return [self.target]
+        return [self.target, *self.turns]
 
     def access(self) -> Access:
-        return Access([], [v.base for v in self.addresses if isinstance(v.base, Buffer)])
+        target, *turns = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
+        return Access(turns, [target])
 
     def cost(self, host: Host) -> float:
         """A nanosecond for a uniform number, six for a normal one."""
         return self.target.count * (6.0 if self.normal else 1.0)
 
     def key(self) -> Hashable:
-        return self.normal, self.target.dtype, self.target.count, self.ordinal
+        return self.normal, self.target.dtype, self.target.count, self.ordinal, len(self.turns)
 
     def contents(self) -> str:
         return f"{'rng_normal' if self.normal else 'rng_uniform'} of {list(self.target.shape)}"
@@ -71,10 +77,8 @@ class Draw(SharedStep):
         lanes = Lanes(f, host, host.lanes(8), hint="word")
         count, each = self.target.count, 4 * lanes.width
         base = argument(f, 0, "numbers")
-        record = f.op("load ptr, ptr %args, align 8", "record")
-        seed = f.op(f"load i64, ptr {f.address('i64', record, str(int(Record.SEED)))}, align 8", "seed")
-        keys = _keys(lanes, seed, self.ordinal)
-        high = lanes.splat("i64", f.op(f"lshr i64 {seed}, 32", "high"))
+        key, top = self._key(f, host)
+        keys, high = _keys(lanes, *key), lanes.splat("i64", top)
 
         def some(v: str, left: int) -> None:
             blocks = lanes.count(f.mul(v, lanes.width))
@@ -102,26 +106,40 @@ class Draw(SharedStep):
         f.ret("0")
         return units
 
+    def _key(self, f: Function, host: Host) -> tuple[tuple[str, str], str]:
+        """The two words of the key, which each loop makes another one by its turn, and the high half of the seed."""
+        record = f.op("load ptr, ptr %args, align 8", "record")
+        seed = f.op(f"load i64, ptr {f.address('i64', record, str(int(Record.SEED)))}, align 8", "seed")
+        key, high = (f.op(f"and i64 {seed}, {LOW}", "key"), str(self.ordinal & LOW)), f.op(f"lshr i64 {seed}, 32", "high")
+        one = Lanes(f, host, 1, hint="key")
+        for i in range(len(self.turns)):
+            turn = f.op(f"load i64, ptr {argument(f, 1 + i, 'turn')}, align 8", "turn")
+            first, second, *_ = _philox(one, turn, high, _keys(one, *key), last=1)
+            key = first, second
+        return key, high
 
-def _keys(lanes: Lanes, seed: str, ordinal: int) -> list[tuple[str, str]]:
-    """The two words of the key of each round, in every lane."""
+
+def _keys(lanes: Lanes, first: str, second: str) -> list[tuple[str, str]]:
+    """The two words of the key of each round, in every lane, given those of the first one."""
     f = lanes.function
-    found: list[tuple[str, str]] = []
-    for i in range(ROUNDS):
-        moved = f.add(seed, str(i * WEYL[0])) if i else seed
-        first = f.op(f"and i64 {moved}, {LOW}", "key")
-        found.append((lanes.splat("i64", first), lanes.number("i64", (ordinal + i * WEYL[1]) & LOW)))
-    return found
+
+    def word(begin: str, step: int) -> str:
+        moved = f.add(begin, str(step))
+        if moved.isdigit():
+            return lanes.number("i64", int(moved) & LOW)
+        return lanes.splat("i64", f.op(f"and i64 {moved}, {LOW}", "key"))
+
+    return [(word(first, i * WEYL[0]), word(second, i * WEYL[1])) for i in range(ROUNDS)]
 
 
-def _philox(lanes: Lanes, blocks: str, high: str, keys: Sequence[tuple[str, str]]) -> list[str]:
-    """The four words of each block, in 64 bits each."""
+def _philox(lanes: Lanes, blocks: str, high: str, keys: Sequence[tuple[str, str]], last: int = 0) -> list[str]:
+    """The four words of each block, in 64 bits each; `last` is the last word of its counter."""
 
     def op(code: str, a: str, b: str) -> str:
         return lanes.binary(code, "i64", a, b)
 
     low, half = lanes.number("i64", LOW), lanes.number("i64", 32)
-    c0, c1, c2, c3 = op("and", blocks, low), op("lshr", blocks, half), high, lanes.number("i64", 0)
+    c0, c1, c2, c3 = op("and", blocks, low), op("lshr", blocks, half), high, lanes.number("i64", last)
     for k0, k1 in keys:
         p0, p1 = (op("mul", c, lanes.number("i64", m)) for c, m in zip((c0, c2), MULTIPLIERS, strict=True))
         c0, c2 = (op("xor", op("xor", op("lshr", p, half), c), k) for p, c, k in ((p1, c1, k0), (p0, c3, k1)))
@@ -180,16 +198,15 @@ def _in_turn(lanes: Lanes, wide: Lanes, type: str, four: Sequence[str]) -> str:
 
 
 def _draw(planner: Planner, op: ptir.RngUniformOp | ptir.RngNormalOp) -> str | None:
-    """Append a draw; in loops, where each turn has a key of its own, NumPy draws."""
+    """Append a draw."""
     dtype = op.result_spec().dtype
     if reason := unsupported([dtype], planner.host):
         return reason
-    if planner.depth:
-        return "each turn draws by a key of its own"
     target = planner.target(op.result)
     if target.count:
         name = op.result.name_hint or op.OPCODE
-        planner.add(Draw(name, isinstance(op, ptir.RngNormalOp), target, planner.draws))
+        turns = [loop.number(planner) for loop in planner.loops]
+        planner.add(Draw(name, isinstance(op, ptir.RngNormalOp), target, planner.draws, turns))
         planner.drawn = True
     planner.draws += 1
     return None

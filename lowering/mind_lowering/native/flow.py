@@ -59,6 +59,8 @@ class Loop:
     pred: View | None = None
     carried: list[Carried] = field(default_factory=list[Carried])
     windows: list[Window] = field(default_factory=list[Window])
+    turn: View | None = None
+    """Where steps find the number of the turn."""
 
     @property
     def parts(self) -> tuple[list[Step], ...]:
@@ -142,7 +144,7 @@ def _scan(calls: Calls, step: Loop, body: Sequence[Code], turns: int, every: int
     f = calls.f
 
     def turn(index: str, /, *places: str) -> list[str]:
-        _begin(calls, step, places)
+        _begin(calls, step, index, places)
         for window in step.windows:
             start = f.mul(index, window.stride * window.buffer.dtype.size)
             calls.moving[window.buffer] = f.address("i8", calls.address(window.of), start, identifier(window.buffer.name or "p"))
@@ -160,7 +162,7 @@ def _while(calls: Calls, step: Loop, parts: Sequence[Sequence[Code]], every: int
     pred = step.pred
 
     def test(turn: str, *places: str) -> str:
-        _begin(calls, step, places)
+        _begin(calls, step, turn, places)
         run(calls, head)
         return _holds(calls, pred)
 
@@ -176,7 +178,9 @@ def _first(calls: Calls, step: Loop) -> list[tuple[str, str]]:
     return [("ptr", calls.address(c.first)) for c in step.carried]
 
 
-def _begin(calls: Calls, step: Loop, places: Sequence[str]) -> None:
+def _begin(calls: Calls, step: Loop, turn: str, places: Sequence[str]) -> None:
+    if step.turn is not None:
+        calls.f.do(f"store i64 {turn}, ptr {calls.address(step.turn)}, align 8")
     for carried, place in zip(step.carried, places, strict=True):
         calls.moving[carried.buffer] = place
 

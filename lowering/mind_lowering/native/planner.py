@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import PtirDType, read_type
 
 from .ahead import Ahead
 from .attention import add_attention
-from .control import NoKernel
+from .control import NoKernel, random_ops
 from .convolutions.fusion import add_fused_convolution
 from .elementwise import EMITTERS
 from .flow import Branch, Loop
@@ -187,7 +187,7 @@ class Planner:
             outputs.append(self.buffer_of(made))
         self.steps.append(Foreign(_outlined(op), op, inputs, outputs, self.draws, reason))
         self.access.append(Access([self.buffer_of(v) for v in inputs], outputs))
-        self.draws += sum(isinstance(inner, ptir.RandomOp) for inner in op.walk())
+        self.draws += random_ops(op)
 
     def step(self, op: PtirOp) -> None:
         """Append what an op is."""
