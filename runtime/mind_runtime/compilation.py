@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from mind_dialect.errors import error
+from mind_dialect.errors import brief, error
 from mind_dialect.program import functions, functions_called, input_names, shown_name
 from mind_dialect.ptir_program import stated_entry
 from mind_dialect.ptir_shapes import Dims
@@ -62,7 +62,7 @@ def compile(
 
         require_cupy()
     if threads is not None and target != "native":
-        message = f"threads {threads!r} for the target {target!r}: it is an option of 'native'"
+        message = f"threads {brief(threads)} for the target {target!r}: it is an option of 'native'"
         raise error("E7001", message, option="threads")
     func = find_function(module, function)
     donated = _numbers(func, donate)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import mind_runtime
 from mind_dialect.errors import MindError
 from mind_dialect.types import F32, F64, I32, I64
 from mind_runtime import TensorSpec
@@ -197,6 +199,7 @@ MISTAKES = {
     "missing file": (["--all", "none.npy"], "E7002", "none.npy: No such file"),
     "unknown function": (["--function", "los"], "E7003", "did you mean loss"),
     "unknown target": (["--target", "cuda", "--all", "random:0"], "E6002", "'cuda'"),
+    "threads elsewhere": (["--threads", "2", "--all", "random:0"], "E7001", "threads 2 for the target 'numpy'"),
     "unknown option": (["--savee", "x"], "E7001", "did you mean --save"),
     "unknown frontend": (["-f", "onnx"], "E7003", "unknown frontend"),
     "unwritable folder": (["--all", "random:0", "--save", "/dev/null/x"], "E7002", "Not a directory"),
@@ -210,6 +213,31 @@ def test_mistakes_are_coded(name: str) -> None:
     assert (result.status, result.out) == (1, "")
     assert result.err.startswith(f"error[{code}]: ")
     assert message in result.err
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "257", "two", "1.5", "", "٣", "9" * 99])
+def test_a_number_of_threads_that_is_none(number: str) -> None:
+    pytest.importorskip("llvmlite")
+    result = mind_run("-", f"--threads={number}", "--target=native", "--all=random:0", stdin=LOSS)
+    assert (result.status, result.out) == (1, "")
+    assert result.err.startswith("error[E7001]: threads ")
+    assert "expected an integer from 1 to 256" in result.err
+
+
+def test_threads_are_those_of_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("llvmlite")
+    monkeypatch.setenv("MIND_NUM_THREADS", "2")
+    compile, found = mind_runtime.compile, list[int]()
+
+    def compiled(*args: Any, **options: Any) -> Any:
+        program = compile(*args, **options)
+        found.append(program.threads)
+        return program
+
+    monkeypatch.setattr(mind_runtime, "compile", compiled)
+    for options in ([], ["--threads", "3"], ["--threads=1"]):
+        assert mind_run("-", "--target", "native", "--all", "random:0", *options, stdin=LOSS).status == 0
+    assert found == [2, 3, 1]
 
 
 def test_which_program_and_which_function(tmp_path: Path) -> None:

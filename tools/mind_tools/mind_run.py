@@ -77,6 +77,9 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--target", default="numpy", help="what to run on: numpy (the default), native or cupy, as in 'cupy{tf32 graph=off}'"
     )
+    parser.add_argument(
+        "--threads", metavar="N", help="how many threads the target native may use; else MIND_NUM_THREADS, else one per core"
+    )
     parser.add_argument("--profile", action="store_true", help="show where the time goes: each step, what it moves and computes")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="write what --profile shows as a trace for chrome://tracing")
     parser.add_argument("--explain", action="store_true", help="show which kernels run, and what runs elsewhere and why")
@@ -111,7 +114,7 @@ class Run:
         func = self.pick(module)
         from mind_runtime import compile  # after the cheap checks: it imports NumPy
 
-        program = compile(module, func.sym_name.data, self.args.target)
+        program = compile(module, func.sym_name.data, self.args.target, threads=threads_of(self.args.threads))
         arguments = self.arguments(program)
         memory: str | None = None
         results: Any
@@ -161,7 +164,7 @@ class Run:
 
         if (function := run_shapes.pick(module, self.args.function)) is None:
             return False
-        for option in ("--save", "--memory", "--explain", "--profile", "--trace"):
+        for option in ("--save", "--memory", "--explain", "--profile", "--trace", "--threads"):
             if getattr(self.args, option.removeprefix("--")):
                 raise error("E7001", f"{option} is for programs on tensors, not for functions on shapes", option=option)
         print("\n".join(run_shapes.run(module, function, self.args.inputs, self.args.all)))
@@ -219,6 +222,11 @@ class Run:
             message = f"cannot read {brief(given)!r}, expected name=value{hint}; inputs: {signature(program)}"
             return error("E7001", message, option=given)
         return unknown("input", given.partition("=")[0], [spec.name for spec in program.inputs])
+
+
+def threads_of(text: str | None) -> Any:
+    """A number of threads as it is given; what is none stays text, for `compile` to refuse."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
 def signature(program: Program) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mind_dialect.errors import error
+from mind_dialect.errors import brief, error
 from mind_lowering.native.host import this_machine
 from mind_lowering.native.pool.pool import pool_text
 from mind_lowering.native.pool.record import INTERRUPTED, MOST_THREADS, Record, system_of
@@ -50,7 +50,8 @@ def threads_of(option: object = None) -> int:
     """How many threads a program may use; E7001 for an option or a variable that is no number of threads."""
     if option is not None:
         if not isinstance(option, int) or isinstance(option, bool) or not 1 <= option <= MOST_THREADS:
-            raise error("E7001", f"threads {option!r}, expected an integer from 1 to {MOST_THREADS}", option="threads")
+            given = repr(option) if isinstance(option, str) else brief(option)
+            raise error("E7001", f"threads {given}, expected an integer from 1 to {MOST_THREADS}", option="threads")
         return option
     return min(_setting(THREADS_VARIABLE, 1, MOST_THREADS) or cores(), MOST_THREADS)
 
