@@ -18,6 +18,7 @@ from xdsl.ir import Operation
 
 from mind_dialect.errors import MindError, error
 from mind_lowering.core_to_ptir import is_core
+from mind_lowering.cupy.call_kernels import call_kernels
 from mind_lowering.cupy.launching import CupyKernels, device
 from mind_lowering.cupy.lower import lowered_for_cupy
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
@@ -60,6 +61,7 @@ class CupyProgram(Program):
         """Print the function and compile the text, in a namespace that holds what it uses and nothing else; plan it."""
         k = self._kernels
         source, kernels = cupy_source(func)
+        calls = call_kernels(func, source.name, kernels)
         block = func.body.block
         for argument in block.args:
             check_rank(argument.type)
@@ -80,7 +82,7 @@ class CupyProgram(Program):
         names = {op: (name, kernels.found[name].launch) for op, name in kernels.of.items()}
         need = peak(block)
         try:
-            plan = plan_function(func, names, donated)
+            plan = plan_function(func, names, donated, calls)
             self.runner = Runner(self._machine, plan, k, launched, self._blamed, self.options)
             need = Need(max(need.bytes, self.runner.bytes), need.type)
         except Unplanned as e:
@@ -93,18 +95,18 @@ class CupyProgram(Program):
         """As `Program.__call__`, for arrays of NumPy or on the GPU. E6008 for what a device does that it should not."""
         if len(arguments) != len(self.inputs):
             raise self._wrong_count(len(arguments))
-        if out is None and self.runner is not None and (found := self._quick(arguments)) is not None:
+        if out is None and self.runner is not None and (found := self._quick(arguments, seed)) is not None:
             return found[0] if len(found) == 1 else tuple(found)
         given = [self._admitted(i, argument) for i, argument in enumerate(arguments)]
         if self.donated:
             self.check_donated(given)
         return self.execute(given, seed) if out is None else self.into(out, lambda: self.execute(given, seed))
 
-    def _quick(self, arguments: Sequence[Any]) -> list[Any] | None:
+    def _quick(self, arguments: Sequence[Any], seed: int) -> list[Any] | None:
         """What a runner that knows the arguments makes of them; None if it does not."""
         assert self.runner is not None
         try:
-            return self.runner.quick(arguments)
+            return self.runner.quick(arguments, checked_seed(seed))
         except Exception as e:
             raise self._device_failure(e) from e
 

@@ -78,4 +78,5 @@ template <class T> T atomicMin(T* at, T by) { const T old = *at; *at = by < old 
 
 static inline unsigned __float_as_uint(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
 static inline float __uint_as_float(unsigned x) { float y; memcpy(&y, &x, 4); return y; }
+static inline long long __double_as_longlong(double x) { long long y; memcpy(&y, &x, 8); return y; }
 static inline double __longlong_as_double(long long x) { double y; memcpy(&y, &x, 8); return y; }

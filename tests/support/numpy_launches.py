@@ -1,4 +1,8 @@
-"""Kernels of a program replaced by what their fusions mean on NumPy: to test what runs when and where, without a compiler."""
+"""
+Kernels of a program replaced by what their fusions mean on NumPy: to test what runs when and where, without a compiler.
+
+Sorts are several kernels, which mean nothing each by itself: these are emulated.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,14 @@ from fake_gpu import RULES, FakeArray
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
+from mind_lowering.cupy.draws import loops_around
 from mind_lowering.cupy.launching import CupyKernels
 from mind_lowering.cupy.lifetimes import every_step
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
 from mind_lowering.cupy.plan import Launch
+from mind_lowering.cupy.text import module_text
+from mind_lowering.kernels import NUMPY
+from mind_lowering.xp import CallOp
 from mind_runtime.on_cupy import CupyProgram
 
 
@@ -78,6 +86,46 @@ def function_of(op: FusionOp, counters: int) -> Any:
     return launch
 
 
+def drawing(op: CallOp) -> Any:
+    """A kernel that draws: by the seed and the turns in its memory."""
+    values = dict(op.values())
+    turning = values.pop("turns", None) is not None
+    del values["seed"]
+    values["dtype"] = np.dtype(NUMPY.dtype(values["dtype"].name))
+
+    def launch(grid: Any, block: Any, arrays: Sequence[Any]) -> None:
+        RULES.log["launches"] += 1
+        seed, *turns = (int(n) for n in arrays[0].view(np.ndarray))
+        turns = turns[: len(loops_around(op))] if turning else []
+        arrays[1].view(np.ndarray)[...] = getattr(NUMPY, op.function[2:])(**values, seed=seed, turns=tuple(turns))
+
+    return launch
+
+
+def turning(symbol: str) -> Any:
+    """A kernel that counts turns."""
+
+    def launch(grid: Any, block: Any, arrays: Sequence[Any]) -> None:
+        RULES.log["launches"] += 1
+        number = arrays[0].view(np.ndarray)
+        number[0] = 0 if symbol.endswith("first_turn") else number[0] + np.uint64(1)
+
+    return launch
+
+
+def replaced(program: CupyProgram, step: Launch, counters: int) -> Any:
+    """What a launch does, on NumPy."""
+    symbol = program.symbols[step.kernel]
+    if isinstance(step.op, FusionOp):
+        return function_of(step.op, counters)
+    if step.op is None:
+        return turning(symbol)
+    if step.op.function.startswith("k.rng_"):
+        return drawing(step.op)
+    every = list(program.symbols.values())
+    return FakeDevice().functions(module_text([program.cuda]), every)[every.index(symbol)]
+
+
 def on_numpy(module: Any, donated: Sequence[int] = (), options: CupyOptions = DEFAULT) -> CupyProgram:
     """The first function of a module, for a device that is none, its kernels NumPy's."""
     program = CupyProgram(next(iter(functions(module))), CupyKernels(NumpyDevice()), donated, 1 << 40, options)
@@ -87,5 +135,5 @@ def on_numpy(module: Any, donated: Sequence[int] = (), options: CupyOptions = DE
             if isinstance(step, Launch):
                 kernel = program.runner._launched[step.kernel]
                 if step.kernel not in made:
-                    made[step.kernel] = kernel.function = function_of(step.op, kernel.counters)
+                    made[step.kernel] = kernel.function = replaced(program, step, kernel.counters)
     return program

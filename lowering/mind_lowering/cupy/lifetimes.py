@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.types import PtirDType
 
 from ..arena import Gaps
@@ -187,7 +188,7 @@ def _may_be_over(at: Mapping[int, Step], given: Buffer, made: Buffer) -> bool:
 
 def _each_by_itself(step: Step, given: Buffer, made: Buffer) -> bool:
     """Whether a step reads each element of a buffer where it writes that of another, and nowhere else."""
-    if not isinstance(step, Launch):
+    if not isinstance(step, Launch) or not isinstance(step.op, FusionOp):
         return False
     pairs = over_operands(step.op)
     results = [i for i, p in enumerate(step.outputs) if p.buffer is made]

@@ -33,7 +33,8 @@ class Buffer:
     """
     Memory. `role` is input, output, constant, arena, or one of a few others.
 
-    Those are kept (zero at first, never reused), record (of failures), and slice (of what a scan goes over).
+    Those are kept (zero at first, never reused), record (of failures), state (the seed and the turns of loops), and slice (of
+    what a scan goes over).
     """
 
     role: str
@@ -90,9 +91,9 @@ def same_strides(shape: Sequence[int], a: Sequence[int], b: Sequence[int]) -> bo
 
 @dataclass
 class Launch:
-    """A kernel of ours, by its name in the printed Python."""
+    """A kernel of ours, by its name in the printed Python; None for the turns of loops, which are no op."""
 
-    op: FusionOp
+    op: FusionOp | CallOp | None
     kernel: str
     inputs: list[Place]
     outputs: list[Place]
@@ -192,7 +193,8 @@ class Plan:
     """Bytes for what kernels note of failures."""
     in_place: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """Results in the memory of donated inputs, by number."""
-    draws: bool = False
+    state: int = 0
+    """Bytes of the seed and the numbers of turns, where there are draws."""
 
     @property
     def output_bytes(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -17,7 +17,8 @@ from mind_dialect.ptir.types import PtirDType, dtype_named, read_type
 from ..kernels import NUMPY
 from ..xp import CallOp, ExpectOp, FreeOp, ReturnOp, is_constant
 from ..xp_functions import COPY, EMPTY, ROW_MAJOR
-from ..xp_regions import ConditionOp, ForOp, IfOp, WhileOp
+from ..xp_regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp
+from .call_kernels import CallKernels
 from .host_calls import VIEWS, host_reason
 from .launching import ALIGNMENT
 from .lifetimes import place_buffers
@@ -39,15 +40,19 @@ from .plan import (
     same_strides,
 )
 from .planned_products import plan_matmul, plan_product, reshaped
+from .stages import Staged
 
 
-def plan_function(func: FuncOp, kernels: Mapping[FusionOp, tuple[str, Any]], donated: Collection[int] = ()) -> Plan:
+def plan_function(
+    func: FuncOp, kernels: Mapping[FusionOp, tuple[str, Any]], donated: Collection[int] = (), calls: CallKernels | None = None
+) -> Plan:
     """
     The plan of a function lowered for CuPy; Unplanned where a dimension has no size.
 
-    `kernels` gives for each fusion the name of its kernel and its `Launch` of `kernel.py`.
+    `kernels` gives for each fusion the name of its kernel and its `Launch` of `kernel.py`, `calls` those of calls that are
+    kernels of ours.
     """
-    planner = _Planner(kernels, donated)
+    planner = _Planner(kernels, donated, calls or CallKernels())
     block = func.body.block
     for i, argument in enumerate(block.args):
         dtype, shape = planner.spec(argument)
@@ -58,7 +63,8 @@ def plan_function(func: FuncOp, kernels: Mapping[FusionOp, tuple[str, Any]], don
     assert isinstance(ending, ReturnOp), "lowered"
     outputs = planner.results(ending, donated)
     inputs = [planner.places[a] for a in block.args]
-    plan = Plan(func.sym_name.data, planner.steps, inputs, outputs, planner.constants, planner.buffers, draws=planner.draws)
+    state = 0 if planner.state is None else planner.state.buffer.bytes
+    plan = Plan(func.sym_name.data, planner.steps, inputs, outputs, planner.constants, planner.buffers, state=state)
     place_buffers(plan, donated)
     return plan
 
@@ -67,11 +73,13 @@ def plan_function(func: FuncOp, kernels: Mapping[FusionOp, tuple[str, Any]], don
 class _Planner:
     kernels: Mapping[FusionOp, tuple[str, Any]]
     donated: Collection[int] = ()
+    calls: CallKernels = field(default_factory=CallKernels)
     steps: list[Step] = field(default_factory=list["Step"])
     places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
     buffers: list[Buffer] = field(default_factory=list[Buffer])
     constants: list[tuple[Place, PtirLiteralAttr]] = field(default_factory=list[tuple[Place, PtirLiteralAttr]])
-    draws: bool = False
+    state: Place | None = None
+    """The seed and the numbers of turns, once they are needed."""
 
     # Values
 
@@ -138,11 +146,43 @@ class _Planner:
         if how.grid:
             self.steps.append(step)
 
+    def staged(self, op: CallOp, staged: Staged) -> None:
+        """A call that is kernels of ours."""
+        scratch = [self.room("arena", size, "ui8") for size in staged.scratch]
+        kinds = {
+            "operand": [self.ready(self.places[v], op) for v in op.operands],
+            "result": [self.made(r) for r in op.results],
+            "scratch": scratch,
+        }
+
+        def place(word: str) -> Place:
+            kind, _, number = word.partition(" ")
+            return kinds[kind][int(number)] if number else self.turns()
+
+        for stage in staged.stages:
+            if stage.kernel.launch.grid:
+                reads, writes = [place(w) for w in stage.reads], [place(w) for w in stage.writes]
+                self.steps.append(Launch(op, self.calls.names[stage], reads, writes))
+
+    def turns(self) -> Place:
+        """The seed, then the number of the turn of each loop."""
+        if self.state is None:
+            self.state = self.room("state", 1 + max(self.calls.loops.values(), default=-1) + 1, "ui64")
+        return self.state
+
+    def turn(self, op: LoopOp, kernel: str) -> None:
+        """Append what sets the number of the turn of a loop, if anything depends on it."""
+        if op in self.calls.loops:
+            number = replace(self.turns(), offset=8 * (1 + self.calls.loops[op]), shape=(1,))
+            self.steps.append(Launch(None, kernel, [], [number]))
+
     def call(self, op: CallOp) -> None:
-        """A view, a constant, or a call of the array library."""
+        """A view, a constant, kernels of ours, or a call of the array library."""
         function, arguments = op.function, op.values()
         if is_constant(op):
             return self.constant(op, arguments["value"])
+        if (staged := self.calls.of.get(op)) is not None:
+            return self.staged(op, staged)
         inputs = [self.places[v] for v in op.operands]
         if function == EMPTY:
             self.made(op.results[0])
@@ -156,7 +196,6 @@ class _Planner:
             return None
         if not op.results:
             raise Unplanned("shapes are checked during the run")
-        self.draws |= "seed" in arguments or "ordinal" in arguments
         host = host_reason(op)
         if op.target is not None or function.endswith("_into"):
             target = self.places[op.target if op.target is not None else op.operands[0]]
@@ -253,6 +292,7 @@ class _Planner:
         """What is carried stays where it is from turn to turn."""
         test, body = op.cond_region.block, op.body_region.block
         carried = self.carried(op, test.args)
+        self.turn(op, self.calls.first_turn)
         tests = self.nested(test)
         condition = test.last_op
         assert isinstance(condition, ConditionOp), "verified"
@@ -261,6 +301,7 @@ class _Planner:
         outer, self.steps = self.steps, []
         self.block(body)
         self.assign(_yielded(body), carried, op)
+        self.turn(op, self.calls.next_turn)
         turn, self.steps = self.steps, outer
         self.steps.append(Loop(op, tests, self.places[condition.go_on], turn))
         for result, value in zip(op.results, condition.inputs, strict=True):
@@ -278,6 +319,7 @@ class _Planner:
             inner = Place(buffer, 0, whole.shape[1:], row_major(whole.shape[1:], whole.dtype.size), whole.dtype)
             self.places[argument] = inner
             slices.append((whole, inner))
+        self.turn(op, self.calls.first_turn)
         outer, self.steps = self.steps, []
         self.block(body)
         yielded = _yielded(body)
@@ -285,6 +327,7 @@ class _Planner:
         step = Scan(op, count, slices, stacks, [])
         before = len(self.steps)
         self.assign(yielded[: len(carried)], carried, op)
+        self.turn(op, self.calls.next_turn)
         step.body, self.steps = self.steps, outer
         step.unrolled = all_device(step.body) and count * (len(step.body) + len(stacks)) <= MOST_UNROLLED
         self.stack(step, before)

@@ -18,6 +18,7 @@ from .kernel import make_kernel
 from .maps import FREE
 from .options import DEFAULT, CupyOptions
 from .prepare import prepared
+from .sorts import is_sorted_here
 from .unsupported import Unsupported
 
 LIBRARY: dict[type[PtirOp], str] = {
@@ -39,9 +40,14 @@ def reasons(func: FuncOp, options: CupyOptions = DEFAULT) -> list[str]:
     found: Counter[str] = Counter()
     for op in walk(prepared(func, options)):
         held = isinstance(op.parent_op(), FusionOp)
-        if isinstance(op, PtirOp) and not held and not isinstance(op, (FusionOp, *_FREE, *_FLOW)):
+        if isinstance(op, PtirOp) and not held and not isinstance(op, (FusionOp, *_FREE, *_FLOW)) and not is_staged(op):
             found[f"{op.OPCODE}: {reason(op)}"] += 1
     return [f"call of {line}" if count == 1 else f"{count} calls of {line}" for line, count in found.items()]
+
+
+def is_staged(op: PtirOp) -> bool:
+    """Whether an op is kernels of ours in a plan."""
+    return isinstance(op, ptir.RandomOp) or is_sorted_here(op)
 
 
 def reason(op: PtirOp) -> str:

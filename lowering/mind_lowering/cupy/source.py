@@ -57,13 +57,17 @@ class Kernels:
             kernel = make_kernel(op.body.block)
         except Unsupported as e:
             raise error("E6003", f"a fusion is no CUDA kernel: {e}", backend="cupy").at(op, op.name) from None
+        self.of[op] = self.add(function, kernel)
+        return self.of[op]
+
+    def add(self, function: str, kernel: Kernel) -> str:
+        """The name in Python of a kernel of a function."""
         key = f"{kernel.launch}\n{kernel.text}" if not kernel.sites else f"{len(self.found)}"  # failures name their op
         if key not in self.names:
             name = self.names[key] = f"{function}_k{len(self.found)}"
             self.found[name] = kernel
             opcodes = "_".join(c for c in kernel.opcodes if c not in _VIEWS) or "copy"
             self.symbols[name] = f"{name}_{opcodes[:_LONGEST].rstrip('_')}"
-        self.of[op] = self.names[key]
         return self.names[key]
 
     def text(self) -> str:

@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from mind_dialect.errors import error
-from mind_dialect.ptir import ConvolutionOp, DotGeneralOp
+from mind_dialect.ptir import ConvolutionOp, DotGeneralOp, FusionOp
 from mind_lowering.cupy.plan import Call, Copy, Launch
 
 from ..profile import REPEATS, Limits, Profile, Span, medians, time_of
@@ -46,7 +46,7 @@ def flops_of(work: Work) -> int:
     if isinstance(step, Call) and step.function == "xp.matmul":
         return 2 * prod(step.outputs[0].shape) * step.inputs[0].shape[-1]
     found = 0
-    for op in step.op.body.block.ops if isinstance(step, Launch) else ():
+    for op in step.op.body.block.ops if isinstance(step, Launch) and isinstance(step.op, FusionOp) else ():
         if isinstance(op, DotGeneralOp):
             shape = op.operand_spec(0).shape
             axes: tuple[int, ...] = op.values()["contract_lhs"]

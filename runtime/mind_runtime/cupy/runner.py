@@ -86,6 +86,10 @@ class Runner:
         self._lock = threading.Lock()
         self._rooms: dict[Any, Room] = {}
         self._records: Array = None
+        self._drawn: Array = None
+        """Where the seed is, for draws."""
+        self._seed: int | None = None
+        """The one that is there."""
         self._recorded = [s for s in every_step(plan.steps) if isinstance(s, Launch) and s.record is not None]
         self._tapes: OrderedDict[Addresses, Tape] = OrderedDict()
         self._inputs, self._outputs = Moving.of(len(plan.inputs)), Moving.of(len(plan.outputs))
@@ -102,7 +106,7 @@ class Runner:
         results = [(kernels.dtype(p.dtype.name), p.shape, p.buffer) for p in plan.outputs]
         self._results = [(dtype, shape, b.index if b.role == "input" else None) for dtype, shape, b in results]
 
-    def quick(self, arguments: Sequence[Any]) -> list[Any] | None:
+    def quick(self, arguments: Sequence[Any], seed: int = 0) -> list[Any] | None:
         """As a call, for arrays that were here before: looked up, and one graph launched. None where there is more to do."""
         if not self._quick:
             return None
@@ -121,6 +125,7 @@ class Runner:
             graph = self._quick.get(tuple(addresses))
             if graph is None:
                 return None
+            self._sow(seed)
             graph.launch()
         return results
 
@@ -150,9 +155,16 @@ class Runner:
         self.machine.order()
         if not self._rooms:
             self._allocate()
+        self._sow(seed)
+        return self._prepared(arguments, home=home)
+
+    def _sow(self, seed: int) -> None:
+        """Let the seed of a call be where draws look for it: by a launch, if it is another."""
         self._state.seed = seed
         self._state.turns.clear()
-        return self._prepared(arguments, home=home)
+        if self._drawn is not None and seed != self._seed:
+            self._drawn.fill(np.uint64(seed))
+            self._seed = seed
 
     def _remember(self, key: Addresses, tape: Tape) -> None:
         """Take note of a tape that is one graph, and nothing is copied or looked at around it."""
@@ -166,12 +178,14 @@ class Runner:
     def _allocate(self) -> None:
         """The arena, what is kept, constants."""
         machine, plan = self.machine, self.plan
-        for role, size in (("arena", plan.arena), ("kept", plan.kept), ("record", plan.records)):
+        for role, size in (("arena", plan.arena), ("kept", plan.kept), ("record", plan.records), ("state", plan.state)):
             if size:
                 self._rooms[role] = room = machine.room(size)
-                if role != "arena":
+                if role in ("kept", "record"):
                     whole = machine.array(room, 0, (size // 4,), (4,), np.dtype("uint32"))
                     whole.fill(0 if role == "kept" else 0xFFFFFFFF)
+        if plan.state:
+            self._drawn = machine.array(self._rooms["state"], 0, (1,), (8,), np.dtype("uint64"))
         if plan.records:
             count = plan.records // 8
             self._records = machine.array(self._rooms["record"], 0, (count,), (8,), np.dtype("uint64"))
@@ -354,4 +368,4 @@ class Runner:
     @property
     def bytes(self) -> int:
         """What a run needs beside its arguments: the arena, what is kept, results."""
-        return self.plan.arena + self.plan.kept + self.plan.records + self.plan.output_bytes
+        return self.plan.arena + self.plan.kept + self.plan.records + self.plan.state + self.plan.output_bytes

@@ -234,7 +234,7 @@ class Recorder:
         """The memory of a buffer, and where in it it begins."""
         if buffer.role == "slice":
             return self.bound[buffer]
-        key: Any = buffer.role if buffer.role in ("arena", "kept", "record") else (buffer.role, buffer.index)
+        key: Any = buffer.role if buffer.role in ("arena", "kept", "record", "state") else (buffer.role, buffer.index)
         return self.rooms[key], buffer.offset
 
     def array(self, place: Place) -> Array:

@@ -121,7 +121,10 @@ def drawn(x: Any) -> Any:
     return list(scan(body, first, ptir.BroadcastToOp(x, result_shape=(3, 4)), stacks=1))
 
 
-def test_random_numbers_are_those_of_numpy_for_every_seed_and_turn() -> None:
+@pytest.mark.parametrize("unrolled", [True, False])
+def test_random_numbers_are_those_of_numpy_for_every_seed_and_turn(unrolled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not unrolled:
+        monkeypatch.setattr(planner, "MOST_UNROLLED", -1)
     module = program("f32[4]", drawn)
     made, plain = on_numpy(module.clone()), mind_runtime.compile(module)
     x = np.ones(4, np.float32)
@@ -130,7 +133,15 @@ def test_random_numbers_are_those_of_numpy_for_every_seed_and_turn() -> None:
         for given in (x, here):
             for a, b in zip(made(given, seed=seed), plain(x, seed=seed), strict=True):
                 np.testing.assert_allclose(a.view(np.ndarray), b, rtol=1e-6)
-    assert any(line.startswith("host: k.rng_uniform") for line in made.explain())
+    assert not any(line.startswith("host:") for line in made.explain())
+    made(here)
+    for seed in (5, 5, 6):
+        RULES.log.clear()
+        found, expected = made(here, seed=seed), plain(x, seed=seed)
+        assert RULES.log["captures"] == RULES.log["waits"] == 0
+        assert RULES.log["graph launches"] == (1 if unrolled else 4), "what is before, and three turns"
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a.view(np.ndarray), b, rtol=1e-6)
 
 
 def test_a_failure_ends_a_loop_that_would_go_on() -> None:

@@ -1,0 +1,32 @@
+"""
+What a call of the array library is in kernels of ours that run one after the other.
+
+Where there is a plan these run instead of the call, so that a graph can hold it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Stage:
+    """
+    A kernel, and what it takes, in this order: what it reads, then what it writes.
+
+    Words are `operand 0`, `result 0`, `scratch 0` and so on, and `state` for the seed and the numbers of turns.
+    """
+
+    kernel: Kernel
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Staged:
+    """The stages, and the bytes of each scratch."""
+
+    stages: tuple[Stage, ...]
+    scratch: tuple[int, ...] = ()
