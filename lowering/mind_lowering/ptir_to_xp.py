@@ -30,7 +30,7 @@ from .ownership import Grade, Held, Memory, fixed, fresh, shared
 from .ptir_idioms import Step, steps
 from .xp import CHECK, COPY, FUNCTIONS, CallOp, ExpectOp, Storage
 from .xp_arguments import SEED, TURNS
-from .xp_functions import CUSTOM, IN_PLACE, REPEATING, ROW_MAJOR, ROW_MAJOR_RESULTS
+from .xp_functions import CUSTOM, IN_PLACE, MATRICES, REPEATING, ROW_MAJOR, ROW_MAJOR_RESULTS
 
 _UPDATES = (ptir.DynamicUpdateSliceOp, ptir.ScatterAddOp, ptir.ScatterReduceOp)
 """Ops whose kernels have a form, named with `_into` behind it, that works in the memory of the first operand."""
@@ -295,7 +295,8 @@ class Lowering:
         if callee in REPEATING and not inputs:
             return fresh(Grade.REPEATED)
         if storage is Storage.OWN:
-            ordered = callee in ROW_MAJOR_RESULTS or all(self.ordered(v) for v in inputs)
+            always = callee in ROW_MAJOR_RESULTS or (callee == MATRICES and _are_matrices(inputs))
+            ordered = always or all(self.ordered(v) for v in inputs)
             return fresh() if ordered else fresh(Grade.OWN)
         source = self.held[inputs[0]]
         grade = source.grade if storage is Storage.WHOLE else min(source.grade, Grade.PLACES)
@@ -321,6 +322,11 @@ class Lowering:
         """Append a check of the op's shape rule."""
         inputs = [self.values[v] for v in op.operands]
         self.call(CHECK, inputs, [], {"op": op.OPCODE, **rule_arguments(op)})
+
+
+def _are_matrices(values: Sequence[SSAValue]) -> bool:
+    """Whether no value is a stack of matrices, whose product may have its matrices in the order that theirs are in."""
+    return all(len(read_type(v.type).shape) < 3 for v in values)
 
 
 IN_PLACE_FROM = 1 << 16

@@ -17,6 +17,7 @@ class Storage(Enum):
 
 
 CONSTANT, COPY, ROW_MAJOR, EMPTY = "k.constant", "k.copy", "k.row_major", "k.empty"
+MATRICES = "xp.matmul"
 CHECK, CUSTOM = "k.check", "k.custom_call"
 
 _ARRAY_FUNCTIONS = (*UFUNCS.values(), "divide", "fmod", "where", "matmul", "add.reduce", "maximum.reduce", "minimum.reduce")
@@ -52,8 +53,12 @@ REPEATING = frozenset({"k.broadcast_to", "k.iota"})
 
 ROW_MAJOR_RESULTS = frozenset(
     {
-        *("xp.matmul", "k.dot_general", "k.pad", "k.copy", "k.empty", "k.convolution", "k.extract_patches", "k.take"),
+        *("k.dot_general", "k.pad", "k.copy", "k.empty", "k.convolution", "k.extract_patches", "k.take"),
         *("k.rng_uniform", "k.rng_normal", "k.custom_call", "k.scatter_add", "k.scatter_reduce", "k.dynamic_update_slice"),
     }
 )
-"""Functions whose results are in row-major order whatever the strides of their operands."""
+"""
+Functions whose results are in row-major order whatever the strides of their operands.
+
+So are those of `MATRICES`, but for stacks of them.
+"""

@@ -64,6 +64,7 @@ class Contraction(Casts):
         rows = len(a.shape) - p.contracted
         shape = (*a.shape[:rows], *b.shape[p.batch + p.contracted :])
         product = self.products(_matrices(a, p.batch, rows), _matrices(b, p.batch, p.batch + p.contracted), accum_dtype)
+        product = self.xp.ascontiguousarray(product)  # which that of operands in another order is not
         return self.cast(product.reshape(shape), dtype=lhs.dtype if out_dtype is None else out_dtype)
 
     def products(self, a: Array, b: Array, accum_dtype: DTypeLike | None) -> Array:

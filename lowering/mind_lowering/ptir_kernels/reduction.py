@@ -80,7 +80,7 @@ class Reductions(Casts):
         total = xp.add.accumulate(wide[flip], axis=axis, dtype=wide.dtype)
         if exclusive:
             total = self._shifted(total, axis % len(x.shape))
-        return self.narrow(total[flip], x.dtype)
+        return self.narrow(xp.ascontiguousarray(total[flip]) if reverse else total, x.dtype)
 
     def _shifted(self, total: Array, axis: int) -> Array:
         """`total` one place on along `axis`, after a 0."""

@@ -70,8 +70,8 @@ class Windows(Reductions, Structure, Contraction):
         return self._own(found.reshape(shape), x)
 
     def _own(self, found: Array, x: Array) -> Array:
-        """`found` in memory of its own, where it may be some of `x`."""
-        return self.copy(found) if self.xp.may_share_memory(found, x) else found
+        """`found` in memory of its own, in row-major order, where it may be some of `x` or of what was made of it."""
+        return self.copy(found) if self.xp.may_share_memory(found, x) or not found.flags.c_contiguous else found
 
     def convolution(
         self,
@@ -98,6 +98,7 @@ class Windows(Reductions, Structure, Contraction):
         else:
             patches = self._windows(padded, 1, window, strides, window_dilation)
             found = self._grouped(patches, rhs, groups, accum.dtype)
+        found = self.xp.ascontiguousarray(found)  # which products of operands in another order are not
         return self.cast(found, dtype=source.dtype if out_dtype is None else out_dtype)
 
     def _grouped(self, patches: Array, rhs: Array, groups: int, accum: DTypeLike) -> Array:

@@ -10,12 +10,17 @@ import pytest
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.legal import LEGAL, default_accumulator
-from mind_dialect.ptir.types import ALL, DTYPES
+from mind_dialect.ptir.types import ALL, DTYPES, read_type
 from mind_lowering.ptir_kernels import formats, table
 from mind_lowering.ptir_kernels.table import KERNELS as ROWS
 from mind_lowering.ptir_kernels.table import WITHOUT_KERNEL, Call, kernel_call
 from mind_lowering.ptir_kernels.ufuncs import UFUNCS
+from mind_lowering.xp import Storage
+from mind_lowering.xp_functions import FUNCTIONS, ROW_MAJOR_RESULTS
+from ptir_evaluator import function_of
+from ptir_forms import program as program_of
 from ptir_oracle import FAMILIES, KERNELS, array, elements, op_of, perform
+from ptir_programs import ACCEPTED, row_module
 
 
 def test_every_op_has_a_kernel_or_a_reason():
@@ -153,3 +158,50 @@ def test_a_call_is_plain_data():
     assert kernel_call(op) == Call("k.reduce", {"kind": "sum", "axes": (0,), "keepdims": False, "out_dtype": DTYPES["f32"]})
     with pytest.raises(KeyError):
         kernel_call(ptir.YieldOp())
+
+
+def in_order(x: np.ndarray) -> np.ndarray:
+    return x
+
+
+def turned(x: np.ndarray) -> np.ndarray:
+    return np.asfortranarray(x) if x.ndim else x
+
+
+def repeated(x: np.ndarray) -> np.ndarray:
+    """The first part along axis 0 everywhere, in one place of memory."""
+    return np.broadcast_to(x[:1], x.shape) if x.ndim and x.size else x
+
+
+LINES = program_of("si32[5]", lambda x: ptir.CumulativeSumOp(x, axis=0, exclusive=False, reverse=True))
+WINDOW = {"window_dims": (1,), "strides": (2,), "padding": ((1, 0),), "base_dilation": (1,), "window_dilation": (1,)}
+SPARSE = program_of("f32[5]", lambda x: ptir.ReduceWindowOp(x, kind="max", **WINDOW))
+BATCHES = {"batch_lhs": (1, 0), "batch_rhs": (0, 1), "contract_lhs": (), "contract_rhs": ()}
+STACKS = program_of("f32[3,16] f32[16,3,4]", lambda x, y: ptir.DotGeneralOp(x, y, **BATCHES))
+STATIC = [m for row in ACCEPTED if "?" not in str(m := row_module(row)) and "custom_call" not in str(m)]
+
+
+@pytest.mark.parametrize("arranged", [in_order, turned, repeated])
+def test_results_are_in_row_major_order(arranged: Any):
+    """What the table of functions says is so: of operands in that order, and for some in any."""
+    seen = set()
+    for module in (*STATIC, LINES, SPARSE, STACKS):
+        (op,) = [op for op in function_of(module).body.block.ops if isinstance(op, ptir.PtirOp)]
+        if op.regions or type(op) in WITHOUT_KERNEL:
+            continue
+        call = kernel_call(op)
+        callee = call.callee
+        if FUNCTIONS[callee] is not Storage.OWN or (arranged is not in_order and callee not in ROW_MAJOR_RESULTS):
+            continue
+        arrays = [
+            arranged(np.zeros(spec.shape, formats.array_dtype(spec.dtype.name))) for spec in map(read_type, op.operand_types)
+        ]
+        more = {"seed": 0, "ordinal": 0, "turns": ()} if isinstance(op, ptir.RandomOp) else {}
+        try:
+            found = perform(call, *arrays, **more)
+        except MindError:
+            continue
+        seen.add(callee)
+        for result in found if isinstance(found, tuple) else (found,):
+            assert result.flags.c_contiguous, (str(op), result.strides)
+    assert len(seen) > 6

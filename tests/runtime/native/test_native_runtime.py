@@ -266,6 +266,26 @@ def test_draws_are_those_of_numpy() -> None:
     assert not np.array_equal(run(x, seed=0)[1], run(x, seed=1)[1])
 
 
+@pytest.mark.parametrize("dtype", ["cf64", "f32"])
+def test_batches_that_the_array_library_multiplies_in_another_order(dtype: str) -> None:
+    """Results are in row-major order, and so is what native kernels read of a step on NumPy."""
+
+    def body(a: Any, b: Any) -> list[Any]:
+        stack = ptir.BroadcastToOp(a, result_shape=(5, 3, 4))
+        made = ptir.DotGeneralOp(b, stack, batch_lhs=(1, 0), batch_rhs=(0, 1), contract_lhs=(), contract_rhs=())
+        return [made, ptir.ConcatOp(made, made, axis=0)]
+
+    x = np.arange(15).reshape(3, 5).astype(np.complex128 if dtype == "cf64" else np.float32)
+    y = x[:, :4]
+    module = program(f"{dtype}[3,4] {dtype}[3,5]", body)
+    expected = np.einsum("bi,bn->nbi", y, x)
+    for target in ("native", "numpy"):
+        made, twice = mind_runtime.compile(module, target=target)(np.ascontiguousarray(y), x)
+        assert made.flags.c_contiguous
+        np.testing.assert_array_equal(made, expected)
+        np.testing.assert_array_equal(twice, np.concatenate([expected, expected]))
+
+
 def test_memory_that_is_not_there_is_refused_before_the_run() -> None:
     assert failure(lambda: compiled(chain(1 << 20), memory_limit=1000)).code == "E6004"
 
