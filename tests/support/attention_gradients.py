@@ -100,6 +100,25 @@ def soft(form: Any) -> Body:
     return lambda q, k, v: attend(q, k, v, soft=form)
 
 
+def written_out(q: Any, k: Any, v: Any, g: Any) -> list[Any]:
+    """An attention `[n, rows, depth]` and its gradients as a textbook has them, with no derivative taken."""
+    o = attend(q, k, v, lambda s: forms.causal(s, -1e9))
+    weights, dtype = o.lhs, read_type(q.type).dtype.name
+    p = weights.owner.x if isinstance(weights.owner, ptir.CastOp) else weights
+    by_width = {"batch_lhs": (0,), "batch_rhs": (0,), "contract_lhs": (2,), "contract_rhs": (2,)}
+    adjoint = ptir.DotGeneralOp(g, v, **by_width, out_dtype="f32")
+    centred = ptir.SubOp(adjoint, forms.spread(forms.reduce(ptir.MulOp(p, adjoint), "sum"), p))
+    scores = ptir.MulOp(ptir.MulOp(p, centred), forms.like(p, 0.25))
+    scores = ptir.CastOp(scores, dtype=dtype)
+    by_keys, by_rows = ({"batch_lhs": (0,), "batch_rhs": (0,), "contract_lhs": (a,), "contract_rhs": (1,)} for a in (2, 1))
+    return [
+        o,
+        ptir.DotGeneralOp(scores, k, **by_keys),
+        ptir.DotGeneralOp(scores, q, **by_rows),
+        ptir.DotGeneralOp(weights, g, **by_rows),
+    ]
+
+
 def qkv(dtype: str, batch: str, rows: int, keys: int, depth: int, width: int) -> str:
     return f"{dtype}[{batch}{rows},{depth}] {dtype}[{batch}{keys},{depth}] {dtype}[{batch}{keys},{width}]"
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.test_value import create_ssa_value
 
 import mind_runtime
 import ptir_forms as forms
@@ -21,6 +22,8 @@ from mind_dialect.verify import verify
 from mind_lowering.own_module import drop_barriers
 from mind_lowering.ptir_optimize import optimize
 from mind_passes.ptir.recompute import KEPT, recompute_attention
+from mind_passes.ptir.recompute.softmax import Meaning, Powers, meaning
+from ptir_rows import typed
 
 THREE = "f32[2,20,8] f32[2,30,8] f32[2,30,8]"
 
@@ -62,12 +65,12 @@ def test_results_stay_what_they_are(name: str) -> None:
         "attention",
         *["attention_gradient"] * 2,
     ]
-    values = arguments(before, 1)
+    given = arguments(before, 1)
     if name == "padded":
-        values[-2][:] = np.where(np.arange(70) < 20, -np.inf, 0)
-        values[-2][60:] = -np.inf
+        given[-2][:] = np.where(np.arange(70) < 20, -np.inf, 0)
+        given[-2][60:] = -np.inf
     with np.errstate(all="ignore"):
-        for x, y in zip(mind_runtime.compile(module)(*values), before(*values), strict=True):
+        for x, y in zip(mind_runtime.compile(module)(*given), before(*given), strict=True):
             close(x, y, name)
 
 
@@ -84,8 +87,8 @@ def test_gradients_of_some_inputs_alone(wrt: Sequence[int], fusions: int) -> Non
     before = mind_runtime.compile(module.clone())
     assert recompute_attention(module, anything)
     assert sum(isinstance(op, FusionOp) for op in walk(module)) == fusions
-    values = arguments(before, 2)
-    for x, y in zip(mind_runtime.compile(module)(*values), before(*values), strict=True):
+    given = arguments(before, 2)
+    for x, y in zip(mind_runtime.compile(module)(*given), before(*given), strict=True):
         close(x, y, str(wrt))
 
 
@@ -99,6 +102,12 @@ def of_exponentials(q: Any, k: Any, v: Any) -> Any:
     o = attend(q, k, v)
     axes = {"batch_lhs": (0,), "batch_rhs": (0,), "contract_lhs": (2,), "contract_rhs": (1,)}
     return ptir.AddOp(o, ptir.DotGeneralOp(o.lhs.owner.lhs, k, **axes))
+
+
+def two_products(q: Any, k: Any, v: Any) -> list[Any]:
+    o = attend(q, k, v)
+    axes = {"batch_lhs": (0,), "batch_rhs": (0,), "contract_lhs": (2,), "contract_rhs": (1,)}
+    return [o, ptir.DotGeneralOp(o.lhs.owner.lhs, k, **axes)]
 
 
 def with_sums(q: Any, k: Any, v: Any) -> list[Any]:
@@ -119,6 +128,7 @@ def narrow(q: Any, k: Any, v: Any) -> Any:
 OTHERS: dict[str, tuple[str, Body, Sequence[int] | None, str]] = {
     "weights are a result": (THREE, with_weights, None, "func.return uses what depends on scores"),
     "exponentials by themselves": (THREE, of_exponentials, None, "exponentials are added to what is no share of them"),
+    "exponentials in a product": (THREE, two_products, (2,), "exponentials or their sums are used otherwise than as shares"),
     "the sum is a result": (THREE, with_sums, None, "func.return uses what depends on scores"),
     "a bias that learns": (THREE + " f32[20,30]", biased, (0, 1, 2, 3), "func.return uses what depends on scores"),
     "softmax in f16": ("f16[2,20,8] f16[2,30,8] f16[2,30,8]", narrow, None, "the softmax is in f16"),
@@ -134,6 +144,28 @@ def test_what_is_something_else_stays(name: str) -> None:
     assert not recompute_attention(module, anything)
     assert reason(module) == expected
     assert str(module) == before
+
+
+SUMS: list[tuple[dict[Powers, float], dict[Powers, float] | None]] = [
+    ({(1, 0, 0): 3.0}, {(0, 0, 0): 3.0}),
+    ({(1, 1, 0): -2.0}, {(0, 0, 1): -2.0}),
+    ({(1, 1, 0): 1.0, (1, 0, 1): -1.0}, {}),
+    ({(1, 0, 2): 5.0}, {(0, 0, 2): 5.0}),
+    ({(0, 1, 0): 1.0}, None),
+    ({(0, 0, 0): 1.0}, None),
+    ({(2, 0, 0): 1.0}, None),
+    ({(1, 2, 0): 1.0}, None),
+]
+
+
+@pytest.mark.parametrize(("terms", "expected"), SUMS)
+def test_sums_over_keys_are_known_if_each_term_is_weighed_once(
+    terms: dict[Powers, float], expected: dict[Powers, float] | None
+) -> None:
+    x = create_ssa_value(typed("f32[2,20,30]"))
+    for axis, known in ((2, expected), (1, None)):
+        op = ptir.ReduceOp(x, kind="sum", axes=(axis,), keepdims=True)
+        assert meaning(op, [Meaning(terms, 1)], 2).polynomial == known
 
 
 def test_what_the_target_has_no_kernel_for_stays() -> None:

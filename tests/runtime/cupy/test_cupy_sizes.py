@@ -17,6 +17,7 @@ import pytest
 from xdsl.dialects.builtin import StringAttr
 
 import ptir_forms as forms
+from attention_gradients import written_out
 from cuda_emulation import compiled, compiler
 from cupy_agreement import agree, arguments
 from fake_device import Batch
@@ -69,6 +70,8 @@ SMALL: dict[str, Form] = {
     "attention": ("f32[3,70,8] f32[3,70,8] f32[3,70,8]", attention),
     "attention bf16": ("bf16[3,70,16] bf16[3,70,16] bf16[3,70,16]", attention),
     "attention few": ("f32[3,2,8] f32[3,70,8] f32[3,70,8]", attention),
+    "attention gradient": ("f32[3,70,8] f32[3,70,8] f32[3,70,8] f32[3,70,8]", written_out),
+    "attention gradient bf16": ("bf16[2,70,16] bf16[2,70,16] bf16[2,70,16] bf16[2,70,16]", written_out),
     "convolution": ("f32[2,9,9,3] f32[3,3,3,5]", convolved(1)),
     "by channel": ("f32[2,9,9,4] f32[3,3,1,4]", convolved(4)),
 }
@@ -103,6 +106,8 @@ LARGE: dict[str, tuple[tuple[str, str], ...]] = {
     "attention": (("3,70,8", "400,70000,128"),),
     "attention bf16": (("3,70,16", "400,70000,128"),),
     "attention few": (("3,70,8", "400,70000,128"), ("3,2,8", "400,2,128")),
+    "attention gradient": (("3,70,8", "400,70000,128"),),
+    "attention gradient bf16": (("2,70,16", "900,70000,32"),),
     "convolution": (("2,9,9,3", "20000,300,300,3"),),
     "by channel": (("2,9,9,4", "20000,300,300,4"),),
 }
@@ -165,6 +170,7 @@ EMPTY: dict[str, str] = {
     "segments": "f32[0,4] si32[0]",
     "pool": "f32[0,30]",
     "attention": "f32[0,7,8] f32[0,7,8] f32[0,7,8]",
+    "attention gradient": " ".join(["f32[0,7,8]"] * 4),
     "convolution": "f32[0,9,9,3] f32[3,3,3,5]",
     "by channel": "f32[0,9,9,4] f32[3,3,1,4]",
 }
@@ -173,6 +179,7 @@ MORE_EMPTY: dict[str, str] = {
     "take": "f32[9,4] si32[0]",
     "segments": "f32[8,0] si32[8]",
     "attention": "f32[2,0,8] f32[2,7,8] f32[2,7,8]",
+    "attention gradient": "f32[2,0,8] f32[2,7,8] f32[2,7,8] f32[2,0,8]",
 }
 
 
