@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -34,15 +35,19 @@ def view_of(place: int, array: Any, dtype: PtirDType) -> View:
 
 @dataclass
 class Compiled:
-    """A product as machine code; `caller` binds arrays to it."""
+    """A product as text, and as machine code; `caller` binds arrays to it."""
 
     product: Product
     text: str
-    library: Any
     kernels: list[tuple[ProductStep, str, int]]
     host: Host
     extra: dict[int, Any]
     record: Any = field(default_factory=lambda: pool.new_record(1))
+
+    @cached_property
+    def library(self) -> Any:
+        """Made when it is asked for: many tests only read the text."""
+        return jit.load(self.text, self.host, [name for _, name, _ in self.kernels])
 
     def addresses(self, step: ProductStep, arrays: dict[int, Any]) -> Any:
         """The table that a kernel is given."""
@@ -123,5 +128,4 @@ def compiled(
     text = module.text()
     for _, kernel in kernels:
         text = text.replace(f"define internal i64 @{kernel.name}(", f"define i64 @{kernel.name}(")
-    library = jit.load(text, host, [k.name for _, k in kernels]) if host.isa in [h.isa for h in RUNNABLE] else None
-    return Compiled(product, text, library, [(step, k.name, k.units) for step, k in kernels], host, extra)
+    return Compiled(product, text, [(step, k.name, k.units) for step, k in kernels], host, extra)
