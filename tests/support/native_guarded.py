@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from lone_products import RUNNABLE, compiled
-from mind_dialect.ptir.types import BF16, F32, F64
+from mind_dialect.ptir.types import BF16, F32, F64, PtirDType
+from mind_lowering.native.host import Host
 from mind_lowering.ptir_kernels.formats import array_dtype
 
 PAGE = mmap.PAGESIZE
@@ -51,6 +52,19 @@ def main() -> None:
                     compiled(host, left, right, out, (dtype, dtype, dtype, total)).caller(left, right, out)()
                     expected = (left.astype(np.float64) @ right.astype(np.float64)).astype(of)
                     assert np.array_equal(out.astype(np.float64), expected.astype(np.float64)), (host.isa, dtype, m, k, n, flips)
+        for dtype in (F32, BF16):
+            lines(host, dtype, rng)
+
+
+def lines(host: Host, dtype: PtirDType, rng: Any) -> None:
+    """Rows that begin in the middle of a line, or end there, the last one before what nobody may touch."""
+    of = array_dtype(dtype.name)
+    for at_end, (first, last) in ((False, (0, 685)), (True, (13, 688)), (True, (0, 688))):
+        a, b = np.ones((1, 400), of), guarded((400, 688), of, at_end=at_end)
+        b[...] = rng.integers(-2, 3, b.shape)
+        right, out = b[:, first:last], np.zeros((1, last - first), np.float32)
+        compiled(host, a, right, out, (dtype, dtype, F32, F32)).caller(a, right, out)()
+        assert np.array_equal(out, np.sum(right.astype(np.float32), 0, keepdims=True)), (host.isa, dtype, first)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 BYTES = 32.0
 """That pass between cache and one core in a nanosecond."""
+FAR = 16.0
+"""That one core brings from memory in a nanosecond: of a large matrix that a few rows are multiplied with, once."""
 VECTORS = 3.0
 """Instructions on vectors in a nanosecond."""
 _SLOW = {ptir.DivOp: 6, ptir.SqrtOp: 6, ptir.ReciprocalOp: 6, ptir.RsqrtOp: 12, ptir.PowOp: 60, ptir.SinOp: 30, ptir.CosOp: 30}
@@ -63,4 +65,4 @@ def multiplied(host: Host, product: Product) -> float:
     """Of a matrix product."""
     steps = prod(product.batch) * product.rows * product.columns * product.depth
     read = traffic((product.lhs, product.rhs, product.out))
-    return max(steps / host.lanes(product.total.size) / VECTORS, read / BYTES)
+    return max(steps / host.lanes(product.total.size) / VECTORS, read / (FAR if product.cut.stream else BYTES))

@@ -58,6 +58,25 @@ def test_batches_and_rows_that_are_apart(host: Host) -> None:
         np.testing.assert_array_equal(out, np.matmul(left.astype(np.float64), right).astype(np.float32))
 
 
+@MACHINES
+@pytest.mark.parametrize("dtype", [F32, F64, BF16], ids=str)
+@pytest.mark.parametrize("columns", [640, 703])
+def test_rows_begin_anywhere_in_a_line(host: Host, dtype: PtirDType, columns: int) -> None:
+    """What is beside the rows is NaN; memory is read by whole lines where all rows begin at one place in theirs."""
+    total = F32 if dtype is BF16 else dtype
+    for first in (0, 1, 2, 7, 15):
+        a, b = operands((2 if first == 7 else 1, 451, columns), dtype)
+        room = np.full((451, 720), np.nan, b.dtype)
+        lying = room[:, first : first + columns]
+        lying[:] = b
+        out = np.full((len(a), columns), 77, array_dtype(total.name))
+        made = compiled(host, a, lying, out, (dtype, dtype, total, total))
+        by_lines = host.vector_bytes > 16 and (dtype is not BF16 or host.isa == "avx512")
+        assert ("by lines of memory" in made.text) == by_lines
+        made.caller(a, lying, out, 3, backwards=True)()
+        np.testing.assert_array_equal(out, np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(out.dtype))
+
+
 @pytest.mark.parametrize("settings", [{}, {ISA_VARIABLE: "baseline"}, {CHECKS_VARIABLE: "1"}], ids=["", "baseline", "checked"])
 @pytest.mark.parametrize("shape", SHAPES[:2], ids=lambda s: "x".join(map(str, s)))
 def test_results_are_finished_after_all_bands(

@@ -5,7 +5,8 @@ Matrix products in tiles that fit registers and caches.
     kernels.py   its steps                                 arguments.py  what kernels are given
     tile.py      a tile of results in registers            loops.py      over blocks, panels, tiles
     pack.py      operands copied into the tiles' order     dot.py        few rows against rows: dot products
-    axes.py      `dot_general` of any rank as one          stream.py     few rows, columns in sums in cache
-    epilogue.py  what is done on finished results          fusion.py     a fusion that begins with a product
+    axes.py      `dot_general` of any rank as one          stream.py     few rows, bands of a large matrix
+    sums.py      their sums, and those of all bands        fusion.py     a fusion that begins with a product
+    epilogue.py  what is done on finished results          adding.py     products appended to a plan
     deferred.py  casts that are done where weights are read               weights.py    what weights are read as
 """

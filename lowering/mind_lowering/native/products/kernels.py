@@ -18,7 +18,8 @@ from .epilogue import look_at_flag
 from .loops import emit_tiles
 from .pack import emit_panels, emit_rows
 from .product import Product
-from .stream import emit_stream, emit_sums
+from .stream import emit_stream
+from .sums import emit_sums
 
 _COPIES = {"panels": emit_panels, "rows": emit_rows}
 _EMIT = {**_COPIES, "dots": emit_dots, "stream": emit_stream, "sums": emit_sums, "product": emit_tiles}

@@ -11,79 +11,113 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from mind_dialect.ptir.types import Kind
-
 from ..casts import cast
 from ..host import Host
 from ..ir import Function, Module
-from ..lanes import Lanes, ones, register, stored
-from ..steps import argument
-from .arguments import addresses_of, corner_of, finish_of, view_name
+from ..lanes import Lanes, register, stored
+from .arguments import addresses_of, corner_of
 from .cut import LINE
 from .pack import by_part
-from .product import Finish, Product, index_of, multiply_add, prefetch, unflattened
+from .product import Product, index_of, multiply_add, prefetch, unflattened
+from .sums import VECTORS, Sums, vectors
 
 RUNS, SHORTEST = 8, 192
 """Into how many runs columns are cut where rows are not, and how many columns these have at least."""
-VECTORS, MOST = 2, 4
-"""In one turn, of some rows and of a single one."""
+MOST = 8
+"""Vectors in one turn, of a long row."""
 AHEAD = 12 << 10
 """So many bytes ahead memory is asked for."""
-UNIT, TURN = 4096, 256
-"""Columns whose sums of all bands are added up in one unit of work, and bytes of each band's in one turn."""
 
 
 def emit_stream(f: Function, host: Host, product: Product) -> int:
     """The body of the kernel; units of work are bands of rows, or runs of columns. How many there are."""
-    columns, depth, group, bands = product.columns, product.depth, product.cut.stream, product.cut.bands
-    length = _run(host, product)
-    runs = -(-columns // length)
-    lhs, rhs, partial = product.lhs, product.rhs, product.partial
-    assert partial is not None, "planned"
-    bases = addresses_of(f, product, "lhs", "rhs", "partial")
-    names: dict[tuple[int, int], str] = {}
-    own = bands == 1 and not (product.epilogue.plain and partial == product.out)
-
-    def function(steps: int, count: int) -> str:
-        if (steps, count) not in names:
-            names[steps, count] = _rows(f.module, host, product, steps, count)
-        return names[steps, count]
-
-    def run(batch: list[str], band: str, column: str, count: int) -> None:
-        a = f.address(stored(lhs.dtype), bases["lhs"], index_of(f, lhs, [*batch, "0", "0"]))
-        b = f.address(stored(rhs.dtype), bases["rhs"], index_of(f, rhs, [*batch, "0", column]))
-        at = [*batch, *([band] if bands > 1 else []), "0", column]
-        y = f.address(register(product.total), bases["partial"], index_of(f, partial, at))
-        _cleared(f, host, product, y, count)
-
-        def some(k: str, steps: int) -> None:
-            from_ = f.address(stored(lhs.dtype), a, f.mul(k, lhs.strides[-1]))
-            rows = f.address(stored(rhs.dtype), b, f.mul(k, rhs.strides[-2]))
-            place = f"{from_}, ptr {rows}, ptr {y}"
-            if product.prologue is not None:
-                place += f", ptr %args, i64 {k}, i64 {column}"
-            f.do(f"call void @{function(steps, count)}(ptr {place})")
-
-        def turn(k: str, /, *values: str) -> None:
-            some(k, group)
-
-        whole, rest = str(depth // group * group), depth % group
-        first = f.mul(band, product.band)
-        f.loop(first, f.least(f.add(first, str(product.band)), whole) if bands > 1 else whole, group, turn, hint="k")
-        if rest and bands == 1:
-            some(whole, rest)
-        elif rest:
-            f.when(f.op(f"icmp eq i64 {band}, {bands - 1}", "last"), lambda: some(whole, rest))
-        if own:
-            _finished(f, host, product, y, batch, column, count)
+    columns, bands, length = product.columns, product.cut.bands, _run(host, product)
+    runs, stream = -(-columns // length), _Stream(f, host, product)
 
     def unit(u: str, /, *values: str) -> None:
         *batch, band, v = unflattened(f, u, [*product.batch, bands, runs])
         column = f.mul(v, length)
-        by_part(f, columns, length, v, lambda count: run(batch, band, column, count))
+        by_part(f, columns, length, v, lambda count: stream.run(batch, band, column, count))
 
     f.loop("%begin", "%end", 1, unit, hint="unit")
     return prod(product.batch) * bands * runs
+
+
+class _Stream:
+    """What does a unit of work."""
+
+    def __init__(self, f: Function, host: Host, product: Product):
+        assert product.partial is not None, "planned"
+        self.f, self.host, self.product, self.partial = f, host, product, product.partial
+        self.bases = addresses_of(f, product, "lhs", "rhs", "partial")
+        self.names: dict[tuple[int, int], str] = {}
+        self.room, width = "", product.cut.width
+        if _in_lines(host, product):
+            self.apart = (-(-product.columns // width) + 1) * width
+            self.room = f.op(f"alloca [{product.rows * self.apart} x {register(product.total)}], align {LINE}", "sums")
+
+    def run(self, batch: list[str], band: str, column: str, count: int) -> None:
+        """The sums of a run of columns over the rows of a band."""
+        f, product, rhs, apart = self.f, self.product, self.product.rhs, self.partial.strides[-2]
+        b = f.address(stored(rhs.dtype), self.bases["rhs"], index_of(f, rhs, [*batch, "0", column]))
+        at = [*batch, *([band] if product.cut.bands > 1 else []), "0", column]
+        y = f.address(register(product.total), self.bases["partial"], index_of(f, self.partial, at))
+        if self.room:
+            self.lines(batch, band, b, y, apart)
+            return
+        sums = Sums(f, self.host, product, y, apart, count)
+        sums.clear()
+
+        def some(k: str, steps: int) -> None:
+            if (steps, count) not in self.names:
+                self.names[steps, count] = _rows(f.module, self.host, product, steps, count)
+            place = f"ptr {self.numbers(batch, k)}, ptr {self.row(b, k)}, ptr {y}"
+            if product.prologue is not None:
+                place += f", ptr %args, i64 {k}, i64 {column}"
+            f.do(f"call void @{self.names[steps, count]}({place})")
+
+        self.over(band, some)
+        if product.cut.bands == 1 and not (product.epilogue.plain and self.partial == product.out):
+            sums.finish(batch, column)
+
+    def lines(self, batch: list[str], band: str, b: str, y: str, apart: int) -> None:
+        """The sums over the rows of a band, first as far from the beginning of a line as the rows are."""
+        f, product, dtype = self.f, self.product, self.product.rhs.dtype
+        name = _line(f.module, self.host, product, self.apart)
+        Sums(f, self.host, product, self.room, self.apart, self.apart).clear()
+        place = f.op(f"ptrtoint ptr {b} to i64", "place")
+        odd = f.op(f"and i64 {place}, {product.cut.width * dtype.size - 1}", "odd")
+        shift = f.op(f"udiv i64 {odd}, {dtype.size}", "shift")
+        first = f.address("i8", b, f.op(f"sub i64 0, {odd}", "back"))
+
+        def one(k: str, steps: int) -> None:
+            place = f"ptr {self.numbers(batch, k)}, ptr {self.row(first, k)}, ptr {self.room}, i64 {shift}"
+            f.do(f"call void @{name}({place})")
+
+        self.over(band, one)
+        found = f.address(register(product.total), self.room, shift)
+        Sums(f, self.host, product, found, self.apart, product.columns).copy(y, apart)
+
+    def over(self, band: str, some: Callable[[str, int], None]) -> None:
+        """`some(first row, how many)` over the rows of a band."""
+        f, product, (steps, bands) = self.f, self.product, (self.product.cut.stream, self.product.cut.bands)
+        whole, rest, first = str(product.depth // steps * steps), product.depth % steps, f.mul(band, product.band)
+        end = f.least(f.add(first, str(product.band)), whole) if bands > 1 else whole
+        f.loop(first if bands > 1 else "0", end, steps, lambda k, *_: some(k, steps), hint="k")
+        if rest and bands == 1:
+            some(whole, rest)
+        elif rest:
+            f.when(f.op(f"icmp eq i64 {band}, {bands - 1}", "last"), lambda: some(whole, rest))
+
+    def numbers(self, batch: list[str], k: str) -> str:
+        """The address of the numbers of the left operand that rows from one on are multiplied with."""
+        lhs = self.product.lhs
+        return self.f.address(stored(lhs.dtype), self.bases["lhs"], index_of(self.f, lhs, [*batch, "0", k]))
+
+    def row(self, b: str, k: str) -> str:
+        """The address of a row of the right operand."""
+        rhs = self.product.rhs
+        return self.f.address(stored(rhs.dtype), b, self.f.mul(k, rhs.strides[-2]))
 
 
 def _run(host: Host, product: Product) -> int:
@@ -94,65 +128,15 @@ def _run(host: Host, product: Product) -> int:
     return min(columns, max(SHORTEST, -(-columns // runs // 64) * 64))
 
 
-def _vectors(f: Function, width: int, count: int, body: Callable[[str, Sequence[str | None]], None], most: int = VECTORS) -> None:
-    """`body(first column, masks of the vectors)` along a run, `most` vectors at a time."""
-    step = width * most
-    full = count // step * step
+def _in_lines(host: Host, product: Product) -> bool:
+    """
+    Whether rows are read by whole lines of memory: where each would be two that a vector lies in, half as much again is read.
 
-    def turn(j: str, /, *values: str) -> None:
-        body(j, [None] * most)
-
-    f.loop("0", str(full), step, turn, hint="j")
-    whole, rest = divmod(count - full, width)
-    masks: list[str | None] = [None] * whole
-    if rest:
-        masks.append(ones(width, rest))
-    if masks:
-        body(str(full), masks)
-
-
-def _cleared(f: Function, host: Host, product: Product, y: str, count: int) -> None:
-    """Sums begin with 0."""
-    width, total = product.cut.width, product.total
-    assert product.partial is not None, "planned"
-    step = product.partial.strides[-2]
-
-    def body(j: str, masks: Sequence[str | None]) -> None:
-        for q, mask in enumerate(masks):
-            lanes = Lanes(f, host, width, mask)
-            for r in range(product.rows):
-                lanes.store(total, lanes.constant(total, 0), y, f.add(j, str(q * width + r * step)), 1)
-
-    _vectors(f, width, count, body)
-
-
-def _finished(f: Function, host: Host, product: Product, y: str, batch: list[str], column: str, count: int) -> None:
-    """Hand the sums of a run to the epilogue."""
-    width, total = product.cut.width, product.total
-    hand = _handing(f, product, finish_of(f, product), batch)
-    assert product.partial is not None, "planned"
-    step = product.partial.strides[-2]
-
-    def body(j: str, masks: Sequence[str | None]) -> None:
-        for q, mask in enumerate(masks):
-            lanes = Lanes(f, host, width, mask)
-            for r in range(product.rows):
-                value = lanes.load(total, y, f.add(j, str(q * width + r * step)), 1)
-                hand(lanes, r, f.add(column, f.add(j, str(q * width))), value)
-
-    _vectors(f, width, count, body)
-
-
-def _handing(f: Function, product: Product, finish: Finish, batch: list[str]) -> Callable[[Lanes, int, str, str], None]:
-    """What hands the sums of a row from a column on to an epilogue."""
-
-    def hand(lanes: Lanes, row: int, column: str, value: str) -> None:
-        at, along = [str(row), column], len(batch) + 1
-        if product.swapped:
-            at, along = at[::-1], len(batch)
-        finish(lanes, [*batch, *at], along, value)
-
-    return hand
+    Arrays of NumPy begin somewhere in a line, and all rows of such a matrix at the same place. Sums are so far into a line too.
+    """
+    cut, rhs = product.cut, product.rhs
+    masked = rhs.dtype.size >= 4 or host.vector_bytes == LINE
+    return cut.stream == 1 and cut.bands > 1 and host.vector_bytes > 16 and masked and rhs.strides[-2] % cut.width == 0
 
 
 def _rows(module: Module, host: Host, product: Product, steps: int, count: int) -> str:
@@ -164,8 +148,7 @@ def _rows(module: Module, host: Host, product: Product, steps: int, count: int) 
     f.notes.append(f"{product.name}: {steps} rows of {count} columns")
     lhs, rhs, total, width = product.lhs, product.rhs, product.total, product.cut.width
     assert product.partial is not None, "planned"
-    apart = product.partial.strides[-2]
-    lanes = Lanes(f, host, width, hint="a")
+    apart, lanes = product.partial.strides[-2], Lanes(f, host, width, hint="a")
     corner = corner_of(f, product, ["0"] * len(product.batch), "%step", "%column")
     one = [
         [
@@ -192,7 +175,41 @@ def _rows(module: Module, host: Host, product: Product, steps: int, count: int) 
             for r, s in enumerate(sums):
                 mine.store(total, s, "%y", f.add(at, str(r * apart)), 1)
 
-    _vectors(f, width, count, body, MOST if steps == 1 else VECTORS)
+    vectors(f, width, count, body, 2 * VECTORS if steps == 1 else VECTORS)
+    f.ret()
+    return f.name
+
+
+def _line(module: Module, host: Host, product: Product, apart: int) -> str:
+    """
+    The function that adds what a row of the right operand gives to sums that are `apart`, by whole lines of memory.
+
+    `b` and `y` begin where vectors do; the row and its sums begin `shift` elements further.
+    """
+    count = product.columns
+    f = module.function(module.unique(f"stream.{count}"), "void", [("ptr", "a"), ("ptr", "b"), ("ptr", "y"), ("i64", "shift")])
+    f.notes.append(f"{product.name}: a row of {count} columns, by lines of memory")
+    lhs, rhs, total, width = product.lhs, product.rhs, product.total, product.cut.width
+    lanes = Lanes(f, host, width, hint="a")
+    one = [cast(lanes, lanes.load(lhs.dtype, "%a", str(r * lhs.strides[-2]), 0), lhs.dtype, total) for r in range(product.rows)]
+
+    def add(index: str, mask: str | None) -> None:
+        mine = Lanes(f, host, width, hint="y")
+        x = cast(mine, Lanes(f, host, width, mask, "b").load(rhs.dtype, "%b", index, 1), rhs.dtype, total)
+        for r, number in enumerate(one):
+            at = f.add(index, str(r * apart))
+            mine.store(total, multiply_add(mine, total, number, x, mine.load(total, "%y", at, 1)), "%y", at, 1)
+
+    def some(j: str, masks: Sequence[str | None]) -> None:
+        for q, mask in enumerate(masks, 1):
+            add(f.add(j, str(q * width)), mask)
+
+    shift, places = lanes.splat("i64", "%shift"), lanes.count("0")
+    add("0", lanes.compare("icmp sge", "i64", places, shift))
+    vectors(f, width, (count // width - 1) * width, some, MOST)
+    for first in range(count // width * width, count + width, width):
+        ends = lanes.binary("add", "i64", shift, lanes.number("i64", count - first))
+        add(str(first), lanes.compare("icmp slt", "i64", places, ends))
     f.ret()
     return f.name
 
@@ -209,46 +226,3 @@ def _ahead(host: Host, product: Product, steps: int, count: int) -> int:
     if steps == 1 or not in_order or rhs.dtype.size >= product.total.size or size > host.l2_bytes // 4:
         return 0
     return steps * count * -(-AHEAD // size)
-
-
-def emit_sums(f: Function, host: Host, product: Product) -> int:
-    """The body of the kernel that adds up the sums of bands; units of work are runs of columns. How many there are."""
-    view, width, total, columns = product.partial, product.cut.width, product.total, product.columns
-    assert view is not None, "planned"
-    partial = argument(f, 0, "partial")
-    runs, vectors = -(-columns // UNIT), max(1, TURN // (width * total.size))
-    finish = product.epilogue.begin(f, [argument(f, 1 + i, view_name(v)) for i, v in enumerate(product.epilogue.views)])
-    code = "fadd" if total.kind is Kind.FLOAT else "add"
-
-    def row(batch: list[str], r: int, column: str, count: int) -> None:
-        base = f.address(register(total), partial, index_of(f, view, [*batch, "0", str(r), column]))
-        hand = _handing(f, product, finish, batch)
-
-        def body(j: str, masks: Sequence[str | None]) -> None:
-            each = [Lanes(f, host, width, mask, "sum") for mask in masks]
-
-            def read(band: str) -> list[str]:
-                at = f.add(j, f.mul(band, view.strides[-3]))
-                return [lanes.load(total, base, f.add(at, str(q * width)), 1) for q, lanes in enumerate(each)]
-
-            def add(band: str, /, *sums: str) -> list[str]:
-                return [lanes.binary(code, register(total), s, x) for lanes, s, x in zip(each, sums, read(band), strict=True)]
-
-            state = [(lanes.type(total), x) for lanes, x in zip(each, read("0"), strict=True)]
-            for q, value in enumerate(f.loop("1", str(product.cut.bands), 1, add, state, "band")):
-                hand(each[q], r, f.add(column, f.add(j, str(q * width))), value)
-
-        _vectors(f, width, count, body, vectors)
-
-    def unit(u: str, /, *values: str) -> None:
-        *batch, v = unflattened(f, u, [*product.batch, runs])
-        column = f.mul(v, UNIT)
-
-        def every(count: int) -> None:
-            for r in range(product.rows):
-                row(batch, r, column, count)
-
-        by_part(f, columns, UNIT, v, every)
-
-    f.loop("%begin", "%end", 1, unit, hint="unit")
-    return prod(product.batch) * runs
