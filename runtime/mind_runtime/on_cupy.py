@@ -22,7 +22,7 @@ from mind_lowering.cupy.call_kernels import call_kernels
 from mind_lowering.cupy.launching import CupyKernels, device
 from mind_lowering.cupy.lower import lowered_for_cupy
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
-from mind_lowering.cupy.plan import Unplanned
+from mind_lowering.cupy.plan import Plan, Unplanned
 from mind_lowering.cupy.planner import plan_function
 from mind_lowering.cupy.reasons import reasons
 from mind_lowering.cupy.source import cupy_source
@@ -68,6 +68,12 @@ class CupyProgram(Program):
         scope: dict[str, Any] = {"__builtins__": {}, "xp": k.xp, "k": k}
         for name, literal in source.constants:
             scope[name] = k.constant(value=literal)
+        names = {op: (name, kernels.found[name].launch) for op, name in kernels.of.items()}
+        plan: Plan | None = None
+        try:
+            plan = plan_function(func, names, donated, calls)  # which adds kernels
+        except Unplanned as e:
+            self.unplanned = str(e)
         self._cuda = kernels.text()
         self.symbols = dict(kernels.symbols)
         module = k.module(self._cuda)
@@ -79,14 +85,10 @@ class CupyProgram(Program):
             launched[name] = module.kernel(kernels.symbols[name], outputs=outputs, fails=how.fails, sites=kernel.sites, **sizes)
         scope |= launched
         exec(builtins.compile(source.text, f"<mind-cupy {source.name}>", "exec", dont_inherit=True), scope)
-        names = {op: (name, kernels.found[name].launch) for op, name in kernels.of.items()}
         need = peak(block)
-        try:
-            plan = plan_function(func, names, donated, calls)
+        if plan is not None:
             self.runner = Runner(self._machine, plan, k, launched, self._blamed, self.options)
             need = Need(max(need.bytes, self.runner.bytes), need.type)
-        except Unplanned as e:
-            self.unplanned = str(e)
         run = scope[source.name]
         constant_bytes = sum(len(literal.data.data) for _, literal in source.constants)
         return Body(run, run.__code__, source, block, need, constant_bytes)

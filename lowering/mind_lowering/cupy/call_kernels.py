@@ -1,8 +1,4 @@
-"""
-Which calls of the array library are kernels of ours in a plan, and the kernels of those of one function.
-
-A plan also counts the turns of loops that draw random numbers, on the GPU.
-"""
+"""Which calls of the array library are kernels of ours in a plan, and the kernels of those of one function."""
 
 from __future__ import annotations
 
@@ -13,7 +9,8 @@ from xdsl.dialects.func import FuncOp
 
 from ..xp import CallOp
 from ..xp_regions import LoopOp
-from .draws import draw_stages, loops_around, turn_kernel
+from .draws import draw_stages, loops_around
+from .kernel import Kernel
 from .sorts import sort_stages
 from .source import Kernels
 from .stages import Stage, Staged
@@ -27,26 +24,27 @@ STAGED: dict[str, Callable[[CallOp], Staged | None]] = {
 
 @dataclass
 class CallKernels:
-    """The kernels of the calls of a function, by their names in Python."""
+    """The kernels of the calls of a function of a plain name, by their names in Python; a plan adds what else it needs."""
 
+    name: str = "f"
+    kernels: Kernels = field(default_factory=Kernels)
     of: dict[CallOp, Staged] = field(default_factory=dict[CallOp, Staged])
     names: dict[Stage, str] = field(default_factory=dict[Stage, str])
     loops: dict[LoopOp, int] = field(default_factory=dict[LoopOp, int])
     """The loops whose turns draw, and how many are around each."""
-    first_turn: str = ""
-    next_turn: str = ""
+
+    def add(self, kernel: Kernel) -> str:
+        """The name of one more kernel."""
+        return self.kernels.add(self.name, kernel)
 
 
 def call_kernels(func: FuncOp, name: str, kernels: Kernels) -> CallKernels:
     """The kernels of the calls in a lowered function of a plain name, which `kernels` is given too."""
-    found = CallKernels()
+    found = CallKernels(name, kernels)
     for op in func.walk():
         if isinstance(op, CallOp) and (how := STAGED.get(op.function)) is not None and (staged := how(op)) is not None:
             found.of[op] = staged
-            found.names |= {stage: kernels.add(name, stage.kernel) for stage in staged.stages}
+            found.names |= {stage: found.add(stage.kernel) for stage in staged.stages}
             if "turns" in op.values():
                 found.loops |= {loop: i for i, loop in enumerate(loops_around(op))}
-    if found.loops:
-        found.first_turn = kernels.add(name, turn_kernel(begins=True))
-        found.next_turn = kernels.add(name, turn_kernel(begins=False))
     return found

@@ -1,8 +1,8 @@
 """
 Random numbers, which the library draws where there is no plan: a kernel that has the seed of the call in its memory.
 
-The seed and the numbers of the turns of loops are the state of a program, `ui64[1 + loops]`. A loop whose turns draw is preceded
-by a kernel that sets its number to 0, and each turn ends with one that adds 1: nothing of it comes from the host.
+The seed and the numbers of the turns of loops are the state of a program, `ui64[1 + loops]`. Loops whose turns draw count them
+there, by kernels of `turns.py`: nothing of it comes from the host.
 """
 
 from __future__ import annotations
@@ -48,10 +48,3 @@ def loops_around(op: CallOp) -> list[LoopOp]:
             found.append(outer)
         outer = outer.parent_op()
     return found[::-1]
-
-
-def turn_kernel(*, begins: bool) -> Kernel:
-    """What sets the number of the turn of a loop, to 0 or to the next."""
-    head = f'extern "C" __global__ void __launch_bounds__(32) {NAME}(mind::ui64* b0)'
-    text = f"{head}\n{{\n    if (threadIdx.x == 0) *b0 = {'0' if begins else '*b0 + 1'};\n}}\n"
-    return Kernel(text, Launch((), 1, 32), (), ("first_turn" if begins else "next_turn",))

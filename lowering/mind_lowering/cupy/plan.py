@@ -21,7 +21,7 @@ from mind_dialect.ptir.types import PtirDType
 from ..xp import CallOp
 
 MOST_UNROLLED = 4096
-"""So many steps at most are a scan that is one graph; longer ones replay the graph of their body."""
+"""So many steps at most are a scan that is one graph, or turns of a longer one that are one together."""
 
 
 class Unplanned(Exception):
@@ -157,7 +157,8 @@ class Scan:
     """
     Steps for each number below `count`, which read slices of `scanned` and leave slices of stacks.
 
-    `unrolled` ones are steps one after the other, in which slices are places; else they are copied in and out.
+    `unrolled` ones are steps one after the other, in which slices are places; else they are copied in and out. Of `turning` ones
+    the body does that too, by the number of the turn in memory.
     """
 
     op: Operation
@@ -168,6 +169,7 @@ class Scan:
     """The whole, and the slice that a turn fills."""
     body: list[Step]
     unrolled: bool = True
+    turning: bool = False
     number: int = -1
     end: int = -1
 
@@ -205,6 +207,11 @@ class Plan:
 def all_device(steps: Sequence[Step]) -> bool:
     """Whether steps need nothing from the host."""
     return all(is_device(s) for s in steps)
+
+
+def enqueued(steps: Sequence[Step]) -> int:
+    """How many steps these are with the turns of unrolled scans counted."""
+    return sum(s.count * enqueued(s.body) if isinstance(s, Scan) else 1 for s in steps)
 
 
 def is_device(step: Step) -> bool:

@@ -23,7 +23,6 @@ from .host_calls import VIEWS, host_reason
 from .launching import ALIGNMENT
 from .lifetimes import place_buffers
 from .plan import (
-    MOST_UNROLLED,
     Branch,
     Buffer,
     Call,
@@ -32,15 +31,15 @@ from .plan import (
     Loop,
     Place,
     Plan,
-    Scan,
     Step,
     Unplanned,
-    all_device,
     row_major,
     same_strides,
 )
 from .planned_products import plan_matmul, plan_product, reshaped
+from .planned_scans import plan_scan, yielded
 from .stages import Staged
+from .turns import turn_kernel
 
 
 def plan_function(
@@ -52,7 +51,7 @@ def plan_function(
     `kernels` gives for each fusion the name of its kernel and its `Launch` of `kernel.py`, `calls` those of calls that are
     kernels of ours.
     """
-    planner = _Planner(kernels, donated, calls or CallKernels())
+    planner = Planner(kernels, donated, calls or CallKernels())
     block = func.body.block
     for i, argument in enumerate(block.args):
         dtype, shape = planner.spec(argument)
@@ -70,7 +69,7 @@ def plan_function(
 
 
 @dataclass
-class _Planner:
+class Planner:
     kernels: Mapping[FusionOp, tuple[str, Any]]
     donated: Collection[int] = ()
     calls: CallKernels = field(default_factory=CallKernels)
@@ -123,7 +122,7 @@ class _Planner:
             elif isinstance(op, WhileOp):
                 self.loop(op)
             elif isinstance(op, ForOp):
-                self.scan(op)
+                plan_scan(self, op)
             else:
                 assert isinstance(op, FreeOp | ExpectOp) or op is block.last_op, op.name
 
@@ -170,11 +169,15 @@ class _Planner:
             self.state = self.room("state", 1 + max(self.calls.loops.values(), default=-1) + 1, "ui64")
         return self.state
 
-    def turn(self, op: LoopOp, kernel: str) -> None:
-        """Append what sets the number of the turn of a loop, if anything depends on it."""
+    def turn(self, op: LoopOp, *, begins: bool = False) -> None:
+        """Append what sets the number of the turn of a loop, if draws depend on it."""
         if op in self.calls.loops:
             number = replace(self.turns(), offset=8 * (1 + self.calls.loops[op]), shape=(1,))
-            self.steps.append(Launch(None, kernel, [], [number]))
+            self.steps.append(self.counted(number, begins=begins))
+
+    def counted(self, number: Place, *, begins: bool = False) -> Launch:
+        """What sets the number of a turn, to 0 or to the next."""
+        return Launch(None, self.calls.add(turn_kernel(begins=begins)), [], [number])
 
     def call(self, op: CallOp) -> None:
         """A view, a constant, kernels of ours, or a call of the array library."""
@@ -254,7 +257,7 @@ class _Planner:
         for region in op.regions:
             outer, self.steps = self.steps, []
             self.block(region.block)
-            self.assign(_yielded(region.block), results, op)
+            self.assign(yielded(region.block), results, op)
             found.append(self.steps)
             self.steps = outer
         self.steps.append(Branch(op, self.places[op.condition], found[0], found[1]))
@@ -292,7 +295,7 @@ class _Planner:
         """What is carried stays where it is from turn to turn."""
         test, body = op.cond_region.block, op.body_region.block
         carried = self.carried(op, test.args)
-        self.turn(op, self.calls.first_turn)
+        self.turn(op, begins=True)
         tests = self.nested(test)
         condition = test.last_op
         assert isinstance(condition, ConditionOp), "verified"
@@ -300,42 +303,12 @@ class _Planner:
             self.places[argument] = self.places[value]
         outer, self.steps = self.steps, []
         self.block(body)
-        self.assign(_yielded(body), carried, op)
-        self.turn(op, self.calls.next_turn)
+        self.assign(yielded(body), carried, op)
+        self.turn(op)
         turn, self.steps = self.steps, outer
         self.steps.append(Loop(op, tests, self.places[condition.go_on], turn))
         for result, value in zip(op.results, condition.inputs, strict=True):
             self.places[result] = self.places[value]
-
-    def scan(self, op: ForOp) -> None:
-        """Slices are places of what is scanned, in a scan that is unrolled."""
-        body, scanned = op.body_region.block, [self.ordered(self.places[v], op) for v in op.scanned]
-        count = scanned[0].shape[0]
-        carried = self.carried(op, body.args[: len(op.inits)])
-        slices: list[tuple[Place, Place]] = []
-        for argument, whole in zip(body.args[len(carried) :], scanned, strict=True):
-            buffer = self.buffer("slice", whole.bytes // max(count, 1))
-            buffer.aligned = whole.buffer.aligned and not (whole.offset % ALIGNMENT or buffer.bytes % ALIGNMENT)
-            inner = Place(buffer, 0, whole.shape[1:], row_major(whole.shape[1:], whole.dtype.size), whole.dtype)
-            self.places[argument] = inner
-            slices.append((whole, inner))
-        self.turn(op, self.calls.first_turn)
-        outer, self.steps = self.steps, []
-        self.block(body)
-        yielded = _yielded(body)
-        stacks = [(self.places[s], self.places[v]) for s, v in zip(op.stacks, yielded[len(carried) :], strict=True)]
-        step = Scan(op, count, slices, stacks, [])
-        before = len(self.steps)
-        self.assign(yielded[: len(carried)], carried, op)
-        self.turn(op, self.calls.next_turn)
-        step.body, self.steps = self.steps, outer
-        step.unrolled = all_device(step.body) and count * (len(step.body) + len(stacks)) <= MOST_UNROLLED
-        self.stack(step, before)
-        for _, inner in (*step.scanned, *step.stacks):
-            inner.buffer.role = "slice" if step.unrolled else "arena"
-        self.steps.append(step)
-        for result, place in zip(op.results, carried, strict=True):
-            self.places[result] = place
 
     def ready(self, place: Place, op: Operation) -> Place:
         """A place with the same elements that a kernel can read: in row-major order, from a good address."""
@@ -360,16 +333,6 @@ class _Planner:
         self.copy(place, made, op)
         return made
 
-    def stack(self, step: Scan, before: int) -> None:
-        """Let the body put values on stacks before it copies what is carried, which may overwrite them: from `before` on."""
-        copies: list[Step] = []
-        for i, (whole, value) in enumerate(step.stacks):
-            strides = row_major(value.shape, value.dtype.size)
-            inner = Place(self.buffer("slice", value.bytes), 0, value.shape, strides, value.dtype)
-            copies.append(Copy(value, inner, step.op))
-            step.stacks[i] = (whole, inner)
-        step.body[before:before] = copies
-
     def results(self, ending: ReturnOp, donated: Collection[int]) -> list[Place]:
         """Where the results are: in memory of their own, or of a donated input."""
         found: list[Place] = []
@@ -387,9 +350,3 @@ class _Planner:
             taken.add(place.buffer)
             found.append(place)
         return found
-
-
-def _yielded(block: Block) -> Sequence[SSAValue]:
-    last = block.last_op
-    assert last is not None, "verified"
-    return last.operands

@@ -17,7 +17,21 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import PtirDType
 from mind_lowering.cupy.launching import CupyKernels, LaunchedKernel
-from mind_lowering.cupy.plan import Branch, Buffer, Call, Copy, Launch, Loop, Place, Scan, Step, is_device
+from mind_lowering.cupy.plan import (
+    MOST_UNROLLED,
+    Branch,
+    Buffer,
+    Call,
+    Copy,
+    Launch,
+    Loop,
+    Place,
+    Scan,
+    Step,
+    all_device,
+    enqueued,
+    is_device,
+)
 from mind_lowering.xp_arguments import SEED, TURNS
 from mind_lowering.xp_functions import IN_PLACE
 
@@ -90,33 +104,46 @@ class Test:
 
 @dataclass
 class While:
-    """A test and a body, until the truth that the test leaves is none."""
+    """A test, then turns of a body and the test again, until the truth that the test leaves is none."""
 
     state: State
     test: Tape
     read: Callable[[], bool]
-    body: Tape
+    turn: Tape
 
     def run(self) -> None:
-        """Run it to its end."""
+        """Run it to its end: one launch and one truth read for each turn, if it needs nothing else from the host."""
         self.state.turns.append(0)
         self.test.run()
         while self.read():
-            self.body.run()
-            self.state.turns[-1] += 1
-            self.test.run()
+            self.turn.run()
         self.state.turns.pop()
 
 
 @dataclass
+class Next:
+    """The next turn begins, which the host has to know."""
+
+    state: State
+
+    def run(self) -> None:
+        """Count it."""
+        self.state.turns[-1] += 1
+
+
+def _nothing(turn: int) -> None:
+    pass
+
+
+@dataclass
 class Times:
-    """A body so many times, its slices copied in before it and out after it."""
+    """A body so many times, what it needs brought before it and what it leaves taken after it."""
 
     state: State
     count: int
-    bring: Callable[[int], None]
     body: Tape
-    take: Callable[[int], None]
+    bring: Callable[[int], None] = _nothing
+    take: Callable[[int], None] = _nothing
 
     def run(self) -> None:
         """Run it to its end; nothing is read."""
@@ -129,7 +156,7 @@ class Times:
         self.state.turns.pop()
 
 
-Part = Section | Host | Test | While | Times
+Part = Section | Host | Test | While | Next | Times
 
 
 @dataclass
@@ -164,7 +191,7 @@ def _inner(part: Part) -> Sequence[Tape]:
     if isinstance(part, Test):
         return (part.then, part.other)
     if isinstance(part, While):
-        return (part.test, part.body)
+        return (part.test, part.turn)
     return (part.body,) if isinstance(part, Times) else ()
 
 
@@ -218,13 +245,14 @@ class Recorder:
             elif isinstance(step, Branch):
                 tape.parts.append(Test(self.truth(step.condition), self.tape(step.then), self.tape(step.other)))
             elif isinstance(step, Loop):
-                test = self.tape(step.test)
-                tape.parts.append(While(self.state, test, self.truth(step.condition), self.tape(step.body)))
+                self.loop(tape, step)
             elif step.unrolled:
                 for i in range(step.count):
                     for whole, inner in (*step.scanned, *step.stacks):
                         self.bound[inner.buffer] = self.slice(whole, i)
                     self.append(tape, step.body)
+            elif step.turning:
+                self.turning(tape, step)
             else:
                 tape.parts.append(self.times(step))
 
@@ -263,8 +291,27 @@ class Recorder:
 
         return read
 
+    def loop(self, tape: Tape, step: Loop) -> None:
+        """A loop, of which a turn and the test after it are one graph, and the first test part of another, but for host calls."""
+        test, turn = Tape(), self.tape(step.body)
+        if all_device([*step.body, *step.test]):
+            self.append(tape, step.test)
+        else:
+            self.append(test, step.test)
+            turn.parts.append(Next(self.state))
+        self.append(turn, step.test)
+        tape.parts.append(While(self.state, test, self.truth(step.condition), turn))
+
+    def turning(self, tape: Tape, step: Scan) -> None:
+        """A scan whose turns are the same work again: as many of them are one graph as an unrolled scan may have steps."""
+        together = max(1, MOST_UNROLLED // enqueued(step.body))
+        rounds, rest = divmod(step.count, together)
+        if rounds:
+            tape.parts.append(Times(self.state, rounds, self.tape(step.body * together)))
+        self.append(tape, step.body * rest)
+
     def times(self, step: Scan) -> Times:
-        """A scan by turns."""
+        """A scan in whose turns the host takes part."""
         pairs = [(self.machine.copy, whole, self.array(inner)) for whole, inner in step.scanned]
         stacks = [(whole, self.array(inner)) for whole, inner in step.stacks]
         views: dict[tuple[Place, int], Array] = {}
@@ -283,7 +330,7 @@ class Recorder:
             for whole, inner in stacks:
                 self.machine.copy(part(whole, inner, i), inner)
 
-        return Times(self.state, step.count, bring, self.tape(step.body), take)
+        return Times(self.state, step.count, self.tape(step.body), bring, take)
 
     # What is enqueued
 

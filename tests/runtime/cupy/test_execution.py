@@ -14,7 +14,7 @@ from cupy_agreement import arguments, close
 from fake_gpu import RULES, FakeArray, FakeMachine
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_lowering.cupy import lifetimes
+from mind_lowering.cupy import lifetimes, plan
 from mind_lowering.cupy.in_place import over_operands
 from mind_lowering.cupy.lifetimes import every_step, reads_and_writes
 from mind_lowering.cupy.options import CupyOptions
@@ -144,9 +144,11 @@ def test_results_are_new_arrays() -> None:
 @given(control_programs(), st.integers(0, 100))
 def test_views_updates_branches_and_loops_give_what_numpy_gives(text: str, seed: int) -> None:
     module = parse(text)
-    for small in (-1, lifetimes.SMALL):  # memory that is used again at once, and memory that rests
+    ways = ((-1, plan.MOST_UNROLLED), (lifetimes.SMALL, -1))  # memory that is used again at once, and that rests; scans by turns
+    for small, most in ways:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(lifetimes, "SMALL", small)
+            patch.setattr(plan, "MOST_UNROLLED", most)
             made = on_numpy(module.clone())
         assert made.runner is not None, made.unplanned
         disjoint(made)
@@ -156,11 +158,11 @@ def test_views_updates_branches_and_loops_give_what_numpy_gives(text: str, seed:
 def disjoint(made: CupyProgram) -> None:
     """Of the buffers of the arena those that are needed at one time are apart, and none is beyond the end."""
     assert made.runner is not None
-    plan = made.runner.plan
-    held = [b for b in plan.buffers if b.role == "arena" and b.first >= 0]
+    whole = made.runner.plan
+    held = [b for b in whole.buffers if b.role == "arena" and b.first >= 0]
     for i, a in enumerate(held):
         assert a.offset % 256 == 0
-        assert a.offset + a.bytes <= plan.arena
+        assert a.offset + a.bytes <= whole.arena
         for b in held[:i]:
             together = a.first <= b.last and b.first <= a.last
             apart = a.offset + a.bytes <= b.offset or b.offset + b.bytes <= a.offset or not (a.bytes and b.bytes)

@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 import mind_runtime
+from cuda_emulation import compiler
+from cupy_agreement import agree, arguments
+from fake_device import Batch
 from fake_gpu import RULES, FakeMachine
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.cupy import lifetimes, planner
+from mind_lowering.cupy import lifetimes, plan
 from mind_lowering.cupy.host_calls import CAPTURED, HOST, VIEWS
 from mind_lowering.cupy.plan import Scan
 from mind_lowering.xp_functions import FUNCTIONS
+from mind_runtime.cupy import tape
 from native_control_programs import counted, dot, scan
 from numpy_launches import on_numpy
 from ptir_control_programs import SI32, number
@@ -42,10 +46,13 @@ def recurrence(w: Any, h: Any, xs: Any) -> Any:
 
 
 @pytest.mark.parametrize("steps", [0, 1, 7])
-@pytest.mark.parametrize("unrolled", [True, False])
-def test_a_scan_reads_nothing(steps: int, unrolled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not unrolled:
-        monkeypatch.setattr(planner, "MOST_UNROLLED", -1)
+@pytest.mark.parametrize("together", [None, 1, 3, 100])
+def test_a_scan_reads_nothing(steps: int, together: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether its steps are one graph, or some of its turns are one."""
+    unrolled = together is None or steps == 0
+    if together is not None:
+        monkeypatch.setattr(plan, "MOST_UNROLLED", 0)
+        monkeypatch.setattr(tape, "enqueued", lambda body: tape.MOST_UNROLLED // together)
     module = program(f"f32[6] f32[6] f32[{steps},6]", recurrence)
     made = on_numpy(module.clone())
     assert made.runner is not None
@@ -59,8 +66,9 @@ def test_a_scan_reads_nothing(steps: int, unrolled: bool, monkeypatch: pytest.Mo
     RULES.log.clear()
     results = made(*here)
     assert RULES.log["waits"] == 0
-    turns = 1 if unrolled else steps
-    assert min(turns, steps) <= RULES.log["graph launches"] <= (turns if unrolled else turns + 2)  # what comes before and after
+    assert RULES.log["captures"] == RULES.log["sends"] == 0
+    rounds = 0 if unrolled or together is None else steps // together
+    assert rounds <= RULES.log["graph launches"] <= rounds + 2, "and what comes before and after"
     for x, y in zip(results, expected, strict=True):
         np.testing.assert_allclose(x.view(np.ndarray), y, rtol=1e-6)
 
@@ -107,6 +115,7 @@ def test_a_while_reads_one_truth_per_turn_and_its_body_is_a_graph() -> None:
         RULES.log.clear()
         count, left = made(here)
         assert RULES.log["waits"] == turns + 1
+        assert RULES.log["graph launches"] == turns + 2, "the first test, a turn with its test each, and what is left"
         assert RULES.log["captures"] == 0
         assert int(count.view(np.ndarray)) == turns
         np.testing.assert_array_equal(left.view(np.ndarray), x / 2**turns)
@@ -121,10 +130,41 @@ def drawn(x: Any) -> Any:
     return list(scan(body, first, ptir.BroadcastToOp(x, result_shape=(3, 4)), stacks=1))
 
 
+SCANS: list[tuple[str, Any]] = [
+    ("f32[6] f32[6] f32[7,6]", recurrence),
+    ("f64[3] f64[3] f64[5,3]", recurrence),
+    ("bf16[5] bf16[5] bf16[9,5]", recurrence),
+    ("f16[400] f16[400] f16[3,400]", recurrence),
+    ("i1[3] i1[6,3]", lambda h, xs: list(scan(lambda h, x: [ptir.XorOp(h, x), ptir.NotOp(x)], h, xs, stacks=1))),
+    ("f32[3] f32[9,3]", lambda h, xs: later(h, ptir.SliceOp(xs, starts=(1, 0), sizes=(7, 3)))),
+    ("f32[0] f32[4,0]", lambda h, xs: later(h, xs)),
+    ("f32[3] f32[4,2,3]", lambda h, xs: list(scan(lambda h, x: later(h, x), h, xs, stacks=1))),
+]
+
+
+def later(h: Any, xs: Any) -> Any:
+    return list(scan(lambda h, x: [ptir.AddOp(h, x), ptir.MulOp(h, x)], h, xs, stacks=1))
+
+
+def test_slices_of_turns_are_moved_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every width, from any address, within others too."""
+    compiler()
+    monkeypatch.setattr(plan, "MOST_UNROLLED", -1)
+    batch = Batch()
+    cases = [(program(types, body), types) for types, body in SCANS]
+    made = [(batch.add(module.clone()), module, types) for module, types in cases]
+    assert all("slices_in" in p.cuda or "[0]" in types for p, _, types in made)
+    for i, (p, module, types) in enumerate(made):
+        values = arguments(p, i)
+        for _ in range(3):
+            agree(types, p, module, values)
+
+
 @pytest.mark.parametrize("unrolled", [True, False])
 def test_random_numbers_are_those_of_numpy_for_every_seed_and_turn(unrolled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not unrolled:
-        monkeypatch.setattr(planner, "MOST_UNROLLED", -1)
+        monkeypatch.setattr(plan, "MOST_UNROLLED", -1)
+        monkeypatch.setattr(tape, "MOST_UNROLLED", -1)
     module = program("f32[4]", drawn)
     made, plain = on_numpy(module.clone()), mind_runtime.compile(module)
     x = np.ones(4, np.float32)

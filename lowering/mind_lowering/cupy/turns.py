@@ -1,0 +1,55 @@
+"""
+Kernels that count the turns of loops, and move the slices of a turn: nothing of a long scan comes from the host.
+
+The number of the turn is in memory. Turns can then be one graph, the same again and again, some of them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+from .kernel import NAME, THREADS, VECTOR_BYTES, Kernel, Launch, indented
+from .plan import Place
+
+_UNITS = {16: "mind::Pack<mind::ui64, 2>", 8: "mind::ui64", 4: "mind::ui32", 2: "mind::ui16", 1: "mind::ui8"}
+_MOST_BLOCKS = 1024
+
+
+def turn_kernel(*, begins: bool) -> Kernel:
+    """What sets the number of the turn of a loop, to 0 or to the next."""
+    head = f'extern "C" __global__ void __launch_bounds__(32) {NAME}(mind::ui64* b0)'
+    text = f"{head}\n{{\n    if (threadIdx.x == 0) *b0 = {'0' if begins else '*b0 + 1'};\n}}\n"
+    return Kernel(text, Launch((), 1, 32), (), ("first_turn" if begins else "next_turn",))
+
+
+def slices_kernel(pairs: Sequence[tuple[Place, Place]], *, out: bool) -> Kernel:
+    """
+    What copies the slices of a turn from whole arrays, or `out` to them, given pairs of a whole and its slice.
+
+    It takes the number of the turn, what it reads, and what it writes.
+    """
+    reads, writes, turns = list[str](), list[str](), list[str]()
+    most = 0
+    for i, (whole, inner) in enumerate(pairs):
+        unit = _unit(whole, inner)
+        type, count = _UNITS[unit], inner.bytes // unit
+        most = max(most, count)
+        reads.append(f"const {type}* __restrict__ a{i}")
+        writes.append(f"{type}* __restrict__ b{i}")
+        moved = f"b{i}[first{i} + e] = a{i}[e]" if out else f"b{i}[e] = a{i}[first{i} + e]"
+        turns += [f"const long long first{i} = turn * {count};", f"if (e < {count}) {moved};"]
+    opening = f'extern "C" __global__ void __launch_bounds__({THREADS}) {NAME}'
+    step = f"(long long)gridDim.x * {THREADS}"
+    loop = f"for (long long e = (long long)blockIdx.x * {THREADS} + threadIdx.x; e < {most}; e += {step}) {{"
+    body = ["const long long turn = (long long)*number;", loop, *indented(turns), "}"]
+    parameters = ", ".join(["const mind::ui64* __restrict__ number", *reads, *writes])
+    text = "\n".join([f"{opening}({parameters})", "{", *indented(body), "}", ""])
+    return Kernel(text, Launch((), min(-(-most // THREADS), _MOST_BLOCKS), THREADS), (), ("slices_out" if out else "slices_in",))
+
+
+def _unit(whole: Place, inner: Place) -> int:
+    """How many bytes are copied at once: all slices begin at a multiple of them."""
+    if not whole.buffer.aligned or not inner.buffer.aligned:
+        return whole.dtype.size
+    return gcd(VECTOR_BYTES, whole.offset, inner.offset, inner.bytes)
