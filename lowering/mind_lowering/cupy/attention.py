@@ -154,7 +154,7 @@ class _Attention:
         call = f"mind::{function}<{types}>({operands}, {out}, I(top), {hidden}, {kept}, score, end);"
         total = tiles * self.count
         loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *self.scope.lines, call]), "}"]
-        return self.writer.kernel(loop, self.writer.launch(min(total, MOST_BLOCKS), 128))
+        return self.writer.kernel(loop, self.writer.launch(min(total, MOST_BLOCKS), 128), names=["attention"])
 
     def _few(self) -> Kernel:
         """Some blocks for each row."""
@@ -173,7 +173,7 @@ class _Attention:
         call = f"mind::attend_one<{types}>({operands}, {out}, r0, {share}, {parts}, score);"
         scratch = self.wide.size * total * shares * (self.width + 2) if shares > 1 else 0
         launch = self.writer.launch(total * shares, 256, scratch, total if shares > 1 else 0)
-        return self.writer.kernel([*lines, *self.scope.lines, call], launch)
+        return self.writer.kernel([*lines, *self.scope.lines, call], launch, names=["attention"])
 
     def _operands(self) -> str:
         """Queries, keys and values as matrices with rows of `depth` or `width`."""

@@ -179,7 +179,8 @@ class _Gradient:
             flags = ", ".join("true" if part in self.ends else "false" for part in ("keys", "values"))
             call = f"mind::attend_keys{suffix}<{sizes}, {flags}{wide}>({given});"
         loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *self.scope.lines, call]), "}"]
-        return self.writer.kernel(loop, self.writer.launch(min(total, MOST_BLOCKS), 128))
+        names = ["attention", "gradient", "of", *(self.ends if self.of_queries else sorted(self.ends))]
+        return self.writer.kernel(loop, self.writer.launch(min(total, MOST_BLOCKS), 128), names=names)
 
     def _operands(self) -> str:
         """Queries, keys, values and adjoints of results as matrices."""

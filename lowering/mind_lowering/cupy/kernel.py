@@ -106,15 +106,15 @@ class Writer:
         outputs = tuple(TensorSpec(*spec(v)) for v in self.body.results)
         return Launch(outputs, grid, block, scratch, counters, into, tuple(site for _, site in self.body.sites))
 
-    def kernel(self, lines: Sequence[str], launch: Launch, *, is_narrow: bool = False) -> Kernel:
-        """The whole kernel, given the statements of its body."""
+    def kernel(self, lines: Sequence[str], launch: Launch, *, is_narrow: bool = False, names: Sequence[str] = ()) -> Kernel:
+        """The whole kernel, given the statements of its body; it is called after its ops, unless other `names` are given."""
         parameters = [f"const {_stored(v)}* __restrict__ {name}" for v, name in self.source.pointers.items()]
         parameters += [f"{_stored(v)}* __restrict__ {b}" for v, b in zip(self.body.results, self.outputs, strict=True)]
         parameters += ["unsigned char* scratch", "mind::ui32* counters"] if launch.scratch else []
         parameters += ["mind::ui64* record"] if launch.fails else []
         head = f'extern "C" __global__ void __launch_bounds__({launch.block}) {NAME}({", ".join(parameters)})'
         text = "\n".join([head, "{", *indented([f"typedef {self.index_type()} I;", *lines]), "}", ""])
-        return Kernel(text, launch, self.sites, tuple(op.OPCODE for op in self.body.ops), is_narrow)
+        return Kernel(text, launch, self.sites, tuple(names) or tuple(op.OPCODE for op in self.body.ops), is_narrow)
 
     def index_type(self) -> str:
         """The type of indices: 64 bits where 32 would not do."""

@@ -27,6 +27,7 @@ from ..norms import expand_norms
 from ..own_module import drop_barriers, own_module
 from ..ptir_optimize import optimize, simplify
 from .absorb import absorb_turns, absorb_views
+from .casts import move_casts
 from .join import join
 from .kernel import Kernel, make_kernel
 from .maps import FREE
@@ -54,6 +55,8 @@ def form_kernels(module: ModuleOp, options: CupyOptions = DEFAULT) -> None:
     drop_barriers(module)
     defuse(module, only=_is_no_kernel)
     optimize(module, patterns=False)
+    if move_casts(module):
+        simplify(module)
     recomputed = recompute_attention(module, _why_no_kernel)
     if recognize(module) or recomputed:
         simplify(module)

@@ -18,6 +18,7 @@ from attention_gradients import CASES, NARROW, attend, causal, gradient, qkv
 from cuda_emulation import ARCHITECTURES, compiled, compiler
 from cupy_agreement import agree, arguments
 from fake_device import Batch
+from mind_lowering.cupy.plan import Launch
 from mind_runtime.on_cupy import CupyProgram
 from models import gpt2
 from models.training import AdamW, train_step
@@ -132,11 +133,15 @@ def test_nvrtc_compiles_every_form(architecture: str) -> None:
     compiled(made.text(), architecture)
 
 
-def test_a_training_step_of_a_model_keeps_no_weights() -> None:
-    config = gpt2.Config(vocabulary=16, context=512, width=64, layers=1, heads=4, kv_heads=2, gelu="tanh")
-    module = train_step(gpt2.loss_program(config, batch=1, length=512), AdamW())
-    made = Batch().add(module)
-    assert re.findall(r"mind::(attend\w*)<", made.cuda) == ["attend", "attend_queries", "attend_keys"]
+@pytest.mark.parametrize(("compute", "suffix"), [(None, ""), ("bf16", "_narrow")])
+def test_a_training_step_of_a_model_keeps_no_weights(compute: str | None, suffix: str) -> None:
+    config = gpt2.Config(512, context=512, width=64, layers=1, heads=4, kv_heads=2, gelu="tanh", compute=compute)
+    made = Batch().add(train_step(gpt2.loss_program(config, batch=1, length=512), AdamW()))
+    kernels = re.findall(r"mind::(attend\w*)<", made.cuda)
+    assert kernels == [f"attend{suffix}", f"attend_queries{suffix}", f"attend_keys{suffix}"]
     assert made.cuda.count("const I limit = ") == made.cuda.count("+ 1 < 512 ?") == 2  # of the attention, and of its queries
     assert made.runner is not None, made.unplanned
-    assert max(b.bytes for b in made.runner.plan.buffers) < 4 * 512 * 512 * 4
+    assert max(b.bytes for b in made.runner.plan.buffers) < 4 * 512 * 512 * 2
+    launched = {made.symbols[step.kernel]: step for step in made.runner.plan.steps if isinstance(step, Launch)}
+    inputs = {n.partition("_attention")[2]: len(step.inputs) for n, step in launched.items() if "_attention" in n}
+    assert inputs == {"": 1, "_gradient_of_queries": 5, "_gradient_of_keys_values": 5}  # queries, keys and values are in one

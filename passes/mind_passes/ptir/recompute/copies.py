@@ -35,41 +35,46 @@ class Rows:
     """The attention, its result, the greatest score of each row, and 1 over the sum of exponentials."""
     new: list[Operation] = field(default_factory=list[Operation])
     """Ops that were made and are in no block yet."""
+    delta: SSAValue | None = None
     multiples: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
 
     def of(self, times: float, like: SSAValue) -> SSAValue:
         """Some times delta, in the shape of a value of each row."""
-        if None not in self.multiples:
-            self.multiples[None] = self._delta()
         key = (times, spec_of(like))
         if key not in self.multiples:
-            found = self.multiples[None]
+            found, perm = self._delta()
             if times == -1.0:
                 found = self._made(NegOp(found))
             elif times != 1.0:
                 dtype, shape = spec_of(found)
                 factor = fill(self.region.products[0], dtype, sizes(shape), times)
                 found = self._made(MulOp(found, self._made(factor)))
+            if perm != tuple(range(len(perm))):
+                found = self._made(TransposeOp(found, perm=perm))
             if spec_of(found).shape != spec_of(like).shape:
                 found = self._made(ReshapeOp(found, new_shape=spec_of(like).shape))
             self.multiples[key] = found
         return self.multiples[key]
 
-    def _delta(self) -> SSAValue:
-        """The sum over the width of the result's adjoint times the result, `[..., rows, 1]` in the dtype of the softmax."""
+    def _delta(self) -> tuple[SSAValue, tuple[int, ...]]:
+        """
+        The sum over the width of the result's adjoint times the result, in the dtype of the softmax.
+
+        It has the axes of the adjoint; they are given in the order of `[..., rows, 1]`.
+        """
         adjoint, rank = self.region.adjoint, self.region.forward.rank
         assert adjoint is not None, "delta is a sum of what it gives"
         values, batch = adjoint.values(), tuple(adjoint.values()["batch_lhs"])
         (width,) = values["contract_lhs"]
         (row,) = set(range(rank)) - {*batch, width}
-        layout = (*batch, row, width)  # the axes of the adjoint in the order of the result's
-        plain, out = layout == tuple(range(rank)), self.attend.results[0]
-        if not plain:
-            out = self._made(TransposeOp(out, perm=tuple(layout.index(a) for a in range(rank))))
-        wide = spec_of(self.region.forward.exponential.result).dtype
-        given = [v if spec_of(v).dtype is wide else self._made(CastOp(v, dtype=wide.name)) for v in (adjoint.lhs, out)]
-        found = self._made(ReduceOp(self._made(MulOp(*given)), kind="sum", axes=(width,), keepdims=True))
-        return found if plain else self._made(TransposeOp(found, perm=layout))
+        layout, out = (*batch, row, width), self.attend.results[0]
+        if self.delta is None:
+            if layout != tuple(range(rank)):
+                out = self._made(TransposeOp(out, perm=tuple(layout.index(a) for a in range(rank))))
+            wide = spec_of(self.region.forward.exponential.result).dtype
+            given = [v if spec_of(v).dtype is wide else self._made(CastOp(v, dtype=wide.name)) for v in (adjoint.lhs, out)]
+            self.delta = self._made(ReduceOp(self._made(MulOp(*given)), kind="sum", axes=(width,), keepdims=True))
+        return self.delta, layout
 
     def _made(self, op: PtirOp) -> SSAValue:
         op.location = self.region.products[0].location
