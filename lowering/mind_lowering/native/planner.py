@@ -258,10 +258,11 @@ def _must_wait(op: PtirOp, pending: dict[Operation, PtirOp], planner: Planner) -
     first = next(iter(pending.values()))
     if _group_shape(planner, op) != _group_shape(planner, first):
         return True
-    reductions = [p for p in pending.values() if isinstance(p, ptir.ReduceOp)]
-    if isinstance(op, ptir.ReduceOp) and any(p.values()["axes"] != op.values()["axes"] for p in reductions):
-        return True
-    return any(v.owner is p for v in op.operands for p in reductions)
+    if isinstance(op, ptir.ReduceOp):  # all that are pending are over the same axes
+        other = next((p for p in pending.values() if isinstance(p, ptir.ReduceOp)), op)
+        if other.values()["axes"] != op.values()["axes"]:
+            return True
+    return any(isinstance(v.owner, ptir.ReduceOp) and v.owner in pending for v in op.operands)
 
 
 def _group_shape(planner: Planner, op: PtirOp) -> tuple[int, ...]:

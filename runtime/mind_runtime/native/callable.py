@@ -22,8 +22,8 @@ from .support import LARGE, support
 
 Array = Any
 T = TypeVar("T")
-MOST_WORDS, MOST_PAIRS = 1 << 12, 1 << 14
-"""Longer tables, which a call has on its stack, and more comparisons of who shares memory with whom are left to Python."""
+MOST_WORDS, MOST_PAIRS, MOST_BYTES = 1 << 12, 1 << 14, 1 << 62
+"""Left to Python: longer tables, which a call has on its stack, more pairs that may share memory, more bytes than anybody has."""
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _VECTORCALL, _BASETYPE, _DEFAULT = 1 << 11, 1 << 10, 1 << 18
 _TP_CALL, _TP_MEMBERS = 50, 72
@@ -162,8 +162,10 @@ class Plan:
 _ARENA = 6
 
 
-def covers(inputs: Sequence[Argument], outputs: Sequence[Argument], words: int, bound: int) -> bool:
+def covers(inputs: Sequence[Argument], outputs: Sequence[Argument], words: int, bound: int, arena: int) -> bool:
     """Whether a plan may be made."""
+    if max([arena, *(x.bytes for x in (*inputs, *outputs))]) >= MOST_BYTES:
+        return False
     pairs = (sum(x.alone for x in inputs) + len(outputs)) * (len(inputs) + len(outputs) + bound)
     return support() is not None and 0 < len(outputs) and words + len(inputs) <= MOST_WORDS and pairs <= MOST_PAIRS
 

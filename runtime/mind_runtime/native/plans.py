@@ -46,7 +46,7 @@ def plan_of(
     into = [_argument(*inputs[i], native.inputs[i], i in donated) for i in free]
     out = [_result(buffer, *type, native, inputs, free) for buffer, type in zip(native.outputs, outputs, strict=True)]
     results = [x for x in out if x is not None]
-    if len(results) < len(out) or not covers(into, results, native.table + len(record), len(given)):
+    if len(results) < len(out) or not covers(into, results, native.table + len(record), len(given), native.arena):
         return None
     template = [0] * native.table
     for place, array in (*constants.items(), *((native.inputs[i], array) for i, array in given.items())):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -10,14 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from counting import calls
 from mind_dialect import ptir
 from mind_dialect.ptir import FUSIBLE, OPS_BY_OPCODE, PtirOp
 from mind_dialect.ptir.types import F32
+from mind_lowering.native import detect, planner
 from mind_lowering.native.elementwise import CALLS, EMITTERS, EXACT
 from mind_lowering.native.kernels import FALLBACK, KERNELS
 from mind_lowering.native.memory import ALIGNMENT, Access, assign
 from mind_lowering.native.nest import axes_of
 from mind_lowering.native.views import VIEWS, Buffer, Use, View, broadcast, reshaped, row_major, whole, window
+from ptir_evaluator import function_of
+from ptir_forms import program
 
 
 def test_every_op_has_a_kernel_or_a_reason() -> None:
@@ -34,6 +39,23 @@ def test_every_elementwise_op_has_an_emitter() -> None:
 def test_every_view_within_a_fusion_is_a_view_or_made() -> None:
     made: set[type[PtirOp]] = {ptir.ConstantOp, ptir.IotaOp}
     assert {op for op, part in FUSIBLE.items() if part == "view"} <= {*VIEWS, *made}
+
+
+def test_whether_an_op_joins_a_group_does_not_depend_on_how_long_it_is() -> None:
+    plan = planner.Planner(detect())
+
+    def asked(n: int) -> int:
+        ops = [op for op in function_of(program("f32[3]", partial(chain, n=n))).body.block.ops if isinstance(op, PtirOp)]
+        pending: dict[Any, PtirOp] = {op: op for op in ops[:-1]}
+        planner._must_wait(ops[-1], pending, plan)
+        return calls(lambda: planner._must_wait(ops[-1], pending, plan))
+
+    def chain(x: Any, n: int) -> Any:
+        for _ in range(n):
+            x = ptir.NegOp(x)
+        return x
+
+    assert asked(100) == asked(10)
 
 
 # Views, against NumPy

@@ -286,6 +286,12 @@ def test_batches_that_the_array_library_multiplies_in_another_order(dtype: str) 
         np.testing.assert_array_equal(twice, np.concatenate([expected, expected]))
 
 
+@pytest.mark.parametrize("shape", [(1 << 31, 1 << 31), (1 << 62,), (3, 1 << 60)])
+def test_what_no_memory_holds_is_refused(shape: tuple[int, ...]) -> None:
+    module = program(f"f32[{','.join(map(str, shape))}]", lambda a: [ptir.AddOp(a, a)])
+    assert failure(lambda: compiled(module)).code == "E6004"
+
+
 def test_memory_that_is_not_there_is_refused_before_the_run() -> None:
     assert failure(lambda: compiled(chain(1 << 20), memory_limit=1000)).code == "E6004"
 
