@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import error_tables
+import result_tables
 from mind_dialect import build
 from mind_dialect.core import CORE_OPS, EXTENSION_OPS
 from mind_dialect.errors import CATALOGUE
 from mind_dialect.profiles import Profile
+from mind_tools.flags import of_mlir_opt
 from verifier_rows import CONSTANTS
 from verifier_rows_elementwise import ELEMENTWISE, REDUCTIONS
 from verifier_rows_gradient import GRADIENT
@@ -26,6 +29,9 @@ DECISIONS = (ROOT / "docs" / "implementation-defined.md").read_text(encoding="ut
 PTIR_DECISIONS = (ROOT / "docs" / "implementation-defined-ptir.md").read_text(encoding="utf-8")
 PTIR = (ROOT / "docs" / "ptir.md").read_text(encoding="utf-8")
 ERRORS = error_tables.PAGE.read_text(encoding="utf-8")
+EXTENDING = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+TOOLS = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 CONFORMANCE = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
 VERIFIER_ROWS = {
     row.name
@@ -71,6 +77,7 @@ def missing(text: str) -> list[str]:
 
 def test_every_test_named_exists():
     assert missing(DECISIONS + CONFORMANCE + PTIR_DECISIONS + PTIR) == []
+    assert [named for named in missing(EXTENDING) if "::" in named] == []
     nowhere = [
         "`tests/test_docs.py::test_no_such`",
         "`tests/none.mlir`",
@@ -125,6 +132,40 @@ def test_every_function_that_builds_is_on_the_page_of_python():
     (shown,) = re.findall(r"<!-- build -->(.*?)<!-- end -->", text, re.DOTALL)
     made = [n for n, v in vars(build).items() if inspect.isfunction(v) and v.__module__ == build.__name__ and n[0] != "_"]
     assert sorted(re.findall(r"`(\w{3,})`", shown)) == sorted(made)
+
+
+def test_the_op_of_the_page_on_extending_stands_where_it_says():
+    (shown,) = re.findall(r"<!-- op -->(.*?)<!-- end -->", EXTENDING, re.DOTALL)
+    files = [f for row in rows(shown) for f in re.findall(r"`((?:\w+/)+[\w.-]+)`", row[1])]
+    assert len(files) >= 14
+    for file in files:
+        assert "log1p" in (ROOT / file).read_text(encoding="utf-8").lower(), file
+
+
+def test_options_of_mlir_opt_are_those_that_the_tool_recognises():
+    pairs = [
+        re.findall(r"`(--[\w-]+)", line) for line in TOOLS.splitlines() if line.startswith(("| `--mlir-", "| `--verify-each"))
+    ]
+    assert len(pairs) == 4
+    for pair in pairs:
+        half = len(pair) // 2
+        assert [of_mlir_opt(theirs) for theirs in pair[:half]] == pair[half:]
+
+
+def test_the_index_has_every_page():
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert set(re.findall(r"\]\(([\w-]+\.md)\)", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"))) == pages
+
+
+def test_the_readme_says_how_fast_it_is_by_the_results():
+    assert result_tables.filled(README) == README, "run: python tests/support/result_tables.py"
+
+
+def test_the_readme_has_every_extra_for_users():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (shown,) = re.findall(r"^\| extra \| for \|\n(.*?)\n\n", README, re.DOTALL | re.MULTILINE)
+    listed = re.findall(r"^\| `(\w+)`", shown, re.MULTILINE)
+    assert set(listed) == set(project["optional-dependencies"]) - {"test", "lint", "oracles", "bench"}
 
 
 def test_codes_raised_are_of_the_catalogue():

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
 EXAMPLE = "tests/filecheck/examples/readme.mlir"
 FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"\[[^\]]+\]\((?P<target>[^)#\s]+)(#[^)]*)?\)")
+LINK = re.compile(r"\[[^\]]+\]\((?P<target>[^)#\s]*)(?:#(?P<anchor>[^)]*))?\)")
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,31 @@ def test_examples_run(page: Path, workspace: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    targets = [m["target"] for m in LINK.finditer(page.read_text(encoding="utf-8")) if "://" not in m["target"]]
-    missing = [target for target in targets if not (page.parent / target).exists()]
-    assert not missing
+    assert not broken_links(page)
+
+
+def broken_links(page: Path) -> list[str]:
+    """The links of a page, to files and to headings, that lead nowhere."""
+    found: list[str] = []
+    for match in LINK.finditer(re.sub(FENCE, "", page.read_text(encoding="utf-8"))):
+        target, anchor = page.parent / match["target"] if match["target"] else page, match["anchor"]
+        if "://" not in match["target"] and (not target.exists() or (anchor and anchor not in anchors(target))):
+            found.append(match[0])
+    return found
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(FENCE, "", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A heading's name\n[a](none.md) [b](page.md#other) [c](#a-headings-name) [d](page.md) [e](https://example.org)\n"
+    )
+    assert broken_links(page) == ["[a](none.md)", "[b](page.md#other)"]
 
 
 def test_readme_shows_the_commands_and_the_pipeline() -> None:
