@@ -1,4 +1,4 @@
-"""Few rows against a large matrix that is read as it lies: bands of its rows, each with sums of its own."""
+"""Few rows against a large matrix that is read as it lies: in bands with sums of their own, or one row after the other."""
 
 from __future__ import annotations
 
@@ -75,6 +75,20 @@ def test_rows_begin_anywhere_in_a_line(host: Host, dtype: PtirDType, columns: in
         assert ("by lines of memory" in made.text) == by_lines
         made.caller(a, lying, out, 3, backwards=True)()
         np.testing.assert_array_equal(out, np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(out.dtype))
+
+
+@MACHINES
+@pytest.mark.parametrize("dtype", [F32, F64, BF16], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(1, 301, 500), (2, 67, 2001), (2, 128, 1100), (1, 5, 30000)], ids=lambda s: "x".join(map(str, s))
+)
+def test_dot_products_with_one_row_after_the_other(host: Host, shape: tuple[int, int, int], dtype: PtirDType) -> None:
+    """A row of the matrix lies along the contracted axis: some vectors of partial sums, the last of them masked."""
+    a, b = operands(shape, dtype)
+    turned, total = np.ascontiguousarray(b.T).T, F32 if dtype is BF16 else dtype
+    out = np.full((shape[0], shape[2]), 77, array_dtype(total.name))
+    compiled(host, a, turned, out, (dtype, dtype, total, total)).caller(a, turned, out, 3, backwards=True)()
+    np.testing.assert_array_equal(out, np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(out.dtype))
 
 
 @pytest.mark.parametrize("settings", [{}, {ISA_VARIABLE: "baseline"}, {CHECKS_VARIABLE: "1"}], ids=["", "baseline", "checked"])

@@ -1,14 +1,17 @@
 """
 Few rows against many: where both operands lie along the contracted axis, sums run in lanes, some rows of the right one at once.
 
-The vectors of partial sums are folded together by a fixed tree into one vector of results, neighbouring rows side by side.
+The vectors of partial sums are folded together by a fixed tree into one vector of results, neighbouring rows side by side. What
+comes from memory is read row after row, in the order in which it lies.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from ..casts import cast
+from ..costs import traffic
 from ..host import Host
 from ..ir import Function, Module
 from ..lanes import Lanes, ones, register, stored
@@ -19,6 +22,8 @@ from .product import Product, index_of, multiply_add, prefetch, unflattened
 UNIT_BYTES = 1 << 18
 """What a unit of work reads, about."""
 UNROLL = 2
+CHAINS = 4
+"""Vectors of partial sums of one row that is read by itself: more than one, as each addition waits for the one before."""
 PAGE = 4096
 """Where machines stop bringing lines by themselves."""
 
@@ -51,51 +56,111 @@ def emit_dots(f: Function, host: Host, product: Product) -> int:
 
 def _dots(module: Module, host: Host, product: Product, count: int) -> str:
     """The function of all rows against `count` columns from `%column` on."""
-    f = module.function(
-        module.unique(f"dots.{product.rows}x{count}"), "void", [("ptr", "args"), ("i64", "batch"), ("i64", "column")]
-    )
+    parameters = [("ptr", "args"), ("i64", "batch"), ("i64", "column")]
+    f = module.function(module.unique(f"dots.{product.rows}x{count}"), "void", parameters)
     f.notes.append(f"{product.name}: {product.rows} by {count} dot products")
-    rows, total, width = product.rows, product.total, product.cut.width
     batch = unflattened(f, "%batch", product.batch)
-    bases = addresses_of(f, product, "lhs", "rhs")
-    a = f.address(stored(product.lhs.dtype), bases["lhs"], index_of(f, product.lhs, [*batch, "0", "0"]))
-    b = f.address(stored(product.rhs.dtype), bases["rhs"], index_of(f, product.rhs, [*batch, "0", "%column"]))
-    corner = corner_of(f, product, batch, "0", "%column")
-
-    def step(k: str, values: tuple[str, ...] | list[str], mask: str | None, at: int = 0) -> list[str]:
-        state, lanes = list(values), Lanes(f, host, width, mask, "a")
-        k = f.add(k, str(at))
-        left = [_left(lanes, product, a, f.add(k, str(r * product.lhs.strides[-2]))) for r in range(rows)]
-        lanes.hint = "b"
-        for j in range(count):
-            right = lanes.load(product.rhs.dtype, b, f.add(k, str(j * product.rhs.strides[-1])), 1)
-            right = corner.number(lanes, total, right, k, str(j), along_step=True)
-            for r in range(rows):
-                state[r * count + j] = multiply_add(lanes, total, left[r], right, state[r * count + j])
-        return state
-
-    def turn(k: str, /, *values: str) -> list[str]:
-        found = list(values)
-        if far:
-            _ask(f, product, b, k, count)
-        for u in range(UNROLL):
-            found = step(k, found, None, u * width)
-        return found
-
-    row = product.depth * product.rhs.dtype.size
-    far = row <= PAGE and product.columns * row > host.l2_bytes and product.rhs.strides[-1] == product.depth
-    lanes = Lanes(f, host, width)
-    zero, type = lanes.constant(total, 0), lanes.type(total)
-    full, rest = product.depth // width * width, product.depth % width
-    pairs = full // (width * UNROLL) * (width * UNROLL)
-    state = f.loop("0", str(pairs), width * UNROLL, turn, [(type, zero)] * (rows * count), "k")
-    if full > pairs:
-        state = step(str(pairs), state, None)
-    if rest:
-        state = step(str(full), state, ones(width, rest))
-    _results(f, host, product, count, batch, state)
+    sums = _Sums(f, host, product, count, batch)
+    _results(f, host, product, count, batch, sums.one_by_one() if _one_by_one(host, product) else sums.side_by_side())
     f.ret()
     return f.name
+
+
+def _one_by_one(host: Host, product: Product) -> bool:
+    """Whether rows of the right operand are read one after the other: they come from memory, with little to do to them."""
+    rhs = product.rhs
+    near = traffic((rhs,)) <= host.l2_bytes // 4
+    return product.rows <= 2 and rhs.dtype.size > 1 and product.prologue is None and not near
+
+
+class _Sums:
+    """Vectors of partial sums: of each row of the left operand with each of `count` rows of the right one."""
+
+    def __init__(self, f: Function, host: Host, product: Product, count: int, batch: list[str]):
+        self.f, self.host, self.product, self.count = f, host, product, count
+        bases = addresses_of(f, product, "lhs", "rhs")
+        self.a = f.address(stored(product.lhs.dtype), bases["lhs"], index_of(f, product.lhs, [*batch, "0", "0"]))
+        self.b = f.address(stored(product.rhs.dtype), bases["rhs"], index_of(f, product.rhs, [*batch, "0", "%column"]))
+        self.corner = corner_of(f, product, batch, "0", "%column")
+        lanes = self.lanes(None, "sum")
+        self.zero = lanes.type(product.total), lanes.constant(product.total, 0)
+        self.full, self.rest = product.depth // lanes.width * lanes.width, product.depth % lanes.width
+
+    def lanes(self, mask: str | None, hint: str) -> Lanes:
+        return Lanes(self.f, self.host, self.product.cut.width, mask, hint)
+
+    def left(self, k: str, mask: str | None) -> list[str]:
+        """Of each row of the left operand a vector."""
+        f, view, total = self.f, self.product.lhs, self.product.total
+        lanes, places = self.lanes(mask, "a"), [f.add(k, str(r * view.strides[-2])) for r in range(self.product.rows)]
+        return [cast(lanes, lanes.load(view.dtype, self.a, at, 1), view.dtype, total) for at in places]
+
+    def right(self, k: str, j: int, mask: str | None) -> str:
+        """Of a row of the right operand a vector."""
+        view, lanes = self.product.rhs, self.lanes(mask, "b")
+        x = lanes.load(view.dtype, self.b, self.f.add(k, str(j * view.strides[-1])), 1)
+        return self.corner.number(lanes, self.product.total, x, k, str(j), along_step=True)
+
+    def side_by_side(self) -> list[str]:
+        """Of all rows at once."""
+        f, host, product, count, width = self.f, self.host, self.product, self.count, self.product.cut.width
+        row = product.depth * product.rhs.dtype.size
+        far = row <= PAGE and product.columns * row > host.l2_bytes and product.rhs.strides[-1] == product.depth
+
+        def step(k: str, sums: Sequence[str], mask: str | None = None) -> list[str]:
+            state, left = list(sums), self.left(k, mask)
+            for j in range(count):
+                x = self.right(k, j, mask)
+                for r, y in enumerate(left):
+                    at = r * count + j
+                    state[at] = multiply_add(self.lanes(mask, "c"), product.total, y, x, state[at])
+            return state
+
+        def turn(k: str, /, *values: str) -> list[str]:
+            found: Sequence[str] = values
+            if far:
+                _ask(f, product, self.b, k, count)
+            for u in range(UNROLL):
+                found = step(f.add(k, str(u * width)), found)
+            return list(found)
+
+        pairs = self.full // (width * UNROLL) * (width * UNROLL)
+        state = f.loop("0", str(pairs), width * UNROLL, turn, [self.zero] * (product.rows * count), "k")
+        if self.full > pairs:
+            state = step(str(pairs), state)
+        return step(str(self.full), state, ones(width, self.rest)) if self.rest else state
+
+    def one_by_one(self) -> list[str]:
+        """Of one row of the right operand after the other."""
+        found = [self.of_row(j) for j in range(self.count)]
+        return [sums[r] for r in range(self.product.rows) for sums in found]
+
+    def of_row(self, j: int) -> list[str]:
+        """Of one row of the right operand: some for each row of the left one, folded in pairs."""
+        f, total, width, rows = self.f, self.product.total, self.product.cut.width, self.product.rows
+        chains, lanes = CHAINS // rows, self.lanes(None, "c")
+
+        def step(k: str, sums: Sequence[str], mask: str | None = None) -> list[str]:
+            x = self.right(k, j, mask)
+            return [multiply_add(lanes, total, y, x, s) for y, s in zip(self.left(k, mask), sums, strict=True)]
+
+        def turn(k: str, /, *values: str) -> list[str]:
+            found: list[str] = []
+            for u in range(chains):
+                found += step(f.add(k, str(u * width)), values[u * rows : (u + 1) * rows])
+            return found
+
+        end = self.full // (width * chains) * width * chains
+        flat = f.loop("0", str(end), width * chains, turn, [self.zero] * (rows * chains), "k")
+        state = [flat[u * rows : (u + 1) * rows] for u in range(chains)]
+        for u, k in enumerate(range(end, self.full, width)):
+            state[u] = step(str(k), state[u])
+        if self.rest:
+            state[-1] = step(str(self.full), state[-1], ones(width, self.rest))
+        while len(state) > 1:
+            pairs = zip(state[::2], state[1::2], strict=True)
+            state = [[lanes.binary("fadd", register(total), x, y) for x, y in zip(*pair, strict=True)] for pair in pairs]
+        return state[0]
 
 
 def _ask(f: Function, product: Product, b: str, k: str, count: int) -> None:
@@ -108,10 +173,6 @@ def _ask(f: Function, product: Product, b: str, k: str, count: int) -> None:
     start = f.add(f.mul(k, count), str(count * product.depth))
     for at in range(0, count * width * UNROLL, LINE // dtype.size):
         prefetch(f, f.address(stored(dtype), b, f.add(start, str(at))))
-
-
-def _left(lanes: Lanes, product: Product, base: str, index: str) -> str:
-    return cast(lanes, lanes.load(product.lhs.dtype, base, index, 1), product.lhs.dtype, product.total)
 
 
 def _results(f: Function, host: Host, product: Product, count: int, batch: list[str], state: list[str]) -> None:
