@@ -56,8 +56,8 @@ class FakeDevice:
         self.xp = Namespace(_Numpy())
         self.launches = 0
 
-    def functions(self, source: str, names: Sequence[str]) -> Sequence[Callable[..., None]]:
-        found = library(source, tuple(names))
+    def functions(self, text: str, names: Sequence[str]) -> Sequence[Callable[..., None]]:
+        found = library(module_text([text]), tuple(names))
         return [self._function(getattr(found, f"launch_{name}")) for name in names]
 
     def _function(self, entry: Any) -> Callable[..., None]:
@@ -116,10 +116,10 @@ class Batch(FakeDevice):
         """All kernels, and what they call."""
         return module_text([program.cuda for program in self.programs])
 
-    def functions(self, source: str, names: Sequence[str]) -> Sequence[Callable[..., None]]:
-        text = self.text()
-        every = tuple(re.findall(r"__launch_bounds__\(\d+\) (\w+)\(", text))
-        found = library(text, every)
+    def functions(self, text: str, names: Sequence[str]) -> Sequence[Callable[..., None]]:
+        whole = self.text()
+        every = tuple(re.findall(r"__launch_bounds__\(\d+\) (\w+)\(", whole))
+        found = library(whole, every)
         return [self._function(getattr(found, f"launch_{name}")) for name in names]
 
 

@@ -25,7 +25,6 @@ from mind_lowering.cupy.launching import CupyKernels
 from mind_lowering.cupy.lifetimes import every_step
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
 from mind_lowering.cupy.plan import Launch
-from mind_lowering.cupy.text import module_text
 from mind_lowering.kernels import NUMPY
 from mind_lowering.xp import CallOp
 from mind_runtime.on_cupy import CupyProgram
@@ -34,7 +33,7 @@ from mind_runtime.on_cupy import CupyProgram
 class NumpyDevice(FakeDevice):
     """A device whose kernels were never compiled."""
 
-    def functions(self, source: str, names: Sequence[str]) -> Sequence[Any]:
+    def functions(self, text: str, names: Sequence[str]) -> Sequence[Any]:
         raise AssertionError("a kernel that was not replaced")
 
 
@@ -132,7 +131,7 @@ def replaced(program: CupyProgram, step: Launch, counters: int) -> Any:
     if step.op.function.startswith("k.rng_"):
         return drawing(step.op)
     every = list(program.symbols.values())
-    return FakeDevice().functions(module_text([program.cuda]), every)[every.index(symbol)]
+    return FakeDevice().functions(program.cuda, every)[every.index(symbol)]
 
 
 def on_numpy(module: Any, donated: Sequence[int] = (), options: CupyOptions = DEFAULT) -> CupyProgram:

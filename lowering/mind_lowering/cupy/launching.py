@@ -17,8 +17,8 @@ from mind_dialect.ptir import PtirOp
 
 from ..kernels import Kernels
 from .failures import failure
-from .nvrtc import architecture, machine_code
-from .text import module_text
+from .nvrtc import architecture, machine_codes
+from .text import modules
 
 Array = Any
 NO_FAILURE = (1 << 64) - 1
@@ -32,8 +32,8 @@ class Device(Protocol):
 
     xp: Any
 
-    def functions(self, source: str, names: Sequence[str]) -> Sequence[Any]:
-        """The kernels of a module by name; each is called as `f((grid,), (block,), arrays)`."""
+    def functions(self, text: str, names: Sequence[str]) -> Sequence[Any]:
+        """The kernels of a text by name; each is called as `f((grid,), (block,), arrays)`."""
         ...
 
     def ready(self, x: Array) -> Array:
@@ -57,7 +57,7 @@ class Module:
     def compile(self) -> None:
         """Have the kernels compiled."""
         names = list(self.kernels)
-        found = self.device.functions(module_text([self.text]), names)
+        found = self.device.functions(self.text, names)
         for name, function in zip(names, found, strict=True):
             self.kernels[name].function = function
 
@@ -202,11 +202,16 @@ class CupyDevice:
         self.cupy: Any = cupy
         self.xp = Namespace(cupy)
 
-    def functions(self, source: str, names: Sequence[str]) -> Sequence[Any]:
+    def functions(self, text: str, names: Sequence[str]) -> Sequence[Any]:
         """Compiled by NVRTC for this GPU, or found on disk."""
-        module = self.cupy.cuda.function.Module()
-        module.load(machine_code(source, architecture(str(self.cupy.cuda.Device().compute_capability))))
-        return [module.get_function(name) for name in names]
+        machine = architecture(str(self.cupy.cuda.Device().compute_capability))
+        held = modules(text)
+        found: dict[str, Any] = {}
+        for code, (_, here) in zip(machine_codes([source for source, _ in held], machine), held, strict=True):
+            module = self.cupy.cuda.function.Module()
+            module.load(code)
+            found |= {name: module.get_function(name) for name in here}
+        return [found[name] for name in names]
 
     def ready(self, x: Array) -> Array:
         """`x`, copied if its elements are not one after the other from a good address."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +33,22 @@ PARTS: dict[str, tuple[str, ...]] = {
 @lru_cache(maxsize=16)
 def _file(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="ascii")
+
+
+TOGETHER = 4
+"""So many kernels are a module, which is compiled as one; those that call a part are one each, as they take longest."""
+_BEGIN = re.compile(r'^extern "C" __global__ void __launch_bounds__\([^)]*\) (\w+)\(', re.MULTILINE)
+
+
+def modules(text: str) -> list[tuple[str, list[str]]]:
+    """The sources of modules that hold the kernels of a text between them, and the names of those of each; always the same."""
+    begins = list(_BEGIN.finditer(text))
+    ends = [*(found.start() for found in begins[1:]), len(text)]
+    kernels = [(found[1], text[found.start() : end]) for found, end in zip(begins, ends, strict=True)]
+    alone = [k for k in kernels if any(call in k[1] for call in PARTS)]
+    others = [k for k in kernels if k not in alone]
+    groups = [[k] for k in alone] + [others[i : i + TOGETHER] for i in range(0, len(others), TOGETHER)]
+    return [(module_text([k for _, k in group]), [name for name, _ in group]) for group in groups]
 
 
 def module_text(kernels: Sequence[str]) -> str:

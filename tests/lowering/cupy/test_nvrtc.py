@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import pytest
 from cuda_emulation import nvrtc
 from mind_dialect.errors import MindError
 from mind_lowering import code_cache
-from mind_lowering.cupy.nvrtc import architecture, library, machine_code
+from mind_lowering.cupy.nvrtc import architecture, library, machine_code, machine_codes
+from mind_lowering.cupy.text import modules
 
 SOURCE = 'extern "C" __global__ void f(float* x) { x[threadIdx.x] = x[threadIdx.x] * 0.5f; }'
 
@@ -56,6 +59,52 @@ def test_equal_text_is_compiled_once_for_each_machine(own_cache: Path) -> None:
     machine_code(SOURCE + "\n", "sm_90", counting)
     assert counting.compiled == 3
     assert len(list(own_cache.iterdir())) == 3
+
+
+def test_several_modules_are_compiled_side_by_side_in_their_order() -> None:
+    counting, sources = Counting(), [SOURCE + "\n" * i for i in range(5)]
+    inside = threading.Barrier(2, timeout=20)
+
+    class Meeting(Counting):
+        def compileProgram(self, program: Any, options: Any) -> None:
+            if os.cpu_count() != 1 and sources.index(program) < 2:
+                inside.wait()  # the first two at once
+            counting.compileProgram(program, options)
+
+        def __getattr__(self, name: str) -> Any:
+            ways = {"createProgram": lambda source, *_: source, "getCUBIN": lambda program: b"\x7fELF" + program.encode()}
+            return ways.get(name) or super().__getattr__(name)
+
+    codes = machine_codes(sources, "sm_90", Meeting())
+    assert codes == [b"\x7fELF" + source.encode() for source in sources]
+    assert counting.compiled == 5
+    assert machine_codes(sources, "sm_90", Meeting()) == codes
+    assert counting.compiled == 5
+
+
+def test_an_error_of_one_of_several_modules_is_that_of_all() -> None:
+    class Refusing(Counting):
+        def compileProgram(self, program: Any, options: Any) -> None:
+            raise RuntimeError("refused")
+
+        def __getattr__(self, name: str) -> Any:
+            return (lambda _: "a log") if name == "getProgramLog" else super().__getattr__(name)
+
+    with pytest.raises(MindError, match="a log") as e:
+        machine_codes([SOURCE, SOURCE + "\n"], "sm_90", Refusing())
+    assert e.value.code == "E7004"
+
+
+def test_the_kernels_of_a_text_are_in_modules_by_their_names() -> None:
+    """Those that take long by themselves; every kernel in one of them, and none twice."""
+    names = [f"f_k{i}" for i in range(7)]
+    opening = 'extern "C" __global__ void __launch_bounds__(256) '
+    kernels = [f"{opening}{n}(float* x)\n{{\n    {'mind::draw();' if n == 'f_k3' else ''}\n}}\n" for n in names]
+    found = modules("\n".join(kernels))
+    assert [held for _, held in found] == [["f_k3"], ["f_k0", "f_k1", "f_k2", "f_k4"], ["f_k5", "f_k6"]]
+    for source, held in found:
+        assert [n for n in names if f" {n}(" in source] == held
+        assert ("philox" in source) == (held == ["f_k3"])
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "other"])

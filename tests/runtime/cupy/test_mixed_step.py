@@ -40,7 +40,7 @@ def step() -> tuple[Any, list[np.ndarray], list[int]]:
 
 def test_every_kernel_of_it_does_what_numpy_does() -> None:
     """
-    But for what bf16 rounds elsewhere, as attention keeps its weights in f32. Of gradients that are noise the epsilon makes little.
+    But for what bf16 rounds elsewhere, as attention keeps its weights in f32. The epsilon makes little of gradients of noise.
 
     It takes seconds: the kernels of a model, forwards and backwards, are compiled by g++.
     """
