@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -25,11 +25,11 @@ from mind_dialect.op import DialectOp
 from mind_dialect.program import value_ids
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.ptir_shapes import MAX_EXTENT, UNKNOWN, Dims
-from mind_lowering.shape_python import ShapeSource, shape_source
 from mind_passes.dim_names import dims_of, names_used
 from mind_passes.inline import calls_in, inlined
-from mind_passes.shape.reify import fault_error, reify
-from mind_passes.shape.specialize import specialize
+
+if TYPE_CHECKING:
+    from mind_lowering.shape_python import ShapeSource
 
 Sizes = tuple[int, ...]
 Shapes = tuple[Sizes, ...]
@@ -45,6 +45,9 @@ class Guard:
 
     def __init__(self, func: FuncOp):
         """Raises the coded error of shapes that cannot be, whatever the inputs; E6003 for what has no shape function."""
+        from mind_lowering.shape_python import shape_source  # of dynamic programs alone: the dialect takes a while to load
+        from mind_passes.shape.reify import fault_error, reify
+
         made = reify(func)
         for fault in made.faults:
             raise fault_error(fault)
@@ -152,6 +155,8 @@ def bound_function(func: FuncOp, shapes: Shapes) -> tuple[FuncOp, dict[Operation
         origins = dict(zip(walk(copy), walk(func), strict=True))
     if not set(names_used(copy)) <= bindings.keys():
         return None
+    from mind_passes.shape.specialize import specialize
+
     module = ModuleOp([copy], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
     specialize(module, bindings)
     return copy, origins
