@@ -8,14 +8,14 @@ function of PTIR that the runtime hands to the NumPy target. Nothing falls back 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
-from mind_dialect.ptir.types import PtirDType, read_type
+from mind_dialect.ptir.types import BF16, F16, UI16, PtirDType, read_type
 
 from .ahead import Ahead
 from .attention import add_attention
@@ -120,7 +120,9 @@ class Planner:
             self.access.append(part.access())
 
     def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None) -> None:
-        """Append a copy of a value from one place to another; `origin` is the op whose indices are looked up."""
+        """Append a copy of a value from one place to another, bit by bit; `origin` is the op whose indices are looked up."""
+        if source.dtype in (F16, BF16) and isinstance(source.base, Buffer):  # which would be widened and narrowed again
+            source, target = replace(source, dtype=UI16), replace(target, dtype=UI16)
         name = f"{value.name_hint}.copy" if value.name_hint else "copy"
         self.add(
             Group(name, source.shape, {value: source}, outputs=[(value, target)], origin=() if origin is None else (origin,))

@@ -60,7 +60,8 @@ class Structure(Casts):
 
     def tile(self, x: Array, *, repeats: Ints) -> Array:
         """`x`, `repeats[i]` times along each axis."""
-        return self.copy(x) if prod(repeats) == 1 else self.xp.tile(x, tuple(repeats))
+        found = x if prod(repeats) == 1 else self.xp.tile(x, tuple(repeats))
+        return self.copy(found) if prod(repeats) == 1 or 0 in x.shape else found  # of nothing it is a view
 
     def pad(self, x: Array, *, low: Ints, high: Ints, interior: Ints, pad_value: Any) -> Array:
         """`low` elements of `pad_value` before, `high` after, `interior` between each two."""

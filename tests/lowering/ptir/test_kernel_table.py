@@ -205,3 +205,8 @@ def test_results_are_in_row_major_order(arranged: Any):
         for result in found if isinstance(found, tuple) else (found,):
             assert result.flags.c_contiguous, (str(op), result.strides)
     assert len(seen) > 6
+
+
+def test_a_tile_of_nothing_is_an_array_of_its_own():
+    nothing = np.broadcast_to(np.zeros((1, 0), np.float32), (3, 0))
+    assert KERNELS.tile(nothing, repeats=(2, 1)).flags.writeable

@@ -286,6 +286,27 @@ def test_batches_that_the_array_library_multiplies_in_another_order(dtype: str) 
         np.testing.assert_array_equal(twice, np.concatenate([expected, expected]))
 
 
+@pytest.mark.parametrize("isa", ["", "baseline"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_narrow_floats_are_copied_bit_by_bit(dtype: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also on a machine that computes nothing in them; a NaN keeps its bits."""
+    monkeypatch.setenv(host_module.ISA_VARIABLE, isa)
+    mind_runtime.clear_cache()
+    around = {"low": (1, 0), "high": (0, 2), "interior": (2, 1), "pad_value": 2.0}
+    bodies: dict[str, Any] = {
+        f"{dtype}[3,19]": lambda x: [ptir.TransposeOp(x, perm=(1, 0)), ptir.PadOp(x, **around)],
+        f"{dtype}[1,1]": lambda x: [ptir.BroadcastToOp(x, result_shape=(3, 19))],
+    }
+    for types, body in bodies.items():
+        run, reference = compiled(program(types, body)), mind_runtime.compile(program(types, body))
+        (spec,) = run.inputs
+        x = np.arange(0x7C80 if dtype == "f16" else 0x7F80, 0x10000, dtype=np.uint16)[1 : 1 + int(np.prod(spec.shape))]
+        x = x.reshape(spec.shape).view(spec.numpy_dtype)
+        assert "0 ops on NumPy" in run.explain()[0]
+        for found, expected in zip(several(run(x)), several(reference(x)), strict=True):
+            np.testing.assert_array_equal(found.view(np.uint16), expected.view(np.uint16))
+
+
 @pytest.mark.parametrize("shape", [(1 << 31, 1 << 31), (1 << 62,), (3, 1 << 60)])
 def test_what_no_memory_holds_is_refused(shape: tuple[int, ...]) -> None:
     module = program(f"f32[{','.join(map(str, shape))}]", lambda a: [ptir.AddOp(a, a)])
