@@ -20,7 +20,7 @@ from mind_dialect.errors import error
 from mind_dialect.program import functions, input_names
 from mind_passes.ptir.split_parameters import PREPARE_ATTRIBUTE
 
-from .compilation import compile, find_function
+from .compilation import compile, compile_to_bind, find_function
 from .program import Program
 
 
@@ -100,10 +100,12 @@ def bind(
     of a weight that is no input, and for a weight to prepare that is not given; E7001 for a donated one.
     """
     func = _function(module, function)
-    program = compile(module, func.sym_name.data, target, memory_limit, donate, threads)
     names, taken = input_names(func), dict[str, Any](weights)
     prepared: dict[str, Any] = {}
     preparing = _preparing(module, func)
+    made_before = 0 if preparing is None else len(preparing.function_type.outputs)
+    fixed = {*taken, *names[len(names) - made_before :]}
+    program = compile_to_bind(module, func.sym_name.data, target, memory_limit, donate, threads, fixed)
     if preparing is not None:
         wanted = input_names(preparing)
         for name in wanted:

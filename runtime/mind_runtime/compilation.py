@@ -48,6 +48,19 @@ def compile(
     Raises the verifier's error; E4000 for a function that is neither; E7003 for an unknown function or input, E7001 where a
     function must be named; E6002 for an unknown target; E6004 for what cannot fit in memory; E8007 for an unknown custom call.
     """
+    return compile_to_bind(module, function, target, memory_limit, donate, threads, ())
+
+
+def compile_to_bind(
+    module: ModuleOp,
+    function: str | None,
+    target: str,
+    memory_limit: int | None,
+    donate: Collection[str],
+    threads: int | None,
+    fixed: Collection[str],
+) -> Program:
+    """As `compile`; `fixed` names inputs that will be bound, so that what depends on them may be packed once."""
     target, options = read_target(target)
     if target not in TARGETS:
         message = f"target {target!r} is not available, expected one of {list(TARGETS)}"
@@ -74,7 +87,7 @@ def compile(
     if target == "native":
         from .native.program import compile_native
 
-        return compile_native(func, donated, limit, threads)
+        return compile_native(func, donated, limit, threads, [i for i, name in enumerate(input_names(func)) if name in fixed])
     made = lowered(func, donated)
     body = body_of(made.func)
     check_need(body.need, limit)

@@ -16,6 +16,6 @@ says what a lowered one is (lowered.py) and leaves the rest to be imported.
 """
 
 from .host import HOSTS, Host, detect, host_of
-from .lowered import Entry, Foreign, Native
+from .lowered import Entry, Foreign, Native, Packing
 
-__all__ = ["HOSTS", "Entry", "Foreign", "Host", "Native", "detect", "host_of"]
+__all__ = ["HOSTS", "Entry", "Foreign", "Host", "Native", "Packing", "detect", "host_of"]

@@ -3,7 +3,8 @@ Loops while they are planned, and what is done once before one, because no turn 
 
 Operands of products are packed there. Each loop that is being planned has an `Ahead`, the outermost first in `planner.loops`.
 What is appended to it runs before the first turn, in memory that stays until the last one is over; it must not be able to fail,
-since there may be no turn.
+since there may be no turn. What works on nothing but constants, and on inputs that are the same in each call, is done once for
+all calls: `planner.once`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .planner import Planner, Step
 
 MOST_KEPT = 256 << 20
-"""Bytes at most that a program has in such memory."""
+"""Bytes at most that a program has in memory that stays."""
 
 
 @dataclass
@@ -43,6 +44,10 @@ class Ahead:
         turn = [] if self.turn is None or not isinstance(self.turn.base, Buffer) else [self.turn.base]
         return list(dict.fromkeys([*turn, *(b for access in self.access for b in access.writes)]))
 
+    def holds(self, buffer: Buffer) -> bool:
+        """Whether all turns find a buffer as it is."""
+        return buffer.number < self.since
+
     def number(self, planner: Planner) -> View:
         """Where the number of the turn is, counted from 0."""
         if self.turn is None:
@@ -61,9 +66,32 @@ class Ahead:
             planner.kept += sum(b.bytes for b in dict.fromkeys(b for a in self.access[first:] for b in a.writes))
 
 
+@dataclass
+class Once(Ahead):
+    """The steps once for all calls."""
+
+    since: int = -1
+    fixed: set[Buffer] = field(default_factory=set[Buffer])
+    """The inputs that are the same in each."""
+
+    def holds(self, buffer: Buffer) -> bool:
+        return buffer.use is Use.CONSTANT or buffer in self.fixed
+
+    def mark(self) -> tuple[int, int, int]:
+        """How much there is."""
+        return len(self.steps), len(self.access), len(self.packed)
+
+    def back_to(self, mark: tuple[int, int, int]) -> None:
+        """Forget what was appended since a mark."""
+        steps, access, packed = mark
+        del self.steps[steps:], self.access[access:]
+        for key in list(self.packed)[packed:]:
+            del self.packed[key]
+
+
 def lasting(planner: Planner, views: Sequence[View], size: int) -> Ahead | None:
-    """The outermost loop whose turns all find views as they are, if there is one and `size` more bytes may stay."""
-    if not planner.loops or planner.kept + size > MOST_KEPT:
+    """All calls, or the outermost loop whose turns all find views as they are, if there is one and `size` more bytes may stay."""
+    if planner.kept + size > MOST_KEPT:
         return None
-    numbers = [v.base.number for view in views for v in (view, *(k.index for k in view.lookups)) if isinstance(v.base, Buffer)]
-    return next((loop for loop in planner.loops if all(n < loop.since for n in numbers)), None)
+    bases = [v.base for view in views for v in (view, *(k.index for k in view.lookups)) if isinstance(v.base, Buffer)]
+    return next((loop for loop in (planner.once, *planner.loops) if all(map(loop.holds, bases))), None)

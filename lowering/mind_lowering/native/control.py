@@ -75,13 +75,14 @@ def control(planner: Planner, op: Any) -> str | None:
         _ROWS[type(op)](planner, op)
         return None
     before = len(planner.steps), len(planner.access), len(planner.constants)
-    others = planner.kept, planner.draws, planner.drawn
+    others, mark = (planner.kept, planner.draws, planner.drawn), planner.once.mark()
     try:
         _ROWS[type(op)](planner, op)
     except NoKernel as reason:
         for found, count in zip((planner.steps, planner.access, planner.constants), before, strict=True):
             del found[count:]
         planner.kept, planner.draws, planner.drawn = others
+        planner.once.back_to(mark)
         return str(reason)
     return None
 

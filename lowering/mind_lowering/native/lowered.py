@@ -39,6 +39,20 @@ class Foreign:
 
 
 @dataclass(frozen=True)
+class Packing:
+    """What is run once for all calls: a function, the inputs that it reads, the entries of the table and bytes that it fills."""
+
+    entry: str
+    inputs: Sequence[int]
+    kept: Sequence[tuple[int, int]]
+
+    @property
+    def bytes(self) -> int:
+        """The memory that it keeps."""
+        return sum(size for _, size in self.kept)
+
+
+@dataclass(frozen=True)
 class Note:
     """What became of one op of the lowered program: the name of its kernel, or why it runs on NumPy; loops have neither."""
 
@@ -47,11 +61,14 @@ class Note:
     reason: str | None = None
     depth: int = 0
     """In how many branches and loops it is."""
+    once: bool = False
+    """Whether it runs once for all calls."""
 
     def __str__(self) -> str:
         if self.reason is not None:
             return f"numpy   {self.what}: {self.reason}"
-        return f"native  {'  ' * self.depth}{self.what if self.kernel is None else f'{self.kernel}: {self.what}'}"
+        when = "once  " if self.once else "native"
+        return f"{when}  {'  ' * self.depth}{self.what if self.kernel is None else f'{self.kernel}: {self.what}'}"
 
 
 @dataclass(frozen=True)
@@ -77,6 +94,7 @@ class Native:
     """About how many nanoseconds a call takes on one thread, where that is known."""
     draws: bool = False
     """Whether native code draws random numbers, from the seed in the record."""
+    packing: Packing | None = None
 
     def explain(self) -> Iterator[str]:
         """Lines that say what runs natively, and what on NumPy and why."""

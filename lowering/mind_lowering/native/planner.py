@@ -17,7 +17,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import BF16, F16, UI16, PtirDType, read_type
 
-from .ahead import Ahead
+from .ahead import Ahead, Once
 from .attention import add_attention
 from .control import NoKernel, random_ops
 from .convolutions.fusion import add_fused_convolution
@@ -59,8 +59,9 @@ class Planner:
     """In how many regions of branches and loops the next step is."""
     loops: list[Ahead] = field(default_factory=list[Ahead])
     """Those that it is in, with what is done before them."""
+    once: Once = field(default_factory=Once)
     kept: int = 0
-    """Bytes of memory that stay while loops run."""
+    """Bytes of memory that stay while loops run, or from call to call."""
 
     # Values
 

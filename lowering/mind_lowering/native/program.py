@@ -4,8 +4,9 @@ A function of PTIR as one LLVM module: optimised, fused, planned, each kernel a 
     define i64 @run.main(ptr %buffers)
 
 is the whole program where every op has a native kernel; each op that has none ends one entry, runs on NumPy, and begins the next.
-`%buffers` is a table of addresses: the record of failures, the arena, then inputs, outputs, constants and results of NumPy. The
-entry gives each kernel the addresses that it works on, so that kernels which differ in nothing else are one function.
+`%buffers` is a table of addresses: the record of failures, the arena, then inputs, outputs, constants, what was packed once and
+for all, and results of NumPy. The entry gives each kernel the addresses that it works on, so that kernels which differ in nothing
+else are one function.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from .form_quantized import expand_quantized
 from .groups import Group
 from .host import Host, detect
 from .ir import Module, identifier
-from .lowered import Entry, Foreign, Native, Note
+from .lowered import Entry, Foreign, Native, Note, Packing
 from .memory import Access, assign
 from .planner import Planner, Step, shown
 from .rows.form import form_rows, ready_to_fuse
@@ -43,7 +44,7 @@ from .views import Buffer, Use
 
 FIRST_PLACE = 2
 """The first entry of the table of buffers that is no record and no arena."""
-_ORDER = (Use.INPUT, Use.OUTPUT, Use.CONSTANT, Use.FOREIGN)
+_ORDER = (Use.INPUT, Use.OUTPUT, Use.CONSTANT, Use.KEPT, Use.FOREIGN)
 
 
 def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
@@ -76,11 +77,12 @@ def dynamic(func: FuncOp) -> str | None:
     return None
 
 
-def lower(func: FuncOp, host: Host, donated: Collection[int] = ()) -> Native:
+def lower(func: FuncOp, host: Host, donated: Collection[int] = (), fixed: Collection[int] = ()) -> Native:
     """
     A prepared function, all of whose dimensions have sizes, as native code for a kind of machine.
 
-    `donated` are the numbers of inputs that may be overwritten.
+    `donated` are the numbers of inputs that may be overwritten, `fixed` those of inputs that are the same in each call: what of
+    them is packed once is of use where calls are one entry.
     """
     block = func.body.block
     ending = block.last_op
@@ -89,9 +91,15 @@ def lower(func: FuncOp, host: Host, donated: Collection[int] = ()) -> Native:
     for i, argument in enumerate(block.args):
         planner.views[argument] = view = planner.new(Use.INPUT, argument)
         planner.buffer_of(view).donated = i in donated
+        if i in fixed:
+            planner.once.fixed.add(planner.buffer_of(view))
     for op in block.ops:
         if isinstance(op, PtirOp):
             planner.step(op)
+    if fixed and (planner.drawn or any(isinstance(step, Foreign) for step in planner.steps)):
+        return lower(func, host, donated)
+    for buffer in planner.once.made:
+        buffer.use = Use.KEPT
     outputs = _outputs(planner, ending)
     planner.access.append(Access(outputs))
     arena = assign(planner.access)
@@ -118,7 +126,8 @@ def _outputs(planner: Planner, ending: Operation) -> list[Buffer]:
 
 def _place(planner: Planner) -> int:
     """Give each buffer its entry in the table; how many there are."""
-    buffers = dict.fromkeys(b for access in planner.access for b in (*access.reads, *access.writes))
+    every = (*planner.once.access, *planner.access)
+    buffers = dict.fromkeys(b for access in every for b in (*access.reads, *access.writes))
     places = {use: dict[Buffer, None]() for use in _ORDER}
     for buffer in buffers:
         if buffer.use is Use.MOVING or buffer.into is not None:
@@ -147,6 +156,7 @@ def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: i
     main = module.unique(f"run.{identifier(name)}")
     sites, notes, steps = Sites(), list[Note](), list[Entry | Foreign]()
     known: dict[Hashable, Kernel] = {}
+    packing = _packing(module, planner, f"{main}.once", known, notes, sites, func)
     codes: list[Code] = []
 
     def close() -> None:
@@ -166,7 +176,30 @@ def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: i
             codes += _codes(module, planner.host, step, known, notes, 0)
     close()
     inputs = [planner.buffer_of(planner.view(a)).place for a in func.body.block.args]
-    return Native(name, planner.host, module.text(), steps, inputs, outputs, planner.constants, table, arena, sites.found, notes)
+    made = Native(name, planner.host, module.text(), steps, inputs, outputs, planner.constants, table, arena, sites.found, notes)
+    return replace(made, packing=packing)
+
+
+def _packing(
+    module: Module,
+    planner: Planner,
+    name: str,
+    known: dict[Hashable, Kernel],
+    notes: list[Note],
+    sites: Sites,
+    func: FuncOp,
+) -> Packing | None:
+    """The entry of what is done once for all calls, if there is something."""
+    once, found = planner.once, list[Note]()
+    if not once.steps:
+        return None
+    codes = [code for step in once.steps for code in _codes(module, planner.host, step, known, found, 0)]
+    notes += [replace(note, once=True) for note in found]
+    entry = module.unique(name)
+    _entry(module, planner.host, entry, codes, sites)
+    read = {b for access in once.access for b in access.reads}
+    inputs = [i for i, a in enumerate(func.body.block.args) if planner.view(a).base in read]
+    return Packing(entry, inputs, [(b.place, b.bytes) for b in once.made])
 
 
 def _codes(module: Module, host: Host, step: Step, known: dict[Hashable, Kernel], notes: list[Note], depth: int) -> list[Code]:

@@ -36,6 +36,7 @@ class Use(Enum):
     CONSTANT = "a constant"
     ARENA = "a part of the arena"
     FOREIGN = "the result of a NumPy kernel"
+    KEPT = "packed once for all calls"
     MOVING = "elsewhere in each turn of a loop"
 
 

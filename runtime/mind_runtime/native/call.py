@@ -54,10 +54,12 @@ def address(x: Array) -> int:
 class Frame:
     """The memory of one call: `arrays` are those behind the entries of the table, as bytes where a step on NumPy reads them."""
 
-    def __init__(self, native: Native, threads: int):
+    def __init__(self, native: Native, threads: int, arena: int | None = None):
         self.table: Array = np.zeros(native.table, np.uint64)
         self.record: Array = pool.new_record(threads)
-        self.arena = aligned(native.arena)
+        self.arena = aligned(native.arena if arena is None else arena)
+        self.kept: dict[int, Array] = {}
+        """What is packed in each call, where its inputs are not known to be the same."""
         self.arrays: dict[int, Array] = {ARENA: self.arena}
         self.table[0], self.table[1] = address(self.record), address(self.arena)
         self.pointer = address(self.table)
@@ -89,6 +91,13 @@ class Runner:
         runs = iter(foreign)
         self._steps = [self._foreign(s, next(runs)) if isinstance(s, Foreign) else self._entry(s.name) for s in native.steps]
         self._frames: list[Frame] = []
+        self._packs_inputs = False
+        if native.packing is not None:
+            self._packs_inputs = bool(native.packing.inputs)
+            if self._packs_inputs:
+                self._steps.insert(0, self._entry(native.packing.entry))
+            else:
+                self._constants |= self._packed({})
 
     def run(self, *arguments: Array, seed: int = 0) -> Any:
         """The results of one call: an array, or a tuple of several."""
@@ -119,7 +128,27 @@ class Runner:
         for place, array in self._constants.items():
             frame.arrays[place] = array
             frame.table[place] = address(array)
+        if self._packs_inputs:
+            frame.kept = self._room(frame.table)
         return frame
+
+    def _room(self, table: Array) -> dict[int, Array]:
+        """Memory for what is packed once, by its entries in a table."""
+        assert self.native.packing is not None
+        kept = {place: aligned(size) for place, size in self.native.packing.kept}
+        for place, array in kept.items():
+            table[place] = address(array)
+        return kept
+
+    def _packed(self, given: Mapping[int, Array]) -> dict[int, Array]:
+        """What is packed once, by its entries: of constants, and of arrays by their entries."""
+        frame = Frame(self.native, self._threads, 0)
+        for place, array in (*self._constants.items(), *given.items()):
+            frame.table[place] = address(array)
+        kept = self._room(frame.table)
+        assert self.native.packing is not None
+        self._entry(self.native.packing.entry)(frame, 0)
+        return kept
 
     def _entry(self, name: str) -> Step:
         function: Callable[[int], int] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self._library.addresses[name])
@@ -136,8 +165,14 @@ class Runner:
 
     def plan(self, inputs: Sequence[Type], donated: Sequence[int], bound: Mapping[int, Array] | None = None) -> Plan | None:
         """How native code runs calls on arrays of these types, those of `bound` apart; None where they go through `run`."""
-        outputs, record = [type for _, type in self._outputs], pool.new_record(self._threads)
-        return plan_of(self.native, self._library, inputs, outputs, self._constants, record, donated, bound)
+        outputs, record, constants = [type for _, type in self._outputs], pool.new_record(self._threads), self._constants
+        if self._packs_inputs:
+            assert self.native.packing is not None
+            places = {i: self.native.inputs[i] for i in self.native.packing.inputs}
+            if bound is None or not places.keys() <= bound.keys():
+                return None
+            constants = {**constants, **self._packed({place: bound[i] for i, place in places.items()})}
+        return plan_of(self.native, self._library, inputs, outputs, constants, record, donated, bound)
 
     def _foreign(self, step: Foreign, run: Callable[..., Any]) -> Step:
         readers = [_reader(view) for view in step.inputs]

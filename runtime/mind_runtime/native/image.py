@@ -18,7 +18,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import DTYPES, F32
 from mind_lowering import code_cache as cache
-from mind_lowering.native import Entry, Host, Native
+from mind_lowering.native import Entry, Host, Native, Packing
 from mind_lowering.native.views import Buffer, Use
 
 from . import jit
@@ -41,6 +41,7 @@ def write(key: str, native: Native) -> None:
     """Keep the image of a program, if it has one."""
     constants = [(buffer, literal) for buffer, literal in native.constants if buffer.place >= 0]
     entries = [step.name for step in native.steps if isinstance(step, Entry)]
+    packing = native.packing
     plain = all(buffer.use is Use.OUTPUT for buffer in native.outputs)
     if len(entries) != 1 or len(native.steps) != 1 or not plain or sum(len(c.data.data) for _, c in constants) > LARGEST:
         return
@@ -53,6 +54,7 @@ def write(key: str, native: Native) -> None:
         "cost": native.cost,
         "draws": native.draws,
         "inputs": list(native.inputs),
+        "packing": None if packing is None else [packing.entry, list(packing.inputs), [list(pair) for pair in packing.kept]],
         "outputs": [[buffer.place, buffer.over is not None] for buffer in native.outputs],
         "constants": [[b.place, c.spec[0].name, list(c.spec[1]), len(c.data.data)] for b, c in constants],
     }
@@ -70,7 +72,8 @@ def read(key: str, host: Host, outputs: int, inputs: int) -> Image | None:
         length = int.from_bytes(data[:_LENGTH], "little")
         head = json.loads(data[_LENGTH : _LENGTH + length])
         native = _native(head, data[_LENGTH + length :], host)
-        library = jit.find(str(head["code"]), [str(head["entry"])])
+        entries = [str(head["entry"]), *([] if native.packing is None else [native.packing.entry])]
+        library = jit.find(str(head["code"]), entries)
     except (ValueError, KeyError, TypeError, IndexError, MindError):
         return None
     if library is None or len(native.outputs) != outputs or len(native.inputs) != inputs:
@@ -93,7 +96,16 @@ def _native(head: Any, data: bytes, host: Host) -> Native:
         constants.append((Buffer(Use.CONSTANT, len(constants), dtype, prod(extents), place=_number(place, 0, table)), literal))
     steps = [Entry(str(head["entry"]))]
     cost, draws = float(head["cost"]), head["draws"] is True
-    return Native(str(head["name"]), host, "", steps, inputs, outputs, constants, table, arena, (), (), cost, draws)
+    packing = _packing(head["packing"], table, len(inputs))
+    return Native(str(head["name"]), host, "", steps, inputs, outputs, constants, table, arena, (), (), cost, draws, packing)
+
+
+def _packing(found: Any, table: int, inputs: int) -> Packing | None:
+    if found is None:
+        return None
+    entry, read, kept = _list(found)
+    pairs = [(_number(place, 0, table), _number(size)) for place, size in map(_list, _list(kept))]
+    return Packing(str(entry), [_number(i, 0, inputs) for i in _list(read)], pairs)
 
 
 def _output(i: int, pair: Sequence[Any], table: int) -> Buffer:

@@ -114,12 +114,17 @@ class NativeProgram(Program):
             return None
 
 
-def compile_native(func: FuncOp, donated: Collection[int], limit: int, threads: int | None = None) -> Program:
-    """Compile a function for this machine; errors are those of `compile`."""
+def compile_native(
+    func: FuncOp, donated: Collection[int], limit: int, threads: int | None = None, fixed: Collection[int] = ()
+) -> Program:
+    """Compile a function for this machine; errors are those of `compile`. `fixed` are the numbers of inputs to be bound."""
     threads = threads_of(threads)
     for argument in func.body.block.args if len(func.body.blocks) == 1 else ():
         check_rank(argument.type)
-    made = _shared(func, tuple(sorted(donated)), threads)
+    gives, stays = tuple(sorted(donated)), tuple(sorted(set(fixed) - set(donated)))
+    made = _shared(func, gives, threads, stays)
+    if stays and made.body is not None and made.body.need.bytes > limit:
+        made = _shared(func, gives, threads, ())
     if made.body is not None:
         check_need(made.body.need, limit)
     return native_type(NativeProgram)(func, made, donated, limit, threads)
@@ -136,18 +141,18 @@ def clear() -> None:
     release()
 
 
-def _shared(func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native:
+def _shared(func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...]) -> _Native:
     """The body of a function, perhaps made before for an equal one."""
     host = detect()
-    name = digest(func, donated, host, jit.machine_of(host))
+    name = digest(func, donated, fixed, host, jit.machine_of(host))
     if name is None:
-        return _make(func, donated, threads)
+        return _make(func, donated, threads, fixed)
     key = (name, tuple([op.location for op in func.walk()]), threads)
     with _lock:
         if (found := _cache.get(key)) is not None:
             _cache.move_to_end(key)
             return found
-    made = _find(name, func, donated, threads) or _make(func, donated, threads, name)
+    made = _find(name, func, donated, threads, fixed) or _make(func, donated, threads, fixed, name)
     if made.body is None or made.body.constant_bytes <= CACHED_LITERAL_BYTES:
         with _lock:
             _cache[key] = made
@@ -156,7 +161,7 @@ def _shared(func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native:
     return made
 
 
-def _make(func: FuncOp, donated: tuple[int, ...], threads: int, name: str | None = None) -> _Native:
+def _make(func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...], name: str | None = None) -> _Native:
     """The body of a function, compiled now; what it takes to run it is kept on disk under a name."""
     from mind_lowering.native import program as lowering  # slow to load, and what was compiled before takes none of it
 
@@ -165,15 +170,16 @@ def _make(func: FuncOp, donated: tuple[int, ...], threads: int, name: str | None
         return _Native(
             None, reason=f"{unsized} has a dimension without a size; calls are compiled for their sizes where that can be"
         )
-    native = lowering.lower(work, detect(), donated)
-    library = jit.load(native.text, native.host, [s.name for s in native.steps if isinstance(s, Entry)])
+    native = lowering.lower(work, detect(), donated, fixed)
+    entries = [s.name for s in native.steps if isinstance(s, Entry)]
+    library = jit.load(native.text, native.host, entries if native.packing is None else [*entries, native.packing.entry])
     if name is not None:
         image.write(name, native)
     foreign = [_foreign(step) for step in native.steps if isinstance(step, Foreign)]
     return _ready(func, donated, threads, native, library, foreign, lambda: native)
 
 
-def _find(name: str, func: FuncOp, donated: tuple[int, ...], threads: int) -> _Native | None:
+def _find(name: str, func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...]) -> _Native | None:
     """The body of a function whose image is on disk."""
     host = detect()
     found = image.read(name, host, len(func.function_type.outputs), len(func.function_type.inputs))
@@ -184,7 +190,7 @@ def _find(name: str, func: FuncOp, donated: tuple[int, ...], threads: int) -> _N
     def whole() -> Native:
         from mind_lowering.native import program as lowering
 
-        return lowering.lower(lowering.prepared(func), host, donated)
+        return lowering.lower(lowering.prepared(func), host, donated, fixed)
 
     return _ready(func, donated, threads, found.native, found.library, [], whole)
 
@@ -204,7 +210,8 @@ def _ready(
     runner = Runner(native, library, outputs, [run for run, _ in foreign], threads, whole)
     need = _need(native, types, outputs, [body for _, body in foreign])
     source = Source(native.name, "", (), (), native.draws or any(body.source.draws for _, body in foreign))
-    constant_bytes = sum(len(literal.data.data) for _, literal in native.constants)
+    kept = 0 if native.packing is None or native.packing.inputs else native.packing.bytes
+    constant_bytes = sum(len(literal.data.data) for _, literal in native.constants) + kept
     body = Body(_as_core(runner.run, func), _nothing.__code__, source, func.body.block, need, constant_bytes)
     return _Native(body, runner, runner.plan(inputs, donated))
 
@@ -232,7 +239,8 @@ def _need(native: Native, types: Sequence[Attribute], outputs: Sequence[Type], f
         check_rank(t)
     largest = max(zip(sizes, types, strict=True), key=lambda pair: pair[0])[1]
     inner = max((body.need for body in foreign), key=lambda need: need.bytes, default=Need(0, None))
-    return Need(native.arena + sum(sizes) + inner.bytes, inner.type if inner.bytes > max(sizes) else largest)
+    kept = 0 if native.packing is None else native.packing.bytes
+    return Need(native.arena + kept + sum(sizes) + inner.bytes, inner.type if inner.bytes > max(sizes) else largest)
 
 
 def _as_core(run: Callable[..., Any], func: FuncOp) -> Callable[..., Any]:

@@ -228,6 +228,7 @@ WRONG: dict[str, Any] = {
     "outputs": [[99, False]],
     "constants": [[9, "f33", [1], 4]],
     "cost": "long",
+    "packing": "nothing",
 }
 
 

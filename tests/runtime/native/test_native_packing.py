@@ -1,0 +1,245 @@
+"""Constants and bound weights are packed once for all calls; whoever else calls gives the same numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import mind_runtime
+from mind_dialect import ptir
+from mind_dialect.errors import MindError
+from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir.types import F32
+from mind_lowering import code_cache as cache
+from mind_lowering.custom_calls import register_custom_call, unregister_custom_call
+from mind_lowering.native import ahead
+from mind_lowering.native import program as lowering
+from mind_lowering.native.host import CHECKS_VARIABLE
+from mind_runtime.native import image
+from native_checks import assert_close, several
+from native_control_programs import across, add, convolved, scan
+from programs import parse
+from ptir_forms import program
+
+rng = np.random.default_rng(5)
+SIZE = 40 * 48 * 4
+"""Bytes of 40 rows of 40 weights at most, packed, on every machine."""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing of one test is found by another."""
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    mind_runtime.clear_cache()
+    return tmp_path / "native"
+
+
+@pytest.fixture(params=["", "1"], ids=["as they are", "checked"])
+def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels as they are, and with checks of all places."""
+    monkeypatch.setenv(CHECKS_VARIABLE, request.param)
+
+
+def normal(*shape: int) -> Any:
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+W, V, X = normal(40, 40), normal(40, 40), normal(7, 40)
+
+
+def constant(array: Any) -> Any:
+    return ptir.ConstantOp(PtirLiteralAttr.from_values(F32, array.shape, array.reshape(-1).tolist())).result
+
+
+def of_constants() -> Any:
+    return program("f32[7,40]", lambda x: [across(ptir.TanhOp(across(x, constant(W))), constant(V))])
+
+
+def of_weights() -> Any:
+    return program("f32[7,40] f32[40,40] f32[40,40]", lambda x, w, v: [across(ptir.TanhOp(across(x, w)), v)])
+
+
+def once(run: Any) -> int:
+    """How many lines say that something is packed once."""
+    return sum(line.startswith("once    @k.") for line in run.explain())
+
+
+def bound(module: Any, target: str = "native", **weights: Any) -> Any:
+    return mind_runtime.bind(module, weights, target=target)
+
+
+def expected(x: Any = X, w: Any = W, v: Any = V) -> Any:
+    return mind_runtime.compile(of_weights())(x, w, v)
+
+
+def check(found: Any, want: Any) -> None:
+    for a, b in zip(several(found), several(want), strict=True):
+        assert_close(a, b, ulps=64, scale=1.0)
+
+
+@pytest.mark.usefixtures("ways")
+def test_constants_are_packed_when_a_program_is_made() -> None:
+    run = mind_runtime.compile(of_constants(), target="native")
+    assert once(run) == 2
+    assert "@run.f.once" in run.source
+    for _ in range(3):
+        check(run(X), expected())
+        check(run._slowly(X[::-1]), expected(X[::-1]))
+    assert run.memory_need(X) >= 2 * 40 * 40 * 4
+
+
+@pytest.mark.usefixtures("ways")
+def test_bound_weights_are_packed_when_they_are_bound() -> None:
+    run = bound(of_weights(), arg1=W, arg2=V)
+    assert once(run.program) == 2
+    other = bound(of_weights(), arg1=V, arg2=np.asfortranarray(W))
+    for _ in range(3):
+        check(run(X), expected())
+        check(other(X), expected(X, V, W))
+        check(run(X[::-1]), expected(X[::-1]))
+        check(run.program(X, V, V), expected(X, V, V))
+    out = np.empty_like(X)
+    assert run(X, out=out) is out
+    check(out, expected())
+    mine = W.copy()
+    check(bound(of_weights(), arg1=mine, arg2=V)(X), expected())
+
+
+def test_what_of_the_weights_is_bound_is_packed() -> None:
+    run = bound(of_weights(), arg2=V)
+    assert once(run.program) == 1
+    check(run(X, W), expected())
+    check(run(X, V), expected(w=V))
+    assert once(bound(of_weights(), arg0=X).program) == 0
+
+
+def test_who_does_not_bind_packs_in_each_call() -> None:
+    assert once(bound(of_weights(), arg1=W, arg2=V).program) == 2
+    run = mind_runtime.compile(of_weights(), target="native")
+    assert once(run) == 0
+    check(run(X, W, V), expected())
+
+
+@pytest.mark.usefixtures("ways")
+def test_convolutions() -> None:
+    weights, x = normal(20, 20, 3, 3), normal(1, 9, 9, 20)
+    module = program("f32[1,9,9,20] f32[20,20,3,3]", lambda x, w: [convolved(x, ptir.TransposeOp(w, perm=(2, 3, 1, 0)))])
+    run = bound(module, arg1=weights)
+    assert once(run.program) == 1
+    check(run(x), mind_runtime.compile(module)(x, weights))
+
+
+@pytest.mark.usefixtures("ways")
+def test_in_loops() -> None:
+    """Nothing of them is packed before the loop, and one packing serves all uses."""
+    module = program(
+        "f32[7,40] f32[40,40] f32[5,7,40]",
+        lambda h, w, s: scan(lambda h, w, r: [ptir.TanhOp(add(across(h, w), across(r, w))), w], h, w, s, carries=2)[:1],
+    )
+    steps = normal(5, 7, 40)
+    run = bound(module, arg1=W)
+    assert once(run.program) == 1
+    assert not any(line.startswith("native") and "panels" in line for line in run.program.explain())
+    check(run(X, steps), mind_runtime.compile(module)(X, W, steps))
+
+
+def test_a_loop_that_is_given_up_packs_nothing() -> None:
+    """Its constants are gone with it."""
+
+    def turn(h: Any, r: Any) -> Any:
+        y = across(add(h, r), constant(W))
+        return ptir.CustomCallOp(y, target="native.packing.v1", attrs={}, result_types=[y.type]).results
+
+    module = program("f32[7,40] f32[5,7,40]", lambda h, s: [across(scan(turn, h, s)[0], constant(V))])
+    steps = normal(5, 7, 40)
+    register_custom_call("native.packing.v1", lambda xp, x: x * xp.float32(2))
+    try:
+        run = mind_runtime.compile(module, target="native")
+        assert "1 ops on NumPy" in run.explain()[0]
+        assert once(run) == 1
+        check(run(X, steps), mind_runtime.compile(module)(X, steps))
+    finally:
+        unregister_custom_call("native.packing.v1")
+
+
+def test_where_calls_go_through_python_bound_weights_are_packed_in_calls() -> None:
+    noise = lambda x: add(x, ptir.RngUniformOp(shape=(7, 40), dtype="f32").result)  # noqa: E731
+    eight = lambda x: ptir.CastOp(ptir.CastOp(x, dtype="fp8_e4m3"), dtype="f32").result  # noqa: E731
+    for before in (noise, eight):
+        module = program("f32[7,40] f32[40,40]", lambda x, w, before=before: [across(before(x), w)])
+        run = bound(module, arg1=W)
+        assert once(run.program) == 0
+        check(run(X, seed=3), bound(module, "numpy", arg1=W)(X, seed=3))
+
+
+def test_memory_that_is_not_there_is_not_packed_in() -> None:
+    need = mind_runtime.compile(of_weights(), target="native").memory_need(X, W, V)
+    packed = bound(of_weights(), arg1=W, arg2=V).program.memory_need(X, W, V)
+    assert need < packed <= need + 2 * SIZE
+    for limit, count in ((packed, 2), (packed - 1, 0)):
+        run = mind_runtime.bind(of_weights(), {"arg1": W, "arg2": V}, target="native", memory_limit=limit)
+        assert once(run.program) == count
+        check(run(X), expected())
+    with pytest.raises(MindError) as e:
+        mind_runtime.bind(of_weights(), {"arg1": W}, target="native", memory_limit=100)
+    assert e.value.code == "E6004"
+
+
+def test_what_is_packed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "MOST_KEPT", 40 * 40 * 4 + 1)
+    run = bound(of_weights(), arg1=W, arg2=V)
+    assert once(run.program) == 1
+    check(run(X), expected())
+
+
+@pytest.mark.parametrize("damage", [None, 3, ["run.f.once", [1], [[99, 64]]], ["nothing", [1, 2], []]])
+def test_programs_from_disk(damage: Any, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packing is a part of their image; one that says something else is none."""
+    first = bound(of_weights(), arg1=W, arg2=V)
+    made = mind_runtime.compile(of_constants(), target="native")
+    for file in own_cache.iterdir() if damage is not None else ():
+        if file.suffix == image.SUFFIX:
+            data = cache.read(file.name)
+            assert data is not None
+            length = int.from_bytes(data[:8], "little")
+            text = json.dumps(json.loads(data[8 : 8 + length]) | {"packing": damage}).encode()
+            cache.write(file.name, len(text).to_bytes(8, "little") + text + data[8 + length :])
+    mind_runtime.clear_cache()
+    if damage is None:
+        monkeypatch.setattr(lowering, "prepared", lambda func: pytest.fail("prepared again"))
+    again, remade = bound(of_weights(), arg1=W, arg2=V), mind_runtime.compile(of_constants(), target="native")
+    assert again.program is not first.program
+    for run in (again, remade):
+        check(run(X), expected())
+    assert np.array_equal(again(X), first(X))
+    monkeypatch.undo()
+    assert remade.explain() == made.explain()
+
+
+def test_threads() -> None:
+    found = [mind_runtime.bind(of_weights(), {"arg1": W, "arg2": V}, target="native", threads=n)(X) for n in (1, 3)]
+    assert found[0].tobytes() == found[1].tobytes()
+
+
+def test_dynamic_sizes() -> None:
+    """Bound programs of unknown sizes are compiled for those of a call; their weights are packed in it."""
+    text = """
+      module attributes {ptir.spec_version = "ptir.v0.4"} {
+        func.func @f(%x: tensor<?x40xf32>, %w: tensor<40x40xf32>) -> tensor<?x40xf32> {
+          %y = ptir.dot_general %x, %w batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [1]
+              : (tensor<?x40xf32>, tensor<40x40xf32>) -> tensor<?x40xf32>
+          func.return %y : tensor<?x40xf32>
+        }
+      }
+    """
+    module = parse(text)
+    run, reference = bound(module, w=W), mind_runtime.compile(module)
+    for rows in (7, 7, 7, 9):
+        x = normal(rows, 40)
+        check(run(x), reference(x, W))
