@@ -14,6 +14,7 @@ from mind_passes.ptir.patterns.matching import fusion
 from mind_passes.ptir.recompute import KEPT
 
 from ..numpy import is_lowered
+from .attention import is_attention
 from .kernel import make_kernel
 from .maps import FREE
 from .options import DEFAULT, CupyOptions
@@ -34,15 +35,22 @@ _FLOW = (ptir.CondOp, ptir.WhileOp, ptir.ScanOp)
 
 
 def reasons(func: FuncOp, options: CupyOptions = DEFAULT) -> list[str]:
-    """A line for each kind of op that is a call, and how many there are, in the order of the text; none for what came lowered."""
+    """
+    A line for each kind of op that is a call, and how many there are, in the order of the text; none for what came lowered.
+
+    Before them, how many attentions there are whose weights are made again for their gradient.
+    """
     if is_lowered(func):
         return []
     found: Counter[str] = Counter()
+    again = 0
     for op in walk(prepared(func, options)):
+        again += isinstance(op, FusionOp) and len(op.results) > 1 and is_attention(op.body.block)
         held = isinstance(op.parent_op(), FusionOp)
         if isinstance(op, PtirOp) and not held and not isinstance(op, (FusionOp, *_FREE, *_FLOW)) and not is_staged(op):
             found[f"{op.OPCODE}: {reason(op)}"] += 1
-    return [f"call of {line}" if count == 1 else f"{count} calls of {line}" for line, count in found.items()]
+    calls = [f"call of {line}" if count == 1 else f"{count} calls of {line}" for line, count in found.items()]
+    return [f"weights of attentions that are made again for a gradient, not kept: {again}", *calls] if again else calls
 
 
 def is_staged(op: PtirOp) -> bool:

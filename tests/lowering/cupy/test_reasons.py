@@ -42,5 +42,10 @@ def test_weights_that_are_kept_for_a_gradient_say_why() -> None:
     assert line == f"call of dot_general: cuBLAS, and weights are kept for a gradient: {why}"
 
 
+def test_weights_that_are_made_again_are_counted() -> None:
+    module = gradient("f32[20,8] f32[30,8] f32[30,8]", attend)
+    assert reasons(next(iter(functions(module)))) == ["weights of attentions that are made again for a gradient, not kept: 1"]
+
+
 def test_every_op_has_a_kernel_or_a_reason() -> None:
     assert set(OPS_BY_OPCODE.values()) == {*FUSIBLE, *TARGETED, *LIBRARY, *WITHOUT_KERNEL}
