@@ -162,6 +162,13 @@ class CupyProgram(Program):
         arrays = [self._machine.read(x) for x in ([results] if one else results)]
         return arrays[0] if one else tuple(arrays)
 
+    def device_memory(self, *arguments: Any) -> dict[str, int] | None:
+        """What its plan has on the GPU; None without one, where each call asks CuPy for what it needs."""
+        if self.runner is not None:
+            return self.runner.memory([self._machine.is_here(a) for a in arguments])
+        program = self._bindings.of(tuple([a.shape for a in arguments])) if self._dynamic else None
+        return None if program is None else program.device_memory(*arguments)
+
     def _blamed(self, op: Operation, e: MindError) -> MindError:
         """An error of a step, with the op of the program that it comes from."""
         origin = self._origin.get(op)

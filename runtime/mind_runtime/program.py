@@ -112,6 +112,10 @@ class Program:
         """As `execute`, by the shortest way that there is."""
         return self.execute(arguments, seed)
 
+    def device_memory(self, *arguments: Any) -> dict[str, int] | None:
+        """Bytes that a call on such arguments has on a device, by what they are for; None for a target that runs on the host."""
+        return None
+
     def memory_need(self, *arguments: Any) -> int:
         """The most bytes that a call on `arguments` holds at once beyond them, known before it runs; E8001 as by a call."""
         return peak(self._body.block, self.sizes(arguments)).bytes if self._dynamic else self._body.need.bytes

@@ -3,13 +3,13 @@ What `mind-run --memory` says: the most bytes in use at once beyond the inputs, 
 
 There are two plans. The buffer plan is of the program as it stands, calls put in place, whoever runs it. The bound is of the
 program as the target runs it, after lowering, with what kernels need beside their results; a run stays under it, but for Python's
-own objects.
+own objects. On the target `cupy` what is measured is the host's memory; a second line gives what the plan has on the GPU.
 """
 
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
@@ -37,4 +37,18 @@ def measured(program: Program, func: FuncOp, arguments: Sequence[Any]) -> tuple[
         tracemalloc.stop()
     unknown = f" and {plan.unknown} buffers of unknown size" if plan.unknown else ""
     planned = f"buffer plan {plan.peak_bytes} bytes{unknown}"
-    return results, f"memory: {planned}, bound of the run {bound} bytes, measured peak {peak - before} bytes"
+    line = f"memory: {planned}, bound of the run {bound} bytes, measured peak {peak - before} bytes"
+    return results, line if not on_device(program) else f"{line} on the host\n{device_line(program.device_memory(*arguments))}"
+
+
+def on_device(program: Program) -> bool:
+    """Whether a program runs elsewhere than in the memory that is measured."""
+    return type(program).device_memory is not Program.device_memory
+
+
+def device_line(found: Mapping[str, int] | None) -> str:
+    """What is on the device: as planned, for nobody measures there."""
+    if found is None:
+        return "memory on the device: not planned, each call asks for what it needs"
+    parts = ", ".join(f"{what} {size}" for what, size in found.items() if size)
+    return f"memory on the device, as planned: {sum(found.values())} bytes ({parts or 'nothing'})"

@@ -89,7 +89,9 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "-f", "--frontend", choices=["mlir", *frontends.READERS], help="how to read FILE; the default goes by its suffix"
     )
-    parser.add_argument("--memory", action="store_true", help="show the most memory in use at once: as planned, and as measured")
+    parser.add_argument(
+        "--memory", action="store_true", help="show the most memory in use at once: as planned, and as measured on the host"
+    )
     parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
     parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
     parser.add_argument("-v", "--version", action="version", version=f"mind-run {version('mind-dialect')}")

@@ -365,6 +365,20 @@ class Runner:
             lines.append("no graphs: graph=off")
         return [*lines, *(f"no graph: {issue}" for issue in self.issues)]
 
+    def memory(self, here: Sequence[bool]) -> dict[str, int]:
+        """The bytes on the GPU of a call, by what they are for; `here` says which arguments are there already."""
+        plan = self.plan
+        copied = (p.bytes for p, given in zip(plan.inputs, here, strict=True) if not given)
+        constants = sum(p.buffer.bytes for p, _ in plan.constants)
+        own = plan.kept + plan.records + plan.state
+        return {
+            "arena": plan.arena,
+            "results": plan.output_bytes,
+            "constants": constants,
+            "copies of arguments": sum(copied),
+            "counters": own,
+        }
+
     @property
     def bytes(self) -> int:
         """What a run needs beside its arguments: the arena, what is kept, results."""
