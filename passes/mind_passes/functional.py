@@ -29,7 +29,8 @@ from .forward import ForwardOptions, forward_mode
 from .selection import select_function
 from .vectorize import VectorizeOptions, vectorize
 
-Selection = Sequence[int | str] | None
+Selection = Sequence[int | str] | int | str | None
+"""Inputs by index or name; one may stand alone."""
 
 
 def grad(
@@ -117,4 +118,4 @@ def _axes(axes: int | Sequence[int | None] | None, count: int) -> tuple[int | No
 
 
 def _selected(wrt: Selection) -> tuple[int | str, ...] | None:
-    return None if wrt is None else tuple(wrt)
+    return None if wrt is None else (wrt,) if isinstance(wrt, int | str) else tuple(wrt)

@@ -62,10 +62,10 @@ def admit(argument: Any, spec: TensorSpec, what: str) -> Any:
         array: np.ndarray[Any, np.dtype[Any]] = np.asarray(cast("Any", argument))
         if array.dtype == spec.numpy_dtype and spec.fits(array.shape):
             return array
-        actual = f"{array.dtype}{list(array.shape)}"
+        actual, hint = f"{array.dtype}{list(array.shape)}", ""
     else:
-        actual = type(cast("object", argument)).__name__
-    message = f"{what}: expected a NumPy array of {spec.numpy_dtype}[{', '.join(map(str, spec.shape))}], found {actual}"
+        actual, hint = type(cast("object", argument)).__name__, f"; numpy.asarray(..., {spec.numpy_dtype.name!r}) makes one"
+    message = f"{what}: expected a NumPy array of {spec.numpy_dtype}[{', '.join(map(str, spec.shape))}], found {actual}{hint}"
     raise error("E2001", message, expected=str(spec), actual=actual)
 
 

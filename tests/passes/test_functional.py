@@ -69,6 +69,11 @@ def test_value_and_grad_of_some_inputs(loss: ModuleOp):
     np.testing.assert_allclose(w_adj, numpy_gradient(X, W)[1], rtol=1e-14)
 
 
+def test_one_input_may_stand_alone(loss: ModuleOp):
+    expected = str(grad(loss, wrt=["w"]))
+    assert str(grad(loss, wrt="w")) == str(grad(loss, wrt=1)) == expected
+
+
 def test_vjp_takes_a_cotangent_for_each_floating_point_output():
     s_adj, l_adj = np.array([1.0, -2.0, 3.0]), np.array(0.5)
     s, n, loss, x_adj = compile(vjp(parsed(TWO)), "f_grad")(X, s_adj, l_adj)
