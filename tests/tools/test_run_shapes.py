@@ -102,6 +102,11 @@ def test_bad_input_is_coded(run: Any, arguments: tuple[str, ...], code: str):
     assert err.startswith(f"error[{code}]"), err
 
 
+def test_an_unknown_function_is_told_which_there_are(run: Any):
+    assert "did you mean lib.same?" in run("--function", "same", "v=[2]")[2]
+    assert "expected one of again, f, index, lib.same, plain" in run("--function", "nothing")[2]
+
+
 def test_a_function_that_calls_itself_for_ever_ends(run: Any):
     status, _, err = run("--function", "again", "n=1")
     assert status == 1

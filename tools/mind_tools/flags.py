@@ -229,6 +229,6 @@ def unknown(what: str, name: str, known: Iterable[str]) -> MindError:
     """E7003 with the names that are nearest to `name`, or all if they are few."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=3)
-    others = f"expected one of {', '.join(names)}" if 0 < len(names) <= MANY else "see --help"
+    others = f"expected one of {', '.join(names)}" if 0 < len(names) <= MANY else "see --help" if names else "there is none"
     hint = f"did you mean {' or '.join(close)}?" if close else others
     return error("E7003", f"unknown {what} {name!r}; {hint}", name=name, known=close or names[:MANY])

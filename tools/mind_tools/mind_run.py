@@ -180,7 +180,7 @@ class Run:
             wanted = stated_entry(module, found)
         if wanted is not None:
             if not (called := functions_called(module, wanted)):
-                raise unknown("function", wanted, found)
+                raise unknown("function", wanted, self.names_of_functions(module))
             return called[0]
         if len(found) != 1:
             names = ", ".join(f"@{name}" for name in found) or "none"
@@ -189,6 +189,15 @@ class Run:
             )
             raise error("E7001", message, option="--function")
         return next(iter(found.values()))
+
+    def names_of_functions(self, module: ModuleOp) -> list[str]:
+        """The functions that can be run, those of libraries of shape functions by `library.name`."""
+        names = [f.sym_name.data for f in functions(module)]
+        if any(op.name.startswith("shape.") for op in walk(module)):
+            from .run_shapes import functions_by_name
+
+            names += [name for name in functions_by_name(module) if name not in names]
+        return names
 
     def arguments(self, program: Program) -> list[Array]:
         """One array per input, each from the command line; E7001, E7003 and E2007 for names that do not match the inputs."""
