@@ -8,7 +8,7 @@ from typing import Any
 from mind_dialect import ptir
 from mind_dialect.ptir.types import F32, SI32
 from ptir_control_programs import number
-from ptir_forms import like, reduce
+from ptir_forms import attention, like, reduce
 
 
 def dot(a: Any, b: Any) -> Any:
@@ -138,6 +138,17 @@ LOOPS: dict[str, tuple[str, Callable[..., Any]]] = {
             w,
             s,
             carries=2,
+        ),
+    ),
+    "keys and values that no turn changes": (
+        "f32[1,2,9,16] f32[1,2,20,16] f32[1,2,20,16] f32[4,1,2,9,16]",
+        lambda x, k, v, s: scan(
+            lambda x, k, v, r: [add(r, attention(x, k, v)), k, v],
+            x,
+            k,
+            v,
+            s,
+            carries=3,
         ),
     ),
     "values that change places": (

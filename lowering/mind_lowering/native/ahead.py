@@ -10,7 +10,7 @@ all calls: `planner.once`.
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -95,3 +95,9 @@ def lasting(planner: Planner, views: Sequence[View], size: int) -> Ahead | None:
         return None
     bases = [v.base for view in views for v in (view, *(k.index for k in view.lookups)) if isinstance(v.base, Buffer)]
     return next((loop for loop in (planner.once, *planner.loops) if all(map(loop.holds, bases))), None)
+
+
+def beforehand(planner: Planner, views: Sequence[View], size: int) -> AbstractContextManager[None]:
+    """Let what is planned, which works on views and makes `size` bytes, be done as seldom as may be."""
+    loop = lasting(planner, views, size)
+    return nullcontext() if loop is None else loop.appending(planner)

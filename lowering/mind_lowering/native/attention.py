@@ -22,6 +22,7 @@ from mind_passes.ptir.defuse import defuse
 from mind_passes.ptir.patterns import softmax
 from mind_passes.ptir.recognize import recognize
 
+from .ahead import beforehand
 from .casts import cast
 from .costs import BYTES, VECTORS
 from .elementwise import EMITTERS
@@ -128,7 +129,8 @@ def add_attention(planner: Planner, op: ptir.FusionOp) -> bool:
     out = _target(planner, made.last.result, op.results[0])
     step = _planned(planner, made, (q, k, v, out), inputs)
     for which, product in (("keys", step.scores), ("values", step.sums)):
-        planner.add(ProductStep(f"{step.name}.{which}", "panels", product))
+        with beforehand(planner, [product.rhs], prod(product.rhs.shape) * product.total.size):
+            planner.add(ProductStep(f"{step.name}.{which}", "panels", product))
     planner.add(step)
     return True
 

@@ -134,7 +134,7 @@ def test_the_arena_of_a_loop_holds_what_lives_at_once() -> None:
 def packed(name: str) -> list[int]:
     """How deep in loops and branches operands of a program's products and convolutions are packed."""
     lines = [line.removeprefix("native  ") for line in compiled(program(*BOTH[name])).explain()[1:]]
-    copies = [line for line in lines if ".panels" in line]
+    copies = [line for line in lines if ": panels of " in line]
     return [(len(line) - len(line.lstrip())) // 2 for line in copies]
 
 
@@ -146,6 +146,7 @@ def packed(name: str) -> list[int]:
         ("weights of a branch in a loop", [0]),
         ("weights of loops in loops", [0, 1, 1]),
         ("weights of convolutions", [0]),
+        ("keys and values that no turn changes", [0, 0]),
     ],
 )
 def test_operands_are_packed_before_the_outermost_loop_that_does_not_change_them(name: str, depths: list[int]) -> None:

@@ -8,7 +8,6 @@ weights are copied panel by panel where many tiles read them, or where their col
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import Kind, PtirDType
 
-from ..ahead import lasting
+from ..ahead import beforehand
 from ..failures import Failure, Sites
 from ..host import Host
 from ..ir import Function
@@ -151,8 +150,7 @@ def _windows(
     made = Convolution(name, lhs, rhs, out, total, slides, groups, by_channel, cut, epilogue)
     tiles = prod(made.extents) * -(-out.shape[cut.along] // cut.rows)
     if not by_channel and (rhs.strides[-1] != 1 or (made.panels > 1 and tiles > FEW_TILES)):
-        loop = lasting(planner, [rhs], rhs.count * total.size)
-        with nullcontext() if loop is None else loop.appending(planner):
+        with beforehand(planner, [rhs], rhs.count * total.size):
             made.packed = _turned(planner, made) or _packed(planner, op.operands[1], made)
     planner.add(ConvolutionStep(made))
 
