@@ -1,18 +1,20 @@
-# Everything a checkout needs. An environment is made on first use and again only when pyproject.toml changes.
+# Everything a checkout needs. An environment is made on first use and again only when pyproject.toml changes. Most of what is in
+# it is never imported, so pip compiles nothing.
 PYTHON ?= python3
-WORKERS ?= --numprocesses auto --maxprocesses 8
+# Neighbours run in one process, which has made what they share.
+WORKERS ?= --numprocesses auto --maxprocesses 8 --dist worksteal
 ENVIRONMENTS = .venv .venv-demo .venv-bench .venv-all
 EXTRAS_.venv = test,lint
 EXTRAS_.venv-demo = demo
 EXTRAS_.venv-bench = bench
 EXTRAS_.venv-all = test,lint,demo,models,oracles
 
-.PHONY: help demo test test-all test-skipped test-gpu bench bench-gpu clean mlir-opt
+.PHONY: help demo check pytest test test-all test-skipped test-gpu bench bench-gpu clean mlir-opt
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      train the digits classifier through our autodiff and the NumPy target"
-	@echo "make test      ruff, basedpyright, lit and pytest in .venv"
+	@echo "make test      ruff, basedpyright, lit and pytest in .venv; make check is the first three, make pytest the last"
 	@echo "make test-all  the same beside JAX, PyTorch and a real mlir-opt, in .venv-all"
 	@echo "make test-skipped  of the last make test what it skipped, in .venv-all"
 	@echo "make bench     cost per op, determinism, native code beside its peers; written to benchmarks/results"
@@ -24,10 +26,18 @@ demo: .venv-demo/stamp
 	@.venv-demo/bin/python examples/digits.py
 
 test: .venv/stamp
-	@$(call checks,.venv) --skipped-to=.venv/skipped
+	@$(call checks,.venv)
+	@$(call tests,.venv) --skipped-to=.venv/skipped
+
+check: .venv/stamp
+	@$(call checks,.venv)
+
+pytest: .venv/stamp
+	@$(call tests,.venv) --skipped-to=.venv/skipped
 
 test-all: .venv-all/stamp mlir-opt
 	@$(call checks,.venv-all)
+	@$(call tests,.venv-all)
 
 # Together with make test this is make test-all, but that nothing runs twice.
 test-skipped: .venv-all/stamp mlir-opt
@@ -61,7 +71,7 @@ $(ENVIRONMENTS:%=%/stamp): pyproject.toml
 	@echo "== making $(@D): mind-dialect[$(EXTRAS_$(@D))]"
 	@rm -rf $(@D)
 	@$(PYTHON) -m venv $(@D)
-	@$(@D)/bin/python -m pip install -qq --disable-pip-version-check --editable '.[$(EXTRAS_$(@D))]'
+	@$(@D)/bin/python -m pip install -qq --no-compile --disable-pip-version-check --editable '.[$(EXTRAS_$(@D))]'
 	@touch $@
 
 # The cheap checks first; pytest last, so that its summary of what ran and what was skipped closes the output.
@@ -69,6 +79,9 @@ define checks
 	set -e; \
 	echo "== ruff ($(1))"; $(1)/bin/ruff check .; $(1)/bin/ruff format --check .; \
 	echo "== basedpyright ($(1))"; $(1)/bin/basedpyright --pythonpath $(1)/bin/python; \
-	echo "== lit ($(1))"; $(1)/bin/lit --show-unsupported tests/filecheck; \
+	echo "== lit ($(1))"; $(1)/bin/lit --show-unsupported tests/filecheck
+endef
+
+define tests
 	echo "== pytest ($(1))"; $(1)/bin/python -m pytest -q $(WORKERS)
 endef
