@@ -83,7 +83,7 @@ def _sizes(spec: TensorSpec, option: str) -> Shape:
 def _from_literal(text: str, spec: TensorSpec) -> Array:
     numbers, inferred = _nested_numbers(text)
     if not spec.fits(inferred):
-        message = f"the literal has shape {brief(list(inferred))}, declared is {list(spec.shape)}"
+        message = f"the literal has shape {brief(list(inferred))}, declared is [{', '.join(map(str, spec.shape))}]"
         raise error("E3010", message, declared=spec.shape, inferred=inferred)
     check_count(inferred, len(numbers), spec.dtype)
     return np.array([_element(n, spec.dtype) for n in numbers], dtype=spec.numpy_dtype).reshape(inferred)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import re
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from itertools import islice, pairwise
-from typing import IO, Any, ClassVar, TypeVar, cast
+from typing import IO, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline, PassPipelineCallbackType
@@ -242,8 +243,20 @@ def _made(what: str, described: type[_Made], spec: ArgSpec) -> _Made:
     try:
         return described.from_spec(spec)
     except (ValueError, TypeError) as e:
-        message = f"{what} {spec.name}: {str(e)[:1].lower()}{str(e)[1:]}; its options are: {', '.join(known) or 'none'}"
-        raise error("E7001", message, option=spec.name) from e
+        raise error("E7001", f"{what} {spec.name}: {_misfit(described, spec) or e}", option=spec.name) from e
+
+
+def _misfit(described: type[ArgSpecConvertible], spec: ArgSpec) -> str | None:
+    """Which option has a value that it cannot have: the one without which all is well."""
+    for name, given in spec.parameters.items():
+        try:
+            described.from_spec(ArgSpec(spec.name, {k: v for k, v in spec.parameters.items() if k != name}))
+        except (ValueError, TypeError):
+            continue
+        expected = re.sub(r"typing\.Literal\[(.*)\]", r"one of \1", str(get_type_hints(described)[name.replace("-", "_")]))
+        shown = expected.removesuffix(" | None").removeprefix("<class '").removesuffix("'>")
+        return f"{name}={','.join(map(str, given))}, expected {shown}"
+    return None
 
 
 _OPTIONS = {
