@@ -17,13 +17,15 @@ from ..ir import Function, Module
 from ..lanes import Lanes, ones, register, stored
 from .arguments import addresses_of, corner_of, finish_of
 from .cut import LINE
-from .product import PAGE, Product, index_of, multiply_add, open_pages, prefetch, unflattened
+from .product import Product, index_of, multiply_add, prefetch, unflattened
 
 UNIT_BYTES = 1 << 18
 """What a unit of work reads, about."""
 UNROLL = 2
 CHAINS = 4
 """Vectors of partial sums of one row that is read by itself: more than one, as each addition waits for the one before."""
+PAGE = 4096
+"""Where machines stop bringing lines by themselves."""
 
 
 def emit_dots(f: Function, host: Host, product: Product) -> int:
@@ -130,7 +132,6 @@ class _Sums:
 
     def one_by_one(self) -> list[str]:
         """Of one row of the right operand after the other."""
-        open_pages(self.f, self.b, self.count * self.product.depth * self.product.rhs.dtype.size)
         found = [self.of_row(j) for j in range(self.count)]
         return [sums[r] for r in range(self.product.rows) for sums in found]
 

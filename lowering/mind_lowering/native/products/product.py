@@ -27,8 +27,6 @@ from .weights import Prologue
 
 STACK = 256 << 10
 """Bytes of a copy on the stack, at most."""
-PAGE, OPENED = 4096, 16 << 10
-"""Bytes of a page, at the least, and how many bytes ahead pages are opened."""
 TOTALS = (F32, F64, SI32, SI64, UI32, UI64)
 """What products are accumulated in here."""
 
@@ -270,16 +268,6 @@ def prefetch(f: Function, address: str, *, write: bool = False, level: int = 1) 
     """Have a line of memory brought into a level of the caches, the first or the second."""
     flags = (("i32", "1" if write else "0"), ("i32", str(4 - level)), ("i32", "1"))
     f.call("llvm.prefetch.p0", "void", ("ptr", address), *flags, immediate=(1, 2, 3))
-
-
-def open_pages(f: Function, base: str, size: int) -> None:
-    """
-    For `size` bytes that are read from an address on: have a line of each page brought that is read some time later.
-
-    Machines bring lines early only as far as a page goes, and need to look up where the next one is.
-    """
-    for at in range(0, size, PAGE):
-        prefetch(f, f.address("i8", base, str(OPENED + at)))
 
 
 def multiply_add(lanes: Lanes, total: PtirDType, a: str, b: str, c: str) -> str:

@@ -18,7 +18,7 @@ from ..lanes import Lanes, register, stored
 from .arguments import addresses_of, corner_of
 from .cut import LINE
 from .pack import by_part
-from .product import Product, index_of, multiply_add, open_pages, prefetch, unflattened
+from .product import Product, index_of, multiply_add, prefetch, unflattened
 from .sums import VECTORS, Sums, vectors
 
 RUNS, SHORTEST = 8, 192
@@ -204,7 +204,6 @@ def _line(module: Module, host: Host, product: Product, apart: int) -> str:
         for q, mask in enumerate(masks, 1):
             add(f.add(j, str(q * width)), mask)
 
-    open_pages(f, "%b", count * rhs.dtype.size)
     shift, places = lanes.splat("i64", "%shift"), lanes.count("0")
     add("0", lanes.compare("icmp sge", "i64", places, shift))
     vectors(f, width, (count // width - 1) * width, some, MOST)

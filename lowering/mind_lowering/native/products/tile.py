@@ -17,7 +17,7 @@ from ..host import Host
 from ..ir import Body, Function, Module
 from ..lanes import Lanes, ones, register, stored
 from .arguments import addresses_of, finish_of
-from .product import Product, index_of, multiply_add, open_pages, prefetch, unflattened
+from .product import Product, index_of, multiply_add, prefetch, unflattened
 
 UNROLL = 4
 """Steps of the contracted axis in one turn."""
@@ -135,9 +135,6 @@ class _Tile:
     def _ask(self, b: str, steps: int) -> None:
         """Have the lines of some later steps brought."""
         rhs = self.tile.rhs
-        if self.product.rows <= 2 and rhs.step == self.tile.columns:
-            open_pages(self.f, b, steps * rhs.step * rhs.dtype.size)
-            return
         line = 64 // rhs.dtype.size
         for u in range(steps):
             for column in range(0, self.tile.columns, line):
