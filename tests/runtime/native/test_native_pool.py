@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -181,6 +182,26 @@ def test_forks_of_forks(run: Share) -> None:
         os._exit(0 if good and os.waitpid(second, 0)[1] == 0 and (run(3000, 11, 4)[1] == 1).all() else 1)
     assert os.waitpid(pid, 0)[1] == 0
     assert (run(3000, 11, 3)[1] == 1).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_in_the_middle_of_a_job_of_another_thread(run: Share) -> None:
+    """Nothing is taken of the first job that the fork has of its own."""
+    within = 0
+    for _ in range(100):
+        other = threading.Thread(target=run, args=(1_000_000, 20, 3))
+        other.start()
+        time.sleep(0.002)
+        pid = os.fork()
+        if not pid:
+            signal.alarm(10)
+            os._exit(0 if (run(3000, 11, 3)[1] == 1).all() else 1)
+        within += other.is_alive()
+        assert os.waitpid(pid, 0)[1] == 0
+        other.join()
+        if within > 3:
+            break
+    assert within
 
 
 @pytest.mark.skipif(not LINUX.has_pool, reason="workers are for Linux")

@@ -192,6 +192,7 @@ class _Pool(Chunks):
         def settle() -> None:
             f.do("store i32 %process, ptr @home, align 8")
             f.do("store i64 0, ptr @workers, align 8")
+            f.op(f"atomicrmw or ptr @ticket, i64 {CLOSED} seq_cst", "before")  # of a job that another thread was in the middle of
             for name in ("refused", "sleepers", "fault.lock"):
                 f.do(f"store i32 0, ptr @{name}, align 8")
 
