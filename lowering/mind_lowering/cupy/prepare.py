@@ -27,6 +27,7 @@ from ..norms import expand_norms
 from ..own_module import drop_barriers, own_module
 from ..ptir_optimize import optimize, simplify
 from .absorb import absorb_turns, absorb_views
+from .again import compute_again
 from .casts import move_casts
 from .join import join
 from .kernel import Kernel, make_kernel
@@ -74,6 +75,7 @@ def form_kernels(module: ModuleOp, options: CupyOptions = DEFAULT) -> None:
     merge_rows(module, _is_shared_well, siblings=True)
     absorb_views(module)
     join(module)
+    compute_again(module, lambda op: kernel_of(op) is not None)
 
 
 def kernel_of(op: FusionOp) -> Kernel | None:

@@ -1,0 +1,193 @@
+"""
+Values that a kernel would leave for others in memory, and that are computed again where they are read, if that moves less.
+
+A derivative reads what the function before it computed: of an activation by tanh five arrays, which are all found again from the
+one that the function reads itself. What is computed again has the same bits, as the same ops make it of the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import FUSIBLE, ConstantOp, FusionOp, IotaOp, PtirOp, ReduceOp
+from mind_dialect.ptir.types import read_type
+
+from .failures import sites_of
+
+MOST_AGAIN = 32
+"""So many ops at most are computed again for one value."""
+LEAST_BYTES = 1 << 16
+"""Smaller arrays stay where they are: they are in the cache when they are read."""
+_ANYWHERE = ("elementwise", "view")
+
+
+def compute_again(module: ModuleOp, is_kernel: Callable[[FusionOp], bool]) -> None:
+    """Let fusions that go over elements and rows compute again what is cheaper so, if they are kernels still."""
+    for block in dict.fromkeys(op.parent for op in walk(module) if isinstance(op, FusionOp)):
+        op = None if block is None else block.first_op
+        while op is not None:
+            gone = _moved(op, is_kernel) if isinstance(op, FusionOp) and _is_plain(op) else set[SSAValue]()
+            following = op.next_op  # which may be new, as users are behind
+            if gone:
+                assert isinstance(op, FusionOp)
+                _without(op, gone)
+            op = following
+
+
+def _moved(op: FusionOp, is_kernel: Callable[[FusionOp], bool]) -> set[SSAValue]:
+    """The results that nobody uses any more, what is computed last being looked at first."""
+    ending = op.body.block.last_op
+    assert ending is not None
+    made = dict(zip(ending.operands, op.results, strict=True))
+    gone: set[SSAValue] = set()
+    for inner in reversed(list(op.body.block.ops)):
+        for value in inner.results:
+            found = _Slice.of(op, made[value], value, gone) if value in made else None
+            if found is not None and found.is_cheaper() and found.move(is_kernel):
+                gone.add(made[value])
+    return gone
+
+
+def _is_plain(op: FusionOp) -> bool:
+    """Whether a fusion is elementwise, with reductions or without."""
+    inner = list(op.body.block.ops)[:-1]
+    return op.pattern is None and all(FUSIBLE.get(type(o)) in _ANYWHERE or isinstance(o, ReduceOp) for o in inner)
+
+
+def _bytes(value: SSAValue) -> int:
+    """The size of a value; 0 if it is not known."""
+    spec, count = read_type(value.type), 1
+    for n in spec.shape:
+        count *= n if isinstance(n, int) else 0
+    return count * spec.dtype.size
+
+
+class _Slice:
+    """What it takes to compute a result of a fusion again, in those that use it."""
+
+    def __init__(self, result: SSAValue, value: SSAValue, users: Sequence[FusionOp]):
+        self.result, self.value, self.users = result, value, users
+        self.ops: list[Operation] = []
+        """In the order of the fusion."""
+        self.leaves: dict[SSAValue, SSAValue] = {}
+        """From values within the fusion to what has them outside: operands, and other results."""
+
+    @staticmethod
+    def of(op: FusionOp, result: SSAValue, value: SSAValue, gone: set[SSAValue]) -> _Slice | None:
+        """The slice of a result that only plain fusions of its block use; None if there is none. What is `gone` is no leaf."""
+        users = list(dict.fromkeys(use.operation for use in result.uses))
+        plain = [user for user in users if isinstance(user, FusionOp) and user.parent is op.parent and _is_plain(user)]
+        if not users or len(plain) != len(users) or _bytes(result) < LEAST_BYTES:
+            return None
+        found = _Slice(result, value, plain)
+        block = op.body.block
+        ending = block.last_op
+        assert ending is not None
+        held = {v: r for r, v in zip(op.results, ending.operands, strict=True) if r is not result and r not in gone}
+        outside: dict[SSAValue, SSAValue] = {**dict(zip(block.args, op.operands, strict=True)), **held}
+        return found if found.reached(outside) else None
+
+    def reached(self, outside: dict[SSAValue, SSAValue]) -> bool:
+        """Collect ops and leaves; whether there is no way to the value but elementwise, in not too many ops."""
+        seen: set[Operation] = set()
+        stack = [self.value]
+        while stack:
+            value = stack.pop()
+            if value in outside and value is not self.value:
+                self.leaves[value] = outside[value]
+                continue
+            op = value.owner
+            if not isinstance(op, PtirOp) or FUSIBLE.get(type(op)) not in _ANYWHERE or sites_of(op):
+                return False
+            if op not in seen:
+                seen.add(op)
+                stack += op.operands
+        owner = self.value.owner
+        assert isinstance(owner, Operation)
+        block = owner.parent
+        assert isinstance(block, Block)
+        self.ops = [op for op in block.ops if op in seen]
+        return sum(not isinstance(op, ConstantOp | IotaOp) for op in self.ops) <= MOST_AGAIN
+
+    def is_cheaper(self) -> bool:
+        """Whether less is read more than is neither written nor read."""
+        saved = _bytes(self.result) * (1 + len(self.users))
+        for user in self.users:
+            saved -= sum(_bytes(v) for v in dict.fromkeys(self.leaves.values()) if v not in user.operands)
+        return saved > 0
+
+    def move(self, is_kernel: Callable[[FusionOp], bool]) -> bool:
+        """Let the users compute it; whether they all are kernels then, else nothing changes."""
+        made = [self.within(user) for user in self.users]
+        if not all(is_kernel(new) for new in made):
+            for new in made:
+                new.erase()
+            return False
+        for user, new in zip(self.users, made, strict=True):
+            block = user.parent
+            assert isinstance(block, Block)
+            block.insert_op_before(new, user)
+            for old, result in zip(user.results, new.results, strict=True):
+                result.name_hint = old.name_hint
+                old.replace_all_uses_with(result)
+            user.detach()
+            user.erase()
+        return True
+
+    def within(self, user: FusionOp) -> FusionOp:
+        """A copy of a fusion that computes the value itself."""
+        new = user.clone()
+        block, operands = new.body.block, list(new.operands)
+        inside: dict[SSAValue, SSAValue] = {}
+        for leaf, outer in self.leaves.items():
+            if outer not in operands:
+                operands.append(outer)
+                block.insert_arg(outer.type, len(block.args))
+            inside[leaf] = block.args[operands.index(outer)]
+        copies = [op.clone(inside) for op in self.ops]
+        first = block.first_op
+        assert first is not None
+        block.insert_ops_before(copies, first)
+        for i in reversed(range(len(operands))):
+            if operands[i] is self.result:
+                block.args[i].replace_all_uses_with(inside[self.value])
+                block.erase_arg(block.args[i])
+                del operands[i]
+        new.operands = operands
+        return new
+
+
+def _without(op: FusionOp, gone: set[SSAValue]) -> None:
+    """A fusion without results that nobody uses any more, and without what made them alone."""
+    block = op.body.block
+    ending = block.last_op
+    assert ending is not None
+    kept = [(r, v) for r, v in zip(op.results, ending.operands, strict=True) if r not in gone]
+    ending.operands = [v for _, v in kept]
+    for inner in reversed(list(block.ops)):
+        if inner is not ending and not any(r.first_use for r in inner.results):
+            block.erase_op(inner)
+    operands = list(op.operands)
+    for i in reversed(range(len(operands))):
+        if not block.args[i].first_use:
+            block.erase_arg(block.args[i])
+            del operands[i]
+    region = op.body
+    assert not isinstance(region, Block)
+    op.detach_region(region)
+    new = FusionOp.create(operands=operands, result_types=[r.type for r, _ in kept], regions=[region], location=op.location)
+    outer = op.parent
+    assert outer is not None
+    if kept:
+        outer.insert_op_before(new, op)
+    else:
+        new.erase()
+    for (old, _), result in zip(kept, new.results, strict=True):
+        result.name_hint = old.name_hint
+        old.replace_all_uses_with(result)
+    op.detach()
+    op.erase()
