@@ -7,25 +7,48 @@
 
 namespace mind {
 
-// `count` rows of a matrix from `first` on, zeros beyond its end and width; 128 threads.
+// Tiles of f32 and f64 have 64 threads, 8 by 8, so that each has many sums for what it reads of shared memory.
+constexpr int workers = 64;
+
+template <class R> constexpr int at_once = 16 / sizeof(R);
+
+// `count` rows of a matrix from `first` on, zeros beyond its end and width; 16 bytes at once where they lie so.
 template <int count, int width, int pitch, class R, class S, class I> MIND void fetch(R* to, Matrix<S, I> m, I first, I end) {
-    for (int e = threadIdx.x; e < count * pitch; e += 128) {
+    constexpr int n = at_once<R>, across = pitch / n;
+    if (width % n == 0 && sizeof(S) == sizeof(R) && m.column == 1 && m.row % n == 0 && (reinterpret_cast<ui64>(m.at) & 15) == 0) {
+#pragma unroll 8
+        for (int e = threadIdx.x; e < count * across; e += workers) {
+            const I r = first + e / across;
+            const int d = e % across * n;
+            Pack<R, n> pack = {};
+            if (r < end && d < width) pack = *reinterpret_cast<const Pack<R, n>*>(m.at + r * m.row + d);
+            *reinterpret_cast<Pack<R, n>*>(to + e / across * pitch + d) = pack;
+        }
+        return;
+    }
+    for (int e = threadIdx.x; e < count * pitch; e += workers) {
         const I r = first + e / pitch;
         const int d = e % pitch;
         to[e] = r < end && d < width ? Stored<S>::load(m.get(r, I(d))) : R(0);
     }
 }
-// Products of rows of two tiles: those from y on, 16 apart, with those from x on, 8 apart.
-template <int high, int across, int depth, int pitch, class R> MIND void dots(R (&s)[high][across], const R* a, const R* b) {
+// Products of rows of two tiles: those from y on, 8 apart, with those from x on, 8 apart.
+template <int high, int across, int pitch, class R> MIND void dots(R (&s)[high][across], const R* a, const R* b) {
+    constexpr int n = at_once<R>;
     const int x = threadIdx.x % 8, y = threadIdx.x / 8;
-    for (int d = 0; d < depth; ++d) {
-        R bd[across];
+#pragma unroll 2
+    for (int d = 0; d < pitch - 4; d += n) {
+        Pack<R, n> packs[across];
 #pragma unroll
-        for (int j = 0; j < across; ++j) bd[j] = b[(x + 8 * j) * pitch + d];
+        for (int j = 0; j < across; ++j) packs[j] = *reinterpret_cast<const Pack<R, n>*>(b + (x + 8 * j) * pitch + d);
 #pragma unroll
-        for (int i = 0; i < high; ++i)
+        for (int i = 0; i < high; ++i) {
+            const Pack<R, n> pack = *reinterpret_cast<const Pack<R, n>*>(a + (y + 8 * i) * pitch + d);
 #pragma unroll
-            for (int j = 0; j < across; ++j) s[i][j] = fused(a[(y + 16 * i) * pitch + d], bd[j], s[i][j]);
+            for (int j = 0; j < across; ++j)
+#pragma unroll
+                for (int k = 0; k < n; ++k) s[i][j] = fused(pack.at[k], packs[j].at[k], s[i][j]);
+        }
     }
 }
 // Sums over `count` rows of a tile b, columns from x on, 8 apart, each weighed by w: `down` and `right` are steps along rows of b and sums.
@@ -37,20 +60,20 @@ MIND void gather(R (&o)[high][columns], const R* w, const R* b) {
         for (int j = 0; j < columns; ++j) {
             const R value = b[c * pitch + x + 8 * j];
 #pragma unroll
-            for (int i = 0; i < high; ++i) o[i][j] = fused(w[c * down + (y + 16 * i) * right], value, o[i][j]);
+            for (int i = 0; i < high; ++i) o[i][j] = fused(w[c * down + (y + 8 * i) * right], value, o[i][j]);
         }
 }
 template <int width, int high, int columns, class O, class R, class I> MIND void put(O* out, I pitch, I first, I end, R (&o)[high][columns]) {
     const int x = threadIdx.x % 8, y = threadIdx.x / 8;
     for (int i = 0; i < high; ++i)
         for (int j = 0; j < columns; ++j)
-            if (first + y + 16 * i < end && x + 8 * j < width) out[(first + y + 16 * i) * pitch + x + 8 * j] = Stored<O>::store(o[i][j]);
+            if (first + y + 8 * i < end && x + 8 * j < width) out[(first + y + 8 * i) * pitch + x + 8 * j] = Stored<O>::store(o[i][j]);
 }
 // Whether a row below `end`, from `first` on, has no score far above what hides keys.
-template <class R, class I, class Greatest> MIND bool looks_at_all(I first, I end, R hidden, Greatest greatest) {
+template <int threads, class R, class I, class Greatest> MIND bool looks_at_all(I first, I end, R hidden, Greatest greatest) {
     bool more = false;
-    for (I r = first + threadIdx.x; r < end; r += 128) more |= !(greatest(r) > hidden / 2);
-    return all<Max, 128>(int(more), 0);
+    for (I r = first + threadIdx.x; r < end; r += threads) more |= !(greatest(r) > hidden / 2);
+    return all<Max, threads>(int(more), 0);
 }
 
 // Keys from `first` on of one matrix, and all rows from `start` on.
@@ -58,33 +81,33 @@ template <int rows, int keys, int depth, int width, int tall, int wide, bool of_
           class Weigh, class Greatest>
 MIND void attend_keys(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, K* dk, I k_pitch, V* dv, I v_pitch, I first, I start,
                       R hidden, Weigh weigh, Greatest greatest) {
-    constexpr int high = tall / 16, across = wide / 8, of_depth = (depth + 7) / 8, of_width = (width + 7) / 8;
-    constexpr int deep = of_depth * 8 + 1, thick = of_width * 8 + 1;
-    __shared__ R ks[wide * deep], vs[of_k ? wide * thick : 1], qs[tall * deep], gs[tall * thick], ps[of_v ? tall * (wide + 1) : 1],
+    constexpr int high = tall / 8, across = wide / 8, of_depth = (depth + 7) / 8, of_width = (width + 7) / 8;
+    constexpr int deep = of_depth * 8 + 4, thick = of_width * 8 + 4;  // neighbouring rows begin in other banks
+    alignas(16) __shared__ R ks[wide * deep], vs[of_k ? wide * thick : 1], qs[tall * deep], gs[tall * thick], ps[of_v ? tall * (wide + 1) : 1],
         ds[of_k ? tall * (wide + 1) : 1];
     const int x = threadIdx.x % 8, y = threadIdx.x / 8;
-    R ok[wide / 16][of_depth] = {}, ov[wide / 16][of_width] = {};
+    R ok[wide / 8][of_depth] = {}, ov[wide / 8][of_width] = {};
     __syncthreads();
     fetch<wide, depth, deep>(ks, k, first, I(keys));
     if constexpr (of_k) fetch<wide, width, thick>(vs, v, first, I(keys));
-    if (start > 0 && looks_at_all(I(0), start < rows ? start : I(rows), hidden, greatest)) start = 0;
+    if (start > 0 && looks_at_all<workers>(I(0), start < rows ? start : I(rows), hidden, greatest)) start = 0;
     for (I top = start / tall * tall; top < rows; top += tall) {
         __syncthreads();
         fetch<tall, depth, deep>(qs, q, top, I(rows));
         fetch<tall, width, thick>(gs, g, top, I(rows));
         __syncthreads();
         R s[high][across] = {}, a[high][across] = {};
-        dots<high, across, depth, deep>(s, qs, ks);
-        if constexpr (of_k) dots<high, across, width, thick>(a, gs, vs);
+        dots<high, across, deep>(s, qs, ks);
+        if constexpr (of_k) dots<high, across, thick>(a, gs, vs);
 #pragma unroll
         for (int i = 0; i < high; ++i)
 #pragma unroll
             for (int j = 0; j < across; ++j) {
-                const I r = top + y + 16 * i, c = first + x + 8 * j;
+                const I r = top + y + 8 * i, c = first + x + 8 * j;
                 R weight = R(0), adjoint = R(0);
                 if (r < rows && c < keys) weigh(s[i][j], a[i][j], r, c, weight, adjoint);
-                if constexpr (of_v) ps[(y + 16 * i) * (wide + 1) + x + 8 * j] = weight;
-                if constexpr (of_k) ds[(y + 16 * i) * (wide + 1) + x + 8 * j] = adjoint;
+                if constexpr (of_v) ps[(y + 8 * i) * (wide + 1) + x + 8 * j] = weight;
+                if constexpr (of_k) ds[(y + 8 * i) * (wide + 1) + x + 8 * j] = adjoint;
             }
         __syncthreads();
         if constexpr (of_v) gather<tall, wide + 1, 1, thick>(ov, ps, gs);
@@ -98,31 +121,31 @@ MIND void attend_keys(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, 
 template <int rows, int keys, int depth, int width, int tall, int wide, class R, class S, class O, class I, class Weigh, class Greatest>
 MIND void attend_queries(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, O* dq, I pitch, I first, I end, R hidden,
                          Weigh weigh, Greatest greatest) {
-    constexpr int high = tall / 16, across = wide / 8, of_depth = (depth + 7) / 8, of_width = (width + 7) / 8;
-    constexpr int deep = of_depth * 8 + 1, thick = of_width * 8 + 1;
-    __shared__ R ks[wide * deep], vs[wide * thick], qs[tall * deep], gs[tall * thick], ds[tall * (wide + 1)];
+    constexpr int high = tall / 8, across = wide / 8, of_depth = (depth + 7) / 8, of_width = (width + 7) / 8;
+    constexpr int deep = of_depth * 8 + 4, thick = of_width * 8 + 4;  // neighbouring rows begin in other banks
+    alignas(16) __shared__ R ks[wide * deep], vs[wide * thick], qs[tall * deep], gs[tall * thick], ds[tall * (wide + 1)];
     const int x = threadIdx.x % 8, y = threadIdx.x / 8;
     R o[high][of_depth] = {};
     __syncthreads();
     fetch<tall, depth, deep>(qs, q, first, I(rows));
     fetch<tall, width, thick>(gs, g, first, I(rows));
-    if (end < keys && looks_at_all(first, first + tall < rows ? first + tall : I(rows), hidden, greatest)) end = keys;
+    if (end < keys && looks_at_all<workers>(first, first + tall < rows ? first + tall : I(rows), hidden, greatest)) end = keys;
     for (I key = 0; key < end; key += wide) {
         __syncthreads();
         fetch<wide, depth, deep>(ks, k, key, I(keys));
         fetch<wide, width, thick>(vs, v, key, I(keys));
         __syncthreads();
         R s[high][across] = {}, a[high][across] = {};
-        dots<high, across, depth, deep>(s, qs, ks);
-        dots<high, across, width, thick>(a, gs, vs);
+        dots<high, across, deep>(s, qs, ks);
+        dots<high, across, thick>(a, gs, vs);
 #pragma unroll
         for (int i = 0; i < high; ++i)
 #pragma unroll
             for (int j = 0; j < across; ++j) {
-                const I r = first + y + 16 * i, c = key + x + 8 * j;
+                const I r = first + y + 8 * i, c = key + x + 8 * j;
                 R weight = R(0), adjoint = R(0);
                 if (r < rows && c < keys) weigh(s[i][j], a[i][j], r, c, weight, adjoint);
-                ds[(y + 16 * i) * (wide + 1) + x + 8 * j] = adjoint;
+                ds[(y + 8 * i) * (wide + 1) + x + 8 * j] = adjoint;
             }
         __syncthreads();
         gather<wide, 1, wide + 1, deep>(o, ds, ks);
@@ -206,7 +229,7 @@ MIND void attend_keys_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Mat
     operand(a, k, key, I(keys));
     if constexpr (of_k) operand(b, v, key, I(keys));
     float ok[depth / 8][4] = {}, ov[width / 8][4] = {};
-    if (start > 0 && looks_at_all(I(0), start < rows ? start : I(rows), hidden, greatest)) start = 0;
+    if (start > 0 && looks_at_all<128>(I(0), start < rows ? start : I(rows), hidden, greatest)) start = 0;
     for (I top = start / tall * tall; top < rows; top += tall) {
         __syncthreads();
         fetch_narrow<tall, depth, true, of_k>(qs, qt, q, top, I(rows));
@@ -242,7 +265,7 @@ MIND void attend_queries_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, 
     operand(a, q, row, I(rows));
     operand(b, g, row, I(rows));
     float o[depth / 8][4] = {};
-    if (end < keys && looks_at_all(first, first + 64 < rows ? first + 64 : I(rows), hidden, greatest)) end = keys;
+    if (end < keys && looks_at_all<128>(first, first + 64 < rows ? first + 64 : I(rows), hidden, greatest)) end = keys;
     for (I key = 0; key < end; key += wide) {
         __syncthreads();
         fetch_narrow<wide, depth, true, true>(ks, kt, k, key, I(keys));

@@ -152,7 +152,7 @@ class _Gradient:
 
     def _elements(self, tall: int, wide: int) -> int:
         """Elements of shared memory for a tile."""
-        deep, thick = (-(-n // 8) * 8 + 1 for n in (self.depth, self.width))
+        deep, thick = (-(-n // 8) * 8 + 4 for n in (self.depth, self.width))
         return (tall + wide) * (deep + thick) + (1 if self.of_queries else len(self.ends)) * tall * (wide + 1)
 
     def _narrow_bytes(self, tile: int) -> int:
@@ -180,7 +180,7 @@ class _Gradient:
             call = f"mind::attend_keys{suffix}<{sizes}, {flags}{wide}>({given});"
         loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *self.scope.lines, call]), "}"]
         names = ["attention", "gradient", "of", *(self.ends if self.of_queries else sorted(self.ends))]
-        return self.writer.kernel(loop, self.writer.launch(min(total, MOST_BLOCKS), 128), names=names)
+        return self.writer.kernel(loop, self.writer.launch(min(total, MOST_BLOCKS), 128 if suffix else 64), names=names)
 
     def _operands(self) -> str:
         """Queries, keys, values and adjoints of results as matrices."""
