@@ -93,6 +93,7 @@ def main(args: list[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=1100, help="gradient steps (11 are one epoch)")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture")
     parser.add_argument("--seed", type=int, default=0, help="of the split, the first weights and the batches")
+    parser.add_argument("--target", choices=("numpy", "native"), default="numpy", help="what runs it")
     options = parser.parse_args(args)
     console, start = Console(), time.perf_counter()
 
@@ -103,8 +104,8 @@ def main(args: list[str] | None = None) -> int:
     console.rule("training")
 
     x, y, x_test, labels = load(options.seed)
-    loss_and_gradients = compile(gradient.module, "loss_grad", target="numpy")
-    logits = compile(module, "logits", target="numpy")
+    loss_and_gradients = compile(gradient.module, "loss_grad", target=options.target)
+    logits = compile(module, "logits", target=options.target)
     parameters, losses = train(loss_and_gradients, x, y, options.steps, console, options.seed)
 
     scores = logits(x_test, *parameters)

@@ -1,11 +1,12 @@
 """
-Generate text with GPT-2: two PTIR programs, one that reads the prompt and one that adds a token, run on NumPy.
+Generate text with GPT-2: two PTIR programs, one that reads the prompt and one that adds a token.
 
 Without --weights the weights are random and so is the text, but not the work: the sizes are those of GPT-2 small, 124M
 parameters. With a published checkpoint (model.safetensors, vocab.json) the text is GPT-2's own, at the quality of a prompt read
 byte by byte, as no merges of the tokeniser are applied.
 
     python examples/generate.py --length 20
+    python examples/generate.py --length 20 --target native
     python examples/generate.py --small --prompt "Hello" --length 8
     python examples/generate.py --weights model.safetensors --vocabulary vocab.json --prompt "The capital of France is"
     python examples/generate.py --weights model.safetensors --tokens 464,3139,286,4881,318 --temperature 0.8 --top-k 40
@@ -19,6 +20,7 @@ import math
 import statistics
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +132,7 @@ def arguments(args: list[str] | None) -> argparse.Namespace:
     text.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0: the most likely token, 1: as trained")
     text.add_argument("--top-k", type=int, default=0, metavar="K", help="draw from the K most likely only (0: from all)")
     text.add_argument("--seed", type=int, default=0, metavar="S", help="of random weights and of drawing (default: %(default)s)")
+    text.add_argument("--target", choices=("numpy", "native"), default="numpy", help="what runs it (default: %(default)s)")
     text.add_argument("--vocabulary", type=Path, metavar="FILE", help="vocab.json of the checkpoint, to write tokens as text")
     options = parser.parse_args(args)
     bounds = {"length": options.length >= 1, "temperature": 0 <= options.temperature < math.inf, "top_k": options.top_k >= 0}
@@ -170,7 +173,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         raise error("E7001", f"{message}; give a lesser --length or a shorter prompt", option="length")
     count = sum(a.size for a in weights.values())
     console.print(f"GPT-2 of {config.layers} layers, {count / 1e6:.1f}M weights, {config.dtype}", highlight=False)
-    session = Session(config, weights, compile)
+    session = Session(config, weights, partial(compile, target=options.target))
     made, seconds = generate(session, prompt, options, console)
     console.print(f"tokens {','.join(map(str, made))}", highlight=False, soft_wrap=True)
     console.print(f"text {names.text(prompt + made)!r}", markup=False, highlight=False, soft_wrap=True)

@@ -1,5 +1,5 @@
 """
-Train a small GPT on a text: each step is one PTIR program, whose gradient the autodiff pass made, run on NumPy.
+Train a small GPT on a text: each step is one PTIR program, whose gradient the autodiff pass made.
 
 The model reads windows of a text, byte by byte, and learns to say which byte comes next. Loss, gradient and the AdamW update are
 one function; it overwrites weights and moments in place. The loss is the mean surprise in nats: ln 256 = 5.55 for a model that
@@ -7,6 +7,7 @@ knows nothing, about 3.3 for one that knows how frequent each byte is; what is b
 text is what Python says of itself: the topics of its `help`. On a busy machine, set OPENBLAS_NUM_THREADS=1.
 
     python examples/train_gpt.py
+    python examples/train_gpt.py --target native
     python examples/train_gpt.py --steps 2000 --width 128 --layers 4 --plot loss.png
     python examples/train_gpt.py --text novel.txt --save novel.safetensors
     python examples/generate.py --weights novel.safetensors --heads 4 --prompt "Once" --length 40 --temperature 0.8
@@ -21,6 +22,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from pydoc_data.topics import topics
 
@@ -85,16 +87,16 @@ def batches(tokens: np.ndarray, batch: int, length: int, seed: int) -> Iterator[
         yield np.ascontiguousarray(windows[:, :-1]), np.ascontiguousarray(windows[:, 1:])
 
 
-def loss_on(tokens: np.ndarray, config: gpt2.Config, weights: Weights, batch: int) -> float:
+def loss_on(tokens: np.ndarray, config: gpt2.Config, weights: Weights, batch: int, target: str = "numpy") -> float:
     """The mean loss on random windows of a text."""
-    loss = compile(gpt2.loss_program(config, batch=batch, length=config.context), weights)
+    loss = compile(gpt2.loss_program(config, batch=batch, length=config.context), weights, target=target)
     trials = zip(range(TRIALS), batches(tokens, batch, config.context, seed=0), strict=False)
     return float(np.mean([loss(*windows) for _, windows in trials]))
 
 
 def sample(config: gpt2.Config, weights: Weights, options: argparse.Namespace) -> str:
     """What the model makes of the prompt. When its context is full it reads the later half again and goes on from there."""
-    session, rng = Session(config, weights, compile), np.random.default_rng(options.seed)
+    session, rng = Session(config, weights, partial(compile, target=options.target)), np.random.default_rng(options.seed)
     text = tokens_of(options.prompt)
     made: list[int] = []
     while len(made) < options.length:
@@ -122,6 +124,7 @@ def arguments(args: list[str] | None) -> argparse.Namespace:
     add("--batch", type=int, default=16, metavar="N", help="windows of text a step: a steadier gradient (%(default)s)")
     add("--rate", type=float, default=3e-3, metavar="X", help="peak of the learning rate: too great diverges (%(default)s)")
     add("--decay", type=float, default=0.1, metavar="X", help="pull of weights toward 0, times the rate (%(default)s)")
+    add("--target", choices=("numpy", "native"), default="numpy", help="what runs it (%(default)s)")
     add("--seed", type=int, default=0, metavar="S", help="of first weights, windows and sample (%(default)s)")
     add = parser.add_argument_group("what comes out").add_argument
     add("--prompt", default="The ", metavar="TEXT", help="how the sample of text begins (%(default)r)")
@@ -159,10 +162,10 @@ def run(options: argparse.Namespace, console: Console) -> None:
     weights = initial_weights(config, options.seed)
     count = sum(a.size for a in weights.values())
     console.print(f"{count:,} weights in {config.layers} layers, {len(tokens):,} bytes of text", highlight=False)
-    trainer = Trainer(loss, weights, optimiser)
+    trainer = Trainer(loss, weights, optimiser, options.target)
     rates = [schedule(i, options.steps, options.rate, options.steps // 10) for i in range(1, options.steps + 1)]
     losses = train(trainer, batches(tokens[:cut], options.batch, context, options.seed), rates, console, "tokens")
-    held_out = loss_on(tokens[cut:], config, trainer.weights, options.batch)
+    held_out = loss_on(tokens[cut:], config, trainer.weights, options.batch, options.target)
     console.print(f"loss {held_out:.3f} on text never seen; {time.perf_counter() - start:.1f} s in all", highlight=False)
     if options.length:
         console.print(f"text {sample(config, trainer.weights, options)!r}", markup=False, highlight=False, soft_wrap=True)

@@ -5,6 +5,7 @@ Convolutions, residual blocks and pooling as in ResNet34, but two blocks instead
 come with scikit-learn. Every image is moved by up to a pixel each time it is seen, so that the network learns shapes, not places.
 
     python examples/train_resnet.py
+    python examples/train_resnet.py --target native
     python examples/train_resnet.py --steps 1500 --plot loss.png
     python examples/train_resnet.py --optimiser momentum --rate 0.05
     python examples/train_resnet.py --show | less
@@ -75,9 +76,11 @@ def moved(images: np.ndarray, down: int, right: int) -> np.ndarray:
     return np.ascontiguousarray(padded[:, :, 1 - down : 1 - down + height, 1 - right : 1 - right + width])
 
 
-def accuracy_on(images: np.ndarray, labels: np.ndarray, config: resnet34.Config, weights: Weights) -> float:
+def accuracy_on(
+    images: np.ndarray, labels: np.ndarray, config: resnet34.Config, weights: Weights, target: str = "numpy"
+) -> float:
     """The share of images whose greatest score is that of their label."""
-    scores = compile(resnet34.program(replace(config, batch=len(labels))), weights)(images)
+    scores = compile(resnet34.program(replace(config, batch=len(labels))), weights, target=target)(images)
     return float((scores.argmax(1) == labels).mean())
 
 
@@ -91,6 +94,7 @@ def arguments(args: list[str] | None) -> argparse.Namespace:
     suiting = ", ".join(f"{rate} for {name}" for name, (_, rate) in OPTIMISERS.items())
     parser.add_argument("--rate", type=float, metavar="X", help=f"peak of the learning rate ({suiting})")
     parser.add_argument("--width", type=int, default=16, metavar="N", help="channels of the first block (%(default)s)")
+    parser.add_argument("--target", choices=("numpy", "native"), default="numpy", help="what runs it (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the split, first weights and batches (%(default)s)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="save the loss curve, as a PNG")
     parser.add_argument("--show", action="store_true", help="print the program of a step and do nothing else")
@@ -116,10 +120,10 @@ def run(options: argparse.Namespace, console: Console) -> None:
     weights = initial_weights(config, options.seed)
     count = sum(a.size for a in weights.values())
     console.print(f"{count:,} weights, {len(labels):,} digits to learn from", highlight=False)
-    trainer = Trainer(loss, weights, optimiser)
+    trainer = Trainer(loss, weights, optimiser, options.target)
     rates = [schedule(i, options.steps, options.rate, options.steps // 10) for i in range(1, options.steps + 1)]
     losses = train(trainer, batches(images, labels, config.batch, options.seed), rates, console, "images")
-    accuracy = accuracy_on(test_images, test_labels, config, trainer.weights)
+    accuracy = accuracy_on(test_images, test_labels, config, trainer.weights, options.target)
     said = f"test accuracy {accuracy:.2%} on {TEST} digits never seen, after {options.steps} steps"
     console.print(f"{said}; {time.perf_counter() - start:.1f} s in all", highlight=False)
     if options.plot:

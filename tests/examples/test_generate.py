@@ -171,6 +171,15 @@ def test_it_shows_progress_speed_and_text(program: Any) -> None:
     assert out.count("tokens/s") == 2
 
 
+def test_the_target_is_that_which_is_asked_for(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, bind = list[str](), mind_runtime.bind
+    monkeypatch.setattr(mind_runtime, "bind", lambda *given, target, **how: asked.append(target) or bind(*given, **how))
+    for given, expected in (((), "numpy"), (("--target", "native"), "native")):
+        assert program("--small", "--length", 2, *given)[0] == 0
+        assert asked == [expected, expected], "of the prompt's program and of the next token's"
+        asked.clear()
+
+
 def test_a_seed_fixes_the_text(program: Any) -> None:
     given = ("--small", "--length", 20, "--temperature", 1)
     texts = [line(program(*given, "--seed", seed)[1], "tokens ") for seed in (3, 3, 4)]
@@ -207,7 +216,7 @@ def test_help_names_every_option_and_teaches_by_example(capsys: pytest.CaptureFi
     assert ended.value.code == 0
     text = capsys.readouterr().out
     assert {f"--{name.replace('_', '-')}" for name in vars(generate.arguments([]))} <= set(re.findall(r"--[a-z-]+", text))
-    assert text.count("python examples/generate.py") == 4
+    assert text.count("python examples/generate.py") == 5
 
 
 def test_the_benchmark_writes_a_table(tmp_path: Path) -> None:

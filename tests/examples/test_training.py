@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mind_runtime
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions, input_names
 from mind_dialect.ptir.types import read_type
@@ -443,6 +444,14 @@ def test_the_gpt_learns_and_says_how_fast(gpt: Run) -> None:
     assert re.search(r"^text [\"']The ", out, re.MULTILINE)
 
 
+def test_the_gpt_learns_by_the_target_that_is_asked_for(gpt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, bind = list[str](), mind_runtime.bind
+    monkeypatch.setattr(mind_runtime, "bind", lambda *given, target, **how: asked.append(target) or bind(*given, **how))
+    assert gpt(*QUICK, "--steps", 1, "--length", 1, "--target", "native")[0] == 0
+    assert asked == ["native"] * len(asked)
+    assert len(asked) == 3, "the step, the loss on what was held out, the sample"
+
+
 def test_the_gpts_curve_and_weights_are_saved_for_other_programs(gpt: Run, tmp_path: Path) -> None:
     for module in ("matplotlib", "safetensors"):
         pytest.importorskip(module, reason="the extras `demo` and `models` are not installed (make test-all installs them)")
@@ -531,4 +540,4 @@ def test_help_names_every_option_and_teaches_by_example(capsys: pytest.CaptureFi
     assert ended.value.code == 0
     shown = capsys.readouterr().out
     assert {f"--{name}" for name in vars(train_gpt.arguments([]))} <= set(re.findall(r"--[a-z-]+", shown))
-    assert shown.count("python examples/train_gpt.py") == 4
+    assert shown.count("python examples/train_gpt.py") == 5
