@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,13 +45,20 @@ def lowered(text: str) -> ModuleOp:
     return module
 
 
-def call(module: ModuleOp, *arguments: Any, function: str = "f") -> Any:
+def callable_of(module: ModuleOp, function: str = "f") -> Callable[..., Any]:
     interpreter = Interpreter(module)
     mind_runtime.register_implementations(interpreter)
-    func = interpreter.get_op_for_symbol(function)
-    results = interpreter.call_op(function, arguments)
-    stated = func.attributes.get(RESULTS_ATTRIBUTE)
-    return list(results) if stated is None else decoded([part.data for part in stated.data], results)
+    stated = interpreter.get_op_for_symbol(function).attributes.get(RESULTS_ATTRIBUTE)
+
+    def call(*arguments: Any) -> Any:
+        results = interpreter.call_op(function, arguments)
+        return list(results) if stated is None else decoded([part.data for part in stated.data], results)
+
+    return call
+
+
+def call(module: ModuleOp, *arguments: Any, function: str = "f") -> Any:
+    return callable_of(module, function)(*arguments)
 
 
 def refusal(text: str) -> MindError:
@@ -359,11 +367,11 @@ func.func @f(%a: !shape.size, %b: !shape.size, %c: !shape.size) -> (!shape.size,
 @pytest.mark.parametrize("text", [ARITHMETIC, PRODUCT], ids=["signed", "product"])
 def test_overflow_and_signs_at_the_edges(text: str):
     """Whatever the numbers, the lowered function has what the lattice has: exact integers, or invalid."""
-    module, plain = lowered(text), read(text)
+    made, plain = callable_of(lowered(text)), callable_of(read(text))
     edges = EDGES if text is ARITHMETIC else [n for n in EDGES if n >= 0]
     for a in edges:
         for b in edges:
             third = [abs(a) % 2**62] if text is ARITHMETIC else [0, 1, 3, 2**32, 2**63 - 1]
             for c in third:
-                wanted = [None if isinstance(v, Invalid) else v for v in call(plain, a, b, c)]
-                assert call(module, a, b, c) == wanted, (a, b, c)
+                wanted = [None if isinstance(v, Invalid) else v for v in plain(a, b, c)]
+                assert made(a, b, c) == wanted, (a, b, c)
