@@ -36,6 +36,7 @@ from . import image, jit
 from .call import Runner
 from .callable import Plan, native_type, plan_calls
 from .digest import digest
+from .pages import settle
 from .plans import Type
 from .pool import threads_of
 from .support import release
@@ -80,6 +81,7 @@ class NativeProgram(Program):
     def take_calls(self, bound: object, given: Mapping[int, Any]) -> None:
         runner = self._made.runner
         arrays = {i: np.require(array, requirements=["C", "A"]) for i, array in given.items()}
+        settle(arrays.values())
         plan_calls(
             bound, None if runner is None else runner.plan(_types(self._func.function_type.inputs.data), self.donated, arrays)
         )

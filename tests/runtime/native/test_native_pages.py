@@ -1,0 +1,81 @@
+"""Weights that are bound move into large pages: the same contents at the same addresses."""
+
+from __future__ import annotations
+
+import mmap
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import mind_runtime
+from mind_runtime.native import pages
+from mind_runtime.native import program as native_program
+from ptir_forms import dot, program
+
+
+def small_pages(count: int) -> Any:
+    """So many floats, in small pages, 16 bytes after the beginning of one."""
+    room = mmap.mmap(-1, 4 * count + 2 * pages.SMALL, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        room.madvise(mmap.MADV_NOHUGEPAGE)
+    found = np.frombuffer(room, np.float32, count, 16)
+    found[:] = np.arange(count) % 1000
+    return found
+
+
+def large_bytes(arrays: list[Any]) -> int:
+    """Bytes in large pages, of the mappings that arrays are in."""
+    found, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if m := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            first, last = int(m[1], 16), int(m[2], 16)
+            inside = any(first < a.ctypes.data + a.nbytes and a.ctypes.data < last for a in arrays)
+        elif inside and line.startswith("AnonHugePages:"):
+            found += int(line.split()[1]) << 10
+    return found
+
+
+def test_contents_stay_and_pages_grow() -> None:
+    arrays = [small_pages((5 << 20) // 4), small_pages((9 << 20) // 4)]
+    before = [array.copy() for array in arrays]
+    found = pages.stretches([(array.ctypes.data, array.ctypes.data + array.nbytes) for array in arrays])
+    assert large_bytes(arrays) == 0
+    moved = pages.move(found, arrays)
+    for array, old in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, old)
+    assert large_bytes(arrays) == moved * pages.LARGE
+    if not moved:
+        pytest.skip("this system moves nothing at once")
+
+
+def test_nobody_is_asked_for_little_or_where_the_system_does_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    array = small_pages((5 << 20) // 4)
+    assert pages.settle([array]) is None
+    monkeypatch.setattr(pages, "LEAST", 1 << 20)
+    (tmp_path / "enabled").write_text("always madvise [never]\n")
+    for setting in (tmp_path / "enabled", tmp_path / "absent"):
+        monkeypatch.setattr(pages, "_SETTING", setting)
+        assert pages.settle([array]) is None
+
+
+def test_weights_of_a_bound_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
+
+    def settle(arrays: Any) -> None:
+        begun.extend(arrays)
+        monkeypatch.setattr(pages, "LEAST", 1 << 20)
+        if (thread := pages.settle(begun)) is not None:
+            thread.join()
+
+    monkeypatch.setattr(native_program, "settle", settle)
+    w = small_pages(1024 * 700).reshape(1024, 700)
+    module = program("f32[1,1024] f32[1024,700]", lambda x, w: dot(x, w, (1,), (0,)))
+    made = mind_runtime.bind(module, {"arg1": w}, target="native")
+    assert [array.ctypes.data for array in begun] == [w.ctypes.data]
+    x = np.ones((1, 1024), np.float32)
+    np.testing.assert_array_equal(made(x), w.sum(0, keepdims=True))
