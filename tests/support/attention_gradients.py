@@ -80,6 +80,11 @@ def of_one(x: Any) -> Any:
     return ptir.ReshapeOp(ptir.TransposeOp(o, perm=(0, 2, 1, 3)), new_shape=(batch, rows, width // 3))
 
 
+def of_parts(q: Any, k: Any, v: Any) -> Any:
+    """Rows that begin 8 bytes after what 16 are read at once from."""
+    return attend(*(ptir.SliceOp(x, starts=(0, 2), sizes=(forms.shape(x)[0], 8)) for x in (q, k, v)))
+
+
 def grouped(q: Any, k: Any, v: Any) -> Any:
     """Keys and values that several heads share: `[kv, keys, depth]` for `[heads, rows, depth]`."""
 
@@ -149,6 +154,7 @@ CASES: dict[str, tuple[str, Body]] = {
     "bias": (qkv("f32", "2,", 20, 33, 8, 8) + " f32[20,33]", biased),
     "padded": (qkv("f32", "", 70, 70, 8, 8) + " f32[70,70]", padded),
     "of one": ("f32[2,40,48]", of_one),
+    "of parts": (qkv("f32", "", 20, 30, 12, 12), of_parts),
     "grouped": ("f32[6,20,8] f32[2,30,8] f32[2,30,8]", grouped),
 }
 """Gradients with nothing of the size of the scores in memory; tiles of f32 and f64."""

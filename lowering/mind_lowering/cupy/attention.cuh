@@ -18,21 +18,61 @@ template <> MIND double nothing<double>() { return __longlong_as_double((long lo
 // The weight of what had `before` as its greatest score.
 template <class R> MIND R weight(R before, R greatest) { return greatest == nothing<R>() ? R(0) : mind::exp(before - greatest); }
 
+template <class R> constexpr int at_once = 16 / sizeof(R);
+
+// `count` rows of a matrix from `first` on, zeros beyond its end and width; 16 bytes at once where they lie so.
+template <int threads, int count, int width, int pitch, class R, class S, class I> MIND void fetch(R* to, Matrix<S, I> m, I first, I end) {
+    constexpr int n = at_once<R>, across = pitch / n;
+    if (width % n == 0 && sizeof(S) == sizeof(R) && m.column == 1 && m.row % n == 0 && (reinterpret_cast<ui64>(m.at) & 15) == 0) {
+#pragma unroll 8
+        for (int e = threadIdx.x; e < count * across; e += threads) {
+            const I r = first + e / across;
+            const int d = e % across * n;
+            Pack<R, n> pack = {};
+            if (r < end && d < width) pack = *reinterpret_cast<const Pack<R, n>*>(m.at + r * m.row + d);
+            *reinterpret_cast<Pack<R, n>*>(to + e / across * pitch + d) = pack;
+        }
+        return;
+    }
+    for (int e = threadIdx.x; e < count * pitch; e += threads) {
+        const I r = first + e / pitch;
+        const int d = e % pitch;
+        to[e] = r < end && d < width ? Stored<S>::load(m.get(r, I(d))) : R(0);
+    }
+}
+// Products of rows of two tiles: those from y on, `step` apart, with those from x on, 8 apart.
+template <int step, int high, int across, int pitch, class R> MIND void dots(R (&s)[high][across], const R* a, const R* b) {
+    constexpr int n = at_once<R>;
+    const int x = threadIdx.x % 8, y = threadIdx.x / 8;
+#pragma unroll 2
+    for (int d = 0; d < pitch - 4; d += n) {
+        Pack<R, n> packs[across];
+#pragma unroll
+        for (int j = 0; j < across; ++j) packs[j] = *reinterpret_cast<const Pack<R, n>*>(b + (x + 8 * j) * pitch + d);
+#pragma unroll
+        for (int i = 0; i < high; ++i) {
+            const Pack<R, n> pack = *reinterpret_cast<const Pack<R, n>*>(a + (y + step * i) * pitch + d);
+#pragma unroll
+            for (int j = 0; j < across; ++j)
+#pragma unroll
+                for (int k = 0; k < n; ++k) s[i][j] = fused(pack.at[k], packs[j].at[k], s[i][j]);
+        }
+    }
+}
+
 // Rows from `first` on of one matrix of queries; rows of the result are `pitch` apart. Gradients want the greatest score of each row
 // and 1 over the sum of its exponentials. 128 threads: 8 neighbours have a row together, 16 rows at a time.
 template <int rows, int keys, int depth, int width, int tall, int wide, class R, class S, class O, class I, class Score, class End>
 MIND void attend(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I pitch, I first, R hidden,
                  R* greatests, R* shares, Score score, End end) {
     constexpr int high = tall / 16, across = wide / 8, columns = (width + 7) / 8;
-    __shared__ R qs[tall][depth + 1], ks[wide][depth + 1], vs[wide][columns * 8], ps[tall][wide + 1];
+    constexpr int deep = (depth + 7) / 8 * 8 + 4, thick = columns * 8;  // neighbouring rows of keys begin in other banks
+    alignas(16) __shared__ R qs[tall * deep], ks[wide * deep], vs[wide * thick], ps[tall][wide + 1];
     const int x = threadIdx.x % 8, y = threadIdx.x / 8;
     R greatest[high], total[high], o[high][columns] = {};
     for (int i = 0; i < high; ++i) greatest[i] = nothing<R>(), total[i] = R(0);
     __syncthreads();
-    for (int e = threadIdx.x; e < tall * depth; e += 128) {
-        const I r = first + e / depth;
-        qs[e / depth][e % depth] = r < rows ? Stored<S>::load(q.get(r, I(e % depth))) : R(0);
-    }
+    fetch<128, tall, depth, deep>(qs, q, first, I(rows));
     const I seen = end(first + tall < rows ? first + tall - 1 : I(rows) - 1);
     for (I key = 0; key < keys; key += wide) {
         if (key >= seen) {
@@ -41,26 +81,11 @@ MIND void attend(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I pitch
             if (!all<Max, 128>(int(more), 0)) break;
         }
         __syncthreads();
-        for (int e = threadIdx.x; e < wide * depth; e += 128) {
-            const I c = key + e / depth;
-            ks[e / depth][e % depth] = c < keys ? Stored<S>::load(k.get(c, I(e % depth))) : R(0);
-        }
-        for (int e = threadIdx.x; e < wide * columns * 8; e += 128) {
-            const I c = key + e / (columns * 8);
-            const int d = e % (columns * 8);
-            vs[e / (columns * 8)][d] = c < keys && d < width ? Stored<S>::load(v.get(c, I(d))) : R(0);
-        }
+        fetch<128, wide, depth, deep>(ks, k, key, I(keys));
+        fetch<128, wide, width, thick>(vs, v, key, I(keys));
         __syncthreads();
         R s[high][across] = {};
-        for (int d = 0; d < depth; ++d) {
-            R kd[across];
-#pragma unroll
-            for (int j = 0; j < across; ++j) kd[j] = ks[x + 8 * j][d];
-#pragma unroll
-            for (int i = 0; i < high; ++i)
-#pragma unroll
-                for (int j = 0; j < across; ++j) s[i][j] = fused(qs[y + 16 * i][d], kd[j], s[i][j]);
-        }
+        dots<16, high, across, deep>(s, qs, ks);
 #pragma unroll
         for (int i = 0; i < high; ++i) {
             const I r = first + y + 16 * i < rows ? first + y + 16 * i : I(rows) - 1;
@@ -88,7 +113,7 @@ MIND void attend(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I pitch
         for (int c = 0; c < wide; ++c) {
 #pragma unroll
             for (int j = 0; j < columns; ++j) {
-                const R vd = vs[c][x + 8 * j];
+                const R vd = vs[c * thick + x + 8 * j];
 #pragma unroll
                 for (int i = 0; i < high; ++i) o[i][j] = fused(ps[y + 16 * i][c], vd, o[i][j]);
             }

@@ -133,7 +133,8 @@ class _Attention:
 
     def _elements(self, tall: int, wide: int) -> int:
         """Elements of shared memory for a tile."""
-        return (tall + wide) * (self.depth + 1) + wide * -(-self.width // 8) * 8 + tall * (wide + 1)
+        deep, thick = -(-self.depth // 8) * 8 + 4, -(-self.width // 8) * 8
+        return (tall + wide) * deep + wide * thick + tall * (wide + 1)
 
     def _tiles(self, function: str, tall: int, wide: int, first: str) -> Kernel:
         """Tiles of rows, those that look at the most keys first."""

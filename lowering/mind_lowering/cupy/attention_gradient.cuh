@@ -10,47 +10,6 @@ namespace mind {
 // Tiles of f32 and f64 have 64 threads, 8 by 8, so that each has many sums for what it reads of shared memory.
 constexpr int workers = 64;
 
-template <class R> constexpr int at_once = 16 / sizeof(R);
-
-// `count` rows of a matrix from `first` on, zeros beyond its end and width; 16 bytes at once where they lie so.
-template <int count, int width, int pitch, class R, class S, class I> MIND void fetch(R* to, Matrix<S, I> m, I first, I end) {
-    constexpr int n = at_once<R>, across = pitch / n;
-    if (width % n == 0 && sizeof(S) == sizeof(R) && m.column == 1 && m.row % n == 0 && (reinterpret_cast<ui64>(m.at) & 15) == 0) {
-#pragma unroll 8
-        for (int e = threadIdx.x; e < count * across; e += workers) {
-            const I r = first + e / across;
-            const int d = e % across * n;
-            Pack<R, n> pack = {};
-            if (r < end && d < width) pack = *reinterpret_cast<const Pack<R, n>*>(m.at + r * m.row + d);
-            *reinterpret_cast<Pack<R, n>*>(to + e / across * pitch + d) = pack;
-        }
-        return;
-    }
-    for (int e = threadIdx.x; e < count * pitch; e += workers) {
-        const I r = first + e / pitch;
-        const int d = e % pitch;
-        to[e] = r < end && d < width ? Stored<S>::load(m.get(r, I(d))) : R(0);
-    }
-}
-// Products of rows of two tiles: those from y on, 8 apart, with those from x on, 8 apart.
-template <int high, int across, int pitch, class R> MIND void dots(R (&s)[high][across], const R* a, const R* b) {
-    constexpr int n = at_once<R>;
-    const int x = threadIdx.x % 8, y = threadIdx.x / 8;
-#pragma unroll 2
-    for (int d = 0; d < pitch - 4; d += n) {
-        Pack<R, n> packs[across];
-#pragma unroll
-        for (int j = 0; j < across; ++j) packs[j] = *reinterpret_cast<const Pack<R, n>*>(b + (x + 8 * j) * pitch + d);
-#pragma unroll
-        for (int i = 0; i < high; ++i) {
-            const Pack<R, n> pack = *reinterpret_cast<const Pack<R, n>*>(a + (y + 8 * i) * pitch + d);
-#pragma unroll
-            for (int j = 0; j < across; ++j)
-#pragma unroll
-                for (int k = 0; k < n; ++k) s[i][j] = fused(pack.at[k], packs[j].at[k], s[i][j]);
-        }
-    }
-}
 // Sums over `count` rows of a tile b, columns from x on, 8 apart, each weighed by w: `down` and `right` are steps along rows of b and sums.
 template <int count, int down, int right, int pitch, int high, int columns, class R>
 MIND void gather(R (&o)[high][columns], const R* w, const R* b) {
@@ -88,17 +47,17 @@ MIND void attend_keys(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, 
     const int x = threadIdx.x % 8, y = threadIdx.x / 8;
     R ok[wide / 8][of_depth] = {}, ov[wide / 8][of_width] = {};
     __syncthreads();
-    fetch<wide, depth, deep>(ks, k, first, I(keys));
-    if constexpr (of_k) fetch<wide, width, thick>(vs, v, first, I(keys));
+    fetch<workers, wide, depth, deep>(ks, k, first, I(keys));
+    if constexpr (of_k) fetch<workers, wide, width, thick>(vs, v, first, I(keys));
     if (start > 0 && looks_at_all<workers>(I(0), start < rows ? start : I(rows), hidden, greatest)) start = 0;
     for (I top = start / tall * tall; top < rows; top += tall) {
         __syncthreads();
-        fetch<tall, depth, deep>(qs, q, top, I(rows));
-        fetch<tall, width, thick>(gs, g, top, I(rows));
+        fetch<workers, tall, depth, deep>(qs, q, top, I(rows));
+        fetch<workers, tall, width, thick>(gs, g, top, I(rows));
         __syncthreads();
         R s[high][across] = {}, a[high][across] = {};
-        dots<high, across, deep>(s, qs, ks);
-        if constexpr (of_k) dots<high, across, thick>(a, gs, vs);
+        dots<8, high, across, deep>(s, qs, ks);
+        if constexpr (of_k) dots<8, high, across, thick>(a, gs, vs);
 #pragma unroll
         for (int i = 0; i < high; ++i)
 #pragma unroll
@@ -127,17 +86,17 @@ MIND void attend_queries(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<
     const int x = threadIdx.x % 8, y = threadIdx.x / 8;
     R o[high][of_depth] = {};
     __syncthreads();
-    fetch<tall, depth, deep>(qs, q, first, I(rows));
-    fetch<tall, width, thick>(gs, g, first, I(rows));
+    fetch<workers, tall, depth, deep>(qs, q, first, I(rows));
+    fetch<workers, tall, width, thick>(gs, g, first, I(rows));
     if (end < keys && looks_at_all<workers>(first, first + tall < rows ? first + tall : I(rows), hidden, greatest)) end = keys;
     for (I key = 0; key < end; key += wide) {
         __syncthreads();
-        fetch<wide, depth, deep>(ks, k, key, I(keys));
-        fetch<wide, width, thick>(vs, v, key, I(keys));
+        fetch<workers, wide, depth, deep>(ks, k, key, I(keys));
+        fetch<workers, wide, width, thick>(vs, v, key, I(keys));
         __syncthreads();
         R s[high][across] = {}, a[high][across] = {};
-        dots<high, across, deep>(s, qs, ks);
-        dots<high, across, thick>(a, gs, vs);
+        dots<8, high, across, deep>(s, qs, ks);
+        dots<8, high, across, thick>(a, gs, vs);
 #pragma unroll
         for (int i = 0; i < high; ++i)
 #pragma unroll
