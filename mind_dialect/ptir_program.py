@@ -26,7 +26,7 @@ ENTRY_ATTRIBUTE = "ptir.entry"
 """The attribute of a module that names the function to be run, where it has several."""
 
 
-_HOW_TO_STATE = f'begin with module attributes {{{VERSION_ATTRIBUTE} = "{SPEC_VERSION}"}} {{, or read it under --lenient'
+_HOW_TO_STATE = f'module attributes {{{VERSION_ATTRIBUTE} = "{SPEC_VERSION}"}} {{'
 
 
 def stated_entry(module: Operation, names: Iterable[str]) -> str | None:
@@ -43,12 +43,16 @@ def stated_entry(module: Operation, names: Iterable[str]) -> str | None:
     return name
 
 
-def check_version(given: Attribute | None, *, lenient: bool = False) -> None:
-    """Raise E8006 (SpecVersionMismatch) unless `given` is our version; `lenient` lets a missing one pass."""
+def check_version(given: Attribute | None, *, lenient: bool = False, begin: str = _HOW_TO_STATE) -> None:
+    """
+    Raise E8006 (SpecVersionMismatch) unless `given` is our version; `lenient` lets a missing one pass.
+
+    `begin` is how a program in the form at hand begins that states it.
+    """
     if given is None and lenient:
         return
     if not isinstance(given, StringAttr) or given.data != SPEC_VERSION:
-        found, hint = ("nothing", f"; {_HOW_TO_STATE}") if given is None else (str(given), "")
+        found, hint = ("nothing", f"; begin with {begin}, or read it under --lenient") if given is None else (str(given), "")
         message = f"{VERSION_ATTRIBUTE} is {found}, expected {SPEC_VERSION!r}{hint}"
         raise error("E8006", message, given=None if given is None else str(given), expected=SPEC_VERSION)
 

@@ -66,7 +66,8 @@ def compile_to_bind(
         message = f"target {target!r} is not available, expected one of {list(TARGETS)}"
         raise error("E6002", message, requested=target, available=list(TARGETS))
     if options and target != "cupy":
-        raise error("E7001", f"the target {target!r} takes no options, found {list(options)}", option=next(iter(options)))
+        hint = "; threads are given beside it, by threads= or --threads" if "threads" in options else ""
+        raise error("E7001", f"the target {target!r} takes no options, found {list(options)}{hint}", option=next(iter(options)))
     asked = CupyOptions.of(options)
     if target == "native":
         require_native()

@@ -200,6 +200,7 @@ MISTAKES = {
     "unknown function": (["--function", "los"], "E7003", "did you mean loss"),
     "unknown target": (["--target", "cuda", "--all", "random:0"], "E6002", "'cuda'"),
     "threads elsewhere": (["--threads", "2", "--all", "random:0"], "E7001", "threads 2 for the target 'numpy'"),
+    "threads as an option": (["--target", "native{threads=2}", "--all", "fill:1"], "E7001", "by threads= or --threads"),
     "unknown option": (["--savee", "x"], "E7001", "did you mean --save"),
     "unknown frontend": (["-f", "onnx"], "E7003", "unknown frontend"),
     "unwritable folder": (["--all", "random:0", "--save", "/dev/null/x"], "E7002", "Not a directory"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from io import BytesIO, StringIO
 
@@ -441,6 +442,12 @@ MALFORMED: list[tuple[str | bytes, str, int, int]] = [
     ("%0 = ConstI64 {value=1.5}", "E4005", 1, 22),
     (X + "%1 = Conv2d (%0, %0) {padding=Custom([[1], [2, 3]]), strides=[1, 1]}", "E4013", 2, 31),
 ]
+
+
+@pytest.mark.parametrize(("opcode", "expected"), [("Expo", "expected Exp"), ("Tanh", "expected one of ['Input', 'ConstI64',")])
+def test_an_unknown_opcode_is_told_what_is_near_or_all_there_are(opcode: str, expected: str):
+    with pytest.raises(MindParseError, match=re.escape(f"E4000: unknown opcode {opcode}, {expected}")):
+        parse_core_ir(f"%0 = Input {{name=x}} : tensor<f32[]>\n%1 = {opcode} (%0) : tensor<f32[]>\noutputs: %1")
 
 
 @pytest.mark.parametrize(("text", "code", "line", "column"), MALFORMED, ids=[f"{i}-{row[1]}" for i, row in enumerate(MALFORMED)])

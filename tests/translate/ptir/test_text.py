@@ -226,6 +226,8 @@ def test_versions():
             with pytest.raises(MindParseError, match=code):
                 parse_display(text, lenient=True)
         else:
+            with pytest.raises(MindParseError, match=r"begin with program @entry \(spec_version = ptir.v0.4\) \{"):
+                parse_display(text)
             parse_display(text, lenient=True)
 
 

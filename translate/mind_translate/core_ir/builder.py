@@ -6,6 +6,7 @@ Values go by a key, the reader's `%name` or the records' number. Errors are code
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,7 +95,9 @@ def opcode_named(opcode: str) -> type[CoreOp]:
     """The op of an opcode; E4000 if there is none."""
     if (cls := OPS_BY_OPCODE.get(opcode)) is None:
         known = ["Input", *OPS_BY_OPCODE]
-        raise error("E4000", f"unknown opcode {brief(opcode)}, expected one of {known}", given=brief(opcode), expected=known)
+        close = difflib.get_close_matches(opcode, known, n=3)
+        expected = f"expected {' or '.join(close)}" if close else f"expected one of {known}"
+        raise error("E4000", f"unknown opcode {brief(opcode)}, {expected}", given=brief(opcode), expected=close or known)
     return cls
 
 

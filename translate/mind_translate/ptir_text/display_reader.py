@@ -103,7 +103,8 @@ class _Reader(Cursor):
             raise self.wrong("`program @entry (spec_version = ptir.v0.4) {`")
         place = self.place()
         try:
-            check_version(StringAttr(head[2][:80]) if head[2] is not None else None, lenient=lenient)
+            stated = StringAttr(head[2][:80]) if head[2] is not None else None
+            check_version(stated, lenient=lenient, begin="program @entry (spec_version = ptir.v0.4) {")
         except MindError as e:
             raise self.line(self.start, e) from None
         functions: list[FunctionRecord] = []
