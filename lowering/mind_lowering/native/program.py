@@ -64,7 +64,8 @@ def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
     find_attention(module, host or detect())
     fuse(module)
     fuse_convolutions(module)
-    form_rows(module, host or detect())
+    if dynamic(work) is None:
+        form_rows(module, host or detect())
     return work
 
 
