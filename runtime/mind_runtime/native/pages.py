@@ -15,8 +15,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-SMALL, LARGE = 1 << 12, 1 << 21
-"""Bytes of a page."""
+LARGE = 1 << 21
+"""Bytes of a large page."""
+BETWEEN = 3 << 12
+"""Bytes between neighbours, less than that: what is left of a small page, and what the allocator has of its own."""
 LEAST = 64 << 20
 """Bytes of weights from which on it is worth a thread."""
 _WANTED, _NOW = 14, 25
@@ -37,7 +39,7 @@ def settle(arrays: Iterable[Any]) -> threading.Thread | None:
 
 def stretches(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """
-    The whole large pages of some places in memory, those that are neighbours (but for less than a small page) taken together.
+    The whole large pages of some places in memory, those that are neighbours taken together.
 
     >>> mib = 1 << 20
     >>> places = [(7 * mib + 16, 9 * mib), (mib, 7 * mib), (20 * mib, 23 * mib), (31 * mib, 32 * mib)]
@@ -46,7 +48,7 @@ def stretches(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """
     joined: list[tuple[int, int]] = []
     for first, last in sorted(places):
-        if joined and first - joined[-1][1] < SMALL:
+        if joined and first - joined[-1][1] < BETWEEN:
             first, last = joined[-1][0], max(last, joined.pop()[1])
         joined.append((first, last))
     whole = [(-(-first // LARGE) * LARGE, last // LARGE * LARGE) for first, last in joined]

@@ -20,7 +20,7 @@ from ptir_forms import dot, program
 
 def small_pages(count: int) -> Any:
     """So many floats, in small pages, 16 bytes after the beginning of one."""
-    room = mmap.mmap(-1, 4 * count + 2 * pages.SMALL, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    room = mmap.mmap(-1, 4 * count + 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         room.madvise(mmap.MADV_NOHUGEPAGE)
     found = np.frombuffer(room, np.float32, count, 16)
