@@ -27,7 +27,8 @@ from mind_lowering.kernels import NUMPY
 
 from .gpu import Array, Graph, Machine, Room
 from .lanes import in_lanes
-from .tape import Recorder, Section, State, Tape, Work, observe
+from .recorder import Recorder
+from .tape import Section, State, Tape, Work, observe
 
 _KINDS = {"launches": Launch, "calls": Call, "copies": Copy, "branches": Branch, "loops": Loop, "scans": Scan}
 MOST_TAPES = 8

@@ -19,7 +19,7 @@ from mind_lowering.cupy import lifetimes, plan
 from mind_lowering.cupy.host_calls import CAPTURED, HOST, VIEWS
 from mind_lowering.cupy.plan import Scan
 from mind_lowering.xp_functions import FUNCTIONS
-from mind_runtime.cupy import tape
+from mind_runtime.cupy import recorder
 from native_control_programs import counted, dot, scan
 from numpy_launches import on_numpy
 from ptir_control_programs import SI32, number
@@ -52,7 +52,7 @@ def test_a_scan_reads_nothing(steps: int, together: int | None, monkeypatch: pyt
     unrolled = together is None or steps == 0
     if together is not None:
         monkeypatch.setattr(plan, "MOST_UNROLLED", 0)
-        monkeypatch.setattr(tape, "enqueued", lambda body: tape.MOST_UNROLLED // together)
+        monkeypatch.setattr(recorder, "enqueued", lambda body: recorder.MOST_UNROLLED // together)
     module = program(f"f32[6] f32[6] f32[{steps},6]", recurrence)
     made = on_numpy(module.clone())
     assert made.runner is not None
@@ -164,7 +164,7 @@ def test_slices_of_turns_are_moved_by_kernels(monkeypatch: pytest.MonkeyPatch) -
 def test_random_numbers_are_those_of_numpy_for_every_seed_and_turn(unrolled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not unrolled:
         monkeypatch.setattr(plan, "MOST_UNROLLED", -1)
-        monkeypatch.setattr(tape, "MOST_UNROLLED", -1)
+        monkeypatch.setattr(recorder, "MOST_UNROLLED", -1)
     module = program("f32[4]", drawn)
     made, plain = on_numpy(module.clone()), mind_runtime.compile(module)
     x = np.ones(4, np.float32)
