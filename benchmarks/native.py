@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))  # before this folder, which has a `models` too
@@ -41,25 +41,36 @@ SIDES: dict[str, tuple[str, str, dict[str, str]]] = {
 BESIDE = [side for side in SIDES if side != "ours-numpy"]
 
 
-def copy_seconds(count: int, threads: int, rounds: int = 5) -> float:
-    """The least time in which threads copy half of so many bytes into the other half."""
-    source, target = np.ones(max(1, count // 2), np.uint8), np.empty(max(1, count // 2), np.uint8)
-    parts = [slice(len(source) * i // threads, len(source) * (i + 1) // threads) for i in range(threads)]
-
-    def copy(part: slice) -> None:
-        np.copyto(target[part], source[part])
-
+def shared_seconds(count: int, threads: int, work: Callable[[slice], object], rounds: int = 5) -> float:
+    """The least time in which threads do `work`, each to its part of so many elements."""
+    parts = [slice(count * i // threads, count * (i + 1) // threads) for i in range(threads)]
     best = float("inf")
     for _ in range(rounds + 1):
         start = time.perf_counter()
-        workers = [threading.Thread(target=copy, args=(part,)) for part in parts[1:]]
+        workers = [threading.Thread(target=work, args=(part,)) for part in parts[1:]]
         for worker in workers:
             worker.start()
-        copy(parts[0])
+        work(parts[0])
         for worker in workers:
             worker.join()
         best = min(best, time.perf_counter() - start)
     return best
+
+
+def copy_seconds(count: int, threads: int) -> float:
+    """The least time in which threads copy half of so many bytes into the other half."""
+    source, target = np.ones(max(1, count // 2), np.uint8), np.empty(max(1, count // 2), np.uint8)
+    return shared_seconds(len(source), threads, lambda part: np.copyto(target[part], source[part]))
+
+
+def read_seconds(count: int, threads: int) -> float:
+    """The least time in which threads read so many bytes: memory that is only read may be slower, or faster, than a copy."""
+    from native_products import loops
+
+    from mind_lowering.native.host import this_machine
+
+    (_, read, _kept), room = loops(this_machine()), np.ones(count // 4 + 4096, np.float32)
+    return shared_seconds(count // 4, threads, lambda part: read(room.ctypes.data + 4 * part.start, 0, part.stop - part.start))
 
 
 def roofline(arrays: Arrays, name: str, threads: int, peak: float) -> float | None:
@@ -68,7 +79,9 @@ def roofline(arrays: Arrays, name: str, threads: int, peak: float) -> float | No
     moved, flops = workload.moved(arrays), workload.flops(arrays)
     if flops:
         return flops / peak
-    return copy_seconds(moved, threads) if moved > 1 << 20 else None
+    if moved <= 1 << 20:
+        return None
+    return read_seconds(moved, threads) if workload.reads else copy_seconds(moved, threads)
 
 
 def peak_flops(threads: int) -> float:

@@ -90,10 +90,18 @@ def row(host: Host, dtype: PtirDType, shape: tuple[int, int, int], form: str, ro
     return f"| {' | '.join([*cells, spread(ratios, 2)])} |"
 
 
-def peaks(host: Host, rounds: int) -> tuple[float, float]:
-    """GFLOP/s of multiplications and additions in registers, GB/s of reading 128 MiB: f32, this thread."""
+TURNS, SUMS = 1 << 16, 10
+"""Of the loops that show what a core can do."""
+
+
+def loops(host: Host) -> tuple[Callable[[int, int, int], int], Callable[[int, int, int], int], object]:
+    """
+    Functions of the address of some floats, and what must be kept as long as they are used.
+
+    The first multiplies and adds in registers, the second reads so many numbers as its last argument says.
+    """
     module, width = Module(host.triple, "peaks"), host.lanes(4)
-    turns, sums = 1 << 16, 10
+    turns, sums = TURNS, SUMS
     f = module.function("work", "i64", [("ptr", "p"), ("i64", "begin"), ("i64", "end")], internal=False)
     lanes = Lanes(f, host, width)
     x, type = lanes.load(F32, "%p", "0", 1), lanes.type(F32)
@@ -118,10 +126,15 @@ def peaks(host: Host, rounds: int) -> tuple[float, float]:
     library = jit.load(module.text(), host, ["work", "read"])
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     work, read = (kind(library.addresses[name]) for name in ("work", "read"))
-    room = np.ones(1 << 25, np.float32)
-    count = room.size // (width * sums) * width * sums
+    return work, read, library
+
+
+def peaks(host: Host, rounds: int) -> tuple[float, float]:
+    """GFLOP/s of multiplications and additions in registers, GB/s of reading 128 MiB: f32, this thread."""
+    (work, read, _kept), width, room = loops(host), host.lanes(4), np.ones(1 << 25, np.float32)
+    count = room.size // (width * SUMS) * width * SUMS
     times = in_turn([lambda: work(room.ctypes.data, 0, 0), lambda: read(room.ctypes.data, 0, count)], rounds)
-    return 2 * turns * sums * width / min(times[0]) / 1e9, 4 * count / min(times[1]) / 1e9
+    return 2 * TURNS * SUMS * width / min(times[0]) / 1e9, 4 * count / min(times[1]) / 1e9
 
 
 def main(argv: Sequence[str] | None = None) -> int:

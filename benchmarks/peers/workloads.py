@@ -26,7 +26,8 @@ class Workload:
     """
     `arrays(small)` are the inputs by name; `moved` and `flops` say what nobody can do without, in bytes and operations.
 
-    `steps` says that calls change the arrays, so that only the first results of the sides are alike.
+    `steps` says that calls change the arrays, so that only the first results of the sides are alike, `reads` that hardly any of
+    the bytes are written.
     """
 
     title: str
@@ -34,6 +35,7 @@ class Workload:
     moved: Callable[[Arrays], int] = lambda _: 0
     flops: Callable[[Arrays], int] = lambda _: 0
     steps: bool = False
+    reads: bool = False
     is_convolution: bool = False
 
 
@@ -211,7 +213,7 @@ WORKLOADS: dict[str, Workload] = {
     "layer_norm_gradient": Workload("layer norm, value and gradients", _norm_gradient, _size("x", "dy", times={"x": 3})),
     "mlp": Workload("training step of 784-512-256-10", _mlp, flops=_matmul_flops(lambda a: a["x"].shape[0], 3), steps=True),
     "gpt2_layer": Workload("a layer of GPT-2, 128 tokens", _layer, flops=_matmul_flops(lambda a: a["x"].shape[0])),
-    "gpt2_decode": Workload("a token of GPT-2 small", _decode, _weights, steps=True),
+    "gpt2_decode": Workload("a token of GPT-2 small", _decode, _weights, steps=True, reads=True),
     "conv1": Workload("convolution 3x3, 56x56x64", _image(1), flops=_conv_flops, is_convolution=True),
     "conv8": Workload("convolution 3x3, 8 images 56x56x64", _image(8), flops=_conv_flops, is_convolution=True),
     "resnet34": Workload("ResNet34, one image", _resnet(1), is_convolution=True),
