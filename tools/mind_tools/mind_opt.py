@@ -57,7 +57,9 @@ class MindOptMain(xDSLOptMain):
     version_format: ClassVar[str] = f"mind-opt {version('mind-dialect')} on xdsl {{xdsl_version}}"
 
     def __init__(
-        self, description: str = "Verify, optimise, differentiate and lower Core IR.", args: Sequence[str] | None = None
+        self,
+        description: str = "Verify, optimise, differentiate and lower programs of Core IR, PTIR and shapes.",
+        args: Sequence[str] | None = None,
     ):
         self.source: Source | None = None
         self.failed = False
