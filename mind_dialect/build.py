@@ -416,3 +416,37 @@ def _variables(used: Sequence[Expression], inputs: Sequence[Expression] | None) 
             issue = f"variable {e.name!r} has two types, {known.type} and {e.type}"
             raise error("E4004", issue, index=list(found).index(e.name), issue=issue)
     return found
+
+
+__all__ = [
+    "Expression",
+    "Operand",
+    "add",
+    "const_f32",
+    "const_f64",
+    "const_i64",
+    "conv2d",
+    "div",
+    "dot",
+    "exp",
+    "expand_dims",
+    "full",
+    "function",
+    "gather",
+    "index",
+    "literal",
+    "log",
+    "matmul",
+    "mean",
+    "mul",
+    "neg",
+    "program",
+    "relu",
+    "reshape",
+    "slice",
+    "squeeze",
+    "sub",
+    "sum",
+    "transpose",
+    "variable",
+]

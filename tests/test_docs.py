@@ -132,6 +132,7 @@ def test_every_function_that_builds_is_on_the_page_of_python():
     (shown,) = re.findall(r"<!-- build -->(.*?)<!-- end -->", text, re.DOTALL)
     made = [n for n, v in vars(build).items() if inspect.isfunction(v) and v.__module__ == build.__name__ and n[0] != "_"]
     assert sorted(re.findall(r"`(\w{3,})`", shown)) == sorted(made)
+    assert sorted(build.__all__) == sorted([*made, "Expression", "Operand"])
 
 
 def test_the_op_of_the_page_on_extending_stands_where_it_says():
