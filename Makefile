@@ -1,6 +1,8 @@
 # Everything a checkout needs. An environment is made on first use and again only when pyproject.toml changes. Most of what is in
 # it is never imported, so pip compiles nothing.
 PYTHON ?= python3
+# What is compiled is kept, whatever the caller's environment says: thousands of processes start here.
+unexport PYTHONDONTWRITEBYTECODE
 # Neighbours run in one process, which has made what they share.
 WORKERS ?= --numprocesses auto --maxprocesses 8 --dist worksteal
 ENVIRONMENTS = .venv .venv-demo .venv-bench .venv-all
