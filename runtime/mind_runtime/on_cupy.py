@@ -18,12 +18,12 @@ from xdsl.ir import Operation
 
 from mind_dialect.errors import MindError, error
 from mind_lowering.core_to_ptir import is_core
-from mind_lowering.cupy.call_kernels import call_kernels
+from mind_lowering.cupy.kernels.call_kernels import call_kernels
 from mind_lowering.cupy.launching import CupyKernels, device
 from mind_lowering.cupy.lower import lowered_for_cupy
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
-from mind_lowering.cupy.plan import Plan, Unplanned
-from mind_lowering.cupy.planner import plan_function
+from mind_lowering.cupy.planning.plan import Plan, Unplanned
+from mind_lowering.cupy.planning.planner import plan_function
 from mind_lowering.cupy.reasons import reasons
 from mind_lowering.cupy.source import cupy_source
 

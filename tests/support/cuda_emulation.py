@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mind_lowering.cupy.kernel import Kernel, Launch
-from mind_lowering.cupy.text import NVRTC_OPTIONS, module_text
+from mind_lowering.cupy.cuda_cpp.text import NVRTC_OPTIONS, module_text
+from mind_lowering.cupy.kernels.kernel import Kernel, Launch
 from mind_lowering.ptir_kernels.formats import array_dtype
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")

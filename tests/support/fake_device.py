@@ -20,9 +20,9 @@ from xdsl.dialects.builtin import StringAttr
 from cuda_emulation import ORDERS, EmulationError, guarded, library, rubbish
 from fake_gpu import FakeArray, FakeMachine
 from mind_dialect.program import functions
+from mind_lowering.cupy.cuda_cpp.text import module_text
 from mind_lowering.cupy.launching import CupyKernels, Namespace, device
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
-from mind_lowering.cupy.text import module_text
 from mind_runtime.on_cupy import CupyProgram
 
 ON_GPU = bool(os.environ.get("MIND_TEST_GPU"))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from fake_cublas import FakeCublas
-from mind_lowering.cupy.cublas import Cublas
+from mind_lowering.cupy.products.cublas import Cublas
 from mind_runtime.cupy.gpu import Room
 from mind_runtime.profile import Limits
 

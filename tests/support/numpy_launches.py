@@ -20,11 +20,11 @@ from fake_gpu import RULES, FakeArray
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
-from mind_lowering.cupy.draws import loops_around
+from mind_lowering.cupy.kernels.draws import loops_around
 from mind_lowering.cupy.launching import CupyKernels
-from mind_lowering.cupy.lifetimes import every_step
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
-from mind_lowering.cupy.plan import Launch
+from mind_lowering.cupy.planning.lifetimes import every_step
+from mind_lowering.cupy.planning.plan import Launch
 from mind_lowering.kernels import NUMPY
 from mind_lowering.xp import CallOp
 from mind_runtime.on_cupy import CupyProgram

@@ -16,9 +16,9 @@ from mind_dialect.errors import error
 from mind_dialect.ptir import PtirOp
 
 from ..kernels import Kernels
-from .failures import failure
-from .nvrtc import architecture, machine_codes
-from .text import modules
+from .cuda_cpp.nvrtc import architecture, machine_codes
+from .cuda_cpp.text import modules
+from .kernels.failures import failure
 
 Array = Any
 NO_FAILURE = (1 << 64) - 1

@@ -14,13 +14,13 @@ from mind_passes.ptir.patterns.matching import fusion
 from mind_passes.ptir.recompute import KEPT
 
 from ..numpy import is_lowered
-from .attention import is_attention
-from .kernel import make_kernel
-from .maps import FREE
+from .forms.prepare import prepared
+from .kernels.kernel import make_kernel
+from .kernels.maps import FREE
+from .kernels.sorts import is_sorted_here
+from .kernels.unsupported import Unsupported
 from .options import DEFAULT, CupyOptions
-from .prepare import prepared
-from .sorts import is_sorted_here
-from .unsupported import Unsupported
+from .products.attention import is_attention
 
 LIBRARY: dict[type[PtirOp], str] = {
     ptir.DotGeneralOp: "cuBLAS",

@@ -22,10 +22,10 @@ from mind_dialect.ptir.types import TensorSpec
 
 from ..numpy import Names, Source, python_source
 from ..xp_arguments import dtype_text
-from .kernel import Kernel, Launch, make_kernel
+from .kernels.kernel import Kernel, Launch, make_kernel
+from .kernels.unsupported import Unsupported
 from .lower import lowered_for_cupy
 from .options import DEFAULT, CupyOptions
-from .unsupported import Unsupported
 
 HEADER = """\
 # Python over CuPy, with kernels in CUDA C++, made by the target mind-cupy.

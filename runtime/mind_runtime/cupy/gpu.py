@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from mind_lowering.cupy.cublas import WORKSPACE_BYTES, Cublas, find_library
+from mind_lowering.cupy.products.cublas import WORKSPACE_BYTES, Cublas, find_library
 
 from ..profile import Limits
 

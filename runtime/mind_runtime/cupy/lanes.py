@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mind_lowering.cupy.plan import Launch
+from mind_lowering.cupy.planning.plan import Launch
 
 from .tape import Work
 

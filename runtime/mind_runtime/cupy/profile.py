@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_dialect.errors import error
 from mind_dialect.ptir import ConvolutionOp, DotGeneralOp, FusionOp
-from mind_lowering.cupy.plan import Call, Copy, Launch
+from mind_lowering.cupy.planning.plan import Call, Copy, Launch
 
 from ..profile import REPEATS, Limits, Profile, Span, medians, time_of
 from .tape import Work

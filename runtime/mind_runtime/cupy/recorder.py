@@ -12,7 +12,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import PtirDType
 from mind_lowering.cupy.launching import CupyKernels, LaunchedKernel
-from mind_lowering.cupy.plan import (
+from mind_lowering.cupy.planning.plan import (
     MOST_UNROLLED,
     Branch,
     Buffer,

@@ -20,9 +20,9 @@ from xdsl.ir import Operation
 
 from mind_dialect.errors import MindError
 from mind_lowering.cupy.launching import NO_FAILURE, RECORD, CupyKernels, LaunchedKernel
-from mind_lowering.cupy.lifetimes import every_step
 from mind_lowering.cupy.options import CupyOptions
-from mind_lowering.cupy.plan import Branch, Call, Copy, Launch, Loop, Place, Plan, Scan, row_major
+from mind_lowering.cupy.planning.lifetimes import every_step
+from mind_lowering.cupy.planning.plan import Branch, Call, Copy, Launch, Loop, Place, Plan, Scan, row_major
 from mind_lowering.kernels import NUMPY
 
 from .gpu import Array, Graph, Machine, Room

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from mind_lowering.cupy.plan import Step
+from mind_lowering.cupy.planning.plan import Step
 
 from .gpu import Array, Graph
 

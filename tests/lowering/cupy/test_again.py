@@ -14,8 +14,8 @@ from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
-from mind_lowering.cupy import again
-from mind_lowering.cupy.prepare import prepared
+from mind_lowering.cupy.forms import again
+from mind_lowering.cupy.forms.prepare import prepared
 from native_control_programs import dot, scan
 from ptir_forms import like, program, reduce, spread
 

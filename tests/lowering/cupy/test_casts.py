@@ -13,7 +13,7 @@ from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import PtirOp
 from mind_dialect.verify import verify
-from mind_lowering.cupy.casts import move_casts
+from mind_lowering.cupy.forms.casts import move_casts
 from mind_lowering.ptir_optimize import simplify
 
 pytest.importorskip("ml_dtypes", reason="no ml_dtypes: narrow floats have no arrays")

@@ -13,9 +13,9 @@ from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import FUSIBLE, PtirOp
 from mind_dialect.ptir.types import DTYPES, Kind, PtirDType, tensor_type
-from mind_lowering.cupy.kernel import Kernel, make_kernel
-from mind_lowering.cupy.scalars import EMITTERS, STORED
-from mind_lowering.cupy.text import module_text
+from mind_lowering.cupy.cuda_cpp.text import module_text
+from mind_lowering.cupy.kernels.kernel import Kernel, make_kernel
+from mind_lowering.cupy.kernels.scalars import EMITTERS, STORED
 from mind_lowering.kernels import NUMPY
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.table import kernel_call

@@ -12,8 +12,8 @@ import pytest
 from cuda_emulation import nvrtc
 from mind_dialect.errors import MindError
 from mind_lowering import code_cache
-from mind_lowering.cupy.nvrtc import architecture, library, machine_code, machine_codes
-from mind_lowering.cupy.text import modules
+from mind_lowering.cupy.cuda_cpp.nvrtc import architecture, library, machine_code, machine_codes
+from mind_lowering.cupy.cuda_cpp.text import modules
 
 SOURCE = 'extern "C" __global__ void f(float* x) { x[threadIdx.x] = x[threadIdx.x] * 0.5f; }'
 

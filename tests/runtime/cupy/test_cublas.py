@@ -10,7 +10,7 @@ import pytest
 
 from fake_cublas import FakeCublas
 from mind_dialect.errors import MindError
-from mind_lowering.cupy.cublas import SONAMES, Cublas, layout
+from mind_lowering.cupy.products.cublas import SONAMES, Cublas, layout
 
 
 def product(a: Any, b: Any, out: Any = None, **options: Any) -> Any:

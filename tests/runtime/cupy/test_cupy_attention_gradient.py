@@ -18,7 +18,7 @@ from attention_gradients import CASES, NARROW, attend, causal, gradient, qkv
 from cuda_emulation import ARCHITECTURES, compiled, compiler
 from cupy_agreement import agree, arguments
 from fake_device import Batch
-from mind_lowering.cupy.plan import Launch
+from mind_lowering.cupy.planning.plan import Launch
 from mind_runtime.on_cupy import CupyProgram
 from models import gpt2
 from models.training import AdamW, train_step

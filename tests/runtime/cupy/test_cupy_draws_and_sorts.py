@@ -16,9 +16,9 @@ from fake_gpu import RULES, FakeMachine
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.cupy import sorts
-from mind_lowering.cupy.call_kernels import STAGED
-from mind_lowering.cupy.host_calls import HOST
+from mind_lowering.cupy.kernels import sorts
+from mind_lowering.cupy.kernels.call_kernels import STAGED
+from mind_lowering.cupy.planning.host_calls import HOST
 from mind_runtime.on_cupy import CupyProgram
 from native_control_programs import counted, scan
 from numpy_launches import on_numpy

@@ -19,7 +19,7 @@ from fake_device import Batch
 from mind_dialect import ptir
 from mind_dialect.ptir import TARGETED, PtirLiteralAttr
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.cupy.maps import MAPS
+from mind_lowering.cupy.kernels.maps import MAPS
 from mind_runtime.on_cupy import CupyProgram
 from ptir_forms import like, patches, program, reduce, shape, softmax, spread
 

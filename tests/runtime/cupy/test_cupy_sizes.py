@@ -23,8 +23,8 @@ from cupy_agreement import agree, arguments
 from fake_device import Batch
 from mind_dialect import ptir
 from mind_dialect.program import functions
+from mind_lowering.cupy.cuda_cpp.text import module_text
 from mind_lowering.cupy.source import print_module
-from mind_lowering.cupy.text import module_text
 
 pytest.importorskip("ml_dtypes", reason="no ml_dtypes: narrow floats have no arrays to compare with")
 

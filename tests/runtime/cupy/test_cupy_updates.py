@@ -18,9 +18,9 @@ from cupy_agreement import agree, arguments
 from fake_device import Batch, compile_on_fake
 from mind_dialect import ptir
 from mind_dialect.ptir import TARGETED
+from mind_lowering.cupy.cuda_cpp.text import module_text
+from mind_lowering.cupy.kernels.whole import WHOLE_OPS
 from mind_lowering.cupy.options import CupyOptions
-from mind_lowering.cupy.text import module_text
-from mind_lowering.cupy.whole import WHOLE_OPS
 from mind_runtime.on_cupy import CupyProgram
 from ptir_forms import like, program, shape
 

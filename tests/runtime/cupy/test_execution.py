@@ -14,11 +14,11 @@ from cupy_agreement import arguments, close
 from fake_gpu import RULES, FakeArray, FakeMachine
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_lowering.cupy import lifetimes, plan
-from mind_lowering.cupy.in_place import over_operands
-from mind_lowering.cupy.lifetimes import every_step, reads_and_writes
+from mind_lowering.cupy.kernels.in_place import over_operands
 from mind_lowering.cupy.options import CupyOptions
-from mind_lowering.cupy.plan import Copy, Launch
+from mind_lowering.cupy.planning import lifetimes, plan
+from mind_lowering.cupy.planning.lifetimes import every_step, reads_and_writes
+from mind_lowering.cupy.planning.plan import Copy, Launch
 from mind_runtime.cupy.runner import MOST_MOVES, MOST_TAPES
 from mind_runtime.on_cupy import CupyProgram
 from numpy_launches import on_numpy

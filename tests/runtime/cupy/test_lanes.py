@@ -10,7 +10,7 @@ import pytest
 import mind_runtime
 from fake_gpu import RULES, FakeMachine, awkward
 from mind_dialect import ptir
-from mind_lowering.cupy.plan import Launch
+from mind_lowering.cupy.planning.plan import Launch
 from mind_runtime.cupy.lanes import MOST_LANES, WINDOW, in_lanes
 from mind_runtime.cupy.tape import Work
 from numpy_launches import on_numpy

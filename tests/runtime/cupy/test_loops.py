@@ -15,9 +15,9 @@ from fake_gpu import RULES, FakeMachine
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.cupy import lifetimes, plan
-from mind_lowering.cupy.host_calls import CAPTURED, HOST, VIEWS
-from mind_lowering.cupy.plan import Scan
+from mind_lowering.cupy.planning import lifetimes, plan
+from mind_lowering.cupy.planning.host_calls import CAPTURED, HOST, VIEWS
+from mind_lowering.cupy.planning.plan import Scan
 from mind_lowering.xp_functions import FUNCTIONS
 from mind_runtime.cupy import recorder
 from native_control_programs import counted, dot, scan

@@ -12,7 +12,7 @@ import mind_runtime
 from cuda_emulation import compiled, compiler
 from fake_device import compile_on_fake
 from fake_gpu import FakeMachine
-from mind_lowering.cupy.text import module_text
+from mind_lowering.cupy.cuda_cpp.text import module_text
 from models import gpt2
 from models.optimised import optimised
 from models.training import AdamW, parameter_names, state_names, train_step

@@ -14,7 +14,7 @@ import mind_runtime
 
 FILES = (
     *(Path(mind_runtime.__file__).parent / f"cupy/{name}.py" for name in ("gpu", "arguments", "runner", "tape", "lanes")),
-    *(Path(mind_lowering.__file__).parent / f"cupy/{name}.py" for name in ("launching", "nvrtc")),
+    *(Path(mind_lowering.__file__).parent / f"cupy/{name}.py" for name in ("launching", "cuda_cpp/nvrtc")),
 )
 
 

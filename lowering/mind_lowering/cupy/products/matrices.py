@@ -11,12 +11,12 @@ from mind_dialect.ptir import DotGeneralOp, ReshapeOp, TransposeOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F32, F64
 
-from ..native.views import row_major
-from .body import Body, Scope, Source, spec
+from ...native.views import row_major
+from ..kernels.body import Body, Scope, Source, spec
+from ..kernels.places import cut, place
+from ..kernels.scalars import STORED
+from ..kernels.unsupported import Unsupported
 from .layout import Part, Strided
-from .places import cut, place
-from .scalars import STORED
-from .unsupported import Unsupported
 
 SHARED_BYTES = 48 << 10
 """Of shared memory that a block has without being asked for."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from .kernel import NAME, THREADS, VECTOR_BYTES, Kernel, Launch, indented
+from ..kernels.kernel import NAME, THREADS, VECTOR_BYTES, Kernel, Launch, indented
 from .plan import Place
 
 _UNITS = {16: "mind::Pack<mind::ui64, 2>", 8: "mind::ui64", 4: "mind::ui32", 2: "mind::ui16", 1: "mind::ui8"}

@@ -72,8 +72,8 @@ class Kernel:
 
 def make_kernel(block: Block) -> Kernel:
     """The kernel of the body of a fusion; Unsupported says why there is none."""
-    from .attention import attention_kernel, is_attention
-    from .attention_gradient import gradient_kernel, is_gradient
+    from ..products.attention import attention_kernel, is_attention
+    from ..products.attention_gradient import gradient_kernel, is_gradient
     from .reductions import reduction_kernel
     from .whole import WHOLE_OPS
 

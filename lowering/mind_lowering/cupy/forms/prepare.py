@@ -22,19 +22,19 @@ from mind_passes.ptir.patterns.matching import fusion
 from mind_passes.ptir.recognize import recognize
 from mind_passes.ptir.recompute import recompute_attention
 
-from ..merge_rows import merge_rows
-from ..norms import expand_norms
-from ..own_module import drop_barriers, own_module
-from ..ptir_optimize import optimize, simplify
+from ...merge_rows import merge_rows
+from ...norms import expand_norms
+from ...own_module import drop_barriers, own_module
+from ...ptir_optimize import optimize, simplify
+from ..kernels.kernel import Kernel, make_kernel
+from ..kernels.maps import FREE
+from ..kernels.unsupported import Unsupported
+from ..kernels.updates import UPDATES, free_order
+from ..options import DEFAULT, CupyOptions
 from .absorb import absorb_turns, absorb_views
 from .again import compute_again
 from .casts import move_casts
 from .join import join
-from .kernel import Kernel, make_kernel
-from .maps import FREE
-from .options import DEFAULT, CupyOptions
-from .unsupported import Unsupported
-from .updates import UPDATES, free_order
 
 REST = tuple(name for name in PATTERNS if name != "attention")
 """The patterns that are looked for again in an attention that is no kernel."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Block, SSAValue
 
-from ..xp_regions import ForOp
+from ...xp_regions import ForOp
+from ..launching import ALIGNMENT
 from . import plan
-from .launching import ALIGNMENT
 from .plan import Copy, Launch, Place, Scan, Step, all_device, enqueued, row_major
 from .turns import slices_kernel
 

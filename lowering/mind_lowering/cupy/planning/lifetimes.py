@@ -14,8 +14,8 @@ from dataclasses import replace
 from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.types import PtirDType
 
-from ..arena import Gaps
-from .in_place import over_operands
+from ...arena import Gaps
+from ..kernels.in_place import over_operands
 from .plan import Branch, Buffer, Call, Copy, Launch, Loop, Place, Plan, Scan, Step
 
 ALIGNMENT = 256

@@ -14,7 +14,7 @@ from math import prod
 from mind_dialect.ptir import PtirOp, SortOp, TopKOp
 from mind_dialect.ptir.types import PtirDType, TensorSpec, read_type
 
-from ..xp import CallOp
+from ...xp import CallOp
 from .kernel import NAME, Kernel, Launch, indented
 from .scalars import STORED, register
 from .stages import Stage, Staged

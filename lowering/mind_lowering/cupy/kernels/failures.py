@@ -14,7 +14,7 @@ from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import Kind
 
-from ..ptir_kernels.indexing import GATHER, SCATTER, broken_promise, out_of_bounds
+from ...ptir_kernels.indexing import GATHER, SCATTER, broken_promise, out_of_bounds
 
 DIVISION, UNSIGNED, INDEX, WINDOW, PROMISE = "division", "unsigned division", "index", "window", "promise"
 

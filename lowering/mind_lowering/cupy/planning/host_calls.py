@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from mind_dialect.ptir.types import Kind, read_type
 
-from ..ptir_kernels.ufuncs import UFUNCS
-from ..xp import CallOp
+from ...ptir_kernels.ufuncs import UFUNCS
+from ...xp import CallOp
 
 VIEWS = frozenset(
     f"k.{name}" for name in ("identity", "row_major", "reshape", "transpose", "broadcast_to", "slice", "strided_slice", "reverse")

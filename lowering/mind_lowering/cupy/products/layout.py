@@ -15,10 +15,10 @@ from xdsl.ir import SSAValue
 from mind_dialect.ptir import PtirOp, ReshapeOp
 from mind_dialect.ptir.types import PtirDType
 
-from ..native.views import VIEWS, Buffer, Use, View, viewed, whole
-from .body import Scope, Source, spec
-from .places import Chunk, Dims, cut
-from .unsupported import Unsupported
+from ...native.views import VIEWS, Buffer, Use, View, viewed, whole
+from ..kernels.body import Scope, Source, spec
+from ..kernels.places import Chunk, Dims, cut
+from ..kernels.unsupported import Unsupported
 
 Part = tuple[int, int]
 """An extent, and how far apart its elements are."""

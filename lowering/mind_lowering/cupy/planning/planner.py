@@ -14,13 +14,14 @@ from xdsl.ir import Block, Operation, SSAValue
 from mind_dialect.ptir import FusionOp, PtirLiteralAttr
 from mind_dialect.ptir.types import PtirDType, dtype_named, read_type
 
-from ..kernels import NUMPY
-from ..xp import CallOp, ExpectOp, FreeOp, ReturnOp, is_constant
-from ..xp_functions import COPY, EMPTY, ROW_MAJOR
-from ..xp_regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp
-from .call_kernels import CallKernels
+from ...kernels import NUMPY
+from ...xp import CallOp, ExpectOp, FreeOp, ReturnOp, is_constant
+from ...xp_functions import COPY, EMPTY, ROW_MAJOR
+from ...xp_regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp
+from ..kernels.call_kernels import CallKernels
+from ..kernels.stages import Staged
+from ..launching import ALIGNMENT
 from .host_calls import VIEWS, host_reason
-from .launching import ALIGNMENT
 from .lifetimes import place_buffers
 from .plan import (
     Branch,
@@ -38,7 +39,6 @@ from .plan import (
 )
 from .planned_products import plan_matmul, plan_product, reshaped
 from .planned_scans import plan_scan, yielded
-from .stages import Staged
 from .turns import turn_kernel
 
 

@@ -13,7 +13,7 @@ from xdsl.ir import Block
 
 from mind_dialect import ptir
 
-from .convolution import convolution_kernel
+from ..products.convolution import convolution_kernel
 from .kernel import Kernel
 from .scans import cumulative_sum_kernel
 from .scatters import scatter_add_kernel

@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 from mind_dialect.ptir import FusionOp, PtirLiteralAttr
 from mind_dialect.ptir.types import PtirDType
 
-from ..xp import CallOp
+from ...xp import CallOp
 
 MOST_UNROLLED = 4096
 """So many steps at most are a scan that is one graph, or turns of a longer one that are one together."""

@@ -15,12 +15,12 @@ from xdsl.ir import Operation
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, TARGETED, ConvolutionOp, FusionOp, PtirOp
 
-from ..merge_rows import merged_fusion
-from .body import spec
-from .failures import sites_of
-from .kernel import make_kernel
-from .maps import MAPS, TOTAL
-from .unsupported import Unsupported
+from ...merge_rows import merged_fusion
+from ..kernels.body import spec
+from ..kernels.failures import sites_of
+from ..kernels.kernel import make_kernel
+from ..kernels.maps import MAPS, TOTAL
+from ..kernels.unsupported import Unsupported
 
 MOST_JOINED = 96
 """So many ops at most are in a fusion that others joined."""

@@ -16,12 +16,12 @@ from mind_dialect.ptir import BroadcastToOp, ConvolutionOp, FusionOp, IotaOp, Pt
 from mind_passes.ptir.dce import erase_dead
 from mind_passes.ptir.patterns.matching import is_fill
 
-from .attention import is_attention
-from .attention_gradient import is_gradient
-from .kernel import make_kernel
-from .maps import FREE
-from .scalars import EMITTERS
-from .unsupported import Unsupported
+from ..kernels.kernel import make_kernel
+from ..kernels.maps import FREE
+from ..kernels.scalars import EMITTERS
+from ..kernels.unsupported import Unsupported
+from ..products.attention import is_attention
+from ..products.attention_gradient import is_gradient
 
 MOST_VIEWS = 8
 """So many views one after the other at most."""

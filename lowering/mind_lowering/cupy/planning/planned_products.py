@@ -15,9 +15,9 @@ from xdsl.ir import Operation, SSAValue
 
 from mind_dialect.ptir.types import BF16, F16, F32, F64, PtirDType
 
-from ..ptir_kernels.contraction import plan as dot_plan
-from ..xp import CallOp
-from .cublas import layout
+from ...ptir_kernels.contraction import plan as dot_plan
+from ...xp import CallOp
+from ..products.cublas import layout
 from .plan import Call, Place, Step, row_major
 
 

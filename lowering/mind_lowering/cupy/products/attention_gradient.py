@@ -17,14 +17,14 @@ from xdsl.ir import Block, SSAValue
 from mind_dialect.ptir import CastOp, DotGeneralOp, ExpOp, ReduceOp, SubOp
 from mind_dialect.ptir.types import F32, F64, PtirDType
 
-from .body import Body, Scope, spec
+from ..kernels.body import Body, Scope, spec
+from ..kernels.kernel import MOST_BLOCKS, Kernel, Writer, indented
+from ..kernels.places import place
+from ..kernels.scalars import NARROW, cast, literal, register
+from ..kernels.unsupported import Unsupported
 from .causal import hidden_from
-from .kernel import MOST_BLOCKS, Kernel, Writer, indented
 from .layout import strided
 from .matrices import SHARED_BYTES, Matrix, axes_of, batch_offset, check_sums, places_of
-from .places import place
-from .scalars import NARROW, cast, literal, register
-from .unsupported import Unsupported
 
 _TILES = ((32, 32), (32, 16), (16, 16))
 _NARROW_TILES = (64, 32, 16)

@@ -18,14 +18,14 @@ from mind_dialect.ptir import CastOp, DotGeneralOp, PtirOp, ReciprocalOp, Reduce
 from mind_dialect.ptir.types import F32, F64, PtirDType
 from mind_passes.ptir.patterns import softmax
 
-from .body import Body, Scope, spec
+from ..kernels.body import Body, Scope, spec
+from ..kernels.kernel import MOST_BLOCKS, Kernel, Writer, indented
+from ..kernels.places import place
+from ..kernels.scalars import NARROW, STORED, cast, literal, register
+from ..kernels.unsupported import Unsupported
 from .causal import hidden_from
-from .kernel import MOST_BLOCKS, Kernel, Writer, indented
 from .layout import Strided, strided
 from .matrices import SHARED_BYTES, Axes, Matrix, axes_of, batch_offset, check_sums, places_of
-from .places import place
-from .scalars import NARROW, STORED, cast, literal, register
-from .unsupported import Unsupported
 
 FEW_ROWS = 8
 """Up to so many rows of queries are too few for tiles."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from mind_dialect.errors import error
 
-from .. import code_cache
+from ... import code_cache
 from .text import NVRTC_OPTIONS
 
 _FORMAT = "1"

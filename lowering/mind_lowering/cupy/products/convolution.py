@@ -17,12 +17,12 @@ from mind_dialect.ptir import ConvolutionOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F32, PtirDType
 
-from .body import Body, Scope, spec
-from .element import for_each, function, scratch
-from .kernel import Kernel, Writer, indented, store
-from .places import Dims, cut, linear, place, reshaped
-from .scalars import NARROW, STORED, cast, literal, register
-from .unsupported import Unsupported
+from ..kernels.body import Body, Scope, spec
+from ..kernels.element import for_each, function, scratch
+from ..kernels.kernel import Kernel, Writer, indented, store
+from ..kernels.places import Dims, cut, linear, place, reshaped
+from ..kernels.scalars import NARROW, STORED, cast, literal, register
+from ..kernels.unsupported import Unsupported
 
 TILE = 64
 ENOUGH_BLOCKS = 256

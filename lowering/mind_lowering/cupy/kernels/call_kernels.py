@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.func import FuncOp
 
-from ..xp import CallOp
-from ..xp_regions import LoopOp
+from ...xp import CallOp
+from ...xp_regions import LoopOp
+from ..source import Kernels
 from .draws import draw_stages, loops_around
 from .kernel import Kernel
 from .sorts import sort_stages
-from .source import Kernels
 from .stages import Stage, Staged
 
 STAGED: dict[str, Callable[[CallOp], Staged | None]] = {

@@ -16,7 +16,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, ConstantOp, FusionOp, IotaOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import read_type
 
-from .failures import sites_of
+from ..kernels.failures import sites_of
 
 MOST_AGAIN = 32
 """So many ops at most are computed again for one value."""

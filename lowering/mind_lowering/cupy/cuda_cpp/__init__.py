@@ -1,0 +1,1 @@
+"""CUDA C++ around kernels, and NVRTC, which compiles them."""
