@@ -193,7 +193,7 @@ def parse_nested(parser: AttrParser, element: Callable[[AttrParser], T | None]) 
             open_counts.append(0)
         place = parser.pos
         if (value := element(parser)) is None:
-            parser.raise_error("expected a number")
+            parser.raise_error("expected a number, or a list of them in brackets")
         if elements and len(open_counts) != len(lengths):
             raise coded(parser, start, ragged())
         elements.append((place, value))
@@ -319,7 +319,8 @@ def parse_literal(parser: AttrParser) -> LiteralAttr:
         if fill and not inferred:
             return LiteralAttr.filled(dtype, shape, elements[0][1])
         if inferred != shape:
-            message = f"literal has shape {list(inferred)}, declared is {list(shape)}"
+            hint = "" if inferred else "; `fill` before a number stores it for all"
+            message = f"literal has shape {list(inferred)}, declared is {list(shape)}{hint}"
             raise error("E3010", message, declared=shape, inferred=inferred)
         for place, value in elements:  # noqa: B007, the error below names the place
             check_element(value, dtype)

@@ -90,6 +90,8 @@ def parse_op(cls: type[Op], parser: Parser) -> Op:
         if (name := parser.parse_optional_identifier()) is None:
             break
         if name not in cls.CODECS or name in properties:
+            if "." in name:  # the next op
+                raise coded(parser, place, error("E1007", f"{cls.OPCODE}: expected ':' and the types of operands and results"))
             expected = [n for n in cls.CODECS if n not in properties]
             message = f"{cls.OPCODE}: unexpected attribute {name!r}, expected {expected}"
             raise coded(parser, place, error("E4000", message, given=name, expected=expected))

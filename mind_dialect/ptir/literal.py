@@ -239,7 +239,8 @@ def parse_literal(parser: AttrParser, *, scalar: bool = False, dtype: PtirDType 
         if fill and not inferred:
             return PtirLiteralAttr.filled(dtype, shape, elements[0][1])
         if inferred != shape:
-            message = f"literal has shape {list(inferred)}, declared is {list(shape)}"
+            hint = "" if inferred else "; `fill` before a number stores it for all"
+            message = f"literal has shape {list(inferred)}, declared is {list(shape)}{hint}"
             raise error("E3010", message, declared=shape, inferred=inferred)
         return PtirLiteralAttr.from_values(dtype, shape, [value for _, value in elements])
     except MindError as e:

@@ -137,6 +137,9 @@ class MindParser(Parser):
         except ParseError as e:
             if self.forward_ssa_references and e.msg.startswith("values used but not defined"):
                 raise self._undefined() from None
+            if e.msg.startswith("operand is used with type") and self._states_one_type(e.span):
+                plain = syntax_error(e.msg)
+                raise MindParseError(e.span, MindError(plain.code, f"{plain.message}; {_TYPES_DIFFER}", plain.context)) from None
             if (unregistered := _UNREGISTERED.fullmatch(e.msg)) is not None:
                 name = unregistered[1]
                 start = self.lexer.input.content.rfind(name, 0, e.span.end)
@@ -145,6 +148,12 @@ class MindParser(Parser):
             raise coded(e) from None
         except Exception as e:
             raise MindParseError(self._current_token.span, foreign(e)) from e
+
+    def _states_one_type(self, span: Span[Any]) -> bool:
+        """Whether a place stands in an op of ours, on a line that states one type for all of its operands and its result."""
+        text = self.lexer.input.content
+        before, rest = text[text.rfind("\n", 0, span.start) + 1 : span.start], text[span.start :].partition("\n")[0]
+        return _OURS.search(before) is not None and not {"(", "->"} & set(re.findall(r"\(|->", rest.rpartition(" : ")[2]))
 
     def _undefined(self) -> MindParseError:
         name = next(iter(self.forward_ssa_references))
@@ -318,6 +327,8 @@ class MindParser(Parser):
                 raise MindParseError(self.span, beyond(text, str(type))) from None
 
 
+_OURS = re.compile(r"\b(?:mind|ptir)\.\w+ ")
+_TYPES_DIFFER = "one type is that of all operands and of the result; where they differ, write (types) -> type"
 _RESULTS = re.compile(r"[^=]*=\s*")
 _BLANK = re.compile(r"(?:\s+|//[^\n]*)*")
 
