@@ -404,3 +404,16 @@ def test_no_updates_reach_nowhere() -> None:
         e = Emitter(block)
         emit_shapes(e, made, [e.shape_of(block.args[0], 1)])
         assert (not e.faults) == fits
+
+
+def test_holes_between_no_elements_of_what_was_made_equal_are_none() -> None:
+    """One place less than none is no size; there are no holes then."""
+    body = """%c = ptir.constant "0x" : tensor<4x0xf32>
+      %d = ptir.broadcast_to %c result_shape = [N, 4, 0] : tensor<4x0xf32> -> tensor<?x4x0xf32, "N,*,*">
+      %m = ptir.maximum %x, %d : tensor<?x4x0xf32, "N,*,*">
+      %y = ptir.pad %m low = [0, 0, 1] high = [0, 1, 3] interior = [0, 2, 2] pad_value = 2.0 : f32
+          : tensor<?x4x0xf32, "N,*,*"> -> tensor<?x11x4xf32, "N,*,*">
+      func.return %y : tensor<?x11x4xf32, "N,*,*">"""
+    program = mind_runtime.compile(module(body, '%x: tensor<?x4x0xf32, "N,*,*">', 'tensor<?x11x4xf32, "N,*,*">'))
+    assert program(np.zeros((2, 4, 0), np.float32)).tolist() == np.full((2, 11, 4), 2.0).tolist()
+    assert program.output_shapes((3, 4, 0)) == ((3, 11, 4),)

@@ -157,8 +157,10 @@ class Emitter:
         return self._op(kind, [a, b], index if a.type == index == b.type else size)
 
     def add(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
-        """`a + b`."""
-        return a if b == 0 else self._arithmetic(AddOp, a, self.number(b) if isinstance(b, int) else b)
+        """`a + b`; of a number below 0 an index, which may be negative too."""
+        if not isinstance(b, int):
+            return self._arithmetic(AddOp, a, b)
+        return a if b == 0 else self._arithmetic(AddOp, self.index(a) if b < 0 else a, self.number(b))
 
     def mul(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
         """`a * b`."""
