@@ -131,16 +131,23 @@ def profile(program: Program, arguments: Sequence[Any], seed: int = 0) -> Profil
 
     E7001 for a program whose steps cannot be told apart, as one of native code.
     """
+    check_steps(program)
     from .on_cupy import CupyProgram
 
     if isinstance(program, CupyProgram):
         from .cupy.profile import profile_on_gpu
 
         return profile_on_gpu(program, arguments, seed)
-    if type(program) is not Program:
+    return _on_numpy(program, arguments, seed)
+
+
+def check_steps(program: Program) -> None:
+    """E7001 for a program that `profile` cannot measure."""
+    from .on_cupy import CupyProgram
+
+    if type(program) is not Program and not isinstance(program, CupyProgram):
         message = "--profile is for the targets numpy and cupy: native code is one call, whose steps nothing tells apart"
         raise error("E7001", message, option="--profile")
-    return _on_numpy(program, arguments, seed)
 
 
 class _Timed:

@@ -95,3 +95,10 @@ def test_native_code_is_one_call() -> None:
         profile(mind_runtime.compile(program(MODULE, product), target="native"), arguments())
     assert e.value.code == "E7001"
     assert REPEATS > 2
+
+
+def test_what_cannot_be_measured_is_not_run() -> None:
+    pytest.importorskip("llvmlite", reason="no llvmlite: no native code")
+    run = mind_run("-", "--all", "random:0", "--target", "native", "--profile", stdin=str(program(MODULE, product)))
+    assert (run.status, run.out) == (1, "")
+    assert "native code is one call" in run.err

@@ -117,6 +117,11 @@ class Run:
         from mind_runtime import compile  # after the cheap checks: it imports NumPy
 
         program = compile(module, func.sym_name.data, self.args.target, threads=threads_of(self.args.threads))
+        is_profiled = self.args.profile or self.args.trace is not None
+        if is_profiled:
+            from mind_runtime.profile import check_steps
+
+            check_steps(program)
         arguments = self.arguments(program)
         memory: str | None = None
         results: Any
@@ -136,7 +141,7 @@ class Run:
             print(memory)
         if self.args.explain:
             print("\n".join(program.explain()))
-        if self.args.profile or self.args.trace is not None:
+        if is_profiled:
             self.profile(program, arguments)
 
     def profile(self, program: Program, arguments: Sequence[Array]) -> None:

@@ -100,5 +100,6 @@ class Native:
         """Lines that say what runs natively, and what on NumPy and why."""
         foreign = sum(n.reason is not None for n in self.notes)
         native = sum(n.kernel is not None for n in self.notes)
-        yield f"@{self.name} on {self.host.isa}: {native} native kernels, {foreign} ops on NumPy, arena {self.arena} bytes"
+        counts = f"{native} native kernel{'s' * (native != 1)}, {foreign} op{'s' * (foreign != 1)} on NumPy"
+        yield f"@{self.name} on {self.host.isa}: {counts}, arena {self.arena} bytes"
         yield from map(str, self.notes)

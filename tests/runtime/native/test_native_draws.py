@@ -162,7 +162,7 @@ def test_a_loop_that_runs_on_numpy_counts_its_draws() -> None:
 
     module = program("f32[4] f32[5]", lambda x, s: [*scan(turn, x, s, stacks=2), uniform(4)])
     native, reference = (mind_runtime.compile(module, target=t) for t in ("native", "numpy"))
-    assert "1 ops on NumPy" in native.explain()[0]
+    assert "1 op on NumPy" in native.explain()[0]
     arrays = np.zeros(4, np.float32), np.zeros(5, np.float32)
     for a, b in zip(native(*arrays, seed=5), reference(*arrays, seed=5), strict=True):
         assert a.tobytes() == b.tobytes()

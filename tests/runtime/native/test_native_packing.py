@@ -161,7 +161,7 @@ def test_a_loop_that_is_given_up_packs_nothing() -> None:
     register_custom_call("native.packing.v1", lambda xp, x: x * xp.float32(2))
     try:
         run = mind_runtime.compile(module, target="native")
-        assert "1 ops on NumPy" in run.explain()[0]
+        assert "1 op on NumPy" in run.explain()[0]
         assert once(run) == 1
         check(run(X, steps), mind_runtime.compile(module)(X, steps))
     finally:
