@@ -11,7 +11,7 @@ EXTRAS_.venv-demo = demo
 EXTRAS_.venv-bench = bench
 EXTRAS_.venv-all = test,lint,demo,models,oracles
 
-.PHONY: help demo check pytest test test-all test-skipped test-gpu bench bench-gpu clean mlir-opt
+.PHONY: help demo test test-all test-skipped test-gpu bench bench-gpu clean mlir-opt
 .DELETE_ON_ERROR:
 
 help:
@@ -29,12 +29,6 @@ demo: .venv-demo/stamp
 
 test: .venv/stamp
 	@$(call checks,.venv)
-	@$(call tests,.venv) --skipped-to=.venv/skipped
-
-check: .venv/stamp
-	@$(call checks,.venv)
-
-pytest: .venv/stamp
 	@$(call tests,.venv) --skipped-to=.venv/skipped
 
 test-all: .venv-all/stamp mlir-opt
