@@ -143,6 +143,7 @@ def stages(ops: int) -> list[Stage]:
 def measure(stage: Stage, repeat: int) -> list[float]:
     """Seconds of each run."""
     seconds: list[float] = []
+    frozen = gc.get_freeze_count()  # by who calls, and to stay so
     for _ in range(repeat):
         argument = stage.prepare()
         gc.collect()
@@ -152,7 +153,8 @@ def measure(stage: Stage, repeat: int) -> list[float]:
         result = stage.run(argument)
         seconds.append(time.process_time() - start)
         gc.enable()
-        gc.unfreeze()
+        if not frozen:
+            gc.unfreeze()
         del argument, result
     return seconds
 
