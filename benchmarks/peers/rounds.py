@@ -52,7 +52,7 @@ class Peer:
         path = os.pathsep.join([str(HERE.parent / "examples"), str(HERE), os.environ.get("PYTHONPATH", "")])
         cores = sorted(os.sched_getaffinity(0))[:threads] if hasattr(os, "sched_getaffinity") else None
         counts = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads))
-        own = {"SIDE_THREADS": str(threads), "MIND_NUM_THREADS": str(threads), "JAX_PLATFORMS": "cpu"}
+        own = {"SIDE_THREADS": str(threads), "MIND_NUM_THREADS": str(threads), "JAX_PLATFORMS": "cpu", "MIND_CACHE_DIR": ""}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "peers.worker", module],
             stdin=subprocess.PIPE,
