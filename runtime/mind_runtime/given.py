@@ -7,6 +7,7 @@ results are those of a call without them. A target that can do so writes to them
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -58,7 +59,7 @@ class TensorSpec:
 
 def admit(argument: Any, spec: TensorSpec, what: str) -> Any:
     """`argument` as a plain NumPy array; E2001 names `what` unless it has the dtype and shape of `spec`."""
-    if isinstance(argument, np.ndarray | np.generic) and not isinstance(argument, np.ma.MaskedArray):
+    if isinstance(argument, np.ndarray | np.generic) and not _is_masked(cast("object", argument)):
         array: np.ndarray[Any, np.dtype[Any]] = np.asarray(cast("Any", argument))
         if array.dtype == spec.numpy_dtype and spec.fits(array.shape):
             return array
@@ -67,6 +68,12 @@ def admit(argument: Any, spec: TensorSpec, what: str) -> Any:
         actual, hint = type(cast("object", argument)).__name__, f"; numpy.asarray(..., {spec.numpy_dtype.name!r}) makes one"
     message = f"{what}: expected a NumPy array of {spec.numpy_dtype}[{', '.join(map(str, spec.shape))}], found {actual}{hint}"
     raise error("E2001", message, expected=str(spec), actual=actual)
+
+
+def _is_masked(array: object) -> bool:
+    """Whether some elements do not count; where nobody has loaded `numpy.ma`, which is slow to load, none are."""
+    masks = sys.modules.get("numpy.ma")
+    return masks is not None and isinstance(array, masks.MaskedArray)
 
 
 def checked(out: Any, outputs: Sequence[TensorSpec], what: str) -> Sequence[Array]:
