@@ -202,6 +202,18 @@ template <class S, class I> MIND Pack<ui16, 8> eight(Matrix<S, I> m, I row, I ro
     return pack;
 }
 
+// The rows of a 16 by 16 operand of a product by a warp that a lane has, for all columns: rows `row` and 8 below it.
+template <int steps, class S, class I> MIND void operand(ui32 (&a)[steps][4], Matrix<S, I> m, I row, I end) {
+    const int t = threadIdx.x % 4;
+#pragma unroll
+    for (int i = 0; i < steps; ++i)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const I r = row + e % 2 * 8, d = 16 * i + 2 * t + e / 2 * 8;
+            a[i][e] = r < end ? ui32(m.get(r, d).bits) | ui32(m.get(r, d + 1).bits) << 16 : 0u;
+        }
+}
+
 // As `attend`, of f16 or bf16 on tensor cores: 4 warps with 16 rows each. Weights are rounded before they meet the values.
 template <int rows, int keys, int depth, int width, int wide, class S, class O, class I, class Score, class End>
 MIND void attend_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I pitch, I first, float hidden,
@@ -211,13 +223,7 @@ MIND void attend_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, 
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     const I top = first + threadIdx.x / 32 * 16 + g;  // and 8 below
     ui32 a[steps][4];
-#pragma unroll
-    for (int i = 0; i < steps; ++i)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const I r = top + e % 2 * 8, d = 16 * i + 2 * t + e / 2 * 8;
-            a[i][e] = r < rows ? ui32(q.get(r, d).bits) | ui32(q.get(r, d + 1).bits) << 16 : 0u;
-        }
+    operand(a, q, top, I(rows));
     float greatest[2] = {nothing<float>(), nothing<float>()}, total[2] = {0.0f, 0.0f}, o[columns][4] = {};
     const I seen = end(first + 64 < rows ? first + 63 : I(rows) - 1);
     for (I key = 0; key < keys; key += wide) {

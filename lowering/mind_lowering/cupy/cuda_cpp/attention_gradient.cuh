@@ -112,17 +112,6 @@ MIND void attend_queries(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<
     put<depth>(dq, pitch, first, I(rows), o);
 }
 
-// The rows of a 16 by 16 operand of a product by a warp that a lane has, for all columns: rows `row` and 8 below it.
-template <int steps, class S, class I> MIND void operand(ui32 (&a)[steps][4], Matrix<S, I> m, I row, I end) {
-    const int t = threadIdx.x % 4;
-#pragma unroll
-    for (int i = 0; i < steps; ++i)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-            const I r = row + e % 2 * 8, d = 16 * i + 2 * t + e / 2 * 8;
-            a[i][e] = r < end ? ui32(m.get(r, d).bits) | ui32(m.get(r, d + 1).bits) << 16 : 0u;
-        }
-}
 // `count` rows of f16 or bf16 by rows and, if wanted, by columns.
 template <int count, int width, bool rows, bool columns, class S, class I>
 MIND void fetch_narrow(ui16* by_rows, ui16* by_columns, Matrix<S, I> m, I first, I end) {
