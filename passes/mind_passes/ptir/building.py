@@ -73,6 +73,18 @@ def rewire(op: Operation, became: Mapping[SSAValue, SSAValue]) -> None:
         op.operands = [became.get(value, value) for value in op.operands]
 
 
+def substitute(op: Operation, made: Operation) -> None:
+    """Put `made`, whose first results are those of `op`, in the place of `op`."""
+    block = op.parent
+    assert isinstance(block, Block)
+    made.location = op.location
+    block.insert_op_before(made, op)
+    for old, new in zip(op.results, made.results, strict=False):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    block.erase_op(op)
+
+
 # Constants
 
 

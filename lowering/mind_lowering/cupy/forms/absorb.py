@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import BroadcastToOp, ConvolutionOp, FusionOp, IotaOp, PtirOp, ReshapeOp, TransposeOp, YieldOp
+from mind_passes.ptir.building import substitute
 from mind_passes.ptir.dce import erase_dead
 from mind_passes.ptir.patterns.matching import is_fill
 
@@ -38,14 +39,7 @@ def absorb_views(module: ModuleOp) -> None:
         for chosen in (chains, *({v: chain} for v, chain in list(chains.items())[:MOST_VIEWS] if len(chains) > 1)):
             if not chosen or (made := _with(op, chosen)) is None:
                 continue
-            block = op.parent
-            assert isinstance(block, Block)
-            block.insert_op_before(made, op)
-            for old, new in zip(op.results, made.results, strict=True):
-                new.name_hint = old.name_hint
-                old.replace_all_uses_with(new)
-            op.detach()
-            op.erase()
+            substitute(op, made)
             changed = True
             break
     if changed:

@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, ConstantOp, FusionOp, IotaOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import read_type
+from mind_passes.ptir.building import substitute
 
 from ..kernels.failures import sites_of
 
@@ -128,14 +129,7 @@ class _Slice:
                 new.erase()
             return False
         for user, new in zip(self.users, made, strict=True):
-            block = user.parent
-            assert isinstance(block, Block)
-            block.insert_op_before(new, user)
-            for old, result in zip(user.results, new.results, strict=True):
-                result.name_hint = old.name_hint
-                old.replace_all_uses_with(result)
-            user.detach()
-            user.erase()
+            substitute(user, new)
         return True
 
     def within(self, user: FusionOp) -> FusionOp:

@@ -14,6 +14,7 @@ from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, TARGETED, ConvolutionOp, FusionOp, PtirOp
+from mind_passes.ptir.building import substitute
 
 from ...merge_rows import merged_fusion
 from ..kernels.body import spec
@@ -42,16 +43,11 @@ def _with_a_maker(user: FusionOp) -> FusionOp | None:
     for maker in dict.fromkeys(v.owner for v in user.operands):
         if isinstance(maker, FusionOp) and maker.parent is user.parent and _is_wanted(maker, user):
             made = _joined(maker, user)
-            block = user.parent
-            if made is None or block is None:
+            if made is None:
                 continue
-            block.insert_op_before(made, user)
-            for old, new in zip(user.results, made.results, strict=True):
-                new.name_hint = old.name_hint
-                old.replace_all_uses_with(new)
-            for op in (user, maker):
-                op.detach()
-                op.erase()
+            substitute(user, made)
+            maker.detach()
+            maker.erase()
             return made
     return None
 

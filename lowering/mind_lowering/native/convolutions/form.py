@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, ConvolutionOp, FusionOp, PtirOp, ReshapeOp, YieldOp
+from mind_passes.ptir.building import substitute
 from mind_passes.ptir.patterns.matching import fusion
 from mind_passes.ptir.recognize import recognize
 
@@ -33,19 +34,14 @@ def fuse_convolutions(module: ModuleOp) -> None:
         if isinstance(user, ReshapeOp):
             members.append(user)
             user = _only_user(user)
-        block = op.parent
-        assert isinstance(block, Block)
         if isinstance(user, FusionOp) and user.pattern is None and not _sums(user):
             made = _with(user, members)
         elif user is not None and FUSIBLE.get(type(user)) == "elementwise":
             made = fusion([*members, user], user.results)
         else:
             continue
-        block.insert_op_before(made, user)
-        for old, new in zip(user.results, made.results, strict=True):
-            new.name_hint = old.name_hint
-            old.replace_all_uses_with(new)
-        for old in (user, *reversed(members)):
+        substitute(user, made)
+        for old in reversed(members):
             old.detach()
             old.erase()
 

@@ -88,18 +88,6 @@ def finish(block: Block, results: Sequence[SSAValue]) -> Block:
     return block
 
 
-def substitute(op: Operation, made: Operation) -> None:
-    """Put `made`, whose first results are those of `op`, in the place of `op`."""
-    block = op.parent
-    assert isinstance(block, Block)
-    made.location = op.location
-    block.insert_op_before(made, op)
-    for old, new in zip(op.results, made.results, strict=False):
-        new.name_hint = old.name_hint
-        old.replace_all_uses_with(new)
-    block.erase_op(op)
-
-
 def or_zeros(walk: Forward | Reverse, found: SSAValue | None, x: SSAValue) -> SSAValue:
     """An adjoint or tangent of `x`, explicit zeros where there is none."""
     return walk.append(construct.full(0.0, x)) if found is None else found

@@ -20,9 +20,10 @@ from ...activity import Flows, union
 from ...emit import append
 from ...loop_options import CHECKPOINT
 from ...ptir import construct
+from ...ptir.building import substitute
 from ...residuals import Cut, cut
 from ..rules import Value, Whole, WholeForward, is_float
-from .bodies import body_gradient, finish, substitute, types_of, with_arguments
+from .bodies import body_gradient, finish, types_of, with_arguments
 
 if TYPE_CHECKING:
     from ...forward import Forward

@@ -21,9 +21,10 @@ from mind_dialect.ptir.types import read_type, tensor_type
 from ...activity import Flows, bits, loop_flows
 from ...loop_options import CHECKPOINT
 from ...ptir import construct
+from ...ptir.building import substitute
 from ...residuals import Cut, cut
 from ..rules import Value, Whole, WholeForward, is_float
-from .bodies import BodyGradient, body_gradient, finish, or_zeros, substitute, types_of, with_arguments
+from .bodies import BodyGradient, body_gradient, finish, or_zeros, types_of, with_arguments
 from .checkpoint import checkpointed
 
 if TYPE_CHECKING:

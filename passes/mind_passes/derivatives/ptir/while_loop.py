@@ -23,9 +23,10 @@ from ...activity import Flows, bits, loop_flows, union
 from ...emit import append, copy
 from ...loop_options import CHECKPOINT, MAX_ITERATIONS, max_iterations
 from ...ptir import construct
+from ...ptir.building import substitute
 from ...residuals import Cut, cut
 from ..rules import Value, Whole, WholeForward, is_float, no_rule
-from .bodies import body_gradient, copied, finish, or_zeros, substitute, take_place, types_of, with_arguments
+from .bodies import body_gradient, copied, finish, or_zeros, take_place, types_of, with_arguments
 from .scan import useful_results
 from .trip_count import trip_count
 
