@@ -201,7 +201,6 @@ KERNELS: dict[type[PtirOp], Row] = {
 }
 """The ops that native code runs, at least for some dtypes."""
 
-_NOT_YET = "there is no native kernel yet"
 FALLBACK: dict[type[PtirOp], str] = {
     ptir.CustomCallOp: "its function is registered with Python",
     ptir.LayerNormOp: "groups, which do what it means, compute nothing in its dtype here",
