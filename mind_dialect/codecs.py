@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Self, cast
 
-from typing_extensions import TypeIs
+from typing_extensions import TypeIs, TypeVar
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, i64
 from xdsl.ir import Attribute
+from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
@@ -28,10 +30,26 @@ def is_array(attribute: Attribute) -> TypeIs[DenseArrayBase[Any]]:
     return isinstance(attribute, DenseArrayBase)
 
 
-class Codec(ABC):
-    """A kind of property: between the Python value, the xDSL attribute, and its text in an op's own format."""
+class Codec(AttrConstraint[Attribute], ABC):
+    """
+    A kind of property: between the Python value, the xDSL attribute, and its text in an op's own format.
+
+    It is also the constraint of the property in the op's declaration.
+    """
 
     kind: str
+
+    def __eq__(self, other: object) -> bool:
+        return self is other  # constraints compare fields, of which a codec has none
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def verify(self, attr: Attribute, constraint_context: VerificationContext) -> None:
+        self.value(attr)
+
+    def mapping_type_vars(self, type_var_mapping: Mapping[TypeVar, AttrConstraint | IntConstraint]) -> Self:
+        return self
 
     @abstractmethod
     def attribute(self, value: Any) -> Attribute:
@@ -61,6 +79,14 @@ def short_array(items: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
     return DenseArrayBase.from_list(i64, items)
 
 
+def _plain(n: Any) -> Any:
+    """An integer of NumPy, or of whatever else can be an index, as Python's; all else as it is."""
+    try:
+        return n if isinstance(n, bool) else operator.index(n)
+    except TypeError:
+        return n
+
+
 class Integers(Codec):
     """A list of 64-bit integers, stored as `array<i64: 1, 2>`, written `[1, 2]`."""
 
@@ -71,6 +97,8 @@ class Integers(Codec):
             items = tuple(value)
         except TypeError:
             raise self.wrong(value) from None
+        if not all(type(n) is int for n in items):
+            items = tuple(_plain(n) for n in items)
         for n in items:
             if not isinstance(n, int) or isinstance(n, bool) or n not in INT64:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise self.wrong(list(items))

@@ -8,6 +8,7 @@ element counts. `#mind.literal<[[1.0, nan], [-inf, 0.1]] : tensor<2x2xf32>>` is 
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
@@ -158,9 +159,10 @@ def element_text(value: Number, dtype: DType) -> str:
     return mlir_number(shortest(value, dtype))
 
 
-def coded(parser: AttrParser, start: int, err: MindError) -> MindParseError:
-    """`err` as a parse error that spans from `start` to where the parser stands."""
-    return MindParseError(Span(start, max(start + 1, min(parser.pos, len(parser.lexer.input))), parser.lexer.input), err)
+def coded(parser: AttrParser, start: int, err: MindError, end: int | None = None) -> MindParseError:
+    """`err` as a parse error that spans from `start` to `end`, or to where the parser stands."""
+    last = parser.pos if end is None else end
+    return MindParseError(Span(start, max(start + 1, min(last, len(parser.lexer.input))), parser.lexer.input), err)
 
 
 def parse_number(parser: AttrParser) -> Number | None:
@@ -303,6 +305,9 @@ class LiteralAttr(ParametrizedAttribute):
             return parse_literal(parser).parameters
 
 
+_NUMBER = re.compile(r"[^\s,\]:]+")
+
+
 def parse_literal(parser: AttrParser) -> LiteralAttr:
     """Read `body : type`, where the body is nested brackets, a hex string, or `fill` and a number; coded errors."""
     start = parser.pos
@@ -311,7 +316,6 @@ def parse_literal(parser: AttrParser) -> LiteralAttr:
     elements, inferred = ([], ()) if text is not None else parse_nested(parser, parse_number)
     parser.parse_punctuation(":")
     type = parser.parse_type()
-    place = start
     try:
         dtype, shape = read_type(type)
         if text is not None:
@@ -322,11 +326,15 @@ def parse_literal(parser: AttrParser) -> LiteralAttr:
             hint = "" if inferred else "; `fill` before a number stores it for all"
             message = f"literal has shape {list(inferred)}, declared is {list(shape)}{hint}"
             raise error("E3010", message, declared=shape, inferred=inferred)
-        for place, value in elements:  # noqa: B007, the error below names the place
-            check_element(value, dtype)
+        for place, value in elements:
+            try:
+                check_element(value, dtype)
+            except MindError as e:
+                number = _NUMBER.match(parser.lexer.input.content, place)
+                raise coded(parser, place, e, place + 1 if number is None else number.end()) from None
         return LiteralAttr.from_values(dtype, shape, [value for _, value in elements])
     except MindError as e:
-        raise coded(parser, place, e) from None
+        raise coded(parser, start, e) from None
 
 
 def unhex(text: str, dtype: DType) -> bytes:

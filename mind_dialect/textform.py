@@ -78,9 +78,15 @@ def _print_types(operands: Sequence[Attribute], results: Sequence[Attribute], pr
             printer.print_list(results, printer.print_attribute)
 
 
+_TYPES = frozenset({"tensor", "memref", "vector", "f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64", "index"})
+"""What a type may begin with, where the colon before it is missing."""
+
+
 def parse_op(cls: type[Op], parser: Parser) -> Op:
     """Read what `print_op` writes; malformed text is a parse error, ill-typed ops are left to the verifier."""
     start = parser.pos
+    if parser.parse_optional_punctuation("(") is not None:
+        raise coded(parser, start, error("E1007", f"{cls.OPCODE}: operands stand without parentheses, as in {cls.name} %x, %y"))
     operands = parser.parse_optional_undelimited_comma_separated_list(
         parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
     )
@@ -90,7 +96,7 @@ def parse_op(cls: type[Op], parser: Parser) -> Op:
         if (name := parser.parse_optional_identifier()) is None:
             break
         if name not in cls.CODECS or name in properties:
-            if "." in name:  # the next op
+            if "." in name or name in _TYPES:  # the next op, or the types
                 raise coded(parser, place, error("E1007", f"{cls.OPCODE}: expected ':' and the types of operands and results"))
             expected = [n for n in cls.CODECS if n not in properties]
             message = f"{cls.OPCODE}: unexpected attribute {name!r}, expected {expected}"

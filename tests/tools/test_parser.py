@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 
 import pytest
@@ -12,9 +13,14 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
+from mind_dialect import mlir_literals
 from mind_dialect.errors import CATALOGUE, MindParseError
-from mind_tools.parser import _CODES, MAX_DENSE_ELEMENTS, MindParser
+from mind_dialect.mlir_lexer import CodedLexer
+from mind_dialect.mlir_literals import MAX_DENSE_ELEMENTS
+from mind_dialect.mlir_parser import _CODES, MindParser
 
 
 def context() -> Context:
@@ -40,7 +46,7 @@ END = "\n  func.return %0 : tensor<2xf32>\n}"
 
 # text, code, line and column of the error (None: not pinned), a part of the message
 BAD = {
-    "empty": ("", "E1007", (1, 1), "expected an op or an alias"),
+    "neither op nor alias": ("]", "E1007", (1, 1), "expected an op or an alias"),
     "not a program": ("hello world", "E4000", (1, 1), "unknown op 'hello'"),
     "unbalanced": (F + "  func.return %x : tensor<2xf32>\n", "E1007", (3, 1), "expected an op, a block label or '}'"),
     "unterminated string": ('"test.op"() {a = "abc} : () -> ()', "E1003", (1, 18), "unterminated string"),
@@ -96,7 +102,12 @@ BAD = {
     ),
     "dense for a literal": ("%0 = mind.constant dense<1.0> : tensor<2xf64>", "E1007", (1, 20), "expected a number, or a list"),
     "unknown element type": ('"test.op"() : () -> tensor<2xf31>', "E1007", (1, 30), "expected an element type, such as f32"),
-    "unknown alias": ('"test.op"() {a = #nope} : () -> ()', "E4000", None, "undefined symbol alias '#nope'"),
+    "unknown alias": (
+        '"test.op"() {a = #nope} : () -> ()',
+        "E4000",
+        (1, 18),
+        "undefined alias #nope, expected one that the text defines",
+    ),
     "unknown property": (F + "  %0 = mind.neg %x axis = 1 : tensor<2xf32>\n}", "E4000", (2, 20), "unexpected attribute 'axis'"),
     "undefined": (
         F + "  %0 = mind.neg %y : tensor<2xf32>\n  func.return %0 : tensor<2xf32>\n}",
@@ -218,12 +229,21 @@ def test_places_do_not_change_what_is_printed() -> None:
     assert str(parse(text)) == str(Parser(context(), text).parse_module())
 
 
-def test_an_unknown_op_of_our_dialect_is_refused_where_unknown_dialects_are_allowed() -> None:
+@pytest.mark.parametrize("name", ["nope.op", "mind.nope", "ptir.nope", "shape.unknown", "test.source", "tensor.nope"])
+def test_unknown_ops_are_read_in_the_generic_form_where_they_are_allowed(name: str) -> None:
     ctx = context()
     ctx.allow_unregistered = True
-    assert MindParser(ctx, '"nope.op"() : () -> ()').parse_module()
-    with pytest.raises(MindParseError, match="E4000"):
-        MindParser(ctx, '"mind.nope"() : () -> ()').parse_module()
+    text = (
+        f'%a:2 = // = a comment\n"{name}"() {{b = 1 : i8}} : () -> (i1, !shape.size)\n"{name}"(%a#1) ({{}}) : (!shape.size) -> ()'
+    )
+    module = MindParser(ctx, text).parse_module()
+    assert str(module) == str(Parser(ctx, text).parse_module())
+    assert str(MindParser(ctx, str(module)).parse_module()) == str(module)
+    for refused in (f"{name}", f"%0 = {name} : i1", f"%0 = // x\n {name}"):
+        with pytest.raises(MindParseError, match=f"E4000: unknown op '{name}'"):
+            MindParser(ctx, refused).parse_module()
+    with pytest.raises(MindParseError, match=f"E4000: unknown op '{name}'"):
+        parse(f'"{name}"() : () -> ()')
 
 
 @settings(max_examples=200)
@@ -245,3 +265,80 @@ def test_special_splats_survive_printing(value: str) -> None:
     (again,) = parse(str(op)).body.block.ops
     assert again.attributes["a"] == op.attributes["a"]
     assert len(op.attributes["a"].data.data) == 12
+
+
+def test_types_are_read_once() -> None:
+    text = """func.func @f(%x: tensor<2x?xf32>, %y: tensor<2x?xf32>, %c: tensor<complex<f64>>) {
+      %a = "mind.add"(%x, %y) : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<2x?xf32>
+      %b = "mind.add"(%a, %y) : (tensor<2x?xf32>, tensor<2x?xf32>) -> tensor<2x?xf32>
+      return
+    }"""
+    module = MindParser(context(), text).parse_module()
+    func = next(op for op in module.walk() if op.name == "func.func")
+    block = func.regions[0].block
+    types = {id(v.type) for v in block.args[:2]} | {id(op.results[0].type) for op in block.ops if op.results}
+    assert len(types) == 1
+    assert str(block.args[0].type) == "tensor<2x?xf32>"
+    assert str(block.args[2].type) == "tensor<complex<f64>>"
+
+
+@pytest.mark.parametrize(
+    "type", ["tensor<4xi99999999>", "tensor<4x>", "tensor<99999999999999999999xf32>", "(tensor<f32>) -> tensor"]
+)
+def test_types_that_are_none_are_refused_every_time(type: str) -> None:
+    text = f'func.func @f(%x: tensor<f32>) {{\n  "a.b"(%x) : {type}\n}}'
+    for _ in range(2):
+        with pytest.raises(MindParseError):
+            MindParser(context(), text).parse_module()
+
+
+FRAGMENTS = (
+    *("%x", "%0", "%a-b.c$", "%x#1", "#loc", "#loc1", "#-}", "{-#", "{", "}", "!t", "!a.b<", "^bb0", "^1:", "@f", '@"a b"', "@é"),
+    *(
+        "tensor<4x",
+        "x8xf32>",
+        "0x1F",
+        "0xZ",
+        "007",
+        "1.5e-3",
+        "1.",
+        "12",
+        "123456789012345678901",
+        "-1",
+        "->",
+        "- >",
+        "...",
+    ),
+    *(".5", "..", '"a"', '""', '"\\n"', "// to the end\n", "//", "\n", " ", "\t", "\f", "=", "==", "(", ")", "[", "]", "<", ">"),
+    *(",", ":", "::", "?", "+", "*", "/", "|", "é", "x_1.y$"),
+)
+"""Without a quote that nothing closes, for which xDSL takes exponential time."""
+
+
+def lexed(lexer: MLIRLexer) -> list[tuple[object, ...]]:
+    """The tokens of a text, up to its end or to what is none."""
+    found: list[tuple[object, ...]] = []
+    while not found or found[-1][0] is not MLIRTokenKind.EOF:
+        try:
+            token = lexer.lex()
+        except ParseError as e:
+            return [*found, ("refused", e.span.start)]
+        found.append((token.kind, token.span.start, token.span.end, token.text, type(token.span)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_tokens_are_those_of_xdsl(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(100):
+        text = "".join(rng.choice(FRAGMENTS) for _ in range(rng.randrange(12)))
+        assert lexed(CodedLexer(Input(text, "t"))) == lexed(MLIRLexer(Input(text, "t"))), text
+
+
+@pytest.mark.parametrize("number", ["0.5", "-1.0e3", "0x7FC00000"])
+def test_a_literal_of_one_number_counts_its_elements_each_time(number: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mlir_literals, "MAX_DENSE_ELEMENTS", 24)
+    line = f"builtin.module attributes {{a = dense<{number}> : tensor<2x4xf32>}} {{}}\n"
+    a, b, c = (op.attributes["a"] for op in parse(line * 3).ops)
+    assert a == b == c
+    assert failure(line * 4).error.code == "E4005"

@@ -8,52 +8,44 @@ NaN and infinity and reads back as other numbers. Whatever the input, it ends in
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
-    AnyFloat,
-    BytesAttr,
-    DenseIntOrFPElementsAttr,
     FileLineColLoc,
-    FloatAttr,
     IntAttr,
-    IntegerAttr,
-    IntegerType,
     LocationAttr,
     ModuleOp,
     StringAttr,
-    TensorType,
     UnknownLoc,
     UnregisteredOp,
 )
-from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
-from xdsl.parser import AttrParser, Parser, UnresolvedOperand
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.parser import UnresolvedOperand
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, UnregisteredConstructException, VerifyException
 from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from mind_dialect.errors import MindError, MindParseError, error
-
-from .lexer import CodedLexer, beyond
-
-MAX_DENSE_ELEMENTS = 1 << 24
-"""All `dense<...>` literals of a text together may have this many elements; `mind.constant fill` has no such bound."""
-MAX_ALIAS_USES = 1 << 20
-"""Aliases of aliases may expand to this many uses."""
-MAX_WIDTH = (1 << 24) - 1
-"""The widest integer type, as in MLIR."""
+from .errors import MindError, MindParseError, error
+from .mlir_aliases import AliasParser
+from .mlir_lexer import CodedLexer
+from .mlir_literals import LiteralParser
+from .mlir_types import TypeParser
+from .names import note_names
+from .op import CodedOp
+from .profiles import Profile
+from .program import functions, state_names
+from .source_text import decode
 
 _CODES: tuple[tuple[re.Pattern[str], str, dict[str, Any]], ...] = tuple(
     (re.compile(pattern, re.DOTALL), code, context)
     for pattern, code, context in (
         (r"Unexpected character: (?P<char>.)", "E1002", {}),
         (r"Expected suffix identifier after|@ identifier expected to start", "E1002", {"char": "%#!^@"}),
-        (r"undefined symbol alias '(?P<given>[^']*)'", "E4000", {"expected": "a defined alias"}),
         (r"SSA value used before assignment", "E4001", {"operand": None}),
         (r"expected (?P<expected>\d+) operand types but had (?P<actual>\d+)", "E2007", {}),
         (r"Operation has (?P<expected>\d+) results, but was given (?P<actual>\d+)", "E2007", {}),
@@ -74,10 +66,11 @@ OURS = ("mind", "ptir", "shape")
 MANY = 40
 """As many names of a dialect, or fewer, are shown in full where none is near to the one that was given."""
 
+_NOTHING_THERE = "Could not parse entire input!"
 _REWORDED = {
     "Expected shape type.": "expected an element type, such as f32, i64 or index",
     " in block definition": "expected an op, a block label or '}'",
-    "Could not parse entire input!": "expected an op or an alias",
+    _NOTHING_THERE: "expected an op or an alias",
     "Expected suffix identifier after {first_char}": "expected a name or number after %, #, ! or ^",
 }
 """Messages of xDSL's that do not say what would be right."""
@@ -94,28 +87,12 @@ def syntax_error(message: str) -> MindError:
     return error("E1007", text)
 
 
-class _Aliases(dict[str, Attribute]):
-    """Attribute aliases that count how often each is expanded, aliases within aliases included."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.uses = 0
-        self.weights: dict[str, int] = {}
-
-    def __getitem__(self, name: str) -> Attribute:
-        self.uses += self.weights.get(name, 1)
-        if self.uses > MAX_ALIAS_USES:
-            raise error("E1007", f"aliases expand to more than {MAX_ALIAS_USES} uses")
-        return super().__getitem__(name)
-
-
-class MindParser(Parser):
+class MindParser(AliasParser, LiteralParser, TypeParser):
     """Parse MLIR text; `line_offset` is added to the lines of op locations. Raises `MindParseError` only."""
 
     def __init__(self, ctx: Context, input: str | bytes, name: str = "<unknown>", line_offset: int = 0, byte_offset: int = 0):
-        text = decode(input, name, byte_offset) if isinstance(input, bytes) else input
+        text = decode(input, name, byte_offset)
         super().__init__(ctx, "", name)
-        self.attribute_aliases = _Aliases()
         source = Input(text, name)
         self._file = StringAttr(name)
         self._line_offset = line_offset
@@ -123,9 +100,10 @@ class MindParser(Parser):
         self._stated_unknown = UnknownLoc()
         self._columns: dict[int, IntAttr] = {}
         self._line = (0, IntAttr(0))
+        self._is_generic = False
         self._first_uses: dict[str, Span] = {}
-        self._dense_elements = 0
-        self._splat, self._splat_type = False, cast(Any, None)
+        self._written: dict[SSAValue, str] = {}
+        self._input_names: dict[SSAValue, str] = {}
         try:
             self._parser_state = ParserState(CodedLexer(source))
         except ParseError as e:
@@ -133,10 +111,16 @@ class MindParser(Parser):
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         try:
-            return super().parse_module(allow_implicit_module)
+            module = super().parse_module(allow_implicit_module)
+            self._name_inputs(module)
+            return module
         except ParseError as e:
+            if allow_implicit_module and e.msg == _NOTHING_THERE and self._current_token.kind is MLIRTokenKind.EOF:
+                return ModuleOp([])  # as in MLIR, of a text that holds no op
             if self.forward_ssa_references and e.msg.startswith("values used but not defined"):
                 raise self._undefined() from None
+            if e.msg.startswith("operand is used with type") and (cause := self._wrong_definition(e.span)) is not None:
+                raise cause from None
             if e.msg.startswith("operand is used with type") and self._states_one_type(e.span):
                 plain = syntax_error(e.msg)
                 raise MindParseError(e.span, MindError(plain.code, f"{plain.message}; {_TYPES_DIFFER}", plain.context)) from None
@@ -148,6 +132,24 @@ class MindParser(Parser):
             raise coded(e) from None
         except Exception as e:
             raise MindParseError(self._current_token.span, foreign(e)) from e
+
+    def _wrong_definition(self, span: Span[Any]) -> MindParseError | None:
+        """The error of the op that defines a value used with another type, if the type that it declares is not what it infers."""
+        values = self.ssa_values.get(span.text[1:], ())
+        op = values[0].owner if values else None
+        if not isinstance(op, CodedOp) or not isinstance(op.location, FileLineColLoc):
+            return None
+        found: list[MindError] = []
+        for profile in Profile:
+            try:
+                op.check(profile)
+            except MindError as e:
+                found.append(e)
+        if len(found) < len(Profile) or found[0].code not in _OF_RESULT_TYPES:
+            return None
+        line, column = op.location.line.data - self._line_offset, op.location.column.data
+        start = self._line_starts[line - 1] + column - 1
+        return MindParseError(Span(start, start + len(op.name), self.lexer.input), found[0])
 
     def _states_one_type(self, span: Span[Any]) -> bool:
         """Whether a place stands in an op of ours, on a line that states one type for all of its operands and its result."""
@@ -165,21 +167,27 @@ class MindParser(Parser):
     # Places
 
     def parse_operation(self) -> Operation:
-        start = self._current_token.span.start
+        start = self._name_of_op(self._current_token.span.start)
+        self._is_generic = self.lexer.input.content[start : start + 1] == '"'
         op = super().parse_operation()
+        names = [self._written.pop(result) for result in op.results if result in self._written]
         if isinstance(op.location, UnknownLoc) and op.location is not self._stated_unknown:
             op.location = self._location(start)
+            note_names(op.location, names)
         return op
 
     def parse_optional_location(self) -> LocationAttr | None:
         location = super().parse_optional_location()
         return self._stated_unknown if isinstance(location, UnknownLoc) else location
 
-    def _location(self, start: int) -> FileLineColLoc:
+    def _name_of_op(self, start: int) -> int:
         """Where the name of the op stands that starts, maybe with its results, at `start`."""
-        if self.lexer.input.content[start] == "%":
-            match = _RESULTS.match(self.lexer.input.content, start)
-            start = start if match is None else match.end()
+        match = (
+            _RESULTS.match(self.lexer.input.content, start) if self._current_token.kind is MLIRTokenKind.PERCENT_IDENT else None
+        )
+        return start if match is None else match.end()
+
+    def _location(self, start: int) -> FileLineColLoc:
         line = bisect_right(self._line_starts, start)
         column = start - self._line_starts[line - 1] + 1
         if self._line[0] != line:
@@ -191,13 +199,11 @@ class MindParser(Parser):
     # Names
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
-        """As xDSL's, but an unknown op of a known dialect is refused even where unknown dialects are allowed."""
+        """As xDSL's; where unknown ops are allowed, they must be in the generic form, as no other form of them is known."""
         known = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
-        if known is not None and known.name != UnregisteredOp.name:
+        if known is not None and (known.name != UnregisteredOp.name or self._is_generic):
             return known
         dialect = self.ctx.get_optional_dialect(name.partition(".")[0]) if "." in name else None
-        if known is not None and dialect is None:
-            return known
         expected, shown = self._instead_of(name, [] if dialect is None else [op.name for op in dialect.operations])
         message = f"unknown op {name!r}, expected {shown}"
         start = max(self.lexer.input.content.rfind(name, 0, self.pos), 0)
@@ -239,113 +245,33 @@ class MindParser(Parser):
             at = f", at line {place.line.data}" if isinstance(place, FileLineColLoc) else ""
             message = f"%{name} is already defined{at}; every value has its own name"
             raise MindParseError(span, error("E4002", message, value=f"%{name}", first=str(place) if place else None))
+        if any(value.first_use is None for value in self.forward_ssa_references.get(name, {}).values()):
+            message = f"%{name} is used by the op in whose regions it is defined"  # the op is not built yet
+            raise MindParseError(self._first_uses.get(name, span), error("E4001", message, operand=f"%{name}"))
         super()._register_ssa_definition(name, values, span)
+        self._written |= {v: name if len(values) == 1 else f"{name}#{i}" for i, v in enumerate(values) if isinstance(v, OpResult)}
+        if len(values) == 1 and isinstance(values[0], BlockArgument) and values[0].name_hint is not None:
+            self._input_names[values[0]] = name
 
-    def _parse_alias_def(self) -> None:
-        name, aliases = self._current_token.text, self.attribute_aliases
-        assert isinstance(aliases, _Aliases)
-        before = aliases.uses
-        super()._parse_alias_def()
-        aliases.weights[name] = 1 + aliases.uses - before
+    def _name_inputs(self, module: ModuleOp) -> None:
+        """
+        State the names of the inputs of a function of which xDSL shortens one, `%x_1` to `x`.
 
-    # Numbers and literals
-
-    def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
-        span = self._current_token.span
-        if span.len > 10 and self._builtin_integer_type_regex.match(span.text) is not None:
-            message = f"integer type {span.text[:20]}... is too wide, at most {MAX_WIDTH} bits"
-            raise MindParseError(span, error("E1005", message, text=span.text[:20]))
-        type = super()._parse_optional_integer_or_float_type()
-        if isinstance(type, IntegerType) and cast(Any, type).bitwidth > MAX_WIDTH:
-            message = f"integer type {span.text} is too wide, at most {MAX_WIDTH} bits"
-            raise MindParseError(span, error("E1005", message, text=span.text))
-        return type  # pyright: ignore[reportUnknownVariableType]
-
-    def parse_optional_builtin_int_or_float_attr(self) -> IntegerAttr[Any] | FloatAttr[Any] | None:
-        first = self._current_token
-        attr: Any = self._ranged(super().parse_optional_builtin_int_or_float_attr, "a float attribute", first.span)
-        value = attr.value.data if type(attr) is FloatAttr else 0.0
-        if math.isinf(value) and first.text[:2] not in ("0x", "0X"):
-            raise MindParseError(Span(first.span.start, self.pos, first.span.input), beyond("a number", str(attr.type)))
-        return attr
-
-    def _ranged(self, parse: Callable[[], Any], what: str, span: Span) -> Any:
-        """Call `parse`; an `OverflowError` of a float that its type cannot hold becomes E4005 at `span`."""
-        try:
-            return parse()
-        except OverflowError:
-            raise MindParseError(span, beyond(f"a number in {what}", "its type")) from None
-
-    def _parse_builtin_densearray_attr(self) -> Any:
-        return self._ranged(super()._parse_builtin_densearray_attr, "array<...>", self._current_token.span)
-
-    def parse_dense_int_or_fp_elements_attr(self, type: Any) -> Any:
-        """As xDSL's, but a splat is read as one element and repeated as bytes, which is a thousand times faster."""
-        text, after = self.lexer.input.content, self._current_token.span.end
-        blank = _BLANK.match(text, after)
-        splat = text[after if blank is None else blank.end()] not in '[">'
-        if type is not None:
-            self._count_elements(type)
-            attr = super().parse_dense_int_or_fp_elements_attr(_scalar(type) if splat else type)
-        else:
-            self._splat, outer = splat, self._splat
-            attr = super().parse_dense_int_or_fp_elements_attr(None)
-            self._splat, type = outer, self._splat_type
-        return DenseIntOrFPElementsAttr(type, BytesAttr(attr.data.data * math.prod(type.get_shape()))) if splat else attr
-
-    def _parse_dense_literal_type(self) -> Any:
-        splat, self._splat = self._splat, False
-        type: Any = super()._parse_dense_literal_type()
-        self._count_elements(type)
-        if splat:
-            self._splat_type, type = type, _scalar(type)
-        return type
-
-    def _count_elements(self, type: Any) -> None:
-        count = math.prod(type.get_shape())
-        self._dense_elements += count
-        if self._dense_elements > MAX_DENSE_ELEMENTS:
-            issue = f"the dense literals have more than {MAX_DENSE_ELEMENTS} elements together (this one: {_short(count)})"
-            message = f"{issue}; pass large data as arguments, or use mind.constant fill"
-            raise MindParseError(self._current_token.span, error("E4005", message, dtype=str(type.element_type), issue=issue))
-
-    class _TensorLiteralElement(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
-        """An element of `dense<...>`: a hex integer of a float type is its bit pattern."""
-
-        def to_type(self, parser: AttrParser, type: Any) -> Any:
-            if not isinstance(type, AnyFloat):
-                return super().to_type(parser, type)
-            text = self.span.text
-            try:
-                if isinstance(self.value, int) and text[:2].lower() == "0x":
-                    return type.unpack(self.value.to_bytes(type.compile_time_size, "little"), 1)[0]
-                value = self.to_float(parser)
-                if abs(value) > 240 and not math.isfinite(type.unpack(type.pack((value,)), 1)[0]):
-                    raise OverflowError
-                return value
-            except OverflowError:
-                raise MindParseError(self.span, beyond(text, str(type))) from None
+        xDSL takes the digits for a suffix of its own, so without this `@f(%x_0, %x)` has the inputs `x` and `x_1`, in that
+        order. Only functions of modules with ops of ours have named inputs.
+        """
+        shortened = {value for value, name in self._input_names.items() if value.name_hint != name}
+        if shortened and any(op.dialect_name() in OURS for op in module.walk()):
+            for func in functions(module):
+                if func.body.blocks and not shortened.isdisjoint(func.body.blocks[0].args):
+                    state_names(func, self._input_names)
 
 
 _OURS = re.compile(r"\b(?:mind|ptir)\.\w+ ")
+_OF_RESULT_TYPES = frozenset({"E4015", "E9003", "E3007"})
+"""The errors that say that an op declares another type than it infers."""
 _TYPES_DIFFER = "one type is that of all operands and of the result; where they differ, write (types) -> type"
-_RESULTS = re.compile(r"[^=]*=\s*")
-_BLANK = re.compile(r"(?:\s+|//[^\n]*)*")
-
-
-def _scalar(type: Any) -> TensorType[Any]:
-    return TensorType(type.element_type, [])
-
-
-def decode(data: bytes, name: str, byte_offset: int = 0) -> str:
-    """The text of `data`; E1001 at the first byte that is not UTF-8, its offset counted from `byte_offset`."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError as e:
-        offset = byte_offset + e.start
-        shown = ", ".join(f"0x{b:02X}" for b in data[e.start : e.start + 4])
-        err = error("E1001", f"invalid UTF-8 at offset {offset}: [{shown}]", offset=offset, bytes=data[e.start : e.start + 4])
-        raise MindParseError(Span(e.start, e.start + 1, Input(data, name)), err) from None
+_RESULTS = re.compile(r"[^=]*=(?:\s+|//[^\n]*)*")
 
 
 def coded(e: ParseError) -> MindParseError:
@@ -374,8 +300,5 @@ def foreign(e: Exception) -> MindError:
         case ValueError() if "limit" in message and "digits" in message:
             return error("E1005", "a number of too many digits", text=message)
         case _:
-            return error("E1007", f"cannot be read: {message}")
-
-
-def _short(n: int) -> str:
-    return str(n) if n < 10**20 else "more than 10^20"
+            why = f": {message}" if str(e) else f"; xDSL's parser gives no reason ({message})"
+            return error("E1007", f"cannot be read{why}")
