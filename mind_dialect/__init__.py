@@ -7,6 +7,7 @@ from .core import CORE_OPS, EXTENSION_OPS
 from .errors import MindError, MindParseError
 from .literals import LiteralAttr
 from .profiles import Profile
+from .version import __version__
 
 Mind = Dialect("mind", [*CORE_OPS, *EXTENSION_OPS], [LiteralAttr])
 
@@ -37,4 +38,4 @@ def register(ctx: Context) -> None:
             ctx.register_dialect(name, dialect)
 
 
-__all__ = ["LiteralAttr", "Mind", "MindError", "MindParseError", "Profile", "register"]
+__all__ = ["LiteralAttr", "Mind", "MindError", "MindParseError", "Profile", "__version__", "register"]

@@ -20,20 +20,20 @@ Traceback (most recent call last):
 ...
 mind_dialect.errors.MindError: E3002: MatMul: rank 1, expected at least 2
 
-The profile of an expression is the highest of its operands': `variable(..., profile="core-v1.1")` allows division and negative
-axes in everything made from it.
+A program has the lowest profile that has all it uses: division and negative axes make it core-v1.1. A variable may state a profile,
+which then holds for everything made from it: under `variable(..., profile="core-v1")` a division is E6003.
 """  # noqa: E501
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from .array_like import Axis, axes_of
 from .core import (
     AddOp,
     ConstantOp,
@@ -41,7 +41,6 @@ from .core import (
     ConstF64Op,
     ConstI64Op,
     Conv2dOp,
-    CoreOp,
     DivOp,
     DotOp,
     ExpandDimsOp,
@@ -62,91 +61,24 @@ from .core import (
     TransposeOp,
 )
 from .core.attributes import INTEGERS
-from .core.elementwise import no_division
-from .errors import MindError, brief, error
+from .errors import brief, error
+from .expressions import Expression, Operand, apply, common_profile
 from .literals import LiteralAttr, Number, flatten
 from .profiles import PROFILE_ATTRIBUTE, Profile, parse_profile
 from .program import NAME_ATTRIBUTE
 from .shapes import Padding, positive
-from .types import DType, Shape, dtype_named, read_type, tensor_type
-
-
-class Expression:
-    """A tensor to be: immutable, typed, free of IR. `None` for the op class means a variable, which has a name."""
-
-    __slots__ = ("name", "op", "operands", "profile", "properties", "type")
-    __array_ufunc__ = None
-    """Keeps NumPy arrays from taking an expression for a scalar."""
-
-    def __init__(
-        self,
-        op: type[CoreOp] | None,
-        operands: tuple[Expression, ...],
-        properties: Mapping[str, Attribute],
-        type: Attribute,
-        profile: Profile,
-        name: str = "",
-    ):
-        self.op, self.operands, self.properties = op, operands, properties
-        self.type, self.profile, self.name = type, profile, name
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the tensor."""
-        return read_type(self.type)[0]
-
-    @property
-    def shape(self) -> Shape:
-        """The shape of the tensor."""
-        return read_type(self.type)[1]
-
-    def __repr__(self) -> str:
-        what = f"variable {self.name!r}" if self.op is None else self.op.OPCODE
-        return f"<{what}: {self.dtype}{list(self.shape)}>"
-
-    def __add__(self, other: Operand) -> Expression:
-        return add(self, other)
-
-    def __radd__(self, other: Operand) -> Expression:
-        return add(other, self)
-
-    def __sub__(self, other: Operand) -> Expression:
-        return sub(self, other)
-
-    def __rsub__(self, other: Operand) -> Expression:
-        return sub(other, self)
-
-    def __mul__(self, other: Operand) -> Expression:
-        return mul(self, other)
-
-    def __rmul__(self, other: Operand) -> Expression:
-        return mul(other, self)
-
-    def __truediv__(self, other: Operand) -> Expression:
-        return div(self, other)
-
-    def __rtruediv__(self, other: Operand) -> Expression:
-        return div(other, self)
-
-    def __matmul__(self, other: Operand) -> Expression:
-        return matmul(self, other)
-
-    def __rmatmul__(self, other: Operand) -> Expression:
-        return matmul(other, self)
-
-    def __neg__(self) -> Expression:
-        return neg(self)
-
-
-Operand = Expression | int | float
-"""An expression, or a number: a rank-0 constant of the other operand's dtype."""
+from .types import DType, dtype_named, tensor_type
 
 _NO_PROPERTIES: Mapping[str, Attribute] = MappingProxyType({})
 
 
-def variable(name: str, dtype: str, shape: Sequence[int], profile: str = "core-v1") -> Expression:
+def variable(name: str, dtype: object, shape: Sequence[int], profile: str | None = None) -> Expression:
     """
-    A free variable; raises E4004 for an empty name, E2005 for an unknown dtype, E3006 for an extent below 1.
+    Return a free variable; `profile` holds for everything made from it, None leaves the profile to what is used.
+
+    `dtype` is a name such as `"f32"`, or a dtype of NumPy that Core IR has: float32, float64, int32, int64.
+
+    Raises E4004 for an empty name, E2005 for an unknown dtype, E3006 for an extent below 1, E7001 for an unknown profile.
 
     >>> variable("x", "f32", (2, 0))
     Traceback (most recent call last):
@@ -157,51 +89,20 @@ def variable(name: str, dtype: str, shape: Sequence[int], profile: str = "core-v
         issue = f"its name is {brief(repr(name))}, expected a non-empty string"
         raise error("E4004", f"variable: {issue}", index=None, issue=issue)
     checked = positive(INTEGERS.value(INTEGERS.attribute(shape)))
-    return Expression(None, (), _NO_PROPERTIES, tensor_type(_dtype(dtype), checked), parse_profile(profile), name)
+    held = Profile.CORE_V1 if profile is None else parse_profile(profile)
+    return Expression(None, (), _NO_PROPERTIES, tensor_type(_dtype(dtype), checked), held, name, profile is not None)
 
 
-def _dtype(name: str) -> DType:
-    return dtype_named(name if isinstance(name, str) else brief(name))  # pyright: ignore[reportUnnecessaryIsInstance]
+_NUMPY_NAMES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
 
 
-def _apply(cls: type[CoreOp], *operands: Operand, **properties: Any) -> Expression:
-    """The expression of an op; whatever its rules object to is raised here."""
-    try:
-        values = _expressions(operands)
-        profile = max((v.profile for v in values), default=Profile.CORE_V1, key=list(Profile).index)
-        stored = {k: cls.CODECS[k].attribute(v) for k, v in properties.items()}
-        if cls is DivOp and profile is Profile.CORE_V1:
-            raise no_division()
-        cls.check_arity(len(values), 1)
-        type = cls.infer([v.type for v in values], cls.read_properties(stored), profile)
-    except MindError as e:
-        raise MindError(e.code, f"{cls.OPCODE}: {e.message}", {"op": cls.OPCODE, **e.context}) from None
-    return Expression(cls, values, stored, type, profile)
+def _dtype(given: object) -> DType:
+    """The dtype of a name of Core IR, of a dtype or scalar type of NumPy, or of NumPy's name for one."""
+    name = given if isinstance(given, str) else getattr(given, "name", getattr(given, "__name__", None))
+    return dtype_named(_NUMPY_NAMES.get(name, name) if isinstance(name, str) else brief(given))
 
 
-def _expressions(operands: Sequence[Operand]) -> tuple[Expression, ...]:
-    """Operands with numbers made constants; E2001 for anything else, E2003 for numbers alone."""
-    typed = next((v for v in operands if isinstance(v, Expression)), None)
-    found: list[Expression] = []
-    for v in operands:
-        if isinstance(v, Expression):
-            found.append(v)
-        elif not isinstance(v, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
-            actual = type(v).__name__
-            raise error(
-                "E2001",
-                f"operand {brief(v)} is a {actual}, expected an expression or a number; write literal(array, dtype)",
-                expected="expression",
-                actual=actual,
-            )
-        elif typed is None:
-            raise error("E2003", f"no operand gives {v} a dtype; write literal({v}, dtype)", name=str(v))
-        else:
-            found.append(literal(v, str(typed.dtype)))
-    return tuple(found)
-
-
-def literal(values: object, dtype: str) -> Expression:
+def literal(values: object, dtype: object) -> Expression:
     """
     A `ConstTensor` of a number, nested lists, or anything with `tolist`; E3010 if ragged, E4005 for its elements.
 
@@ -210,134 +111,134 @@ def literal(values: object, dtype: str) -> Expression:
     """
     lists = getattr(values, "tolist", None)
     flat, shape = flatten(lists() if callable(lists) else values)
-    return _apply(ConstantOp, value=LiteralAttr.from_values(_dtype(dtype), shape, flat))
+    return apply(ConstantOp, value=LiteralAttr.from_values(_dtype(dtype), shape, flat))
 
 
-def full(shape: Sequence[int], value: Number, dtype: str) -> Expression:
+def full(shape: Sequence[int], value: Number, dtype: object) -> Expression:
     """A `ConstTensor` of one number everywhere, stored once (our extension `fill`)."""
     checked = positive(INTEGERS.value(INTEGERS.attribute(shape)))
-    return _apply(ConstantOp, value=LiteralAttr.filled(_dtype(dtype), checked, value))
+    return apply(ConstantOp, value=LiteralAttr.filled(_dtype(dtype), checked, value))
 
 
 def const_i64(value: int) -> Expression:
     """A rank-0 `i64`."""
-    return _apply(ConstI64Op, value=value)
+    return apply(ConstI64Op, value=value)
 
 
 def const_f32(value: Number) -> Expression:
     """A rank-0 `f32`."""
-    return _apply(ConstF32Op, value=value)
+    return apply(ConstF32Op, value=value)
 
 
 def const_f64(value: Number) -> Expression:
     """A rank-0 `f64`."""
-    return _apply(ConstF64Op, value=value)
+    return apply(ConstF64Op, value=value)
 
 
 def add(lhs: Operand, rhs: Operand) -> Expression:
     """`lhs + rhs`, broadcast."""
-    return _apply(AddOp, lhs, rhs)
+    return apply(AddOp, lhs, rhs)
 
 
 def sub(lhs: Operand, rhs: Operand) -> Expression:
     """`lhs - rhs`, broadcast."""
-    return _apply(SubOp, lhs, rhs)
+    return apply(SubOp, lhs, rhs)
 
 
 def mul(lhs: Operand, rhs: Operand) -> Expression:
     """`lhs * rhs`, broadcast."""
-    return _apply(MulOp, lhs, rhs)
+    return apply(MulOp, lhs, rhs)
 
 
 def div(lhs: Operand, rhs: Operand) -> Expression:
-    """`lhs / rhs`, broadcast; E6003 unless an operand is of profile core-v1.1."""
-    return _apply(DivOp, lhs, rhs)
+    """`lhs / rhs`, broadcast; of profile core-v1.1, E6003 where a variable states core-v1."""
+    return apply(DivOp, lhs, rhs)
 
 
-def sum(input: Expression, axes: Sequence[int] = (), keepdims: bool = False) -> Expression:
+def sum(input: Expression, axes: Sequence[int] = (), keepdims: bool = False, *, axis: Axis = None) -> Expression:
     """
-    The sum over `axes`, over all if there are none.
+    The sum over `axes`, over all if there are none; `axis` is NumPy's way to say them, from the end if negative.
 
-    >>> sum(variable("x", "f32", (2, 3)), axes=[1])
-    <Sum: f32[2]>
+    >>> sum(variable("x", "f32", (2, 3)), axes=[1]), sum(variable("x", "f32", (2, 3)), axis=-1)
+    (<Sum: f32[2]>, <Sum: f32[2]>)
     """
-    return _apply(SumOp, input, axes=axes, keepdims=keepdims)
+    return apply(SumOp, input, axes=axes if axis is None else axes_of(input, axis), keepdims=keepdims)
 
 
-def mean(input: Expression, axes: Sequence[int] = (), keepdims: bool = False) -> Expression:
-    """The mean over `axes`, over all if there are none."""
-    return _apply(MeanOp, input, axes=axes, keepdims=keepdims)
+def mean(input: Expression, axes: Sequence[int] = (), keepdims: bool = False, *, axis: Axis = None) -> Expression:
+    """The mean over `axes`, over all if there are none; `axis` as for `sum`."""
+    return apply(MeanOp, input, axes=axes if axis is None else axes_of(input, axis), keepdims=keepdims)
 
 
 def reshape(input: Expression, new_shape: Sequence[int]) -> Expression:
     """The same elements under `new_shape`, where one extent may be -1."""
-    return _apply(ReshapeOp, input, new_shape=new_shape)
+    return apply(ReshapeOp, input, new_shape=new_shape)
 
 
 def transpose(input: Expression, permutation: Sequence[int]) -> Expression:
     """Axis `i` of the result is axis `permutation[i]` of the input."""
-    return _apply(TransposeOp, input, permutation=permutation)
+    return apply(TransposeOp, input, permutation=permutation)
 
 
 def expand_dims(input: Expression, axes: Sequence[int]) -> Expression:
     """Axes of extent 1 at `axes` of the result."""
-    return _apply(ExpandDimsOp, input, axes=axes)
+    return apply(ExpandDimsOp, input, axes=axes)
 
 
 def squeeze(input: Expression, axes: Sequence[int]) -> Expression:
     """Without `axes`, each of extent 1."""
-    return _apply(SqueezeOp, input, axes=axes)
+    return apply(SqueezeOp, input, axes=axes)
 
 
 def index(input: Expression, indices: Sequence[int]) -> Expression:
     """The element at `indices`, as rank 0."""
-    return _apply(IndexOp, input, indices=indices)
+    return apply(IndexOp, input, indices=indices)
 
 
 def slice(input: Expression, starts: Sequence[int], ends: Sequence[int], steps: Sequence[int] | None = None) -> Expression:
     """Elements from `starts` up to `ends`, `steps` (1 unless given) apart, per dimension."""
     ones = [1] * len(INTEGERS.value(INTEGERS.attribute(starts)))
-    return _apply(SliceOp, input, starts=starts, ends=ends, steps=ones if steps is None else steps)
+    return apply(SliceOp, input, starts=starts, ends=ends, steps=ones if steps is None else steps)
 
 
 def gather(input: Expression, indices: Expression) -> Expression:
     """Rows of `input` along its first axis, picked by an integer tensor."""
-    return _apply(GatherOp, input, indices)
+    return apply(GatherOp, input, indices)
 
 
 def dot(lhs: Operand, rhs: Operand) -> Expression:
     """The product of vectors and matrices of rank 1 or 2."""
-    return _apply(DotOp, lhs, rhs)
+    return apply(DotOp, lhs, rhs)
 
 
 def matmul(lhs: Operand, rhs: Operand) -> Expression:
     """The product of matrices; leading dimensions broadcast."""
-    return _apply(MatMulOp, lhs, rhs)
+    return apply(MatMulOp, lhs, rhs)
 
 
 def conv2d(input: Expression, filter: Expression, strides: Sequence[int] = (1, 1), padding: Padding = "Valid") -> Expression:
     """Cross-correlation of an NHWC input with an HWCF filter."""
-    return _apply(Conv2dOp, input, filter, strides=strides, padding=padding)
+    return apply(Conv2dOp, input, filter, strides=strides, padding=padding)
 
 
 def relu(input: Operand) -> Expression:
     """`x if x > 0 else 0`."""
-    return _apply(ReluOp, input)
+    return apply(ReluOp, input)
 
 
 def neg(input: Operand) -> Expression:
     """`-x`."""
-    return _apply(NegOp, input)
+    return apply(NegOp, input)
 
 
 def exp(input: Operand) -> Expression:
     """`e ** x`."""
-    return _apply(ExpOp, input)
+    return apply(ExpOp, input)
 
 
 def log(input: Operand) -> Expression:
     """The natural logarithm."""
-    return _apply(LogOp, input)
+    return apply(LogOp, input)
 
 
 def program(name: str, *outputs: Expression, inputs: Sequence[Expression] | None = None) -> ModuleOp:
@@ -351,13 +252,15 @@ def function(name: str, *outputs: Expression, inputs: Sequence[Expression] | Non
 
     Operands are emitted before their users, left before right. Inputs stand in the order of first use, or as `inputs` lists them,
     unused ones included. Variables of one name and type are one input. Raises E4004 for one name with two types or listed
-    twice, E2002 for a variable that `inputs` lacks, E2001 for an output that is no expression.
+    twice, E2002 for a variable that `inputs` lacks, E2001 for an output that is no expression, E6003 for one that uses what a
+    variable's stated profile lacks.
     """
     if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
         given = brief(repr(name))
         raise error("E4000", f"a function has the name {given}, expected a non-empty string", given=given, expected="a name")
     order = _emission_order(outputs)
     variables = _variables([e for e in order if e.op is None], inputs)
+    profile, _ = common_profile([*outputs, *variables.values()])
     block = Block(arg_types=[v.type for v in variables.values()])
     arguments = dict(zip(variables, block.args, strict=True))
     values: dict[Expression, SSAValue] = {}
@@ -373,7 +276,6 @@ def function(name: str, *outputs: Expression, inputs: Sequence[Expression] | Non
     names = [DictionaryAttr({NAME_ATTRIBUTE: StringAttr(n)}) for n in variables]
     types = ([v.type for v in variables.values()], [v.type for v in returned])
     func = FuncOp(name, types, Region(block), arg_attrs=ArrayAttr(names) if names else None)
-    profile = max((e.profile for e in (*order, *variables.values())), default=Profile.CORE_V1, key=list(Profile).index)
     if profile is not Profile.CORE_V1:
         func.attributes[PROFILE_ATTRIBUTE] = StringAttr(profile)
     return func

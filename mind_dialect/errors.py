@@ -2,8 +2,9 @@
 Every coded error of the stack, in one table.
 
 Codes are stable, message texts are not. E1xxx to E6xxx are the catalogue of the public MIND specification; codes marked
-`ours` fill its gaps. E8xxx belong to the tensor backend's contract, E9xxx to the shape dialect. An error names its category in
-the specification's own words and carries structured context.
+`ours` fill its gaps. E11xx belong to the NumPy-style front end, E8xxx to the tensor backend's contract, E90xx to the
+shape dialect, E91xx to the dialect `launch`. An error names its category in the specification's own words and carries structured
+context.
 """
 
 from __future__ import annotations
@@ -39,6 +40,16 @@ CATALOGUE: dict[str, Code] = {
     "E1005": Code("invalid number", _LEX, ("text",)),
     "E1006": Code("unterminated comment", _LEX, ("start",)),
     "E1007": Code("syntax error", _SYNTAX, (), ours=True),
+    "E1101": Code("a traced array used as a concrete value", "TracingError", ("given", "expected"), ours=True),
+    "E1102": Code("an array that left the function it was traced in", "TracingError", ("made", "traced"), ours=True),
+    "E1103": Code("assignment into a traced array", "TracingError", ("expected",), ours=True),
+    "E1104": Code("containers that differ", "TracingError", ("path", "expected", "actual"), ours=True),
+    "E1105": Code("argument of a traced function", "TracingError", ("path", "actual"), ours=True),
+    "E1106": Code("endless or huge tracing", "TracingError", ("issue",), ours=True),
+    "E1107": Code("dtypes that do not promote", "PromotionError", ("dtypes",), ours=True),
+    "E1108": Code("a size that depends on data", "TracingError", ("function",), ours=True),
+    "E1109": Code("a dimension without a size", "TracingError", ("name",), ours=True),
+    "E1110": Code("argument of an array function", "ArrayError", ("argument", "value"), ours=True),
     "E2001": Code("type mismatch", _TYPE, ("expected", "actual")),
     "E2002": Code("undefined variable", _TYPE, ("name",)),
     "E2003": Code("cannot infer type", _TYPE, ("name",)),
@@ -91,6 +102,8 @@ CATALOGUE: dict[str, Code] = {
     "E7002": Code("unusable file", "UsageError", ("path",), ours=True),
     "E7003": Code("unknown name", "UsageError", ("name", "known"), ours=True),
     "E7004": Code("a pass or target failed", "PassError", ("stage", "issue"), ours=True),
+    "E7005": Code("diagnostics that are not those expected", "UsageError", ("issue",), ours=True),
+    "E7006": Code("text that reads as something else", "PassError", ("issue",), ours=True),
     "E8001": Code("dynamic dimension", "DynamicDimensionMismatch", ("name", "extents"), ours=True),
     "E8002": Code("attribute value", "InvalidAttributeValue", ("attribute", "value"), ours=True),
     "E8003": Code("accumulator dtype", "InvalidAccumDTypeOverride", ("dtype", "accum_dtype"), ours=True),
@@ -116,6 +129,9 @@ CATALOGUE: dict[str, Code] = {
     "E9020": Code("shapes that do not fit", _SHAPE, ("reason",), ours=True),
     "E9021": Code("unknown where it must be known", _SHAPE, ("reason",), ours=True),
     "E9022": Code("too long a run", "RuntimeError", ("limit",), ours=True),
+    "E9101": Code("memory read before it is written", _VERIFY, ("value",), ours=True),
+    "E9102": Code("memory in use", _VERIFY, ("value", "other"), ours=True),
+    "E9103": Code("memory that may not be written", _VERIFY, ("value", "space"), ours=True),
 }
 
 
@@ -157,16 +173,17 @@ LONGEST_LINE = 200
 
 def brief(value: object) -> str:
     """
-    `value` as text of bounded length, for messages.
+    `value` as text of bounded length, for messages. Code units that no encoding has are escaped.
 
-    >>> brief("a" * 1000)[-6:], brief(10**5000)
-    ('aaa...', 'an integer of more than 4300 digits')
+    >>> brief("a" * 1000)[-6:], brief(10**5000), brief("\\ud800")
+    ('aaa...', 'an integer of more than 4300 digits', '\\\\ud800')
     """
     try:
         text = str(value)
     except ValueError:  # Python's limit on the digits of an integer
         return "an integer of more than 4300 digits" if isinstance(value, int) else f"a {type(value).__name__} of huge integers"
-    return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 3]}..."
+    text = text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 3]}..."
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 class MindParseError(ParseError):

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
+from xdsl.dialects.builtin import TensorType
+from xdsl.interfaces import ConditionallySpeculatableInterface, HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation
+from xdsl.irdl import BaseAttr, IRDLOperation, OpDef, OptionalDef, VariadicDef
 from xdsl.parser import Parser
+from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 
+from .canonicalization import canonicalization_patterns
 from .codecs import Codec
 from .errors import MindError, error
+from .names import shown_op
 from .profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from .textform import parse_op, print_op
 
+T = TypeVar("T")
 
-class CodedOp(IRDLOperation, ABC):
-    """An op whose verifier's errors are coded and say which op they are about."""
+
+class CodedOp(IRDLOperation, HasCanonicalizationPatternsInterface, ABC):
+    """An op whose verifier's errors are coded and say which op they are about; xDSL's `canonicalize` has our rewrites of it."""
 
     EXTENSION: ClassVar[str | None] = None
     """Why the op exists although the specification has no such opcode; None for what it has."""
@@ -28,27 +35,29 @@ class CodedOp(IRDLOperation, ABC):
         """What messages call the op: the specification's name."""
         return self.name
 
+    @property
+    def extension(self) -> str | None:
+        """What `strict` refuses about a well-formed op, as its message names it; None for what the specification has."""
+        return None if self.EXTENSION is None else self.opcode
+
     @abstractmethod
     def check_rules(self, profile: Profile) -> None:
         """Every rule of the specification for this op, in a fixed order; raises the coded error of the first one broken."""
 
     def check(self, profile: Profile = Profile.CORE_V1) -> None:
-        """As `check_rules`; the error names the op and its ValueId."""
+        """As `check_rules`; the error names the op and its result."""
         try:
             self.check_rules(profile)
         except MindError as e:
             raise e.at(self, self.place()) from None
 
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        return canonicalization_patterns(cls.name.partition(".")[0])
+
     def place(self) -> str:
-        """The opcode and, inside a block, the ValueId of the first result: its place in definition order."""
-        if self.parent is None or not self.results:
-            return self.opcode
-        number = len(self.parent.args)
-        for op in self.parent.ops:
-            if op is self:
-                break
-            number += len(op.results)
-        return f"{self.opcode} %{number}"
+        """What messages call the op: the opcode and, inside a block, the name of its result."""
+        return shown_op(self.opcode, self)
 
     def verify(self, verify_nested_ops: bool = True) -> None:
         """As xDSL's, with the coded checks first."""
@@ -59,17 +68,56 @@ class CodedOp(IRDLOperation, ABC):
         super().verify(verify_nested_ops)
 
 
-class DialectOp(CodedOp, ABC):
+class Declared(Generic[T]):
+    """What an op's declaration says, read once: a class has it as an attribute, of which the op's accessors are the source."""
+
+    def __init__(self, read: Callable[[OpDef], T]):
+        self._read = read
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, op: Operation | None, cls: type[IRDLOperation]) -> T:
+        value = self._read(cls.get_irdl_definition())
+        setattr(cls, self._name, value)
+        return value
+
+
+def _results(op: OpDef) -> tuple[str, ...] | None:
+    variadic = any(isinstance(result, VariadicDef) for _, result in op.results)
+    return None if variadic else tuple(name for name, _ in op.results)
+
+
+def _codecs(op: OpDef) -> dict[str, Codec]:
+    """The constraints of the properties, all of which are codecs."""
+    return {name: cast(Codec, declared.constr) for name, declared in op.properties.items()}
+
+
+TENSOR: BaseAttr[TensorType[Attribute]] = BaseAttr(TensorType)
+"""The constraint of operands and results; what tensors an op takes is for the coded checks, which come first."""
+
+
+class DialectOp(CodedOp, ConditionallySpeculatableInterface, ABC):
     """An op of one of our own dialects: properties by codecs, one text form for all."""
 
     OPCODE: ClassVar[str]
     """The specification's name of the op."""
-    CODECS: ClassVar[Mapping[str, Codec]] = {}
+    OPERANDS: ClassVar[Declared[tuple[str, ...]]] = Declared(lambda op: tuple(name for name, _ in op.operands))
+    """The names of the operands."""
+    VARIADIC: ClassVar[Declared[bool]] = Declared(lambda op: any(isinstance(o, VariadicDef) for _, o in op.operands))
+    """Whether the last of `OPERANDS` stands for any number of them."""
+    RESULTS: ClassVar[Declared[tuple[str, ...] | None]] = Declared(_results)
+    """The names of the results; None if their number depends on the op."""
+    CODECS: ClassVar[Declared[Mapping[str, Codec]]] = Declared(_codecs)
     """The op's properties, each with its kind."""
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset()
+    OPTIONAL: ClassVar[Declared[frozenset[str]]] = Declared(
+        lambda op: frozenset(name for name, p in op.properties.items() if isinstance(p, OptionalDef))
+    )
     """The properties that may be absent; their value is then None."""
     REGION_NAMES: ClassVar[tuple[str, ...]] = ()
     """What the text form calls the op's regions."""
+    CAN_FAIL: ClassVar[bool] = False
+    """Whether the op fails on some inputs, whatever its dtype."""
 
     @property
     def opcode(self) -> str:
@@ -105,6 +153,14 @@ class DialectOp(CodedOp, ABC):
             if "." not in name or name == PROFILE_ATTRIBUTE:
                 expected = sorted(self.CODECS)
                 raise error("E4000", f"unknown attribute {name!r}, expected {expected}", given=name, expected=expected)
+
+    def can_fail(self) -> bool:
+        """Return whether the op has a run-time error of its own, which what its regions hold is not."""
+        return self.CAN_FAIL
+
+    def is_speculatable(self) -> bool:
+        """Return whether the op may run where the program would not: loop-invariant code motion asks this of pure ops."""
+        return not self.can_fail()
 
     def print(self, printer: Printer) -> None:
         print_op(self, printer)

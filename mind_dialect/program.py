@@ -6,19 +6,59 @@ A value's ValueId is its place in definition order, arguments first; nothing sto
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from .core import CoreOp
 from .errors import MindError, error
+from .names import value_ids
 
 NAME_ATTRIBUTE = "mind.name"
 """The argument attribute that holds an input's name."""
 COTANGENT_ATTRIBUTE = "mind.cotangent"
 """The argument attribute of an input that autodiff made for an incoming cotangent; its extents may be 0."""
+
+
+LATE_ATTRIBUTE = "mind.late"
+"""The argument attribute of an input that stands behind an operation in the text it was read from, which the verifier refuses."""
+
+
+def require_module(given: object, kind: type[Operation] = ModuleOp) -> None:
+    """
+    Raise E2001, with what to write instead, unless `given` is a module, or an op of `kind`.
+
+    >>> require_module(lambda x: x + 1)
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E2001: expected a module, found a function; call it on variables of mind_dialect.build and give program("f", result)
+    """  # noqa: E501
+    if isinstance(given, kind):
+        return
+    actual = type(given).__name__
+    article = "an" if actual[0] in "AEIOaeio" else "a"
+    message = f"expected a module, found {article} {actual}; {_instead(given)}"
+    raise error("E2001", message, expected="ModuleOp", actual=actual)
+
+
+def _instead(given: Any) -> str:
+    """What to give for a module in place of `given`."""
+    from .build import Expression  # which imports this module
+
+    if isinstance(given, Expression):
+        return 'give program("f", expression) of mind_dialect.build'
+    if isinstance(given, Operation):
+        return "give the module that holds it"
+    if hasattr(given, "module"):
+        return "give its .module"
+    if hasattr(given, "execute"):
+        return "give the module from which it was compiled"
+    if callable(given):
+        return 'call it on variables of mind_dialect.build and give program("f", result)'
+    return "mind_tools.frontends has load(path) and parse(text)"
 
 
 def functions(module: ModuleOp) -> Iterator[FuncOp]:
@@ -67,17 +107,6 @@ def outputs(func: FuncOp) -> tuple[SSAValue, ...]:
     return tuple(last.operands) if last is not None else ()
 
 
-def value_ids(block: Block) -> dict[SSAValue, int]:
-    """The ValueId of every value of a block."""
-    ids: dict[SSAValue, int] = {}
-    for value in block.args:
-        ids[value] = len(ids)
-    for op in block.ops:
-        for value in op.results:
-            ids[value] = len(ids)
-    return ids
-
-
 def shown_name(name: str) -> str:
     """A name in a message: as it is, or escaped if it is no plain word."""
     return name if name.isidentifier() else ascii(name)
@@ -85,7 +114,7 @@ def shown_name(name: str) -> str:
 
 def input_names(func: FuncOp) -> list[str]:
     """
-    The name of each input: `mind.name`, else the SSA name, else `arg` and its index; made unique by a suffix.
+    The name of each input: `mind.name`, else the SSA name, else `arg` and its index; made unique by a suffix, as in MLIR text.
 
     Raises E4004 for a `mind.name` that is no string, is empty, or is given twice.
     """
@@ -102,20 +131,65 @@ def input_names(func: FuncOp) -> list[str]:
         if name is None:
             name = base = argument.name_hint or f"arg{i}"
             while name in taken:
-                n = suffixes.get(base, 0)
+                n = suffixes.get(base, 1)
                 name, suffixes[base] = f"{base}_{n}", n + 1
             taken.add(name)
         names.append(name)
     return names
 
 
+def stated_attributes(found: Iterable[DictionaryAttr]) -> ArrayAttr[DictionaryAttr] | None:
+    """
+    The attributes of arguments or results as a property of a function; None where there are none, of which its text is silent.
+
+    >>> stated_attributes([DictionaryAttr({}), DictionaryAttr({})])
+    """
+    dictionaries = list(found)
+    return ArrayAttr(dictionaries) if any(d.data for d in dictionaries) else None
+
+
+def state_names(func: FuncOp, names: Mapping[SSAValue, str]) -> None:
+    """State the names of those inputs that `names` has and that state none, as `mind.name`, unless another input states it."""
+    arguments = func.body.blocks[0].args
+    attributes = [dict(_argument_attributes(func, i)) for i in range(len(arguments))]
+    stated = {text_of(found[NAME_ATTRIBUTE]) for found in attributes if NAME_ATTRIBUTE in found}
+    for argument, found in zip(arguments, attributes, strict=True):
+        if NAME_ATTRIBUTE not in found and (name := names.get(argument)) is not None and name not in stated:
+            found[NAME_ATTRIBUTE] = StringAttr(name)
+    func.arg_attrs = stated_attributes(DictionaryAttr(found) for found in attributes)
+
+
 def _stated_name(func: FuncOp, i: int) -> str | None:
     name = _argument_attributes(func, i).get(NAME_ATTRIBUTE)
     if name is None:
         return None
-    if not isinstance(name, StringAttr) or not name.data:
-        raise _input_error(func, i, f"{NAME_ATTRIBUTE} is {name}, expected a non-empty string")
-    return name.data
+    if not (text := text_of(name)):
+        raise _input_error(func, i, f"{NAME_ATTRIBUTE} is {name}, expected a non-empty string of UTF-8")
+    return text
+
+
+def text_of(attribute: Attribute) -> str | None:
+    """
+    Return the text of a string attribute, None for all else and for bytes that are not UTF-8.
+
+    Stock xDSL reads a string whose escapes stand for characters outside ASCII, which is how it prints them, as bytes.
+    """
+    if isinstance(attribute, BytesAttr):
+        try:
+            return attribute.data.decode()
+        except UnicodeDecodeError:
+            return None
+    return attribute.data if isinstance(attribute, StringAttr) else None
+
+
+def ssa_name(name: str | None) -> str | None:
+    """
+    Return `name` if MLIR text can write it behind a `%`, else None: such a value is printed by its number.
+
+    >>> ssa_name("w.0"), ssa_name("the x"), ssa_name("größe")
+    ('w.0', None, None)
+    """
+    return name if name is not None and name.isascii() and SSAValue.is_valid_name(name) else None
 
 
 def argument_attribute(func: FuncOp, i: int, name: str) -> bool:
@@ -134,3 +208,20 @@ def _argument_attributes(func: FuncOp, i: int) -> Mapping[str, Attribute]:
 
 def _input_error(func: FuncOp, i: int, issue: str) -> MindError:
     return error("E4004", f"input {i} of @{func.sym_name.data}: {issue}", operation=func, index=i, issue=issue)
+
+
+__all__ = [
+    "COTANGENT_ATTRIBUTE",
+    "NAME_ATTRIBUTE",
+    "argument_attribute",
+    "core_block",
+    "foreign_op",
+    "functions",
+    "functions_called",
+    "holds_core_ir",
+    "input_names",
+    "outputs",
+    "require_module",
+    "shown_name",
+    "value_ids",
+]

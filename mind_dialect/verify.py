@@ -8,18 +8,20 @@ own verifiers. Source of the rules: "Verification" of the Core IR chapter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
+from xdsl.utils.exceptions import VerifyException
 
 from .core import ConstantOp, SliceOp
 from .dominance import undominated, walk
 from .errors import MindError, brief, error
+from .names import shown_op, shown_value, value_ids
 from .op import CodedOp
 from .profiles import PROFILE_ATTRIBUTE, Profile, profile_of
-from .program import COTANGENT_ATTRIBUTE, argument_attribute, foreign_op, holds_core_ir, input_names, value_ids
+from .program import COTANGENT_ATTRIBUTE, LATE_ATTRIBUTE, argument_attribute, foreign_op, holds_core_ir, input_names
 from .ptir_program import ProgramCheck
 from .shapes import non_negative, positive
 from .types import read_type
@@ -50,7 +52,7 @@ def failures(module: Operation, *, strict: bool = False, lenient: bool = False) 
 
 
 class _Places:
-    """What messages call an op: its opcode and ValueId. Each block is numbered once, and only if something in it failed."""
+    """What messages call an op and a value. Each block is numbered once, and only if something in it failed."""
 
     def __init__(self) -> None:
         self._blocks: set[Block] = set()
@@ -59,24 +61,24 @@ class _Places:
     def of(self, op: Operation) -> str:
         if not isinstance(op, CodedOp):
             return op.name
-        if op.parent is None or not op.results:
-            return op.opcode
-        return f"{op.opcode} {self.value(op.results[0])}"
+        return shown_op(op.opcode, op, self._numbered(op.parent))
 
     def value(self, value: SSAValue) -> str:
         owner = value.owner
-        block = owner.parent if isinstance(owner, Operation) else owner
+        return shown_value(value, self._numbered(owner.parent if isinstance(owner, Operation) else owner))
+
+    def _numbered(self, block: Block | None) -> Mapping[SSAValue, int]:
         if block is not None and block not in self._blocks:
             self._blocks.add(block)
             self._ids.update(value_ids(block))
-        return f"%{self._ids[value]}" if value in self._ids else "a value of no block"
+        return self._ids
 
 
 def _early_use(op: Operation, i: int, places: _Places) -> MindError:
     value = op.operands[i]
     owner, name = value.owner, places.of(op)
     definition = places.of(owner) if isinstance(owner, Operation) else "a block argument"
-    shown = f"%{value.name_hint}" if value.name_hint else places.value(value)
+    shown = places.value(value)
     if (wall := _isolation(op, value)) is not None:
         message = f"{name} uses {shown} from outside of {places.of(wall)}, whose regions see their arguments only; pass it in"
         return error("E4001", message, operation=op, op=name, operand=i, definition=definition)
@@ -121,10 +123,10 @@ def _op_failures(module: Operation, strict: bool, places: _Places, program: Prog
                 if PROFILE_ATTRIBUTE in op.attributes:
                     profile_of(op)
                 _check_foreign(op)
-                if LIBRARY_ATTRIBUTE in op.attributes:
-                    _check_shape_libraries(op)
                 if isinstance(op, FuncOp) and holds_core_ir(op) and foreign_op(op) is None:
                     _check_inputs(op)
+            if LIBRARY_ATTRIBUTE in op.attributes:
+                _check_shape_libraries(op)
         except MindError as e:
             yield e.at(op, places.of(op)) if e.op is None else e
 
@@ -139,8 +141,7 @@ def _profile_in(scope: Operation | None) -> Profile:
 
 def _check_strict(op: CodedOp) -> None:
     fill = isinstance(op, ConstantOp) and op.literal.is_fill
-    if op.EXTENSION is not None or fill:
-        given = "fill" if fill else op.opcode
+    if (given := "fill" if fill else op.extension) is not None:
         raise error("E4000", f"{given} is an extension, refused by strict", given=given, expected="an opcode of Core v1")
     if isinstance(op, SliceOp) and 0 in (shape := op.result_shape):
         message = f"a slice of no elements, {list(shape)}, is refused by strict"
@@ -166,6 +167,19 @@ def _misplaced(op: Operation) -> str | None:
     return "is the last op of its block, expected a terminator such as func.return"
 
 
+def check_parts(op: Operation) -> None:
+    """Raise E4000 for an op of xDSL's that lacks a property or has one of another kind, as generic text may."""
+    try:
+        op.get_irdl_definition().verify(op)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    except VerifyException as e:
+        found = brief(str(e))
+        raise error("E4000", f"{op.name}: {found}", operation=op, given=found, expected="its properties") from None
+
+
+_WITHOUT_ARGUMENTS = frozenset({"scf.if", "scf.execute_region"})
+"""Ops of xDSL whose text has no place for arguments of their regions; MLIR refuses these, xDSL does not."""
+
+
 def _check_foreign(op: Operation) -> None:
     """
     The op's own verifier. Whatever it raises becomes E4016, coded errors excepted.
@@ -178,10 +192,14 @@ def _check_foreign(op: Operation) -> None:
         if type(op).verify is not Operation.verify:
             op.verify(verify_nested_ops=False)
         issue = _misplaced(op) or next((f"block {i} of a region is empty" for i in _unterminated(op)), None)
+        if op.name in _WITHOUT_ARGUMENTS and any(block.args for region in op.regions for block in region.blocks):
+            issue = issue or "a region has arguments, expected none"
     except MindError:
         raise
     except Exception as e:
-        issue = brief(str(e).partition("\n")[0] or type(e).__name__)
+        first, _, rest = str(e).partition("\n")
+        more = f" {rest.strip().splitlines()[0]}" if first.endswith(":") and rest.strip() else ""
+        issue = brief(f"{first}{more}" or type(e).__name__)
     if issue is not None:
         raise error("E4016", f"does not verify: {issue}", issue=issue)
 
@@ -203,8 +221,12 @@ def _check_shape_libraries(op: Operation) -> None:
 
 
 def _check_inputs(func: FuncOp) -> None:
-    """Inputs have distinct non-empty names (E4004), Core IR types, and positive extents (E3006)."""
-    input_names(func)
+    """Inputs stand first and have distinct non-empty names (E4004), Core IR types, and positive extents (E3006)."""
+    names = input_names(func)
+    for i, name in enumerate(names):
+        if argument_attribute(func, i, LATE_ATTRIBUTE):
+            issue = f"Input {brief(name)} stands behind an operation, expected before all"
+            raise error("E4004", issue, operation=func, index=i, issue=issue)
     for i, argument in enumerate(func.body.block.args):
         try:
             _, shape = read_type(argument.type)

@@ -19,6 +19,7 @@ Y = b.variable("y", "f32", (3,))
 N = b.variable("n", "i64", (4,))
 I32 = b.variable("k", "i32", (2, 3))
 NEW = b.variable("z", "f32", (2, 3), profile="core-v1.1")
+OLD = b.variable("old", "f32", (2, 3), profile="core-v1")
 IMAGE = b.variable("image", "f32", (1, 5, 5, 2))
 FILTER = b.variable("filter", "f32", (3, 3, 2, 1))
 
@@ -203,8 +204,11 @@ ILL_TYPED: list[tuple[Callable[[], object], str]] = [
     (lambda: X @ X, "E3003"),
     (lambda: X @ Y, "E3002"),
     (lambda: X @ 2, "E3002"),
-    (lambda: X / Y, "E6003"),
-    (lambda: 1 / X, "E6003"),
+    (lambda: OLD / Y, "E6003"),
+    (lambda: 1 / OLD, "E6003"),
+    (lambda: OLD + X / Y, "E6003"),
+    (lambda: b.program("f", OLD, X / Y), "E6003"),
+    (lambda: b.program("f", X / Y, inputs=[X, Y, OLD]), "E6003"),
     (lambda: X + "y", "E2001"),
     (lambda: X + None, "E2001"),
     (lambda: b.add(X, [1, 2]), "E2001"),
@@ -219,7 +223,8 @@ ILL_TYPED: list[tuple[Callable[[], object], str]] = [
     (lambda: b.relu(N), "E2005"),
     (lambda: b.log(I32), "E2005"),
     (lambda: b.sum(X, [2]), "E3004"),
-    (lambda: b.sum(X, [-1]), "E3004"),
+    (lambda: b.sum(X, [-3]), "E3004"),
+    (lambda: b.sum(OLD, [-1]), "E3004"),
     (lambda: b.sum(X, [0, 0]), "E3005"),
     (lambda: b.sum(X, 1), "E4000"),
     (lambda: b.sum(X, [0], keepdims=1), "E4000"),
@@ -231,6 +236,8 @@ ILL_TYPED: list[tuple[Callable[[], object], str]] = [
     (lambda: b.slice(X, [0], [1]), "E4007"),
     (lambda: b.slice(X, [0, 0], [1, 1], [1, 0]), "E4008"),
     (lambda: b.slice(X, [0, 0], [1, 9]), "E4012"),
+    (lambda: b.slice(X, [0, 0], [1, -1]), "E4012"),
+    (lambda: b.slice(X / Y, [0, 0], [1, -1]), "E4012"),
     (lambda: b.slice(3, [0], [1]), "E2003"),
     (lambda: b.slice(X, 0, 1), "E4000"),
     (lambda: b.gather(X, X), "E4011"),
@@ -258,6 +265,37 @@ ILL_TYPED: list[tuple[Callable[[], object], str]] = [
 ]
 
 
+ASKED_IN_PYTHON: list[tuple[Callable[[], object], str, str]] = [
+    (lambda: bool(X), "E2001", "neither true nor false before the program runs"),
+    (lambda: not X, "E2001", "run the program and look at its result"),
+    (lambda: 1 if X + Y else 2, "E2001", "<Add: f32[2, 3]> is neither"),
+    (lambda: X == Y, "E4000", "compare Python objects with `is`"),
+    (lambda: X == X, "E4000", "no op that compares <variable 'x': f32[2, 3]> with <variable 'x': f32[2, 3]>"),
+    (lambda: X != 2, "E4000", "with 2;"),
+    (lambda: 2 == X, "E4000", "with 2;"),
+    (lambda: X < "a" * 1000, "E4000", "..."),
+    (lambda: X <= 0, "E4000", "with 0;"),
+    (lambda: X > 0, "E4000", "with 0;"),
+    (lambda: X >= 0, "E4000", "with 0;"),
+    (lambda: 0 < X, "E4000", "with 0;"),
+    (lambda: Y in [X, Y], "E4000", "compare Python objects with `is`"),
+]
+
+
+@pytest.mark.parametrize(("ask", "code", "hint"), ASKED_IN_PYTHON)
+def test_what_python_would_decide_by_a_value_is_refused(ask: Callable[[], object], code: str, hint: str):
+    with pytest.raises(MindError) as e:
+        ask()
+    assert e.value.code == code
+    assert hint in e.value.message
+
+
+def test_expressions_are_keys_by_identity():
+    again = b.variable("x", "f32", (2, 3))
+    assert {X: 1, again: 2}[X] == 1
+    assert len({X, again, X}) == 2
+
+
 @pytest.mark.usefixtures("no_ops")
 @pytest.mark.parametrize(("make", "code"), ILL_TYPED, ids=[f"{i}-{row[1]}" for i, row in enumerate(ILL_TYPED)])
 def test_ill_typed_expressions_raise_before_any_op_exists(make: Callable[[], object], code: str):
@@ -283,6 +321,35 @@ def test_the_profile_flows_from_variables_to_the_function():
     assert text(negative).startswith('# @main {mind.profile="core-v1.1"}')
     assert text(X, inputs=[X, NEW]).startswith('# @main {mind.profile="core-v1.1"}')
     assert text(X).startswith("%0")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: X / Y,
+        lambda: 1 / X,
+        lambda: b.sum(X / 2) + 1,
+        lambda: b.sum(X, [-1]),
+        lambda: b.mean(X, [-2]),
+        lambda: b.expand_dims(X, [-1]),
+        lambda: b.squeeze(b.expand_dims(X, [2]), [-1]),
+        lambda: b.slice(b.sum(X, [-1]), [0], [1]),
+    ],
+)
+def test_what_an_expression_uses_chooses_the_profile(make: Callable[[], b.Expression]):
+    assert text(make()).startswith('# @main {mind.profile="core-v1.1"}')
+    assert text(X, make(), Y).startswith('# @main {mind.profile="core-v1.1"}')
+
+
+def test_a_stated_profile_holds_and_the_error_says_how_to_state_another():
+    assert "mind.profile" not in text(OLD + X)
+    assert text(b.slice(NEW, [0, -1], [1, 3])).startswith('# @main {mind.profile="core-v1.1"}')
+    with pytest.raises(MindError, match=r"state profile='core-v1.1' for its variables, or no profile"):
+        OLD / 2
+    with pytest.raises(
+        MindError, match=r"<Div: f32\[2, 3\]> uses what core-v1.1 has and core-v1, stated by another variable, lacks"
+    ):
+        OLD * (X / 2)
 
 
 def test_several_functions_make_a_module():

@@ -47,10 +47,8 @@ def test_derivative_names_operands(op: type[CoreOp]):
 
 
 @each_op
-def test_tables_agree_with_irdl(op: type[CoreOp]):
+def test_an_op_has_one_result_and_the_name_of_its_opcode(op: type[CoreOp]):
     definition = op.get_irdl_definition()
-    assert [name for name, _ in definition.operands] == list(op.OPERANDS)
-    assert set(definition.properties) == set(op.CODECS)
     assert [name for name, _ in definition.results] == ["result"]
     assert not definition.regions
     assert not definition.successors

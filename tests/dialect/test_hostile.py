@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects import test
 from xdsl.dialects.builtin import (
@@ -122,7 +122,7 @@ def refusal(op: CoreOp, profile: Profile) -> MindError | None:
     return None
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500)
 @given(ops(), st.sampled_from(Profile))
 def test_checks_raise_coded_errors_or_nothing(op: CoreOp, profile: Profile):
     str(op)
@@ -135,7 +135,7 @@ def test_checks_raise_coded_errors_or_nothing(op: CoreOp, profile: Profile):
         str(e), repr(e.context)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150)
 @given(st.lists(ops(), min_size=1, max_size=4), st.booleans())
 def test_modules_of_them_give_coded_errors_only(made: list[CoreOp], terminated: bool):
     sources = [value.owner for op in made for value in op.operands]
@@ -206,7 +206,7 @@ def test_the_generator_reaches_most_codes():
     """The properties above would hold for a generator of nonsense only."""
     seen: set[str] = set()
 
-    @settings(max_examples=1500, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=1500)
     @given(ops())
     def collect(op: CoreOp):
         try:

@@ -110,6 +110,7 @@ def test_names_are_unique():
     assert len({row.name for row in ROWS}) == len(ROWS)
 
 
+@pytest.mark.quick
 def test_every_code_of_the_verifier_has_a_row():
     ours = {code for code in CATALOGUE if code[1] in "234"}
     covered = {row.code for row in ROWS} | ELSEWHERE.keys()
@@ -117,6 +118,7 @@ def test_every_code_of_the_verifier_has_a_row():
     assert ours - covered == EXEMPT.keys()
 
 
+@pytest.mark.quick
 def test_every_op_has_rows():
     named = {row.name.partition(":")[0] for row in ROWS}
     assert named == {op.name.removeprefix("mind.") for op in (*CORE_OPS, *EXTENSION_OPS)}

@@ -11,7 +11,7 @@ from counting import calls
 from mind_dialect.core import CoreOp, NegOp, ReluOp
 from mind_dialect.errors import MindError
 from mind_dialect.profiles import Profile, parse_profile, profile_of
-from mind_dialect.program import input_names
+from mind_dialect.program import functions, input_names, state_names
 from mind_dialect.types import F32, I32, tensor_type
 from mind_dialect.verify import failures, verify
 from mixed_programs import codes, first, parse
@@ -257,10 +257,10 @@ def test_names_of_inputs():
     module = parse('func.func @f(%x: f32 {mind.name = "y"}, %y: f32, %0: f32, %z: f32 {mind.name = "a\\22b"}) { func.return }')
     function = module.body.block.first_op
     assert isinstance(function, FuncOp)
-    assert input_names(function) == ["y", "y_0", "arg2", 'a"b']
+    assert input_names(function) == ["y", "y_1", "arg2", 'a"b']
     function.body.block.args[0].name_hint = function.body.block.args[1].name_hint = "arg2"
     function.arg_attrs = None
-    assert input_names(function) == ["arg2", "arg2_0", "arg2_1", "z"]
+    assert input_names(function) == ["arg2", "arg2_1", "arg2_2", "z"]
 
 
 def test_naming_many_inputs_is_linear():
@@ -312,3 +312,44 @@ def test_ops_have_no_regions_and_no_successors():
         with pytest.raises(MindError, match="E4000: Neg: has regions or successors"):
             NegOp.create(operands=[value], result_types=[X], **extra).check()
     NegOp.create(operands=[value], result_types=[X]).check()
+
+
+def test_names_are_stated_of_inputs_that_have_one_and_state_none():
+    text = """func.func @f(%a: tensor<2xf32>, %b: tensor<2xf32> {mind.name = "own"}, %c: tensor<2xf32>, %d: tensor<2xf32>) {
+      func.return
+    }"""
+    (func,) = functions(parse(text))
+    a, b, _, d = func.body.block.args
+    state_names(func, {a: "first", b: "second", d: "own"})
+    assert func.arg_attrs is not None
+    stated = [attributes.data.get("mind.name") for attributes in func.arg_attrs.data]
+    assert stated == [StringAttr("first"), StringAttr("own"), None, None]
+    assert input_names(func) == ["first", "own", "c", "d"]
+
+
+def test_a_value_behind_a_wall_is_said_to_be_there():
+    """The innermost op that hides it is named; a value defined too late is said to be that."""
+    text = """builtin.module {
+      %x = "test.op"() : () -> tensor<2xf32>
+      builtin.module {
+        func.func @f() {
+          %y = mind.neg %x : tensor<2xf32>
+          %z = mind.neg %w : tensor<2xf32>
+          %w = mind.neg %y : tensor<2xf32>
+          func.return
+        }
+      }
+    }"""
+    hidden, early = failures(parse(text))
+    assert "uses %x from outside of func.func, whose regions see their arguments only; pass it in" in str(hidden)
+    assert "before its definition" in str(early)
+
+
+@pytest.mark.parametrize("op", ['"scf.if"(%p) ({BODY}, {}) : (i1) -> ()', '"scf.execute_region"() ({BODY}) : () -> ()'])
+def test_regions_whose_text_has_no_arguments(op: str):
+    """As MLIR has it; xDSL's verifiers look at the ends of the regions alone."""
+    text = f"func.func @f(%p: i1) {{\n{op}\nfunc.return\n}}"
+    end = '"scf.yield"() : () -> ()'
+    assert codes(text.replace("BODY", end)) == []
+    (found,) = failures(parse(text.replace("BODY", f"^bb0(%a: i1):\n{end}")))
+    assert (found.code, "a region has arguments, expected none" in found.message) == ("E4016", True)
