@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.traits import NoMemoryEffect
 
 from ..errors import MindError, error
-from ..op import DialectOp, value_of
+from ..op import TENSOR, DialectOp, value_of
 from ..profiles import Profile
 from ..types import NUMERIC, DType, Shape, element_dtype, read_type, static_shape, tensor_type
 
@@ -28,15 +28,14 @@ Rule = Callable[..., Shape]
 class CoreOp(DialectOp, ABC):
     """A Core IR instruction: an opcode, some operands, some properties, one tensor result."""
 
-    OPERANDS: ClassVar[tuple[str, ...]] = ()
     RULE: ClassVar[Rule]
     """From the operands' shapes and the properties to the result's shape."""
     DTYPES: ClassVar[tuple[DType, ...]] = NUMERIC
     COUNTS_FROM_END: ClassVar[bool] = False
     """Whether the rule takes `negative`, what core-v1.1 allows and core-v1 does not."""
 
-    result = result_def()
-    traits = traits_def(Pure())
+    result = result_def(TENSOR)
+    traits = traits_def(NoMemoryEffect())
 
     def __init__(self, *operands: SSAValue | Operation, profile: Profile = Profile.CORE_V1, **properties: Any):
         """Build the op; the result type is inferred. Raises the coded error that the verifier would raise."""

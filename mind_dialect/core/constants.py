@@ -15,7 +15,7 @@ from ..literals import LiteralAttr, Number, parse_literal
 from ..profiles import Profile
 from ..textform import print_property, print_rest
 from ..types import F32, F64, I64, DType, tensor_type
-from .attributes import LITERAL, Codec, Scalar
+from .attributes import LITERAL, Scalar
 from .base import CoreOp
 
 
@@ -61,7 +61,7 @@ class ConstI64Op(ScalarConstant):
     name = "mind.const_i64"
     OPCODE: ClassVar = "ConstI64"
     CONSTANT: ClassVar = I64
-    CODECS: ClassVar = {"value": Scalar(I64)}
+    value = prop_def(Scalar(I64))
 
 
 @irdl_op_definition
@@ -75,7 +75,7 @@ class ConstF32Op(ScalarConstant):
     name = "mind.const_f32"
     OPCODE: ClassVar = "ConstF32"
     CONSTANT: ClassVar = F32
-    CODECS: ClassVar = {"value": Scalar(F32)}
+    value = prop_def(Scalar(F32))
 
 
 @irdl_op_definition
@@ -89,7 +89,7 @@ class ConstF64Op(ScalarConstant):
     name = "mind.const_f64"
     OPCODE: ClassVar = "ConstF64"
     CONSTANT: ClassVar = F64
-    CODECS: ClassVar = {"value": Scalar(F64)}
+    value = prop_def(Scalar(F64))
 
 
 @irdl_op_definition
@@ -104,8 +104,7 @@ class ConstantOp(CoreOp):
 
     name = "mind.constant"
     OPCODE: ClassVar = "ConstTensor"
-    CODECS: ClassVar[Mapping[str, Codec]] = {"value": LITERAL}
-    value = prop_def()
+    value = prop_def(LITERAL)
     traits = traits_def(ConstantLike())
 
     def __init__(self, value: LiteralAttr):

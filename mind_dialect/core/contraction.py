@@ -7,6 +7,7 @@ from typing import ClassVar
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from .. import shapes
+from ..op import TENSOR
 from .attributes import INTEGERS, PADDING
 from .base import CoreOp
 from .elementwise import BinaryOp
@@ -48,10 +49,8 @@ class Conv2dOp(CoreOp):
 
     name = "mind.conv2d"
     OPCODE: ClassVar = "Conv2d"
-    OPERANDS: ClassVar = ("input", "filter")
-    CODECS: ClassVar = {"strides": INTEGERS, "padding": PADDING}
     RULE: ClassVar = staticmethod(shapes.conv2d)
-    input = operand_def()
-    filter = operand_def()
-    strides = prop_def()
-    padding = prop_def()
+    input = operand_def(TENSOR)
+    filter = operand_def(TENSOR)
+    strides = prop_def(INTEGERS)
+    padding = prop_def(PADDING)

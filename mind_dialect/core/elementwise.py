@@ -9,6 +9,7 @@ from xdsl.traits import Commutative
 
 from .. import shapes
 from ..errors import MindError, error
+from ..op import TENSOR
 from ..profiles import Profile
 from ..types import FLOATS
 from .base import CoreOp
@@ -17,18 +18,16 @@ from .base import CoreOp
 class BinaryOp(CoreOp):
     """Two operands of one dtype, broadcast against each other."""
 
-    OPERANDS: ClassVar = ("lhs", "rhs")
     RULE: ClassVar = staticmethod(shapes.broadcast)
-    lhs = operand_def()
-    rhs = operand_def()
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
 
 
 class UnaryOp(CoreOp):
     """One operand; the result has its type."""
 
-    OPERANDS: ClassVar = ("input",)
     RULE: ClassVar = staticmethod(shapes.elementwise)
-    input = operand_def()
+    input = operand_def(TENSOR)
 
 
 @irdl_op_definition
@@ -69,9 +68,9 @@ class MulOp(BinaryOp):
     traits = traits_def(Commutative())
 
 
-def no_division() -> MindError:
-    """E6003: core-v1 has no `Div`."""
-    message = "is not part of core-v1; set mind.profile = 'core-v1.1', or multiply by a reciprocal"
+def no_division(remedy: str = "set mind.profile = 'core-v1.1'") -> MindError:
+    """E6003: core-v1 has no `Div`; `remedy` says how to state another profile."""
+    message = f"is not part of core-v1; {remedy}, or multiply by a reciprocal"
     return error("E6003", message, backend="core-v1")
 
 
@@ -90,6 +89,9 @@ class DivOp(BinaryOp):
         if profile is Profile.CORE_V1:
             raise no_division()
         super().check_rules(profile)
+
+    def can_fail(self) -> bool:
+        return not self.dtype.is_float
 
 
 @irdl_op_definition

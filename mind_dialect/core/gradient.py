@@ -8,6 +8,7 @@ from typing import ClassVar
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from .. import shapes
+from ..op import TENSOR
 from ..types import FLOATS, DType
 from .attributes import INTEGERS, PADDING
 from .base import CoreOp, supported_dtype
@@ -26,11 +27,10 @@ class ReluGradOp(CoreOp):
     name = "mind.relu_grad"
     OPCODE: ClassVar = "ReluGrad"
     EXTENSION: ClassVar = "the mask x > 0 has no opcode; a product with one would turn inf * 0 into NaN"
-    OPERANDS: ClassVar = ("gradient", "input")
     RULE: ClassVar = staticmethod(shapes.relu_grad)
     DTYPES: ClassVar = FLOATS
-    gradient = operand_def()
-    input = operand_def()
+    gradient = operand_def(TENSOR)
+    input = operand_def(TENSOR)
 
 
 @irdl_op_definition
@@ -58,11 +58,9 @@ class BroadcastToOp(CoreOp):
     name = "mind.broadcast_to"
     OPCODE: ClassVar = "BroadcastTo"
     EXTENSION: ClassVar = "the gradient of a reduction repeats; a product with ones would cost a multiplication and memory"
-    OPERANDS: ClassVar = ("input",)
-    CODECS: ClassVar = {"shape": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.broadcast_to)
-    input = operand_def()
-    shape = prop_def()
+    input = operand_def(TENSOR)
+    shape = prop_def(INTEGERS)
 
 
 @irdl_op_definition
@@ -75,13 +73,12 @@ class ScatterAddOp(CoreOp):
 
     name = "mind.scatter_add"
     OPCODE: ClassVar = "ScatterAdd"
+    CAN_FAIL: ClassVar = True
     EXTENSION: ClassVar = "the transpose of Gather"
-    OPERANDS: ClassVar = ("indices", "updates")
-    CODECS: ClassVar = {"shape": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.scatter_add)
-    indices = operand_def()
-    updates = operand_def()
-    shape = prop_def()
+    indices = operand_def(TENSOR)
+    updates = operand_def(TENSOR)
+    shape = prop_def(INTEGERS)
 
     @classmethod
     def check_dtypes(cls, dtypes: Sequence[DType]) -> None:
@@ -104,13 +101,11 @@ class SliceScatterOp(CoreOp):
     name = "mind.slice_scatter"
     OPCODE: ClassVar = "SliceScatter"
     EXTENSION: ClassVar = "the transpose of Slice"
-    OPERANDS: ClassVar = ("updates",)
-    CODECS: ClassVar = {"shape": INTEGERS, "starts": INTEGERS, "steps": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.slice_scatter)
-    updates = operand_def()
-    shape = prop_def()
-    starts = prop_def()
-    steps = prop_def()
+    updates = operand_def(TENSOR)
+    shape = prop_def(INTEGERS)
+    starts = prop_def(INTEGERS)
+    steps = prop_def(INTEGERS)
 
 
 @irdl_op_definition
@@ -124,21 +119,21 @@ class IndexScatterOp(CoreOp):
     name = "mind.index_scatter"
     OPCODE: ClassVar = "IndexScatter"
     EXTENSION: ClassVar = "the transpose of Index"
-    OPERANDS: ClassVar = ("update",)
-    CODECS: ClassVar = {"shape": INTEGERS, "indices": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.index_scatter)
-    update = operand_def()
-    shape = prop_def()
-    indices = prop_def()
+    update = operand_def(TENSOR)
+    shape = prop_def(INTEGERS)
+    indices = prop_def(INTEGERS)
+
+    def can_fail(self) -> bool:
+        return not all(0 <= i < n for i, n in zip(self.values()["indices"], self.result_shape, strict=True))
 
 
 class ConvolutionGradientOp(CoreOp):
     """One half of the gradient of `Conv2d`; `shape` is that of the result."""
 
-    CODECS: ClassVar = {"shape": INTEGERS, "strides": INTEGERS, "padding": PADDING}
-    shape = prop_def()
-    strides = prop_def()
-    padding = prop_def()
+    shape = prop_def(INTEGERS)
+    strides = prop_def(INTEGERS)
+    padding = prop_def(PADDING)
 
 
 @irdl_op_definition
@@ -152,10 +147,9 @@ class Conv2dBackwardInputOp(ConvolutionGradientOp):
     name = "mind.conv2d_backward_input"
     OPCODE: ClassVar = "Conv2dBackwardInput"
     EXTENSION: ClassVar = "named by the autodiff chapter, absent from the instruction set"
-    OPERANDS: ClassVar = ("gradient", "filter")
     RULE: ClassVar = staticmethod(shapes.conv2d_backward_input)
-    gradient = operand_def()
-    filter = operand_def()
+    gradient = operand_def(TENSOR)
+    filter = operand_def(TENSOR)
 
 
 @irdl_op_definition
@@ -169,7 +163,6 @@ class Conv2dBackwardFilterOp(ConvolutionGradientOp):
     name = "mind.conv2d_backward_filter"
     OPCODE: ClassVar = "Conv2dBackwardFilter"
     EXTENSION: ClassVar = "named by the autodiff chapter, absent from the instruction set"
-    OPERANDS: ClassVar = ("input", "gradient")
     RULE: ClassVar = staticmethod(shapes.conv2d_backward_filter)
-    input = operand_def()
-    gradient = operand_def()
+    input = operand_def(TENSOR)
+    gradient = operand_def(TENSOR)

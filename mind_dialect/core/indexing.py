@@ -9,6 +9,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from .. import shapes
 from ..errors import error
+from ..op import TENSOR
 from ..types import INTEGERS as INTEGER_DTYPES
 from ..types import DType
 from .attributes import INTEGERS
@@ -25,11 +26,12 @@ class IndexOp(CoreOp):
 
     name = "mind.index"
     OPCODE: ClassVar = "Index"
-    OPERANDS: ClassVar = ("input",)
-    CODECS: ClassVar = {"indices": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.index)
-    input = operand_def()
-    indices = prop_def()
+    input = operand_def(TENSOR)
+    indices = prop_def(INTEGERS)
+
+    def can_fail(self) -> bool:
+        return not all(0 <= i < n for i, n in zip(self.values()["indices"], self.operand_shape(0), strict=True))
 
 
 @irdl_op_definition
@@ -42,14 +44,12 @@ class SliceOp(CoreOp):
 
     name = "mind.slice"
     OPCODE: ClassVar = "Slice"
-    OPERANDS: ClassVar = ("input",)
-    CODECS: ClassVar = {"starts": INTEGERS, "ends": INTEGERS, "steps": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.slice)
     COUNTS_FROM_END: ClassVar = True
-    input = operand_def()
-    starts = prop_def()
-    ends = prop_def()
-    steps = prop_def()
+    input = operand_def(TENSOR)
+    starts = prop_def(INTEGERS)
+    ends = prop_def(INTEGERS)
+    steps = prop_def(INTEGERS)
 
 
 def check_indices(dtype: DType) -> None:
@@ -68,10 +68,10 @@ class GatherOp(CoreOp):
 
     name = "mind.gather"
     OPCODE: ClassVar = "Gather"
-    OPERANDS: ClassVar = ("input", "indices")
+    CAN_FAIL: ClassVar = True
     RULE: ClassVar = staticmethod(shapes.gather)
-    input = operand_def()
-    indices = operand_def()
+    input = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
 
     @classmethod
     def check_dtypes(cls, dtypes: Sequence[DType]) -> None:

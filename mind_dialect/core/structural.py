@@ -7,6 +7,7 @@ from typing import ClassVar
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 
 from .. import shapes
+from ..op import TENSOR
 from .attributes import BOOLEAN, INTEGERS
 from .base import CoreOp
 
@@ -14,12 +15,10 @@ from .base import CoreOp
 class ReductionOp(CoreOp):
     """Reduce over `axes`; empty axes reduce everything to rank 0."""
 
-    OPERANDS: ClassVar = ("input",)
-    CODECS: ClassVar = {"axes": INTEGERS, "keepdims": BOOLEAN}
     COUNTS_FROM_END: ClassVar = True
-    input = operand_def()
-    axes = prop_def()
-    keepdims = prop_def()
+    input = operand_def(TENSOR)
+    axes = prop_def(INTEGERS)
+    keepdims = prop_def(BOOLEAN)
 
 
 @irdl_op_definition
@@ -58,11 +57,9 @@ class ReshapeOp(CoreOp):
 
     name = "mind.reshape"
     OPCODE: ClassVar = "Reshape"
-    OPERANDS: ClassVar = ("input",)
-    CODECS: ClassVar = {"new_shape": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.reshape)
-    input = operand_def()
-    new_shape = prop_def()
+    input = operand_def(TENSOR)
+    new_shape = prop_def(INTEGERS)
 
 
 @irdl_op_definition
@@ -75,21 +72,17 @@ class TransposeOp(CoreOp):
 
     name = "mind.transpose"
     OPCODE: ClassVar = "Transpose"
-    OPERANDS: ClassVar = ("input",)
-    CODECS: ClassVar = {"permutation": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.transpose)
-    input = operand_def()
-    permutation = prop_def()
+    input = operand_def(TENSOR)
+    permutation = prop_def(INTEGERS)
 
 
 class AxesOp(CoreOp):
     """Insert or remove axes of extent 1."""
 
-    OPERANDS: ClassVar = ("input",)
-    CODECS: ClassVar = {"axes": INTEGERS}
     COUNTS_FROM_END: ClassVar = True
-    input = operand_def()
-    axes = prop_def()
+    input = operand_def(TENSOR)
+    axes = prop_def(INTEGERS)
 
 
 @irdl_op_definition

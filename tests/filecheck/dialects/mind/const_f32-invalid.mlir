@@ -48,7 +48,7 @@ func.func @another_kind() {
 
 // -----
 
-// CHECK: error[E2007]: ConstF32 %1: expects 0 operands, found 1
+// CHECK: error[E2007]: ConstF32 %0: expects 0 operands, found 1
 func.func @operands(%x: tensor<f32>) {
   %0 = "mind.const_f32"(%x) <{value = 1.0 : f32}> : (tensor<f32>) -> tensor<f32>
   func.return

@@ -48,7 +48,7 @@ func.func @another_kind() {
 
 // -----
 
-// CHECK: error[E2007]: ConstF64 %1: expects 0 operands, found 1
+// CHECK: error[E2007]: ConstF64 %0: expects 0 operands, found 1
 func.func @operands(%x: tensor<f64>) {
   %0 = "mind.const_f64"(%x) <{value = 1.0 : f64}> : (tensor<f64>) -> tensor<f64>
   func.return

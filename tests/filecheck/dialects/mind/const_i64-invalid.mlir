@@ -56,7 +56,7 @@ func.func @another_kind() {
 
 // -----
 
-// CHECK: error[E2007]: ConstI64 %1: expects 0 operands, found 1
+// CHECK: error[E2007]: ConstI64 %0: expects 0 operands, found 1
 func.func @operands(%x: tensor<i64>) {
   %0 = "mind.const_i64"(%x) <{value = 1 : i64}> : (tensor<i64>) -> tensor<i64>
   func.return

@@ -1,6 +1,6 @@
 // RUN: MIND_INVALID
 
-// CHECK: error[E2007]: Exp %1: expects 1 operands, found 2
+// CHECK: error[E2007]: Exp %0: expects 1 operands, found 2
 func.func @operand_count(%x: tensor<2xf32>) {
   %0 = mind.exp %x, %x : tensor<2xf32>
   func.return
@@ -8,7 +8,7 @@ func.func @operand_count(%x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E4000]: Exp %1: unknown attribute 'axis', expected []
+// CHECK: error[E4000]: Exp %0: unknown attribute 'axis', expected []
 func.func @unknown_attribute(%x: tensor<2xf32>) {
   %0 = mind.exp %x {axis = 1 : i64} : tensor<2xf32>
   func.return
@@ -16,7 +16,7 @@ func.func @unknown_attribute(%x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E2001]: Exp %1: expected a tensor, found f32
+// CHECK: error[E2001]: Exp %0: expected a tensor, found f32
 func.func @not_a_tensor() {
   %x = "test.op"() : () -> f32
   %0 = mind.exp %x : f32
@@ -25,7 +25,7 @@ func.func @not_a_tensor() {
 
 // -----
 
-// CHECK: error[E4015]: Exp %1: declared result tensor<2xf32>, inferred tensor<2x1xf32>
+// CHECK: error[E4015]: Exp %0: declared result tensor<2xf32>, inferred tensor<2x1xf32>
 func.func @declared_shape(%x: tensor<2x1xf32>) {
   %0 = mind.exp %x : tensor<2x1xf32> -> tensor<2xf32>
   func.return
@@ -33,7 +33,7 @@ func.func @declared_shape(%x: tensor<2x1xf32>) {
 
 // -----
 
-// CHECK: error[E4015]: Exp %1: declared result tensor<2xf64>, inferred tensor<2xf32>
+// CHECK: error[E4015]: Exp %0: declared result tensor<2xf64>, inferred tensor<2xf32>
 func.func @declared_dtype(%x: tensor<2xf32>) {
   %0 = mind.exp %x : tensor<2xf32> -> tensor<2xf64>
   func.return
@@ -41,7 +41,7 @@ func.func @declared_dtype(%x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E2005]: Exp %1: takes dtypes ['f32', 'f64'], found i32
+// CHECK: error[E2005]: Exp %0: takes dtypes ['f32', 'f64'], found i32
 func.func @integers(%x: tensor<2xi32>) {
   %0 = mind.exp %x : tensor<2xi32>
   func.return
@@ -49,7 +49,7 @@ func.func @integers(%x: tensor<2xi32>) {
 
 // -----
 
-// CHECK: error[E2005]: Exp %1: tensor elements must be one of ['i32', 'i64', 'f32', 'f64'], found f16
+// CHECK: error[E2005]: Exp %0: tensor elements must be one of ['i32', 'i64', 'f32', 'f64'], found f16
 func.func @half() {
   %x = "test.op"() : () -> tensor<2xf16>
   %0 = mind.exp %x : tensor<2xf16>
