@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from typing import IO, Any, ClassVar, NoReturn, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IndexType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir import Operation as Op
 from xdsl.utils.target import Target
 
 from mind_dialect.errors import error
-from mind_dialect.program import NAME_ATTRIBUTE, shown_name
+from mind_dialect.program import input_names, shown_name
 from mind_dialect.shape import AssumingYieldOp, FuncOp, ReduceOp, ReturnOp, YieldOp
 from mind_dialect.shape.dataflow import Dataflow
 from mind_dialect.shape.evaluate import as_shape, shape_of_type
@@ -102,20 +102,13 @@ class Writer:
 
     def _parameters(self, entry: Block) -> list[str]:
         """Names of the parameters, and the checks of what their types say."""
-        names = [self._locals.identifier(self._original(i, v)) for i, v in enumerate(entry.args)]
+        originals = input_names(cast(Any, self.func))
+        names = [self._locals.identifier(original) for original in originals]
         if self.name != self.func.sym_name.data:
             self.line(f"# @{self.func.sym_name.data!a}")
-        for i, (argument, name) in enumerate(zip(entry.args, names, strict=True)):
-            self._parameter(argument, name, f"input {shown_name(self._original(i, argument))}")
+        for argument, name, original in zip(entry.args, names, originals, strict=True):
+            self._parameter(argument, name, f"input {shown_name(original)}")
         return names
-
-    def _original(self, i: int, argument: SSAValue) -> str:
-        attributes = self.func.properties.get("arg_attrs")
-        if attributes is not None:
-            stated = cast(DictionaryAttr, cast(Any, attributes).data[i]).data.get(NAME_ATTRIBUTE)
-            if isinstance(stated, StringAttr):
-                return stated.data
-        return argument.name_hint or f"arg{i}"
 
     def _parameter(self, argument: SSAValue, name: str, what: str) -> None:
         type: Attribute = argument.type

@@ -3,7 +3,9 @@
 
 As upstream's pass, but that a list of unknown length is filled by a loop, as xDSL has no `tensor.generate`. What works on
 `!shape.shape` or `!shape.size` stays, as those may hold errors, and so do `div`, `concat`, `num_elements` (which
-`shape-to-shape-lowering` makes a reduction), `shape_of` of an unranked tensor, and what upstream keeps besides.
+`shape-to-shape-lowering` makes a reduction), `shape_of` of an unranked tensor, and what upstream keeps besides. Unlike
+upstream's, the output has no casts to the same type and no `shape_of` that only served an op which no longer needs it, and equal
+constants stay apart: `canonicalize` merges them.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefT
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.transforms.dead_code_elimination import region_dce
+from xdsl.traits import is_side_effect_free
 
-from mind_dialect import register
+from mind_dialect import neighbours, register
 from mind_dialect.dominance import walk
 from mind_dialect.shape import (
     AddOp,
@@ -52,13 +54,16 @@ from .shape_arith.numbers import PREDICATES
 class Std:
     """Puts ops down before `anchor`, or at the end of the block of a region that is being made."""
 
-    def __init__(self, anchor: Operation):
+    def __init__(self, anchor: Operation, made: list[Operation]):
         self.anchor = anchor
+        self.made = made
+        """Everything put down so far is added here, operands before users."""
         self.block: Block | None = None
 
     def put(self, op: Operation) -> SSAValue:
         """Put down an op; its first result."""
         op.location = self.anchor.location
+        self.made.append(op)
         if self.block is not None:
             self.block.add_op(op)
         else:
@@ -95,7 +100,7 @@ class Std:
         return self.of(tensor.ExtractOp, extents, at)
 
     def loop(self, end: SSAValue, first: Sequence[SSAValue], step: Callable[..., Sequence[SSAValue]]) -> Sequence[SSAValue]:
-        """A loop from 0 to `end`; `step` gets the index and what is carried."""
+        """A loop from 0 to `end`; `step` gets the index and the carries."""
         zero, one = self.number(0), self.number(1)
         block = Block(arg_types=[index, *(v.type for v in first)])
         self._fill(block, lambda: step(*block.args))
@@ -263,7 +268,7 @@ def _broadcast(to: Std, op: BroadcastOp) -> Sequence[SSAValue] | None:
         value = _extent_at(to, x, i)
         return [to.put(tensor.InsertOp(value, made, i))]
 
-    empty = to.put(tensor.EmptyOp([x.rank], extents_type(None)))
+    empty = to.put(neighbours.EmptyOp([x.rank], extents_type(None)))
     return [to.cast(to.loop(x.rank, [empty], step)[0], op.result.type)]
 
 
@@ -300,7 +305,7 @@ def _required(answer: Callable[[Std, Sequence[SSAValue]], SSAValue]) -> Row:
 
 
 def _reduce(to: Std, op: ReduceOp) -> Sequence[SSAValue]:
-    """The region, step by step; its arguments are the index, the extent there and what is carried."""
+    """The region, step by step; its arguments are the index, the extent there and the carry."""
     old, extents = op.body.block, op.shape
 
     def step(i: SSAValue, *carried: SSAValue) -> Sequence[SSAValue]:
@@ -350,19 +355,37 @@ ROWS: Mapping[type[Operation], Row] = {
 
 
 def convert(module: ModuleOp) -> None:
-    """Convert what can be converted of a verified module, in place."""
-    for op in list(walk(module))[::-1]:
-        row = ROWS.get(type(op))
-        if row is None or (_holds_errors(op) and not isinstance(op, SizeToIndexOp)):
+    """
+    Convert what can be converted of a verified module, in place.
+
+    Of what nothing uses, only ops that served converted ops alone go: what the text leaves unused is converted, or stays.
+    """
+    ops = list(walk(module))
+    unused = {op for op in ops if _is_unused(op)}
+    made: list[Operation] = []
+    wanted: set[Operation] = set()
+    for op in reversed(ops):
+        if op.results and op not in unused and _is_unused(op) and is_side_effect_free(op):
+            Rewriter.erase_op(op)
             continue
-        results = row(Std(op), op)
+        if type(op) not in ROWS or (_holds_errors(op) and not isinstance(op, SizeToIndexOp)):
+            continue
+        results = ROWS[type(op)](Std(op, made), op)
         if results is None:
             continue
         for old, new in zip(op.results, results, strict=True):
             if new.name_hint is None:
                 new.name_hint = old.name_hint
+        if op in unused:
+            wanted |= {value.owner for value in results if isinstance(value.owner, Operation)}
         Rewriter.replace_op(op, [], list(results))
-    region_dce(module.body)
+    for op in reversed(made):
+        if op not in wanted and op.results and _is_unused(op):
+            Rewriter.erase_op(op)
+
+
+def _is_unused(op: Operation) -> bool:
+    return all(result.first_use is None for result in op.results)
 
 
 def _holds_errors(op: Operation) -> bool:

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
+    IntegerType,
     StringAttr,
     TensorType,
     i1,
@@ -76,6 +77,13 @@ def size_of(attribute: Attribute, also: str = "") -> int:
     return checked_size(attribute.value.data)
 
 
+def early_size_of(attribute: Attribute, also: str) -> int:
+    """The size that an integer of `shape.constant` holds, whose type the specification leaves open; else as `size_of`."""
+    if is_integer(attribute) and isinstance(cast(Attribute, attribute.type), IntegerType) and attribute.type != i1:
+        return checked_size(attribute.value.data)
+    return size_of(attribute, also)
+
+
 def checked_size(value: int) -> int:
     """`value`; E9008 unless it is from 0 to `MAX_SIZE`."""
     if not 0 <= value <= MAX_SIZE:
@@ -110,7 +118,7 @@ def lattice_of(attribute: Attribute, type: Attribute) -> Size | Shape:
             return found
         if attribute == StringAttr(UNKNOWN_WORD):
             return UNKNOWN_WORD
-        return size_of(attribute, ', "?" or "invalid"')
+        return early_size_of(attribute, ', "?" or "invalid"')
     if not is_array(attribute):
         raise invalid_constant(attribute, "is no shape, expected a list of sizes")
     if (found := _invalid(words)) is not None:
@@ -118,7 +126,7 @@ def lattice_of(attribute: Attribute, type: Attribute) -> Size | Shape:
     if words == (StringAttr(UNRANKED_WORD),):
         return UNRANKED
     checked_rank(len(words))
-    return tuple(UNKNOWN_WORD if word == StringAttr(UNKNOWN_WORD) else size_of(word, ' or "?"') for word in words)
+    return tuple(UNKNOWN_WORD if word == StringAttr(UNKNOWN_WORD) else early_size_of(word, ' or "?"') for word in words)
 
 
 def attribute_of(value: Size | Shape, *, of_shape: bool) -> Attribute:

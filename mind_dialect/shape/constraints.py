@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import StringAttr, i1
@@ -26,6 +26,7 @@ from xdsl.traits import Commutative, IsTerminator, Pure, RecursiveMemoryEffect, 
 from ..errors import error
 from .base import ShapeOp, Types, only_block
 from .terminators import check_passed, close_region, print_body
+from .text import parse_results
 from .types import ANY, I1, SHAPE_OR_EXTENTS, WITNESS, witness
 
 
@@ -158,9 +159,9 @@ class AssumingOp(ShapeOp):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         operand = parser.resolve_operand(parser.parse_unresolved_operand(), witness)
-        results: list[Attribute] = []
+        results: Sequence[Attribute] = []
         if parser.parse_optional_punctuation("->") is not None:
-            results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+            results = parse_results(parser)
         region = parser.parse_region()
         close_region(region, AssumingYieldOp)
         attributes = parser.parse_optional_attr_dict()

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType, TensorType, i1
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, IndexType, IntegerAttr, IntegerType, TensorType, i1
 from xdsl.ir import Attribute, Operation
 
+from .. import neighbours
 from . import lattice
 from .evaluate import Row, Shaped, Value, as_shape, settle, top_of
 from .lattice import UNKNOWN, Shape, Unranked
@@ -106,6 +107,18 @@ def _reshape(op: tensor.ReshapeOp, value: Value, shape: Value) -> Value:
     return None if isinstance(found, Unranked) else Shaped(found)
 
 
+def _rank(op: neighbours.RankOp, value: Value) -> Value:
+    return len(value.shape) if isinstance(value, Shaped) and isinstance(value.shape, tuple) else None
+
+
+def _generate(op: neighbours.GenerateOp, *sizes: Value) -> Value:
+    """A tensor of the extents that are operands where its type has none; the elements are unknown."""
+    given = iter(sizes)
+    extents = [next(given) if n == DYNAMIC_INDEX else n for n in cast(Any, op.result.type).get_shape()]
+    known = (n if isinstance(n, str) or (isinstance(n, int) and n >= 0) else UNKNOWN for n in extents)
+    return Shaped(tuple(known))
+
+
 def _arithmetic(function: Callable[[Any, Any], Value]) -> Row:
     def row(op: Operation, a: Value, b: Value) -> Value:
         known = isinstance(op.results[0].type, IndexType) and isinstance(a, int | str) and isinstance(b, int | str)
@@ -128,6 +141,9 @@ FOREIGN: Mapping[type[Operation], Row] = {
     tensor.ExtractOp: _extract,
     tensor.FromElementsOp: _from_elements,
     tensor.ReshapeOp: _reshape,
+    neighbours.ReshapeOp: _reshape,
+    neighbours.RankOp: _rank,
+    neighbours.GenerateOp: _generate,
 }
 """A row that knows nothing gives None."""
 

@@ -15,6 +15,7 @@ from xdsl.traits import IsTerminator, ReturnLike
 from ..errors import brief, error
 from .base import ShapeOp, Types, only_block
 from .terminators import check_passed, close_region
+from .text import parse_results
 from .types import ANY, SHAPE_OR_EXTENTS, index, shape, size
 
 
@@ -77,8 +78,7 @@ class ReduceOp(ShapeOp):
         shape_type = parser.parse_type()
         results: Sequence[Attribute] = []
         if parser.parse_optional_punctuation("->") is not None:
-            listed = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-            results = [parser.parse_type()] if listed is None else listed
+            results = parse_results(parser)
         values = parser.resolve_operands(operands, [shape_type, *results], start)
         region = parser.parse_region()
         if not results:

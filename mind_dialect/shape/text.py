@@ -8,8 +8,9 @@ The parts of the text form that no declarative format can say: constants, and jo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -21,21 +22,23 @@ INVALID, UNKNOWN_WORD, UNRANKED_WORD = "invalid", "?", "*"
 
 def parse_constant(parser: Parser) -> tuple[Attribute, Attribute]:
     """What `shape.constant` holds, and its type; what makes no sense is left to the verifier."""
-    items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_item(parser))
+    items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_item(parser, typed=True))
     alone = _parse_item(parser) if items is None else []
     parser.parse_punctuation(":")
     type = parser.parse_type()
+    if len(alone) == 1 and is_integer(alone[0]) and parser.parse_optional_punctuation(":") is not None:
+        alone, type = [_integer(parser, alone[0].value.data, type)], parser.parse_type()
     if items is not None:
         return ArrayAttr([attribute for item in items for attribute in item]), type
-    one = alone[0]
+    one: Attribute = alone[0]
     is_list = len(alone) > 1 or (isinstance(type, ShapeType) and isinstance(one, StringAttr))
     return ArrayAttr(alone) if is_list else one, type
 
 
-def _parse_item(parser: Parser) -> list[Attribute]:
-    """A number, `?`, `*`, or `invalid` with the reason, if any."""
+def _parse_item(parser: Parser, *, typed: bool = False) -> list[Attribute]:
+    """A number, with its type if it may be `typed`, `?`, `*`, or `invalid` with the reason, if any."""
     if (number := parser.parse_optional_integer(allow_boolean=False)) is not None:
-        return [IntegerAttr(number, index)]
+        return [_number(parser, number) if typed else IntegerAttr(number, index)]
     for word in (UNKNOWN_WORD, UNRANKED_WORD):
         if parser.parse_optional_punctuation(word) is not None:
             return [StringAttr(word)]
@@ -43,6 +46,21 @@ def _parse_item(parser: Parser) -> list[Attribute]:
         reason = parser.parse_optional_str_literal()
         return [StringAttr(INVALID), *(() if reason is None else (StringAttr(reason),))]
     parser.raise_error("expected a size from 0 up, ?, * or invalid")
+
+
+def _number(parser: Parser, number: int) -> Attribute:
+    """A number of a list, which is an index unless a type follows."""
+    return (
+        IntegerAttr(number, index)
+        if parser.parse_optional_punctuation(":") is None
+        else _integer(parser, number, parser.parse_type())
+    )
+
+
+def _integer(parser: Parser, number: int, type: Attribute) -> Attribute:
+    if not isinstance(type, IntegerType | IndexType):
+        parser.raise_error(f"expected an integer type for {number}, found {type}")
+    return IntegerAttr(number, cast(Any, type))
 
 
 def print_constant(printer: Printer, value: Attribute, type: Attribute) -> None:
@@ -68,12 +86,18 @@ def _print_invalid(printer: Printer, reason: StringAttr) -> None:
 
 def _print_item(printer: Printer, item: Attribute) -> None:
     match item:
-        case _ if is_integer(item):
+        case _ if is_integer(item) and item.type == index:
             printer.print_string(str(item.value.data))
         case StringAttr() if item.data in (INVALID, UNKNOWN_WORD, UNRANKED_WORD):
             printer.print_string(item.data)
         case _:
             printer.print_attribute(item)
+
+
+def parse_results(parser: Parser) -> Sequence[Attribute]:
+    """What follows `->`: one type, or several in parentheses, as in MLIR."""
+    listed = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    return [parser.parse_type()] if listed is None else listed
 
 
 def parse_integers(parser: Parser) -> list[int]:

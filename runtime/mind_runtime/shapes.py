@@ -21,6 +21,7 @@ from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
 from mind_dialect.program import value_ids
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
@@ -67,11 +68,7 @@ class Guard:
     def _ops(self) -> Mapping[str, Operation]:
         """The ops of the function by what messages call them."""
         ids = value_ids(self._func.body.block)
-        return {
-            f"{op.opcode} %{ids[op.results[0]]}": op
-            for op in self._func.body.block.ops
-            if isinstance(op, DialectOp) and op.results
-        }
+        return {shown_op(op.opcode, op, ids): op for op in self._func.body.block.ops if isinstance(op, DialectOp)}
 
 
 def checked_shapes(what: str, shapes: Sequence[Any], count: int) -> Shapes:

@@ -37,6 +37,9 @@ from shape_rule_samples import PTIR
 HEAD = 'module attributes {ptir.spec_version = "ptir.v0.4"} { func.func @f('
 FLOATS = {
     **{op: {1: "si32"} for op in (ptir.TakeOp, ptir.GatherOp, ptir.ScatterAddOp, ptir.ScatterReduceOp)},
+    **{op: {1: "si32"} for op in (ptir.GatherWindowsOp, ptir.ScatterWindowsOp)},
+    **{op: {0: "cf32"} for op in (ptir.RealOp, ptir.ImagOp, ptir.ConjOp)},
+    **{op: {0: "si32"} for op in (ptir.PopcountOp, ptir.CountLeadingZerosOp, ptir.TruncateOp)},
     ptir.DynamicSliceOp: {1: "si32"},
     ptir.DynamicUpdateSliceOp: {2: "si32"},
     ptir.SegmentReduceOp: {1: "si32"},
@@ -87,7 +90,7 @@ def dynamic_function(op: type[PtirOp], shapes: list[tuple[int, ...]], properties
 def test_the_guard_of_dynamic_operands_is_the_rule_of_static_ones(op: type[PtirOp]) -> None:
     seen: Counter[bool] = Counter()
 
-    @settings(max_examples=25, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=25)
     @given(st.data())
     def check(data: Any) -> None:
         shapes, properties = PTIR[op](data.draw)
@@ -113,6 +116,7 @@ def test_the_guard_of_dynamic_operands_is_the_rule_of_static_ones(op: type[PtirO
     assert seen[False]
 
 
+@pytest.mark.quick
 def test_every_shape_op_has_a_form_in_python() -> None:
     without = {"shape.func", "shape.function_library", "shape.return", "shape.yield", "shape.assuming_yield"}
     assert {op.name for op in SHAPE_OPS} - {op.name for op in ROWS} == without
@@ -121,7 +125,7 @@ def test_every_shape_op_has_a_form_in_python() -> None:
 SHAPE = st.lists(st.sampled_from([0, 1, 1, 2, 3]), max_size=3).map(tuple)
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=300)
 @given(st.lists(SHAPE, min_size=2, max_size=3))
 def test_constraints_on_shapes_of_any_rank_are_those_of_numpy(shapes: list[tuple[int, ...]]) -> None:
     names = [f"%s{i}" for i in range(len(shapes))]
@@ -152,7 +156,7 @@ def test_the_wording_is_numpys() -> None:
     with pytest.raises(ValueError, match="cannot reshape") as caught:
         np.zeros(6).reshape(4, 2)
     found = failure(program, np.zeros(6, np.float32))
-    assert (found.code, found.message) == ("E3007", f"reshape %1: {caught.value}")
+    assert (found.code, found.message) == ("E3007", f"reshape %y: {caught.value}")
     assert found.op is not None
     assert found.op.name == "ptir.reshape"
 
@@ -239,7 +243,7 @@ def test_output_shapes_of_modules_and_programs() -> None:
     assert failure(mind_runtime.output_shapes, m, *shapes[1:]).code == "E2007"
     for wrong in (5, (2.0,), (-1, 2, 64), ("a",), None, (1 << 70, 1, 64), (True, 16, 64)):
         assert failure(program.output_shapes, wrong, *shapes[1:]).code == "E7001"
-    assert failure(mind_runtime.output_shapes, m, (2, 16), *shapes[1:]).code == "E9020"
+    assert failure(mind_runtime.output_shapes, m, (2, 16), *shapes[1:]).code == "E2001"
     assert failure(mind_runtime.output_shapes, m, (2, 16, 64), *shapes[1:]).code == "E8001"
 
 
@@ -250,7 +254,7 @@ def test_output_shapes_of_static_programs_of_core_ir_and_of_what_only_a_run_can_
     }""")
     assert mind_runtime.output_shapes(core, (2, 3)) == ((),)
     assert mind_runtime.compile(core).output_shapes((2, 3)) == ((),)
-    assert failure(mind_runtime.output_shapes, core, (3, 2)).code == "E9020"
+    assert failure(mind_runtime.output_shapes, core, (3, 2)).code == "E2001"
     call = """%y = ptir.custom_call %x target = "test.any.v1" attrs = {} : tensor<?xf32, "B"> -> tensor<?x2x?xf32, "B,*,*">
       %z = ptir.neg %y : tensor<?x2x?xf32, "B,*,*">
       func.return %z : tensor<?x2x?xf32, "B,*,*">"""
@@ -371,12 +375,12 @@ def test_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
     dynamic_attention.main()
     assert capsys.readouterr().out.splitlines() == [
         "for T = 20, at compile time:",
-        "  E3001: broadcast_to %5: cannot broadcast [16, 16] to ['B', 20, 20]: 16 and 20 at dimension 1, "
+        "  E3001: broadcast_to %near: cannot broadcast [16, 16] to ['B', 20, 20]: 16 and 20 at dimension 1, "
         "expected equal or 1 and any",
         "for two sizes of B, before any kernel:",
         "  E8001: input v of @attention: dimension 0, B, has size 3, elsewhere 2; expected one size",
         "for T = 20, before any kernel:",
-        "  E3001: broadcast_to %5: operands could not be broadcast together with shapes (16,16) (2,20,20)",
+        "  E3001: broadcast_to %near: operands could not be broadcast together with shapes (16,16) (2,20,20)",
         "shapes without running: ((8, 16, 64),)",
         "the results are NumPy's",
     ]

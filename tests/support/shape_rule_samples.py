@@ -173,6 +173,42 @@ def scatter_adding(draw: Draw) -> Sample:
     }
 
 
+def windows_read(draw: Draw) -> Sample:
+    """Rows, some elements of each; with a batching dimension or without."""
+    batch, rows, width = (draw(st.integers(0, 3)) for _ in range(3))
+    paired = draw(st.booleans())
+    size = draw(st.integers(0, 3))
+    outer = like(draw, (batch, 2))
+    x = (batch, rows, width) if paired else (rows, width)
+    return [x, (*outer, 1)], {
+        "offset_dims": [2],
+        "collapsed_slice_dims": [1 if paired else 0],
+        "operand_batching_dims": [0] if paired else [],
+        "start_indices_batching_dims": [0] if paired else [],
+        "start_index_map": [1 if paired else 0],
+        "index_vector_dim": 2,
+        "slice_sizes": [1, 1, size] if paired else [1, size],
+        "mode": "clamp",
+    }
+
+
+def windows_written(draw: Draw) -> Sample:
+    (x, indices), v = windows_read(draw)
+    names = ("offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map")
+    theirs = ("update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims")
+    dims = {new: v[old] for old, new in zip(names, (*theirs, "scatter_dims_to_operand_dims"), strict=True)}
+    updates = like(draw, (*indices[:-1], x[-1]))
+    return [x, indices, updates], {**dims, "index_vector_dim": 2, "kind": "add", "mode": "drop", "unique": False}
+
+
+def transformed(draw: Draw) -> Sample:
+    """Along the last axes, of lengths that fit more often than not."""
+    kind = draw(st.sampled_from(["fft", "ifft", "rfft", "irfft"]))
+    lengths = draw(st.lists(st.integers(1, 4), min_size=1, max_size=2))
+    last = lengths[-1] // 2 + 1 if kind == "irfft" else lengths[-1]
+    return [like(draw, (draw(st.integers(0, 3)), *lengths[:-1], last))], {"kind": kind, "lengths": lengths}
+
+
 def windowed(draw: Draw) -> Sample:
     x = shape(draw)
     sizes = draw(st.lists(st.sampled_from([0, 1, 2, 3]), min_size=len(x), max_size=len(x)))
@@ -190,6 +226,11 @@ def windows(draw: Draw) -> Sample:
     x = shape(draw)
     more = {"base_dilation": numbers(draw, len(x), 1, 3), "window_dilation": numbers(draw, len(x), 1, 2)}
     return [x], {"kind": "max", "window_dims": numbers(draw, len(x), 1, 3), **window(draw, len(x)), **more}
+
+
+def windows_of_indices(draw: Draw) -> Sample:
+    operands, values = windows(draw)
+    return operands, {"output_dtype": "si32", **{n: v for n, v in values.items() if n != "base_dilation"}}
 
 
 def patches(draw: Draw) -> Sample:
@@ -353,6 +394,13 @@ PTIR: dict[type[ptir.PtirOp], Callable[[Draw], Sample]] = {
     ptir.SelectOp: alike(3),
     ptir.ClampOp: alike(3),
     ptir.CastOp: with_(unary, dtype="f32"),
+    **dict.fromkeys((ptir.RealOp, ptir.ImagOp, ptir.ConjOp), unary),
+    ptir.ComplexOp: alike(2),
+    **dict.fromkeys((*ptir.FUNCTIONS, ptir.DigammaOp), unary),
+    ptir.Atan2Op: alike(2),
+    ptir.ArgMinOp: with_(unary, keepdims=True, output_dtype="si32", **along),
+    ptir.BitcastOp: with_(unary, dtype="si32"),
+    ptir.TruncateOp: with_(unary, dtype="si32"),
     ptir.ReduceOp: with_(unary, kind="sum", **reducing),
     ptir.ArgMaxOp: with_(unary, keepdims=True, output_dtype="si32", **along),
     ptir.DotGeneralOp: contracting,
@@ -369,10 +417,14 @@ PTIR: dict[type[ptir.PtirOp], Callable[[Draw], Sample]] = {
     ptir.GatherOp: gathering,
     ptir.ScatterAddOp: scatter_adding,
     ptir.ScatterReduceOp: scatter_reducing,
+    ptir.GatherWindowsOp: windows_read,
+    ptir.ScatterWindowsOp: windows_written,
+    ptir.FftOp: transformed,
     ptir.DynamicSliceOp: lambda draw: (lambda s: ([s[0][0], s[0][2]], s[1]))(windowed(draw)),
     ptir.DynamicUpdateSliceOp: windowed,
     ptir.LayerNormOp: norm,
     ptir.ReduceWindowOp: windows,
+    ptir.WindowArgOp: windows_of_indices,
     ptir.ExtractPatchesOp: with_(patches, pad_value=scalar(F32, 0.0)),
     ptir.ConvolutionOp: convolving,
     ptir.RngUniformOp: stated,
@@ -382,6 +434,7 @@ PTIR: dict[type[ptir.PtirOp], Callable[[Draw], Sample]] = {
     ptir.QuantizeOp: quantizing(2, output_dtype="si8"),
     ptir.DequantizeOp: quantizing(2, output_dtype="f32"),
     ptir.RequantizeOp: quantizing(4, output_dtype="si8"),
+    ptir.CumulativeOp: with_(unary, kind="max", exclusive=False, reverse=False, **along),
     ptir.CumulativeSumOp: with_(unary, exclusive=False, reverse=False, **along),
     ptir.SortOp: with_(unary, descending=False, **along),
     ptir.ReverseOp: with_(unary, axes=lambda draw, x: axes(draw, len(x))),

@@ -262,8 +262,8 @@ class Numbers:
         made = self._binary(arith.AddiOp, a, b)
         if natural:
             return made, Check(self.compare("sge", made, 0), ("size overflow",))
-        turns = (self._binary(arith.XOrIOp, x, made) for x in (a, b))
-        return made, Check(self.compare("sge", self._binary(arith.AndIOp, *turns), 0), ("size overflow",))
+        iterations = (self._binary(arith.XOrIOp, x, made) for x in (a, b))
+        return made, Check(self.compare("sge", self._binary(arith.AndIOp, *iterations), 0), ("size overflow",))
 
     def product(self, a: Number, b: Number, *, natural: bool) -> tuple[Number, Check]:
         """The product, and whether it fits 64 bits; `natural` as in `sum`."""

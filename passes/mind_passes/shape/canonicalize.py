@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects import arith
+from xdsl.dialects import arith, ub
 from xdsl.dialects.builtin import IndexType, ModuleOp, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -39,6 +39,7 @@ from .folds import FOLDS, fold
 from .rewrites import REWRITES
 
 Key = tuple[type[Operation], Attribute, Attribute]
+_OTHERS = CanonicalizationRewritePattern()
 
 
 def _scope(op: Operation) -> Block | None:
@@ -52,29 +53,28 @@ def _scope(op: Operation) -> Block | None:
 
 
 def _value(op: Operation) -> Attribute | None:
-    """The value of an op that is moved to the start: a constant of the dialect, an index, a truth."""
+    """The value of an op that is moved to the start: a constant of the dialect, an index, a truth, poison."""
     match op:
         case ConstSizeOp() | ConstShapeOp() | ConstWitnessOp():
             return next(iter(op.properties.values()), None)
         case arith.ConstantOp() if isinstance(op.result.type, IndexType) or op.result.type == i1:
             return op.properties.get("value")
+        case ub.PoisonOp():
+            return op.value
         case _:
             return None
 
 
-@dataclass
-class CanonicalizeShape(RewritePattern):
-    """Everything that has to be done to one op."""
+class CanonicalizeShapeOp(RewritePattern):
+    """
+    What xDSL's `canonicalize` does to an op of the dialect: folds, operands in order, and rewrites.
 
-    constants: dict[tuple[Block, Key], Operation] = field(default_factory=dict[tuple[Block, Key], Operation])
-    placed: set[Operation] = field(default_factory=set[Operation])
+    Constants stay where folding put them: the driver has no place for them, as MLIR's has.
+    """
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        if (value := _value(op)) is not None:
-            self._place(op, value, rewriter)
-            return
         kind = type(op)
-        if kind in FOLDS and self._fold(op, rewriter):
+        if kind in FOLDS and _fold(op, rewriter):
             return
         if isinstance(op, ShapeOp) and op.has_trait(Commutative) and _constants_last(op, rewriter):
             return
@@ -84,6 +84,22 @@ class CanonicalizeShape(RewritePattern):
                 rewriter.replace(op, [], results)
             if rewriter.has_done_action:
                 return
+
+
+@dataclass
+class CanonicalizeShape(CanonicalizeShapeOp):
+    """Everything that has to be done to one op: constants of all dialects stand at the start, each once."""
+
+    constants: dict[tuple[Block, Key], Operation] = field(default_factory=dict[tuple[Block, Key], Operation])
+    placed: set[Operation] = field(default_factory=set[Operation])
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        if (value := _value(op)) is not None:
+            self._place(op, value, rewriter)
+            return
+        super().match_and_rewrite(op, rewriter)
+        if not isinstance(op, ShapeOp) and not rewriter.has_done_action:
+            _OTHERS.match_and_rewrite(op, rewriter)
 
     def _place(self, op: Operation, value: Attribute, rewriter: PatternRewriter) -> None:
         """One constant at the start for all that are equal."""
@@ -104,16 +120,18 @@ class CanonicalizeShape(RewritePattern):
             op.detach()
             rewriter.insert(op, InsertPoint.at_start(block))
 
-    def _fold(self, op: Operation, rewriter: PatternRewriter) -> bool:
-        operands: list[Any] = [constant(value) for value in op.operands]
-        if None in operands or (found := fold(op, operands)) is None:
-            return False
-        made = [make(value, result.type) for value, result in zip(found, op.results, strict=True)]
-        ops = [new for new in made if new is not None]
-        if len(ops) < len(made):
-            return False
-        rewriter.replace(op, ops, [new.results[0] for new in ops])
-        return True
+
+def _fold(op: Operation, rewriter: PatternRewriter) -> bool:
+    """f(1, 2) -> 3."""
+    operands: list[Any] = [constant(value) for value in op.operands]
+    if None in operands or (found := fold(op, operands)) is None:
+        return False
+    made = [make(value, result.type) for value, result in zip(found, op.results, strict=True)]
+    ops = [new for new in made if new is not None]
+    if len(ops) < len(made):
+        return False
+    rewriter.replace(op, ops, [new.results[0] for new in ops])
+    return True
 
 
 def _constants_last(op: Operation, rewriter: PatternRewriter) -> bool:
@@ -133,7 +151,7 @@ def _constants_last(op: Operation, rewriter: PatternRewriter) -> bool:
 def canonicalize(ctx: Context, module: ModuleOp) -> bool:
     """Bring a verified module into canonical form, in place; whether anything changed."""
     register(ctx)
-    patterns = GreedyRewritePatternApplier([CanonicalizeShape(), CanonicalizationRewritePattern()], ctx=ctx, folding_enabled=True)
+    patterns = GreedyRewritePatternApplier([CanonicalizeShape()], ctx=ctx, folding_enabled=True)
     return PatternRewriteWalker(patterns, post_walk_func=region_dce).rewrite_module(module)
 
 

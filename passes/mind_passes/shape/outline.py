@@ -4,7 +4,8 @@
     %v = shape.with_shape %y, %s           %y
     %z = shape.value_of %v                 shape.func private @shape_cal_0(...) -> !shape.shape, which gives %s
 
-A shape function holds the pure ops that serve shapes of `with_shape` only; what they need besides is its arguments. The attribute
+The shapes of ranked tensors are outlined; `with_shape` of another value is only removed where its value is taken out again. A
+shape function holds the pure ops that serve shapes of `with_shape` only; what they need besides is its arguments. The attribute
 `mind.shape_functions` of the function lists what belongs to what: [@shape_cal_0, number of %y, numbers of the arguments], where
 the arguments of the function and the results of its ops are numbered as they stand in the text.
 """
@@ -30,6 +31,7 @@ from mind_dialect.shape import FuncOp as ShapeFuncOp
 from mind_dialect.shape import ReturnOp, ValueOfOp, WithShapeOp
 from mind_dialect.shape.evaluate import shape_of_type
 from mind_dialect.shape.lattice import Invalid, join
+from mind_dialect.shape.types import ValueShapeType
 
 FUNCTIONS_ATTRIBUTE = "mind.shape_functions"
 
@@ -62,16 +64,16 @@ def _outline(function: FuncOp, names: set[str]) -> list[Outlined]:
     cone = _cone(ops)
     pairs: dict[SSAValue, list[WithShapeOp]] = {}
     for op in ops:
-        if isinstance(op, WithShapeOp):
+        if isinstance(op, WithShapeOp) and isinstance(op.operand.type, TensorType):
             pairs.setdefault(op.shape, []).append(op)
     found: list[Outlined] = []
     for value, users in pairs.items():
         name = _free(f"shape_cal_{len(found)}", names)
         made, inputs = _function(name, value, cone)
         found.append(Outlined(made, list(dict.fromkeys(_behind(user.operand) for user in users)), inputs))
-    for users in pairs.values():
-        for user in users:
-            _unwrap(user)
+    for op in ops:
+        if isinstance(op, WithShapeOp):
+            _unwrap(op)
     for op in reversed(ops):
         if op in cone and all(r.first_use is None for r in op.results):
             op.detach()
@@ -129,7 +131,11 @@ def _unwrap(op: WithShapeOp) -> None:
     """The value itself wherever it was taken out again."""
     for use in list(op.result.uses):
         user = use.operation
-        if isinstance(user, ValueOfOp) and (value := _as(op.operand, user)) is not None:
+        if not isinstance(user, ValueOfOp):
+            continue
+        if isinstance(op.operand.type, ValueShapeType):
+            user.operands = [op.operand]
+        elif (value := _as(op.operand, user)) is not None:
             Rewriter.replace_op(user, [], [value])
     if op.result.first_use is None:
         op.detach()

@@ -24,6 +24,7 @@ from xdsl.passes import ModulePass
 from mind_dialect import ptir, register
 from mind_dialect.core import CoreOp
 from mind_dialect.errors import CATALOGUE, MindError, error
+from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
 from mind_dialect.profiles import Profile, profile_of
 from mind_dialect.program import functions, input_names, value_ids
@@ -83,8 +84,7 @@ class Reifier:
 
     def _label(self, op: Operation) -> str:
         opcode = op.opcode if isinstance(op, DialectOp) else op.name
-        place = self._ids.get(op.results[0]) if op.results else None
-        return opcode if place is None else f"{opcode} %{place}"
+        return shown_op(opcode, op, self._ids)
 
     def _results(self, op: Operation) -> Sequence[Shape | None]:
         if (structural := STRUCTURAL.get(type(op))) is not None:
@@ -120,7 +120,7 @@ class Reifier:
         return e.shape([e.extent(found, i) if x is None else x for i, x in enumerate(extents)])
 
     def declared(self, value: SSAValue) -> Shape | None:
-        """The shape of a value of which only the type is known; where the value is at hand, what it turns out to be."""
+        """The shape of a value of which only the type is known; where the value is at hand, what it iterates out to be."""
         e, dims = self.e, _dims(value.type)
         if dims is None:
             return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import tensor, ub
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -39,6 +39,7 @@ from mind_dialect.shape import (
     RankOp,
     ShapeOfOp,
     SizeToIndexOp,
+    ToExtentTensorOp,
 )
 from mind_dialect.shape.types import ShapeType, extents_type, is_extents, shaped_extents, static_length
 
@@ -93,6 +94,14 @@ def add_zero(op: AddOp, rewriter: PatternRewriter) -> Values | None:
     return [op.lhs] if zero and op.lhs.type == op.result.type else None
 
 
+def add_poison(op: AddOp, rewriter: PatternRewriter) -> Values | None:
+    """poison + x -> poison, of the type of the result; other ops of poison stay, as in MLIR."""
+    poisoned = next((x for x in op.operands if isinstance(x.owner, ub.PoisonOp)), None)
+    if poisoned is None:
+        return None
+    return [poisoned] if poisoned.type == op.result.type else insert(ub.PoisonOp(op.result.type), rewriter)
+
+
 def extremum_of_one(op: MaxOp | MinOp, rewriter: PatternRewriter) -> Values | None:
     """max(x, x) -> x."""
     return [op.lhs] if op.lhs is op.rhs and op.lhs.type == op.result.type else None
@@ -144,15 +153,20 @@ def shape_of_static(op: ShapeOfOp, rewriter: PatternRewriter) -> Values | None:
 
 
 def shape_of_reshape(op: ShapeOfOp, rewriter: PatternRewriter) -> Values | None:
-    """shape_of(tensor.reshape(x, s)) -> s, as an extent tensor."""
+    """
+    shape_of(tensor.reshape(x, s)) -> s, as an extent tensor, where s holds indices.
+
+    Of other integers MLIR makes an `arith.index_cast` of tensors, which xDSL's verifier refuses.
+    """
     owner = op.arg.owner
     if not isinstance(owner, tensor.ReshapeOp) or not is_extents(op.result.type):
         return None
-    if is_extents(owner.shape.type):
-        return as_type(owner.shape, op.result.type, rewriter)
-    if shaped_extents(owner.shape.type) != shaped_extents(op.result.type):
-        return None
-    return insert(arith.IndexCastOp(owner.shape, op.result.type), rewriter)
+    return as_type(owner.shape, op.result.type, rewriter) if is_extents(owner.shape.type) else None
+
+
+def extents_of_extents(op: ToExtentTensorOp, rewriter: PatternRewriter) -> Values | None:
+    """to_extent_tensor(x) to the type of x -> x."""
+    return [op.input] if op.input.type == op.result.type else None
 
 
 def rank_of_ranked(op: RankOp, rewriter: PatternRewriter) -> Values | None:
@@ -430,13 +444,14 @@ def assuming_used(op: AssumingOp, rewriter: PatternRewriter) -> list[SSAValue | 
 REWRITES: Mapping[type[Operation], tuple[Rewrite, ...]] = {
     ConstantOp: (early_constant,),
     ConstantDimOp: (early_constant,),
-    AddOp: (add_zero,),
+    AddOp: (add_poison, add_zero),
     MaxOp: (extremum_of_one,),
     MinOp: (extremum_of_one,),
     IndexToSizeOp: (size_of_index,),
     SizeToIndexOp: (index_of_size,),
     DimOp: (dim_of_static,),
     ShapeOfOp: (shape_of_static, shape_of_reshape),
+    ToExtentTensorOp: (extents_of_extents,),
     RankOp: (rank_of_ranked,),
     tensor.ExtractOp: (extract_of_shape,),
     tensor.CastOp: (cast_of_shape, cast_of_extents),

@@ -56,6 +56,7 @@ def build(name: str, *types, **more) -> ShapeOp:
     return BY_NAME[name](*(create_ssa_value(t) for t in types), **more)
 
 
+@pytest.mark.quick
 def test_every_op_is_built():
     assert INFERRED.keys() | WITH_PROPERTIES_OR_REGIONS | NOT_ONE_RESULT == BY_NAME.keys()
 

@@ -90,7 +90,7 @@ def test_a_witness_is_stored_and_written(passes: bool):
 NO_SIZES = [
     IntegerAttr(-1, index),
     IntegerAttr(MAX_SIZE + 1, index),
-    IntegerAttr(3, i32),
+    IntegerAttr(-3, i32),
     FloatAttr(1.0, f32),
     StringAttr("*"),
     StringAttr("B"),

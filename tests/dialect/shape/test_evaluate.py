@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 
 from mind_dialect import register
+from mind_dialect.mlir_parser import MindParser
 from mind_dialect.shape import SHAPE_OPS
 from mind_dialect.shape import dataflow as dataflow_module
 from mind_dialect.shape.dataflow import Dataflow
 from mind_dialect.shape.evaluate import EVALUATE, Shaped
 from mind_dialect.shape.lattice import Invalid, show
-from mind_tools.parser import MindParser
 
 REGIONS = {"assuming", "assuming_yield", "reduce", "yield", "return", "func", "function_library"}
 """Ops with regions and terminators, which the walk knows."""
@@ -157,6 +157,7 @@ def test_row(expression: str, expected: str) -> None:
     assert known(expression, f"{SIZES}, {SHAPES}") == expected
 
 
+@pytest.mark.quick
 def test_every_op_is_evaluated_and_every_row_is_tried() -> None:
     assert {op.name.removeprefix("shape.") for op in SHAPE_OPS if op not in EVALUATE} == REGIONS
     assert set(EVALUATE) <= set(SHAPE_OPS)

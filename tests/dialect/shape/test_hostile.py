@@ -74,8 +74,9 @@ def random_op(draw: st.DrawFn, op: type[ShapeOp], depth: int = 0) -> ShapeOp:
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("op", SHAPE_OPS, ids=lambda op: op.name)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_random_ops_are_accepted_or_refused_by_a_complete_coded_error(op: type[ShapeOp], data: st.DataObject):
     made = random_op(data.draw, op)

@@ -388,7 +388,7 @@ def described(draw: st.DrawFn) -> tuple[list[Any], list[tuple[int, ...]]]:
     return [draw(st.sampled_from(forms))(s) for s in concrete], concrete
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(described())
 def test_broadcast_beyond_small_shapes(case: tuple[list[Any], list[tuple[int, ...]]]) -> None:
     known, concrete = case
@@ -403,7 +403,7 @@ def test_broadcast_beyond_small_shapes(case: tuple[list[Any], list[tuple[int, ..
     assert is_broadcastable(*known) in (None, actual is not None)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(described())
 def test_joins_of_descriptions_of_one_shape_describe_it(case: tuple[list[Any], list[tuple[int, ...]]]) -> None:
     known, concrete = case

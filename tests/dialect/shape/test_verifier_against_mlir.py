@@ -163,6 +163,7 @@ def theirs(mlir_opt: str, texts: Sequence[str]) -> list[bool]:
     return [i not in refused for i in range(len(texts))]
 
 
+@pytest.mark.quick
 def test_every_op_is_compared():
     assert {op.name for op in MODERN_OPS} == COUNTS.keys() | OTHERS
 

@@ -1,4 +1,4 @@
-// RUN: mind-opt %s --shape-modernize --split-input-file --verify-diagnostics | filecheck %s
+// RUN: mind-opt %s --shape-modernize --split-input-file --print-diagnostics | filecheck %s
 
 // CHECK: error[E9013]: func.func has no modern form: today's dialect has no type !shape.element_type
 // CHECK: = note: PassError

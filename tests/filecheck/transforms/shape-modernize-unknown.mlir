@@ -1,6 +1,6 @@
-// RUN: mind-opt %s --shape-modernize=unknown=dynamic --split-input-file --verify-diagnostics | filecheck %s
+// RUN: mind-opt %s --shape-modernize=unknown=dynamic --split-input-file --print-diagnostics | filecheck %s
 // RUN: mind-opt %s --shape-modernize=unknown=keep --split-input-file | filecheck %s --check-prefix=KEEP
-// RUN: mind-opt %s --shape-modernize --split-input-file --verify-diagnostics | filecheck %s --check-prefix=ERROR
+// RUN: mind-opt %s --shape-modernize --split-input-file --print-diagnostics | filecheck %s --check-prefix=ERROR
 
 func.func @extents() {
   %a = shape.constant [3, ?] : !shape.shape

@@ -1,4 +1,4 @@
-// RUN: mind-opt %s --shape-to-early --split-input-file --verify-diagnostics | filecheck %s
+// RUN: mind-opt %s --shape-to-early --split-input-file --print-diagnostics | filecheck %s
 
 // CHECK: error[E9013]: shape.cstr_eq has no early form: the early specification has nothing like it
 // CHECK: = note: PassError

@@ -83,7 +83,7 @@ def layout(module: ModuleOp, p: Program) -> list[str]:
 
 
 @given(PROGRAMS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_lowered_program_gives_what_the_interpreted_one_gives(p: Program):
     module = lowered(p)
     wanted = interpreted(p)
@@ -118,7 +118,7 @@ def evaluated(p: Program) -> tuple[list[Any], bool]:
 
 
 @given(PROGRAMS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_lattice_knows_what_the_interpreter_finds(p: Program):
     wanted = interpreted(p)
     found, faults = evaluated(p)

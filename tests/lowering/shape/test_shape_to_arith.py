@@ -72,6 +72,7 @@ def refusal(text: str) -> MindError:
     return e
 
 
+@pytest.mark.quick
 def test_every_op_has_a_row_or_is_known_to_functions():
     regions = {AssumingOp, AssumingYieldOp, ReduceOp, YieldOp, ReturnOp, ShapeFuncOp, FunctionLibraryOp}
     assert set(ROWS) | regions == set(SHAPE_OPS)

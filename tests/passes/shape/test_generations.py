@@ -180,6 +180,7 @@ def test_places_stay():
     assert StringAttr("unused") not in meet.properties.values()
 
 
+@pytest.mark.quick
 def test_every_op_has_an_early_form_or_none():
     """The early specification has these; everything else is refused."""
     said = {op.name.removeprefix("shape.") for op in _SAID_EARLY}

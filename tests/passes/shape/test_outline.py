@@ -6,7 +6,9 @@ import re
 import subprocess
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
+from mind_dialect.shape import FuncOp as ShapeFuncOp
 from mind_passes.shape.outline import FUNCTIONS_ATTRIBUTE, outline
 from shape_forms import parse
 
@@ -109,8 +111,54 @@ def signatures(text: str) -> list[str]:
     return sorted(found)
 
 
+PAIRS = """
+func.func @unranked(%a: tensor<*xf32>) -> tensor<*xf32> {
+  %0 = shape.shape_of %a : tensor<*xf32> -> !shape.shape
+  %1 = shape.with_shape %a, %0 : tensor<*xf32>, !shape.shape
+  %2 = shape.value_of %1 : tensor<*xf32>
+  return %2 : tensor<*xf32>
+}
+func.func @chain(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = shape.shape_of %b : tensor<?xf32> -> tensor<?xindex>
+  %1 = shape.with_shape %a, %0 : tensor<?xf32>, tensor<?xindex>
+  %3 = shape.shape_of %a : tensor<?xf32> -> tensor<?xindex>
+  %4 = shape.with_shape %1, %3 : !shape.value_shape, tensor<?xindex>
+  %2 = shape.value_of %4 : tensor<?xf32>
+  return %2 : tensor<?xf32>
+}
+func.func @used(%a: !shape.value_shape, %b: tensor<?xf32>) -> (tensor<?xf32>, !shape.value_shape) {
+  %0 = shape.shape_of %b : tensor<?xf32> -> tensor<?xindex>
+  %1 = shape.with_shape %a, %0 : !shape.value_shape, tensor<?xindex>
+  %2 = shape.value_of %1 : tensor<?xf32>
+  return %2, %1 : tensor<?xf32>, !shape.value_shape
+}
+func.func @both(%a: !shape.value_shape, %b: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+  %0 = shape.shape_of %b : tensor<?xf32> -> tensor<?xindex>
+  %1 = shape.with_shape %a, %0 : !shape.value_shape, tensor<?xindex>
+  %2 = shape.value_of %1 : tensor<?xf32>
+  %3 = shape.with_shape %b, %0 : tensor<?xf32>, tensor<?xindex>
+  %4 = shape.value_of %3 : tensor<?xf32>
+  return %2, %4 : tensor<?xf32>, tensor<?xf32>
+}
+"""
+"""What is no ranked tensor has its shape already, or is not known to have one: nothing is outlined for it."""
+
+
+def test_shapes_of_ranked_tensors_alone_are_outlined():
+    module = outlined(PAIRS)
+    shapes = [op for op in module.ops if isinstance(op, ShapeFuncOp)]
+    listed = {f.sym_name.data: str(f.attributes.get("mind.shape_functions")) for f in module.ops if isinstance(f, FuncOp)}
+    assert [f.sym_name.data for f in shapes] == ["shape_cal_0", "shape_cal_0_0"]
+    assert listed == {
+        "unranked": "None",
+        "chain": "[[@shape_cal_0, array<i64: 0>, array<i64: 1>]]",
+        "used": "None",
+        "both": "[[@shape_cal_0_0, array<i64: 1>, array<i64: 1>]]",
+    }
+
+
 def test_a_real_mlir_opt_outlines_the_same(mlir_opt: str):
-    for text in (PROGRAM, SHARED):
+    for text in (PROGRAM, SHARED, PAIRS):
         options = ("--outline-shape-computation", "--allow-unregistered-dialect")
         result = subprocess.run([mlir_opt, *options], input=text, text=True, capture_output=True, check=False)
         assert result.returncode == 0, result.stderr[:4000]

@@ -29,6 +29,7 @@ EVERY = (*core.CORE_OPS, *core.EXTENSION_OPS, *ptir.PTIR_OPS, *ptir.EXTENSION_OP
 WITHOUT_SAMPLES = {core.ConstantOp: "as PTIR's; its literal is a tensor of Core IR"}
 
 
+@pytest.mark.quick
 def test_every_op_of_both_dialects_has_a_row_or_a_reason() -> None:
     for op in EVERY:
         assert (op in SHAPE_RULES) != (op in EXEMPT), op.name
@@ -36,6 +37,7 @@ def test_every_op_of_both_dialects_has_a_row_or_a_reason() -> None:
     assert all(op in STRUCTURAL or op is ptir.YieldOp for op in EXEMPT)
 
 
+@pytest.mark.quick
 def test_every_row_has_samples() -> None:
     assert {*CORE, *PTIR, *WITHOUT_SAMPLES} == set(SHAPE_RULES)
 
@@ -76,12 +78,13 @@ def emitted(op: type[CoreOp | PtirOp], sample: Sample) -> Any:
     return e.faults[0] if e.faults else [e.dims(x) for x in found]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("op", [*CORE, *PTIR], ids=lambda op: op.name)
 def test_rows_agree_with_the_static_rules(op: type[CoreOp | PtirOp]) -> None:
     seen: Counter[bool] = Counter()
     sample = {**CORE, **PTIR}[op]
 
-    @settings(max_examples=50, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=50)
     @given(st.data())
     def check(data: Any) -> None:
         made = sample(data.draw)
@@ -101,7 +104,16 @@ def test_rows_agree_with_the_static_rules(op: type[CoreOp | PtirOp]) -> None:
 REFUSING = {
     *(core.AddOp, core.MeanOp, core.ReshapeOp, core.SqueezeOp, core.SliceOp, core.MatMulOp, core.DotOp, core.Conv2dOp),
     *(core.ReluGradOp, core.BroadcastToOp, core.ScatterAddOp, core.SliceScatterOp, core.Conv2dBackwardInputOp),
-    *(core.Conv2dBackwardFilterOp, ptir.AddOp, ptir.CompareOp, ptir.SelectOp, ptir.ClampOp, ptir.ArgMaxOp, ptir.DotGeneralOp),
+    *(
+        core.Conv2dBackwardFilterOp,
+        ptir.AddOp,
+        ptir.CompareOp,
+        ptir.SelectOp,
+        ptir.ClampOp,
+        ptir.ArgMaxOp,
+        ptir.ArgMinOp,
+        ptir.DotGeneralOp,
+    ),
     *(ptir.ReshapeOp, ptir.BroadcastToOp, ptir.SliceOp, ptir.StridedSliceOp, ptir.ConcatOp, ptir.GatherOp, ptir.ScatterAddOp),
     *(ptir.ScatterReduceOp, ptir.DynamicSliceOp, ptir.DynamicUpdateSliceOp, ptir.LayerNormOp, ptir.ConvolutionOp, ptir.TopKOp),
     *(ptir.SegmentReduceOp, ptir.QuantizeOp),

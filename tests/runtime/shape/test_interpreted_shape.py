@@ -193,6 +193,7 @@ def test_arithmetic_that_xdsl_lacks(op: str, a: int, b: int, expected: int):
     assert one(f"arith.{op} %a, %b : index", {"a": "index", "b": "index"}, "index", a, b) == expected
 
 
+@pytest.mark.quick
 def test_every_added_op_is_tested_or_asserts():
     tested = {"arith.maxsi", "arith.maxui", "arith.minsi", "arith.minui", "arith.divui", "arith.remui", "arith.ceildivsi"}
     assert {op.name for op in ADDED} == tested | {"arith.ceildivui", "cf.assert"}

@@ -61,7 +61,11 @@ CORE: Mapping[type[CoreOp], Row] = {
 
 PTIR: Mapping[type[PtirOp], Row] = {
     ptir.ConstantOp: _literal,
-    **dict.fromkeys((*ptir.UNARY_OPS, *ptir.UNARY_EXTENSIONS), _first),
+    **dict.fromkeys((*ptir.UNARY_OPS, *ptir.UNARY_EXTENSIONS, *ptir.CONVERSIONS), _first),
+    **dict.fromkeys((ptir.RealOp, ptir.ImagOp, ptir.ConjOp), _first),
+    ptir.ComplexOp: _same,
+    **dict.fromkeys((*ptir.FUNCTIONS, ptir.DigammaOp), _first),
+    ptir.Atan2Op: _same,
     **dict.fromkeys((*ptir.BINARY_OPS, *ptir.BINARY_EXTENSIONS), _same),
     ptir.CompareOp: _same,
     ptir.SelectOp: _same,
@@ -72,6 +76,7 @@ PTIR: Mapping[type[PtirOp], Row] = {
     ptir.RngNormalOp: _stated,
     ptir.IotaOp: _stated,
     ptir.CumulativeSumOp: _first,
+    ptir.CumulativeOp: _first,
     ptir.SortOp: _first,
     ptir.ReverseOp: _first,
 }

@@ -83,6 +83,48 @@ def _scatter_add(e: Emitter, op: ptir.ScatterAddOp, x: Shape, indices: Shape, up
     return x
 
 
+def _indexed(
+    e: Emitter, x: Shape, indices: Shape, batching: Sequence[int], own: Sequence[int], targets: Sequence[int], vector: int
+) -> list[SSAValue]:
+    """The extents of the indices but for that of the index vectors."""
+    if vector < indices.rank:
+        e.require(e.extent(indices, vector), "eq", len(targets), "E3003", _ALONG.format(what="index vectors"))
+    batches = zip(ptir_shapes.axes(batching, x.rank), ptir_shapes.axes(own, indices.rank), strict=True)
+    for a, i in batches:
+        e.require(e.extent(x, a), "eq", e.extent(indices, i), "E3003", _ALONG.format(what=f"batching dimension {i} of indices"))
+    return [e.extent(indices, i) for i in range(indices.rank) if i != vector]
+
+
+def _gather_windows(e: Emitter, op: ptir.GatherWindowsOp, x: Shape, indices: Shape) -> Shape:
+    v = op.values()
+    dims = (v["operand_batching_dims"], v["start_indices_batching_dims"], v["start_index_map"], v["index_vector_dim"])
+    outer = iter(_indexed(e, x, indices, *dims))
+    batching = ptir_shapes.axes(v["operand_batching_dims"], x.rank)
+    reaches(e, x, [0 if i in batching else n for i, n in enumerate(v["slice_sizes"])])
+    gone = ptir_shapes.axes((*v["collapsed_slice_dims"], *v["operand_batching_dims"]), x.rank)
+    windows = iter([n for a, n in enumerate(v["slice_sizes"]) if a not in gone])
+    rank = indices.rank - (v["index_vector_dim"] < indices.rank) + x.rank - len(gone)
+    offsets = ptir_shapes.axes(v["offset_dims"], rank)
+    return e.shape([next(windows) if i in offsets else next(outer) for i in range(rank)])
+
+
+def _scatter_windows(e: Emitter, op: ptir.ScatterWindowsOp, x: Shape, indices: Shape, updates: Shape) -> Shape:
+    v = op.values()
+    batching = v["input_batching_dims"]
+    dims = (batching, v["scatter_indices_batching_dims"], v["scatter_dims_to_operand_dims"], v["index_vector_dim"])
+    outer = iter(_indexed(e, x, indices, *dims))
+    gone = ptir_shapes.axes((*v["inserted_window_dims"], *batching), x.rank)
+    limits = iter([e.extent(x, i) for i in range(x.rank) if i not in gone])
+    windows = ptir_shapes.axes(v["update_window_dims"], updates.rank)
+    for i, n in enumerate(e.extents(updates)):
+        if i in windows:
+            wording = f"update window of size {{lhs}} along dimension {i}, expected at most {{rhs}}"
+            e.require(n, "le", next(limits), "E4012", wording)
+        else:
+            e.require(n, "eq", next(outer), "E3003", _ALONG.format(what=f"dimension {i} of updates"))
+    return x
+
+
 def _dynamic_slice(e: Emitter, op: PtirOp, x: Shape, start: Shape) -> Shape:
     sizes = op.values()["sizes"]
     e.require(e.extent(start, 0), "eq", x.rank, "E3003", _ALONG.format(what="start"))
@@ -144,6 +186,8 @@ PTIR: Mapping[type[PtirOp], Row] = {
     ptir.TakeOp: _rows,
     ptir.GatherOp: _gather,
     ptir.ScatterAddOp: _scatter_add,
+    ptir.GatherWindowsOp: _gather_windows,
+    ptir.ScatterWindowsOp: _scatter_windows,
     ptir.ScatterReduceOp: _scatter_reduce,
     ptir.DynamicSliceOp: _dynamic_slice,
     ptir.DynamicUpdateSliceOp: _dynamic_update_slice,

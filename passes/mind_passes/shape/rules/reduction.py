@@ -53,7 +53,16 @@ def _reduce(e: Emitter, op: ptir.ReduceOp, x: Shape) -> Shape:
     return reduced(e, x, ptir_shapes.axes(given["axes"], x.rank), given["keepdims"])
 
 
-def _arg_max(e: Emitter, op: ptir.ArgMaxOp, x: Shape) -> Shape:
+def _fft(e: Emitter, op: ptir.FftOp, x: Shape) -> Shape:
+    given = op.values()
+    lengths = given["lengths"]
+    first, half = x.rank - len(lengths), (*lengths[:-1], lengths[-1] // 2 + 1)
+    for a, n in enumerate(half if given["kind"] == "irfft" else lengths, start=first):
+        e.require(e.extent(x, a), "eq", n, "E3003", f"transformed axis {a} of size {{lhs}}, expected {{rhs}}")
+    return e.shape([*e.extents(x)[:first], *(half if given["kind"] == "rfft" else lengths)])
+
+
+def _arg_max(e: Emitter, op: ptir.ArgMaxOp | ptir.ArgMinOp, x: Shape) -> Shape:
     given = op.values()
     axis = ptir_shapes.axis(given["axis"], x.rank)
     e.require(e.extent(x, axis), "ne", 0, "E3006", NO_MAXIMUM)
@@ -113,6 +122,14 @@ def _reduce_window(e: Emitter, op: ptir.ReduceWindowOp, x: Shape) -> Shape:
     given = op.values()
     names = ("window_dims", "strides", "padding", "base_dilation", "window_dilation")
     return e.shape(windows(e, e.extents(x), *(given[n] for n in names)))
+
+
+def _window_arg(e: Emitter, op: ptir.WindowArgOp, x: Shape) -> Shape:
+    given = op.values()
+    dtype = given["output_dtype"]
+    e.require(e.count(x), "le", 1 << (dtype.bits - 1), "E8002", f"output_dtype {dtype} cannot hold an index of {{lhs}} elements")
+    ones, holes = (1,) * x.rank, given["window_dilation"]
+    return e.shape(windows(e, e.extents(x), given["window_dims"], given["strides"], given["padding"], ones, holes))
 
 
 def _extract_patches(e: Emitter, op: ptir.ExtractPatchesOp, x: Shape) -> Shape:
@@ -184,9 +201,12 @@ CORE: Mapping[type[CoreOp], Row] = {
 
 PTIR: Mapping[type[PtirOp], Row] = {
     ptir.ReduceOp: _reduce,
+    ptir.FftOp: _fft,
     ptir.ArgMaxOp: _arg_max,
+    ptir.ArgMinOp: _arg_max,
     ptir.DotGeneralOp: _dot_general,
     ptir.ReduceWindowOp: _reduce_window,
+    ptir.WindowArgOp: _window_arg,
     ptir.ExtractPatchesOp: _extract_patches,
     ptir.ConvolutionOp: _convolution,
 }

@@ -57,3 +57,22 @@ func.func @witnesses() {
 // GENERIC-NEXT:  %a = "shape.const_witness"() <{passing = true}> : () -> !shape.witness
 // GENERIC-NEXT:  %b = "shape.const_witness"() <{passing = false}> {test.note = "kept"} : () -> !shape.witness
 // GENERIC-NEXT:  "func.return"() : () -> ()
+
+// The early specification leaves the type of the integers open; an index needs no mention.
+func.func @types_of_integers() {
+  %a = "shape.constant"() {value = [3, "?", 4 : i32, 5 : index]} : () -> !shape.type
+  %b = shape.constant [3 : i64, 7] : !shape.shape
+  %c = shape.constant 10 : i64 : !shape.size
+  func.return
+}
+// CHECK-LABEL: func.func @types_of_integers() {
+// CHECK-NEXT:  %a = shape.constant [3 : i64, ?, 4 : i32, 5] : !shape.shape
+// CHECK-NEXT:  %b = shape.constant [3 : i64, 7] : !shape.shape
+// CHECK-NEXT:  %c = shape.constant 10 : i64 : !shape.size
+// CHECK-NEXT:  func.return
+// CHECK-NEXT:  }
+// GENERIC: sym_name = "types_of_integers"
+// GENERIC-NEXT:  %a = "shape.constant"() <{value = [3 : i64, "?", 4 : i32, 5 : index]}> : () -> !shape.shape
+// GENERIC-NEXT:  %b = "shape.constant"() <{value = [3 : i64, 7 : index]}> : () -> !shape.shape
+// GENERIC-NEXT:  %c = "shape.constant"() <{value = 10 : i64}> : () -> !shape.size
+// GENERIC-NEXT:  "func.return"() : () -> ()

@@ -1,6 +1,6 @@
 // RUN: MIND_INVALID
 
-// CHECK: error[E9001]: shape.is_broadcastable %4: operand shapes 1 has type index, expected !shape.shape or an extent tensor (tensor<?xindex>)
+// CHECK: error[E9001]: shape.is_broadcastable %a: operand shapes 1 has type index, expected !shape.shape or an extent tensor (tensor<?xindex>)
 // CHECK: = note: TypeError
 func.func @is_broadcastable(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.size) {
   %a = shape.is_broadcastable %s, %i : !shape.shape, index
@@ -9,7 +9,7 @@ func.func @is_broadcastable(%w: !shape.witness, %s: !shape.shape, %i: index, %z:
 
 // -----
 
-// CHECK: error[E9001]: shape.shape_eq %4: result has type !shape.witness, expected i1
+// CHECK: error[E9001]: shape.shape_eq %a: result has type !shape.witness, expected i1
 // CHECK: = note: TypeError
 func.func @shape_eq(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.size) {
   %a = "shape.shape_eq"(%s, %s) : (!shape.shape, !shape.shape) -> !shape.witness
@@ -19,7 +19,7 @@ func.func @shape_eq(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.
 // -----
 
 // One shape broadcasts with nothing.
-// CHECK: error[E2007]: shape.cstr_broadcastable %4: expects at least 2 operands, found 1
+// CHECK: error[E2007]: shape.cstr_broadcastable %a: expects at least 2 operands, found 1
 // CHECK: = note: TypeError
 func.func @cstr_broadcastable_count(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.size) {
   %a = shape.cstr_broadcastable %s : !shape.shape
@@ -28,7 +28,7 @@ func.func @cstr_broadcastable_count(%w: !shape.witness, %s: !shape.shape, %i: in
 
 // -----
 
-// CHECK: error[E9001]: shape.cstr_eq %4: operand shapes 1 has type !shape.size, expected !shape.shape or an extent tensor (tensor<?xindex>)
+// CHECK: error[E9001]: shape.cstr_eq %a: operand shapes 1 has type !shape.size, expected !shape.shape or an extent tensor (tensor<?xindex>)
 // CHECK: = note: TypeError
 func.func @cstr_eq(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.size) {
   %a = shape.cstr_eq %s, %z : !shape.shape, !shape.size
@@ -37,7 +37,7 @@ func.func @cstr_eq(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.s
 
 // -----
 
-// CHECK: error[E9001]: shape.cstr_require %4: operand pred has type index, expected i1
+// CHECK: error[E9001]: shape.cstr_require %a: operand pred has type index, expected i1
 // CHECK: = note: TypeError
 func.func @cstr_require(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.size) {
   %a = "shape.cstr_require"(%i) <{msg = "why"}> : (index) -> !shape.witness
@@ -46,7 +46,7 @@ func.func @cstr_require(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !sh
 
 // -----
 
-// CHECK: error[E9007]: shape.cstr_require %5: msg is 1 : i32, expected a string
+// CHECK: error[E9007]: shape.cstr_require %a: msg is 1 : i32, expected a string
 // CHECK: = note: VerificationError
 func.func @cstr_require_message(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.size) {
   %t = "test.op"() : () -> i1
@@ -56,7 +56,7 @@ func.func @cstr_require_message(%w: !shape.witness, %s: !shape.shape, %i: index,
 
 // -----
 
-// CHECK: error[E2007]: shape.assuming_all %4: expects at least 1 operand, found 0
+// CHECK: error[E2007]: shape.assuming_all %a: expects at least 1 operand, found 0
 // CHECK: = note: TypeError
 func.func @assuming_all_count(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.size) {
   %a = "shape.assuming_all"() : () -> !shape.witness
@@ -65,7 +65,7 @@ func.func @assuming_all_count(%w: !shape.witness, %s: !shape.shape, %i: index, %
 
 // -----
 
-// CHECK: error[E9001]: shape.assuming_all %4: operand inputs 0 has type !shape.shape, expected !shape.witness
+// CHECK: error[E9001]: shape.assuming_all %a: operand inputs 0 has type !shape.shape, expected !shape.witness
 // CHECK: = note: TypeError
 func.func @assuming_all(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.size) {
   %a = "shape.assuming_all"(%s) : (!shape.shape) -> !shape.witness
@@ -86,7 +86,7 @@ func.func @assuming_witness(%w: !shape.witness, %s: !shape.shape, %i: index, %z:
 // -----
 
 // The region yields what the op gives.
-// CHECK: error[E9009]: shape.assuming %4: shape.assuming_yield passes on (!shape.size), expected the results (index)
+// CHECK: error[E9009]: shape.assuming %a: shape.assuming_yield passes on (!shape.size), expected the results (index)
 // CHECK: = note: TypeError
 func.func @assuming_types(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.size) {
   %a = shape.assuming %w -> (index) {
@@ -97,7 +97,7 @@ func.func @assuming_types(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !
 
 // -----
 
-// CHECK: error[E9005]: shape.assuming %4: the region ends in shape.yield, expected shape.assuming_yield
+// CHECK: error[E9005]: shape.assuming %a: the region ends in shape.yield, expected shape.assuming_yield
 // CHECK: = note: VerificationError
 func.func @assuming_terminator(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.size) {
   %a = shape.assuming %w -> (index) {

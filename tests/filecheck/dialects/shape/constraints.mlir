@@ -87,3 +87,23 @@ func.func @assuming(%w: !shape.witness, %i: index, %s: !shape.shape) -> index {
 // GENERIC-NEXT:  "shape.assuming_yield"() {test.note = "kept"} : () -> ()
 // GENERIC-NEXT:  }) : (!shape.witness) -> ()
 // GENERIC-NEXT:  "func.return"(%a) : (index) -> ()
+
+// One result needs no parentheses.
+func.func @assuming_one(%w: !shape.witness, %i: index) -> index {
+  %a = shape.assuming %w -> index {
+    shape.assuming_yield %i : index
+  }
+  func.return %a : index
+}
+// CHECK-LABEL: func.func @assuming_one(%w: !shape.witness, %i: index) -> index {
+// CHECK-NEXT:  %a = shape.assuming %w -> (index) {
+// CHECK-NEXT:  shape.assuming_yield %i : index
+// CHECK-NEXT:  }
+// CHECK-NEXT:  func.return %a : index
+// CHECK-NEXT:  }
+// GENERIC: sym_name = "assuming_one"
+// GENERIC-NEXT:  ^bb0(%w: !shape.witness, %i: index):
+// GENERIC-NEXT:  %a = "shape.assuming"(%w) ({
+// GENERIC-NEXT:  "shape.assuming_yield"(%i) : (index) -> ()
+// GENERIC-NEXT:  }) : (!shape.witness) -> index
+// GENERIC-NEXT:  "func.return"(%a) : (index) -> ()

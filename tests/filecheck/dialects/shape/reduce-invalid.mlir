@@ -1,6 +1,6 @@
 // RUN: MIND_INVALID
 
-// CHECK: error[E9001]: shape.reduce %4: operand shape has type index, expected !shape.shape or an extent tensor (tensor<?xindex>)
+// CHECK: error[E9001]: shape.reduce %a: operand shape has type index, expected !shape.shape or an extent tensor (tensor<?xindex>)
 // CHECK: = note: TypeError
 func.func @operand(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   %a = shape.reduce(%i, %z) : index -> !shape.size {
@@ -12,7 +12,7 @@ func.func @operand(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: i
 
 // -----
 
-// CHECK: error[E9005]: shape.reduce %4: the region has 2 arguments, expected 3: an index, an extent and what is carried
+// CHECK: error[E9005]: shape.reduce %a: the region has 2 arguments, expected 3: an index, an extent and what is carried
 // CHECK: = note: VerificationError
 func.func @count(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   %a = shape.reduce(%s, %z) : !shape.shape -> !shape.size {
@@ -25,7 +25,7 @@ func.func @count(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: ind
 // -----
 
 // An index, or in the early form an i32.
-// CHECK: error[E9001]: shape.reduce %4: argument 0 of the region has type i64, expected index or i32
+// CHECK: error[E9001]: shape.reduce %a: argument 0 of the region has type i64, expected index or i32
 // CHECK: = note: TypeError
 func.func @counter(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   %a = shape.reduce(%s, %z) : !shape.shape -> !shape.size {
@@ -37,7 +37,7 @@ func.func @counter(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: i
 
 // -----
 
-// CHECK: error[E9001]: shape.reduce %4: argument 1 of the region has type index, expected !shape.size
+// CHECK: error[E9001]: shape.reduce %a: argument 1 of the region has type index, expected !shape.size
 // CHECK: = note: TypeError
 func.func @extent_of_a_shape(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   %a = shape.reduce(%s, %z) : !shape.shape -> !shape.size {
@@ -49,7 +49,7 @@ func.func @extent_of_a_shape(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.s
 
 // -----
 
-// CHECK: error[E9001]: shape.reduce %4: argument 1 of the region has type !shape.size, expected index
+// CHECK: error[E9001]: shape.reduce %a: argument 1 of the region has type !shape.size, expected index
 // CHECK: = note: TypeError
 func.func @extent_of_extents(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   %a = shape.reduce(%e, %z) : tensor<?xindex> -> !shape.size {
@@ -61,7 +61,7 @@ func.func @extent_of_extents(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.s
 
 // -----
 
-// CHECK: error[E9001]: shape.reduce %4: argument 2 of the region has type index, expected !shape.size
+// CHECK: error[E9001]: shape.reduce %a: argument 2 of the region has type index, expected !shape.size
 // CHECK: = note: TypeError
 func.func @carried(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   %a = shape.reduce(%s, %z) : !shape.shape -> !shape.size {
@@ -73,7 +73,7 @@ func.func @carried(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: i
 
 // -----
 
-// CHECK: error[E9009]: shape.reduce %4: shape.yield passes on (index), expected the results (!shape.size)
+// CHECK: error[E9009]: shape.reduce %a: shape.yield passes on (index), expected the results (!shape.size)
 // CHECK: = note: TypeError
 func.func @yielded(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   %a = shape.reduce(%s, %z) : !shape.shape -> !shape.size {
@@ -85,7 +85,7 @@ func.func @yielded(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: i
 
 // -----
 
-// CHECK: error[E9009]: shape.reduce %4: shape.return passes on (), expected the results (!shape.size)
+// CHECK: error[E9009]: shape.reduce %a: shape.return passes on (), expected the results (!shape.size)
 // CHECK: = note: TypeError
 func.func @returned(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   %a = shape.reduce(%s, %z) : !shape.shape -> !shape.size {
@@ -97,7 +97,7 @@ func.func @returned(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: 
 
 // -----
 
-// CHECK: error[E9005]: shape.reduce %4: the region ends in shape.assuming_yield, expected shape.yield or shape.return
+// CHECK: error[E9005]: shape.reduce %a: the region ends in shape.assuming_yield, expected shape.yield or shape.return
 // CHECK: = note: VerificationError
 func.func @terminator(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   %a = shape.reduce(%s, %z) : !shape.shape -> !shape.size {
@@ -109,7 +109,7 @@ func.func @terminator(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i
 
 // -----
 
-// CHECK: error[E9003]: shape.reduce %4: results (index), expected the types of the initial values (!shape.size)
+// CHECK: error[E9003]: shape.reduce %a: results (index), expected the types of the initial values (!shape.size)
 // CHECK: = note: TypeError
 func.func @results(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   %a = "shape.reduce"(%s, %z) ({
@@ -121,7 +121,7 @@ func.func @results(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: i
 
 // -----
 
-// CHECK: error[E9005]: shape.reduce %4: counts of regions and successors are 0 and 0, expected 1 and 0
+// CHECK: error[E9005]: shape.reduce %a: counts of regions and successors are 0 and 0, expected 1 and 0
 // CHECK: = note: VerificationError
 func.func @no_region(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   %a = "shape.reduce"(%s, %z) : (!shape.shape, !shape.size) -> !shape.size

@@ -352,6 +352,50 @@ func.func @through_tensors(%x: tensor<?x4xf32>, %s: tensor<2xindex>, %i: index) 
   func.return %0, %1, %2, %3 : tensor<2xindex>, index, tensor<2xindex>, tensor<3xindex>
 }
 
+// Integers of another type would have to be cast as a tensor, for which there is no op here: the shape of the result is asked for.
+// CHECK-LABEL: func.func @reshape_by_integers
+// CHECK-SAME: (%x: tensor<?x1xf32>, %s: tensor<3xi32>) -> tensor<3xindex>
+// CHECK-NEXT: %[[R:[a-z0-9_]+]] = tensor.reshape %x(%s) : (tensor<?x1xf32>, tensor<3xi32>) -> tensor<?x1x1xf32>
+// CHECK-NEXT: %[[S:[a-z0-9_]+]] = shape.shape_of %[[R]] : tensor<?x1x1xf32> -> tensor<3xindex>
+// CHECK-NEXT: func.return %[[S]] : tensor<3xindex>
+func.func @reshape_by_integers(%x: tensor<?x1xf32>, %s: tensor<3xi32>) -> tensor<3xindex> {
+  %r = tensor.reshape %x(%s) : (tensor<?x1xf32>, tensor<3xi32>) -> tensor<?x1x1xf32>
+  %0 = shape.shape_of %r : tensor<?x1x1xf32> -> tensor<3xindex>
+  func.return %0 : tensor<3xindex>
+}
+
+// An extent tensor of its own type is itself; one of another length or of no known length is not.
+// CHECK-LABEL: func.func @extents_of_extents
+// CHECK-SAME: (%a: tensor<?xindex>, %b: tensor<3xindex>) -> (tensor<?xindex>, tensor<3xindex>, tensor<?xindex>, tensor<3xindex>)
+// CHECK-NEXT: %[[R0:[a-z0-9_]+]] = shape.to_extent_tensor %b : tensor<3xindex> -> tensor<?xindex>
+// CHECK-NEXT: %[[R1:[a-z0-9_]+]] = shape.to_extent_tensor %a : tensor<?xindex> -> tensor<3xindex>
+// CHECK-NEXT: func.return %a, %b, %[[R0]], %[[R1]] : tensor<?xindex>, tensor<3xindex>, tensor<?xindex>, tensor<3xindex>
+func.func @extents_of_extents(%a: tensor<?xindex>, %b: tensor<3xindex>) -> (tensor<?xindex>, tensor<3xindex>, tensor<?xindex>, tensor<3xindex>) {
+  %0 = shape.to_extent_tensor %a : tensor<?xindex> -> tensor<?xindex>
+  %1 = shape.to_extent_tensor %b : tensor<3xindex> -> tensor<3xindex>
+  %2 = shape.to_extent_tensor %b : tensor<3xindex> -> tensor<?xindex>
+  %3 = shape.to_extent_tensor %a : tensor<?xindex> -> tensor<3xindex>
+  func.return %0, %1, %2, %3 : tensor<?xindex>, tensor<3xindex>, tensor<?xindex>, tensor<3xindex>
+}
+
+// A sum with poison is poison, on either side; a product is left alone.
+// CHECK-LABEL: func.func @poison
+// CHECK-SAME: (%x: !shape.size, %i: index) -> (!shape.size, !shape.size, !shape.size, index, !shape.size)
+// CHECK-NEXT: %[[P:[a-z0-9_]+]] = ub.poison : !shape.size
+// CHECK-NEXT: %[[Q:[a-z0-9_]+]] = ub.poison : index
+// CHECK-NEXT: %[[M:[a-z0-9_]+]] = shape.mul %x, %[[P]] : !shape.size, !shape.size -> !shape.size
+// CHECK-NEXT: func.return %[[P]], %[[P]], %[[P]], %[[Q]], %[[M]] : !shape.size, !shape.size, !shape.size, index, !shape.size
+func.func @poison(%x: !shape.size, %i: index) -> (!shape.size, !shape.size, !shape.size, index, !shape.size) {
+  %p = ub.poison : !shape.size
+  %q = ub.poison : index
+  %0 = shape.add %p, %x : !shape.size, !shape.size -> !shape.size
+  %1 = shape.add %x, %p : !shape.size, !shape.size -> !shape.size
+  %2 = shape.add %x, %q : !shape.size, index -> !shape.size
+  %3 = shape.add %q, %i : index, index -> index
+  %4 = shape.mul %p, %x : !shape.size, !shape.size -> !shape.size
+  func.return %0, %1, %2, %3, %4 : !shape.size, !shape.size, !shape.size, index, !shape.size
+}
+
 // meet, reduce and debug_print do something when they run: they stay even unused.
 // CHECK-LABEL: func.func @effects
 // CHECK-SAME: (%s: !shape.shape)

@@ -97,3 +97,18 @@ func.func @errors_stay(%s: !shape.shape) -> !shape.size {
 // CHECK-NEXT:   %r = shape.rank %s : !shape.shape -> !shape.size
 // CHECK-NEXT:   func.return %r : !shape.size
 // CHECK-NEXT: }
+
+// What the text leaves unused is converted like everything else; what served a converted op alone goes.
+// CHECK-LABEL: func.func @unused
+// CHECK-SAME: (%x: tensor<2x3xf32>, %i: index) -> index
+// CHECK-NEXT: %[[SUM:[a-z0-9_]+]] = arith.addi %i, %i : index
+// CHECK-NEXT: %[[KEPT:[a-z0-9_]+]] = arith.constant 7 : index
+// CHECK-NEXT: %[[DIM:[a-z0-9_]+]] = tensor.dim %x, %i : tensor<2x3xf32>
+// CHECK-NEXT: func.return %[[DIM]] : index
+func.func @unused(%x: tensor<2x3xf32>, %i: index) -> index {
+  %0 = shape.add %i, %i : index, index -> index
+  %1 = arith.constant 7 : index
+  %2 = shape.shape_of %x : tensor<2x3xf32> -> tensor<?xindex>
+  %3 = shape.get_extent %2, %i : tensor<?xindex>, index -> index
+  func.return %3 : index
+}

@@ -24,3 +24,17 @@ func.func @main(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
 // CHECK-NEXT:   %s = shape.from_extents %d, %c4 : index, !shape.size
 // CHECK-NEXT:   shape.return %s : !shape.shape
 // CHECK-NEXT: }
+
+// A pair of value and shape has a shape already: its value is taken from it directly, and no function is made.
+func.func @value_shape(%a: !shape.value_shape, %b: !shape.value_shape) -> tensor<?xf32> {
+  %s = shape.shape_of %a : !shape.value_shape -> !shape.shape
+  %v = shape.with_shape %b, %s : !shape.value_shape, !shape.shape
+  %z = shape.value_of %v : tensor<?xf32>
+  func.return %z : tensor<?xf32>
+}
+
+// CHECK-LABEL: func.func @value_shape(%a: !shape.value_shape, %b: !shape.value_shape) -> tensor<?xf32> {
+// CHECK-NEXT:   %z = shape.value_of %b : tensor<?xf32>
+// CHECK-NEXT:   func.return %z : tensor<?xf32>
+// CHECK-NEXT: }
+// CHECK-NOT: shape.func

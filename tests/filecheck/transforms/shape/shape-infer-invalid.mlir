@@ -1,4 +1,4 @@
-// RUN: mind-opt %s --shape-infer --split-input-file --verify-diagnostics | filecheck %s
+// RUN: mind-opt %s --shape-infer --split-input-file --print-diagnostics | filecheck %s
 
 // CHECK: error[E9020]: broadcast: operands could not be broadcast together with shapes (2,) (3,)
 // CHECK-NEXT: shape-infer-invalid.mlir:12:8
