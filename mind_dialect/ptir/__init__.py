@@ -3,7 +3,10 @@
 from xdsl.ir import Dialect
 
 from .base import OneResultOp, PtirOp
-from .control import CondOp, RegionOp, ScanOp, WhileOp, YieldOp
+from .bits import bitcast_ops
+from .complex_parts import COMPLEX_OPS, ComplexOp, ConjOp, ImagOp, RealOp
+from .control import CondOp, RegionOp, ScanOp, WhileOp, YieldOp, invariant_carries
+from .conversions import CONVERSIONS, BitcastOp, TruncateOp
 from .elementwise import (
     BINARY_OPS,
     UNARY_OPS,
@@ -37,6 +40,7 @@ from .extensions import (
     CeilOp,
     ConvolutionOp,
     CosOp,
+    CumulativeOp,
     CumulativeSumOp,
     Expm1Op,
     FloorOp,
@@ -58,6 +62,18 @@ from .extensions import (
     StridedSliceOp,
     XorOp,
 )
+from .fourier import FftOp
+from .functions import (
+    FUNCTIONS,
+    Atan2Op,
+    CbrtOp,
+    CountLeadingZerosOp,
+    DigammaOp,
+    ErfInvOp,
+    LgammaOp,
+    PopcountOp,
+    RoundAwayOp,
+)
 from .fusion import FUSIBLE, TARGETED, FusionOp
 from .indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, ScatterAddOp, ScatterOp, ScatterReduceOp, TakeOp
 from .literal import PtirLiteralAttr
@@ -73,8 +89,19 @@ from .models import (
     RngUniformOp,
     TopKOp,
 )
-from .reduction import AccumulatingOp, ArgMaxOp, DotGeneralOp, ExtractPatchesOp, ReduceOp, ReduceWindowOp, SegmentReduceOp
+from .reduction import (
+    AccumulatingOp,
+    ArgMaxOp,
+    ArgMinOp,
+    DotGeneralOp,
+    ExtractPatchesOp,
+    ReduceOp,
+    ReduceWindowOp,
+    SegmentReduceOp,
+    WindowArgOp,
+)
 from .structural import BroadcastToOp, ConcatOp, IotaOp, PadOp, ReshapeOp, SliceOp, TileOp, TransposeOp
+from .windows_at import GatherWindowsOp, ScatterWindowsOp
 
 PTIR_OPS: tuple[type[PtirOp], ...] = (
     ConstantOp,
@@ -123,7 +150,17 @@ PTIR_OPS: tuple[type[PtirOp], ...] = (
 EXTENSION_OPS: tuple[type[PtirOp], ...] = (
     *UNARY_EXTENSIONS,
     *BINARY_EXTENSIONS,
+    *FUNCTIONS,
+    DigammaOp,
+    *CONVERSIONS,
+    *COMPLEX_OPS,
+    ArgMinOp,
+    WindowArgOp,
+    GatherWindowsOp,
+    ScatterWindowsOp,
+    FftOp,
     CumulativeSumOp,
+    CumulativeOp,
     SortOp,
     ReverseOp,
     StridedSliceOp,
@@ -139,7 +176,10 @@ Ptir = Dialect("ptir", [*PTIR_OPS, *EXTENSION_OPS], [PtirLiteralAttr])
 __all__ = [
     "BINARY_EXTENSIONS",
     "BINARY_OPS",
+    "COMPLEX_OPS",
+    "CONVERSIONS",
     "EXTENSION_OPS",
+    "FUNCTIONS",
     "FUSIBLE",
     "OPS_BY_OPCODE",
     "PTIR_OPS",
@@ -151,33 +191,47 @@ __all__ = [
     "AddOp",
     "AndOp",
     "ArgMaxOp",
+    "ArgMinOp",
+    "Atan2Op",
     "BinaryOp",
+    "BitcastOp",
     "BroadcastToOp",
     "CastOp",
+    "CbrtOp",
     "CeilOp",
     "ClampOp",
     "CompareOp",
+    "ComplexOp",
     "ConcatOp",
     "CondOp",
+    "ConjOp",
     "ConstantOp",
     "ConvolutionOp",
     "CosOp",
+    "CountLeadingZerosOp",
+    "CumulativeOp",
     "CumulativeSumOp",
     "CustomCallOp",
     "DequantizeOp",
+    "DigammaOp",
     "DivOp",
     "DotGeneralOp",
     "DynamicSliceOp",
     "DynamicUpdateSliceOp",
+    "ErfInvOp",
     "ErfOp",
     "ExpOp",
     "Expm1Op",
     "ExtractPatchesOp",
+    "FftOp",
     "FloorOp",
     "FusionOp",
     "GatherOp",
+    "GatherWindowsOp",
+    "ImagOp",
     "IotaOp",
     "LayerNormOp",
+    "LgammaOp",
     "Log1pOp",
     "LogOp",
     "LogisticOp",
@@ -189,6 +243,7 @@ __all__ = [
     "OneResultOp",
     "OrOp",
     "PadOp",
+    "PopcountOp",
     "PowOp",
     "Ptir",
     "PtirLiteralAttr",
@@ -196,6 +251,7 @@ __all__ = [
     "QuantizationOp",
     "QuantizeOp",
     "RandomOp",
+    "RealOp",
     "ReciprocalOp",
     "ReduceOp",
     "ReduceWindowOp",
@@ -206,12 +262,14 @@ __all__ = [
     "ReverseOp",
     "RngNormalOp",
     "RngUniformOp",
+    "RoundAwayOp",
     "RoundOp",
     "RsqrtOp",
     "ScanOp",
     "ScatterAddOp",
     "ScatterOp",
     "ScatterReduceOp",
+    "ScatterWindowsOp",
     "SegmentReduceOp",
     "SelectOp",
     "ShiftLeftOp",
@@ -230,8 +288,12 @@ __all__ = [
     "TileOp",
     "TopKOp",
     "TransposeOp",
+    "TruncateOp",
     "UnaryOp",
     "WhileOp",
+    "WindowArgOp",
     "XorOp",
     "YieldOp",
+    "bitcast_ops",
+    "invariant_carries",
 ]

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.traits import NoMemoryEffect
 
 from ..errors import MindError, error
-from ..op import DialectOp, value_of
+from ..op import TENSOR, DialectOp, value_of
 from ..profiles import Profile
 from ..ptir_shapes import UNKNOWN, Dims
 from .attributes import scalar
@@ -30,12 +30,7 @@ Rule = Callable[..., Dims]
 class PtirOp(DialectOp, ABC):
     """An instruction of the contract: operands and results are tensors."""
 
-    OPERANDS: ClassVar[tuple[str, ...]] = ()
-    VARIADIC: ClassVar[bool] = False
-    """Whether the last of `OPERANDS` stands for any number of them."""
     LEAST_VARIADIC: ClassVar[int] = 0
-    RESULTS: ClassVar[tuple[str, ...] | None] = ("result",)
-    """None if their number depends on the op."""
     RULE: ClassVar[Rule]
     """From the operands' shapes and the properties in `RULE_TAKES` to the result's shape."""
     RULE_TAKES: ClassVar[tuple[str, ...] | None] = None
@@ -151,6 +146,13 @@ class PtirOp(DialectOp, ABC):
         """The dtype and dimensions of result `i`."""
         return read_type(self.results[i].type)
 
+    def is_speculatable(self) -> bool:
+        """As of any op, where all sizes are static or all shapes are one: otherwise the run checks sizes, which may fail."""
+        shapes = {read_type(v.type).shape for v in (*self.operands, *self.results)}
+        sizes = {n for shape in shapes for n in shape}
+        checked = UNKNOWN in sizes or (len(shapes) > 1 and not all(isinstance(n, int) for n in sizes))
+        return not checked and not self.can_fail()
+
     def check_rules(self, profile: Profile = Profile.CORE_V1) -> None:
         """Every rule of the contract for this op, in the fixed order; raises the coded error of the first one broken."""
         self.check_arity(len(self.operands), len(self.results), len(self.regions))
@@ -167,8 +169,8 @@ class PtirOp(DialectOp, ABC):
 class OneResultOp(PtirOp, ABC):
     """A pure op with one result."""
 
-    result = result_def()
-    traits = traits_def(Pure())
+    result = result_def(TENSOR)
+    traits = traits_def(NoMemoryEffect())
 
 
 def check_declared(declared: Sequence[TensorSpec], inferred: Sequence[TensorSpec]) -> None:

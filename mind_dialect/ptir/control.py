@@ -10,10 +10,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, region_def, traits_def, var_operand_def, var_result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, RecursiveMemoryEffect
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoMemoryEffect, RecursivelySpeculatable, RecursiveMemoryEffect
 
 from ..errors import MindError, brief, error
-from ..op import value_of
+from ..op import TENSOR, value_of
 from ..ptir_shapes import Dim, equal_dims, rank_error
 from ..textform import print_rest
 from .attributes import INTEGER
@@ -30,11 +30,8 @@ class YieldOp(PtirOp):
 
     name = "ptir.yield"
     OPCODE: ClassVar = "yield"
-    OPERANDS: ClassVar = ("args",)
-    VARIADIC: ClassVar = True
-    RESULTS: ClassVar = ()
-    args = var_operand_def()
-    traits = traits_def(IsTerminator(), Pure())
+    args = var_operand_def(TENSOR)
+    traits = traits_def(IsTerminator(), NoMemoryEffect())
 
     @classmethod
     def infer(cls, operands: Sequence[TensorSpec], values: Mapping[str, Any]) -> Sequence[TensorSpec]:
@@ -78,9 +75,6 @@ class RegionOp(PtirOp, ABC):
     creates its ops without inserting them anywhere.
     """
 
-    OPERANDS: ClassVar = ("args",)
-    VARIADIC: ClassVar = True
-    RESULTS: ClassVar = None
     traits = traits_def(IsolatedFromAbove(), RecursiveMemoryEffect())
 
     def __init__(
@@ -97,6 +91,9 @@ class RegionOp(PtirOp, ABC):
         except MindError as e:
             raise MindError(e.code, f"{self.OPCODE}: {e.message}", {"op": self.OPCODE, **e.context}, None, e.category) from None
         Operation.__init__(self, operands=values, properties=stored, regions=regions, result_types=types)
+
+    def is_speculatable(self) -> bool:
+        return super().is_speculatable() and RecursivelySpeculatable.is_speculatable(self)
 
     @classmethod
     def infer_all(
@@ -179,13 +176,12 @@ class CondOp(RegionOp):
 
     name = "ptir.cond"
     OPCODE: ClassVar = "cond"
-    OPERANDS: ClassVar = ("pred", "args")
     REGION_NAMES: ClassVar = ("true", "false")
-    pred = operand_def()
-    args = var_operand_def()
+    pred = operand_def(TENSOR)
+    args = var_operand_def(TENSOR)
     true_region = region_def()
     false_region = region_def()
-    res = var_result_def()
+    res = var_result_def(TENSOR)
 
     def __init__(
         self,
@@ -222,10 +218,10 @@ class WhileOp(RegionOp):
     name = "ptir.while"
     OPCODE: ClassVar = "while"
     REGION_NAMES: ClassVar = ("cond", "body")
-    args = var_operand_def()
+    args = var_operand_def(TENSOR)
     cond_region = region_def()
     body_region = region_def()
-    res = var_result_def()
+    res = var_result_def(TENSOR)
 
     def __init__(
         self,
@@ -236,6 +232,9 @@ class WhileOp(RegionOp):
     ):
         types = [value_of(v).type for v in args]
         super().__init__(*args, regions=[region_of(cond, types), region_of(body, types)], result_types=result_types)
+
+    def is_speculatable(self) -> bool:
+        return False  # it may never end
 
     @classmethod
     def infer_regions(
@@ -260,12 +259,11 @@ class ScanOp(RegionOp):
     name = "ptir.scan"
     OPCODE: ClassVar = "scan"
     REGION_NAMES: ClassVar = ("body",)
-    CODECS: ClassVar = {"carry_count": INTEGER, "scan_output_count": INTEGER}
-    args = var_operand_def()
-    carry_count = prop_def()
-    scan_output_count = prop_def()
+    args = var_operand_def(TENSOR)
+    carry_count = prop_def(INTEGER)
+    scan_output_count = prop_def(INTEGER)
     body_region = region_def()
-    res = var_result_def()
+    res = var_result_def(TENSOR)
 
     def __init__(
         self,
@@ -311,6 +309,25 @@ class ScanOp(RegionOp):
             raise error("E8005", message, region="body", expected=count + outputs, actual=len(results))
         expect("body", "carries", results[:count], carried)
         return [*carried, *(TensorSpec(s.dtype, (length, *s.shape)) for s in results[count:])]
+
+
+def invariant_carries(op: WhileOp | ScanOp) -> list[int]:
+    """
+    Return which carried values of a loop are the same in every iteration: those that its body passes on as they are.
+
+    A `while` whose condition changes such a value is none of these either. Captured values are carried this way.
+    """
+    body = op.body_region.block
+    last = body.last_op
+    assert last is not None
+    count = len(op.operands) if isinstance(op, WhileOp) else op.values()["carry_count"]
+    found = [i for i in range(count) if last.operands[i] is body.args[i]]
+    if isinstance(op, WhileOp):
+        test = op.cond_region.block
+        ending = test.last_op
+        assert ending is not None
+        found = [i for i in found if ending.operands[i + 1] is test.args[i]]
+    return found
 
 
 def scan_length(scanned: Sequence[TensorSpec]) -> Dim:

@@ -12,12 +12,13 @@ from xdsl.printer import Printer
 from xdsl.traits import Commutative, ConstantLike
 
 from .. import ptir_shapes as shapes
+from ..op import TENSOR
 from ..textform import print_property, print_rest
 from .attributes import DTYPE, LITERAL, Word
 from .base import OneResultOp, PtirOp
 from .legal import check_cast
 from .literal import PtirLiteralAttr, parse_literal
-from .types import I1, PtirDType, TensorSpec
+from .types import I1, Kind, PtirDType, TensorSpec, part_of
 
 
 @irdl_op_definition
@@ -26,8 +27,7 @@ class ConstantOp(OneResultOp):
 
     name = "ptir.constant"
     OPCODE: ClassVar = "constant"
-    CODECS: ClassVar = {"value": LITERAL}
-    value = prop_def()
+    value = prop_def(LITERAL)
     traits = traits_def(ConstantLike())
 
     def __init__(self, value: PtirLiteralAttr):
@@ -58,19 +58,17 @@ class ConstantOp(OneResultOp):
 class UnaryOp(OneResultOp, ABC):
     """One operand; the result has its type."""
 
-    OPERANDS: ClassVar = ("x",)
     RULE: ClassVar = staticmethod(shapes.elementwise)
-    x = operand_def()
+    x = operand_def(TENSOR)
 
 
 class BinaryOp(OneResultOp, ABC):
     """Two operands of one type; the result has it too."""
 
-    OPERANDS: ClassVar = ("lhs", "rhs")
     SAME_DTYPE: ClassVar = ("lhs", "rhs")
     RULE: ClassVar = staticmethod(shapes.same_shape)
-    lhs = operand_def()
-    rhs = operand_def()
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
 
 
 @irdl_op_definition
@@ -83,10 +81,14 @@ class NegOp(UnaryOp):
 
 @irdl_op_definition
 class AbsOp(UnaryOp):
-    """`|x|`; the least signed integer stays as it is."""
+    """`|x|`; the least signed integer stays as it is. Of complex numbers the magnitude, in the dtype of their parts."""
 
     name = "ptir.abs"
     OPCODE: ClassVar = "abs"
+
+    @classmethod
+    def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
+        return part_of(dtypes[0])
 
 
 @irdl_op_definition
@@ -163,8 +165,15 @@ class MulOp(BinaryOp):
     traits = traits_def(Commutative())
 
 
+class DivisionOp(BinaryOp, ABC):
+    """A binary op that fails for integers on a zero `rhs`: E8004."""
+
+    def can_fail(self) -> bool:
+        return self.operand_spec(0).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
+
+
 @irdl_op_definition
-class DivOp(BinaryOp):
+class DivOp(DivisionOp):
     """`lhs / rhs`; integers truncate toward zero, the least over -1 is itself, division by zero is E8004 at run time."""
 
     name = "ptir.div"
@@ -196,11 +205,10 @@ class CompareOp(BinaryOp):
     name = "ptir.compare"
     OPCODE: ClassVar = "compare"
     KINDS: ClassVar = ("less", "less_equal", "equal", "greater_equal", "greater", "not_equal")
-    CODECS: ClassVar = {"kind": Word(*KINDS)}
     RULE: ClassVar = staticmethod(shapes.compare)
     RULE_TAKES: ClassVar = ()
     MIXED_CATEGORY: ClassVar = "CompareDTypePromotionInvalid"
-    kind = prop_def()
+    kind = prop_def(Word(*KINDS))
 
     @classmethod
     def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
@@ -213,12 +221,11 @@ class SelectOp(OneResultOp):
 
     name = "ptir.select"
     OPCODE: ClassVar = "select"
-    OPERANDS: ClassVar = ("pred", "on_true", "on_false")
     SAME_DTYPE: ClassVar = ("on_true", "on_false")
     RULE: ClassVar = staticmethod(shapes.same_shape)
-    pred = operand_def()
-    on_true = operand_def()
-    on_false = operand_def()
+    pred = operand_def(TENSOR)
+    on_true = operand_def(TENSOR)
+    on_false = operand_def(TENSOR)
 
     @classmethod
     def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
@@ -236,9 +243,8 @@ class CastOp(UnaryOp):
 
     name = "ptir.cast"
     OPCODE: ClassVar = "cast"
-    CODECS: ClassVar = {"dtype": DTYPE}
     RULE_TAKES: ClassVar = ()
-    dtype = prop_def()
+    dtype = prop_def(DTYPE)
 
     @classmethod
     def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
@@ -260,12 +266,11 @@ class ClampOp(OneResultOp):
 
     name = "ptir.clamp"
     OPCODE: ClassVar = "clamp"
-    OPERANDS: ClassVar = ("x", "lo", "hi")
     SAME_DTYPE: ClassVar = ("x", "lo", "hi")
     RULE: ClassVar = staticmethod(shapes.same_shape)
-    x = operand_def()
-    lo = operand_def()
-    hi = operand_def()
+    x = operand_def(TENSOR)
+    lo = operand_def(TENSOR)
+    hi = operand_def(TENSOR)
 
 
 UNARY_OPS: tuple[type[PtirOp], ...] = (NegOp, AbsOp, ExpOp, LogOp, TanhOp, ErfOp, RsqrtOp, ReciprocalOp)

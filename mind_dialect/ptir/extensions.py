@@ -9,9 +9,10 @@ from xdsl.traits import Commutative
 
 from .. import ptir_shapes as shapes
 from ..codecs import BOOLEAN, INTEGERS
-from .attributes import DTYPE, INTEGER, PAIRS
+from ..op import TENSOR
+from .attributes import DTYPE, INTEGER, PAIRS, Word
 from .base import OneResultOp, PtirOp
-from .elementwise import BinaryOp, UnaryOp
+from .elementwise import BinaryOp, DivisionOp, UnaryOp
 from .reduction import AccumulatingOp
 
 
@@ -71,7 +72,7 @@ class RoundOp(UnaryOp):
 
 @irdl_op_definition
 class SignOp(UnaryOp):
-    """-1, 0 or 1; zeros and NaN stay as they are."""
+    """-1, 0 or 1; zeros and NaN stay as they are. Of complex numbers `x / |x|`."""
 
     name = "ptir.sign"
     OPCODE: ClassVar = "sign"
@@ -124,7 +125,7 @@ class PowOp(BinaryOp):
 
 
 @irdl_op_definition
-class RemainderOp(BinaryOp):
+class RemainderOp(DivisionOp):
     """The remainder of truncated division, with the sign of `lhs`; integer division by zero is E8004 at run time."""
 
     name = "ptir.remainder"
@@ -200,14 +201,32 @@ class CumulativeSumOp(OneResultOp):
     name = "ptir.cumulative_sum"
     OPCODE: ClassVar = "cumulative_sum"
     EXTENSION: ClassVar = "nucleus sampling and ragged offsets; a scan of single steps otherwise"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"axis": INTEGER, "exclusive": BOOLEAN, "reverse": BOOLEAN}
     RULE: ClassVar = staticmethod(shapes.along)
     RULE_TAKES: ClassVar = ("axis",)
-    x = operand_def()
-    axis = prop_def()
-    exclusive = prop_def()
-    reverse = prop_def()
+    x = operand_def(TENSOR)
+    axis = prop_def(INTEGER)
+    exclusive = prop_def(BOOLEAN)
+    reverse = prop_def(BOOLEAN)
+
+
+@irdl_op_definition
+class CumulativeOp(OneResultOp):
+    """
+    The product, greatest or least along `axis` of all elements up to each one; `cumulative_sum` has the sums.
+
+    `exclusive` leaves the element itself out, so that the first is as an empty reduction; `reverse` begins at the end. NaN wins.
+    """
+
+    name = "ptir.cumulative"
+    OPCODE: ClassVar = "cumulative"
+    EXTENSION: ClassVar = "running extremes, and the derivative of a product; a scan of single steps otherwise"
+    RULE: ClassVar = staticmethod(shapes.along)
+    RULE_TAKES: ClassVar = ("axis",)
+    x = operand_def(TENSOR)
+    kind = prop_def(Word("prod", "max", "min"))
+    axis = prop_def(INTEGER)
+    exclusive = prop_def(BOOLEAN)
+    reverse = prop_def(BOOLEAN)
 
 
 @irdl_op_definition
@@ -217,13 +236,11 @@ class SortOp(OneResultOp):
     name = "ptir.sort"
     OPCODE: ClassVar = "sort"
     EXTENSION: ClassVar = "top_k sorts too, but gives indices that not everyone wants"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"axis": INTEGER, "descending": BOOLEAN}
     RULE: ClassVar = staticmethod(shapes.along)
     RULE_TAKES: ClassVar = ("axis",)
-    x = operand_def()
-    axis = prop_def()
-    descending = prop_def()
+    x = operand_def(TENSOR)
+    axis = prop_def(INTEGER)
+    descending = prop_def(BOOLEAN)
 
 
 @irdl_op_definition
@@ -233,11 +250,9 @@ class ReverseOp(OneResultOp):
     name = "ptir.reverse"
     OPCODE: ClassVar = "reverse"
     EXTENSION: ClassVar = "the derivative of a convolution; a take with computed indices otherwise"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"axes": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.reverse)
-    x = operand_def()
-    axes = prop_def()
+    x = operand_def(TENSOR)
+    axes = prop_def(INTEGERS)
 
 
 @irdl_op_definition
@@ -247,13 +262,11 @@ class StridedSliceOp(OneResultOp):
     name = "ptir.strided_slice"
     OPCODE: ClassVar = "strided_slice"
     EXTENSION: ClassVar = "the contract's slice has unit stride"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"starts": INTEGERS, "limits": INTEGERS, "strides": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.strided_slice)
-    x = operand_def()
-    starts = prop_def()
-    limits = prop_def()
-    strides = prop_def()
+    x = operand_def(TENSOR)
+    starts = prop_def(INTEGERS)
+    limits = prop_def(INTEGERS)
+    strides = prop_def(INTEGERS)
 
 
 @irdl_op_definition
@@ -267,28 +280,18 @@ class ConvolutionOp(AccumulatingOp):
     name = "ptir.convolution"
     OPCODE: ClassVar = "convolution"
     EXTENSION: ClassVar = "extract_patches and dot_general otherwise, with the patches in memory"
-    OPERANDS: ClassVar = ("lhs", "rhs")
     SAME_DTYPE: ClassVar = ("lhs", "rhs")
-    CODECS: ClassVar = {
-        "strides": INTEGERS,
-        "padding": PAIRS,
-        "base_dilation": INTEGERS,
-        "window_dilation": INTEGERS,
-        "feature_group_count": INTEGER,
-        "accum_dtype": DTYPE,
-        "out_dtype": DTYPE,
-    }
     RULE: ClassVar = staticmethod(shapes.convolution)
     RULE_TAKES: ClassVar = ("strides", "padding", "base_dilation", "window_dilation", "feature_group_count")
-    lhs = operand_def()
-    rhs = operand_def()
-    strides = prop_def()
-    padding = prop_def()
-    base_dilation = prop_def()
-    window_dilation = prop_def()
-    feature_group_count = prop_def()
-    accum_dtype = opt_prop_def()
-    out_dtype = opt_prop_def()
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
+    strides = prop_def(INTEGERS)
+    padding = prop_def(PAIRS)
+    base_dilation = prop_def(INTEGERS)
+    window_dilation = prop_def(INTEGERS)
+    feature_group_count = prop_def(INTEGER)
+    accum_dtype = opt_prop_def(DTYPE)
+    out_dtype = opt_prop_def(DTYPE)
 
 
 UNARY_EXTENSIONS: tuple[type[PtirOp], ...] = (

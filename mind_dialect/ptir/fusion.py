@@ -9,25 +9,28 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, region_def, var_operand_def, var_result_def
 
 from ..errors import error
-from ..op import value_of
+from ..op import TENSOR, value_of
 from .attributes import Word
 from .control import Body, RegionOp, YieldOp, expect, region_of, signature
+from .conversions import CONVERSIONS
 from .elementwise import BINARY_OPS, UNARY_OPS, CastOp, ClampOp, CompareOp, ConstantOp, SelectOp, StopGradientOp
 from .extensions import (
     BINARY_EXTENSIONS,
     UNARY_EXTENSIONS,
     ConvolutionOp,
+    CumulativeOp,
     CumulativeSumOp,
     ReverseOp,
     StridedSliceOp,
 )
+from .functions import FUNCTIONS
 from .indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, ScatterAddOp, ScatterReduceOp, TakeOp
 from .reduction import ArgMaxOp, DotGeneralOp, ExtractPatchesOp, ReduceOp, ReduceWindowOp, SegmentReduceOp
 from .structural import BroadcastToOp, ConcatOp, IotaOp, PadOp, ReshapeOp, SliceOp, TileOp, TransposeOp
 from .types import TensorSpec
 
 FUSIBLE: dict[type[Operation], str] = {
-    **dict.fromkeys((*UNARY_OPS, *BINARY_OPS, *UNARY_EXTENSIONS, *BINARY_EXTENSIONS), "elementwise"),
+    **dict.fromkeys((*UNARY_OPS, *BINARY_OPS, *UNARY_EXTENSIONS, *BINARY_EXTENSIONS, *CONVERSIONS, *FUNCTIONS), "elementwise"),
     **dict.fromkeys((CompareOp, SelectOp, CastOp, StopGradientOp, ClampOp), "elementwise"),
     **dict.fromkeys((BroadcastToOp, ReshapeOp, ConstantOp, IotaOp), "view"),
     ReduceOp: "reduction",
@@ -39,7 +42,7 @@ TARGETED: dict[type[Operation], str] = {
     **dict.fromkeys((TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp, TileOp, ExtractPatchesOp), "map"),
     **dict.fromkeys((TakeOp, GatherOp, DynamicSliceOp, DynamicUpdateSliceOp), "map"),
     ArgMaxOp: "reduction",
-    **dict.fromkeys((CumulativeSumOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp, ReduceWindowOp), "whole"),
+    **dict.fromkeys((CumulativeSumOp, CumulativeOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp, ReduceWindowOp), "whole"),
     ConvolutionOp: "contraction",
 }
 """What else may stand in a fusion: a target puts it there whose kernels can do it."""
@@ -69,12 +72,10 @@ class FusionOp(RegionOp):
     OPCODE: ClassVar = "fusion"
     EXTENSION: ClassVar = "the contract's fusion hints lie beside the code they speak of; this holds it"
     REGION_NAMES: ClassVar = ("body",)
-    CODECS: ClassVar = {"pattern": Word(*(pattern for pattern in CONTRACTIONS if pattern is not None))}
-    OPTIONAL: ClassVar = frozenset({"pattern"})
-    args = var_operand_def()
-    pattern = opt_prop_def()
+    args = var_operand_def(TENSOR)
+    pattern = opt_prop_def(Word(*(pattern for pattern in CONTRACTIONS if pattern is not None)))
     body = region_def()
-    res = var_result_def()
+    res = var_result_def(TENSOR)
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
 from .. import ptir_shapes as shapes
 from ..codecs import INTEGERS
+from ..op import TENSOR
 from .attributes import INTEGER, Word
 from .base import OneResultOp
 
@@ -19,10 +20,10 @@ class TakeOp(OneResultOp):
 
     name = "ptir.take"
     OPCODE: ClassVar = "take"
-    OPERANDS: ClassVar = ("x", "indices")
+    CAN_FAIL: ClassVar = True
     RULE: ClassVar = staticmethod(shapes.take)
-    x = operand_def()
-    indices = operand_def()
+    x = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
 
 
 @irdl_op_definition
@@ -31,22 +32,20 @@ class GatherOp(OneResultOp):
 
     name = "ptir.gather"
     OPCODE: ClassVar = "gather"
-    OPERANDS: ClassVar = ("x", "indices")
-    CODECS: ClassVar = {"axis": INTEGER}
+    CAN_FAIL: ClassVar = True
     RULE: ClassVar = staticmethod(shapes.gather)
-    x = operand_def()
-    indices = operand_def()
-    axis = prop_def()
+    x = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
+    axis = prop_def(INTEGER)
 
 
 class ScatterOp(OneResultOp, ABC):
     """`x` with `updates` combined in at `indices`, in row-major order of the updates; out of range is E6001 at run time."""
 
-    OPERANDS: ClassVar = ("x", "indices", "updates")
     SAME_DTYPE: ClassVar = ("x", "updates")
-    x = operand_def()
-    indices = operand_def()
-    updates = operand_def()
+    x = operand_def(TENSOR)
+    indices = operand_def(TENSOR)
+    updates = operand_def(TENSOR)
 
 
 @irdl_op_definition
@@ -59,18 +58,12 @@ class ScatterAddOp(ScatterOp):
 
     name = "ptir.scatter_add"
     OPCODE: ClassVar = "scatter_add"
-    CODECS: ClassVar = {
-        "update_window_dims": INTEGERS,
-        "inserted_window_dims": INTEGERS,
-        "scatter_dims_to_operand_dims": INTEGERS,
-        "index_vector_dim": INTEGER,
-    }
-    OPTIONAL: ClassVar = frozenset({"index_vector_dim"})
+    CAN_FAIL: ClassVar = True
     RULE: ClassVar = staticmethod(shapes.scatter_add)
-    update_window_dims = prop_def()
-    inserted_window_dims = prop_def()
-    scatter_dims_to_operand_dims = prop_def()
-    index_vector_dim = opt_prop_def()
+    update_window_dims = prop_def(INTEGERS)
+    inserted_window_dims = prop_def(INTEGERS)
+    scatter_dims_to_operand_dims = prop_def(INTEGERS)
+    index_vector_dim = opt_prop_def(INTEGER)
 
 
 @irdl_op_definition
@@ -79,11 +72,11 @@ class ScatterReduceOp(ScatterOp):
 
     name = "ptir.scatter_reduce"
     OPCODE: ClassVar = "scatter_reduce"
-    CODECS: ClassVar = {"kind": Word("add", "max", "min", "replace"), "axis": INTEGER}
+    CAN_FAIL: ClassVar = True
     RULE: ClassVar = staticmethod(shapes.scatter_reduce)
     RULE_TAKES: ClassVar = ("axis",)
-    kind = prop_def()
-    axis = prop_def()
+    kind = prop_def(Word("add", "max", "min", "replace"))
+    axis = prop_def(INTEGER)
 
 
 @irdl_op_definition
@@ -92,12 +85,10 @@ class DynamicSliceOp(OneResultOp):
 
     name = "ptir.dynamic_slice"
     OPCODE: ClassVar = "dynamic_slice"
-    OPERANDS: ClassVar = ("x", "start")
-    CODECS: ClassVar = {"sizes": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.dynamic_slice)
-    x = operand_def()
-    start = operand_def()
-    sizes = prop_def()
+    x = operand_def(TENSOR)
+    start = operand_def(TENSOR)
+    sizes = prop_def(INTEGERS)
 
 
 @irdl_op_definition
@@ -106,11 +97,9 @@ class DynamicUpdateSliceOp(OneResultOp):
 
     name = "ptir.dynamic_update_slice"
     OPCODE: ClassVar = "dynamic_update_slice"
-    OPERANDS: ClassVar = ("x", "update", "start")
     SAME_DTYPE: ClassVar = ("x", "update")
-    CODECS: ClassVar = {"sizes": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.dynamic_update_slice)
-    x = operand_def()
-    update = operand_def()
-    start = operand_def()
-    sizes = prop_def()
+    x = operand_def(TENSOR)
+    update = operand_def(TENSOR)
+    start = operand_def(TENSOR)
+    sizes = prop_def(INTEGERS)

@@ -12,64 +12,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..errors import MindError, error
+from .scalars import BINARY, UNARY
 from .types import (
     ALL,
-    BF16,
-    CF32,
-    CF64,
-    F8E4M3,
-    F8E5M2,
-    F16,
+    BOOL,
+    COMPLEX,
     F32,
     F64,
-    I1,
-    SI4,
-    SI8,
-    SI16,
-    SI32,
-    SI64,
-    UI4,
-    UI8,
-    UI16,
-    UI32,
-    UI64,
+    FLOATS,
+    INDEX,
+    INTEGERS,
+    NUMBERS,
+    ORDERED,
+    QUANTIZED,
+    REAL,
+    WIDE_FLOATS,
+    DTypes,
     Kind,
     PtirDType,
 )
 
-DTypes = tuple[PtirDType, ...]
 Row = Mapping[str, DTypes]
-
-BOOL: DTypes = (I1,)
-SIGNED: DTypes = (SI4, SI8, SI16, SI32, SI64)
-INTEGERS: DTypes = (SI4, UI4, SI8, UI8, SI16, UI16, SI32, UI32, SI64, UI64)
-WIDE_FLOATS: DTypes = (BF16, F16, F32, F64)
-FLOATS: DTypes = (F8E4M3, F8E5M2, *WIDE_FLOATS)
-COMPLEX: DTypes = (CF32, CF64)
-REAL: DTypes = (*INTEGERS, *FLOATS)
-NUMBERS: DTypes = (*REAL, *COMPLEX)
-ORDERED: DTypes = (I1, *REAL)
-INDEX: DTypes = (SI32, SI64)
-QUANTIZED: DTypes = (SI4, UI4, SI8, UI8, SI16, UI16, SI32, UI32)
 
 _INDEXED: Row = {"x": ALL, "indices": INDEX}
 
 LEGAL: dict[str, Row] = {
     "constant": {"value": ALL},
-    "neg": {"x": NUMBERS},
-    "abs": {"x": REAL},
-    "exp": {"x": (*FLOATS, *COMPLEX)},
-    "log": {"x": (*FLOATS, *COMPLEX)},
-    "tanh": {"x": (*FLOATS, *COMPLEX)},
-    "erf": {"x": FLOATS},
-    "rsqrt": {"x": (*FLOATS, *COMPLEX)},
-    "reciprocal": {"x": (*FLOATS, *COMPLEX)},
-    "add": {"lhs": NUMBERS},
-    "sub": {"lhs": NUMBERS},
-    "mul": {"lhs": NUMBERS},
-    "div": {"lhs": NUMBERS},
-    "maximum": {"lhs": ORDERED},
-    "minimum": {"lhs": ORDERED},
+    **{opcode: {"x": row.dtypes} for opcode, row in UNARY.items()},
+    **{opcode: {"lhs": row.dtypes} for opcode, row in BINARY.items()},
     "compare less": {"lhs": ORDERED},
     "compare less_equal": {"lhs": ORDERED},
     "compare equal": {"lhs": ALL},
@@ -82,6 +52,8 @@ LEGAL: dict[str, Row] = {
     "reduce sum": {"x": NUMBERS, "out_dtype": ALL},
     "reduce max": {"x": ORDERED, "out_dtype": ALL},
     "reduce min": {"x": ORDERED, "out_dtype": ALL},
+    "reduce prod": {"x": NUMBERS, "out_dtype": ALL},
+    **{f"reduce {kind}": {"x": (*BOOL, *INTEGERS), "out_dtype": ALL} for kind in ("and", "or", "xor")},
     "arg_max": {"x": ORDERED, "output_dtype": INDEX},
     "dot_general": {"lhs": NUMBERS, "out_dtype": ALL},
     "reshape": {"x": ALL},
@@ -121,26 +93,28 @@ LEGAL: dict[str, Row] = {
     "requantize": {"x": QUANTIZED, "output_dtype": QUANTIZED},
     "yield": {"args": ALL},
     "fusion": {"args": ALL},
-    "sqrt": {"x": (*FLOATS, *COMPLEX)},
-    "sin": {"x": (*FLOATS, *COMPLEX)},
-    "cos": {"x": (*FLOATS, *COMPLEX)},
-    "floor": {"x": FLOATS},
-    "ceil": {"x": FLOATS},
-    "round": {"x": FLOATS},
-    "sign": {"x": REAL},
-    "logistic": {"x": FLOATS},
-    "expm1": {"x": FLOATS},
-    "log1p": {"x": FLOATS},
-    "not": {"x": (*BOOL, *INTEGERS)},
-    "pow": {"lhs": (*FLOATS, *COMPLEX)},
-    "remainder": {"lhs": REAL},
-    "and": {"lhs": (*BOOL, *INTEGERS)},
-    "or": {"lhs": (*BOOL, *INTEGERS)},
-    "xor": {"lhs": (*BOOL, *INTEGERS)},
-    "shift_left": {"lhs": INTEGERS},
-    "shift_right_arithmetic": {"lhs": INTEGERS},
-    "shift_right_logical": {"lhs": INTEGERS},
+    "arg_min": {"x": ORDERED, "output_dtype": INDEX},
+    "window_arg max": {"x": ORDERED, "output_dtype": INDEX},
+    "window_arg min": {"x": ORDERED, "output_dtype": INDEX},
+    "gather_windows": _INDEXED,
+    "scatter_windows add": {"x": NUMBERS, "indices": INDEX},
+    "scatter_windows mul": {"x": NUMBERS, "indices": INDEX},
+    "scatter_windows min": {"x": ORDERED, "indices": INDEX},
+    "scatter_windows max": {"x": ORDERED, "indices": INDEX},
+    "scatter_windows replace": _INDEXED,
+    "fft fft": {"x": COMPLEX},
+    "fft ifft": {"x": COMPLEX},
+    "fft rfft": {"x": (F32, F64)},
+    "fft irfft": {"x": COMPLEX},
+    "bitcast": {"x": REAL, "dtype": REAL},
+    "truncate": {"x": INTEGERS, "dtype": INTEGERS},
+    "real": {"x": COMPLEX},
+    "imag": {"x": COMPLEX},
+    "complex": {"lhs": (F32, F64)},
     "cumulative_sum": {"x": NUMBERS},
+    "cumulative prod": {"x": NUMBERS},
+    "cumulative max": {"x": ORDERED},
+    "cumulative min": {"x": ORDERED},
     "sort": {"x": ORDERED},
     "reverse": {"x": ALL},
     "strided_slice": {"x": ALL},
@@ -186,6 +160,7 @@ def default_accumulator(dtype: PtirDType) -> PtirDType:
     """
     What sums of `dtype` accumulate in unless told otherwise: f32 for narrower floats, the dtype itself for the rest.
 
+    >>> from .types import BF16, SI8
     >>> str(default_accumulator(BF16)), str(default_accumulator(SI8))
     ('f32', 'si8')
     """
@@ -196,6 +171,7 @@ def accumulators(dtype: PtirDType) -> DTypes:
     """
     What sums of `dtype` may accumulate in: the same kind, no narrower, no float of 8 bits; unsigned also in wider signed.
 
+    >>> from .types import F16, UI16
     >>> [str(d) for d in accumulators(F16)], [str(d) for d in accumulators(UI16)]
     (['f16', 'f32', 'f64'], ['ui16', 'si32', 'ui32', 'si64', 'ui64'])
     """

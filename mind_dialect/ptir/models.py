@@ -18,11 +18,12 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, NoMemoryEffect
 
 from .. import ptir_shapes as shapes
 from ..codecs import BOOLEAN
 from ..errors import error
+from ..op import TENSOR
 from ..ptir_shapes import Dims
 from .attributes import CALL_ATTRIBUTES, DIMS, DTYPE, INTEGER, REAL, TEXT
 from .base import OneResultOp, PtirOp
@@ -36,16 +37,14 @@ class LayerNormOp(OneResultOp):
 
     name = "ptir.layer_norm"
     OPCODE: ClassVar = "layer_norm"
-    OPERANDS: ClassVar = ("x", "gamma", "beta")
     SAME_DTYPE: ClassVar = ("x", "gamma", "beta")
-    CODECS: ClassVar = {"epsilon": REAL, "feature_axis": INTEGER}
     RULE: ClassVar = staticmethod(shapes.layer_norm)
     RULE_TAKES: ClassVar = ("feature_axis",)
-    x = operand_def()
-    gamma = operand_def()
-    beta = operand_def()
-    epsilon = prop_def()
-    feature_axis = prop_def()
+    x = operand_def(TENSOR)
+    gamma = operand_def(TENSOR)
+    beta = operand_def(TENSOR)
+    epsilon = prop_def(REAL)
+    feature_axis = prop_def(INTEGER)
 
     @classmethod
     def infer(cls, operands: Sequence[TensorSpec], values: Mapping[str, Any]) -> Sequence[TensorSpec]:
@@ -72,11 +71,10 @@ class RandomOp(OneResultOp, ABC):
 
     traits = traits_def(Draws())
 
-    CODECS: ClassVar = {"shape": DIMS, "dtype": DTYPE}
     RULE: ClassVar = staticmethod(shapes.extents)
     RULE_TAKES: ClassVar = ("shape",)
-    shape = prop_def()
-    dtype = prop_def()
+    shape = prop_def(DIMS)
+    dtype = prop_def(DTYPE)
 
     @classmethod
     def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
@@ -109,19 +107,16 @@ class TopKOp(PtirOp):
 
     name = "ptir.top_k"
     OPCODE: ClassVar = "top_k"
-    OPERANDS: ClassVar = ("x",)
-    RESULTS: ClassVar = ("result", "indices")
-    CODECS: ClassVar = {"k": INTEGER, "axis": INTEGER, "largest": BOOLEAN, "indices_dtype": DTYPE}
     RULE: ClassVar = staticmethod(shapes.top_k)
     RULE_TAKES: ClassVar = ("k", "axis")
-    x = operand_def()
-    k = prop_def()
-    axis = prop_def()
-    largest = prop_def()
-    indices_dtype = prop_def()
-    result = result_def()
-    indices = result_def()
-    traits = traits_def(Pure())
+    x = operand_def(TENSOR)
+    k = prop_def(INTEGER)
+    axis = prop_def(INTEGER)
+    largest = prop_def(BOOLEAN)
+    indices_dtype = prop_def(DTYPE)
+    result = result_def(TENSOR)
+    indices = result_def(TENSOR)
+    traits = traits_def(NoMemoryEffect())
 
     @classmethod
     def infer(cls, operands: Sequence[TensorSpec], values: Mapping[str, Any]) -> Sequence[TensorSpec]:
@@ -141,17 +136,13 @@ class QuantizationOp(OneResultOp, ABC):
     dtype of the integers they belong to. Without `axis` both are scalars, with it vectors along it.
     """
 
-    OPERANDS: ClassVar = ("x", "parameters")
-    VARIADIC: ClassVar = True
     PARAMETERS: ClassVar[tuple[str, ...]] = ("scale", "zero_point")
-    CODECS: ClassVar = {"output_dtype": DTYPE, "axis": INTEGER}
-    OPTIONAL: ClassVar = frozenset({"axis"})
     RULE: ClassVar = staticmethod(_scaled)
     RULE_TAKES: ClassVar = ("axis",)
-    x = operand_def()
-    parameters = var_operand_def()
-    output_dtype = prop_def()
-    axis = opt_prop_def()
+    x = operand_def(TENSOR)
+    parameters = var_operand_def(TENSOR)
+    output_dtype = prop_def(DTYPE)
+    axis = opt_prop_def(INTEGER)
 
     @classmethod
     def check_arity(cls, operands: int, results: int | None, regions: int) -> None:
@@ -201,9 +192,8 @@ class DequantizeOp(QuantizationOp):
 
     name = "ptir.dequantize"
     OPCODE: ClassVar = "dequantize"
-    CODECS: ClassVar = {"axis": INTEGER, "output_dtype": DTYPE}
-    OPTIONAL: ClassVar = frozenset({"axis", "output_dtype"})
-    output_dtype = opt_prop_def()
+    axis = opt_prop_def(INTEGER)
+    output_dtype = opt_prop_def(DTYPE)
 
     @classmethod
     def scale_dtypes(cls, x: PtirDType, values: Mapping[str, Any]) -> tuple[PtirDType | None, ...]:
@@ -264,15 +254,14 @@ class CustomCallOp(PtirOp):
 
     name = "ptir.custom_call"
     OPCODE: ClassVar = "custom_call"
-    OPERANDS: ClassVar = ("args",)
-    VARIADIC: ClassVar = True
-    RESULTS: ClassVar = None
-    CODECS: ClassVar = {"target": TEXT, "attrs": CALL_ATTRIBUTES}
-    args = var_operand_def()
-    target = prop_def()
-    attrs = prop_def()
-    res = var_result_def()
-    traits = traits_def(Pure())
+    args = var_operand_def(TENSOR)
+    target = prop_def(TEXT)
+    attrs = prop_def(CALL_ATTRIBUTES)
+    res = var_result_def(TENSOR)
+    traits = traits_def(NoMemoryEffect())
+
+    def is_speculatable(self) -> bool:
+        return False  # what it runs may raise
 
     @classmethod
     def infer_all(

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, ClassVar
 
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
 from .. import ptir_shapes as shapes
 from ..codecs import BOOLEAN, INTEGERS
+from ..errors import error
+from ..op import TENSOR
 from .attributes import DTYPE, INTEGER, PAIRS, SCALAR, Word
 from .base import OneResultOp
 from .legal import check_accumulator, check_cast
-from .types import PtirDType
+from .types import PtirDType, TensorSpec
 
-REDUCE_KINDS = ("sum", "max", "min")
+CONTRACT_KINDS = ("sum", "max", "min")
+BIT_KINDS = ("and", "or", "xor")
+REDUCE_KINDS = (*CONTRACT_KINDS, "prod", *BIT_KINDS)
+"""EXTENSION beyond the contract's three: tensor libraries have products and reductions of bits."""
 
 
 def accumulated(dtype: PtirDType, values: Mapping[str, Any]) -> PtirDType:
@@ -29,8 +35,6 @@ def accumulated(dtype: PtirDType, values: Mapping[str, Any]) -> PtirDType:
 class AccumulatingOp(OneResultOp, ABC):
     """Accumulates in `accum_dtype` (f32 for narrower floats, else the operand's), then casts to `out_dtype` (the operand's)."""
 
-    OPTIONAL: ClassVar = frozenset({"accum_dtype", "out_dtype"})
-
     @classmethod
     def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
         return accumulated(dtypes[0], values)
@@ -39,49 +43,59 @@ class AccumulatingOp(OneResultOp, ABC):
 @irdl_op_definition
 class ReduceOp(AccumulatingOp):
     """
-    The sum, greatest or least over `axes`; no axes, no change.
+    The sum, greatest, least, product, or bitwise and, or, exclusive or over `axes`; no axes, no change.
 
-    An empty sum is 0; an empty greatest is -inf, or the least integer; an empty least is +inf, or the greatest integer. NaN wins.
+    An empty sum is 0; an empty greatest is -inf, or the least integer; an empty least is +inf, or the greatest integer; an empty
+    product is 1; an empty `and` has all bits set, `or` and `xor` none. NaN wins.
     """
 
     name = "ptir.reduce"
     OPCODE: ClassVar = "reduce"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {
-        "kind": Word(*REDUCE_KINDS),
-        "axes": INTEGERS,
-        "keepdims": BOOLEAN,
-        "accum_dtype": DTYPE,
-        "out_dtype": DTYPE,
-    }
     RULE: ClassVar = staticmethod(shapes.reduce)
     RULE_TAKES: ClassVar = ("axes", "keepdims")
-    x = operand_def()
-    kind = prop_def()
-    axes = prop_def()
-    keepdims = prop_def()
-    accum_dtype = opt_prop_def()
-    out_dtype = opt_prop_def()
+    x = operand_def(TENSOR)
+    kind = prop_def(Word(*REDUCE_KINDS))
+    axes = prop_def(INTEGERS)
+    keepdims = prop_def(BOOLEAN)
+    accum_dtype = opt_prop_def(DTYPE)
+    out_dtype = opt_prop_def(DTYPE)
+
+    @property
+    def extension(self) -> str | None:
+        kind = self.values()["kind"]
+        return None if kind in CONTRACT_KINDS else f"reduce of kind {kind}"
 
 
-@irdl_op_definition
-class ArgMaxOp(OneResultOp):
-    """The index of the greatest along `axis`: the first of equals, the first NaN if there is one."""
+class ArgReductionOp(OneResultOp, ABC):
+    """The index of one element along `axis`: the first of equals, the first NaN if there is one."""
 
-    name = "ptir.arg_max"
-    OPCODE: ClassVar = "arg_max"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"axis": INTEGER, "keepdims": BOOLEAN, "output_dtype": DTYPE}
     RULE: ClassVar = staticmethod(shapes.arg_max)
     RULE_TAKES: ClassVar = ("axis", "keepdims")
-    x = operand_def()
-    axis = prop_def()
-    keepdims = prop_def()
-    output_dtype = prop_def()
+    x = operand_def(TENSOR)
+    axis = prop_def(INTEGER)
+    keepdims = prop_def(BOOLEAN)
+    output_dtype = prop_def(DTYPE)
 
     @classmethod
     def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
         return values["output_dtype"]
+
+
+@irdl_op_definition
+class ArgMaxOp(ArgReductionOp):
+    """The index of the greatest along `axis`: the first of equals, the first NaN if there is one."""
+
+    name = "ptir.arg_max"
+    OPCODE: ClassVar = "arg_max"
+
+
+@irdl_op_definition
+class ArgMinOp(ArgReductionOp):
+    """The index of the least along `axis`: the first of equals, the first NaN if there is one."""
+
+    name = "ptir.arg_min"
+    OPCODE: ClassVar = "arg_min"
+    EXTENSION: ClassVar = "the negative of the least integer is itself, so that arg_max of neg is wrong"
 
 
 @irdl_op_definition
@@ -90,26 +104,17 @@ class DotGeneralOp(AccumulatingOp):
 
     name = "ptir.dot_general"
     OPCODE: ClassVar = "dot_general"
-    OPERANDS: ClassVar = ("lhs", "rhs")
     SAME_DTYPE: ClassVar = ("lhs", "rhs")
-    CODECS: ClassVar = {
-        "batch_lhs": INTEGERS,
-        "batch_rhs": INTEGERS,
-        "contract_lhs": INTEGERS,
-        "contract_rhs": INTEGERS,
-        "accum_dtype": DTYPE,
-        "out_dtype": DTYPE,
-    }
     RULE: ClassVar = staticmethod(shapes.dot_general)
     RULE_TAKES: ClassVar = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
-    lhs = operand_def()
-    rhs = operand_def()
-    batch_lhs = prop_def()
-    batch_rhs = prop_def()
-    contract_lhs = prop_def()
-    contract_rhs = prop_def()
-    accum_dtype = opt_prop_def()
-    out_dtype = opt_prop_def()
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
+    batch_lhs = prop_def(INTEGERS)
+    batch_rhs = prop_def(INTEGERS)
+    contract_lhs = prop_def(INTEGERS)
+    contract_rhs = prop_def(INTEGERS)
+    accum_dtype = opt_prop_def(DTYPE)
+    out_dtype = opt_prop_def(DTYPE)
 
 
 @irdl_op_definition
@@ -118,26 +123,51 @@ class ReduceWindowOp(AccumulatingOp):
 
     name = "ptir.reduce_window"
     OPCODE: ClassVar = "reduce_window"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {
-        "kind": Word(*REDUCE_KINDS),
-        "window_dims": INTEGERS,
-        "strides": INTEGERS,
-        "padding": PAIRS,
-        "base_dilation": INTEGERS,
-        "window_dilation": INTEGERS,
-        "accum_dtype": DTYPE,
-    }
     RULE: ClassVar = staticmethod(shapes.reduce_window)
     RULE_TAKES: ClassVar = ("window_dims", "strides", "padding", "base_dilation", "window_dilation")
-    x = operand_def()
-    kind = prop_def()
-    window_dims = prop_def()
-    strides = prop_def()
-    padding = prop_def()
-    base_dilation = prop_def()
-    window_dilation = prop_def()
-    accum_dtype = opt_prop_def()
+    x = operand_def(TENSOR)
+    kind = prop_def(Word(*CONTRACT_KINDS))
+    window_dims = prop_def(INTEGERS)
+    strides = prop_def(INTEGERS)
+    padding = prop_def(PAIRS)
+    base_dilation = prop_def(INTEGERS)
+    window_dilation = prop_def(INTEGERS)
+    accum_dtype = opt_prop_def(DTYPE)
+
+
+@irdl_op_definition
+class WindowArgOp(OneResultOp):
+    """
+    The flat index in `x`, in row-major order, of the greatest or least of each window: the first of equals, the first NaN.
+
+    Padding never wins; a window that holds nothing else has -1.
+    """
+
+    name = "ptir.window_arg"
+    OPCODE: ClassVar = "window_arg"
+    EXTENSION: ClassVar = "the index of a maximum of a window needs a table with a row per place of the window otherwise"
+    RULE: ClassVar = staticmethod(shapes.window_arg)
+    RULE_TAKES: ClassVar = ("window_dims", "strides", "padding", "window_dilation")
+    x = operand_def(TENSOR)
+    kind = prop_def(Word("max", "min"))
+    window_dims = prop_def(INTEGERS)
+    strides = prop_def(INTEGERS)
+    padding = prop_def(PAIRS)
+    window_dilation = prop_def(INTEGERS)
+    output_dtype = prop_def(DTYPE)
+
+    @classmethod
+    def infer(cls, operands: Sequence[TensorSpec], values: Mapping[str, Any]) -> Sequence[TensorSpec]:
+        found = super().infer(operands, values)
+        dtype, count = values["output_dtype"], prod(n for n in operands[0].shape if isinstance(n, int))
+        if count > 1 << (dtype.bits - 1):
+            message = f"output_dtype {dtype} cannot hold an index of {count} elements"
+            raise error("E8002", message, attribute="output_dtype", value=str(dtype))
+        return found
+
+    @classmethod
+    def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
+        return values["output_dtype"]
 
 
 @irdl_op_definition
@@ -146,17 +176,15 @@ class ExtractPatchesOp(OneResultOp):
 
     name = "ptir.extract_patches"
     OPCODE: ClassVar = "extract_patches"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"window": INTEGERS, "strides": INTEGERS, "dilation": INTEGERS, "padding": PAIRS, "pad_value": SCALAR}
     RULE: ClassVar = staticmethod(shapes.extract_patches)
     RULE_TAKES: ClassVar = ("window", "strides", "dilation", "padding")
     SCALARS: ClassVar = ("pad_value",)
-    x = operand_def()
-    window = prop_def()
-    strides = prop_def()
-    dilation = prop_def()
-    padding = prop_def()
-    pad_value = prop_def()
+    x = operand_def(TENSOR)
+    window = prop_def(INTEGERS)
+    strides = prop_def(INTEGERS)
+    dilation = prop_def(INTEGERS)
+    padding = prop_def(PAIRS)
+    pad_value = prop_def(SCALAR)
 
 
 @irdl_op_definition
@@ -169,20 +197,13 @@ class SegmentReduceOp(AccumulatingOp):
 
     name = "ptir.segment_reduce"
     OPCODE: ClassVar = "segment_reduce"
-    OPERANDS: ClassVar = ("data", "segment_ids")
-    CODECS: ClassVar = {
-        "kind": Word("sum", "max"),
-        "num_segments": INTEGER,
-        "accum_dtype": DTYPE,
-        "indices_are_sorted": BOOLEAN,
-        "unique": BOOLEAN,
-    }
+    CAN_FAIL: ClassVar = True
     RULE: ClassVar = staticmethod(shapes.segment_reduce)
     RULE_TAKES: ClassVar = ("num_segments",)
-    data = operand_def()
-    segment_ids = operand_def()
-    kind = prop_def()
-    num_segments = prop_def()
-    accum_dtype = opt_prop_def()
-    indices_are_sorted = prop_def()
-    unique = prop_def()
+    data = operand_def(TENSOR)
+    segment_ids = operand_def(TENSOR)
+    kind = prop_def(Word("sum", "max"))
+    num_segments = prop_def(INTEGER)
+    accum_dtype = opt_prop_def(DTYPE)
+    indices_are_sorted = prop_def(BOOLEAN)
+    unique = prop_def(BOOLEAN)

@@ -9,6 +9,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, var_operand_def
 
 from .. import ptir_shapes as shapes
 from ..codecs import INTEGERS
+from ..op import TENSOR
 from .attributes import DIMS, DTYPE, INTEGER, SCALAR
 from .base import OneResultOp
 from .legal import mixed
@@ -21,11 +22,9 @@ class ReshapeOp(OneResultOp):
 
     name = "ptir.reshape"
     OPCODE: ClassVar = "reshape"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"new_shape": DIMS}
     RULE: ClassVar = staticmethod(shapes.reshape)
-    x = operand_def()
-    new_shape = prop_def()
+    x = operand_def(TENSOR)
+    new_shape = prop_def(DIMS)
 
 
 @irdl_op_definition
@@ -34,11 +33,9 @@ class TransposeOp(OneResultOp):
 
     name = "ptir.transpose"
     OPCODE: ClassVar = "transpose"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"perm": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.transpose)
-    x = operand_def()
-    perm = prop_def()
+    x = operand_def(TENSOR)
+    perm = prop_def(INTEGERS)
 
 
 @irdl_op_definition
@@ -47,11 +44,9 @@ class BroadcastToOp(OneResultOp):
 
     name = "ptir.broadcast_to"
     OPCODE: ClassVar = "broadcast_to"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"result_shape": DIMS}
     RULE: ClassVar = staticmethod(shapes.broadcast_to)
-    x = operand_def()
-    result_shape = prop_def()
+    x = operand_def(TENSOR)
+    result_shape = prop_def(DIMS)
 
 
 @irdl_op_definition
@@ -60,12 +55,10 @@ class SliceOp(OneResultOp):
 
     name = "ptir.slice"
     OPCODE: ClassVar = "slice"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"starts": INTEGERS, "sizes": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.slice)
-    x = operand_def()
-    starts = prop_def()
-    sizes = prop_def()
+    x = operand_def(TENSOR)
+    starts = prop_def(INTEGERS)
+    sizes = prop_def(INTEGERS)
 
 
 @irdl_op_definition
@@ -74,13 +67,10 @@ class ConcatOp(OneResultOp):
 
     name = "ptir.concat"
     OPCODE: ClassVar = "concat"
-    OPERANDS: ClassVar = ("xs",)
-    VARIADIC: ClassVar = True
     LEAST_VARIADIC: ClassVar = 1
-    CODECS: ClassVar = {"axis": INTEGER}
     RULE: ClassVar = staticmethod(shapes.concat)
-    xs = var_operand_def()
-    axis = prop_def()
+    xs = var_operand_def(TENSOR)
+    axis = prop_def(INTEGER)
 
     @classmethod
     def check_dtypes(cls, operands: Sequence[TensorSpec], values: Mapping[str, Any]) -> None:
@@ -96,16 +86,14 @@ class PadOp(OneResultOp):
 
     name = "ptir.pad"
     OPCODE: ClassVar = "pad"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"low": INTEGERS, "high": INTEGERS, "interior": INTEGERS, "pad_value": SCALAR}
     RULE: ClassVar = staticmethod(shapes.pad)
     RULE_TAKES: ClassVar = ("low", "high", "interior")
     SCALARS: ClassVar = ("pad_value",)
-    x = operand_def()
-    low = prop_def()
-    high = prop_def()
-    interior = prop_def()
-    pad_value = prop_def()
+    x = operand_def(TENSOR)
+    low = prop_def(INTEGERS)
+    high = prop_def(INTEGERS)
+    interior = prop_def(INTEGERS)
+    pad_value = prop_def(SCALAR)
 
 
 @irdl_op_definition
@@ -114,11 +102,9 @@ class TileOp(OneResultOp):
 
     name = "ptir.tile"
     OPCODE: ClassVar = "tile"
-    OPERANDS: ClassVar = ("x",)
-    CODECS: ClassVar = {"repeats": INTEGERS}
     RULE: ClassVar = staticmethod(shapes.tile)
-    x = operand_def()
-    repeats = prop_def()
+    x = operand_def(TENSOR)
+    repeats = prop_def(INTEGERS)
 
 
 @irdl_op_definition
@@ -127,12 +113,11 @@ class IotaOp(OneResultOp):
 
     name = "ptir.iota"
     OPCODE: ClassVar = "iota"
-    CODECS: ClassVar = {"shape": DIMS, "dtype": DTYPE, "axis": INTEGER}
     RULE: ClassVar = staticmethod(shapes.iota)
     RULE_TAKES: ClassVar = ("shape", "axis")
-    shape = prop_def()
-    dtype = prop_def()
-    axis = prop_def()
+    shape = prop_def(DIMS)
+    dtype = prop_def(DTYPE)
+    axis = prop_def(INTEGER)
 
     @classmethod
     def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:

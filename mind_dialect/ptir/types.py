@@ -114,6 +114,19 @@ ALL: tuple[PtirDType, ...] = (
     *(F8E4M3, F8E5M2, BF16, F16, F32, F64, CF32, CF64),
 )
 """Every dtype, in the contract's order."""
+
+DTypes = tuple[PtirDType, ...]
+BOOL: DTypes = (I1,)
+SIGNED: DTypes = (SI4, SI8, SI16, SI32, SI64)
+INTEGERS: DTypes = (SI4, UI4, SI8, UI8, SI16, UI16, SI32, UI32, SI64, UI64)
+WIDE_FLOATS: DTypes = (BF16, F16, F32, F64)
+FLOATS: DTypes = (F8E4M3, F8E5M2, *WIDE_FLOATS)
+COMPLEX: DTypes = (CF32, CF64)
+REAL: DTypes = (*INTEGERS, *FLOATS)
+NUMBERS: DTypes = (*REAL, *COMPLEX)
+ORDERED: DTypes = (I1, *REAL)
+INDEX: DTypes = (SI32, SI64)
+QUANTIZED: DTypes = (SI4, UI4, SI8, UI8, SI16, UI16, SI32, UI32)
 DTYPES: dict[str, PtirDType] = {d.name: d for d in ALL}
 """By the contract's names."""
 DTYPE_OF_TYPE: dict[Attribute, PtirDType] = {d.type: d for d in ALL}
@@ -134,6 +147,16 @@ class TensorSpec(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+def part_of(dtype: PtirDType) -> PtirDType:
+    """
+    The dtype of the parts of a complex number; of others the dtype itself.
+
+    >>> str(part_of(CF64)), str(part_of(SI8))
+    ('f64', 'si8')
+    """
+    return DTYPES[f"f{dtype.bits // 2}"] if dtype.kind is Kind.COMPLEX else dtype
 
 
 def dtype_named(name: str) -> PtirDType:

@@ -25,6 +25,7 @@ from .dims import (
     rank_error,
     same_shape,
 )
+from .fourier import fft
 from .indexing import (
     dynamic_slice,
     dynamic_update_slice,
@@ -37,7 +38,7 @@ from .indexing import (
     take,
     top_k,
 )
-from .reduction import arg_max, convolution, dot_general, extract_patches, reduce, reduce_window, windows
+from .reduction import arg_max, convolution, dot_general, extract_patches, reduce, reduce_window, window_arg, windows
 from .structural import (
     along,
     broadcast_to,
@@ -53,6 +54,7 @@ from .structural import (
     tile,
     transpose,
 )
+from .windows_at import gather_windows, scatter
 
 __all__ = [
     "INFER",
@@ -78,7 +80,9 @@ __all__ = [
     "equal_dims",
     "extents",
     "extract_patches",
+    "fft",
     "gather",
+    "gather_windows",
     "iota",
     "layer_norm",
     "lengths",
@@ -91,6 +95,7 @@ __all__ = [
     "reverse",
     "same_shape",
     "scales",
+    "scatter",
     "scatter_add",
     "scatter_reduce",
     "segment_reduce",
@@ -100,5 +105,6 @@ __all__ = [
     "tile",
     "top_k",
     "transpose",
+    "window_arg",
     "windows",
 ]

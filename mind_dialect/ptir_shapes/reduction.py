@@ -30,11 +30,11 @@ def arg_max(x: Dims, *, axis: int, keepdims: bool) -> Dims:
     >>> arg_max((2, 0), axis=1, keepdims=False)
     Traceback (most recent call last):
     ...
-    mind_dialect.errors.MindError: E3006: no maximum along axis 1 of [2, 0], which has extent 0, expected at least 1
+    mind_dialect.errors.MindError: E3006: no extreme along axis 1 of [2, 0], which has extent 0, expected at least 1
     """
     a = dims.axis(axis, len(x))
     if x[a] == 0:
-        message = f"no maximum along axis {a} of {list(x)}, which has extent 0, expected at least 1"
+        message = f"no extreme along axis {a} of {list(x)}, which has extent 0, expected at least 1"
         raise error("E3006", message, shape=x, index=a, value=0)
     return reduce(x, axes=(a,), keepdims=keepdims)
 
@@ -110,6 +110,16 @@ def reduce_window(
     (2,)
     """
     return windows(x, window_dims, strides, padding, base_dilation, window_dilation)
+
+
+def window_arg(
+    x: Dims, *, window_dims: Sequence[int], strides: Sequence[int], padding: Pairs, window_dilation: Sequence[int]
+) -> Dims:
+    """
+    >>> window_arg((5,), window_dims=(3,), strides=(2,), padding=((0, 1),), window_dilation=(1,))
+    (2,)
+    """
+    return windows(x, window_dims, strides, padding, (1,) * len(x), window_dilation)
 
 
 def extract_patches(x: Dims, *, window: Sequence[int], strides: Sequence[int], dilation: Sequence[int], padding: Pairs) -> Dims:

@@ -71,7 +71,7 @@ def reshape(x: Dims, *, new_shape: Sequence[Dim]) -> Dims:
     if not fits:
         message = f"cannot reshape {brief(list(x))} to {brief(list(given))}: {_shown(count)} elements to {_shown(known)}"
         raise error("E3007", message, shapes=(x, given), counts=(_shown(count), _shown(known)))
-    return tuple(inferred if i in holes else n for i, n in enumerate(given))
+    return bounded([inferred if i in holes else n for i, n in enumerate(given)])
 
 
 def _names(shape: Sequence[Dim]) -> list[str]:

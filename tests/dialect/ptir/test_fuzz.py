@@ -107,6 +107,7 @@ def failure(op: PtirOp) -> MindError | None:
     return None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("op", EVERY, ids=lambda op: op.OPCODE)
 def test_check_raises_coded_errors_only(op: type[PtirOp]):
     chance = random.Random(op.OPCODE)

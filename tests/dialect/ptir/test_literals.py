@@ -118,7 +118,7 @@ def test_every_bit_pattern_is_read_as_numpy_reads_it_and_survives_text(dtype: Pt
 
 @pytest.mark.parametrize("dtype", SMALL, ids=str)
 @given(value=st.floats(width=32, allow_nan=False, allow_infinity=False))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_small_floats_round_as_ml_dtypes_from_f32(dtype: PtirDType, value: float):
     with np.errstate(all="ignore"):
         wanted = float(np.float32(value).astype(NUMPY[dtype.name]))

@@ -102,6 +102,7 @@ def printed(module: ModuleOp, generic: bool) -> str:
     return out.getvalue()
 
 
+@pytest.mark.quick
 def test_rows_cover_the_dialect():
     region_ops = {op for op in PTIR_OPS if issubclass(op, RegionOp)} | {YieldOp, FusionOp}
     every = {*PTIR_OPS, *EXTENSION_OPS} - region_ops
@@ -111,6 +112,7 @@ def test_rows_cover_the_dialect():
     assert every - {row.op for row in REFUSED} <= unary - elementwise_refusals
 
 
+@pytest.mark.quick
 def test_every_op_of_the_dialect_says_what_it_is():
     for op in (*PTIR_OPS, *EXTENSION_OPS):
         assert op.name == f"ptir.{op.OPCODE}"

@@ -27,7 +27,7 @@ func.func @pred_dtype(%p: tensor<si32>) {
 
 // -----
 
-// CHECK: error[E8005]: cond %2: region false takes (tensor<2xf64>), expected (tensor<2xf32>)
+// CHECK: error[E8005]: cond %r: region false takes (tensor<2xf64>), expected (tensor<2xf32>)
 // CHECK: = note: RegionSignatureMismatch
 func.func @parameters(%p: tensor<i1>, %x: tensor<2xf32>) {
   %r = ptir.cond %p, %x : (tensor<i1>, tensor<2xf32>) -> tensor<2xf32> true {
@@ -42,7 +42,7 @@ func.func @parameters(%p: tensor<i1>, %x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E8005]: cond %2: region false yields (tensor<2xf16>), expected (tensor<2xf32>)
+// CHECK: error[E8005]: cond %r: region false yields (tensor<2xf16>), expected (tensor<2xf32>)
 // CHECK: = note: RegionSignatureMismatch
 func.func @branches_differ(%p: tensor<i1>, %x: tensor<2xf32>) {
   %r = ptir.cond %p, %x : (tensor<i1>, tensor<2xf32>) -> tensor<2xf32> true {
@@ -58,7 +58,7 @@ func.func @branches_differ(%p: tensor<i1>, %x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E8005]: cond %2: region false yields (tensor<2xf32>, tensor<2xf32>), expected (tensor<2xf32>)
+// CHECK: error[E8005]: cond %r: region false yields (tensor<2xf32>, tensor<2xf32>), expected (tensor<2xf32>)
 // CHECK: = note: RegionSignatureMismatch
 func.func @branch_yields_more(%p: tensor<i1>, %x: tensor<2xf32>) {
   %r = ptir.cond %p, %x : (tensor<i1>, tensor<2xf32>) -> tensor<2xf32> true {
@@ -73,7 +73,7 @@ func.func @branch_yields_more(%p: tensor<i1>, %x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E2007]: cond %2: expects 1 results, found 2
+// CHECK: error[E2007]: cond %r: expects 1 results, found 2
 // CHECK: = note: TypeError
 func.func @declared_results(%p: tensor<i1>, %x: tensor<2xf32>) {
   %r, %s = ptir.cond %p, %x : (tensor<i1>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) true {
@@ -89,7 +89,7 @@ func.func @declared_results(%p: tensor<i1>, %x: tensor<2xf32>) {
 // -----
 
 // Isolated from above: what a region uses is an operand.
-// CHECK: error[E4001]: yield uses %x from outside of cond %2, whose regions see their arguments only; pass it in
+// CHECK: error[E4001]: yield uses %x from outside of cond %r, whose regions see their arguments only; pass it in
 // CHECK: = note: VerificationError
 func.func @captured(%p: tensor<i1>, %x: tensor<2xf32>) {
   %r = ptir.cond %p : tensor<i1> -> tensor<2xf32> true {
@@ -103,7 +103,7 @@ func.func @captured(%p: tensor<i1>, %x: tensor<2xf32>) {
 // -----
 
 // while: the region cond gives a scalar i1 and what is carried, the body what is carried.
-// CHECK: error[E8005]: while %1: region cond yields (tensor<2xf32>), expected (tensor<i1>, tensor<2xf32>)
+// CHECK: error[E8005]: while %r: region cond yields (tensor<2xf32>), expected (tensor<i1>, tensor<2xf32>)
 // CHECK: = note: RegionSignatureMismatch
 func.func @no_truth(%x: tensor<2xf32>) {
   %r = ptir.while %x : tensor<2xf32> cond {
@@ -118,7 +118,7 @@ func.func @no_truth(%x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E8005]: while %1: region cond yields (tensor<1xi1>, tensor<1xi1>), expected (tensor<i1>, tensor<1xi1>)
+// CHECK: error[E8005]: while %r: region cond yields (tensor<1xi1>, tensor<1xi1>), expected (tensor<i1>, tensor<1xi1>)
 // CHECK: = note: RegionSignatureMismatch
 func.func @truth_rank(%x: tensor<1xi1>) {
   %r = ptir.while %x : tensor<1xi1> cond {
@@ -133,7 +133,7 @@ func.func @truth_rank(%x: tensor<1xi1>) {
 
 // -----
 
-// CHECK: error[E8005]: while %1: region cond yields (tensor<i1>), expected (tensor<i1>, tensor<i1>)
+// CHECK: error[E8005]: while %r: region cond yields (tensor<i1>), expected (tensor<i1>, tensor<i1>)
 // CHECK: = note: RegionSignatureMismatch
 func.func @cond_drops(%x: tensor<i1>) {
   %r = ptir.while %x : tensor<i1> cond {
@@ -148,7 +148,7 @@ func.func @cond_drops(%x: tensor<i1>) {
 
 // -----
 
-// CHECK: error[E8005]: while %2: region body yields (tensor<i1>, tensor<4xf32>), expected (tensor<i1>, tensor<2xf32>)
+// CHECK: error[E8005]: while %r: region body yields (tensor<i1>, tensor<4xf32>), expected (tensor<i1>, tensor<2xf32>)
 // CHECK: = note: RegionSignatureMismatch
 func.func @body_changes_shape(%p: tensor<i1>, %x: tensor<2xf32>) {
   %r, %s = ptir.while %p, %x : (tensor<i1>, tensor<2xf32>) -> (tensor<i1>, tensor<2xf32>) cond {
@@ -165,7 +165,7 @@ func.func @body_changes_shape(%p: tensor<i1>, %x: tensor<2xf32>) {
 // -----
 
 // scan: at least one scanned input, all of one length; the body takes the carry and a slice of each.
-// CHECK: error[E8002]: scan %1: carry_count 1 and scan_output_count 0 with 1 operands, expected counts from 0 up and at least one scanned input
+// CHECK: error[E8002]: scan %r: carry_count 1 and scan_output_count 0 with 1 operands, expected counts from 0 up and at least one scanned input
 // CHECK: = note: InvalidAttributeValue
 func.func @nothing_scanned(%x: tensor<2xf32>) {
   %r = ptir.scan %x carry_count = 1 scan_output_count = 0 : tensor<2xf32> body {
@@ -177,7 +177,7 @@ func.func @nothing_scanned(%x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E8002]: scan %1: carry_count 0 and scan_output_count -1 with 1 operands, expected counts from 0 up and at least one scanned input
+// CHECK: error[E8002]: scan %r: carry_count 0 and scan_output_count -1 with 1 operands, expected counts from 0 up and at least one scanned input
 // CHECK: = note: InvalidAttributeValue
 func.func @negative_count(%x: tensor<2xf32>) {
   %r = ptir.scan %x carry_count = 0 scan_output_count = -1 : tensor<2xf32> body {
@@ -189,7 +189,7 @@ func.func @negative_count(%x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E3002]: scan %1: scanned input has rank 0, expected at least 1
+// CHECK: error[E3002]: scan %r: scanned input has rank 0, expected at least 1
 // CHECK: = note: ShapeError
 func.func @scalar_scanned(%x: tensor<f32>) {
   %r = ptir.scan %x carry_count = 0 scan_output_count = 1 : tensor<f32> body {
@@ -225,7 +225,7 @@ func.func @whole_input_for_a_slice(%x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E8005]: scan %2: region body carries (tensor<f16>), expected (tensor<f32>)
+// CHECK: error[E8005]: scan %r: region body carries (tensor<f16>), expected (tensor<f32>)
 // CHECK: = note: RegionSignatureMismatch
 func.func @carry_changes_type(%c: tensor<f32>, %x: tensor<2xf16>) {
   %r = ptir.scan %c, %x carry_count = 1 scan_output_count = 0 : (tensor<f32>, tensor<2xf16>) -> tensor<f32> body {
@@ -237,7 +237,7 @@ func.func @carry_changes_type(%c: tensor<f32>, %x: tensor<2xf16>) {
 
 // -----
 
-// CHECK: error[E8005]: scan %2: region body yields 1 values, expected 1 carried and 1 to stack
+// CHECK: error[E8005]: scan %r: region body yields 1 values, expected 1 carried and 1 to stack
 // CHECK: = note: RegionSignatureMismatch
 func.func @too_few_outputs(%c: tensor<f32>, %x: tensor<2xf32>) {
   %r, %s = ptir.scan %c, %x carry_count = 1 scan_output_count = 1 : (tensor<f32>, tensor<2xf32>) -> (tensor<f32>, tensor<2xf32>) body {
@@ -249,7 +249,7 @@ func.func @too_few_outputs(%c: tensor<f32>, %x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E4015]: scan %1: declared result tensor<3xf32>, inferred tensor<2xf32>
+// CHECK: error[E4015]: scan %r: declared result tensor<3xf32>, inferred tensor<2xf32>
 // CHECK: = note: VerificationError
 func.func @stacked_length(%x: tensor<2xf32>) {
   %r = ptir.scan %x carry_count = 0 scan_output_count = 1 : tensor<2xf32> -> tensor<3xf32> body {
@@ -262,7 +262,7 @@ func.func @stacked_length(%x: tensor<2xf32>) {
 // -----
 
 // A region is one block that ends in ptir.yield, which stands nowhere else.
-// CHECK: error[E8005]: while %1: region cond has 0 blocks, expected one block that ends in ptir.yield
+// CHECK: error[E8005]: while %r: region cond has 0 blocks, expected one block that ends in ptir.yield
 // CHECK: = note: RegionSignatureMismatch
 func.func @no_block(%x: tensor<f32>) {
   %r = "ptir.while"(%x) ({}, {}) : (tensor<f32>) -> tensor<f32>
@@ -271,7 +271,7 @@ func.func @no_block(%x: tensor<f32>) {
 
 // -----
 
-// CHECK: error[E8005]: fusion %1: region body has a block that ends in test.termop, expected one block that ends in ptir.yield
+// CHECK: error[E8005]: fusion %r: region body has a block that ends in test.termop, expected one block that ends in ptir.yield
 // CHECK: = note: RegionSignatureMismatch
 func.func @another_terminator(%x: tensor<f32>) {
   %r = "ptir.fusion"(%x) ({
@@ -301,7 +301,7 @@ func.func @regions_missing(%p: tensor<i1>) {
 // -----
 
 // fusion: elementwise ops, broadcasts, reductions and no more contractions than its pattern has.
-// CHECK: error[E8005]: fusion %1: the body holds ptir.sort, expected elementwise ops, broadcasts, reductions and at most one contraction
+// CHECK: error[E8005]: fusion %r: the body holds ptir.sort, expected elementwise ops, broadcasts, reductions and at most one contraction
 // CHECK: = note: RegionSignatureMismatch
 func.func @sort_in_a_fusion(%x: tensor<2xf32>) {
   %r = ptir.fusion %x : tensor<2xf32> body {
@@ -314,7 +314,7 @@ func.func @sort_in_a_fusion(%x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E8005]: fusion %1: the body holds a second ptir.dot_general, expected elementwise ops, broadcasts, reductions and at most one contraction
+// CHECK: error[E8005]: fusion %r: the body holds a second ptir.dot_general, expected elementwise ops, broadcasts, reductions and at most one contraction
 // CHECK: = note: RegionSignatureMismatch
 func.func @two_contractions(%x: tensor<2x2xf32>) {
   %r = ptir.fusion %x : tensor<2x2xf32> body {
@@ -328,7 +328,7 @@ func.func @two_contractions(%x: tensor<2x2xf32>) {
 
 // -----
 
-// CHECK: error[E8005]: fusion %1: the body holds a first ptir.dot_general, expected elementwise ops, broadcasts, reductions and no contraction
+// CHECK: error[E8005]: fusion %r: the body holds a first ptir.dot_general, expected elementwise ops, broadcasts, reductions and no contraction
 // CHECK: = note: RegionSignatureMismatch
 func.func @contraction_in_a_softmax(%x: tensor<2x2xf32>) {
   %r = ptir.fusion %x pattern = softmax : tensor<2x2xf32> body {

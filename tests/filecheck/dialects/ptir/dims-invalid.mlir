@@ -1,7 +1,7 @@
 // RUN: PTIR_INVALID
 
 // An encoding names each dynamic dimension and holds * for the others; one without names is absent.
-// CHECK: error[E2001]: neg %1: encoding of tensor<?x4xf32, "B">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: error[E2001]: neg %a: encoding of tensor<?x4xf32, "B">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
 // CHECK: = note: TypeError
 func.func @too_few_names(%x: tensor<?x4xf32, "B">) {
   %a = ptir.neg %x : tensor<?x4xf32, "B">
@@ -10,7 +10,7 @@ func.func @too_few_names(%x: tensor<?x4xf32, "B">) {
 
 // -----
 
-// CHECK: error[E2001]: neg %1: encoding of tensor<?x4xf32, "B,C">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: error[E2001]: neg %a: encoding of tensor<?x4xf32, "B,C">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
 // CHECK: = note: TypeError
 func.func @name_of_a_static_dimension(%x: tensor<?x4xf32, "B,C">) {
   %a = ptir.neg %x : tensor<?x4xf32, "B,C">
@@ -19,7 +19,7 @@ func.func @name_of_a_static_dimension(%x: tensor<?x4xf32, "B,C">) {
 
 // -----
 
-// CHECK: error[E2001]: neg %1: encoding of tensor<?x4xf32, "*,*">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: error[E2001]: neg %a: encoding of tensor<?x4xf32, "*,*">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
 // CHECK: = note: TypeError
 func.func @no_names(%x: tensor<?x4xf32, "*,*">) {
   %a = ptir.neg %x : tensor<?x4xf32, "*,*">
@@ -28,7 +28,7 @@ func.func @no_names(%x: tensor<?x4xf32, "*,*">) {
 
 // -----
 
-// CHECK: error[E2001]: neg %1: encoding of tensor<?xf32, "2B">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: error[E2001]: neg %a: encoding of tensor<?xf32, "2B">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
 // CHECK: = note: TypeError
 func.func @no_name(%x: tensor<?xf32, "2B">) {
   %a = ptir.neg %x : tensor<?xf32, "2B">
@@ -37,7 +37,7 @@ func.func @no_name(%x: tensor<?xf32, "2B">) {
 
 // -----
 
-// CHECK: error[E2001]: neg %1: encoding of tensor<4xf32, 3 : i32>: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: error[E2001]: neg %a: encoding of tensor<4xf32, 3 : i32>: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
 // CHECK: = note: TypeError
 func.func @encoding_of_another_kind(%x: tensor<4xf32, 3 : i32>) {
   %a = ptir.neg %x : tensor<4xf32, 3 : i32>
@@ -46,7 +46,7 @@ func.func @encoding_of_another_kind(%x: tensor<4xf32, 3 : i32>) {
 
 // -----
 
-// CHECK: error[E2001]: neg %1: expected a tensor, found tensor<*xf32>
+// CHECK: error[E2001]: neg %a: expected a tensor, found tensor<*xf32>
 // CHECK: = note: TypeError
 func.func @unranked(%x: tensor<*xf32>) {
   %a = ptir.neg %x : tensor<*xf32>
@@ -56,7 +56,7 @@ func.func @unranked(%x: tensor<*xf32>) {
 // -----
 
 // Equal names are equal sizes; a result is as named as what it comes from.
-// CHECK: error[E3001]: add %2: shapes ['B', 3] and ['B', 4] differ at dimension 1: 3 and 4; broadcast_to makes them equal
+// CHECK: error[E3001]: add %a: shapes ['B', 3] and ['B', 4] differ at dimension 1: 3 and 4; broadcast_to makes them equal
 // CHECK: = note: ShapeError
 func.func @sizes_differ(%x: tensor<?x3xf32, "B,*">, %y: tensor<?x4xf32, "B,*">) {
   %a = ptir.add %x, %y : (tensor<?x3xf32, "B,*">, tensor<?x4xf32, "B,*">) -> tensor<?x3xf32, "B,*">
@@ -65,7 +65,7 @@ func.func @sizes_differ(%x: tensor<?x3xf32, "B,*">, %y: tensor<?x4xf32, "B,*">) 
 
 // -----
 
-// CHECK: error[E4015]: neg %1: declared result tensor<?xf32>, inferred tensor<?xf32, "B">
+// CHECK: error[E4015]: neg %a: declared result tensor<?xf32>, inferred tensor<?xf32, "B">
 // CHECK: = note: VerificationError
 func.func @result_forgets_a_name(%x: tensor<?xf32, "B">) {
   %a = ptir.neg %x : tensor<?xf32, "B"> -> tensor<?xf32>
@@ -74,7 +74,7 @@ func.func @result_forgets_a_name(%x: tensor<?xf32, "B">) {
 
 // -----
 
-// CHECK: error[E4015]: neg %1: declared result tensor<?xf32, "B">, inferred tensor<3xf32>
+// CHECK: error[E4015]: neg %a: declared result tensor<?xf32, "B">, inferred tensor<3xf32>
 // CHECK: = note: VerificationError
 func.func @result_forgets_a_size(%x: tensor<3xf32>) {
   %a = ptir.neg %x : tensor<3xf32> -> tensor<?xf32, "B">
@@ -83,7 +83,7 @@ func.func @result_forgets_a_size(%x: tensor<3xf32>) {
 
 // -----
 
-// CHECK: error[E4015]: neg %1: declared result tensor<?xf32, "C">, inferred tensor<?xf32, "B">
+// CHECK: error[E4015]: neg %a: declared result tensor<?xf32, "C">, inferred tensor<?xf32, "B">
 // CHECK: = note: VerificationError
 func.func @result_renames(%x: tensor<?xf32, "B">) {
   %a = ptir.neg %x : tensor<?xf32, "B"> -> tensor<?xf32, "C">

@@ -1,7 +1,7 @@
 // RUN: PTIR_INVALID
 
 // The output dtype and shape of a constant are those of its literal.
-// CHECK: error[E4015]: constant %0: declared result tensor<f64>, inferred tensor<f32>
+// CHECK: error[E4015]: constant %a: declared result tensor<f64>, inferred tensor<f32>
 // CHECK: = note: VerificationError
 func.func @declared_dtype() {
   %a = "ptir.constant"() <{value = #ptir.literal<1.0 : tensor<f32>>}> : () -> tensor<f64>
@@ -10,7 +10,7 @@ func.func @declared_dtype() {
 
 // -----
 
-// CHECK: error[E4015]: constant %0: declared result tensor<3xf32>, inferred tensor<2xf32>
+// CHECK: error[E4015]: constant %a: declared result tensor<3xf32>, inferred tensor<2xf32>
 // CHECK: = note: VerificationError
 func.func @declared_shape() {
   %a = "ptir.constant"() <{value = #ptir.literal<[1.0, 2.0] : tensor<2xf32>>}> : () -> tensor<3xf32>
@@ -19,7 +19,7 @@ func.func @declared_shape() {
 
 // -----
 
-// CHECK: error[E4005]: constant %0: value 1.000000e+00 : f32, expected a literal (#ptir.literal)
+// CHECK: error[E4005]: constant %a: value 1.000000e+00 : f32, expected a literal (#ptir.literal)
 // CHECK: = note: VerificationError
 func.func @no_literal() {
   %a = "ptir.constant"() <{value = 1.0 : f32}> : () -> tensor<f32>
@@ -28,7 +28,7 @@ func.func @no_literal() {
 
 // -----
 
-// CHECK: error[E4000]: constant %0: has attributes [], expected ['value']
+// CHECK: error[E4000]: constant %a: has attributes [], expected ['value']
 // CHECK: = note: VerificationError
 func.func @no_value() {
   %a = "ptir.constant"() : () -> tensor<f32>

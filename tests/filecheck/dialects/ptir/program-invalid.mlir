@@ -44,7 +44,7 @@ builtin.module attributes {ptir.spec_version = 4 : i64} {
 // -----
 
 // Each instruction defines its value before it is used.
-// CHECK: error[E4001]: add %1 uses %b before its definition, which is neg %2
+// CHECK: error[E4001]: add %a uses %b before its definition, which is neg %b
 // CHECK: = note: VerificationError
 builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   func.func @early_use(%x: tensor<2xf32>) {

@@ -1,7 +1,7 @@
 // RUN: PTIR_INVALID
 
 // reshape: the element count is preserved; at most one extent is inferred, and it must come out even.
-// CHECK: error[E3007]: reshape %1: cannot reshape [2, 3] to [2, 4]: 6 elements to 8
+// CHECK: error[E3007]: reshape %a: cannot reshape [2, 3] to [2, 4]: 6 elements to 8
 // CHECK: = note: ShapeError
 func.func @reshape_count(%x: tensor<2x3xf32>) {
   %a = ptir.reshape %x new_shape = [2, 4] : tensor<2x3xf32> -> tensor<2x4xf32>
@@ -10,7 +10,7 @@ func.func @reshape_count(%x: tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: error[E3006]: reshape %1: extent -1 at 1 in [0, -1], expected 0 to 2^63 - 1 or a name
+// CHECK: error[E3006]: reshape %a: extent -1 at 1 in [0, -1], expected 0 to 2^63 - 1 or a name
 // CHECK: = note: NegativeDimension
 func.func @reshape_two_inferred(%x: tensor<2x3xf32>) {
   %a = ptir.reshape %x new_shape = [-1, -1] : tensor<2x3xf32>
@@ -19,7 +19,7 @@ func.func @reshape_two_inferred(%x: tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: error[E3007]: reshape %1: cannot reshape [2, 3] to [4, -1]: 6 elements to 4
+// CHECK: error[E3007]: reshape %a: cannot reshape [2, 3] to [4, -1]: 6 elements to 4
 // CHECK: = note: ShapeError
 func.func @reshape_uneven(%x: tensor<2x3xf32>) {
   %a = ptir.reshape %x new_shape = [4, -1] : tensor<2x3xf32> -> tensor<4x1xf32>
@@ -28,7 +28,7 @@ func.func @reshape_uneven(%x: tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: error[E3007]: reshape %1: cannot reshape [0, 3] to [0, -1]: 0 elements to 0
+// CHECK: error[E3007]: reshape %a: cannot reshape [0, 3] to [0, -1]: 0 elements to 0
 // CHECK: = note: ShapeError
 func.func @reshape_inferred_of_nothing(%x: tensor<0x3xf32>) {
   %a = ptir.reshape %x new_shape = [0, -1] : tensor<0x3xf32>
@@ -37,7 +37,7 @@ func.func @reshape_inferred_of_nothing(%x: tensor<0x3xf32>) {
 
 // -----
 
-// CHECK: error[E3006]: reshape %1: extent -2 at 0 in [-2, 3], expected 0 to 2^63 - 1 or a name
+// CHECK: error[E3006]: reshape %a: extent -2 at 0 in [-2, 3], expected 0 to 2^63 - 1 or a name
 // CHECK: = note: NegativeDimension
 func.func @reshape_negative(%x: tensor<2x3xf32>) {
   %a = ptir.reshape %x new_shape = [-2, 3] : tensor<2x3xf32>
@@ -46,7 +46,7 @@ func.func @reshape_negative(%x: tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: error[E4015]: reshape %1: declared result tensor<2x3xf32>, inferred tensor<3x2xf32>
+// CHECK: error[E4015]: reshape %a: declared result tensor<2x3xf32>, inferred tensor<3x2xf32>
 // CHECK: = note: VerificationError
 func.func @reshape_result(%x: tensor<2x3xf32>) {
   %a = ptir.reshape %x new_shape = [3, 2] : tensor<2x3xf32>
@@ -65,7 +65,7 @@ func.func @reshape_name(%x: tensor<2x3xf32>) {
 // -----
 
 // transpose: perm is a permutation of the axes.
-// CHECK: error[E3008]: transpose %1: [0, 0] is no permutation of the 2 axes: 0 is given twice
+// CHECK: error[E3008]: transpose %a: [0, 0] is no permutation of the 2 axes: 0 is given twice
 // CHECK: = note: ShapeError
 func.func @transpose_twice(%x: tensor<2x3xf32>) {
   %a = ptir.transpose %x perm = [0, 0] : tensor<2x3xf32>
@@ -74,7 +74,7 @@ func.func @transpose_twice(%x: tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: error[E3008]: transpose %1: [0] is no permutation of the 2 axes: it has 1 entries
+// CHECK: error[E3008]: transpose %a: [0] is no permutation of the 2 axes: it has 1 entries
 // CHECK: = note: ShapeError
 func.func @transpose_short(%x: tensor<2x3xf32>) {
   %a = ptir.transpose %x perm = [0] : tensor<2x3xf32>
@@ -83,7 +83,7 @@ func.func @transpose_short(%x: tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: error[E3008]: transpose %1: [0, 2] is no permutation of the 2 axes: 2 is out of range
+// CHECK: error[E3008]: transpose %a: [0, 2] is no permutation of the 2 axes: 2 is out of range
 // CHECK: = note: ShapeError
 func.func @transpose_range(%x: tensor<2x3xf32>) {
   %a = ptir.transpose %x perm = [0, 2] : tensor<2x3xf32>
@@ -92,7 +92,7 @@ func.func @transpose_range(%x: tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: error[E4015]: transpose %1: declared result tensor<2x3xf32>, inferred tensor<3x2xf32>
+// CHECK: error[E4015]: transpose %a: declared result tensor<2x3xf32>, inferred tensor<3x2xf32>
 // CHECK: = note: VerificationError
 func.func @transpose_result(%x: tensor<2x3xf32>) {
   %a = ptir.transpose %x perm = [1, 0] : tensor<2x3xf32>
@@ -102,7 +102,7 @@ func.func @transpose_result(%x: tensor<2x3xf32>) {
 // -----
 
 // broadcast_to: right-aligned; extents are equal or the operand's is 1; no dimension goes.
-// CHECK: error[E3001]: broadcast_to %1: cannot broadcast [3] to [4]: 3 and 4 at dimension 0, expected equal or 1 and any
+// CHECK: error[E3001]: broadcast_to %a: cannot broadcast [3] to [4]: 3 and 4 at dimension 0, expected equal or 1 and any
 // CHECK: = note: BroadcastDimsInvalid
 func.func @broadcast_extents(%x: tensor<3xf32>) {
   %a = ptir.broadcast_to %x result_shape = [4] : tensor<3xf32> -> tensor<4xf32>
@@ -111,7 +111,7 @@ func.func @broadcast_extents(%x: tensor<3xf32>) {
 
 // -----
 
-// CHECK: error[E3001]: broadcast_to %1: cannot broadcast [3] to [1]: 3 and 1 at dimension 0, expected equal or 1 and any
+// CHECK: error[E3001]: broadcast_to %a: cannot broadcast [3] to [1]: 3 and 1 at dimension 0, expected equal or 1 and any
 // CHECK: = note: BroadcastDimsInvalid
 func.func @broadcast_down(%x: tensor<3xf32>) {
   %a = ptir.broadcast_to %x result_shape = [1] : tensor<3xf32> -> tensor<1xf32>
@@ -120,7 +120,7 @@ func.func @broadcast_down(%x: tensor<3xf32>) {
 
 // -----
 
-// CHECK: error[E3002]: broadcast_to %1: cannot broadcast [1, 3] to [3]: rank 2 to rank 1, expected no fewer
+// CHECK: error[E3002]: broadcast_to %a: cannot broadcast [1, 3] to [3]: rank 2 to rank 1, expected no fewer
 // CHECK: = note: BroadcastRankMismatch
 func.func @broadcast_rank(%x: tensor<1x3xf32>) {
   %a = ptir.broadcast_to %x result_shape = [3] : tensor<1x3xf32> -> tensor<3xf32>
@@ -129,7 +129,7 @@ func.func @broadcast_rank(%x: tensor<1x3xf32>) {
 
 // -----
 
-// CHECK: error[E3001]: broadcast_to %1: cannot broadcast [2] to [2, 3]: 2 and 3 at dimension 1, expected equal or 1 and any
+// CHECK: error[E3001]: broadcast_to %a: cannot broadcast [2] to [2, 3]: 2 and 3 at dimension 1, expected equal or 1 and any
 // CHECK: = note: BroadcastDimsInvalid
 func.func @broadcast_left_aligned(%x: tensor<2xf32>) {
   %a = ptir.broadcast_to %x result_shape = [2, 3] : tensor<2xf32> -> tensor<2x3xf32>
@@ -138,7 +138,7 @@ func.func @broadcast_left_aligned(%x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E3006]: broadcast_to %1: extent -1 at 0 in [-1], expected 0 to 2^63 - 1 or a name
+// CHECK: error[E3006]: broadcast_to %a: extent -1 at 0 in [-1], expected 0 to 2^63 - 1 or a name
 // CHECK: = note: NegativeDimension
 func.func @broadcast_negative(%x: tensor<1xf32>) {
   %a = ptir.broadcast_to %x result_shape = [-1] : tensor<1xf32>
@@ -148,7 +148,7 @@ func.func @broadcast_negative(%x: tensor<1xf32>) {
 // -----
 
 // slice: a start and a size per dimension, inside of the extent.
-// CHECK: error[E4007]: slice %1: sizes has 2 entries, expected 1, one per dimension
+// CHECK: error[E4007]: slice %a: sizes has 2 entries, expected 1, one per dimension
 // CHECK: = note: VerificationError
 func.func @slice_lengths(%x: tensor<4xf32>) {
   %a = ptir.slice %x starts = [0] sizes = [1, 1] : tensor<4xf32> -> tensor<1xf32>
@@ -157,7 +157,7 @@ func.func @slice_lengths(%x: tensor<4xf32>) {
 
 // -----
 
-// CHECK: error[E4012]: slice %1: slice 2 + 3 at dimension 0 of extent 4, expected start + size <= 4
+// CHECK: error[E4012]: slice %a: slice 2 + 3 at dimension 0 of extent 4, expected start + size <= 4
 // CHECK: = note: VerificationError
 func.func @slice_beyond(%x: tensor<4xf32>) {
   %a = ptir.slice %x starts = [2] sizes = [3] : tensor<4xf32> -> tensor<3xf32>
@@ -166,7 +166,7 @@ func.func @slice_beyond(%x: tensor<4xf32>) {
 
 // -----
 
-// CHECK: error[E4012]: slice %1: slice -1 + 3 at dimension 0 of extent 4, expected non-negative numbers
+// CHECK: error[E4012]: slice %a: slice -1 + 3 at dimension 0 of extent 4, expected non-negative numbers
 // CHECK: = note: VerificationError
 func.func @slice_before(%x: tensor<4xf32>) {
   %a = ptir.slice %x starts = [-1] sizes = [3] : tensor<4xf32> -> tensor<3xf32>
@@ -175,7 +175,7 @@ func.func @slice_before(%x: tensor<4xf32>) {
 
 // -----
 
-// CHECK: error[E4012]: slice %1: slice 1 + -1 at dimension 0 of extent 4, expected non-negative numbers
+// CHECK: error[E4012]: slice %a: slice 1 + -1 at dimension 0 of extent 4, expected non-negative numbers
 // CHECK: = note: VerificationError
 func.func @slice_size(%x: tensor<4xf32>) {
   %a = ptir.slice %x starts = [1] sizes = [-1] : tensor<4xf32> -> tensor<1xf32>
@@ -185,7 +185,7 @@ func.func @slice_size(%x: tensor<4xf32>) {
 // -----
 
 // concat: one operand or more, all dtypes equal, all shapes equal off the axis.
-// CHECK: error[E2007]: concat %0: expects at least 1 operands, found 0
+// CHECK: error[E2007]: concat %a: expects at least 1 operands, found 0
 // CHECK: = note: TypeError
 func.func @concat_of_nothing() {
   %a = "ptir.concat"() <{axis = 0 : i64}> : () -> tensor<0xf32>
@@ -194,7 +194,7 @@ func.func @concat_of_nothing() {
 
 // -----
 
-// CHECK: error[E2004]: concat %2: operands 0 and 1 have dtypes f32 and f16, expected one dtype; cast makes them equal
+// CHECK: error[E2004]: concat %a: operands 0 and 1 have dtypes f32 and f16, expected one dtype; cast makes them equal
 // CHECK: = note: TypeError
 func.func @concat_dtypes(%x: tensor<2xf32>, %y: tensor<2xf16>) {
   %a = ptir.concat %x, %y axis = 0 : (tensor<2xf32>, tensor<2xf16>) -> tensor<4xf32>
@@ -203,7 +203,7 @@ func.func @concat_dtypes(%x: tensor<2xf32>, %y: tensor<2xf16>) {
 
 // -----
 
-// CHECK: error[E3003]: concat %2: dimension 1 extents 3 and 4, expected equal
+// CHECK: error[E3003]: concat %a: dimension 1 extents 3 and 4, expected equal
 // CHECK: = note: ShapeError
 func.func @concat_shapes(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) {
   %a = ptir.concat %x, %y axis = 0 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<4x3xf32>
@@ -212,7 +212,7 @@ func.func @concat_shapes(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) {
 
 // -----
 
-// CHECK: error[E3002]: concat %2: operand of concat has rank 1, expected 2
+// CHECK: error[E3002]: concat %a: operand of concat has rank 1, expected 2
 // CHECK: = note: ShapeError
 func.func @concat_ranks(%x: tensor<2x3xf32>, %y: tensor<2xf32>) {
   %a = ptir.concat %x, %y axis = 0 : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<4x3xf32>
@@ -221,7 +221,7 @@ func.func @concat_ranks(%x: tensor<2x3xf32>, %y: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E3004]: concat %1: axis -2 is out of range for rank 1, expected -1 <= axis < 1
+// CHECK: error[E3004]: concat %a: axis -2 is out of range for rank 1, expected -1 <= axis < 1
 // CHECK: = note: ShapeError
 func.func @concat_axis(%x: tensor<2xf32>) {
   %a = ptir.concat %x, %x axis = -2 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
@@ -230,7 +230,7 @@ func.func @concat_axis(%x: tensor<2xf32>) {
 
 // -----
 
-// CHECK: error[E3006]: concat %1: result extent 18446744073709551614 at 0 in [18446744073709551614], expected 0 to 2^63 - 1
+// CHECK: error[E3006]: concat %a: result extent 18446744073709551614 at 0 in [18446744073709551614], expected 0 to 2^63 - 1
 // CHECK: = note: NegativeDimension
 func.func @concat_overflow(%x: tensor<9223372036854775807xi1>) {
   %a = ptir.concat %x, %x axis = 0 : tensor<9223372036854775807xi1>
@@ -240,7 +240,7 @@ func.func @concat_overflow(%x: tensor<9223372036854775807xi1>) {
 // -----
 
 // pad: three numbers per dimension, none negative; the value has the operand's dtype; the result is as large as they say.
-// CHECK: error[E4007]: pad %1: high has 0 entries, expected 1, one per dimension
+// CHECK: error[E4007]: pad %a: high has 0 entries, expected 1, one per dimension
 // CHECK: = note: VerificationError
 func.func @pad_lengths(%x: tensor<3xf32>) {
   %a = ptir.pad %x low = [1] high = [] interior = [0] pad_value = 0.0 : f32 : tensor<3xf32> -> tensor<4xf32>
@@ -249,7 +249,7 @@ func.func @pad_lengths(%x: tensor<3xf32>) {
 
 // -----
 
-// CHECK: error[E8002]: pad %1: low [-1] holds -1, expected at least 0
+// CHECK: error[E8002]: pad %a: low [-1] holds -1, expected at least 0
 // CHECK: = note: InvalidAttributeValue
 func.func @pad_negative(%x: tensor<3xf32>) {
   %a = ptir.pad %x low = [-1] high = [0] interior = [0] pad_value = 0.0 : f32 : tensor<3xf32> -> tensor<2xf32>
@@ -258,7 +258,7 @@ func.func @pad_negative(%x: tensor<3xf32>) {
 
 // -----
 
-// CHECK: error[E2004]: pad %1: x and pad_value have dtypes f32 and f64, expected one dtype; cast makes them equal
+// CHECK: error[E2004]: pad %a: x and pad_value have dtypes f32 and f64, expected one dtype; cast makes them equal
 // CHECK: = note: TypeError
 func.func @pad_value_dtype(%x: tensor<3xf32>) {
   %a = ptir.pad %x low = [1] high = [0] interior = [0] pad_value = 0.0 : f64 : tensor<3xf32> -> tensor<4xf32>
@@ -276,7 +276,7 @@ func.func @pad_value_range(%x: tensor<3xsi8>) {
 
 // -----
 
-// CHECK: error[E4015]: pad %1: declared result tensor<6xf32>, inferred tensor<8xf32>
+// CHECK: error[E4015]: pad %a: declared result tensor<6xf32>, inferred tensor<8xf32>
 // CHECK: = note: VerificationError
 func.func @pad_result(%x: tensor<3xf32>) {
   %a = ptir.pad %x low = [1] high = [2] interior = [1] pad_value = 0.0 : f32 : tensor<3xf32> -> tensor<6xf32>
@@ -286,7 +286,7 @@ func.func @pad_result(%x: tensor<3xf32>) {
 // -----
 
 // tile: one count per dimension, from 0 up.
-// CHECK: error[E4007]: tile %1: repeats has 2 entries, expected 1, one per dimension
+// CHECK: error[E4007]: tile %a: repeats has 2 entries, expected 1, one per dimension
 // CHECK: = note: VerificationError
 func.func @tile_lengths(%x: tensor<3xf32>) {
   %a = ptir.tile %x repeats = [1, 1] : tensor<3xf32>
@@ -295,7 +295,7 @@ func.func @tile_lengths(%x: tensor<3xf32>) {
 
 // -----
 
-// CHECK: error[E8002]: tile %1: repeats [-1] holds -1, expected at least 0
+// CHECK: error[E8002]: tile %a: repeats [-1] holds -1, expected at least 0
 // CHECK: = note: InvalidAttributeValue
 func.func @tile_negative(%x: tensor<3xf32>) {
   %a = ptir.tile %x repeats = [-1] : tensor<3xf32>
@@ -304,7 +304,7 @@ func.func @tile_negative(%x: tensor<3xf32>) {
 
 // -----
 
-// CHECK: error[E4015]: tile %1: declared result tensor<3xf32>, inferred tensor<6xf32>
+// CHECK: error[E4015]: tile %a: declared result tensor<3xf32>, inferred tensor<6xf32>
 // CHECK: = note: VerificationError
 func.func @tile_result(%x: tensor<3xf32>) {
   %a = ptir.tile %x repeats = [2] : tensor<3xf32>
@@ -313,7 +313,7 @@ func.func @tile_result(%x: tensor<3xf32>) {
 
 // -----
 
-// CHECK: error[E3006]: tile %1: result extent 18446744073709551616 at 0 in [18446744073709551616], expected 0 to 2^63 - 1
+// CHECK: error[E3006]: tile %a: result extent 18446744073709551616 at 0 in [18446744073709551616], expected 0 to 2^63 - 1
 // CHECK: = note: NegativeDimension
 func.func @tile_overflow(%x: tensor<4294967296xi1>) {
   %a = ptir.tile %x repeats = [4294967296] : tensor<4294967296xi1>
@@ -323,7 +323,7 @@ func.func @tile_overflow(%x: tensor<4294967296xi1>) {
 // -----
 
 // iota: an axis of the shape, a dtype that counts.
-// CHECK: error[E3004]: iota %0: axis 0 is out of range: a tensor of rank 0 has no axes
+// CHECK: error[E3004]: iota %a: axis 0 is out of range: a tensor of rank 0 has no axes
 // CHECK: = note: ShapeError
 func.func @iota_axis() {
   %a = ptir.iota shape = [] dtype = f32 axis = 0 : tensor<f32>
@@ -332,7 +332,7 @@ func.func @iota_axis() {
 
 // -----
 
-// CHECK: error[E2005]: iota %0: dtype has dtype i1, expected one of ['si4', 'ui4', 'si8', 'ui8', 'si16', 'ui16', 'si32', 'ui32', 'si64', 'ui64', 'fp8_e4m3', 'fp8_e5m2', 'bf16', 'f16', 'f32', 'f64']
+// CHECK: error[E2005]: iota %a: dtype has dtype i1, expected one of ['si4', 'ui4', 'si8', 'ui8', 'si16', 'ui16', 'si32', 'ui32', 'si64', 'ui64', 'fp8_e4m3', 'fp8_e5m2', 'bf16', 'f16', 'f32', 'f64']
 // CHECK: = note: DTypeNotSupported
 func.func @iota_dtype() {
   %a = ptir.iota shape = [2] dtype = i1 axis = 0 : tensor<2xi1>
@@ -341,7 +341,7 @@ func.func @iota_dtype() {
 
 // -----
 
-// CHECK: error[E3006]: iota %0: extent -2 at 0 in [-2], expected 0 to 2^63 - 1 or a name
+// CHECK: error[E3006]: iota %a: extent -2 at 0 in [-2], expected 0 to 2^63 - 1 or a name
 // CHECK: = note: NegativeDimension
 func.func @iota_negative() {
   %a = ptir.iota shape = [-2] dtype = f32 axis = 0 : tensor<2xf32>
@@ -350,7 +350,7 @@ func.func @iota_negative() {
 
 // -----
 
-// CHECK: error[E4015]: iota %0: declared result tensor<2xsi32>, inferred tensor<2xf32>
+// CHECK: error[E4015]: iota %a: declared result tensor<2xsi32>, inferred tensor<2xf32>
 // CHECK: = note: VerificationError
 func.func @iota_result() {
   %a = ptir.iota shape = [2] dtype = f32 axis = 0 : tensor<2xsi32>
