@@ -25,6 +25,7 @@ from mind_dialect.ptir import ConstantOp, ConvolutionOp, ExtractPatchesOp, IotaO
 from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 from mind_passes.ptir.building import is_plain, rewire
 from mind_passes.ptir.dce import erase_dead
+from mind_passes.ptir.failing import unmark
 
 from .ptir_kernels.formats import array_dtype
 from .ptir_kernels.kernels import PtirKernels
@@ -112,6 +113,7 @@ def fold_constants(root: Operation, *, limit: int = DEFAULT_LIMIT) -> bool:
         assert isinstance(block, Block)
         block.insert_ops_before(found, op)
         became.update((old, new.result) for old, new in zip(op.results, found, strict=True))
+        unmark(op)
     return bool(became) and (erase_dead(root) or True)
 
 

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.ptir import CompareOp
 
 from .erf import erf32, erf64
-from .formats import Array, Widening, format_of
+from .formats import Array, DTypeLike, Widening, format_of
+from .special import digamma, erf_inv, lgamma
+from .ufuncs import UFUNCS
 
 
 def _lifted(name: str) -> Callable[..., Array]:
@@ -34,38 +37,6 @@ def _test(name: str) -> Callable[..., Array]:
 class Elementwise(Widening):
     """Operands have one shape and dtype. Integers wrap. NaN is greater and less than all, and no kernel keeps it secret."""
 
-    negative = _lifted("negative")
-    absolute = _lifted("absolute")
-    exp = _lifted("exp")
-    log = _lifted("log")
-    tanh = _lifted("tanh")
-    reciprocal = _lifted("reciprocal")
-    add = _lifted("add")
-    subtract = _lifted("subtract")
-    multiply = _lifted("multiply")
-    maximum = _lifted("maximum")
-    minimum = _lifted("minimum")
-    sqrt = _lifted("sqrt")
-    sin = _lifted("sin")
-    cos = _lifted("cos")
-    floor = _lifted("floor")
-    ceil = _lifted("ceil")
-    rint = _lifted("rint")
-    expm1 = _lifted("expm1")
-    log1p = _lifted("log1p")
-    power = _lifted("power")
-    invert = _lifted("invert")
-    bitwise_and = _lifted("bitwise_and")
-    bitwise_or = _lifted("bitwise_or")
-    bitwise_xor = _lifted("bitwise_xor")
-
-    less = _test("less")
-    less_equal = _test("less_equal")
-    equal = _test("equal")
-    greater_equal = _test("greater_equal")
-    greater = _test("greater")
-    not_equal = _test("not_equal")
-
     def identity(self, x: Array) -> Array:
         """`x` itself."""
         return x
@@ -79,20 +50,84 @@ class Elementwise(Widening):
     def sign(self, x: Array) -> Array:
         """-1, 0 or 1; of floats, zeros and NaN stay as they are."""
         xp, wide = self.xp, self.widen(x)
+        if wide.dtype.kind == "c":
+            return self._direction(wide)
         found = xp.sign(wide)
         return self.narrow(xp.copysign(found, wide) if wide.dtype.kind == "f" else found, x.dtype)
 
+    def _direction(self, z: Array) -> Array:
+        """`z / |z|`, scaled first so that no square overflows or vanishes; zeros stay as they are, and infinities give NaN."""
+        xp = self.xp
+        largest = xp.maximum(xp.absolute(z.real), xp.absolute(z.imag))
+        scale = xp.where(largest == 0, z.real.dtype.type(1), largest)
+        real, imag = xp.divide(z.real, scale), xp.divide(z.imag, scale)
+        size = xp.where(largest == 0, z.real.dtype.type(1), xp.hypot(real, imag))
+        return self.from_parts(xp.divide(real, size), xp.divide(imag, size))
+
     def logistic(self, x: Array) -> Array:
-        """`1 / (1 + exp(-x))`; the exponential is of a number that is not positive, so it does not overflow."""
+        """`1 / (1 + exp(-x))`; the exponential is of a number whose real part is not positive, so it does not overflow."""
         xp, wide = self.xp, self.widen(x)
         one = wide.dtype.type(1)
-        small = xp.exp(xp.negative(xp.absolute(wide)))
-        return self.narrow(xp.divide(xp.where(wide < 0, small, one), xp.add(small, one)), x.dtype)
+        below, is_real = wide.real < 0, wide.dtype.kind != "c"
+        small = xp.exp(xp.negative(xp.absolute(wide)) if is_real else xp.where(below, wide, xp.negative(wide)))
+        return self.narrow(xp.divide(xp.where(below, small, one), xp.add(small, one)), x.dtype)
+
+    def log1p(self, x: Array) -> Array:
+        """`log(1 + x)`: of complex numbers near 0 by the square of the magnitude less 1, which keeps their digits."""
+        xp, wide = self.xp, self.widen(x)
+        if wide.dtype.kind != "c":
+            return self.narrow(xp.log1p(wide), x.dtype)
+        number, a, b = wide.real.dtype.type, wide.real, wide.imag
+        near = (xp.absolute(a) < 0.5) & (xp.absolute(b) < 0.5)
+        square = xp.where(near, xp.add(xp.multiply(a, xp.add(a, number(2))), xp.multiply(b, b)), number(0))
+        shifted = xp.add(a, number(1))
+        real = xp.where(near, xp.multiply(xp.log1p(square), number(0.5)), xp.log(xp.hypot(shifted, b)))
+        return self.from_parts(real, xp.arctan2(b, shifted))
 
     def erf(self, x: Array) -> Array:
         """The error function: within 2 ulp in f64, 4 ulp in f32."""
         wide = self.widen(x)
         return self.narrow((erf64 if wide.dtype.itemsize == 8 else erf32)(self.xp, wide), x.dtype)
+
+    def erf_inv(self, x: Array) -> Array:
+        """The inverse of the error function: within 3 ulp."""
+        return self._special(erf_inv, x)
+
+    def lgamma(self, x: Array) -> Array:
+        """The logarithm of the gamma function: within 4 ulp of f64 where `x` is positive, else of the terms that cancel."""
+        return self._special(lgamma, x)
+
+    def digamma(self, x: Array) -> Array:
+        """The derivative of `lgamma`, as precise as the greatest of its terms."""
+        return self._special(digamma, x)
+
+    def _special(self, function: Callable[..., Array], x: Array) -> Array:
+        wide = self.widen(x)
+        return self.narrow(function(self.xp, wide).astype(wide.dtype), x.dtype)
+
+    def round_away(self, x: Array) -> Array:
+        """The nearest whole number; of two as near the one farther from 0."""
+        xp, wide = self.xp, self.widen(x)
+        size = xp.absolute(wide)
+        whole = xp.floor(size)
+        return self.narrow(xp.copysign(whole + (size - whole >= 0.5).astype(wide.dtype), wide), x.dtype)
+
+    # Complex numbers
+
+    def real(self, x: Array) -> Array:
+        """The real part, in memory of its own."""
+        return self.copy(x.real)
+
+    def imag(self, x: Array) -> Array:
+        """The imaginary part, in memory of its own."""
+        return self.copy(x.imag)
+
+    def from_parts(self, real: Array, imag: Array) -> Array:
+        """Complex numbers of two parts, each as it is."""
+        out = self.xp.empty(real.shape, f"complex{real.dtype.itemsize * 16}")
+        out.real[...] = real
+        out.imag[...] = imag
+        return out
 
     def clamp(self, x: Array, lo: Array, hi: Array) -> Array:
         """`min(max(x, lo), hi)`, NaN if any of them is."""
@@ -133,6 +168,41 @@ class Elementwise(Widening):
         inexact = xp.not_equal(xp.multiply(q, b), a)
         return xp.add(q, xp.logical_and(inexact, xp.less(xp.bitwise_xor(a, b), 0)), dtype=a.dtype)
 
+    # Bits
+
+    def bitcast(self, x: Array, *, dtype: DTypeLike) -> Array:
+        """The bits of `x` as numbers of another dtype of the same width."""
+        form = format_of(dtype)
+        if form.bits < 8:
+            return self._from_bits(self._bits(x, form.kind), dtype)
+        return self.copy(x).view(dtype)
+
+    def truncate(self, x: Array, *, dtype: DTypeLike) -> Array:
+        """Integers of another dtype with the same low bits."""
+        return self.narrow(self.widen(x).astype(format_of(dtype).work), dtype)
+
+    def popcount(self, x: Array) -> Array:
+        """How many bits are set: in pairs, in fours, in bytes, and the sum of the bytes by a product."""
+        bits = self._bits(x, "u")
+        return self._from_bits(self._ones(bits), x.dtype)
+
+    def _ones(self, bits: Array) -> Array:
+        number, width = bits.dtype.type, bits.dtype.itemsize * 8
+        every = (1 << width) - 1
+        pairs = bits - ((bits >> number(1)) & number(every // 3))
+        fours = (pairs & number(every // 5)) + ((pairs >> number(2)) & number(every // 5))
+        of_bytes = (fours + (fours >> number(4))) & number(every // 17)
+        return (of_bytes * number(every // 255)) >> number(width - 8)
+
+    def count_leading_zeros(self, x: Array) -> Array:
+        """How many bits above the highest set one are 0."""
+        bits, count = self._bits(x, "u"), format_of(x.dtype).bits
+        number = bits.dtype.type
+        for step in (1, 2, 4, 8, 16, 32):
+            if step < bits.dtype.itemsize * 8:
+                bits = bits | (bits >> number(step))
+        return self._from_bits(number(count) - self._ones(bits), x.dtype)
+
     # Shifts. An amount outside 0 .. bits - 1 shifts everything out, here as in the array functions for their own widths.
 
     def left_shift(self, a: Array, b: Array) -> Array:
@@ -168,3 +238,8 @@ class Elementwise(Widening):
     def _from_bits(self, bits: Array, dtype: Any) -> Array:
         work = format_of(dtype).work
         return self.narrow(bits.view(work), dtype)
+
+
+for _name in UFUNCS.values():
+    if not hasattr(Elementwise, _name):
+        setattr(Elementwise, _name, (_test if _name in CompareOp.KINDS else _lifted)(_name))

@@ -8,10 +8,11 @@ from typing import Any
 from mind_dialect.errors import MindError, error
 
 from .formats import Array, Ints, format_of
-from .reduction import REDUCERS, Reductions
+from .reduction import Reductions
+from .ufuncs import REDUCERS
 
 GATHER, SCATTER = "GatherIndexOutOfBounds", "ScatterIndexOutOfBounds"
-_COMBINERS = {**REDUCERS, "add": "add"}
+_COMBINERS = {**REDUCERS, "add": "add", "mul": "multiply"}
 
 
 class Indexing(Reductions):
@@ -238,8 +239,8 @@ def out_of_bounds(index: int, shape: Ints, axis: int, category: str, window: int
     return error("E6001", message, category=category, indices=[index], shape=extents, axis=axis)
 
 
-def broken_promise(promise: str) -> MindError:
-    """E8002 for a promise of `segment_reduce` that does not hold."""
-    found = {"indices_are_sorted": "ids that are not ascending", "unique": "an id that occurs twice"}[promise]
+def broken_promise(promise: str, found: str | None = None) -> MindError:
+    """E8002 for a promise that does not hold, by default one of `segment_reduce`."""
+    found = found or {"indices_are_sorted": "ids that are not ascending", "unique": "an id that occurs twice"}[promise]
     message = f"{promise} is promised, found {found}"
     return error("E8002", message, attribute=promise, value=True)

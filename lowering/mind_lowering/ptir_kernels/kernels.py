@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from .elementwise import Elementwise
-from .indexing import Indexing
+from .fourier import Fourier
 from .quantized import Quantized
 from .random import Random
 from .sorting import Sorting
 from .window import Windows
+from .windows_at import WindowsAt
 
 
-class PtirKernels(Elementwise, Windows, Indexing, Sorting, Random, Quantized):
+class PtirKernels(Elementwise, Windows, WindowsAt, Fourier, Sorting, Random, Quantized):
     """
     The kernels over the array namespace `xp`, NumPy or one that does as it does.
 

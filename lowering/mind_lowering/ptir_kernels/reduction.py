@@ -10,9 +10,10 @@ from mind_dialect import ptir_shapes as shapes
 
 from .casts import Casts
 from .formats import Array, DTypeLike, Format, Ints, format_of
+from .ufuncs import REDUCERS
 
-REDUCERS = {"sum": "add", "max": "maximum", "min": "minimum"}
-"""The array function that each kind of reduction repeats."""
+ARITHMETIC = frozenset({"sum", "prod"})
+"""The kinds whose results depend on the accumulator; the others choose among what there is."""
 
 
 class Reductions(Casts):
@@ -40,29 +41,37 @@ class Reductions(Casts):
 
     def _reduced(self, x: Array, kind: str, axes: tuple[int, ...], keepdims: bool, accum: Format, source: Format) -> Array:
         ufunc = getattr(self.xp, REDUCERS[kind])
-        if kind != "sum":
+        if kind not in ARITHMETIC:
             if prod(x.shape[a] for a in axes) == 0:
                 shape: Any = shapes.reduce(x.shape, axes=axes, keepdims=keepdims)
                 return self.full(shape, self.identity_of(kind, source), accum.dtype)
             return self.narrow(ufunc.reduce(self.widen(x), axis=axes, keepdims=keepdims), accum.dtype)
         if accum.kind == "f" and accum.dtype != accum.work:
-            return self._step_by_step(x, axes, keepdims)
+            return self._step_by_step(x, kind, axes, keepdims)
         return self.narrow(ufunc.reduce(self.widen(x), axis=axes, dtype=accum.work, keepdims=keepdims), accum.dtype)
 
     def identity_of(self, kind: str, source: Format) -> Any:
         """What leaves every number of `source` as it is: where there is no infinity, the greatest finite number."""
-        return 0 if kind == "sum" else source.least if kind == "max" else source.most
+        match kind:
+            case "max":
+                return source.least
+            case "min":
+                return source.most
+            case "and":
+                return source.kind == "b" or (source.most if source.kind == "u" else -1)
+            case _:
+                return int(kind == "prod")
 
-    def _step_by_step(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-        """A sum in a narrow float, rounded after every addition: the only way to honour such an accumulator."""
+    def _step_by_step(self, x: Array, kind: str, axes: tuple[int, ...], keepdims: bool) -> Array:
+        """A sum or product in a narrow float, rounded after every step: the only way to honour such an accumulator."""
         xp, rank = self.xp, len(x.shape)
         reduced = [a % rank for a in axes]
         kept = [a for a in range(rank) if a not in reduced]
         count = prod(x.shape[a] for a in reduced)
         rows = x.transpose([*kept, *reduced]).reshape((*(x.shape[a] for a in kept), count))
-        total = xp.zeros(rows.shape[:-1], x.dtype)
+        total = self.full(rows.shape[:-1], int(kind == "prod"), x.dtype)
         if count:
-            total = xp.add.accumulate(rows, axis=-1, dtype=x.dtype)[..., -1]
+            total = getattr(xp, REDUCERS[kind]).accumulate(rows, axis=-1, dtype=x.dtype)[..., -1]
         shape: Any = shapes.reduce(x.shape, axes=axes, keepdims=keepdims)
         return total.reshape(shape)
 
@@ -73,18 +82,29 @@ class Reductions(Casts):
             return self.xp.zeros(shape, output_dtype)
         return self.xp.argmax(self.widen(x), axis=axis).astype(output_dtype).reshape(shape)
 
+    def arg_min(self, x: Array, *, axis: int, keepdims: bool, output_dtype: DTypeLike) -> Array:
+        """As `arg_max`, of the first least."""
+        shape: Any = shapes.arg_max(x.shape, axis=axis, keepdims=keepdims)
+        if 0 in shape:
+            return self.xp.zeros(shape, output_dtype)
+        return self.xp.argmin(self.widen(x), axis=axis).astype(output_dtype).reshape(shape)
+
     def cumulative_sum(self, x: Array, *, axis: int, exclusive: bool, reverse: bool) -> Array:
         """The sums along `axis` up to each element, itself left out if `exclusive`, from the end if `reverse`."""
+        return self.cumulative(x, kind="sum", axis=axis, exclusive=exclusive, reverse=reverse)
+
+    def cumulative(self, x: Array, *, kind: str, axis: int, exclusive: bool, reverse: bool) -> Array:
+        """As `cumulative_sum`, of sums, products, greatest or least."""
         xp, wide = self.xp, self.widen(x)
         flip = tuple(slice(None, None, -1) if reverse and a == axis % len(x.shape) else slice(None) for a in range(len(x.shape)))
-        total = xp.add.accumulate(wide[flip], axis=axis, dtype=wide.dtype)
+        total = getattr(xp, REDUCERS[kind]).accumulate(wide[flip], axis=axis, dtype=wide.dtype)
         if exclusive:
-            total = self._shifted(total, axis % len(x.shape))
+            total = self._shifted(total, axis % len(x.shape), self.identity_of(kind, format_of(x.dtype)))
         return self.narrow(xp.ascontiguousarray(total[flip]) if reverse else total, x.dtype)
 
-    def _shifted(self, total: Array, axis: int) -> Array:
-        """`total` one place on along `axis`, after a 0."""
-        out = self.xp.zeros(total.shape, total.dtype)
+    def _shifted(self, total: Array, axis: int, first: Any) -> Array:
+        """`total` one place on along `axis`, after `first`."""
+        out = self.full(total.shape, first, total.dtype)
         before: list[slice] = [slice(None)] * axis
         out[(*before, slice(1, None))] = total[(*before, slice(None, -1))]
         return out

@@ -14,10 +14,11 @@ from typing import Any
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import PtirDType
 
 from ..xp import Storage
-from .ufuncs import UFUNCS
+from .ufuncs import REDUCERS, UFUNCS
 
 NATIVE = frozenset(
     {"i1", "si8", "ui8", "si16", "ui16", "si32", "ui32", "si64", "ui64", "f32", "f64", "cf32", "cf64"},
@@ -59,6 +60,11 @@ def _native(op: PtirOp) -> bool:
     return op.operand_spec(0).dtype.name in NATIVE
 
 
+def _log1p(op: ptir.Log1pOp) -> Call:
+    """The array function but for complex numbers, of which it loses the digits near 0."""
+    return _plain("k.log1p")(op) if op.operand_spec(0).dtype.kind == "complex" else _ufunc(op.OPCODE)(op)
+
+
 def _div(op: ptir.DivOp) -> Call:
     dtype = op.operand_spec(0).dtype
     return Call("xp.divide" if dtype.name in NATIVE and not _is_integer(dtype) else "k.divide")
@@ -77,9 +83,14 @@ def _compare(op: ptir.CompareOp) -> Call:
     return _ufunc(op.values()["kind"])(op)
 
 
-def _cast(op: ptir.CastOp) -> Call:
-    dtype = op.values()["dtype"]
-    return Call("k.identity") if dtype is op.operand_spec(0).dtype else Call("k.cast", {"dtype": dtype})
+def _to_dtype(name: str) -> Row:
+    """The kernel `name` where the dtype changes."""
+
+    def row(op: PtirOp) -> Call:
+        dtype = op.values()["dtype"]
+        return Call("k.identity") if dtype is op.operand_spec(0).dtype else Call(f"k.{name}", {"dtype": dtype})
+
+    return row
 
 
 def accumulates_plainly(op: PtirOp, values: Mapping[str, Any]) -> bool:
@@ -98,15 +109,15 @@ def _reduce(op: ptir.ReduceOp) -> Call:
     values = op.values()
     axes: tuple[int, ...] = values["axes"]
     shape = op.operand_spec(0).shape
-    sums = values["kind"] == "sum"
+    arithmetic = values["kind"] in ("sum", "prod")
     filled = all(n != 0 and not isinstance(n, str) for n in (shape[a] for a in axes))
-    if not accumulates_plainly(op, values) or not (sums or filled):
+    if not accumulates_plainly(op, values) or not (arithmetic or filled):
         return _kernel("reduce")(op)
     if not axes:
         return Call("k.identity")
-    name = {"sum": "add", "max": "maximum", "min": "minimum"}[values["kind"]]
+    name = REDUCERS[values["kind"]]
     arguments: dict[str, Any] = {"axis": axes, "keepdims": values["keepdims"]}
-    return Call(f"xp.{name}.reduce", {**arguments, "dtype": op.operand_spec(0).dtype} if sums else arguments)
+    return Call(f"xp.{name}.reduce", {**arguments, "dtype": op.operand_spec(0).dtype} if arithmetic else arguments)
 
 
 def _dot_general(op: ptir.DotGeneralOp) -> Call:
@@ -144,29 +155,28 @@ def _rows(*ops: type[PtirOp]) -> dict[type[PtirOp], Row]:
     return {op: _kernel(op.OPCODE) for op in ops}
 
 
-_KERNEL_ONLY = (ptir.RsqrtOp, ptir.ErfOp, ptir.SignOp, ptir.LogisticOp, ptir.ShiftRightArithmeticOp, ptir.ShiftRightLogicalOp)
-_NOT_UFUNCS = {*_KERNEL_ONLY, ptir.DivOp, ptir.RemainderOp}
-_ELEMENTWISE = (*ptir.UNARY_OPS, *ptir.BINARY_OPS, *ptir.UNARY_EXTENSIONS, *ptir.BINARY_EXTENSIONS)
-
 KERNELS: dict[type[PtirOp], Row] = {
-    **{op: _ufunc(op.OPCODE) for op in _ELEMENTWISE if op not in _NOT_UFUNCS},
-    **_rows(*_KERNEL_ONLY),
+    **{ptir.OPS_BY_OPCODE[name]: (_ufunc if name in UFUNCS else _kernel)(name) for name in SCALARS},
+    ptir.Log1pOp: _log1p,
     ptir.DivOp: _div,
     ptir.RemainderOp: _remainder,
+    **_rows(ptir.RealOp, ptir.ImagOp),
+    ptir.ComplexOp: _plain("k.from_parts"),
     ptir.CompareOp: _compare,
     ptir.SelectOp: _plain("xp.where"),
-    ptir.CastOp: _cast,
+    **{op: _to_dtype(op.OPCODE) for op in (ptir.CastOp, *ptir.CONVERSIONS)},
     ptir.StopGradientOp: _plain("k.identity"),
     ptir.ReduceOp: _reduce,
     ptir.DotGeneralOp: _dot_general,
     ptir.PadOp: _padded("pad"),
     ptir.ExtractPatchesOp: _padded("extract_patches"),
-    **_rows(ptir.ConstantOp, ptir.ArgMaxOp, ptir.ReshapeOp, ptir.TransposeOp, ptir.BroadcastToOp, ptir.SliceOp),
+    **_rows(ptir.ConstantOp, ptir.ArgMinOp, ptir.ArgMaxOp, ptir.ReshapeOp, ptir.TransposeOp, ptir.BroadcastToOp, ptir.SliceOp),
     **_rows(ptir.ConcatOp, ptir.TileOp, ptir.IotaOp, ptir.TakeOp, ptir.GatherOp, ptir.ScatterAddOp, ptir.ScatterReduceOp),
     **_rows(ptir.DynamicSliceOp, ptir.DynamicUpdateSliceOp, ptir.LayerNormOp, ptir.ClampOp, ptir.ReduceWindowOp),
     **_rows(ptir.RngUniformOp, ptir.RngNormalOp, ptir.TopKOp, ptir.SegmentReduceOp),
     **_rows(ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp),
-    **_rows(ptir.CumulativeSumOp, ptir.SortOp, ptir.ReverseOp, ptir.StridedSliceOp, ptir.ConvolutionOp),
+    **_rows(ptir.WindowArgOp, ptir.GatherWindowsOp, ptir.ScatterWindowsOp, ptir.FftOp),
+    **_rows(ptir.CumulativeSumOp, ptir.CumulativeOp, ptir.SortOp, ptir.ReverseOp, ptir.StridedSliceOp, ptir.ConvolutionOp),
 }
 """The row of every op that has a kernel. Random draws take `ordinal` and `seed` besides, which the caller adds."""
 
@@ -180,7 +190,8 @@ WITHOUT_KERNEL: dict[type[PtirOp], str] = {
 }
 """The ops that no kernel runs, each with the reason."""
 
-_WHOLE = ("identity", "reshape", "dynamic_update_slice_into", "scatter_add_into", "scatter_reduce_into")
+_INTO = ("dynamic_update_slice_into", "scatter_add_into", "scatter_reduce_into", "scatter_windows_into")
+_WHOLE = ("identity", "reshape", *_INTO)
 _PART = ("transpose", "broadcast_to", "slice", "strided_slice", "reverse", "dynamic_slice", "iota")
 _STORAGE = {
     **{f"k.{name}": Storage.WHOLE for name in _WHOLE},

@@ -6,12 +6,14 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from mind_dialect.errors import error
 from mind_dialect.ptir_shapes import Pairs
 
 from .contraction import Contraction
 from .formats import Array, DTypeLike, Ints, format_of
-from .reduction import REDUCERS, Reductions
+from .reduction import Reductions
 from .structural import Structure
+from .ufuncs import REDUCERS
 
 _LOOPED = 64
 """Up to so many places of a window along one axis are combined one after the other; more are reduced as a view."""
@@ -48,6 +50,71 @@ class Windows(Reductions, Structure, Contraction):
                 wide = self._reduced_along(wide, REDUCERS[kind], axis, *each)
         found = wide if wide.dtype == accum.dtype else self.narrow(wide, accum.dtype)
         return self._own(self.cast(found, dtype=x.dtype), x)
+
+    def window_arg(
+        self,
+        x: Array,
+        *,
+        kind: str,
+        window_dims: Ints,
+        strides: Ints,
+        padding: Pairs,
+        window_dilation: Ints,
+        output_dtype: DTypeLike,
+    ) -> Array:
+        """
+        The flat index of the first greatest or least of each window, of the first NaN, -1 in padding. E8002 if none fits.
+
+        One axis after the other, the last first, so that of equals the first one in row-major order is met first.
+        """
+        size, dtype = prod(x.shape), self.xp.dtype(output_dtype)
+        if size > self.xp.iinfo(dtype).max + 1:
+            message = f"window_arg of {size} elements, whose indices {dtype} cannot hold, expected output_dtype = si64"
+            raise error("E8002", message, attribute="output_dtype", value=str(dtype))
+        best = self._padded(self.widen(x), padding, None, 0)
+        index = self._padded(self.xp.arange(size, dtype=dtype).reshape(x.shape), padding, None, -1)
+        pads = any(n for pair in padding for n in pair)
+        for axis, each in reversed(list(enumerate(zip(window_dims, strides, window_dilation, strict=True)))):
+            if each != (1, 1, 1):
+                best, index = self._extreme_along((best, index), kind, pads, axis, *each)
+        return self.xp.ascontiguousarray(index).reshape(index.shape)  # rank 0 stays
+
+    def _extreme_along(
+        self, x: tuple[Array, Array], kind: str, pads: bool, axis: int, window: int, stride: int, dilation: int
+    ) -> tuple[Array, Array]:
+        """
+        The value and index of the winner of each window along one axis.
+
+        A long window is two overlapping ones of half its length, and so on: of equals the first wins, which is in the first half.
+        """
+        count, before = places(x[0].shape[axis], window, stride, dilation), [slice(None)] * axis
+
+        def part(pair: tuple[Array, Array], start: int, length: int, step: int) -> tuple[Array, Array]:
+            at = (*before, slice(start, start + (length - 1) * step + 1, step) if length else slice(0, 0))
+            return pair[0][at], pair[1][at]
+
+        if window <= _LOOPED or not count:
+            found = part(x, 0, count, stride)
+            for offset in range(1, window if count else 1):
+                found = self._winner(found, part(x, offset * dilation, count, stride), kind, pads)
+            return found
+        reach, found = 1, x
+        while reach < window:
+            step = min(reach, window - reach)
+            length = found[0].shape[axis] - step * dilation
+            found = self._winner(part(found, 0, length, 1), part(found, step * dilation, length, 1), kind, pads)
+            reach += step
+        return part(found, 0, count, stride)
+
+    def _winner(self, first: tuple[Array, Array], second: tuple[Array, Array], kind: str, pads: bool) -> tuple[Array, Array]:
+        """The second where it is greater, less, or the first NaN; an index of -1 never wins."""
+        xp, (value, place), (other, other_place) = self.xp, first, second
+        wins = xp.greater(other, value) if kind == "max" else xp.less(other, value)
+        if value.dtype.kind == "f":
+            wins = wins | (xp.isnan(other) & ~xp.isnan(value))
+        if pads:
+            wins = (wins | (place < 0)) & (other_place >= 0)
+        return xp.where(wins, other, value), xp.where(wins, other_place, place)
 
     def _reduced_along(self, x: Array, name: str, axis: int, window: int, stride: int, dilation: int) -> Array:
         ufunc = getattr(self.xp, name)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mind_dialect.errors import MindError
+from mind_dialect.ptir.legal import INTEGERS, REAL
 from mind_dialect.ptir.types import ALL, DTYPES, F64, SI64, UI64, PtirDType
 from ptir_oracle import (
     FLOAT_FORMATS,
@@ -22,9 +23,17 @@ from ptir_oracle import (
     run,
     run_everywhere,
     samples,
+    wrapped,
 )
 
 PAIRS = [(a, b) for a in ALL for b in ALL if a.kind != "complex" or b.kind == "complex"]
+
+
+def bits_of(value: Any, dtype: PtirDType) -> int:
+    """The bits of a number, from its parts."""
+    if dtype.kind in ("signed", "unsigned"):
+        return value % (1 << dtype.bits)
+    return int.from_bytes(dtype.element.pack([value]), "little")
 
 
 def near_ends(source: PtirDType) -> list[Any]:
@@ -41,6 +50,7 @@ def near_ends(source: PtirDType) -> list[Any]:
     return [v for v in map(float, found) if rounded(v, source.name) == v]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=ids)
 def test_cast(source: PtirDType, target: PtirDType):
     x = samples(source, 60)
@@ -103,6 +113,41 @@ def test_the_contracts_examples():
     assert_elements(run("cast", array([300, -5], "si32"), dtype=DTYPES["si8"]), [127, -5])
     assert_elements(run("cast", array([3e9, -3e9, 2.0**31], "f32"), dtype=DTYPES["si32"]), [2**31 - 1, -(2**31), 2**31 - 1])
     assert_elements(run("cast", array([2.0**63, -(2.0**63), 2.0**64], "f64"), dtype=DTYPES["ui64"]), [2**63, 0, 2**64 - 1])
+
+
+WIDTHS = [(a, b) for a in REAL for b in REAL if a.bits == b.bits]
+
+
+@pytest.mark.parametrize(("source", "target"), WIDTHS, ids=ids)
+def test_bitcast_keeps_the_bits(source: PtirDType, target: PtirDType):
+    x = samples(source, 60)
+    found = run_everywhere("bitcast", x, dtype=target)
+    for a, b in zip(elements(x), elements(found), strict=True):
+        assert bits_of(a, source) == bits_of(b, target) or b != b, (a, b)
+    back = run_everywhere("bitcast", found, dtype=source)
+    assert back.tobytes() == x.tobytes()
+
+
+def test_bitcast_of_known_numbers():
+    ones = run("bitcast", array([1.0, -2.0, math.inf, 0.0, -0.0], "f32"), dtype=DTYPES["ui32"])
+    assert_elements(ones, [0x3F800000, 0xC0000000, 0x7F800000, 0, 0x80000000])
+    assert_elements(run("bitcast", array([15, 8, 7], "ui4"), dtype=DTYPES["si4"]), [-1, -8, 7])
+    assert_elements(run("bitcast", array([-1, -8, 7], "si4"), dtype=DTYPES["ui4"]), [15, 8, 7])
+    assert_elements(run("bitcast", array([0x3C00, 0x7BFF], "ui16"), dtype=DTYPES["f16"]), [1.0, 65504.0])
+
+
+@pytest.mark.parametrize("source", INTEGERS, ids=ids)
+@pytest.mark.parametrize("target", INTEGERS, ids=ids)
+def test_truncate_wraps(source: PtirDType, target: PtirDType):
+    x = np.concatenate([samples(source, 60), array(near_ends(source), source)])
+    assert_elements(run_everywhere("truncate", x, dtype=target), [wrapped(v, target) for v in elements(x)], x)
+
+
+@pytest.mark.parametrize(("source", "target"), [("f32", "ui16"), ("ui8", "si64"), ("i1", "i1"), ("cf32", "f64"), ("f64", "cf32")])
+def test_bitcast_between_widths_is_refused(source: str, target: str):
+    with pytest.raises(MindError) as caught:
+        run("bitcast", array([1], source), dtype=DTYPES[target])
+    assert (caught.value.code, caught.value.category) == ("E2005", "DTypeNotSupported")
 
 
 def test_an_imaginary_part_is_not_dropped():

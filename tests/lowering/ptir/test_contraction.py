@@ -169,7 +169,7 @@ def contractions(draw: st.DrawFn) -> tuple[Axes, Axes, Axes, Axes, Axes, Axes]:
     return left, right, bl, br, cl, cr
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(contractions())
 def test_any_arrangement_of_axes(arrangement: tuple[Axes, ...]):
     left, right, *axes = arrangement

@@ -26,11 +26,12 @@ from programs import parse
 from random_programs import modules
 
 
+@pytest.mark.quick
 def test_every_op_has_a_rule_in_the_common_order() -> None:
     assert list(RULES) == [*core.CORE_OPS, *core.EXTENSION_OPS]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(modules())
 def test_a_converted_program_verifies_and_keeps_its_signature(module: ModuleOp) -> None:
     verify(module)
@@ -113,7 +114,7 @@ def arrays(func: FuncOp, offset: int) -> list[np.ndarray]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(modules(), st.integers(0, 10))
 def test_random_programs_give_what_core_ir_gives(module: ModuleOp, offset: int) -> None:
     """Each op of a program against plain NumPy on the same operands, bit for bit but for sums in another order."""

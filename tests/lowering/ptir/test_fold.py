@@ -78,6 +78,7 @@ def test_elementwise_ops_of_every_dtype_fold_to_the_bits_of_a_run(dtype: PtirDTy
         assert left(checked(module)) == (["constant", "constant", key, "neg"] if fails else ["constant", "neg"]), key
 
 
+@pytest.mark.quick
 def test_the_tables_of_ops_are_not_empty() -> None:
     assert {"neg", "sqrt", "not", "stop_gradient"} <= set(UNARY)
     assert {"add", "div", "pow", "shift_left"} <= set(BINARY)

@@ -257,6 +257,7 @@ def test_an_update_in_place_takes_the_memory_of_a_dying_operand():
 
 
 ROW_BY_ROW = {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
+NO_BATCHES = {"input_batching_dims": (), "scatter_indices_batching_dims": (), "index_vector_dim": 1}
 
 
 LAYOUTS = {
@@ -275,6 +276,9 @@ def test_a_scatter_in_place_takes_the_memory_of_a_dying_operand(op: str, dtype: 
     name, _, kind = op.partition(" ")
     if name == "scatter_add":
         indices, properties = array([1, 3, 1], "si32"), ROW_BY_ROW
+    elif name == "scatter_windows":
+        indices = array([[1], [3], [1]], "si32")
+        properties = {**ROW_BY_ROW, **NO_BATCHES, "kind": kind, "mode": "raise", "unique": False}
     else:
         indices, properties = array([[0, 3, 1], [2, 0, 1], [0, 0, 1]], "si64"), {"kind": kind, "axis": 0}
     with np.errstate(all="ignore"):
@@ -294,6 +298,10 @@ def test_a_scatter_that_is_refused_writes_nothing():
         KERNELS.scatter_add_into(x, array([0, 3], "si32"), updates, **ROW_BY_ROW)
     with pytest.raises(MindError, match="E6001"):
         KERNELS.scatter_reduce_into(x, array([[0, 0], [0, -1]], "si32"), updates, kind="replace", axis=0)
+    properties = {**ROW_BY_ROW, **NO_BATCHES, "kind": "add", "mode": "raise", "unique": True}
+    for indices, code in (([[0], [3]], "E6001"), ([[1], [1]], "E8002")):
+        with pytest.raises(MindError, match=code):
+            KERNELS.scatter_windows_into(x, array(indices, "si32"), updates, **properties)
     assert x.tobytes() == before.tobytes()
 
 

@@ -23,6 +23,7 @@ from ptir_oracle import FAMILIES, KERNELS, array, elements, op_of, perform
 from ptir_programs import ACCEPTED, row_module
 
 
+@pytest.mark.quick
 def test_every_op_has_a_kernel_or_a_reason():
     ops = {*ptir.PTIR_OPS, *ptir.EXTENSION_OPS}
     assert [op.name for op in (*ptir.PTIR_OPS, *ptir.EXTENSION_OPS) if op not in ROWS and op not in WITHOUT_KERNEL] == []
@@ -30,6 +31,7 @@ def test_every_op_has_a_kernel_or_a_reason():
     assert not set(ROWS) & set(WITHOUT_KERNEL)
 
 
+@pytest.mark.quick
 def test_every_row_of_the_table_of_legal_dtypes_is_run_by_a_test():
     tested = [key for keys in FAMILIES.values() for key in keys]
     assert [key for key in LEGAL if key not in tested] == []
@@ -49,6 +51,7 @@ def test_formats_agree_with_the_dialect():
         assert formats.format_of(form.accumulator).name == default_accumulator(dtype).name
 
 
+@pytest.mark.quick
 def test_every_ufunc_has_a_kernel_and_is_an_array_function():
     for name in UFUNCS.values():
         assert callable(getattr(KERNELS, name))
@@ -196,7 +199,7 @@ def test_results_are_in_row_major_order(arranged: Any):
         arrays = [
             arranged(np.zeros(spec.shape, formats.array_dtype(spec.dtype.name))) for spec in map(read_type, op.operand_types)
         ]
-        more = {"seed": 0, "ordinal": 0, "turns": ()} if isinstance(op, ptir.RandomOp) else {}
+        more = {"seed": 0, "ordinal": 0, "iterations": ()} if isinstance(op, ptir.RandomOp) else {}
         try:
             found = perform(call, *arrays, **more)
         except MindError:

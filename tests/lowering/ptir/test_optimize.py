@@ -28,6 +28,7 @@ def ordinary_inputs(module: ModuleOp, seed: int) -> list[np.ndarray]:
     return [np.asarray(rng.integers(-3, 4, s.shape)).astype(array_dtype(s.dtype.name)) for s in specs]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(80))
 def test_random_programs_of_integers(seed: int) -> None:
     """Bit for bit, whatever the numbers."""
@@ -41,6 +42,7 @@ def test_random_programs_of_integers(seed: int) -> None:
         assert all(map(same_bits, a, b))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(80))
 def test_random_programs_of_floats(seed: int) -> None:
     """

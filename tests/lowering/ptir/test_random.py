@@ -39,11 +39,11 @@ def philox_in_python(counter: tuple[int, ...], key: tuple[int, int]) -> tuple[in
     return tuple(c)
 
 
-def words(count: int, seed: int, ordinal: int, turns: tuple[int, ...] = ()) -> list[int]:
+def words(count: int, seed: int, ordinal: int, iterations: tuple[int, ...] = ()) -> list[int]:
     found: list[int] = []
     key = (seed % 2**32, ordinal)
-    for turn in turns:
-        first, second, *_ = philox_in_python((turn % 2**32, turn >> 32, seed >> 32, 1), key)
+    for iteration in iterations:
+        first, second, *_ = philox_in_python((iteration % 2**32, iteration >> 32, seed >> 32, 1), key)
         key = (first, second)
     for block in range(-(-count // 4)):
         found += philox_in_python((block % 2**32, block >> 32, seed >> 32, 0), key)
@@ -51,9 +51,11 @@ def words(count: int, seed: int, ordinal: int, turns: tuple[int, ...] = ()) -> l
 
 
 def draw(
-    op: str, shape: tuple[int, ...], dtype: PtirDType, ordinal: int = 3, seed: int = 0, turns: tuple[int, ...] | None = None
+    op: str, shape: tuple[int, ...], dtype: PtirDType, ordinal: int = 3, seed: int = 0, iterations: tuple[int, ...] | None = None
 ) -> Any:
-    more = {"ordinal": ordinal, "seed": seed} if turns is None else {"ordinal": ordinal, "seed": seed, "turns": turns}
+    more = (
+        {"ordinal": ordinal, "seed": seed} if iterations is None else {"ordinal": ordinal, "seed": seed, "iterations": iterations}
+    )
     return run(op, shape=shape, dtype=dtype, more=more)
 
 
@@ -105,20 +107,20 @@ TURNS = [(), (0,), (1,), (0, 0), (0, 1), (1, 0), (7, 2**32 + 1), (7, 1), (0, 0, 
 
 
 @pytest.mark.parametrize("seed", [0, 2**63 + 11])
-def test_each_turn_of_loops_has_a_key_of_its_own(seed: int):
+def test_each_iteration_of_loops_has_a_key_of_its_own(seed: int):
     found: list[tuple[float, ...]] = []
-    for turns in TURNS:
-        drawn = draw("rng_uniform", (9,), DTYPES["f32"], seed=seed, turns=turns)
-        assert elements(drawn) == [(w >> 8) * 2.0**-24 for w in words(9, seed, 3, turns)[:9]]
+    for iterations in TURNS:
+        drawn = draw("rng_uniform", (9,), DTYPES["f32"], seed=seed, iterations=iterations)
+        assert elements(drawn) == [(w >> 8) * 2.0**-24 for w in words(9, seed, 3, iterations)[:9]]
         found.append(tuple(elements(drawn)))
     assert len(set(found)) == len(TURNS)
     assert found[0] == tuple(elements(draw("rng_uniform", (9,), DTYPES["f32"], seed=seed)))
-    normal = draw("rng_normal", (9,), DTYPES["f64"], seed=seed, turns=(3, 4))
+    normal = draw("rng_normal", (9,), DTYPES["f64"], seed=seed, iterations=(3, 4))
     assert_near(normal, normals(words(10, seed, 3, (3, 4)))[:9], ulps=8)
 
 
-def test_turns_look_independent():
-    drawn = np.stack([KERNELS.rng_uniform(shape=(64,), dtype=np.dtype("f8"), ordinal=0, turns=(t,)) for t in range(400)])
+def test_iterations_look_independent():
+    drawn = np.stack([KERNELS.rng_uniform(shape=(64,), dtype=np.dtype("f8"), ordinal=0, iterations=(t,)) for t in range(400)])
     assert abs(drawn.mean() - 0.5) < 5 / math.sqrt(12 * drawn.size)
     assert abs(np.corrcoef(drawn[:-1].reshape(-1), drawn[1:].reshape(-1))[0, 1]) < 5 / math.sqrt(drawn.size)
 

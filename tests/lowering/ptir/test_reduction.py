@@ -1,7 +1,9 @@
 """Reductions on every legal dtype, accumulator and result dtype, against exact sums and plain loops."""
 
+import functools
 import itertools
 import math
+import operator
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +22,7 @@ from ptir_oracle import (
     assert_elements,
     assert_near,
     bounded,
+    bounds,
     cast,
     dtype_of,
     elements,
@@ -60,10 +63,12 @@ def test_every_legal_dtype(op: str, dtype: PtirDType):
     if op.startswith("reduce "):
         for axes, keepdims in itertools.product(AXES, (False, True)):
             check_reduce(op.split()[1], finite(dtype, (3, 4, 5)), axes, keepdims)
-    elif op == "arg_max":
-        check_arg_max(dtype)
+    elif op in ("arg_max", "arg_min"):
+        check_arg_extreme(op, dtype)
     elif op == "cumulative_sum":
         check_cumulative_sum(dtype)
+    elif op.startswith("cumulative "):
+        check_cumulative(op.split()[1], dtype)
     else:
         check_layer_norm(dtype)
 
@@ -72,12 +77,40 @@ def check_reduce(kind: str, x: np.ndarray, axes: tuple[int, ...], keepdims: bool
     found = run(f"reduce {kind}", x, axes=axes, keepdims=keepdims)
     parts = groups(x, axes)
     dtype = dtype_of(x)
-    if kind != "sum":
-        assert_elements(found, [extreme(kind, p, dtype) for p in parts])
+    if kind == "prod":
+        products_near(found, parts, dtype)
+    elif kind != "sum":
+        assert_elements(found, [chosen(kind, p, dtype) for p in parts])
     elif is_integer(dtype):
         assert_elements(found, [wrapped(sum(p), dtype) for p in parts])
     else:
         bounded(found, parts, dtype, default_accumulator(dtype).name)
+
+
+BITS = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
+
+
+def chosen(kind: str, values: list[Any], dtype: PtirDType) -> Any:
+    """The greatest or least of some numbers, or their bits joined."""
+    if kind not in BITS:
+        return extreme(kind, values, dtype)
+    ones = -1 if dtype.kind == "signed" else bounds(dtype)[1]
+    found = functools.reduce(BITS[kind], map(int, values), ones if kind == "and" else 0)
+    return bool(found) if dtype.bits == 1 else found
+
+
+def products_near(found: np.ndarray, parts: list[list[Any]], dtype: PtirDType) -> None:
+    """Products of integers wrap; of others each step rounds once in the accumulator."""
+    if is_integer(dtype):
+        assert_elements(found, [wrapped(math.prod(p), dtype) for p in parts])
+        return
+    wide = np.clongdouble if dtype.kind == "complex" else np.longdouble
+    exact = [functools.reduce(operator.mul, [wide(v) for v in p], wide(1)) for p in parts]
+    if dtype.kind == "complex":
+        assert_near(found, [complex(v) for v in exact], ulps=4 * max(map(len, parts), default=1))
+        return
+    ulps = 1 if default_accumulator(dtype) is not dtype else max(map(len, parts), default=1)
+    assert_near(found, [Fraction(*v.as_integer_ratio()) for v in exact], ulps=ulps)
 
 
 SUMMED = sorted({d.name for k, d in legal("reduction") if k == "reduce sum" and d.kind != "complex"})
@@ -116,6 +149,7 @@ def test_an_accumulator_is_honoured():
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("op", "dtype"), [p for p in legal("reduction") if p[0].startswith("reduce ")], ids=ids)
 @pytest.mark.parametrize("out", ["si8", "f16", "f64", "i1", "cf32"])
 def test_results_are_cast(op: str, dtype: PtirDType, out: str):
@@ -131,7 +165,7 @@ def test_results_are_cast(op: str, dtype: PtirDType, out: str):
 def test_empty_reductions(op: str, dtype: PtirDType):
     kind = op.split()[1]
     x = array([], dtype).reshape(2, 0, 3)
-    expected = stored(0, dtype) if kind == "sum" else extreme(kind, [], dtype)
+    expected = stored(int(kind == "prod"), dtype) if kind in ("sum", "prod") else chosen(kind, [], dtype)
     for axes, n in (((1,), 6), ((0, 1), 3), ((0, 1, 2), 1)):
         for keepdims in (False, True):
             assert_elements(run(op, x, axes=axes, keepdims=keepdims), [expected] * n)
@@ -182,34 +216,72 @@ def test_nan_wins(dtype: str, kind: str):
     assert_elements(run(f"reduce {kind}", x[:, ::-1], axes=(1,), keepdims=False), expected)
 
 
-def check_arg_max(dtype: PtirDType) -> None:
+def check_arg_extreme(op: str, dtype: PtirDType) -> None:
     x = np.stack([samples(dtype, 12)[:12], np.roll(samples(dtype, 12)[:12], 5), finite(dtype, (12,))])
     for axis, keepdims, output in itertools.product((0, 1, -1), (False, True), ("si32", "si64")):
-        found = run("arg_max", x, axis=axis, keepdims=keepdims, output_dtype=DTYPES[output])
-        assert_elements(found, [first_greatest(p) for p in groups(x, (axis,))])
-    assert run("arg_max", x[:0], axis=1, keepdims=False, output_dtype=SI64).shape == (0,)
+        found = run(op, x, axis=axis, keepdims=keepdims, output_dtype=DTYPES[output])
+        assert_elements(found, [first_of(op, p) for p in groups(x, (axis,))])
+    assert run(op, x[:0], axis=1, keepdims=False, output_dtype=SI64).shape == (0,)
 
 
-def first_greatest(values: list[Any]) -> int:
+def first_of(op: str, values: list[Any]) -> int:
     nans = [i for i, v in enumerate(values) if v != v]
-    return nans[0] if nans else values.index(max(values))
+    return nans[0] if nans else values.index(max(values) if op == "arg_max" else min(values))
 
 
 @pytest.mark.parametrize("dtype", [d.name for k, d in legal("reduction") if k == "arg_max" and d.is_float])
-def test_arg_max_takes_the_first_of_equals_in_every_order(dtype: str):
+@pytest.mark.parametrize("op", ["arg_max", "arg_min"])
+def test_arg_max_takes_the_first_of_equals_in_every_order(op: str, dtype: str):
     """NaN before, between and after greater and smaller numbers; zeros of both signs; along both axes and both ways."""
     most = math.nan if dtype == "fp8_e4m3" else math.inf
     for values in ([math.nan, math.nan, most, 1.0], [2.0, 2.0, -1.0, 0.0], [-0.0, 0.0, -0.0, -1.0]):
         orders = list(itertools.permutations(values))
-        expected = [first_greatest(list(order)) for order in orders]
+        expected = [first_of(op, list(order)) for order in orders]
         x = array(orders, dtype)
         for given, axis in ((x, 1), (np.asfortranarray(x), 1), (x.T, 0), (x[:, ::-1].copy()[:, ::-1], 1)):
-            assert_elements(run("arg_max", given, axis=axis, keepdims=False, output_dtype=SI64), expected)
+            assert_elements(run(op, given, axis=axis, keepdims=False, output_dtype=SI64), expected)
 
 
-def test_arg_max_of_nothing_is_refused():
+@pytest.mark.parametrize("op", ["arg_max", "arg_min"])
+def test_arg_max_of_nothing_is_refused(op: str):
     with pytest.raises(MindError, match="extent 0"):
-        run("arg_max", array([], "f32").reshape(0, 3), axis=0, keepdims=False, output_dtype=SI64)
+        run(op, array([], "f32").reshape(0, 3), axis=0, keepdims=False, output_dtype=SI64)
+
+
+def check_cumulative(kind: str, dtype: PtirDType) -> None:
+    """Every prefix by itself; special values among extremes."""
+    x = finite(dtype, (3, 4, 5)) if kind == "prod" else np.resize(samples(dtype, 12), 60).reshape(3, 4, 5)
+    for axis, exclusive, reverse in itertools.product((0, 1, -1), (False, True), (False, True)):
+        found = run(f"cumulative {kind}", x, axis=axis, exclusive=exclusive, reverse=reverse)
+        n = x.shape[axis]
+        for place in range(n):
+            within = slice(place + exclusive, n) if reverse else slice(0, place + 1 - exclusive)
+            before = np.take(x, range(*within.indices(n)), axis=axis)
+            parts = groups(before, (axis,))
+            part = np.take(found, place, axis=axis)
+            if kind == "prod":
+                products_near(part, parts, dtype)
+            else:
+                assert_elements(
+                    np.where(part == 0, abs(part), part),
+                    [abs(v) if v == 0 else v for v in [chosen(kind, p, dtype) for p in parts]],
+                )
+    assert run(f"cumulative {kind}", x[:, :0], axis=1, exclusive=True, reverse=False).shape == (3, 0, 5)
+
+
+def test_the_least_integer_is_the_least():
+    """Where the negative of an operand would be asked for its greatest, the least integer would not be found."""
+    assert run("arg_min", array([0, -128, 127], "si8"), axis=0, keepdims=False, output_dtype=SI64) == 1
+
+
+def test_a_product_in_a_narrow_accumulator_rounds_each_step():
+    x = array([1.0009765625] * 200, "f16")
+    narrow = run("reduce prod", x, axes=(0,), keepdims=False, accum_dtype=DTYPES["f16"])
+    total = 1.0
+    for v in elements(x):
+        total = rounded(total * v, "f16")
+    assert float(narrow) == total
+    assert float(run("reduce prod", x, axes=(0,), keepdims=False)) != total
 
 
 def check_cumulative_sum(dtype: PtirDType) -> None:

@@ -144,6 +144,7 @@ CHECKS: dict[str, Callable[[PtirDType], None]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("op", "dtype"), legal("structure"), ids=ids)
 def test_every_legal_dtype(op: str, dtype: PtirDType):
     CHECKS[op](dtype)

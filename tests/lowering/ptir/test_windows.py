@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mind_dialect.errors import MindError
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import DTYPES, PtirDType
+from mind_lowering.ptir_kernels.table import kernel_call
 from ptir_oracle import (
     array,
     assert_elements,
@@ -18,6 +20,8 @@ from ptir_oracle import (
     ids,
     is_integer,
     legal,
+    op_of,
+    perform,
     run,
     samples,
     wrapped,
@@ -74,6 +78,53 @@ def test_reduce_window(op: str, dtype: PtirDType):
             bounded(found, parts, dtype, default_accumulator(dtype).name)
     assert run(op, x[0, 0], **dict.fromkeys(NAMES, ())).shape == ()
     assert run(op, x[:0], **dict(zip(NAMES, WINDOWS[2], strict=True))).shape == (1, 10)
+
+
+def window_places(x: np.ndarray, shape: tuple[int, ...], kind: str, dtype: PtirDType, p: dict[str, Any]) -> list[int]:
+    """The flat index of the first extreme of each window, which is found among the elements themselves; -1 in padding."""
+    p = {**p, "base_dilation": (1,) * x.ndim}
+    values, flat = window_parts(x, shape, p), window_parts(np.arange(x.size).reshape(x.shape), shape, p)
+    found: list[int] = []
+    for part, places in zip(values, flat, strict=True):
+        best = extreme(kind, part, dtype) if part else None
+        same = [i for i, v in zip(places, part, strict=True) if v == best or (v != v and best != best)]
+        found.append(same[0] if part else -1)
+    return found
+
+
+@pytest.mark.parametrize(("op", "dtype"), [p for p in legal("window") if p[0].startswith("window_arg")], ids=ids)
+def test_window_arg(op: str, dtype: PtirDType):
+    kind, names = op.split()[1], [name for name in NAMES if name != "base_dilation"]
+    x = block(dtype, (5, 4), special=True)
+    for data in (x, np.resize(block(dtype, (3,)), (5, 4))):
+        for given in WINDOWS:
+            p = {name: value for name, value in zip(NAMES, given, strict=True) if name in names}
+            found = run(op, data, output_dtype=DTYPES["si32"], **p)
+            assert found.dtype == np.int32
+            assert elements(found) == window_places(data, found.shape, kind, dtype, p)
+    assert elements(run(op, x[0, 0], output_dtype=DTYPES["si64"], **dict.fromkeys(names, ()))) == [0]
+
+
+@pytest.mark.parametrize("window", [64, 65, 100, 127, 128, 129, 200])
+@pytest.mark.parametrize("dilation", [1, 3])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_long_windows_have_the_same_winners(window: int, dilation: int, stride: int):
+    x = np.random.default_rng(window).integers(0, 5, (700,)).astype(np.float32)
+    x[::97] = np.nan if window % 2 else x[::97]
+    p = {"window_dims": (window,), "strides": (stride,), "padding": ((150, 3),), "window_dilation": (dilation,)}
+    for kind in ("max", "min"):
+        found = run(f"window_arg {kind}", x, output_dtype=DTYPES["si64"], **p)
+        assert elements(found) == window_places(x, found.shape, kind, DTYPES["f32"], p)
+
+
+def test_an_index_that_does_not_fit_is_refused():
+    p = {"window_dims": (1, 1), "strides": (1, 1), "padding": ((0, 0), (0, 0)), "window_dilation": (1, 1)}
+    large = np.broadcast_to(np.zeros((), np.int8), ((1 << 31) + 1, 1))
+    call = kernel_call(op_of("window_arg max", large[:1], output_dtype=DTYPES["si32"], **p))
+    with pytest.raises(MindError, match="window_arg of 2147483649 elements, whose indices int32 cannot hold") as caught:
+        perform(call, large)  # as where only the run knows the extent
+    assert caught.value.code == "E8002"
+    assert perform(call, large[:0]).shape == (0, 1)
 
 
 def assert_extremes(found: np.ndarray, expected: list[Any]) -> None:
