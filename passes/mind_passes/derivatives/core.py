@@ -199,6 +199,6 @@ REFUSED_UNDER: dict[type[CoreOp], tuple[Profile, str]] = {
 """Ops whose rule a profile forbids, with the reason."""
 
 OPTIONAL: dict[type[CoreOp], str] = {
-    DivOp: "the specification excludes Div; the option div-gradient allows the quotient rule",
+    DivOp: "the specification excludes Div; the option div-gradient (from Python div_gradient=True) allows the quotient rule",
 }
 """Ops whose rule needs the option `div-gradient`, with the reason."""

@@ -16,8 +16,9 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mind_dialect.errors import MindError
+from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
-from mind_dialect.ptir.types import DTYPE_OF_TYPE
+from mind_dialect.ptir.types import DTYPE_OF_TYPE, Kind
 
 if TYPE_CHECKING:
     from ..activity import Flows
@@ -88,16 +89,16 @@ def linear(*positions: int) -> Tangent:
     return tangent
 
 
-def is_float(type: Attribute) -> bool:
-    """Whether values of this type can vary: tensors of real floating-point numbers."""
+def can_vary(type: Attribute) -> bool:
+    """Whether values of this type can vary: tensors of floating-point and complex numbers."""
     if not isinstance(type, TensorType):
         return False
     dtype = DTYPE_OF_TYPE.get(type.element_type)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    return dtype is not None and dtype.is_float
+    return dtype is not None and (dtype.is_float or dtype.kind is Kind.COMPLEX)
 
 
 def no_rule(op: Operation, reason: str) -> MindError:
     """E5001, at the place of `op`."""
-    place = op.place() if isinstance(op, DialectOp) else op.name
     opcode = op.OPCODE if isinstance(op, DialectOp) else op.name
+    place = shown_op(opcode, op)
     return MindError("E5001", f"{place}: cannot be differentiated: {reason}", {"op": opcode, "id": place}, op)

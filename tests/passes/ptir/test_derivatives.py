@@ -12,21 +12,25 @@ OPS = [*PTIR_OPS, *EXTENSION_OPS]
 every = pytest.mark.parametrize("row", ROWS, ids=str)
 
 
+@pytest.mark.exhaustive
 @every
 def test_tangents_agree_with_central_differences(row: Row):
     checks.check_forward(row)
 
 
+@pytest.mark.exhaustive
 @every
 def test_gradients_agree_with_central_differences(row: Row):
     checks.check_reverse(row)
 
 
+@pytest.mark.exhaustive
 @every
 def test_modes_are_adjoint(row: Row):
     checks.check_adjointness(row)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("row", [row for row in ROWS if row.smooth], ids=str)
 def test_second_derivatives(row: Row):
     checks.check_second_order(row)
@@ -37,6 +41,7 @@ def test_third_derivatives(row: Row):
     checks.check_third_order(row)
 
 
+@pytest.mark.exhaustive
 @every
 def test_derivatives_in_f32_are_those_in_f64_rounded(row: Row):
     checks.check_narrow(row)
@@ -65,6 +70,7 @@ def test_names_of_rows_are_distinct():
     assert [n for n in names if names.count(n) > 1] == []
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.OPCODE)
 def test_every_op_has_rules_or_a_reason(op: type[PtirOp]):
     if op.OPCODE in TESTED_ELSEWHERE:
@@ -72,6 +78,7 @@ def test_every_op_has_rules_or_a_reason(op: type[PtirOp]):
     assert (op in REVERSE, op in FORWARD) == (op not in REFUSED,) * 2
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.OPCODE)
 def test_every_op_with_rules_has_a_row_of_tests(op: type[PtirOp]):
     if op not in REFUSED and op.OPCODE not in TESTED_ELSEWHERE:

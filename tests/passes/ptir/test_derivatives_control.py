@@ -259,7 +259,7 @@ func.func @f(%x: tensor<f64>) -> tensor<f64> {
 """
 
 
-def test_a_loop_may_turn_less_often_than_its_bound_but_not_more_often():
+def test_a_loop_may_iteration_less_often_than_its_bound_but_not_more_often():
     module = gradient_of(module_of(LIMITED), max_iterations=4)
     run = compile(module, "f_grad")
     value, x_adj = run(np.float64(1.5))

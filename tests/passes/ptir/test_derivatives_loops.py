@@ -1,4 +1,4 @@
-"""Loops whose turns are counted before they run, and what an op may say about its own derivative."""
+"""Loops whose iterations are counted before they run, and what an op may say about its own derivative."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def sines(x: float, count: int) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "start", "limit", "step", "kind", "turns"),
+    ("dtype", "start", "limit", "step", "kind", "iterations"),
     [
         ("si32", 0, 5, 2, "less", 3),
         ("si32", 0, 4, 2, "less_equal", 3),
@@ -108,29 +108,63 @@ def sines(x: float, count: int) -> tuple[float, float]:
         ("si32", 2, 2, 5, "equal", 1),
         ("ui8", 250, 254, 1, "less_equal", 5),
         ("si32", 5, 5, 1, "less", 0),
+        ("si32", 5, 5, -1, "less", 0),
+        ("si32", 5, 5, 1, "greater", 0),
         ("si32", 2, 3, 1, "equal", 0),
     ],
 )
-def test_the_turns_of_a_counter_are_known(dtype: str, start: int, limit: int, step: int, kind: str, turns: int):
+def test_the_iterations_of_a_counter_are_known(dtype: str, start: int, limit: int, step: int, kind: str, iterations: int):
     module = module_of(COUNTED, START=start, LIMIT=limit, STEP=step, KIND=kind, DTYPE=dtype)
-    expected = sines(0.7, turns)
+    expected = sines(0.7, iterations)
     assert compile(gradient_of(module), "f_grad")(np.float64(0.7)) == pytest.approx(expected, rel=1e-14)
     tangent = compile(forward_mode(module).module, "f_jvp")(np.float64(0.7), np.float64(1.0))
     assert tangent == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "limit", "step", "kind", "turns"), [("si8", 120, 100, "less", 14), ("ui8", 255, 2, "less", None)]
+    ("dtype", "start", "limit", "step", "kind", "iterations"),
+    [
+        ("si8", 0, 120, 100, "less", 14),
+        ("ui8", 0, 255, 2, "less", None),
+        ("ui8", 250, 255, 10, "less", None),
+    ],
 )
-def test_a_counter_that_wraps_around_needs_a_bound(dtype: str, limit: int, step: int, kind: str, turns: int | None):
+def test_a_counter_that_wraps_around_needs_a_bound(
+    dtype: str, start: int, limit: int, step: int, kind: str, iterations: int | None
+):
     """In si8, 0 + 100 + 100 is -56: the loop turns on, which counting with larger numbers misses."""
-    module = module_of(COUNTED, START=0, LIMIT=limit, STEP=step, KIND=kind, DTYPE=dtype)
+    module = module_of(COUNTED, START=start, LIMIT=limit, STEP=step, KIND=kind, DTYPE=dtype)
     with pytest.raises(MindError, match="any number of times") as found:
         gradient_of(module)
     assert found.value.code == "E5001"
-    if turns is not None:
-        run = compile(gradient_of(module, max_iterations=turns), "f_grad")
-        assert run(np.float64(0.7)) == pytest.approx(sines(0.7, turns), rel=1e-14)
+    if iterations is not None:
+        run = compile(gradient_of(module, max_iterations=iterations), "f_grad")
+        assert run(np.float64(0.7)) == pytest.approx(sines(0.7, iterations), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("update", "iterations"),
+    [
+        ("ptir.add %i, %step", 3),
+        ("ptir.add %step, %i", 3),
+        ("ptir.sub %i, %step", None),
+        ("ptir.sub %step, %i", None),
+        ("ptir.mul %i, %step", None),
+        ("ptir.add %i, %i", None),
+        ("ptir.sub %i, %i", None),
+        ("ptir.add %step, %step", None),
+    ],
+)
+def test_only_what_adds_a_constant_counts(update: str, iterations: int | None):
+    """From 0 up to 5 in steps of 2; a counter that goes the other way, back and forth or nowhere needs a bound."""
+    text = COUNTED.replace("ptir.add %i, %step", update)
+    module = module_of(text, START=0, LIMIT=5, STEP=2, KIND="less", DTYPE="si32")
+    if iterations is not None:
+        assert compile(gradient_of(module), "f_grad")(np.float64(0.7)) == pytest.approx(sines(0.7, iterations), rel=1e-14)
+        return
+    with pytest.raises(MindError, match="any number of times") as found:
+        gradient_of(module)
+    assert found.value.code == "E5001"
 
 
 def test_a_condition_may_pass_one_value_on_twice():
@@ -217,7 +251,7 @@ func.func @f(%x: tensor<?xf64, "B">) -> tensor<?xf64, "B"> {
 
 
 def test_what_a_rule_cannot_make_is_an_error_of_its_op():
-    with pytest.raises(MindError, match=r"E5006: while %1: .*size is not known") as found:
+    with pytest.raises(MindError, match=r"E5006: while %r: .*size is not known") as found:
         gradient_of(module_of(DYNAMIC), seed="cotangent", max_iterations=4)
     assert found.value.op is not None
     constant = "%c = ptir.constant 1.0 : tensor<f64> func.return %c : tensor<f64>"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
@@ -105,7 +105,7 @@ def batches(module: ModuleOp, rng: np.random.Generator) -> None:
 
 # A seed, not hypothesis' own generator, which keeps programs small; so there is nothing to shrink.
 SEEDS = st.integers(0, (1 << 32) - 1)
-BUDGET = {"deadline": None, "derandomize": True, "phases": (Phase.generate,), "suppress_health_check": [HealthCheck.too_slow]}
+BUDGET = {"phases": (Phase.generate,)}
 
 
 @settings(max_examples=14, **BUDGET)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import (
@@ -17,6 +20,7 @@ from mind_dialect.ptir import (
     ClampOp,
     ConstantOp,
     CosOp,
+    CumulativeOp,
     DivOp,
     ErfOp,
     Expm1Op,
@@ -40,9 +44,11 @@ from mind_dialect.ptir import (
     SubOp,
     TanhOp,
 )
+from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_passes.autodiff import GradientOptions, differentiate
 from mind_passes.forward import forward_mode
 from mind_passes.ptir.construct import full, mul
+from programs import parse
 from ptir_derivative_rows import elementwise
 from ptir_derivative_rows.base import R, Row
 from ptir_derivative_rows.checks import Derivatives, check_narrow, program
@@ -117,6 +123,20 @@ def test_value_at_a_point(op: type[PtirOp], operands: tuple[float, ...], expecte
     for i, derivative in enumerate(expected):
         pushed = d.pushed([one if k == i else 0 * one for k in range(len(operands))])
         np.testing.assert_allclose(float(pushed[0]), derivative, rtol=1e-6, atol=1e-37)
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [((1.0, 3.0, 3.0, 2.0), (1, 3, 0, 0)), ((-INF, -INF, 1.0, NAN), (1, 1, 1, 1)), ((2.0, NAN, 3.0, NAN), (1, 3, 0, 0))],
+)
+def test_a_running_extreme_passes_its_gradient_to_the_first_that_set_it(x: tuple[float, ...], expected: tuple[float, ...]):
+    for sign, kind in ((1, "max"), (-1, "min")):
+        for reverse in (False, True):
+            order = -1 if reverse else 1
+            data = {0: [sign * v for v in x][::order]}
+            row = R(CumulativeOp, "f64[4]", kind=kind, axis=0, exclusive=False, reverse=reverse, data=data)
+            (found,) = Derivatives(row).gradient[0](*row.point, np.ones(4))
+            assert found.tolist() == list(expected)[::order]
 
 
 def derivative_of_order(row: Row, order: int) -> float:
@@ -233,3 +253,61 @@ def test_rules_build_few_ops(op: type[PtirOp]):
         options = GradientOptions(wrt=(i,), seed="cotangent", keep_primal=True)
         made = differentiate(row.module(), "f", options).function.body.block.ops
         assert len([o for o in made if not isinstance(o, ConstantOp)]) - 2 == expected, f"operand {i}"
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3), (0, 0)], ids=str)
+def test_layer_norm_of_no_elements_has_derivatives_of_none(shape: tuple[int, int]):
+    """A mean over no features divides by none of them."""
+    x, features = "x".join(map(str, shape)), shape[1]
+    module = parse(
+        f"""func.func @f(%x: tensor<{x}xf64>, %g: tensor<{features}xf64>, %b: tensor<{features}xf64>) -> tensor<f64> {{
+  %y = ptir.layer_norm %x, %g, %b epsilon = 0.1 feature_axis = -1
+      : (tensor<{x}xf64>, tensor<{features}xf64>, tensor<{features}xf64>) -> tensor<{x}xf64>
+  %l = ptir.reduce %y kind = sum axes = [0, 1] keepdims = false : tensor<{x}xf64> -> tensor<f64>
+  func.return %l : tensor<f64>
+}}"""
+    )
+    module.attributes[VERSION_ATTRIBUTE] = StringAttr(SPEC_VERSION)
+    gradient = differentiate(module, "f", GradientOptions())
+    value, *adjoints = program(gradient.module, "f_grad")(np.ones(shape), np.ones(features), np.ones(features))
+    assert (float(value), [x.tolist() for x in adjoints]) == (0.0, [np.zeros(shape).tolist(), [0.0] * features, [0.0] * features])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_derivative_of_a_remainder_by_its_divisor_is_the_quotient_truncated(dtype: type[np.floating[Any]]):
+    """Of random operands, whose quotients are not representable: with exact fractions, so that no rounding is repeated."""
+    random = np.random.default_rng(5)
+    a, b = (random.uniform(-20, 20, 2000).astype(dtype) for _ in range(2))
+    name = "f64" if dtype is np.float64 else "f32"
+    d = Derivatives(R(RemainderOp, f"{name}[2000] {name}[2000]", data={0: a, 1: b}), name)
+    _, found = d.gradient[0](a, b, np.ones(2000, dtype))
+    expected = [-math.trunc(Fraction(float(p)) / Fraction(float(q))) for p, q in zip(a, b, strict=True)]
+    np.testing.assert_array_equal(found, np.array(expected, dtype))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("edge", ["low", "high", "interior"])
+def test_the_padding_of_an_axis_that_only_the_run_knows_is_refused(axis: int, edge: str):
+    """With the code that says what to state; padding along the other axis has a derivative."""
+    shape, edges = ["2", "2"], {"low": [0, 0], "high": [0, 0], "interior": [0, 0]}
+    shape[axis], edges[edge][axis] = "?", 1
+    given = "x".join(shape)
+    text = f"""func.func @f(%x: tensor<{given}xf64>) -> tensor<OUTxf64> {{
+  %y = ptir.pad %x low = LOW high = HIGH interior = INTERIOR pad_value = 0.0 : f64 : tensor<{given}xf64> -> tensor<OUTxf64>
+  func.return %y : tensor<OUTxf64>
+}}"""
+
+    def padded(of: dict[str, list[int]], out: str) -> ModuleOp:
+        values = {"OUT": out, "LOW": str(of["low"]), "HIGH": str(of["high"]), "INTERIOR": str(of["interior"])}
+        module = parse(re.sub("|".join(values), lambda match: values[match[0]], text))
+        module.attributes[VERSION_ATTRIBUTE] = StringAttr(SPEC_VERSION)
+        return module
+
+    with pytest.raises(MindError) as e:
+        differentiate(padded(edges, given), "f", GradientOptions(seed="cotangent"))
+    assert (e.value.code, "pad %y: " in e.value.message) == ("E5006", True)
+    other = {name: values[::-1] for name, values in edges.items()}
+    gradient = differentiate(padded(other, given.replace("2", "3")), "f", GradientOptions(seed="cotangent", keep_primal=False))
+    shape_out = (3, 2) if axis else (2, 3)
+    (found,) = program(gradient.module, "f_grad")(np.ones((2, 2)), np.ones(shape_out))
+    assert found.tolist() == [[1.0, 1.0], [1.0, 1.0]]

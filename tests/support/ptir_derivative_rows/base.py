@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import PtirDType, TensorSpec
+from mind_dialect.ptir.types import Kind, PtirDType, TensorSpec
 from ptir_programs import function, module_of
 from ptir_rows import spec
 
@@ -53,8 +53,13 @@ def between(low: float, high: float) -> Domain:
 
 def numpy_dtype(dtype: PtirDType) -> np.dtype:
     """As the arrays of the tests have it."""
-    kind = {"f": "float", "si": "int", "ui": "uint", "i": "bool"}[dtype.name.rstrip("0123456789")]
+    kind = {"f": "float", "cf": "complex", "si": "int", "ui": "uint", "i": "bool"}[dtype.name.rstrip("0123456789")]
     return np.dtype(kind if kind == "bool" else f"{kind}{dtype.bits}")
+
+
+def varies(dtype: PtirDType) -> bool:
+    """Whether numbers of a dtype are differentiated."""
+    return dtype.is_float or dtype.kind is Kind.COMPLEX
 
 
 def expression(op: Operation) -> list[Operation]:
@@ -116,7 +121,7 @@ class Row:
     @property
     def floats(self) -> list[int]:
         """The arguments to differentiate."""
-        return [i for i, s in enumerate(self.specs()) if s.dtype.is_float]
+        return [i for i, s in enumerate(self.specs()) if varies(s.dtype)]
 
     def module(self, dtype: str = "f64") -> ModuleOp:
         """`@f`, which applies the op to its arguments."""
@@ -138,8 +143,11 @@ class Row:
                 continue
             domain = self.domain if callable(self.domain) else self.domain[i]
             assert domain is not None, f"argument {i} of {self} has neither a domain nor data"
-            assert name.is_float, f"argument {i} of {self} is no float, give it in data"
-            found.append(np.asarray(domain(self.rng(i), self.shape(i)), wanted))
+            assert varies(name), f"argument {i} of {self} is no float, give it in data"
+            sampled = np.asarray(domain(self.rng(i), self.shape(i)))
+            if name.kind is Kind.COMPLEX:
+                sampled = sampled + 1j * self.rng(i, 1).uniform(0.2, 0.9, self.shape(i))
+            found.append(np.asarray(sampled, wanted))
         return found
 
     def rng(self, *key: int) -> np.random.Generator:

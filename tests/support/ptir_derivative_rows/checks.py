@@ -38,7 +38,8 @@ def program(module: ModuleOp, name: str) -> Function:
 
 
 def is_float(x: np.ndarray) -> bool:
-    return x.dtype.kind == "f"
+    """Whether numbers are differentiated: floating-point or complex ones."""
+    return x.dtype.kind in "fc"
 
 
 def moved(arguments: Arrays, direction: Arrays, step: float) -> list[np.ndarray]:
@@ -59,8 +60,13 @@ def difference(function: Function, arguments: Arrays, direction: Arrays) -> list
 
 
 def random_like(rng: np.random.Generator, arrays: Arrays) -> list[np.ndarray]:
-    """Numbers between -1 and 1 for each floating-point array."""
-    return [np.asarray(rng.uniform(-1, 1, x.shape), x.dtype) for x in arrays if is_float(x)]
+    """Numbers between -1 and 1 for each floating-point array, and such parts of complex numbers."""
+
+    def drawn(x: np.ndarray) -> np.ndarray:
+        found = rng.uniform(-1, 1, x.shape)
+        return np.asarray(found + 1j * rng.uniform(-1, 1, x.shape) if x.dtype.kind == "c" else found, x.dtype)
+
+    return [drawn(x) for x in arrays if is_float(x)]
 
 
 def only(values: Arrays, i: int) -> list[np.ndarray]:
@@ -69,7 +75,8 @@ def only(values: Arrays, i: int) -> list[np.ndarray]:
 
 
 def dot(a: Arrays, b: Arrays) -> float:
-    return float(sum(np.sum(x * y) for x, y in zip(a, b, strict=True)))
+    """The pairing of adjoints and tangents: of complex numbers the real part of the product, without conjugation."""
+    return float(sum(np.real(np.sum(x * y)) for x, y in zip(a, b, strict=True)))
 
 
 def assert_close(found: Arrays, expected: Arrays, rtol: float, what: str, program: object = "") -> None:
@@ -86,7 +93,9 @@ def near(a: float, b: float, rtol: float, what: str, program: object = "") -> No
 
 
 def unit_vectors(x: np.ndarray) -> list[np.ndarray]:
-    return [e.reshape(x.shape) for e in np.eye(x.size, dtype=x.dtype)]
+    """One for each element, of complex numbers one for each part."""
+    found = [e.reshape(x.shape) for e in np.eye(x.size, dtype=x.dtype)]
+    return [*found, *(e * 1j for e in found)] if x.dtype.kind == "c" else found
 
 
 class Derivatives:
@@ -251,7 +260,7 @@ def check_jax(row: Row, jax: Any) -> None:
     assert_close([d.results[k] for k in d.outputs], floats, 1e-12, "results, by JAX")
     assert_close(d.pushed(d.tangents), [t for t in numbers(pushed) if is_float(t)], 1e-11, "tangents by JAX")
     for k, adjoints in enumerate(d.pulled()):
-        result, pull = jax.vjp(lambda *v: [y for y in as_tuple(function(*v)) if y.dtype.kind == "f"][k], *point)  # noqa: B023
+        result, pull = jax.vjp(lambda *v: [y for y in as_tuple(function(*v)) if y.dtype.kind in "fc"][k], *point)  # noqa: B023
         assert result.shape == d.cotangents[k].shape
         assert_close(adjoints, numbers(pull(jax.numpy.asarray(d.cotangents[k]))), 1e-11, "gradients by JAX")
 

@@ -150,7 +150,7 @@ SCANS: list[Row] = [
 
 
 def power(x: SSAValue, w: SSAValue) -> Operation:
-    """Five turns, which the loop itself tells."""
+    """Five iterations, which the loop itself tells."""
 
     def body(n: SSAValue, x: SSAValue, w: SSAValue) -> Sequence[Value]:
         return [add(n, scalar(2, SI64)), SinOp(mul(x, w)), w]
@@ -162,7 +162,7 @@ def power(x: SSAValue, w: SSAValue) -> Operation:
 
 
 def until_large(x: SSAValue, w: SSAValue) -> Operation:
-    """As many turns as the values need, at most 20; what is asked is computed with."""
+    """As many iterations as the values need, at most 20; what is asked is computed with."""
 
     def asked(x: SSAValue, w: SSAValue) -> Sequence[Value]:
         return [compare("less", total(x), scalar(40.0, spec(x).dtype)), mul(x, w), w]
@@ -174,7 +174,7 @@ def until_large(x: SSAValue, w: SSAValue) -> Operation:
 
 
 def until_near(x: SSAValue) -> Operation:
-    """Newton's method for a square root: how often it turns depends on the data."""
+    """Newton's method for a square root: how often it iterates depends on the data."""
 
     def asked(y: SSAValue, x: SSAValue) -> Sequence[Value]:
         miss = sub(mul(y, y), x)

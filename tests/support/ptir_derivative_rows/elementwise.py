@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
+from xdsl.ir import Operation, SSAValue
 
 from mind_dialect.ptir import (
     AbsOp,
     AddOp,
     AndOp,
+    Atan2Op,
+    BitcastOp,
     CastOp,
+    CbrtOp,
     CeilOp,
     ClampOp,
     CompareOp,
     ConstantOp,
     CosOp,
+    CountLeadingZerosOp,
     DivOp,
+    ErfInvOp,
     ErfOp,
     Expm1Op,
     ExpOp,
     FloorOp,
+    LgammaOp,
     Log1pOp,
     LogisticOp,
     LogOp,
@@ -28,9 +35,11 @@ from mind_dialect.ptir import (
     NegOp,
     NotOp,
     OrOp,
+    PopcountOp,
     PowOp,
     ReciprocalOp,
     RemainderOp,
+    RoundAwayOp,
     RoundOp,
     RsqrtOp,
     SelectOp,
@@ -43,6 +52,7 @@ from mind_dialect.ptir import (
     StopGradientOp,
     SubOp,
     TanhOp,
+    TruncateOp,
     XorOp,
 )
 from mind_passes.ptir.construct import add, cast, compare, filled, full, mul, spec, where
@@ -50,6 +60,12 @@ from mind_passes.ptir.construct import add, cast, compare, filled, full, mul, sp
 from .base import R, Row, away_from_zero, between, distinct, normal, positive
 
 MASK = [[True, False, True], [False, False, True]]
+
+
+def by_sign_bit(x: SSAValue) -> Operation:
+    """`x^2` where the sign bit is set, else `x`: no gradient flows through bits."""
+    bits = BitcastOp(x, dtype=f"si{spec(x).dtype.bits}")
+    return where(compare("less", bits, full(0, bits)), mul(x, x), x)
 
 
 def far_from_whole(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -75,6 +91,28 @@ UNARY: list[Row] = [
     R(FloorOp, "f64[2,3]", domain=far_from_whole, jax=lambda jax, x: jax.numpy.floor(x)),
     R(CeilOp, "f64[2,3]", domain=far_from_whole, jax=lambda jax, x: jax.numpy.ceil(x)),
     R(RoundOp, "f64[2,3]", domain=far_from_whole, jax=lambda jax, x: jax.numpy.round(x)),
+    R(RoundAwayOp, "f64[2,3]", domain=far_from_whole),
+    R(CbrtOp, "f64[2,3]", domain=away_from_zero, jax=lambda jax, x: jax.numpy.cbrt(x)),
+    R(ErfInvOp, "f64[2,3]", domain=between(-0.7, 0.7), jax=lambda jax, x: jax.scipy.special.erfinv(x)),
+    R(LgammaOp, "f64[2,3]", domain=positive, jax=lambda jax, x: jax.scipy.special.gammaln(x), smooth=False),
+    R(
+        Atan2Op,
+        "f64[2,3] f64[2,3]",
+        domain=away_from_zero,
+        jax=lambda jax, y, x: jax.numpy.arctan2(y, x),
+    ),
+    R(
+        PopcountOp,
+        "f64[3] si64[3]",
+        data={1: [0, 3, -1]},
+        build=lambda x, n: mul(x, cast(PopcountOp(n), spec(x).dtype)),
+    ),
+    R(
+        CountLeadingZerosOp,
+        "f64[3] si64[3]",
+        data={1: [0, 3, -1]},
+        build=lambda x, n: mul(x, cast(CountLeadingZerosOp(n), spec(x).dtype)),
+    ),
     R(SignOp, "f64[2,3]", domain=away_from_zero, jax=lambda jax, x: jax.numpy.sign(x)),
     # Special shapes: of one function with a derivative in terms of its result, one in terms of its operand.
     *(R(op, f"f64[{shape}]") for op in (TanhOp, SinOp) for shape in ("", "0", "1,1", "2,0")),
@@ -140,6 +178,13 @@ OTHERS: list[Row] = [
             (OrOp, lambda p, q, x: where(OrOp(p, q), x, mul(x, x))),
             (XorOp, lambda p, q, x: where(XorOp(p, q), x, mul(x, x))),
         )
+    ),
+    R(BitcastOp, "f64[2,3]", domain=away_from_zero, build=by_sign_bit),
+    R(
+        TruncateOp,
+        "f64[2,3] si64[2,3]",
+        data={1: [[1, 2, 300], [-1, 0, 7]]},
+        build=lambda x, n: mul(x, cast(TruncateOp(n, dtype="si8"), spec(x).dtype)),
     ),
     R(NotOp, "i1[2,3] f64[2,3]", data={0: MASK}, build=lambda p, x: where(NotOp(p), x, mul(x, x))),
     *(

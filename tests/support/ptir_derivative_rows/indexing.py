@@ -8,12 +8,16 @@ from mind_dialect.ptir import (
     DynamicSliceOp,
     DynamicUpdateSliceOp,
     GatherOp,
+    GatherWindowsOp,
     ScatterAddOp,
     ScatterReduceOp,
+    ScatterWindowsOp,
     TakeOp,
 )
+from mind_dialect.ptir.windows_at import scatter_dims
+from mind_passes.ptir.construct import mul
 
-from .base import R, Row, distinct
+from .base import R, Row, distinct, normal
 
 B = {"B": 2}
 
@@ -123,4 +127,76 @@ DYNAMIC: list[Row] = [
     updated("f64[B,3] f64[1,2] si32[2]", [5, 1], (1, 2), extents=B),
 ]
 
-ROWS: list[Row] = [*TAKES, *GATHERS, *SCATTER_ADDS, *SCATTERS, *DYNAMIC]
+NONE = {"operand_batching_dims": (), "start_indices_batching_dims": ()}
+OF_ROWS = {**NONE, "offset_dims": (1,), "collapsed_slice_dims": (0,), "start_index_map": (0,), "index_vector_dim": 1}
+OF_PARTS = {**NONE, "offset_dims": (1, 2), "collapsed_slice_dims": (), "start_index_map": (1, 0), "index_vector_dim": 1}
+OF_PAIRS = {
+    **{"offset_dims": (2,), "collapsed_slice_dims": (1,), "start_index_map": (1,), "index_vector_dim": 2},
+    **{"operand_batching_dims": (0,), "start_indices_batching_dims": (0,)},
+}
+OUTSIDE = [[-1], [4], [1], [1]]
+
+
+def read(arguments: str, dims: dict[str, Any], indices: Any, sizes: tuple[int, ...], mode: str) -> Row:
+    """With JAX's gather as an oracle, which looks at whole windows: here each is inside or, but for `clamp`, outside."""
+
+    def by_jax(jax: Any, x: Any, indices: Any) -> Any:
+        numbers = {name: v for name, v in dims.items() if name != "index_vector_dim"}
+        modes = {"raise": "promise_in_bounds", "clamp": "clip", "fill": "fill"}
+        given = {"mode": modes[mode], "fill_value": 0.0 if mode == "fill" else None}
+        return jax.lax.gather(x, indices, jax.lax.GatherDimensionNumbers(**numbers), sizes, **given)
+
+    return R(GatherWindowsOp, arguments, data={1: indices}, slice_sizes=sizes, mode=mode, jax=by_jax, **dims)
+
+
+BY_JAX = {"add": "scatter_add", "mul": "scatter_mul", "replace": "scatter"}
+"""What JAX differentiates; of extremes it has no derivative."""
+
+
+def written(arguments: str, dims: dict[str, Any], indices: Any, kind: str, **given: Any) -> Row:
+    given = {"mode": "drop", "unique": False, "domain": (distinct, None, distinct), **given}
+    theirs = scatter_dims(dims)
+
+    def by_jax(jax: Any, x: Any, indices: Any, updates: Any) -> Any:
+        renamed = {"input_batching_dims": "operand_batching_dims"}
+        numbers = {renamed.get(name, name): v for name, v in theirs.items() if name != "index_vector_dim"}
+        scatter = getattr(jax.lax, BY_JAX[kind])
+        options = {"mode": "drop", "unique_indices": given["unique"]}
+        return scatter(x, indices, updates, jax.lax.ScatterDimensionNumbers(**numbers), **options)
+
+    jax = by_jax if kind in BY_JAX else None
+    return R(ScatterWindowsOp, arguments, data={1: indices}, kind=kind, jax=jax, **theirs, **given)
+
+
+def updates_twice(mode: str, unique: bool) -> Any:
+    """Whatever is written is read and written again, so that second derivatives see both."""
+
+    def body(x: Any, indices: Any, updates: Any) -> Any:
+        dims = {**scatter_dims(OF_ROWS), "mode": mode, "unique": unique}
+        return mul(ScatterWindowsOp(x, indices, updates, kind="mul", **dims), x)
+
+    return body
+
+
+WINDOWS_AT: list[Row] = [
+    *(read("f64[5,4] si32[4,1]", OF_ROWS, OUTSIDE, (1, 3), mode) for mode in ("clamp", "fill")),
+    read("f64[5,4] si64[3,2]", OF_PARTS, [[1, 0], [0, 3], [1, 1]], (2, 3), "raise"),
+    read("f64[5,4] si64[3,2]", OF_PARTS, [[9, 0], [0, 3], [1, 1]], (2, 3), "clamp"),
+    read("f64[2,5,4] si32[2,3,1]", OF_PAIRS, [0, 1, 1, 4, 7, 2], (1, 1, 2), "fill"),
+    read("cf64[5,4] si32[4,1]", OF_ROWS, OUTSIDE, (1, 3), "fill"),
+    *(written("f64[5,4] si32[4,1] f64[4,3]", OF_ROWS, OUTSIDE, kind) for kind in ("add", "min", "max", "replace")),
+    *(written("f64[5,4] si32[2,2] f64[2,2,3]", OF_PARTS, [[1, 0], [0, 3]], kind) for kind in ("add", "max", "replace")),
+    *(written("f64[2,5,4] si32[2,2,1] f64[2,2,2]", OF_PAIRS, [0, 1, 9, 2], kind) for kind in ("add", "replace")),
+    written("f64[5,4] si32[3,1] f64[3,3]", OF_ROWS, [[4], [9], [1]], "mul", unique=True),
+    written("f64[5,4] si32[3,1] f64[3,3]", OF_ROWS, [[4], [0], [1]], "replace", unique=True, mode="raise"),
+    written("cf64[5,4] si32[2,1] cf64[2,3]", OF_ROWS, [[4], [1]], "mul", unique=True, domain=normal),
+    R(
+        ScatterWindowsOp,
+        "f64[5,4] si32[2,1] f64[2,4]",
+        data={1: [[4], [1]]},
+        build=updates_twice("raise", True),
+        note="of products",
+    ),
+]
+
+ROWS: list[Row] = [*TAKES, *GATHERS, *SCATTER_ADDS, *SCATTERS, *DYNAMIC, *WINDOWS_AT]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from mind_dialect.ptir import ArgMaxOp, CumulativeSumOp, DotGeneralOp, ReduceOp, SegmentReduceOp
+from mind_dialect.ptir import ArgMaxOp, ArgMinOp, CumulativeOp, CumulativeSumOp, DotGeneralOp, ReduceOp, SegmentReduceOp
 
 from .base import R, Row, distinct
 
 B = {"B": 3}
+ZEROS = [[2, 0, 3, 4], [0, 1, 0, 2]]
 
 
 def reduced(arguments: str, kind: str, axes: Any, keepdims: bool = False, **given: Any) -> Row:
@@ -34,6 +36,14 @@ REDUCTIONS: list[Row] = [
     *(reduced("f64[B,2]", kind, (0,), extents=B) for kind in ("sum", "max", "min")),
     *(reduced("f64[B,2]", kind, (0,), extents={"B": 0}, note="empty") for kind in ("sum", "max")),
     reduced("f64[2,B]", "max", (0,), True, extents=B),
+    *(reduced("f64[2,3,2]", "prod", axes, True) for axes in ((1,), (0, -1), (0, 1, 2))),
+    reduced("f64[2,3]", "prod", ()),
+    reduced("f64[1,3]", "prod", (0,)),
+    reduced("f64[0,3]", "prod", (0,)),
+    reduced("f64[B,2]", "prod", (1, 0), extents=B),
+    reduced("cf64[3,2]", "prod", (0,), note="of complex numbers"),
+    R(ReduceOp, "f64[2,3]", kind="prod", axes=(1,), keepdims=False, data={0: [[0, 2, 3], [0, 0, 3]]}, note="with zeros"),
+    reduced("f64[3,1]", "prod", (1, 0)),
 ]
 
 
@@ -43,7 +53,20 @@ def argmax(x: Any) -> Any:
     return SegmentReduceOp(x, places, kind="sum", num_segments=3, indices_are_sorted=False, unique=False)
 
 
-ARG_MAX: list[Row] = [R(ArgMaxOp, "f64[4,3]", build=argmax, domain=distinct, note="as indices")]
+def running(name: str) -> Callable[..., Any]:
+    """JAX's running reduction along axis 0."""
+    return lambda jax, x: getattr(jax.lax, name)(x, axis=0)
+
+
+def argmin(x: Any) -> Any:
+    places = ArgMinOp(x, axis=1, keepdims=False, output_dtype="si64")
+    return SegmentReduceOp(x, places, kind="sum", num_segments=3, indices_are_sorted=False, unique=False)
+
+
+ARG_MAX: list[Row] = [
+    R(ArgMinOp, "f64[4,3]", build=argmin, domain=distinct, note="as indices"),
+    R(ArgMaxOp, "f64[4,3]", build=argmax, domain=distinct, note="as indices"),
+]
 
 CUMULATIVE: list[Row] = [
     *(
@@ -55,6 +78,24 @@ CUMULATIVE: list[Row] = [
     R(CumulativeSumOp, "f64[1]", axis=0, exclusive=True, reverse=False),
     R(CumulativeSumOp, "f64[0,2]", axis=0, exclusive=False, reverse=False),
     R(CumulativeSumOp, "f64[B,2]", axis=0, exclusive=True, reverse=True, extents=B),
+    *(
+        R(CumulativeOp, "f64[2,4]", kind=kind, axis=1, exclusive=exclusive, reverse=reverse, domain=distinct)
+        for kind in ("prod", "max", "min")
+        for exclusive in (False, True)
+        for reverse in (False, True)
+    ),
+    *(
+        R(CumulativeOp, "f64[3,2]", kind=kind, axis=0, exclusive=False, reverse=False, jax=running(f"cum{kind}"), domain=distinct)
+        for kind in ("prod", "max", "min")
+    ),
+    R(CumulativeOp, "f64[2,4]", kind="prod", axis=1, exclusive=False, reverse=False, data={0: ZEROS}, note="with zeros"),
+    R(CumulativeOp, "cf64[3]", kind="prod", axis=0, exclusive=False, reverse=True),
+    *(
+        R(CumulativeOp, "f64[B,2]", kind=k, axis=0, exclusive=True, reverse=True, extents=B, domain=distinct)
+        for k in ("prod", "max")
+    ),
+    *(R(CumulativeOp, "f64[0,2]", kind=k, axis=0, exclusive=False, reverse=False) for k in ("prod", "min")),
+    *(R(CumulativeOp, "f64[1]", kind=k, axis=0, exclusive=True, reverse=False) for k in ("prod", "max")),
 ]
 
 

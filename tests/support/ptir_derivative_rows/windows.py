@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mind_dialect.ptir import ConvolutionOp, ExtractPatchesOp, ReduceWindowOp
+from mind_dialect.ptir import ConvolutionOp, ExtractPatchesOp, ReduceWindowOp, ReshapeOp, TakeOp, WindowArgOp
 
 from .base import R, Row, distinct
 
@@ -46,6 +46,20 @@ def pooled(
 
 
 NO, ONE = (0, 0), (1, 1)
+
+
+def taken(x: Any) -> Any:
+    """A pooling as its winners: indices that nothing flows through, and the elements there."""
+    windows = {"window_dims": (2, 2), "strides": (2, 1), "padding": ((1, 0), (0, 1)), "window_dilation": (1, 1)}
+    places = WindowArgOp(x, kind="max", output_dtype="si64", **windows)
+    return TakeOp(ReshapeOp(x, new_shape=(-1,)), places)
+
+
+def largest(jax: Any, x: Any) -> Any:
+    return jax.lax.reduce_window(x, -float("inf"), jax.lax.max, (2, 2), (2, 1), ((1, 0), (0, 1)))
+
+
+WINNERS: list[Row] = [R(WindowArgOp, "f64[5,4]", build=taken, domain=distinct, note="as indices", jax=largest)]
 
 
 def pools(kind: str) -> list[Row]:
@@ -163,4 +177,4 @@ CONVOLUTIONS: list[Row] = [
     convolved("f64[B,5,5,2] f64[3,3,2,3]", (2, 2), (ONE, ONE), extents=B),
 ]
 
-ROWS: list[Row] = [*POOLS, *PATCHES, *CONVOLUTIONS]
+ROWS: list[Row] = [*POOLS, *WINNERS, *PATCHES, *CONVOLUTIONS]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from mind_dialect.ptir import DigammaOp
+
 from ..rules import ForwardRow, Row
 from . import (
     calls,
     control,
     convolution,
+    cumulative,
     elementwise,
+    fourier,
     indexing,
     models,
     normalization,
@@ -17,16 +21,20 @@ from . import (
     products,
     reduction,
     structural,
+    windows_at,
 )
 
 _FAMILIES = (
     elementwise,
     reduction,
+    cumulative,
     products,
     pooling,
     convolution,
     structural,
     indexing,
+    windows_at,
+    fourier,
     normalization,
     models,
     calls,
@@ -34,5 +42,7 @@ _FAMILIES = (
 )
 REVERSE: dict[type[Operation], Row] = {op: row for family in _FAMILIES for op, row in family.REVERSE.items()}
 FORWARD: dict[type[Operation], ForwardRow] = {op: row for family in _FAMILIES for op, row in family.FORWARD.items()}
-REFUSED: dict[type[Operation], str] = {}
+REFUSED: dict[type[Operation], str] = {
+    DigammaOp: "the trigamma function, its derivative, is no op of PTIR",
+}
 """Ops that cannot be differentiated, with the reason."""

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
+from mind_dialect.call_providers import provided
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import CustomCallOp
 from mind_dialect.ptir.models import check_target
-from mind_dialect.ptir.types import read_type
 
-from ..rules import ForwardRow, Row, Rules, Value, Whole, WholeForward, of
+from ..rules import ForwardRow, Row, Rules, Value, Whole, WholeForward, can_vary, of
 
 if TYPE_CHECKING:
     from ...forward import Forward
@@ -40,7 +40,7 @@ def register_call(target: str, *, reverse: Row | None = None, forward: ForwardRo
 
 def call_rules(op: CustomCallOp) -> Rules | Whole:
     """The reverse rules of a call; E5001 without, or if they are as many as its operands are not."""
-    row = _reverse.get(op.values()["target"])
+    row = provided(_reverse, op.values()["target"])
     if row is None:
         raise _unknown(op, "reverse")
     rules = of(row, op)
@@ -55,7 +55,7 @@ def call_rules(op: CustomCallOp) -> Rules | Whole:
 
 def call_tangents(walk: Forward, op: CustomCallOp, ts: Sequence[SSAValue | None]) -> Sequence[Value | None]:
     """The tangents of a call; E5001 without a rule."""
-    row = _forward.get(op.values()["target"])
+    row = provided(_forward, op.values()["target"])
     if row is None:
         raise _unknown(op, "forward")
     if isinstance(row, WholeForward):
@@ -69,7 +69,7 @@ def call_tangents(walk: Forward, op: CustomCallOp, ts: Sequence[SSAValue | None]
 
 
 def _floats(op: CustomCallOp) -> list[bool]:
-    return [read_type(x.type).dtype.is_float for x in op.results]
+    return [can_vary(x.type) for x in op.results]
 
 
 def _unknown(op: CustomCallOp, mode: str) -> MindError:

@@ -22,7 +22,7 @@ from ...loop_options import CHECKPOINT
 from ...ptir import construct
 from ...ptir.building import substitute
 from ...residuals import Cut, cut
-from ..rules import Value, Whole, WholeForward, is_float
+from ..rules import Value, Whole, WholeForward, can_vary
 from .bodies import body_gradient, finish, types_of, with_arguments
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def tangents(walk: Forward, op: CondOp, ts: Sequence[SSAValue | None]) -> list[V
     given = [t for t in ts if t is not None]
     count = len(op.operands) - 1
     varied = sum(1 << i for i, t in enumerate(ts) if t is not None)
-    out = [j for j, mask in enumerate(walk.flows.through(op)) if mask & varied and is_float(op.results[j].type)]
+    out = [j for j, mask in enumerate(walk.flows.through(op)) if mask & varied and can_vary(op.results[j].type)]
     regions: list[Region] = []
     for region in op.regions:
         block = Block(arg_types=[*region.block.arg_types, *types_of(given)])

@@ -5,13 +5,17 @@ The Jacobian of such an op is diagonal, and a diagonal matrix is its own transpo
 serves both modes: with the adjoint of the result it gives that of the operand, with the tangent of the operand what that one
 contributes to the tangent of the result. Where a function has a kink, those that tie share `v` equally: half for each of
 `maximum(x, x)`, 0 for `abs(0)`, which is what central differences give. NaN comes out only where the derivative is not finite.
+
+Complex numbers are pairs of real ones, and an adjoint `g` of `z` pairs with a tangent `t` as the real part of `g t`, without
+conjugation. So the rule of a holomorphic function is that of the real one, and the gradient of a real loss by `z = x + iy` is
+`dl/dx - i dl/dy`, which is JAX's convention; its conjugate points uphill.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log, pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation, SSAValue
 
@@ -19,17 +23,27 @@ from mind_dialect.ptir import (
     AbsOp,
     AddOp,
     AndOp,
+    Atan2Op,
+    BitcastOp,
     CastOp,
+    CbrtOp,
     CeilOp,
     ClampOp,
     CompareOp,
+    ComplexOp,
+    ConjOp,
     ConstantOp,
     CosOp,
+    CountLeadingZerosOp,
+    DigammaOp,
     DivOp,
+    ErfInvOp,
     ErfOp,
     Expm1Op,
     ExpOp,
     FloorOp,
+    ImagOp,
+    LgammaOp,
     Log1pOp,
     LogisticOp,
     LogOp,
@@ -39,9 +53,12 @@ from mind_dialect.ptir import (
     NegOp,
     NotOp,
     OrOp,
+    PopcountOp,
     PowOp,
+    RealOp,
     ReciprocalOp,
     RemainderOp,
+    RoundAwayOp,
     RoundOp,
     RsqrtOp,
     SelectOp,
@@ -54,12 +71,17 @@ from mind_dialect.ptir import (
     StopGradientOp,
     SubOp,
     TanhOp,
+    TruncateOp,
     XorOp,
 )
+from mind_dialect.ptir.types import Kind, part_of
 
 from ...ptir.building import uniform
-from ...ptir.construct import add, cast, compare, div, elementwise, full, make, mul, neg, scale, spec, sub, where
-from ..rules import FLAT, ForwardRow, Row, Rules, Tangent, Value, linear
+from ...ptir.construct import add, cast, compare, div, elementwise, full, make, mul, neg, scale, spec, sub, typed, where
+from ..rules import FLAT, ForwardRow, Row, Rules, Tangent, Value, WholeForward, linear
+
+if TYPE_CHECKING:
+    from ...forward import Forward
 
 TIES = {"greater": "less", "less": "greater"}
 """The comparison under which the second of two operands takes all, for that under which the first does."""
@@ -125,13 +147,94 @@ def remainder_rhs(op: RemainderOp, v: SSAValue) -> Value:
     return neg(mul(v, make(RoundOp, div(sub(op.lhs, op.result), op.rhs))))
 
 
+def unit(z: Value, size: Value) -> Value:
+    """`conj(z) / |z|`, 0 at 0: what the derivative of the magnitude multiplies with."""
+    one = where(compare("equal", size, zeros(size)), full(1.0, size), size)
+    return div(make(ConjOp, z), cast(one, spec(z).dtype))
+
+
+def is_complex(x: Value) -> bool:
+    return spec(x).dtype.kind is Kind.COMPLEX
+
+
+def abs_x(op: AbsOp, g: SSAValue) -> Value:
+    """Of real numbers `g sign(x)`, of complex ones `g conj(x) / |x|`; 0 at 0."""
+    if is_complex(op.x):
+        return mul(cast(g, spec(op.x).dtype), unit(op.x, op.result))
+    return mul(g, make(SignOp, op.x))
+
+
+def abs_tangent(op: AbsOp, ts: Sequence[SSAValue | None]) -> Value:
+    """The part of the tangent along `x`."""
+    (t,) = ts
+    assert t is not None
+    return cast(mul(t, unit(op.x, op.result)), spec(op.result).dtype) if is_complex(op.x) else abs_x(op, t)
+
+
+def sign_rules(op: SignOp) -> Rules:
+    """Of real numbers flat; of complex ones `(g - re(g y) conj(y)) / |x|`, what is not along `x`."""
+    return (sign_x if is_complex(op.x) else None,)
+
+
+def sign_x(op: SignOp, g: SSAValue) -> Value:
+    along = cast(mul(g, op.result), part_of(spec(g).dtype))
+    return over_size(op, sub(g, mul(cast(along, spec(g).dtype), make(ConjOp, op.result))))
+
+
+def sign_tangent(walk: Forward, op: SignOp, ts: Sequence[SSAValue | None]) -> Sequence[Value | None]:
+    """`(t - re(t conj(y)) y) / |x|`."""
+    (t,) = ts
+    if t is None or not is_complex(op.x):
+        return (None,)
+    along = cast(mul(t, make(ConjOp, op.result)), part_of(spec(t).dtype))
+    return (over_size(op, sub(t, mul(cast(along, spec(t).dtype), op.result))),)
+
+
+def over_size(op: SignOp, v: Value) -> Value:
+    """`v / |x|`, 0 at 0."""
+    dtype, shape = spec(op.x)
+    size = make(AbsOp, op.x, type=typed(part_of(dtype), shape))
+    at_zero = compare("equal", size, zeros(size))
+    return where(at_zero, zeros(v), div(v, cast(where(at_zero, full(1.0, size), size), dtype)))
+
+
+def complex_tangent(op: ComplexOp, ts: Sequence[SSAValue | None]) -> Value:
+    """The tangents as parts, zeros for what does not vary."""
+    parts = [zeros(x) if t is None else t for x, t in zip(op.operands, ts, strict=True)]
+    return make(ComplexOp, *parts, type=op.result.type)
+
+
+def imag_x(op: ImagOp, g: SSAValue) -> Value:
+    """`-i g`."""
+    return make(ComplexOp, zeros(g), neg(g), type=typed(spec(op.x).dtype, spec(g).shape))
+
+
+def complex_imag(op: ComplexOp, g: SSAValue) -> Value:
+    """The real part of `i g`."""
+    return neg(make(ImagOp, g, type=typed(spec(op.rhs).dtype, spec(g).shape)))
+
+
 def identity(op: Operation, v: SSAValue) -> Value:
     return v
 
 
+def atan2_lhs(op: Atan2Op, v: SSAValue) -> Value:
+    """`v x / (x^2 + y^2)` of the point (x, y), whose ordinate is the first operand."""
+    return div(mul(v, op.rhs), add(mul(op.lhs, op.lhs), mul(op.rhs, op.rhs)))
+
+
+def atan2_rhs(op: Atan2Op, v: SSAValue) -> Value:
+    """`-v y / (x^2 + y^2)`."""
+    return neg(div(mul(v, op.lhs), add(mul(op.lhs, op.lhs), mul(op.rhs, op.rhs))))
+
+
+def erf_inv(op: ErfInvOp, v: SSAValue) -> Value:
+    """`v sqrt(pi) / 2 exp(y^2)`, with the factor inside the exponential."""
+    return mul(v, make(ExpOp, add(mul(op.result, op.result), full(log(sqrt(pi) / 2), op.x))))
+
+
 DIAGONAL: dict[type[Operation], Rules] = {
     NegOp: (lambda op, v: neg(v),),
-    AbsOp: (lambda op, v: mul(v, make(SignOp, op.x)),),
     ExpOp: (lambda op, v: mul(v, op.result),),
     LogOp: (lambda op, v: div(v, op.x),),
     TanhOp: (tanh,),
@@ -157,6 +260,10 @@ DIAGONAL: dict[type[Operation], Rules] = {
     Log1pOp: (lambda op, v: div(v, add(op.x, full(1.0, op.x))),),
     PowOp: (pow_lhs, pow_rhs),
     RemainderOp: (identity, remainder_rhs),
+    Atan2Op: (atan2_lhs, atan2_rhs),
+    CbrtOp: (lambda op, v: div(scale(v, 1 / 3), mul(op.result, op.result)),),
+    ErfInvOp: (erf_inv,),
+    LgammaOp: (lambda op, v: mul(v, make(DigammaOp, op.x)),),
 }
 """Op class -> one rule per operand, for both modes."""
 
@@ -167,7 +274,9 @@ FLAT_OPS: dict[type[Operation], Rules] = {
     FloorOp: (None,),
     CeilOp: (None,),
     RoundOp: (None,),
-    SignOp: (None,),
+    RoundAwayOp: (None,),
+    PopcountOp: (None,),
+    CountLeadingZerosOp: (None,),
     NotOp: (None,),
     AndOp: (None, None),
     OrOp: (None, None),
@@ -175,8 +284,10 @@ FLAT_OPS: dict[type[Operation], Rules] = {
     ShiftLeftOp: (None, None),
     ShiftRightArithmeticOp: (None, None),
     ShiftRightLogicalOp: (None, None),
+    BitcastOp: (None,),
+    TruncateOp: (None,),
 }
-"""What lets nothing through: steps, integers, and the op that says so."""
+"""What lets nothing through: steps, integers, bits, and the op that says so."""
 
 
 def sum_of_contributions(rules: Rules) -> Tangent:
@@ -207,10 +318,22 @@ REVERSE: dict[type[Operation], Row] = {
         lambda op, g: where(op.pred, zeros(g), g),
     ),
     CastOp: (lambda op, g: cast(g, spec(op.x).dtype),),
+    AbsOp: (abs_x,),
+    SignOp: sign_rules,
+    RealOp: (lambda op, g: cast(g, spec(op.x).dtype),),
+    ImagOp: (imag_x,),
+    ComplexOp: (lambda op, g: cast(g, spec(op.lhs).dtype), complex_imag),
+    ConjOp: (lambda op, g: make(ConjOp, g),),
 }
 FORWARD: dict[type[Operation], ForwardRow] = {
     **{op: sum_of_contributions(rules) for op, rules in DIAGONAL.items()},
     **dict.fromkeys(FLAT_OPS, FLAT),
     SelectOp: select_tangent,
     CastOp: linear(0),
+    AbsOp: abs_tangent,
+    SignOp: WholeForward(sign_tangent),
+    RealOp: linear(0),
+    ImagOp: linear(0),
+    ComplexOp: complex_tangent,
+    ConjOp: linear(0),
 }

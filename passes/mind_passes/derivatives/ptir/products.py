@@ -20,7 +20,7 @@ from mind_dialect.ptir_shapes.dims import axes
 
 from ...ptir.construct import Value, cast, dims, make, spec, transpose
 from ..rules import ForwardRow, Row
-from .shared import product_rule
+from .shared import adjoint_in_kind, product_rule
 
 Axes = tuple[int, ...]
 
@@ -88,7 +88,7 @@ def plan(own: tuple[int, Axes, Axes], other: tuple[int, Axes, Axes], side: int) 
     return Plan(g_second, tuple(range(first, first + len(other_free))), other_free, tuple(range(count)), other_batch, permutation)
 
 
-def operand(op: DotGeneralOp, g: SSAValue, side: int) -> Value:
+def operand(op: DotGeneralOp, g: Value, side: int) -> Value:
     """The adjoint of lhs (side 0) or rhs (side 1)."""
     values, own, other = op.values(), op.operands[side], op.operands[1 - side]
 
@@ -99,6 +99,7 @@ def operand(op: DotGeneralOp, g: SSAValue, side: int) -> Value:
     names = ("lhs", "rhs") if side == 0 else ("rhs", "lhs")
     p = plan(described(own, names[0]), described(other, names[1]), side)
     dtype, accum = spec(own).dtype, values["accum_dtype"]
+    g = adjoint_in_kind(g, dtype)
     if p.g_second:
         return contract(other, g, (p.other_axes, p.g_axes), batch=(p.other_batch, p.batch), dtype=dtype, accum=accum)
     product = contract(g, other, (p.g_axes, p.other_axes), batch=(p.batch, p.other_batch), dtype=dtype, accum=accum)

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from mind_dialect.ptir import ArgMaxOp, CumulativeSumOp, ReduceOp, SegmentReduceOp, TakeOp
+from mind_dialect.ptir import ArgMaxOp, ArgMinOp, CumulativeOp, ReduceOp, SegmentReduceOp, TakeOp, WindowArgOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import tensor_type
 
 from ...ptir.construct import Value, broadcast, cast, compare, dims, div, make, mul, reduce, spec, with_axes
-from ..rules import FLAT, ForwardRow, Row, linear
-from .shared import applied, at_least_one, zeros
+from ..rules import FLAT, ForwardRow, Row
+from .shared import adjoint_in_kind, applied, at_least_one, zeros
 
 
 def spread(op: ReduceOp, v: Value) -> Value:
@@ -49,9 +49,37 @@ def nothing_to_reduce(op: ReduceOp) -> bool:
     return any(spec(op.x).shape[a] == 0 for a in over)
 
 
+def product_of_others(op: ReduceOp) -> Value:
+    """
+    For each element the product of all others of its group, in the accumulator's dtype: nothing is divided, so zeros are right.
+
+    One axis after the other: the others along the axis, times what they are multiplied with along the next.
+    """
+    values = op.values()
+    axes: Sequence[int] = values["axes"]
+    x = cast(op.x, values["accum_dtype"] or default_accumulator(spec(op.x).dtype))
+    shape, found = dims(op.x), None
+    for axis in axes:
+        before, after = (make(CumulativeOp, x, kind="prod", axis=axis, exclusive=True, reverse=back) for back in (False, True))
+        others = broadcast(mul(before, after), shape)
+        found = others if found is None else mul(found, others)
+        x = reduce("prod", x, (axis,), keepdims=True)
+    assert found is not None, "a product over no axes is its operand"
+    return found
+
+
+def is_plain(op: ReduceOp) -> bool:
+    """Whether a reduction is its own derivative: a sum, or one of nothing."""
+    values = op.values()
+    return values["kind"] == "sum" or not values["axes"]
+
+
 def reduce_x(op: ReduceOp, g: SSAValue) -> Value:
     values, dtype = op.values(), spec(op.x).dtype
-    if values["kind"] == "sum" or not values["axes"]:
+    if values["kind"] == "prod" and values["axes"]:
+        others = product_of_others(op)
+        return cast(mul(others, spread(op, cast(adjoint_in_kind(g, dtype), spec(others).dtype))), dtype)
+    if is_plain(op):
         return spread(op, cast(g, dtype))
     if nothing_to_reduce(op):
         return zeros(op.x)
@@ -61,11 +89,15 @@ def reduce_x(op: ReduceOp, g: SSAValue) -> Value:
 
 
 def reduce_tangent(op: ReduceOp, ts: Sequence[SSAValue | None]) -> Value:
-    """A sum of tangents; of those at the extremes the mean."""
+    """A sum of tangents; of those at the extremes the mean; in a product each times the others."""
     (t,), values = ts, op.values()
     assert t is not None
-    if values["kind"] == "sum" or not values["axes"]:
+    if is_plain(op):
         return applied(op, {0: t})
+    if values["kind"] == "prod":
+        others = product_of_others(op)
+        summed = reduce("sum", mul(others, cast(t, spec(others).dtype)), values["axes"], keepdims=values["keepdims"])
+        return cast(summed, op.result_spec().dtype)
     if nothing_to_reduce(op):
         return zeros(op.result)
     mask, count = ties(op)
@@ -108,20 +140,17 @@ def segment_tangent(op: SegmentReduceOp, ts: Sequence[SSAValue | None]) -> Value
     return cast(segment_sum(op, mul(weights, cast(t, spec(weights).dtype))), spec(op.data).dtype)
 
 
-def cumulative_x(op: CumulativeSumOp, g: SSAValue) -> Value:
-    """The sums from the other end."""
-    return applied(op, {0: g}, reverse=not op.values()["reverse"])
-
-
 REVERSE: dict[type[Operation], Row] = {
     ReduceOp: (reduce_x,),
     ArgMaxOp: (None,),
+    ArgMinOp: (None,),
+    WindowArgOp: (None,),
     SegmentReduceOp: (segment_data, None),
-    CumulativeSumOp: (cumulative_x,),
 }
 FORWARD: dict[type[Operation], ForwardRow] = {
     ReduceOp: reduce_tangent,
     ArgMaxOp: FLAT,
+    ArgMinOp: FLAT,
+    WindowArgOp: FLAT,
     SegmentReduceOp: segment_tangent,
-    CumulativeSumOp: linear(0),
 }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
-from mind_dialect.ptir import ReverseOp, ScanOp
+from mind_dialect.ptir import ReverseOp, ScanOp, invariant_carries
 from mind_dialect.ptir.types import read_type, tensor_type
 
 from ...activity import Flows, bits, loop_flows
@@ -23,7 +23,7 @@ from ...loop_options import CHECKPOINT
 from ...ptir import construct
 from ...ptir.building import substitute
 from ...residuals import Cut, cut
-from ..rules import Value, Whole, WholeForward, is_float
+from ..rules import Value, Whole, WholeForward, can_vary
 from .bodies import BodyGradient, body_gradient, finish, or_zeros, types_of, with_arguments
 from .checkpoint import checkpointed
 
@@ -43,7 +43,8 @@ def flows(of: Flows, op: ScanOp) -> list[int]:
 
 def useful_results(body: Sequence[int], seeded: Sequence[int], carries: int) -> list[int]:
     """
-    The results of a body whose adjoints matter: `seeded`, and the carried values that they depend on, after any number of turns.
+    The results of a body whose adjoints matter: `seeded`, and the carried values that they depend on, after any number of
+    iterations.
 
     >>> useful_results([0b001, 0b010, 0b111], [2], 2)
     [0, 1, 2]
@@ -73,9 +74,7 @@ class _Backward:
         self.operands = list(op.operands)
         self.carries = carries_of(op)
         body = op.body_region.block
-        end = body.last_op
-        assert end is not None
-        self.invariant = [i for i in range(self.carries) if end.operands[i] is body.args[i]]
+        self.invariant = invariant_carries(op)
         varied = sweep.varied
         self.active = [x in varied or (i < self.carries and op.results[i] in varied) for i, x in enumerate(self.operands)]
         seeded = [j for j, g in enumerate(gs) if g is not None]
@@ -197,7 +196,7 @@ def tangents(walk: Forward, op: ScanOp, ts: Sequence[SSAValue | None]) -> list[V
     """One scan for the results and their tangents."""
     carries, count = carries_of(op), len(op.operands)
     varied = sum(1 << i for i, t in enumerate(ts) if t is not None)
-    out = [j for j, mask in enumerate(walk.flows.through(op)) if mask & varied and is_float(op.results[j].type)]
+    out = [j for j, mask in enumerate(walk.flows.through(op)) if mask & varied and can_vary(op.results[j].type)]
     moving = [j for j in out if j < carries]
     scanned = [i for i in range(carries, count) if ts[i] is not None]
     carried_ts = [or_zeros(walk, ts[j], op.operands[j]) for j in moving]

@@ -9,8 +9,9 @@ from xdsl.ir import SSAValue
 
 from mind_dialect.op import value_of
 from mind_dialect.ptir import MaximumOp, PtirOp
+from mind_dialect.ptir.types import Kind, PtirDType, part_of
 
-from ...ptir.construct import Value, add, full, make
+from ...ptir.construct import Value, add, cast, full, make, spec
 from ..rules import Tangent
 
 OpT = TypeVar("OpT", bound=PtirOp)
@@ -47,6 +48,12 @@ def sum_of(parts: Sequence[Value]) -> Value:
     for part in parts[1:]:
         found = add(found, part)
     return found
+
+
+def adjoint_in_kind(g: Value, dtype: PtirDType) -> Value:
+    """The adjoint of what was real before it became complex: the real part; others as they are."""
+    is_complex = spec(g).dtype.kind is Kind.COMPLEX
+    return cast(g, part_of(spec(g).dtype)) if is_complex and dtype.kind is not Kind.COMPLEX else g
 
 
 def at_least_one(count: Value) -> Value:

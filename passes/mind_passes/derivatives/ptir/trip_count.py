@@ -1,4 +1,4 @@
-"""How often a `ptir.while` turns, where a counter, its step and its limit are constants."""
+"""How often a `ptir.while` iterations, where a counter, its step and its limit are constants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less"
 
 
 def trip_count(op: WhileOp) -> int | None:
-    """The number of turns of a loop such as `while (i < 10) { ...; i = i + 1 }` from a constant; None if it is not seen."""
+    """The number of iterations of a loop such as `while (i < 10) { ...; i = i + 1 }` from a constant; None if it is not seen."""
     asked = op.cond_region.block
     end = asked.last_op
     if end is None or list(end.operands[1:]) != list(asked.args) or not isinstance(test := end.operands[0].owner, CompareOp):
@@ -27,8 +27,8 @@ def trip_count(op: WhileOp) -> int | None:
     dtype = read_type(counter.type).dtype
     if start is None or stop is None or not step or dtype.kind not in (Kind.SIGNED, Kind.UNSIGNED):
         return None
-    turns = _turns(start, stop, step, kind)
-    return turns if turns is not None and _fits(start + turns * step, dtype) else None
+    iterations = _iterations(start, stop, step, kind)
+    return iterations if iterations is not None and _fits(start + iterations * step, dtype) else None
 
 
 def _fits(number: int, dtype: PtirDType) -> bool:
@@ -37,14 +37,16 @@ def _fits(number: int, dtype: PtirDType) -> bool:
     return low <= number < low + (1 << dtype.bits)
 
 
-def _turns(start: int, stop: int, step: int, kind: str) -> int | None:
+def _iterations(start: int, stop: int, step: int, kind: str) -> int | None:
     """
-    Turns of a counter that does not wrap around until `counter kind stop` fails; None if it never does.
+    Iterations of a counter that does not wrap around until `counter kind stop` fails; None if it never does.
 
-    >>> _turns(0, 10, 3, "less"), _turns(0, 9, 3, "less_equal"), _turns(5, 0, -1, "greater"), _turns(5, 0, 1, "less")
-    (4, 4, 5, 0)
-    >>> _turns(0, 9, 3, "not_equal"), _turns(0, 10, 3, "not_equal"), _turns(0, 10, -1, "less")
-    (3, None, None)
+    >>> _iterations(0, 10, 3, "less"), _iterations(0, 9, 3, "less_equal"), _iterations(5, 0, -1, "greater")
+    (4, 4, 5)
+    >>> _iterations(5, 0, 1, "less"), _iterations(0, 9, 3, "not_equal"), _iterations(0, 10, 3, "not_equal")
+    (0, 3, None)
+    >>> _iterations(0, 10, -1, "less") is None
+    True
     """
     if kind == "not_equal":
         exact = (stop - start) % step == 0 and (stop - start) // step >= 0
@@ -65,7 +67,7 @@ def _start(op: WhileOp, x: SSAValue) -> int | None:
 
 
 def _step(op: WhileOp, x: SSAValue) -> int | None:
-    """What each turn adds to a carried value."""
+    """What each iteration adds to a carried value."""
     if not isinstance(x, BlockArgument):
         return None
     body = op.body_region.block

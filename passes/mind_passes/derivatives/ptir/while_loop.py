@@ -1,10 +1,10 @@
 """
 The derivatives of `ptir.while`.
 
-Reverse: the forward loop counts its turns and writes what each one needs into buffers with a place per turn; a loop that counts
-down reads them. The buffers need a bound on the number of turns: the one that follows from a counter and a limit that are
-constants, else `ptir.max_iterations` (the option `max-iterations`); a loop that turns more often than that is E6001 at run time.
-Without either the loop is refused.
+Reverse: the forward loop counts its iterations and writes what each one needs into buffers with a place per iteration; a loop
+that counts down reads them. The buffers need a bound on the number of iterations: the one that follows from a counter and a
+limit that are constants, else `ptir.max_iterations` (the option `max-iterations`); a loop that iterates more often than that is
+E6001 at run time. Without either the loop is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from mind_dialect.op import value_of
-from mind_dialect.ptir import ConcatOp, DynamicSliceOp, DynamicUpdateSliceOp, IotaOp, TakeOp, WhileOp
+from mind_dialect.ptir import ConcatOp, DynamicSliceOp, DynamicUpdateSliceOp, IotaOp, TakeOp, WhileOp, invariant_carries
 from mind_dialect.ptir.types import SI64, read_type, tensor_type
 
 from ...activity import Flows, bits, loop_flows, union
@@ -25,7 +25,7 @@ from ...loop_options import CHECKPOINT, MAX_ITERATIONS, max_iterations
 from ...ptir import construct
 from ...ptir.building import substitute
 from ...residuals import Cut, cut
-from ..rules import Value, Whole, WholeForward, is_float, no_rule
+from ..rules import Value, Whole, WholeForward, can_vary, no_rule
 from .bodies import body_gradient, copied, finish, or_zeros, take_place, types_of, with_arguments
 from .scan import useful_results
 from .trip_count import trip_count
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 
 def flows(of: Flows, op: WhileOp) -> list[int]:
-    """A turn is `cond`, whose values may differ from the carried ones, then `body`; the end is `cond` once more."""
-    reach = _turns_flow(of, op)
+    """An iteration is `cond`, whose values may differ from the carried ones, then `body`; the end is `cond` once more."""
+    reach = _iterations_flow(of, op)
     return [union(reach[b] for b in bits(mask)) for mask in of.of_block(op.cond_region.block)[1:]]
 
 
-def _turns_flow(of: Flows, op: WhileOp) -> list[int]:
-    """For each carried value, the operands it depends on at the beginning of any turn."""
+def _iterations_flow(of: Flows, op: WhileOp) -> list[int]:
+    """For each carried value, the operands it depends on at the beginning of any iteration."""
     before, body = of.of_block(op.cond_region.block)[1:], of.of_block(op.body_region.block)
     return loop_flows([union(before[b] for b in bits(mask)) for mask in body], len(body))
 
@@ -62,11 +62,11 @@ def _plain_condition(sweep: Reverse, op: WhileOp) -> None:
     """Differentiate a loop in whose place `cond` changes nothing: what it computes moves into `body`, and behind the loop."""
     asked, end = copied(op.cond_region.block)
     finish(asked, [end.operands[0], *asked.args])
-    turn = Block(arg_types=op.cond_region.block.arg_types)
-    values = _inlined(turn, op.cond_region.block, turn.args)[1:]
-    finish(turn, _inlined(turn, op.body_region.block, values))
+    iteration = Block(arg_types=op.cond_region.block.arg_types)
+    values = _inlined(iteration, op.cond_region.block, iteration.args)[1:]
+    finish(iteration, _inlined(iteration, op.body_region.block, values))
     loop = WhileOp.create(
-        operands=op.operands, regions=[Region(asked), Region(turn)], result_types=op.result_types, attributes=op.attributes
+        operands=op.operands, regions=[Region(asked), Region(iteration)], result_types=op.result_types, attributes=op.attributes
     )
     after = Block()
     results = _inlined(after, op.cond_region.block, loop.results)[1:]
@@ -96,7 +96,7 @@ class _Backward:
         body = op.body_region.block
         end = body.last_op
         assert end is not None
-        self.invariant = [i for i, x in enumerate(end.operands) if x is body.args[i]]
+        self.invariant = invariant_carries(op)
         active = [x in sweep.varied for x in op.results]
         useful = useful_results(sweep.flows.of_block(body), [j for j, g in enumerate(gs) if g is not None], len(active))
         self.moving = [j for j in useful if active[j]]
@@ -104,12 +104,12 @@ class _Backward:
         self.body = body_gradient(sweep, body, active, self.moving)
 
     def bound(self) -> int:
-        """How often the loop turns at most; E5001 if that is not known."""
+        """How often the loop iterations at most; E5001 if that is not known."""
         if self.counted is not None:
             return self.counted
         if (stated := max_iterations(self.op)) is not None:
             return stated
-        reason = "it may turn any number of times; max-iterations, or ptir.max_iterations on the op, states a bound"
+        reason = "it may iterate any number of times; max-iterations, or ptir.max_iterations on the op, states a bound"
         raise no_rule(self.op, reason)
 
     def run(self) -> list[Value | None]:
@@ -122,15 +122,15 @@ class _Backward:
         saved = [x for x in found.residuals if not (isinstance(x, BlockArgument) and x.index in self.invariant)]
         for x in saved:
             construct.static(x)
-        turns, buffers = self._forward(saved, bound)
-        made = self._backward(found, saved, results, turns, buffers, bound)
+        iterations, buffers = self._forward(saved, bound)
+        made = self._backward(found, saved, results, iterations, buffers, bound)
         x_adjs: list[Value | None] = [None] * len(self.operands)
         for i, x_adj in zip(self.moving, made.results[1:], strict=False):
             x_adjs[i] = x_adj
         return x_adjs
 
     def _forward(self, saved: Sequence[SSAValue], bound: int) -> tuple[SSAValue, list[SSAValue]]:
-        """Let the forward loop count its turns and fill buffers; gives the count and the buffers."""
+        """Let the forward loop count its iterations and fill buffers; gives the count and the buffers."""
         op, block, count = self.op, self.body.block, len(self.operands)
         parent = op.parent
         assert isinstance(parent, Block)
@@ -175,20 +175,20 @@ class _Backward:
         found: Cut,
         saved: Sequence[SSAValue],
         results: Sequence[SSAValue],
-        turns: SSAValue,
+        iterations: SSAValue,
         buffers: Sequence[SSAValue],
         bound: int,
     ) -> WhileOp:
         gs = [or_zeros(self.sweep, self.gs[j], self.operands[j]) for j in self.moving]
         invariant = [x for x in found.arguments if x.index in self.invariant]
-        operands = [turns, *gs, *(self.operands[x.index] for x in invariant), *buffers]
+        operands = [iterations, *gs, *(self.operands[x.index] for x in invariant), *buffers]
         types = types_of(operands)
-        turn = self._turn(found, saved, results, invariant, types)
+        iteration = self._iteration(found, saved, results, invariant, types)
         asked = Block(arg_types=types)
         going = append(asked, construct.compare("greater", asked.args[0], construct.scalar(0, SI64)))
         made = WhileOp.create(
             operands=operands,
-            regions=[Region(finish(asked, [going, *asked.args])), Region(turn)],
+            regions=[Region(finish(asked, [going, *asked.args])), Region(iteration)],
             result_types=types,
             attributes={MAX_ITERATIONS: IntegerAttr(bound, i64)},
         )
@@ -196,7 +196,7 @@ class _Backward:
         self.sweep.block.add_op(made)
         return made
 
-    def _turn(
+    def _iteration(
         self,
         found: Cut,
         saved: Sequence[SSAValue],
@@ -204,7 +204,7 @@ class _Backward:
         invariant: Sequence[SSAValue],
         types: Sequence[Attribute],
     ) -> Block:
-        """One turn backwards: what the turn with the number below the counter needs is read, then the adjoints."""
+        """One iteration backwards: what the iteration with the number below the counter needs is read, then the adjoints."""
         moving, fixed = len(self.moving), 1 + len(self.moving) + len(invariant)
         head = Block(arg_types=types)
         before = append(head, construct.sub(head.args[0], construct.scalar(1, SI64)))
@@ -250,8 +250,8 @@ def tangents(walk: Forward, op: WhileOp, ts: Sequence[SSAValue | None]) -> list[
     """One loop for the results and their tangents."""
     count = len(op.operands)
     varied = sum(1 << i for i, t in enumerate(ts) if t is not None)
-    inside = _turns_flow(walk.flows, op)
-    moving = [j for j, mask in enumerate(inside) if mask & varied and is_float(op.operands[j].type)]
+    inside = _iterations_flow(walk.flows, op)
+    moving = [j for j, mask in enumerate(inside) if mask & varied and can_vary(op.operands[j].type)]
     given = [or_zeros(walk, ts[j], op.operands[j]) for j in moving]
     regions: list[Region] = []
     for region, leading in zip(op.regions, (1, 0), strict=True):

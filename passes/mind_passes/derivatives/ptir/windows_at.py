@@ -1,0 +1,181 @@
+"""
+The derivatives of windows at index vectors: what was read is added back where it was, what was written is read.
+
+The dimension numbers of a gather and of the scatter that undoes it are the same, under other names. Of updates that meet,
+`replace` keeps the last, so only that one has an adjoint; those that tie for the greatest (or least) share it. A product of
+updates needs the promise that no two of them meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Operation, SSAValue
+
+from mind_dialect.ptir import ClampOp, ConstantOp, GatherWindowsOp, IotaOp, ScatterWindowsOp
+from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir.literal import PtirLiteralAttr
+from mind_dialect.ptir.types import SI64
+from mind_dialect.ptir.windows_at import gather_dims, scatter_dims
+from mind_dialect.ptir_shapes import axes
+
+from ...ptir.construct import (
+    Value,
+    add,
+    broadcast,
+    cast,
+    compare,
+    dims,
+    div,
+    elementwise,
+    full,
+    make,
+    mul,
+    reshape,
+    scalar,
+    spec,
+    static,
+    typed,
+    where,
+)
+from ..rules import ForwardRow, Row, Rules, Whole, linear, no_rule
+from .shared import applied, jointly, zeros
+
+if TYPE_CHECKING:
+    from ...reverse import Reverse
+
+
+# Gather
+
+
+def gather_x(op: GatherWindowsOp, g: SSAValue) -> Value:
+    """The adjoints of the windows, added where they were read; those moved inside, where they were moved to."""
+    values = op.values()
+    indices: Value = clamped(op) if values["mode"] == "clamp" else op.indices
+    mode = "drop" if values["mode"] == "fill" else "raise"
+    return make(ScatterWindowsOp, zeros(op.x), indices, g, kind="add", mode=mode, unique=False, **scatter_dims(values))
+
+
+def clamped(op: GatherWindowsOp) -> Value:
+    """The index vectors, moved so that windows are inside."""
+    values, (dtype, shape) = op.values(), spec(op.indices)
+    sizes, targets = static(op.x), axes(values["start_index_map"], len(static(op.x)))
+    most = [sizes[a] - values["slice_sizes"][a] for a in targets]
+    vector = values["index_vector_dim"]
+    literal = PtirLiteralAttr.from_values(dtype, (len(most),), most)
+    row: Value = ConstantOp(literal)
+    if vector < len(shape):
+        row = reshape(row, tuple(len(most) if i == vector else 1 for i in range(len(shape))))
+    else:
+        row = reshape(row, ())
+    return elementwise(ClampOp, op.indices, full(0, op.indices), broadcast(row, dims(op.indices)))
+
+
+# Scatter
+
+
+def read(op: ScatterWindowsOp, v: Value) -> Value:
+    """What `v`, of the shape of the result, has at the place of each update; 0 for updates that were left out."""
+    values, rank = op.values(), len(spec(op.x).shape)
+    gone = axes((*values["inserted_window_dims"], *values["input_batching_dims"]), rank)
+    updates = static(op.updates)
+    windows = iter([updates[d] for d in axes(values["update_window_dims"], len(updates))])
+    sizes = tuple(1 if a in gone else next(windows) for a in range(rank))
+    mode = "fill" if values["mode"] == "drop" else "raise"
+    result = typed(spec(v).dtype, updates)
+    return make(GatherWindowsOp, v, op.indices, type=result, slice_sizes=sizes, mode=mode, **gather_dims(values))
+
+
+def written(op: ScatterWindowsOp, kind: str, x: Value, updates: Value) -> Value:
+    """Other updates combined with another tensor at the same places."""
+    values: dict[str, Any] = {**op.values(), "kind": kind}
+    return make(ScatterWindowsOp, x, op.indices, updates, type=None, **values)
+
+
+def replaced_x(op: ScatterWindowsOp, g: SSAValue) -> Value:
+    """The adjoint, but for the places that were overwritten."""
+    return applied(op, {0: g, 2: zeros(op.updates)})
+
+
+def replacing(op: ScatterWindowsOp, g: SSAValue) -> Value:
+    """The adjoint at the place of each update that lasts: each place keeps the number of the last one."""
+    found = read(op, g)
+    if op.values()["unique"]:
+        return found
+    shape = static(op.updates)
+    flat = make(IotaOp, type=typed(SI64, (prod(shape),)), shape=(prod(shape),), dtype=SI64, axis=0)
+    numbers = reshape(flat, shape)
+    last = written(op, "replace", broadcast(scalar(-1, SI64), dims(op.x)), numbers)
+    return where(compare("equal", read(op, last), numbers), found, zeros(found))
+
+
+def multiplied_x(op: ScatterWindowsOp, g: Value) -> Value:
+    """The adjoint times all updates of its place."""
+    return mul(g, written(op, "mul", full(1.0, op.x), op.updates))
+
+
+def multiplying(op: ScatterWindowsOp, g: SSAValue) -> Value:
+    """The adjoint times what was there before: no other update met it."""
+    return read(op, mul(g, op.x))
+
+
+def extremes(op: ScatterWindowsOp) -> tuple[Value, Value, Value]:
+    """1 at the elements of x and at the updates that are the result's, 0 at the others; and how many there are at each place."""
+    accum = default_accumulator(spec(op.x).dtype)
+    kept = cast(compare("equal", op.x, op.result), accum)
+    taken = cast(compare("equal", op.updates, read(op, op.result)), accum)
+    return kept, taken, written(op, "add", kept, taken)
+
+
+def extreme_adjoints(walk: Reverse, op: ScatterWindowsOp, gs: Sequence[SSAValue | None]) -> Sequence[Value | None]:
+    (g,), dtype = gs, spec(op.x).dtype
+    assert g is not None
+    kept, taken, count = extremes(op)
+    share = div(cast(g, spec(count).dtype), count)
+    x_adj = cast(mul(kept, share), dtype) if op.x in walk.varied else None
+    updates_adj = cast(mul(taken, read(op, share)), dtype) if op.updates in walk.varied else None
+    return x_adj, None, updates_adj
+
+
+EXTREME = Whole(extreme_adjoints, lambda flows, op: [0b101])
+SCATTERS: dict[str, Rules | Whole] = {
+    "add": (lambda op, g: g, None, lambda op, g: read(op, g)),
+    "mul": (multiplied_x, None, multiplying),
+    "replace": (replaced_x, None, replacing),
+    "max": EXTREME,
+    "min": EXTREME,
+}
+
+
+def scatter(op: ScatterWindowsOp) -> Rules | Whole:
+    """The rules by kind; E5001 for products of updates that may meet."""
+    values = op.values()
+    if values["kind"] == "mul" and not values["unique"]:
+        raise no_rule(op, "updates that meet are multiplied; unique = true promises that none do")
+    return SCATTERS[values["kind"]]
+
+
+def tangent(op: ScatterWindowsOp, ts: Sequence[SSAValue | None]) -> Value:
+    kind = op.values()["kind"]
+    x, _, updates = ts
+    if kind in ("add", "replace"):
+        return x if kind == "add" and updates is None and x is not None else jointly(0, 2)(op, ts)
+    if kind == "mul":
+        scatter(op)
+        changed = None if updates is None else written(op, "add", zeros(op.x), mul(read(op, op.x), updates))
+        scaled = None if x is None else multiplied_x(op, x)
+        if scaled is None or changed is None:
+            found = scaled if changed is None else changed
+            assert found is not None
+            return found
+        return add(scaled, changed)
+    kept, taken, count = extremes(op)
+    accum = spec(count).dtype
+    weighted = [zeros(w) if t is None else mul(w, cast(t, accum)) for w, t in ((kept, x), (taken, updates))]
+    return cast(div(written(op, "add", *weighted), count), spec(op.x).dtype)
+
+
+REVERSE: dict[type[Operation], Row] = {GatherWindowsOp: (gather_x, None), ScatterWindowsOp: scatter}
+FORWARD: dict[type[Operation], ForwardRow] = {GatherWindowsOp: linear(0), ScatterWindowsOp: tangent}
