@@ -18,6 +18,7 @@ from mind_dialect.ptir import (
     AndOp,
     CondOp,
     ConstantOp,
+    CumulativeOp,
     CumulativeSumOp,
     CustomCallOp,
     DivOp,
@@ -50,7 +51,10 @@ if TYPE_CHECKING:
 
 FALLIBLE = (TakeOp, GatherOp, ScatterOp, SegmentReduceOp, WhileOp, CustomCallOp)
 """Ops whose run may end in an error, or not end."""
-_ANY_SIZES = (ReduceOp, TransposeOp, PadOp, TileOp, ReverseOp, CumulativeSumOp, SortOp, ConstantOp, RegionOp, YieldOp)
+_ANY_SIZES = (
+    *(ReduceOp, TransposeOp, PadOp, TileOp, ReverseOp, CumulativeSumOp, CumulativeOp, SortOp, ConstantOp),
+    *(RegionOp, YieldOp),
+)
 """Ops that take dynamic dimensions of any size."""
 
 
@@ -109,7 +113,7 @@ def _cond_leaves(op: CondOp, region: int, i: int) -> Sequence[SSAValue]:
 
 
 def repeated(driver: Driver, op: WhileOp, xs: Values, flags: Flags) -> Value | Sequence[Value]:
-    """A batched loop, of which each example takes what its own turns give it."""
+    """A batched loop, of which each example takes what its own iterations give it."""
     condition = op.cond_region.block.last_op
     assert condition is not None, "verified"
     if driver.is_batched(condition.operands[0]):
@@ -124,7 +128,7 @@ def repeated(driver: Driver, op: WhileOp, xs: Values, flags: Flags) -> Value | S
 
 def _masked(driver: Driver, op: WhileOp, xs: Values, flags: Flags) -> Sequence[Value]:
     """
-    A loop that turns while any example goes on; those that do not keep what they carry.
+    A loop that iterates while any example goes on; those that do not keep what they carry.
 
     It carries which examples go on. The region `cond` gives an example that went on what it passes, at its end too.
     """
@@ -195,7 +199,7 @@ def _scan_leaves(op: ScanOp, region: int, i: int) -> Sequence[SSAValue]:
     return _scan_enters(op, i) if i < op.values()["carry_count"] else [op.results[i]]
 
 
-_GOES_ON = "the condition is batched and a turn may fail, or not end, at run time"
+_GOES_ON = "the condition is batched and an iteration may fail, or not end, at run time"
 
 CONTROL: dict[type[PtirOp], RegionRow] = {
     CondOp: RegionRow(

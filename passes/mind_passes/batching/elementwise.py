@@ -5,12 +5,16 @@ from __future__ import annotations
 from mind_dialect.ptir import (
     BINARY_EXTENSIONS,
     BINARY_OPS,
+    COMPLEX_OPS,
+    CONVERSIONS,
+    FUNCTIONS,
     UNARY_EXTENSIONS,
     UNARY_OPS,
     CastOp,
     ClampOp,
     CompareOp,
     ConstantOp,
+    DigammaOp,
     PtirOp,
     SelectOp,
     StopGradientOp,
@@ -30,7 +34,7 @@ def never(op: PtirOp, xs: Values, flags: Flags, size: Dim) -> Value:
     raise AssertionError(f"{op.name} has no operands")
 
 
-_EVERYWHERE = (*UNARY_OPS, *BINARY_OPS, *UNARY_EXTENSIONS, *BINARY_EXTENSIONS)
+_EVERYWHERE = (*UNARY_OPS, *BINARY_OPS, *UNARY_EXTENSIONS, *BINARY_EXTENSIONS, *CONVERSIONS, *COMPLEX_OPS, *FUNCTIONS, DigammaOp)
 
 ELEMENTWISE: dict[type[PtirOp], Row] = {
     ConstantOp: Row(never),

@@ -2,7 +2,8 @@
 Batching of ops whose places are data.
 
 An index that is out of range for its example must stay out of range, so examples never share an axis that is indexed: the batch
-is an axis along which elements correspond (`gather`, `scatter_reduce`), a window (`scatter_add`), or an index of its own.
+is an axis along which elements correspond (`gather`, `scatter_reduce`, windows at index vectors), a window (`scatter_add`), or an
+index of its own.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from mind_dialect.ptir import (
     DynamicSliceOp,
     DynamicUpdateSliceOp,
     GatherOp,
+    GatherWindowsOp,
     IotaOp,
     PtirOp,
     ScatterAddOp,
     ScatterReduceOp,
+    ScatterWindowsOp,
     TakeOp,
 )
 from mind_dialect.ptir.types import tensor_type
+from mind_dialect.ptir.windows_at import GATHER_DIMS, SCATTER_DIMS
 from mind_dialect.ptir_shapes import Dim
 
 from ..ptir import construct as c
@@ -77,6 +81,23 @@ def scattered(op: ScatterAddOp, xs: Values, flags: Flags, size: Dim) -> Value:
     )
 
 
+def windows(op: GatherWindowsOp | ScatterWindowsOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """The batch is one batching dimension more, of both."""
+    v, ranks = op.values(), [rank(x) for x in op.operands]
+    is_gather = isinstance(op, GatherWindowsOp)
+    vector = {"index_vector_dim": v["index_vector_dim"] + 1}
+    if is_gather:
+        changed = {"slice_sizes": (1, *v["slice_sizes"]), "offset_dims": after(v["offset_dims"], rank(op.results[0]))}
+    else:
+        changed = {"update_window_dims": after(v["update_window_dims"], ranks[2])}
+    names = GATHER_DIMS if is_gather else SCATTER_DIMS
+    for name, of in zip(names[1:5], (0, 0, 1, 0), strict=True):
+        changed[name] = after(v[name], ranks[of])
+    for name in names[2:4]:
+        changed[name] = (0, *changed[name])
+    return again(op, spread_all(xs, flags, size), size, **changed, **vector)
+
+
 def _vector_dim(op: ScatterAddOp) -> int:
     """Where the components of an index lie, or would lie."""
     stated = op.values()["index_vector_dim"]
@@ -106,6 +127,8 @@ INDEXING: dict[type[PtirOp], Row] = {
     GatherOp: Row(corresponding),
     ScatterAddOp: Row(scattered),
     ScatterReduceOp: Row(corresponding),
+    GatherWindowsOp: Row(windows),
+    ScatterWindowsOp: Row(windows),
     DynamicSliceOp: Row(cut, _DYNAMIC),
     DynamicUpdateSliceOp: Row(overwritten, _DYNAMIC),
 }

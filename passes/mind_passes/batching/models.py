@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mind_dialect.call_providers import provided
 from mind_dialect.ptir import (
     CustomCallOp,
     DequantizeOp,
@@ -78,7 +79,7 @@ def quantized(op: QuantizationOp, xs: Values, flags: Flags, size: Dim) -> Value 
 
 def called(op: CustomCallOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
     """By the rule that is registered for the target."""
-    return CALLS.get(op.values()["target"], by_loop)(op, xs, flags, size)
+    return (provided(CALLS, op.values()["target"]) or by_loop)(op, xs, flags, size)
 
 
 MODELS: dict[type[PtirOp], Row] = {

@@ -1,4 +1,4 @@
-"""Batching of reductions, contractions, windows and orders."""
+"""Batching of reductions, contractions, windows, orders and transforms."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ from collections.abc import Sequence
 
 from mind_dialect.ptir import (
     ArgMaxOp,
+    ArgMinOp,
+    CumulativeOp,
     CumulativeSumOp,
     DotGeneralOp,
     ExtractPatchesOp,
+    FftOp,
+    IotaOp,
     PtirOp,
     ReduceOp,
     ReduceWindowOp,
     SegmentReduceOp,
     SortOp,
     TopKOp,
+    WindowArgOp,
 )
+from mind_dialect.ptir.types import SI64, tensor_type
 from mind_dialect.ptir_shapes import Dim
 
+from ..ptir import construct as c
 from .convolution import as_one_lead
 from .rules import Flags, Row, Value, Values, after, again, by_loop, from_front, rank, to_front
 
@@ -54,6 +61,20 @@ def windowed(op: ReduceWindowOp, xs: Values, flags: Flags, size: Dim) -> Value:
     return again(op, xs, size, padding=((0, 0), *v["padding"]), **ones)
 
 
+def window_places(op: WindowArgOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """A window of 1 along the batch axis; from an index in the whole batch, what lies before the example is taken off."""
+    v = op.values()
+    ones = {name: (1, *v[name]) for name in ("window_dims", "strides", "window_dilation")}
+    values = {"kind": v["kind"], "padding": ((0, 0), *v["padding"]), "output_dtype": SI64, **ones}
+    shape, whole = (size, *c.dims(op.results[0])), c.dims(xs[0])
+    found = c.make(WindowArgOp, xs[0], type=tensor_type(SI64, shape), **values)
+    counted = c.reduce_sum(c.broadcast(c.scalar(1, SI64), whole), range(1, len(whole)))
+    numbers = c.make(IotaOp, type=tensor_type(SI64, (size,)), shape=(size,), dtype=SI64, axis=0)
+    before = c.with_axes(c.mul(numbers, counted), range(1, len(shape)), shape)
+    inside = c.where(c.compare("less", found, c.full(0, found)), found, c.sub(found, before))
+    return c.cast(inside, v["output_dtype"])
+
+
 def patches(op: ExtractPatchesOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
     """The batch and the images of an example are one axis of images."""
     return as_one_lead(op, xs, flags, size)
@@ -66,14 +87,23 @@ def segments(op: SegmentReduceOp, xs: Values, flags: Flags, size: Dim) -> Value 
     return to_front(again(op, [from_front(xs[0], 1), xs[1]], size, 1), 1)
 
 
+def transformed(op: FftOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """Along the last axes, of which there are as many as before."""
+    return again(op, xs, size)
+
+
 REDUCTION: dict[type[PtirOp], Row] = {
     ReduceOp: Row(reduced),
     ArgMaxOp: Row(along),
+    ArgMinOp: Row(along),
     DotGeneralOp: Row(contracted),
     ReduceWindowOp: Row(windowed),
+    WindowArgOp: Row(window_places),
     ExtractPatchesOp: Row(patches, "a dynamic batch of several images each, of no pixels"),
+    FftOp: Row(transformed),
     TopKOp: Row(along),
     SegmentReduceOp: Row(segments, "the segment ids are batched: they and their promises are checked example by example"),
     CumulativeSumOp: Row(along),
+    CumulativeOp: Row(along),
     SortOp: Row(along),
 }

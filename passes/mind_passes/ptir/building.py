@@ -59,12 +59,15 @@ def in_place_of(op: PtirOp, cls: type[OpT], *operands: SSAValue, type: Attribute
     )
 
 
+def new_ops(op: Operation) -> list[Operation]:
+    """Return the ops behind a new one that are in no block yet, in the order of their uses, and it."""
+    defining = [v.owner for v in op.operands if isinstance(v.owner, Operation) and v.owner.parent is None]
+    return [*dict.fromkeys(inner for owner in defining for inner in new_ops(owner)), op]
+
+
 def insert_new(op: Operation, before: Operation, block: Block) -> None:
     """Put a new op, and the new ops that it uses, before another."""
-    for value in op.operands:
-        if isinstance(value.owner, Operation) and value.owner.parent is None:
-            insert_new(value.owner, before, block)
-    block.insert_op_before(op, before)
+    block.insert_ops_before(new_ops(op), before)
 
 
 def rewire(op: Operation, became: Mapping[SSAValue, SSAValue]) -> None:

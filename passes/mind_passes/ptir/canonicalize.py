@@ -3,9 +3,9 @@ The canonical form of PTIR: no rule of `rewrites/` applies, properties have one 
 
 One pass forward over functions and the regions of all ops, linear, in the order of the text; ops that are replaced are left
 without uses and erased at the end. Before it, what is known of branches and loops is put in their place (`control.py`); after it,
-what they carry for nobody is taken away (`carries.py`). Rules apply where every dimension has a size or a name, and elementwise
-ones where all shapes are one: elsewhere an op may be the place where a run-time mismatch is found, and stays. Ops of other
-dialects stay as they are, but for operands that became others.
+dead loop-carried values are removed (`loop_carried.py`). Rules apply where every dimension has a size or a name, and
+elementwise ones where all shapes are one: elsewhere an op may be the place where a run-time mismatch is found, and stays. Ops of
+other dialects stay as they are, but for operands that became others.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, PtirOp
 
-from .building import Rule, insert_new, is_known, of_one_shape, rewire
-from .carries import drop_unneeded
+from .building import Rule, insert_new, is_known, new_ops, of_one_shape, rewire
 from .control import simplify_control
+from .failing import replaced
+from .loop_carried import drop_unneeded
 from .rewrites import ALL_RULES, RULES
 from .rewrites.normal_forms import normalize
 
@@ -45,6 +47,7 @@ def canonicalize(root: Operation, *, fast_math: bool = False) -> bool:
             found = _simplify(op, rules)
             if found is not op.results[0]:
                 became[op.results[0]] = found
+                replaced(op, found)
                 changed = True
     return drop_unneeded(root) or changed
 
@@ -89,6 +92,29 @@ def _discard(op: Operation) -> None:
     for owner in fresh:
         if not any(result.first_use for result in owner.results):
             owner.erase()
+
+
+class CanonicalizePtirOp(RewritePattern):
+    """
+    What xDSL's `canonicalize` does to an op of PTIR: normal form and one rule, as the pass does.
+
+    Branches and loops stay: what is known of them (`control.py`) and what they carry (`loop_carried.py`) takes a walk over them
+    all.
+    """
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+        for each in (op, *(v.owner for v in op.operands)):  # rules rely on the normal form of what defines their operands
+            if isinstance(each, PtirOp) and normalize(each):
+                rewriter.notify_op_modified(each)
+        if not isinstance(op, PtirOp) or len(op.results) != 1 or (found := _apply(op, RULES)) is None:
+            return
+        if isinstance(found, SSAValue):
+            replaced(op, found)
+            rewriter.replace(op, [], [found])
+        else:
+            normalize(found)
+            replaced(op, found.results[0])
+            rewriter.replace(op, new_ops(found))
 
 
 @dataclass(frozen=True)

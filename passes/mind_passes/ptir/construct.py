@@ -28,13 +28,14 @@ from mind_dialect.ptir import (
     NegOp,
     PtirLiteralAttr,
     PtirOp,
+    RealOp,
     ReduceOp,
     ReshapeOp,
     SelectOp,
     SubOp,
     TransposeOp,
 )
-from mind_dialect.ptir.types import I1, PtirDType, TensorSpec, read_type, tensor_type
+from mind_dialect.ptir.types import I1, Kind, PtirDType, TensorSpec, part_of, read_type, tensor_type
 from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dim, Dims, same_shape
 from mind_dialect.ptir_shapes import reshape as reshaped
 
@@ -125,8 +126,11 @@ def where(pred: Value, on_true: Value, on_false: Value) -> SelectOp:
 
 
 def cast(x: Value, dtype: PtirDType) -> Value:
-    """`x` in another dtype; `x` itself if it has that dtype."""
+    """`x` in another dtype; `x` itself if it has that dtype. Of complex numbers in a real dtype the real part."""
     found = spec(x)
+    if found.dtype.kind is Kind.COMPLEX and dtype.kind is not Kind.COMPLEX:
+        part = part_of(found.dtype)
+        return cast(make(RealOp, x, type=typed(part, found.shape)), dtype)
     return x if found.dtype is dtype else make(CastOp, x, type=typed(dtype, found.shape), dtype=dtype)
 
 

@@ -1,9 +1,9 @@
 """
 What is known of branches and loops before they run.
 
-A branch whose predicate is constant is what it would run, and so is a loop that does not turn, or a scan of one step. Constants
-that a region is given are made inside of it, where rules can see them; what a loop passes on unchanged, or a branch either way,
-is what it was given. No op that stays is dropped, no random op leaves a loop. One walk forward, each op once.
+A branch whose predicate is constant is what it would run, and so is a loop that does not iteration, or a scan of one step.
+Constants that a region is given are made inside of it, where rules can see them; what a loop passes on unchanged, or a branch
+either way, is what it was given. No op that stays is dropped, no random op leaves a loop. One walk forward, each op once.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import CondOp, FusionOp, ReshapeOp, ScanOp, WhileOp
+from mind_dialect.ptir import CondOp, FusionOp, ReshapeOp, ScanOp, WhileOp, invariant_carries
 from mind_dialect.ptir_shapes import UNKNOWN
 
 from .building import FOLD_LIMIT, constant, literal_of, rewire, same_type, spec_of, uniform
-from .carries import RegionLoop, carry_count, ending
 from .dce import holders
+from .loop_carried import RegionLoop, carry_count, ending
 
 
 def simplify_control(root: Operation) -> bool:
@@ -176,10 +176,11 @@ class _Walk:
         first = 1 if isinstance(op, CondOp) else 0
         scanned = carry_count(op) if isinstance(op, ScanOp) else len(op.operands)
         seen: dict[tuple[SSAValue, bool], int] = {}
+        invariant = set[int]() if isinstance(op, CondOp) else set(invariant_carries(op))
         for i, value in enumerate(op.operands[first:]):
             sliced = i >= scanned
             if not isinstance(op, CondOp) and not sliced:
-                if not _is_invariant(op, i) or not same_type(value.type, op.results[i].type):
+                if i not in invariant or not same_type(value.type, op.results[i].type):
                     continue
                 self._become(op.results[i], value)
             other = seen.setdefault((value, sliced), i)
@@ -218,13 +219,6 @@ class _Walk:
             self._become(result, _constant(result, found, op, block))
         elif same_type(found.type, result.type):
             self._become(result, found)
-
-
-def _is_invariant(op: WhileOp | ScanOp, i: int) -> bool:
-    """Whether a loop passes on what it carries in place `i` as it is."""
-    if isinstance(op, WhileOp) and ending(op.cond_region).operands[i + 1] is not op.cond_region.block.args[i]:
-        return False
-    return ending(op.body_region).operands[i] is op.body_region.block.args[i]
 
 
 def _small(value: SSAValue, *, whole: bool) -> bytes | None:

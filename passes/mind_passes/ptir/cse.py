@@ -24,6 +24,7 @@ from mind_dialect.ptir import AddOp, AndOp, CompareOp, MaximumOp, MinimumOp, Mul
 from mind_dialect.ptir.types import Kind, read_type
 
 from .building import rewire, stays
+from .failing import ORIGIN
 
 _ALWAYS = frozenset(Kind)
 _REAL = _ALWAYS - {Kind.COMPLEX}
@@ -156,7 +157,8 @@ def _key(op: Operation, scope: _Scope) -> Hashable:
             operands.sort()
     elif (kinds := COMMUTATIVE.get(type(op))) is not None and read_type(op.results[0].type).dtype.kind in kinds:
         operands.sort()
-    attributes = tuple(sorted([*properties.items(), *op.attributes.items()], key=_name))
+    discardable = [item for item in op.attributes.items() if item[0] != ORIGIN]
+    attributes = tuple(sorted([*properties.items(), *discardable], key=_name))
     return (type(op), tuple(operands), attributes, tuple(op.result_types), len(op.regions))
 
 

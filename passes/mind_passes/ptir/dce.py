@@ -1,9 +1,10 @@
 """
 Dead code elimination: ops whose results nobody uses go, in functions and in the regions of every op.
 
-All ops of PTIR are pure. One that would fail at run time and whose results are unused is dead like any other, and so is a loop
-that might never end. Random ops stay (see `building.stays`), and so does what holds one. Inputs of functions stay. The pass also
-takes from loops and branches what they carry for nobody: see `carries.py`. Linear: each block is walked backwards once.
+All ops of PTIR are pure. One that would fail at run time and whose results are unused is dead like any other, unless an executor
+marked it (see `failing`), and so is a loop that might never end. Random ops stay (see `building.stays`), and so does what holds
+one. Inputs of functions stay. The pass also removes unused carries of loops and unused results of branches: see
+`loop_carried.py`. Linear: each block is walked backwards once.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 
 from .building import rewire, stays
+from .failing import is_marked
 
 
 def erase_dead(root: Operation) -> bool:
-    """Erase the unused ops of PTIR inside `root`; whether there were any."""
-    kept = holders(root)
+    """Erase the unused ops of PTIR inside `root` that are not marked; whether there were any."""
+    kept = holders(root, marked=True)
     erased = False
     stack = last_ops(root)
     while stack:
@@ -55,11 +57,11 @@ def replace_values(root: Operation, became: Mapping[SSAValue, SSAValue]) -> bool
     return True
 
 
-def holders(root: Operation) -> set[Operation]:
-    """The ops inside `root` that stay, and those that hold one."""
+def holders(root: Operation, *, marked: bool = False) -> set[Operation]:
+    """The ops inside `root` that stay, and those that hold one; with `marked` also those that an executor marked."""
     kept: set[Operation] = set()
     for op in walk(root):
-        holder: Operation | None = op if stays(op) else None
+        holder: Operation | None = op if stays(op) or (marked and is_marked(op)) else None
         while holder is not None and holder not in kept:
             kept.add(holder)
             holder = holder.parent_op()
@@ -73,12 +75,12 @@ def last_ops(op: Operation) -> list[Operation]:
 
 @dataclass(frozen=True)
 class PtirDcePass(ModulePass):
-    """Erase PTIR ops whose results are not used, and what loops and branches carry for nobody. Inputs, and random ops, stay."""
+    """Erase unused PTIR ops, carries of loops and results of branches. Inputs, and random ops, stay."""
 
     name = "mind-ptir-dce"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from .carries import drop_unneeded  # which erases what is dead
+        from .loop_carried import drop_unneeded  # which erases what is dead
 
         register(ctx)
         drop_unneeded(op)

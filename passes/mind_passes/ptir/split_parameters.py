@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import DictionaryAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.errors import error
-from mind_dialect.program import NAME_ATTRIBUTE, argument_attribute, functions, input_names
+from mind_dialect.program import NAME_ATTRIBUTE, argument_attribute, functions, input_names, stated_attributes
 from mind_dialect.ptir import BroadcastToOp, PtirOp, ReshapeOp, SliceOp, StopGradientOp
 from mind_dialect.ptir.types import read_type
 
@@ -116,7 +116,7 @@ def _prepare(func: FuncOp, plan: _Plan, weights: Sequence[SSAValue]) -> FuncOp:
     types = FunctionType.from_lists([v.type for v in taken], [v.type for v in plan.exports])
     prepare = FuncOp(_free_name(func), types, Region(body), visibility=func.sym_visibility)
     prepare.location = func.location
-    prepare.arg_attrs = ArrayAttr([inputs[v] for v in taken])
+    prepare.arg_attrs = stated_attributes(inputs[v] for v in taken)
     module = func.parent
     assert isinstance(module, Block)
     module.insert_op_before(prepare, func)
@@ -157,7 +157,7 @@ def _shorten(func: FuncOp, plan: _Plan, weights: Sequence[SSAValue], prepare: Fu
         if argument in gone:
             block.erase_arg(argument)
     func.update_function_type()
-    func.arg_attrs = ArrayAttr([attributes for value, attributes in inputs.items() if value not in gone])
+    func.arg_attrs = stated_attributes(attributes for value, attributes in inputs.items() if value not in gone)
     func.attributes[PREPARE_ATTRIBUTE] = SymbolRefAttr(prepare.sym_name.data)
 
 

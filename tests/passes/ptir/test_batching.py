@@ -21,6 +21,7 @@ WITHOUT_ROW = {"constant", "iota", "rng_uniform", "rng_normal", "cond", "while",
 """Ops that have no operands, or have tests of their own."""
 
 
+@pytest.mark.quick
 def test_every_op_has_a_rule_or_a_reason():
     ops = {*ptir.PTIR_OPS, *ptir.EXTENSION_OPS}
     assert [op.name for op in (*ptir.PTIR_OPS, *ptir.EXTENSION_OPS) if op not in BATCHING and op not in WITHOUT_RULE] == []
@@ -28,10 +29,12 @@ def test_every_op_has_a_rule_or_a_reason():
     assert not set(BATCHING) & set(WITHOUT_RULE)
 
 
+@pytest.mark.quick
 def test_every_op_and_kind_has_a_row():
     assert {row.key for row in ROWS} == LEGAL.keys() - WITHOUT_ROW
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_rule_is_the_loop_for_every_dtype_and_pattern(row: Row):
     """Every pattern of batched operands in one dtype, all operands batched in the others."""
@@ -50,6 +53,7 @@ def run(func):
     return compiled(func.parent_op(), func.sym_name.data)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_rule_for_static_and_dynamic_batches_of_no_one_and_three_examples(row: Row):
     """All sizes where all operands are batched, three examples in the other patterns."""
@@ -142,6 +146,7 @@ WINDOW = {
 POINT = {**conv, "padding": ((0, 0), (0, 0))}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", DYNAMIC)
 def test_examples_with_dynamic_dimensions(name: str):
     types, body, below = DYNAMIC[name]

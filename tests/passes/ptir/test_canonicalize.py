@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.transforms.canonicalize import CanonicalizePass
 
 import mind_passes.ptir.canonicalize as module_under_test
 from mind_dialect.dominance import walk
@@ -17,7 +18,7 @@ from mind_dialect.verify import verify
 from mind_passes.ptir.canonicalize import canonicalize
 from mind_passes.ptir.rewrites import ALL_RULES, FAST_RULES, RULES
 from mind_passes.ptir.rewrites.casts import lossless
-from programs import parse
+from programs import context, parse
 from ptir_evaluator import evaluate, function_of, same_bits, special_inputs
 from ptir_oracle import cast, elements, same, samples
 from ptir_rewrite_rows import ROWS, Row, function
@@ -98,6 +99,16 @@ def test_rule_does_not_apply(row: Row, body: str, fired: Fired) -> None:
     verify(module)
     if not row.fast:
         agree(before, module)
+
+
+@pytest.mark.parametrize(("row", "body"), CASES + STAYING, ids=case_id)
+def test_the_stock_pass_gives_the_same(row: Row, body: str) -> None:
+    stock = module_of(row.arguments, body)
+    ours = stock.clone()
+    CanonicalizePass().apply(context(), stock)
+    verify(stock)
+    canonicalize(ours)
+    assert stock.is_structurally_equivalent(ours)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.fast], ids=case_id)

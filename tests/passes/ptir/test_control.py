@@ -1,4 +1,4 @@
-"""What canonicalisation knows of branches and loops: one turn, no turn, constants, and what is carried for nobody."""
+"""What canonicalisation knows of branches and loops: one iteration, no iteration, constants, and dead carries."""
 
 # ruff: noqa: E501
 
@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from xdsl.dialects.builtin import ModuleOp
 
 from counting import calls
@@ -18,8 +18,8 @@ from mind_dialect.ptir.types import I1, SI32, read_type
 from mind_dialect.verify import verify
 from mind_lowering.ptir_optimize import optimize
 from mind_passes.ptir.canonicalize import canonicalize
-from mind_passes.ptir.carries import drop_unneeded
 from mind_passes.ptir.dce import PtirDcePass
+from mind_passes.ptir.loop_carried import drop_unneeded
 from programs import context, parse
 from ptir_control_programs import control_programs
 from ptir_evaluator import evaluate, function_of, same_bits, special_inputs
@@ -280,9 +280,9 @@ def test_dead_carries_of_nested_loops_go_at_once() -> None:
     verify(module)
     assert [len(op.operands) for op in walk(module) if isinstance(op, WhileOp)] == [2, 2, 2]
     assert not drop_unneeded(module)
-    for turns in (0, 1, 2):
+    for iterations in (0, 1, 2):
         arrays = special_inputs(function_of(before))
-        arrays[3] = np.array(turns, np.int32)
+        arrays[3] = np.array(iterations, np.int32)
         a, b = (evaluate(function_of(m), arrays) for m in (before, module))
         assert all(map(same_bits, a, b))
 
@@ -303,7 +303,7 @@ def hidden(module: ModuleOp) -> ModuleOp:
 INPUT_ARRAYS = [np.arange(1, 5, dtype=np.float32), np.array([[10, 20], [30, 40]], np.float32)]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+@settings(max_examples=60)
 @given(control_programs())
 def test_random_programs_keep_their_results(text: str) -> None:
     module = parse(text)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import CondOp, NegOp, PtirOp, RngUniformOp, YieldOp
 from mind_dialect.ptir.types import F32, I1, tensor_type
 from mind_dialect.verify import verify
-from mind_passes.ptir.dce import erase_dead
-from programs import parse
+from mind_passes.ptir.dce import erase_dead, replace_values
+from programs import context, parse
 
 HEAD = 'module attributes {ptir.spec_version = "ptir.v0.4"} {'
 LOOP = """
@@ -58,9 +59,11 @@ def test_what_stays(name: str) -> None:
         f"{body}\nfunc.return {returned} : tensor<4xf32>\n}} }}"
     )
     verify(module)
-    count = sum(1 for _ in walk(module))
+    count, stock = sum(1 for _ in walk(module)), module.clone()
     changed = erase_dead(module)
     verify(module)
+    DeadCodeElimination().apply(context(), stock)
+    assert stock.is_structurally_equivalent(module)
     assert [op.OPCODE for op in walk(module) if isinstance(op, PtirOp)] == left
     assert changed == (sum(1 for _ in walk(module)) < count)
     assert "%unused" in str(module)
@@ -82,3 +85,18 @@ def test_deep_nesting_needs_no_recursion() -> None:
     module = ModuleOp([inner])
     assert erase_dead(module)
     assert {op.name for op in walk(module)} == {"builtin.module", "ptir.cond", "ptir.yield", "ptir.rng_uniform"}
+
+
+def test_replacing_says_whether_it_did_anything():
+    module = parse(f"""{HEAD}
+  func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {{
+    %a = ptir.neg %x : tensor<4xf32>
+    %b = ptir.exp %a : tensor<4xf32>
+    func.return %b : tensor<4xf32>
+  }}
+}}""")
+    a, b = (op.results[0] for op in walk(module) if isinstance(op, PtirOp))
+    assert replace_values(module, {}) is False
+    assert [op.name for op in walk(module) if isinstance(op, PtirOp)] == ["ptir.neg", "ptir.exp"]
+    assert replace_values(module, {b: a}) is True
+    assert [op.name for op in walk(module) if isinstance(op, PtirOp)] == ["ptir.neg"]

@@ -337,6 +337,7 @@ def test_something_else(name: str) -> None:
         close(a, b, 8 * a.dtype.itemsize)
 
 
+@pytest.mark.quick
 def test_every_pattern_has_cases() -> None:
     assert {name.replace("-", "_") for name in PATTERNS} == {
         kind for *_, kinds in FOUND.values() for kind in kinds.split()

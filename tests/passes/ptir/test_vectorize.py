@@ -40,6 +40,7 @@ def affine(x: Any, b: Any) -> Any:
     return [y, ptir.TransposeOp(y, perm=(1, 0))]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("x_axis", [None, 0, 1, 2, -1, -3])
 @pytest.mark.parametrize("b_axis", [None, 0, 1, -2])
 @pytest.mark.parametrize("out_axes", [None, (0, -1), (2, 1), (-3, 0)])
@@ -286,6 +287,7 @@ def test_nested_batches():
 # Random programs
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("dtype", ["f64", "si32"])
 def test_random_programs(seed: int, dtype: str):

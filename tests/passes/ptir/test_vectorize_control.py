@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from mind_dialect import ptir
 from mind_dialect.ptir.types import read_type
@@ -199,7 +199,7 @@ def test_a_division_by_zero_in_a_branch_not_taken_is_none():
     assert failure(run, P, x, np.array([0, 1, 1], np.int32)).code == "E8004"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60)
 @given(control_programs())
 def test_random_control_flow(text: str):
     for axes in ((0, 0), (None, 0)):
@@ -273,14 +273,14 @@ def test_different_draws_are_one_per_example_also_in_loops(axes, size):
     made = vectorize(parse(DRAWS), options=options)
     z, b = compiled(made.module, "f_vmap")(np.array([2, 2, 2] if axes[0] == 0 else 2, np.int32), np.zeros((3, 2), F32), seed=3)
 
-    def draw(ordinal: int, *shape: int, turns: tuple[int, ...] = ()) -> np.ndarray:
-        return KERNELS.rng_uniform(shape=shape, dtype=F32, ordinal=ordinal, seed=3, turns=turns)
+    def draw(ordinal: int, *shape: int, iterations: tuple[int, ...] = ()) -> np.ndarray:
+        return KERNELS.rng_uniform(shape=shape, dtype=F32, ordinal=ordinal, seed=3, iterations=iterations)
 
     u = draw(0, 3, 2)
-    for turn in range(2):
-        v = u + draw(1, 3, 2, turns=(turn,)) + np.stack([draw(2, 3, turns=(turn, i)) for i in range(2)], 1)
-        u = v * draw(3, 3, 2, turns=(turn,))
-    np.testing.assert_allclose(z, u + draw(1, 3, 2, turns=(2,)), rtol=1e-6)
+    for iteration in range(2):
+        v = u + draw(1, 3, 2, iterations=(iteration,)) + np.stack([draw(2, 3, iterations=(iteration, i)) for i in range(2)], 1)
+        u = v * draw(3, 3, 2, iterations=(iteration,))
+    np.testing.assert_allclose(z, u + draw(1, 3, 2, iterations=(2,)), rtol=1e-6)
     assert len(set(b.tolist())) == 3
 
 

@@ -136,7 +136,7 @@ def _insert(rows: Rows, made: Made, first: Operation, block: Block) -> None:
         for old, result in zip(products, op.results, strict=True):
             result.name_hint = old.result.name_hint
             if region.weighted(old) is not old.lhs:  # rows and columns of the result are the other way round
-                turn = TransposeOp(result, perm=(*range(rank - 2), rank - 1, rank - 2))
-                block.insert_op_before(turn, first)
-                result = turn.result
+                iteration = TransposeOp(result, perm=(*range(rank - 2), rank - 1, rank - 2))
+                block.insert_op_before(iteration, first)
+                result = iteration.result
             old.result.replace_all_uses_with(result)

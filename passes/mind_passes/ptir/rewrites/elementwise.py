@@ -26,6 +26,7 @@ from mind_dialect.ptir import (
     OrOp,
     PtirOp,
     SelectOp,
+    SignOp,
     SubOp,
     UnaryOp,
     XorOp,
@@ -157,8 +158,9 @@ def abs_of_sign(op: AbsOp) -> Found:
 
 
 def idempotent(op: UnaryOp) -> Found:
-    """`f(f(x)) = f(x)`, for what rounds, takes the sign or stops gradients."""
-    return op.x if isinstance(op.x.owner, type(op)) else None
+    """`f(f(x)) = f(x)`, for what rounds, takes the sign or stops gradients; the sign of a complex number is itself rounded."""
+    is_rounded = isinstance(op, SignOp) and _dtype(op).kind is Kind.COMPLEX
+    return op.x if isinstance(op.x.owner, type(op)) and not is_rounded else None
 
 
 def not_not(op: NotOp) -> Found:

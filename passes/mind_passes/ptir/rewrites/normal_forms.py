@@ -13,12 +13,15 @@ from typing import Any
 from mind_dialect import ptir_shapes as shapes
 from mind_dialect.ptir import (
     ArgMaxOp,
+    ArgMinOp,
     ConcatOp,
     ConvolutionOp,
+    CumulativeOp,
     CumulativeSumOp,
     DequantizeOp,
     DotGeneralOp,
     GatherOp,
+    GatherWindowsOp,
     IotaOp,
     LayerNormOp,
     PtirOp,
@@ -30,12 +33,14 @@ from mind_dialect.ptir import (
     ReverseOp,
     ScatterAddOp,
     ScatterReduceOp,
+    ScatterWindowsOp,
     SegmentReduceOp,
     SortOp,
     TopKOp,
     TransposeOp,
 )
 from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir.windows_at import GATHER_DIMS, SCATTER_DIMS
 from mind_dialect.ptir_shapes import UNKNOWN
 
 from ..building import is_known, spec_of
@@ -102,9 +107,22 @@ def _scatter_add(op: ScatterAddOp, values: Values) -> Values:
     }
 
 
+_OF_INDICES = frozenset({"start_indices_batching_dims", "scatter_indices_batching_dims"})
+
+
+def _windows_at(op: GatherWindowsOp | ScatterWindowsOp, values: Values) -> Values:
+    """Every dimension number counted from 0."""
+    names = [name for name in (*GATHER_DIMS, *SCATTER_DIMS) if name in values and name != "index_vector_dim"]
+    result = _rank(op, 2) if isinstance(op, ScatterWindowsOp) else len(spec_of(op.results[0]).shape)
+    ranks = {name: _rank(op, 1) if name in _OF_INDICES else _rank(op) for name in names}
+    ranks |= {name: result for name in names if name in ("offset_dims", "update_window_dims")}
+    return {name: shapes.axes(values[name], ranks[name]) for name in names}
+
+
 NORMAL_FORMS: dict[type[PtirOp], Form] = {
     ReduceOp: _reduce,
     ArgMaxOp: _axis("axis"),
+    ArgMinOp: _axis("axis"),
     DotGeneralOp: _dot_general,
     ReshapeOp: _reshape,
     TransposeOp: lambda op, values: {"perm": shapes.axes(values["perm"], _rank(op))},
@@ -112,6 +130,8 @@ NORMAL_FORMS: dict[type[PtirOp], Form] = {
     IotaOp: _axis("axis"),
     GatherOp: _axis("axis"),
     ScatterAddOp: _scatter_add,
+    GatherWindowsOp: _windows_at,
+    ScatterWindowsOp: _windows_at,
     ScatterReduceOp: _axis("axis"),
     LayerNormOp: _axis("feature_axis"),
     ReduceWindowOp: _dtypes,
@@ -121,6 +141,7 @@ NORMAL_FORMS: dict[type[PtirOp], Form] = {
     DequantizeOp: _axis("axis"),
     RequantizeOp: _axis("axis"),
     CumulativeSumOp: _axis("axis"),
+    CumulativeOp: _axis("axis"),
     SortOp: _axis("axis"),
     ReverseOp: lambda op, values: {"axes": tuple(sorted(shapes.axes(values["axes"], _rank(op))))},
     ConvolutionOp: _dtypes,

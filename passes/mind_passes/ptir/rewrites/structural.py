@@ -220,12 +220,12 @@ def reduction_of_one(op: ReduceOp) -> Found:
     """
     `reduce(x) = reshape(x)`, where every reduced axis has extent 1 and the result has the dtype of x.
 
-    Accumulators are no narrower than x. Not for sums of floats and complex numbers over some axes: one that starts from +0 turns
-    -0 into +0.
+    Accumulators are no narrower than x. Not for sums and products of floats and complex numbers over some axes: a sum that starts
+    from +0 turns -0 into +0.
     """
     values, (dtype, shape), result = op.values(), spec_of(op.x), spec_of(op.result)
     axes: Sequence[int] = values["axes"]
-    inexact = len(axes) > 0 and values["kind"] == "sum" and dtype.kind in (Kind.FLOAT, Kind.COMPLEX)
+    inexact = len(axes) > 0 and values["kind"] in ("sum", "prod") and dtype.kind in (Kind.FLOAT, Kind.COMPLEX)
     if result.dtype is not dtype or any(shape[a] != 1 for a in axes) or inexact:
         return None
     if (x := stands_for(op.x, op)) is not None:
@@ -234,13 +234,17 @@ def reduction_of_one(op: ReduceOp) -> Found:
 
 
 def reduce_of_reduce(op: ReduceOp) -> Found:
-    """`reduce(reduce(x, a), b) = reduce(x, a and b)`, for max and min of one dtype, and for sums of integers."""
+    """
+    `reduce(reduce(x, a), b) = reduce(x, a and b)`.
+
+    For what chooses elements or joins bits, in one dtype, and for sums and products of integers.
+    """
     inner = op.x.owner
     if not isinstance(inner, ReduceOp):
         return None
     values, first = op.values(), inner.values()
     dtypes = {spec_of(v).dtype for v in (inner.x, inner.result, op.result)}
-    exact = values["kind"] != "sum" or spec_of(op.x).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
+    exact = values["kind"] not in ("sum", "prod") or spec_of(op.x).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
     plain = {(v["accum_dtype"], v["out_dtype"], v["kind"], v["keepdims"]) for v in (values, first)}
     if not exact or len(dtypes) > 1 or plain != {(None, None, values["kind"], values["keepdims"])}:
         return None

@@ -1,7 +1,7 @@
 // RUN: not mind-opt %s --autodiff="seed=cotangent" --split-input-file 2>&1 | filecheck %s
 
 builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
-// CHECK: error[E5001]: while %2: cannot be differentiated: it may turn any number of times; max-iterations, or ptir.max_iterations on the op, states a bound
+// CHECK: error[E5001]: while %r: cannot be differentiated: it may iterate any number of times; max-iterations, or ptir.max_iterations on the op, states a bound
 func.func @unbounded(%x: tensor<f32>, %limit: tensor<f32>) -> tensor<f32> {
   %r, %l = ptir.while %x, %limit : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>) cond {
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):

@@ -61,7 +61,7 @@ func.func @loop(%h: tensor<f32>, %x: tensor<4xf32>) -> tensor<f32> {
   func.return %r : tensor<f32>
 }
 
-// A loop that turns while any example goes on.
+// A loop that iterates while any example goes on.
 // CHECK-LABEL: func.func @halve_vmap(%n: tensor<2xsi32>) -> tensor<2xsi32>
 // CHECK-NEXT:    [[T:%\d+]] = ptir.constant true : tensor<i1>
 // CHECK-NEXT:    [[G:%\d+]] = ptir.broadcast_to [[T]] result_shape = [2] : tensor<i1> -> tensor<2xi1>

@@ -1,9 +1,9 @@
 """
-What loops and branches carry for nobody: operands, results and parts of regions that no result of the program depends on.
+Dead loop-carried values, and those of branches: operands, results and parts of regions that no result depends on.
 
 A carried value that only feeds itself looks used. So the question is asked the other way: from what is returned, and from what
 must stay, back through loops and branches to everything that is needed for it, each value once. What is not found goes, in all
-nesting levels at once. A loop keeps what decides how often it turns.
+nesting levels at once. A loop keeps what decides how often it iterates.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from mind_dialect.ptir_shapes import UNKNOWN
 
 from .building import rewire, spec_of, stays
 from .dce import erase_dead, holders
+from .failing import is_marked
 
 RegionLoop = CondOp | WhileOp | ScanOp
 
 
 def drop_unneeded(root: Operation) -> bool:
-    """Take away what ops inside `root` carry for nobody, and the unused ops; whether there was anything."""
+    """Remove dead carries of ops inside `root`, and unused ops; return whether there were any."""
     ops = [op for op in walk(root) if isinstance(op, CondOp | WhileOp | ScanOp)]
     if not ops:
         return erase_dead(root)
@@ -61,9 +62,9 @@ class _Needs:
         self.values: set[SSAValue] = set()
         self.ops: dict[RegionLoop, None] = {}
         self._stack: list[SSAValue] = []
-        kept = holders(root)
+        kept = holders(root, marked=True)
         for op in walk(root):
-            if stays(op):
+            if stays(op) or is_marked(op):
                 self._all(op.operands)
             elif op in kept and isinstance(op, CondOp | WhileOp | ScanOp):
                 self._run(op)
