@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.errors import MindError
 
-from .derivatives.rules import Whole, is_float
+from .derivatives.rules import Whole, can_vary
 
 if TYPE_CHECKING:
     from .algebra import Algebra
@@ -45,14 +45,14 @@ class Flows:
 
     def of_block(self, block: Block) -> list[int]:
         """For each operand of the block's terminator, the block arguments it depends on."""
-        depends: dict[SSAValue, int] = {x: 1 << i for i, x in enumerate(block.args) if is_float(x.type)}
+        depends: dict[SSAValue, int] = {x: 1 << i for i, x in enumerate(block.args) if can_vary(x.type)}
         for op in block.ops:
             if op.next_op is None:
                 return [depends.get(x, 0) for x in op.operands]
             if not any(x in depends for x in op.operands):
                 continue
             for result, mask in zip(op.results, self.through(op), strict=True):
-                if is_float(result.type) and (found := union(depends.get(op.operands[i], 0) for i in bits(mask))):
+                if can_vary(result.type) and (found := union(depends.get(op.operands[i], 0) for i in bits(mask))):
                     depends[result] = found
         return []
 
@@ -63,16 +63,17 @@ class Flows:
             if not any(x in varied for x in op.operands):
                 continue
             for result, mask in zip(op.results, self.through(op), strict=True):
-                if is_float(result.type) and any(op.operands[i] in varied for i in bits(mask)):
+                if can_vary(result.type) and any(op.operands[i] in varied for i in bits(mask)):
                     varied.add(result)
         return varied
 
 
 def loop_flows(body: Sequence[int], carries: int) -> list[int]:
     """
-    For each result of a loop, the operands it depends on, after any number of turns.
+    For each result of a loop, the operands it depends on, after any number of iterations.
 
-    `body` says it of one turn: first the carried values, then what each turn gives besides. A loop may end before its first turn.
+    `body` says it of one iteration: first the carried values, then what each iteration gives besides. A loop may end before its
+    first iteration.
 
     >>> loop_flows([0b10, 0b10, 0b01], 2)
     [3, 2, 3]

@@ -22,17 +22,19 @@ from xdsl.passes import ModulePass
 from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
+from mind_dialect.names import named_values
 from mind_dialect.profiles import parse_profile, profile_of
-from mind_dialect.program import core_block, value_ids
+from mind_dialect.program import core_block, foreign_op, value_ids
 from mind_dialect.verify import verify
 
 from .algebra import CoreAlgebra, PtirAlgebra
 from .canonicalize import canonicalize
-from .gradient import GRAD_OF, GRAD_WRT, GradientOptions, Sweep
+from .derivatives.rules import no_rule
+from .gradient import GRAD_OF, GRAD_WRT, GradientOptions, Sweep, stated_name
 from .inline import inline_calls
 from .loop_options import check_marks
 from .ptir.canonicalize import canonicalize as canonicalize_ptir
-from .selection import derived_name, functions_to_do, is_ptir, select_function
+from .selection import derived_name, functions_to_do, is_ptir, own_copy, select_function
 from .working_copy import working_view
 
 
@@ -60,13 +62,13 @@ def differentiate(module: ModuleOp, function: str | None = None, options: Gradie
     verify, E5003 for reduction axes out of range and E5004 for shapes that do not fit or a loss that is no scalar, E5005 for
     integer values, E7001 and E7003 for options that name nothing.
     """
-    module = module.clone()
+    module = own_copy(module)
     return add_gradient(module, select_function(module, function), options or GradientOptions())
 
 
-def add_gradient(module: ModuleOp, func: FuncOp, options: GradientOptions) -> Gradient:
-    """Put the gradient function of `func` behind it, in place; a function of Core IR is canonicalised."""
-    name = derived_name(module, func, "grad")
+def add_gradient(module: ModuleOp, func: FuncOp, options: GradientOptions, name: str | None = None) -> Gradient:
+    """Put the gradient function of `func`, called `name`, behind it, in place; a function of Core IR is canonicalised."""
+    name = name or derived_name(module, func, "grad")
     sweep = ptir_sweep(func, name, options) if is_ptir(func) else core_sweep(func, name, options)
     with gradient_errors():
         gradient = sweep.run()
@@ -74,7 +76,7 @@ def add_gradient(module: ModuleOp, func: FuncOp, options: GradientOptions) -> Gr
     func.parent.insert_op_after(gradient, func)
     with gradient_errors():
         if isinstance(sweep.algebra, CoreAlgebra):
-            canonicalize(gradient)
+            canonicalize(gradient, keep_names=True)
         else:
             canonicalize_ptir(gradient)
     if options.verify:
@@ -92,17 +94,24 @@ def add_gradient(module: ModuleOp, func: FuncOp, options: GradientOptions) -> Gr
 
 
 def core_sweep(func: FuncOp, name: str, options: GradientOptions) -> Sweep:
-    """The sweep of a function of Core IR, which is verified and canonicalised; what it calls is put in its place."""
-    inline_calls(func)
+    """
+    The sweep of a function of Core IR, which is verified and canonicalised; what it calls is put in its place.
+
+    Canonicalisation leaves alone what `wrt` names: a value merged with another, or looked through, would have another derivative.
+    """
+    named = named_values(func.body.block) if len(func.body.blocks) == 1 else {}
+    values = inline_calls(func)
+    if (foreign := foreign_op(func)) is not None and foreign is not func:
+        raise no_rule(foreign, "it is no op of Core IR")
     core_block(func)
+    named = named_values(func.body.block) | {name: [values.get(x, x) for x in found] for name, found in named.items()}
     profile = parse_profile(options.profile) if options.profile is not None else profile_of(func)
     if options.verify:
         verify(func)
-    # Canonical results have no names; those that canonicalisation leaves in place can still be asked for by theirs.
-    ssa_names: dict[SSAValue, str] = {x: x.name_hint for op in func.body.block.ops for x in op.results if x.name_hint is not None}
+    keys = [stated_name(key) for key in options.wrt or () if isinstance(key, str)]
     with gradient_errors():
-        canonicalize(func)
-        return Sweep(func, name, CoreAlgebra(profile, options.div_gradient), options, ssa_names)
+        canonicalize(func, keep_names=True, keep=[x for key in keys for x in named.get(key, ())])
+        return Sweep(func, name, CoreAlgebra(profile, options.div_gradient), options, named)
 
 
 def ptir_sweep(func: FuncOp, name: str, options: GradientOptions) -> Sweep:
@@ -111,8 +120,7 @@ def ptir_sweep(func: FuncOp, name: str, options: GradientOptions) -> Sweep:
         verify(func)
     working = working_view(func, checkpoint=options.checkpoint, max_iterations=options.max_iterations)
     check_marks(walk(working))
-    names: dict[SSAValue, str] = {x: x.name_hint for op in working.body.block.ops for x in op.results if x.name_hint is not None}
-    return Sweep(working, name, PtirAlgebra(), options, names)
+    return Sweep(working, name, PtirAlgebra(), options, named_values(working.body.block))
 
 
 @contextmanager
@@ -139,7 +147,7 @@ class MindAutodiffPass(ModulePass):
     chooses the loss among several outputs. `seed` is `one` for a loss of rank 0 (the default), `ones`, or `cotangent` for an
     extra input per loss. `keep-primal=false` leaves out the outputs of the function, `verify=false` the checks before and
     after. Of Core IR: `profile=core-v1.1` overrides the function's own, `div-gradient=true` differentiates `Div`. Of PTIR:
-    `checkpoint=sqrt`, or `every-8`, saves fewer steps of scans and runs them again; `max-iterations=100` bounds the turns of
+    `checkpoint=sqrt`, or `every-8`, saves fewer steps of scans and runs them again; `max-iterations=100` bounds the iterations of
     a `while`.
     """
 

@@ -12,23 +12,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import DictionaryAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.errors import MindError, error
-from mind_dialect.program import NAME_ATTRIBUTE, input_names, value_ids
+from mind_dialect.program import NAME_ATTRIBUTE, input_names, ssa_name, stated_attributes, value_ids
 from mind_dialect.verify import verify
 
 from .activity import Flows
 from .algebra import PtirAlgebra
-from .derivatives.rules import Value, WholeForward, is_float
+from .derivatives.rules import Value, WholeForward, can_vary
 from .emit import append, copy, placed
 from .gradient import select_values
 from .ptir.canonicalize import canonicalize
-from .selection import derived_name, functions_to_do, is_ptir, select_function
+from .selection import derived_name, functions_to_do, is_ptir, own_copy, select_function
 from .working_copy import working_copy
 
 JVP_OF = "mind.jvp_of"
@@ -65,13 +65,13 @@ def forward_mode(module: ModuleOp, function: str | None = None, options: Forward
     Raises the verifier's errors for an invalid function, E5001 for an op without a rule, E5005 for integer inputs in `wrt`,
     E4000 for a function of Core IR, E7003 for options that name nothing.
     """
-    module = module.clone()
+    module = own_copy(module)
     return add_jvp(module, select_function(module, function), options or ForwardOptions())
 
 
-def add_jvp(module: ModuleOp, func: FuncOp, options: ForwardOptions) -> Jvp:
-    """Put the Jacobian-vector product of `func` behind it, in place."""
-    name = derived_name(module, func, "jvp")
+def add_jvp(module: ModuleOp, func: FuncOp, options: ForwardOptions, name: str | None = None) -> Jvp:
+    """Put the Jacobian-vector product of `func`, called `name`, behind it, in place."""
+    name = name or derived_name(module, func, "jvp")
     if not is_ptir(func):
         message = f"@{func.sym_name.data} is not of PTIR; convert-mind-to-ptir makes it so"
         raise error("E4000", message, operation=func, given="Core IR", expected="PTIR")
@@ -106,11 +106,11 @@ def jvp_function(func: FuncOp, name: str, options: ForwardOptions) -> FuncOp:
     walk.tangents.update(zip((walk.copies[x] for x in wrt), tangents, strict=True))
     tangent_names = [_fresh(f"{names[x.index]}_tangent", names) for x in wrt if isinstance(x, BlockArgument)]
     for t, label in zip(tangents, tangent_names, strict=True):
-        t.name_hint = label
+        t.name_hint = ssa_name(label)
     end = walk.run(list(body.ops))
     outputs = [walk.copies[y] for y in end.operands]
     results = outputs if options.keep_primal else []
-    tangents_out = {y: walk.tangent(y) for y in outputs if is_float(y.type)}
+    tangents_out = {y: walk.tangent(y) for y in outputs if can_vary(y.type)}
     for y, t in tangents_out.items():
         if t.name_hint is None and y.name_hint is not None:
             t.name_hint = f"{y.name_hint}_tangent"
@@ -119,7 +119,7 @@ def jvp_function(func: FuncOp, name: str, options: ForwardOptions) -> FuncOp:
     arguments = list(func.arg_attrs.data) if func.arg_attrs is not None else [DictionaryAttr({}) for _ in body.args]
     arguments += [DictionaryAttr({NAME_ATTRIBUTE: StringAttr(label)}) for label in tangent_names]
     types = FunctionType.from_lists([a.type for a in block.args], [r.type for r in results])
-    made = FuncOp(name, types, Region(block), arg_attrs=ArrayAttr(arguments))
+    made = FuncOp(name, types, Region(block), arg_attrs=stated_attributes(arguments))
     made.attributes[JVP_OF] = SymbolRefAttr(func.sym_name.data)
     made.location = func.location
     return made
@@ -189,7 +189,7 @@ class Forward:
             found = list(row.tangents(self, op, ts))
         else:
             tangent = row(op, ts)
-            found: list[Value | None] = [tangent if is_float(x.type) else None for x in op.results]
+            found: list[Value | None] = [tangent if can_vary(x.type) else None for x in op.results]
         results = [self._replaced.get(x, x) for x in op.results]
         for x, t in zip(results, found, strict=True):
             if t is not None:
@@ -202,7 +202,7 @@ class Forward:
     def _flows(self, op: Operation, ts: Sequence[SSAValue | None]) -> list[bool]:
         """For each result, whether it varies."""
         varied = sum(1 << i for i, t in enumerate(ts) if t is not None)
-        return [is_float(x.type) and bool(mask & varied) for x, mask in zip(op.results, self.flows.through(op), strict=True)]
+        return [can_vary(x.type) and bool(mask & varied) for x, mask in zip(op.results, self.flows.through(op), strict=True)]
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ Derivatives and batches of programs, from Python: each function takes a module a
     vmap(module)                    @f_vmap: the function on a batch of inputs
 
 Each is a call of its pass (`autodiff`, `forward`, `vectorize`), whose errors it raises. `function` names the function and may be
-left out where there is one; `wrt` selects inputs by index or name, else all floating-point ones, and gradients and tangents are
-in the order of the inputs, whatever the order in `wrt`. Functions of Core IR have gradients; the rest is for PTIR, which
-`convert-mind-to-ptir` makes of them.
+left out where there is one; `wrt` selects inputs by index or name, a list or one alone (`wrt="weights"`), else all
+floating-point ones, and gradients and tangents are in the order of the inputs, whatever the order in `wrt`. Functions of Core IR
+have gradients; the rest is for PTIR, which `convert-mind-to-ptir` makes of them. `div_gradient` differentiates Core IR's `Div` by
+the quotient rule, which the specification leaves out. What is no module, such as a Python function, is E2001.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ def grad(
     wrt: Selection = None,
     output: int | None = None,
     checkpoint: str | None = None,
+    div_gradient: bool = False,
 ) -> ModuleOp:
     """`@f_grad` returns the gradients of the scalar output (of rank 0), one per selected input."""
-    return differentiate(
-        module, function, GradientOptions(_selected(wrt), output, keep_primal=False, checkpoint=checkpoint)
-    ).module
+    options = GradientOptions(_selected(wrt), output, keep_primal=False, checkpoint=checkpoint, div_gradient=div_gradient)
+    return differentiate(module, function, options).module
 
 
 def value_and_grad(
@@ -54,14 +55,24 @@ def value_and_grad(
     wrt: Selection = None,
     output: int | None = None,
     checkpoint: str | None = None,
+    div_gradient: bool = False,
 ) -> ModuleOp:
     """`@f_grad` returns the outputs, then the gradients of the scalar output (of rank 0), one per selected input."""
-    return differentiate(module, function, GradientOptions(_selected(wrt), output, checkpoint=checkpoint)).module
+    options = GradientOptions(_selected(wrt), output, checkpoint=checkpoint, div_gradient=div_gradient)
+    return differentiate(module, function, options).module
 
 
-def vjp(module: ModuleOp, function: str | None = None, *, wrt: Selection = None, output: int | None = None) -> ModuleOp:
+def vjp(
+    module: ModuleOp,
+    function: str | None = None,
+    *,
+    wrt: Selection = None,
+    output: int | None = None,
+    div_gradient: bool = False,
+) -> ModuleOp:
     """`@f_grad` takes a cotangent for `output`, or for each floating-point output, and returns the outputs, then adjoints."""
-    return differentiate(module, function, GradientOptions(_selected(wrt), output, seed="cotangent")).module
+    options = GradientOptions(_selected(wrt), output, seed="cotangent", div_gradient=div_gradient)
+    return differentiate(module, function, options).module
 
 
 def jvp(module: ModuleOp, function: str | None = None, *, wrt: Selection = None) -> ModuleOp:

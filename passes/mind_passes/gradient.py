@@ -7,11 +7,10 @@ loss does not reach.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
     FunctionType,
@@ -26,12 +25,12 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mind_dialect.errors import MindError, error
 from mind_dialect.op import DialectOp
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, profile_of
-from mind_dialect.program import COTANGENT_ATTRIBUTE, NAME_ATTRIBUTE, input_names, value_ids
+from mind_dialect.program import COTANGENT_ATTRIBUTE, NAME_ATTRIBUTE, input_names, stated_attributes, value_ids
 from mind_dialect.ptir.types import read_type
 
 from .activity import Flows
 from .algebra import Algebra, CoreAlgebra
-from .derivatives.rules import is_float
+from .derivatives.rules import can_vary
 from .emit import copy
 from .residuals import recompute_marked
 from .reverse import Reverse
@@ -47,17 +46,17 @@ class GradientOptions:
     """
     What to differentiate, and how strictly.
 
-    `wrt`: ValueIds in the canonical function, names of inputs, or SSA names of results that canonicalisation keeps; None
-    means every floating-point input. `output`: which output is the loss; None means the only one, or with cotangents all.
+    `wrt`: ValueIds in the canonical function, names of inputs, or names of results; None means every floating-point input.
+    `output`: which output is the loss, or with cotangents which outputs; None means the only one, or with cotangents all.
     `seed`: `one` for a rank-0 loss, `ones`, or `cotangent` for an extra input per loss; None means `one`. `keep_primal`: return
     the outputs of the function first. `verify`: check the function before and the gradient after. `profile`: overrides the
     function's own. `div_gradient`: differentiate Core IR's `Div`. PTIR only: `checkpoint`: for scans, `every-N` or `sqrt`, save
-    the state of every N-th (every sqrt(L)-th) step only and recompute between; `max_iterations`: how often a `while` turns at
-    most, unless it says so itself.
+    the state of every N-th (every sqrt(L)-th) step only and recompute between; `max_iterations`: how often a `while` iterations
+    at most, unless it says so itself.
     """
 
     wrt: tuple[int | str, ...] | None = None
-    output: int | None = None
+    output: int | tuple[int, ...] | None = None
     seed: str | None = None
     keep_primal: bool = True
     verify: bool = True
@@ -71,12 +70,12 @@ class Sweep:
     """One construction of a gradient function: the repeated primal, then its reverse walk."""
 
     def __init__(
-        self, func: FuncOp, name: str, algebra: Algebra, options: GradientOptions, ssa_names: dict[SSAValue, str] | None = None
+        self, func: FuncOp, name: str, algebra: Algebra, options: GradientOptions, named: Mapping[str, Sequence[SSAValue]]
     ):
         self.func, self.name, self.algebra, self.options = func, name, algebra, options
         self.primal = func.body.block
         self.ids = value_ids(self.primal)
-        self.wrt = select_values(func, self.ids, options.wrt, ssa_names or {})
+        self.wrt = select_values(func, self.ids, options.wrt, named)
         self.block = Block(arg_types=[a.type for a in self.primal.args])
         self.copies: dict[SSAValue, SSAValue] = dict(zip(self.primal.args, self.block.args, strict=True))
         self.originals: dict[Operation, Operation] = {}
@@ -127,17 +126,18 @@ class Sweep:
             raise error("E4003", f"@{name} has no output to differentiate", operation=self.func, index=0, value=None)
         if wanted is None and len(found) > 1:
             if self.options.seed == "cotangent":
-                return [i for i, y in enumerate(found) if is_float(y.type)]
+                return [i for i, y in enumerate(found) if can_vary(y.type)]
             message = f"@{name} has {len(found)} outputs, choose one with output=0 to output={len(found) - 1}"
             raise error("E7001", message, operation=self.func, option="output")
-        if not 0 <= (wanted or 0) < len(found):
-            message = f"output={wanted} of @{name}, expected 0 to {len(found) - 1}"
-            raise error("E7001", message, operation=self.func, option="output")
-        loss = found[wanted or 0]
-        if not is_float(loss.type):
-            message = f"cannot differentiate an output of type {loss.type}, expected floating-point numbers"
-            raise error("E5005", message, operation=self.func, type=str(loss.type))
-        return [wanted or 0]
+        chosen = list(wanted) if isinstance(wanted, tuple) else [wanted or 0]
+        for i in chosen:
+            if not 0 <= i < len(found):
+                message = f"output={i} of @{name}, expected 0 to {len(found) - 1}"
+                raise error("E7001", message, operation=self.func, option="output")
+            if not can_vary(type := found[i].type):
+                message = f"cannot differentiate an output of type {type}, expected floating-point numbers"
+                raise error("E5005", message, operation=self.func, type=str(type))
+        return chosen
 
     def _repeat_primal(self) -> Operation:
         """Copy the ops of the primal into the gradient function; gives the copy of its terminator."""
@@ -156,7 +156,7 @@ class Sweep:
         shape, seed = read_type(loss.type).shape, self.options.seed
         if seed == "cotangent":
             g = self.block.insert_arg(loss.type, len(self.block.args))
-            g.name_hint = "cotangent" if index is None else f"cotangent_{index}"
+            g.name_hint = "cotangent" if index is None else f"cotangent{index}"  # xDSL would strip _0
             self.cotangents.append(g)
             return g
         if seed not in (None, "one", "ones"):
@@ -164,6 +164,9 @@ class Sweep:
         if seed != "ones" and shape:
             message = f"the loss has shape {list(shape)}, expected rank 0, or seed=ones or seed=cotangent"
             raise error("E5004", message, operation=self.func, shapes=(shape, ()))
+        if read_type(loss.type).dtype.name.startswith("cf"):
+            message = f"a loss of type {loss.type} has no gradient, expected real numbers; take its real or its absolute value"
+            raise error("E5005", f"{message}, or seed=cotangent", operation=self.func, type=str(loss.type))
         return walk.append(self.algebra.filled(1.0, loss))
 
     def _function(self, results: Sequence[SSAValue]) -> FuncOp:
@@ -178,12 +181,11 @@ class Sweep:
             taken.add(name)
             arguments.append(DictionaryAttr({NAME_ATTRIBUTE: StringAttr(name), COTANGENT_ATTRIBUTE: UnitAttr()}))
             g.name_hint = name
-        stated = any(a.data for a in arguments)
         gradient = FuncOp(
             self.name,
             FunctionType.from_lists([a.type for a in self.block.args], [r.type for r in results]),
             Region(self.block),
-            arg_attrs=ArrayAttr(arguments) if stated else None,
+            arg_attrs=stated_attributes(arguments),
         )
         attributes: dict[str, Attribute] = {
             GRAD_OF: SymbolRefAttr(func.sym_name.data),
@@ -196,32 +198,39 @@ class Sweep:
         return gradient
 
 
+def stated_name(key: str) -> str:
+    """A name in `wrt` without the `%` that it may have."""
+    return key.removeprefix("%")
+
+
 def select_values(
-    func: FuncOp, ids: dict[SSAValue, int], wrt: Sequence[int | str] | None, ssa_names: dict[SSAValue, str]
+    func: FuncOp,
+    ids: dict[SSAValue, int],
+    wrt: Sequence[int | str] | None,
+    named: Mapping[str, Sequence[SSAValue]],
 ) -> list[SSAValue]:
     """
     The values to differentiate by, in ascending ValueId; None stands for every floating-point input.
 
-    Keys are ValueIds, input names and SSA names, in this order of precedence; E7003 for others, E5005 for integer values.
+    Keys are ValueIds, names of inputs and names of results, in this order of precedence; E7003 for others, E5005 for integer
+    values. `named` has results of the block of `func` by name, and may have others, which are no keys.
     """
     if wrt is None:
-        return [x for x in func.body.block.args if is_float(x.type)]
+        return [x for x in func.body.block.args if can_vary(x.type)]
     names = input_names(func)
     known: dict[int | str, list[SSAValue]] = {n: [x] for x, n in ids.items()}
+    known |= {name: [x for x in found if x in ids] for name, found in named.items()}
     known |= {name: [x] for name, x in zip(names, func.body.block.args, strict=True)}
-    for x, name in ssa_names.items():
-        if x in ids and name not in names:
-            known.setdefault(name, []).append(x)
     chosen: dict[int, SSAValue] = {}
     for key in wrt:
-        found = known.get(key.removeprefix("%") if isinstance(key, str) else key, [])
+        found = known.get(stated_name(key) if isinstance(key, str) else key, [])
         if len(found) != 1:
-            shown = [k for k in known if isinstance(k, str)]
+            shown = [*names, *(k for k in known if isinstance(k, str) and k not in names)]
             problem = "names no value" if not found else "names several values"
             message = f"wrt={key} {problem} of @{func.sym_name.data}, expected an id below {len(ids)} or one of {shown}"
             raise error("E7003", message, operation=func, name=key, known=shown)
         x = found[0]
-        if not is_float(x.type):
+        if not can_vary(x.type):
             message = f"cannot differentiate with respect to {key!r} of type {x.type}, expected floating-point numbers"
             raise error("E5005", message, operation=func, type=str(x.type))
         chosen[ids[x]] = x

@@ -42,6 +42,8 @@ class Inlined:
     """For each op inside the copy the op that it is a copy of, in the function or in one that was called."""
     callees: list[FuncOp]
     """The functions that were called, each once."""
+    values: dict[SSAValue, SSAValue]
+    """What each value of the function is in the copy."""
 
 
 def calls_in(func: FuncOp) -> list[CallOp]:
@@ -49,15 +51,18 @@ def calls_in(func: FuncOp) -> list[CallOp]:
     return [op for op in walk(func) if isinstance(op, CallOp)]
 
 
-def inline_calls(func: FuncOp) -> None:
+def inline_calls(func: FuncOp) -> dict[SSAValue, SSAValue]:
     """
-    Replace every call in `func`, in place, until none is left.
+    Replace every call in `func`, in place, until none is left; gives what its values became, nothing where there was no call.
 
     Raises E4016 for a callee that is not there or has other types, E4000 for one that is declared only, has several blocks or
     calls itself (the message names the cycle), E6003 for calls that come to more than `MAX_OPS` ops. `func` is then unchanged.
     """
-    if calls_in(func):
-        _replace_body(func, inlined(func).func)
+    if not calls_in(func):
+        return {}
+    whole = inlined(func)
+    _replace_body(func, whole.func)
+    return whole.values
 
 
 def inlined(func: FuncOp) -> Inlined:
@@ -74,7 +79,7 @@ def _copy(func: FuncOp, callees: _Callees) -> Inlined:
     reached = callees.reached(func)
     if any(profile_of(f) is Profile.CORE_V1_1 for f in reached) and profile_of(func) is not Profile.CORE_V1_1:
         made.attributes[PROFILE_ATTRIBUTE] = StringAttr(Profile.CORE_V1_1)
-    return Inlined(made, copier.origins, reached)
+    return Inlined(made, copier.origins, reached, copier.values)
 
 
 def _replace_body(func: FuncOp, made: FuncOp) -> None:
@@ -232,12 +237,13 @@ class _Copier:
     def __init__(self, callees: _Callees, root: FuncOp):
         self.callees = callees
         self.origins: dict[Operation, Operation] = {}
+        self.values: dict[SSAValue, SSAValue] = {}
         self.taken = dict.fromkeys(callees.names(root))
         self.late: list[tuple[Operation, Operation, _Instance]] = []
 
     def function(self, func: FuncOp) -> FuncOp:
         """The copy of `func`."""
-        instance = _Instance(Renaming({}))
+        instance = _Instance(Renaming({}), self.values)
         made, frames = self._copied(func, instance)
         self._run(frames)
         for old, new, inner in self.late:  # values that are defined further down, as blocks in any order allow

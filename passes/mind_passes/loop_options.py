@@ -18,7 +18,7 @@ CHECKPOINT = "ptir.checkpoint"
 RECOMPUTED = "ptir.recomputed"
 """On the copy of an op that a derivative computes again."""
 MAX_ITERATIONS = "ptir.max_iterations"
-"""On a `while`: how often it turns at most."""
+"""On a `while`: how often it iterates at most."""
 _EVERY = re.compile(r"every-([1-9][0-9]{0,17})")
 
 
@@ -60,7 +60,7 @@ def check_marks(ops: Iterable[Operation]) -> None:
 
 
 def max_iterations(op: WhileOp) -> int | None:
-    """How often the loop turns at most, if it says so."""
+    """How often the loop iterations at most, if it says so."""
     found = op.attributes.get(MAX_ITERATIONS)
     return found.value.data if isinstance(found, IntegerAttr) and 0 < found.value.data < 1 << 63 else None
 

@@ -19,6 +19,7 @@ from mind_dialect.ptir import (
     AbsOp,
     AddOp,
     AndOp,
+    BitcastOp,
     BroadcastToOp,
     CastOp,
     CeilOp,
@@ -41,6 +42,7 @@ from mind_dialect.ptir import (
     StridedSliceOp,
     SubOp,
     TransposeOp,
+    TruncateOp,
     XorOp,
 )
 
@@ -51,8 +53,8 @@ from .ptir.dce import holders
 VIEWS: tuple[type[Operation], ...] = (ConstantOp, IotaOp, BroadcastToOp, ReshapeOp, TransposeOp, StopGradientOp)
 """No residual: nothing is computed, and the operand is no larger than the result."""
 PLAIN: tuple[type[Operation], ...] = (
-    *(AbsOp, AddOp, AndOp, CastOp, CeilOp, CompareOp, FloorOp, MaximumOp, MinimumOp, MulOp, NegOp, NotOp, OrOp, RoundOp),
-    *(SelectOp, SignOp, SliceOp, StridedSliceOp, SubOp, XorOp),
+    *(AbsOp, AddOp, AndOp, BitcastOp, CastOp, CeilOp, CompareOp, FloorOp, MaximumOp, MinimumOp, MulOp, NegOp, NotOp, OrOp),
+    *(RoundOp, SelectOp, SignOp, SliceOp, StridedSliceOp, SubOp, TruncateOp, XorOp),
 )
 """No residual where all operands are at hand: one pass over memory, as reading the residual would be."""
 
@@ -93,8 +95,8 @@ def cut(
     Move the ops after `end`, and the arguments `extra`, to a block of their own.
 
     `results` are the values wanted of the backward part. `at_hand` are the arguments of the block that cost nothing to have;
-    `invariant` are those that are the same in each turn of a loop, so that what depends on them alone is computed again rather
-    than saved in each turn. With `everything`, all that can be is computed again.
+    `invariant` are those that are the same in each iteration of a loop, so that what depends on them alone is computed again
+    rather than saved in each iteration. With `everything`, all that can be is computed again.
     """
     moved = _after(end)
     needed = dict.fromkeys(x for op in moved for x in op.operands) | dict.fromkeys(results)
@@ -162,7 +164,7 @@ def _recomputed(
 
 
 def _invariants(block: Block, end: Operation, invariant: Container[SSAValue], fixed: set[Operation]) -> set[SSAValue]:
-    """What is the same in each turn."""
+    """What is the same in each iteration."""
     free: set[SSAValue] = {x for x in block.args if x in invariant}
     for op in block.ops:
         if op is end:

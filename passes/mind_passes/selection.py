@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 
 from mind_dialect.dominance import walk
-from mind_dialect.errors import error
-from mind_dialect.program import functions, functions_called, holds_core_ir
+from mind_dialect.errors import brief, error
+from mind_dialect.program import functions, functions_called, holds_core_ir, require_module
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir_program import VERSION_ATTRIBUTE
 
@@ -42,8 +42,19 @@ def primal_functions(module: ModuleOp, accepts: Accepts = is_ours) -> list[FuncO
     return [f for f in functions(module) if derived.isdisjoint(f.attributes) and f.sym_name.data not in called and accepts(f)]
 
 
+def own_copy(module: ModuleOp) -> ModuleOp:
+    """A copy of `module` to change; E2001 for what is no module."""
+    require_module(module)
+    return module.clone()
+
+
 def select_function(module: ModuleOp, name: str | None, accepts: Accepts = is_ours) -> FuncOp:
-    """The function called `name` (with or without `@`), or without a name the only primal one; E7003 if there is none."""
+    """
+    The function called `name` (with or without `@`), or without a name the only primal one.
+
+    Raises E7003 if there is none, E2001 for what is no module.
+    """
+    require_module(module)
     if name is not None:
         if called := functions_called(module, name):
             return called[0]
@@ -55,11 +66,21 @@ def select_function(module: ModuleOp, name: str | None, accepts: Accepts = is_ou
 
 
 def functions_to_do(module: ModuleOp, name: str | None, attribute: str, accepts: Accepts = is_ours) -> list[FuncOp]:
-    """The function called `name`, or without a name every primal one from which none was derived yet, as `attribute` tells."""
+    """
+    The function called `name`, or without a name every primal one from which none was derived yet, as `attribute` tells.
+
+    E7003 if every function that could be meant is called by another.
+    """
     if name is not None:
         return [select_function(module, name, accepts)]
+    if not (primals := primal_functions(module, accepts)):
+        derived = set(DERIVED)
+        written = [f.sym_name.data for f in functions(module) if derived.isdisjoint(f.attributes) and accepts(f)]
+        if written:
+            message = f"every function is called by another: {brief(written)}; say which is meant with function=NAME"
+            raise error("E7003", message, name=None, known=written)
     done = {ref.string_value() for f in functions(module) if isinstance(ref := f.attributes.get(attribute), SymbolRefAttr)}
-    return [f for f in primal_functions(module, accepts) if f.sym_name.data not in done]
+    return [f for f in primals if f.sym_name.data not in done]
 
 
 def derived_name(module: ModuleOp, func: FuncOp, suffix: str) -> str:

@@ -29,7 +29,7 @@ from mind_dialect.verify import verify
 from .batching import BATCHING, Driver, batched_values
 from .batching.rules import batched_type, from_front, rank, spread, to_front
 from .dim_names import names_used
-from .selection import derived_name, functions_to_do, is_ptir, select_function
+from .selection import derived_name, functions_to_do, is_ptir, own_copy, select_function
 from .working_copy import working_copy
 
 VMAP_OF = "mind.vmap_of"
@@ -76,7 +76,7 @@ def vectorize(module: ModuleOp, function: str | None = None, options: VectorizeO
     Raises the verifier's errors for an invalid function, E5001 for a batched op without a rule, E5006 where a dimension would
     need a name, E7001 and E7003 for options that fit nothing.
     """
-    module = module.clone()
+    module = own_copy(module)
     return add_vectorized(module, select_function(module, function, is_ptir), options or VectorizeOptions())
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from xdsl.passes import PassPipeline
 
-from mind_dialect.core import AddOp, MulOp, NegOp, SumOp
-from mind_dialect.errors import MindError
-from mind_dialect.program import outputs, value_ids
+from mind_dialect.core import AddOp, Conv2dOp, MulOp, NegOp, SumOp
+from mind_dialect.errors import MindError, error
+from mind_dialect.program import functions, input_names, outputs, value_ids
 from mind_dialect.verify import verify
+from mind_passes import autodiff
 from mind_passes.autodiff import GradientOptions, MindAutodiffPass, differentiate, select_function
 from mind_passes.derivatives.core import RULES
 from mind_runtime import compile
+from mind_tools import frontends
 from programs import context, parse
 
 LOSS = """
@@ -107,6 +111,94 @@ def test_an_intermediate_and_what_feeds_it_both_get_their_gradient():
     np.testing.assert_array_equal(dx, np.broadcast_to(w, (2, 3)))
 
 
+MERGED = """func.func @f(%x: tensor<2x3xf64>, %y: tensor<2x3xf64>) -> tensor<f64> attributes {mind.profile = "core-v1.1"} {
+  %n = mind.neg %y : tensor<2x3xf64>
+  %nn = mind.neg %n : tensor<2x3xf64>
+  %h = mind.add %x, %n : tensor<2x3xf64>
+  %h_1 = mind.sub %nn, %n : tensor<2x3xf64>
+  %r = mind.relu %h : tensor<2x3xf64>
+  %rr = mind.relu %r : tensor<2x3xf64>
+  %one = mind.const_f64 1.0 : tensor<f64>
+  %same = mind.mul %rr, %one : (tensor<2x3xf64>, tensor<f64>) -> tensor<2x3xf64>
+  %t = mind.transpose %same permutation = [1, 0] : tensor<2x3xf64> -> tensor<3x2xf64>
+  %tt = mind.transpose %t permutation = [1, 0] : tensor<3x2xf64> -> tensor<2x3xf64>
+  %flat = mind.reshape %t new_shape = [6] : tensor<3x2xf64> -> tensor<6xf64>
+  %back = mind.reshape %flat new_shape = [2, 3] : tensor<6xf64> -> tensor<2x3xf64>
+  %dead = mind.exp %x : tensor<2x3xf64>
+  %2 = mind.mul %n, %h_1 : tensor<2x3xf64>
+  %3 = mind.mul %tt, %back : tensor<2x3xf64>
+  %4 = mind.mul %rr, %r : tensor<2x3xf64>
+  %5 = mind.mul %same, %h : tensor<2x3xf64>
+  %6 = mind.mul %nn, %2 : tensor<2x3xf64>
+  %7 = mind.add %3, %4 : tensor<2x3xf64>
+  %8 = mind.add %5, %6 : tensor<2x3xf64>
+  %all = mind.mul %7, %8 : tensor<2x3xf64>
+  %l = mind.sum %all axes = [] keepdims = false : tensor<2x3xf64> -> tensor<f64>
+  func.return %l : tensor<f64>
+}"""
+"""Every result is named whose op canonicalisation replaces, merges with another, looks through or erases."""
+NAMED = re.findall(r"%([a-z]\w*) = .*?([^ ]*)$", MERGED, re.MULTILINE)
+
+
+def cut(name: str, type: str) -> str:
+    """The program with the value `name` as another input."""
+    lines = [line for line in MERGED.split("\n") if not line.lstrip().startswith(f"%{name} = ")]
+    return "\n".join(lines).replace(") -> tensor<f64> attributes", f", %{name}: {type}) -> tensor<f64> attributes", 1)
+
+
+@pytest.mark.parametrize(("name", "type"), NAMED, ids=[name for name, _ in NAMED])
+def test_a_named_value_has_its_own_derivative_whatever_canonicalisation_makes_of_it(name: str, type: str):
+    """By central differences in a program that has the value as an input: nothing is merged with it, no use forgotten."""
+    x, y = np.array([[0.5, 1.0, 2.0], [1.5, 0.25, 0.75]]), np.array([[-0.5, 0.75, 1.0], [0.5, -1.25, 0.25]])
+    returned = MERGED.replace("return %l : tensor<f64>", f"return %{name} : {type}")
+    at = compile(parse(returned.replace("-> tensor<f64> attributes", f"-> {type} attributes", 1)))(x, y)
+    program = compile(parse(cut(name, type)))
+    expected = np.zeros_like(at)
+    for index in np.ndindex(at.shape):
+        step = np.zeros_like(at)
+        step[index] = 2.0**-20
+        expected[index] = (program(x, y, at + step) - program(x, y, at - step)) / 2.0**-19
+    gradient = gradients(MERGED, wrt=(name, "y"), keep_primal=False)
+    (both,) = [compile(gradient.module, "f_grad")(x, y)]
+    dy, found = both
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(dy, compile(gradients(MERGED, wrt=("y",), keep_primal=False).module, "f_grad")(x, y), rtol=1e-14)
+    assert np.any(found) == (name != "dead")
+    assert [x.name_hint for x in gradient.gradients][1] == name.removesuffix("_1")
+
+
+def test_names_stay_with_values_through_autodiff():
+    """The function keeps its names, what stands for a named value takes its name, and the gradient function has both."""
+    gradient = gradients(MERGED, seed="one")
+    names = [op.results[0].name_hint for op in gradient.primal.body.block.ops if op.results]
+    assert names == ["n", "h", "h", "r", "t", "back", *[None] * 7, "all", "l"]
+    assert outputs(gradient.function)[0].name_hint == "l"
+
+
+def test_a_name_that_calls_bring_along_gives_way_to_the_callers_own():
+    text = """
+    func.func @g(%x: tensor<f64>) -> tensor<f64> {
+      %h = mind.exp %x : tensor<f64>
+      %only = mind.neg %h : tensor<f64>
+      %r = mind.mul %only, %h : tensor<f64>
+      func.return %r : tensor<f64>
+    }
+    func.func @f(%x: tensor<f64>) -> tensor<f64> {
+      %c = func.call @g(%x) : (tensor<f64>) -> tensor<f64>
+      %h = mind.mul %c, %c : tensor<f64>
+      %l = mind.mul %h, %h : tensor<f64>
+      func.return %l : tensor<f64>
+    }"""
+    x = np.float64(0.5)
+    c = -(np.exp(x) ** 2)
+    for name, expected in (("h", 2 * c * c), ("%h", 2 * c * c), ("c", 4 * c**3), ("only", 4 * c**3 * np.exp(x))):
+        (found,) = [run(text, x, function="f", wrt=(name,), keep_primal=False)]
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+    twice = re.sub(r"%h = mind.mul %c, %c : (\S+)", r"%h = func.call @g(%c) : (\1) -> \1", text)
+    with pytest.raises(MindError, match="wrt=only names several values of @f"):
+        differentiate(frontends.parse(twice), "f", GradientOptions(wrt=("only",)))
+
+
 def test_what_the_loss_does_not_reach_gets_explicit_zeros():
     text = """func.func @f(%x: tensor<f32>, %unused: tensor<2x3xf32>) -> tensor<f32> {
       %y = mind.exp %x : tensor<f32>
@@ -159,6 +251,17 @@ def test_seeds():
     np.testing.assert_allclose(compile(gradient.module, "f_grad")(x, g)[1], g * np.exp(x))
 
 
+def test_each_of_several_cotangents_is_named_after_its_output():
+    text = """func.func @f(%x: tensor<f64>, %cotangent2: tensor<f64>, %n: tensor<i64>)
+        -> (tensor<f64>, tensor<i64>, tensor<f64>, tensor<f64>) {
+      %y = mind.exp %x : tensor<f64>
+      %z = mind.neg %cotangent2 : tensor<f64>
+      func.return %y, %n, %z, %x : tensor<f64>, tensor<i64>, tensor<f64>, tensor<f64>
+    }"""
+    names = input_names(gradients(text, seed="cotangent").function)
+    assert names == ["x", "cotangent2", "n", "cotangent0", "cotangent2_", "cotangent3"]
+
+
 def test_relu_at_zero_and_beside_infinity():
     text = """func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
       %y = mind.relu %x : tensor<4xf32>
@@ -177,7 +280,7 @@ def test_log_gradient_at_zero_is_infinite():
 def test_conv2d_by_profile():
     with pytest.raises(MindError, match="core-v1 lists Conv2d") as e:
         gradients(CONV)
-    assert (e.value.code, e.value.category, e.value.context) == ("E5001", "UnsupportedOp", {"op": "Conv2d", "id": "Conv2d %2"})
+    assert (e.value.code, e.value.category, e.value.context) == ("E5001", "UnsupportedOp", {"op": "Conv2d", "id": "Conv2d %c"})
     gradient = gradients(CONV, profile="core-v1.1")
     assert '"core-v1.1"' in str(gradient.function.attributes["mind.profile"])
     assert len(compile(gradient.module, "f_grad")(np.ones((1, 4, 4, 1)), np.ones((2, 2, 1, 1)))) == 3
@@ -244,8 +347,8 @@ ERRORS = [
     (BAD_AXIS, {}, "E3004", "ShapeError", "axis 3"),
     (BAD_AXIS, {"verify": False, "seed": "ones"}, "E5003", "InvalidAxis", "axis 3"),
     (BAD_SHAPE, {}, "E3001", "ShapeError", "cannot broadcast"),
-    (BAD_SHAPE, {"verify": False}, "E5004", "UnsupportedShape", r"Mul %2: the adjoint of an operand of type tensor<2xf64>"),
-    (MIXED, {}, "E4000", "VerificationError", "found test.op"),
+    (BAD_SHAPE, {"verify": False}, "E5004", "UnsupportedShape", r"Mul %y: the adjoint of an operand of type tensor<2xf64>"),
+    (MIXED, {}, "E5001", "UnsupportedOp", "test.op %z: cannot be differentiated: it is no op of Core IR"),
     (LOSS, {"profile": "core-v9"}, "E7001", "UsageError", "unknown profile 'core-v9'"),
 ]
 
@@ -266,9 +369,28 @@ def test_a_wrong_rule_is_caught_by_verification(monkeypatch):
     assert e.value.context["inner"] == "E4015"
 
 
+def test_the_gradient_is_verified_unless_it_is_asked_not_to_be(monkeypatch):
+    text = VECTOR.replace("mind.exp", "mind.neg")
+    monkeypatch.setattr(autodiff, "verify", refuse)
+    with pytest.raises(MindError) as e:
+        gradients(text, seed="ones")
+    assert (e.value.code, e.value.context["inner"]) == ("E5002", "E4015")
+    assert gradients(text, seed="ones", verify=False).function.sym_name.data == "f_grad"
+
+
+def refuse(func):
+    """Refuse what was derived."""
+    if func.sym_name.data.endswith("_grad"):
+        raise error("E4015", "refused", operation=func, declared="f32", inferred="f64")
+
+
+def test_the_options_of_the_pass_default_to_those_of_the_function():
+    assert {f.name: getattr(MindAutodiffPass(), f.name) for f in fields(GradientOptions)} == vars(GradientOptions())
+
+
 def test_a_missing_rule_is_an_error(monkeypatch):
     monkeypatch.delitem(RULES, NegOp)
-    with pytest.raises(MindError, match="Neg %1: cannot be differentiated: it has no derivative rule") as e:
+    with pytest.raises(MindError, match="Neg %y: cannot be differentiated: it has no derivative rule") as e:
         gradients(VECTOR.replace("mind.exp", "mind.neg"), seed="ones")
     assert e.value.code == "E5001"
 
@@ -333,3 +455,33 @@ def test_same_bytes_in_every_process():
         for seed in ("0", "1", "2")
     }
     assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_a_scatter_of_no_elements_has_a_derivative_of_none(step: int, axis: int, place: int):
+    """The slice that takes the derivative back is as empty, wherever it begins and whatever its step."""
+    found, starts, steps = [3, 3], [0, 0], [1, 1]
+    found[axis], starts[axis], steps[axis] = 0, place, step
+    shown = "x".join(map(str, found))
+    text = f"""func.func @f(%x: tensor<3x3xf64>) -> tensor<3x3xf64> {{
+  %s = mind.slice %x starts = [0, 0] ends = {found} steps = [1, 1] : tensor<3x3xf64> -> tensor<{shown}xf64>
+  %y = mind.slice_scatter %s shape = [3, 3] starts = {starts} steps = {steps} : tensor<{shown}xf64> -> tensor<3x3xf64>
+  func.return %y : tensor<3x3xf64>
+}}"""
+    assert run(text, np.ones((3, 3)), seed="ones", keep_primal=False).tolist() == np.zeros((3, 3)).tolist()
+
+
+@pytest.mark.parametrize("hint", [None, "c"])
+def test_an_error_of_the_walk_back_is_about_the_op_of_the_function(hint: str | None):
+    """Not about its copy in a gradient function that never comes to be, whose inputs would number it differently."""
+    module = parse(CONV)
+    (func,) = functions(module)
+    (convolution,) = (op for op in func.body.block.ops if isinstance(op, Conv2dOp))
+    convolution.results[0].name_hint = hint
+    with pytest.raises(MindError) as e:
+        MindAutodiffPass(seed="cotangent").apply(context(), module)
+    assert e.value.op is convolution
+    assert e.value.context["id"] == f"Conv2d {'%2' if hint is None else '%c'}"
+    assert e.value.message.startswith(e.value.context["id"])

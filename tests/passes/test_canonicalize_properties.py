@@ -27,7 +27,7 @@ from programs import context
 
 SEEDS = st.integers(0, 2**40)
 """A failing seed rebuilds its program: `rewritable_program(random.Random(seed))`."""
-property_test = settings(max_examples=200, deadline=None)
+property_test = settings(max_examples=200)
 SUPPORT = Path(__file__).parents[1] / "support"
 
 

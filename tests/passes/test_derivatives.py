@@ -15,6 +15,7 @@ from mind_passes.derivatives.core import OPTIONAL, REFUSED_UNDER, RULES
 from mind_runtime import compile
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 def test_rule_agrees_with_central_differences_once_and_twice(row):
     arguments = row.arguments(np.random.default_rng(3))
@@ -38,12 +39,14 @@ def test_gradient_in_f32_is_that_of_f64_rounded(row):
         np.testing.assert_allclose(narrow, wide, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.quick
 def test_every_op_has_a_row_of_rules():
     missing = [op.OPCODE for op in (*CORE_OPS, *EXTENSION_OPS) if op not in RULES]
     assert missing == []
     assert set(RULES) == {*CORE_OPS, *EXTENSION_OPS}
 
 
+@pytest.mark.quick
 def test_every_rule_is_checked_by_a_difference():
     tested = {row.op for row in ROWS}
     assert [op.OPCODE for op, rules in RULES.items() if any(rules) and op not in tested] == []

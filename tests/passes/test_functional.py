@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from mind_dialect.build import exp, expand_dims, log, program, sum, variable
 from mind_dialect.errors import MindError
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_passes.functional import grad, hessian_vector_product, jvp, value_and_grad, vjp, vmap
@@ -138,3 +141,37 @@ def test_gradients_come_in_the_order_of_the_inputs(loss: ModuleOp):
 def test_none_stands_for_all_inputs(loss: ModuleOp):
     found = compile(vmap(loss, in_axes=None, out_axes=None, size=3), "f_vmap")(X, W)
     assert found == pytest.approx(numpy_loss(X, W), rel=1e-14)
+
+
+FUNCTIONS = [grad, value_and_grad, vjp, jvp, hessian_vector_product, vmap]
+
+
+@pytest.mark.parametrize("transform", FUNCTIONS)
+def test_what_is_no_module_is_answered_with_what_to_give(transform: Callable[..., ModuleOp], loss: ModuleOp):
+    given: list[tuple[object, str]] = [
+        (lambda a: a, 'found a function; call it on variables of mind_dialect.build and give program("f", result)'),
+        (np.tanh, 'found a ufunc; call it on variables of mind_dialect.build and give program("f", result)'),
+        (variable("x", "f64", ()), 'found an Expression; give program("f", expression) of mind_dialect.build'),
+        (compile(loss), "found a Program; give the module from which it was compiled"),
+        (next(iter(loss.ops)), "found a FuncOp; give the module that holds it"),
+        (LOSS, "found a str; mind_tools.frontends has load(path) and parse(text)"),
+    ]
+    for value, message in given:
+        with pytest.raises(MindError) as e:
+            transform(value)
+        assert (e.value.code, e.value.message) == ("E2001", f"expected a module, {message}")
+
+
+@pytest.mark.parametrize("transform", [grad, value_and_grad, vjp])
+def test_an_expression_that_divides_has_a_derivative_on_request(transform: Callable[..., ModuleOp]):
+    x = variable("x", "f64", (2, 3))
+    softmax = exp(x) / expand_dims(sum(exp(x), [-1]), [-1])
+    module = program("f", -sum(log(softmax) * softmax))
+    with pytest.raises(MindError, match=r"E5001: Div %\S+: cannot be differentiated: .*from Python div_gradient=True"):
+        transform(module)
+    seeds = [np.float64(1)] if transform is vjp else []
+    at = np.array([[0.5, -1.0, 2.0], [0.0, 0.25, 1.0]])
+    found = compile(transform(module, div_gradient=True), "f_grad")(at, *seeds)
+    p = np.exp(at) / np.exp(at).sum(-1, keepdims=True)
+    h = -(p * np.log(p)).sum(-1, keepdims=True)
+    np.testing.assert_allclose(found if transform is grad else found[1], -p * (np.log(p) + h), rtol=1e-12)

@@ -97,15 +97,17 @@ NORMAL_FORMS: dict[type[CoreOp], Callable[[CoreOp, Values], Values]] = {
 """The other ops have no properties, or properties with one spelling."""
 
 
-def normalize(op: CoreOp) -> None:
-    """Bring the properties of `op` into normal form, in the order that its class lists them."""
+def normalize(op: CoreOp) -> bool:
+    """Bring the properties of `op` into normal form, in the order that its class lists them; whether any changed."""
     if not op.CODECS:
-        return
+        return False
     form = NORMAL_FORMS.get(type(op))
+    changed = False
     if form is not None:
         values = op.values()
         wanted = form(op, values)
-        if wanted != values:
+        if changed := wanted != values:
             op.properties = {name: codec.attribute(wanted[name]) for name, codec in op.CODECS.items()}
     if list(op.properties) != list(op.CODECS):
         op.properties = {name: op.properties[name] for name in op.CODECS}
+    return changed

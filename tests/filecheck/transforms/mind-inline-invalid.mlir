@@ -1,4 +1,4 @@
-// RUN: mind-opt %s --mind-inline --split-input-file --verify-diagnostics | filecheck %s
+// RUN: mind-opt %s --mind-inline --split-input-file --print-diagnostics | filecheck %s
 
 // CHECK: error[E4000]: func.call of @a: it calls itself, @a -> @b -> @a, expected calls that do not lead back
 func.func @f(%x: tensor<f32>) -> tensor<f32> {
