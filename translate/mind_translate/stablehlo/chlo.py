@@ -1,0 +1,373 @@
+"""
+Rows of CHLO: functions that StableHLO leaves to be decomposed, and its binary ops with implicit broadcasting.
+
+Each decomposition names its formula and the range in which it keeps its digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir.types import DTYPES, F32, F64, SI32, SI64, Kind, dtype_named
+from mind_dialect.ptir_shapes import Dim, Dims
+
+from ..landing import Lander
+from ..unsupported import Refused
+from .bessel_coefficients import I1E_FAR, I1E_NEAR
+from .complex_functions import (
+    Function,
+    complex_acos,
+    complex_acosh,
+    complex_asin,
+    complex_atanh,
+    complex_cosh,
+    complex_sinh,
+    turned,
+)
+from .contraction import product
+from .converter import Converter, Row, Values
+from .elementwise import tangent, total_order
+from .foreign import ForeignOp
+from .structural import broadcast_in
+
+
+class _Math:
+    """Arithmetic of real numbers as it is written, for the formulas below; plain numbers stand for constants."""
+
+    def __init__(self, to: Lander, x: SSAValue):
+        self.to, self.x = to, x
+
+    def __call__(self, op_type: Callable[..., ptir.PtirOp], *operands: SSAValue | float) -> SSAValue:
+        return self.to.emit(op_type, *(v if isinstance(v, SSAValue) else self.to.like(v, self.x) for v in operands))
+
+    def add(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x + y`."""
+        return self(ptir.AddOp, x, y)
+
+    def sub(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x - y`."""
+        return self(ptir.SubOp, x, y)
+
+    def mul(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x * y`."""
+        return self(ptir.MulOp, x, y)
+
+    def div(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x / y`."""
+        return self(ptir.DivOp, x, y)
+
+
+def _real(to: Lander, x: SSAValue) -> _Math:
+    """Formulas on a real number, computed in f32 at least."""
+    return _Math(to, to.cast(x, F32) if to.dtype(x).bits < 32 else x)
+
+
+def _of_real(formula: Callable[[_Math, SSAValue], SSAValue]) -> Function:
+    """A function of real numbers by its formula."""
+
+    def function(to: Lander, x: SSAValue) -> SSAValue:
+        m = _real(to, x)
+        return to.cast(formula(m, m.x), to.dtype(x))
+
+    return function
+
+
+def _function(real: Function, of_complex: Function) -> Row:
+    """A function by its formulas for real and for complex numbers."""
+
+    def row(to: Converter, op: ForeignOp) -> SSAValue:
+        x = op.operands[0]
+        if to.dtype(x).kind is Kind.COMPLEX:
+            return of_complex(to, x)
+        if not to.dtype(x).is_float:
+            raise Refused(f"{op.short} of {to.dtype(x)}")
+        return real(to, x)
+
+    return row
+
+
+def _sinh(m: _Math, x: SSAValue) -> SSAValue:
+    """`sign(x) (e + e / (e + 1)) / 2` with `e = expm1(|x|)`; from 20 on `exp(|x| - log 2)`, which does not overflow early."""
+    size = m(ptir.AbsOp, x)
+    e = m(ptir.Expm1Op, m(ptir.MinimumOp, size, 20.0))
+    near = m.mul(m.add(e, m.div(e, m.add(e, 1.0))), 0.5)
+    far = m(ptir.ExpOp, m.sub(size, math.log(2.0)))
+    found = m.to.select(m.to.compare("greater", size, 20.0), far, near)
+    return m.to.select(m.to.compare("less", x, 0.0), m(ptir.NegOp, found), m.to.select(m.to.compare("equal", x, 0.0), x, found))
+
+
+def _cosh(m: _Math, x: SSAValue) -> SSAValue:
+    """`exp(|x| - log 2) + exp(-|x| - log 2)`."""
+    size = m(ptir.AbsOp, x)
+    log2 = math.log(2.0)
+    return m.add(m(ptir.ExpOp, m.sub(size, log2)), m(ptir.ExpOp, m.sub(m(ptir.NegOp, size), log2)))
+
+
+def _large(x_dtype_bits: int) -> float:
+    """From here on `x * x + 1` is `x * x` in the dtype."""
+    return 1e5 if x_dtype_bits == 32 else 1e9
+
+
+def _asinh(m: _Math, x: SSAValue) -> SSAValue:
+    """`sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2)))`; for large ones `log|x| + log 2`."""
+    size = m(ptir.AbsOp, x)
+    limit = _large(m.to.dtype(x).bits)
+    small = m(ptir.MinimumOp, size, limit)
+    square = m.mul(small, small)
+    near = m(ptir.Log1pOp, m.add(small, m.div(square, m.add(m(ptir.SqrtOp, m.add(square, 1.0)), 1.0))))
+    far = m.add(m(ptir.LogOp, size), math.log(2.0))
+    found = m.to.select(m.to.compare("greater", size, limit), far, near)
+    return m.to.select(m.to.compare("less", x, 0.0), m(ptir.NegOp, found), m.to.select(m.to.compare("equal", x, 0.0), x, found))
+
+
+def _acosh(m: _Math, x: SSAValue) -> SSAValue:
+    """`log1p(t + sqrt(t) sqrt(t + 2))` with `t = x - 1`, NaN below 1; for large ones `log x + log 2`."""
+    limit = _large(m.to.dtype(x).bits)
+    t = m(ptir.MinimumOp, m.sub(x, 1.0), limit)
+    near = m(ptir.Log1pOp, m.add(t, _root_of_product(m, t, m.add(t, 2.0))))
+    far = m.add(m(ptir.LogOp, x), math.log(2.0))
+    return m.to.select(
+        m.to.compare("greater", x, limit), far, m.to.select(m.to.compare("less", x, 1.0), m.to.like(math.nan, x), near)
+    )
+
+
+def _atanh(m: _Math, x: SSAValue) -> SSAValue:
+    """`(log1p(x) - log1p(-x)) / 2`."""
+    return m.mul(m.sub(m(ptir.Log1pOp, x), m(ptir.Log1pOp, m(ptir.NegOp, x))), 0.5)
+
+
+def _root_of_product(m: _Math, x: SSAValue, y: SSAValue) -> SSAValue:
+    """`sqrt(x) sqrt(y)`; the derivative of `sqrt(x y)` is `inf * 0` where only one of them is 0."""
+    return m.mul(m(ptir.SqrtOp, x), m(ptir.SqrtOp, y))
+
+
+def _asin(m: _Math, x: SSAValue) -> SSAValue:
+    """`atan2(x, sqrt(1 - x) sqrt(1 + x))`."""
+    return m(ptir.Atan2Op, x, _root_of_product(m, m.sub(1.0, x), m.add(1.0, x)))
+
+
+def _acos(m: _Math, x: SSAValue) -> SSAValue:
+    """`atan2(sqrt(1 - x) sqrt(1 + x), x)`."""
+    return m(ptir.Atan2Op, _root_of_product(m, m.sub(1.0, x), m.add(1.0, x)), x)
+
+
+def _atan(m: _Math, x: SSAValue) -> SSAValue:
+    """`atan2(x, 1)`."""
+    return m(ptir.Atan2Op, x, 1.0)
+
+
+def _bessel_i1e(to: Converter, op: ForeignOp) -> SSAValue:
+    """
+    `exp(-|x|) I1(x)`: up to 8 a polynomial in `|x|` times `x`, beyond it one in `8 / |x|` over `sqrt(|x|)`, both in f64.
+
+    Within 4 units in the last place of f64; other dtypes are rounded once.
+    """
+    x = op.operands[0]
+    if not to.dtype(x).is_float:
+        raise Refused(f"{op.short} of {to.dtype(x)}")
+    m = _Math(to, wide := to.cast(x, F64))
+    size = m(ptir.AbsOp, wide)
+    near = m.mul(wide, _polynomial(m, m.sub(m.mul(m(ptir.MinimumOp, size, 8.0), 0.25), 1.0), I1E_NEAR))
+    large = m(ptir.MaximumOp, size, 8.0)
+    far = m.div(_polynomial(m, m.sub(m.div(16.0, large), 1.0), I1E_FAR), m(ptir.SqrtOp, large))
+    far = to.select(to.compare("less", wide, 0.0), m(ptir.NegOp, far), far)
+    return to.cast(to.select(to.compare("greater", size, 8.0), far, near), to.dtype(x))
+
+
+def _polynomial(m: _Math, t: SSAValue, coefficients: Sequence[float]) -> SSAValue:
+    """Horner's scheme, lowest power first."""
+    found: SSAValue | float = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        found = m.add(m.mul(t, found), c)
+    return found if isinstance(found, SSAValue) else m.to.like(found, t)
+
+
+REAL_SINH, REAL_COSH, REAL_ASINH = _of_real(_sinh), _of_real(_cosh), _of_real(_asinh)
+
+
+def _square(to: Converter, op: ForeignOp) -> SSAValue:
+    return op.operands[0] if to.is_truth(op.operands[0]) else to.emit(ptir.MulOp, op.operands[0], op.operands[0])
+
+
+def _next_after(to: Converter, op: ForeignOp) -> SSAValue:
+    return next_after(to, *op.operands)
+
+
+def next_after(to: Lander, x: SSAValue, y: SSAValue) -> SSAValue:
+    """Return the neighbour of `x` on the side of `y`; the bits of floats of one sign are ordered as the floats are."""
+    dtype = to.dtype(x)
+    word = DTYPES[f"si{dtype.bits}"]
+    bits = to.bits(x, word)
+    least = -(1 << (dtype.bits - 1))
+    from_zero = to.emit(ptir.OrOp, to.emit(ptir.AndOp, to.bits(y, word), to.like(least, bits)), to.like(1, bits))
+    grows = to.compare("equal", to.compare("less", x, y), to.compare("greater", x, 0))
+    moved = to.emit(ptir.AddOp, bits, to.select(grows, to.like(1, bits), to.like(-1, bits)))
+    moved = to.select(to.compare("equal", x, 0), from_zero, moved)
+    found = to.select(to.compare("equal", x, y), y, to.bits(moved, dtype))
+    number = to.emit(ptir.AddOp, x, y)
+    is_nan = to.emit(ptir.NotOp, to.emit(ptir.AndOp, to.compare("equal", x, x), to.compare("equal", y, y)))
+    return to.select(is_nan, number, found)
+
+
+def _unary(op_type: type[ptir.PtirOp]) -> Row:
+    return lambda to, op: to.emit(op_type, op.operands[0])
+
+
+def _is_inf(to: Converter, op: ForeignOp) -> SSAValue:
+    return to.compare("equal", to.emit(ptir.AbsOp, op.operands[0]), math.inf)
+
+
+def _is_pos_inf(to: Converter, op: ForeignOp) -> SSAValue:
+    return to.compare("equal", op.operands[0], math.inf)
+
+
+def _is_neg_inf(to: Converter, op: ForeignOp) -> SSAValue:
+    return to.compare("equal", op.operands[0], -math.inf)
+
+
+def _conj(to: Converter, op: ForeignOp) -> SSAValue:
+    x = op.operands[0]
+    return to.emit(ptir.ConjOp, x) if to.dtype(x).kind is Kind.COMPLEX else x
+
+
+def _top_k(to: Converter, op: ForeignOp) -> Values:
+    """The greatest first, floats in their total order, as XLA does: NaN with a sign is the least."""
+    (x,), dtype = op.operands, op.results[1].dtype if len(op.results) == 2 else SI32
+    if dtype not in (SI32, SI64):
+        raise Refused(f"indices of {dtype}")
+    key = total_order(to, x) if to.dtype(x).is_float else x
+    values, indices = to.add(ptir.TopKOp(key, k=op.integer("k"), axis=-1, largest=True, indices_dtype=dtype)).results
+    return [values if key is x else to.emit(ptir.GatherOp, x, indices, axis=len(op.shape) - 1), indices]
+
+
+def _constant_like(to: Converter, op: ForeignOp) -> SSAValue:
+    value = op.attributes.get("value")
+    number = getattr(getattr(value, "value", None), "data", None)
+    if not isinstance(number, int | float):
+        raise op.wrong("value", "a number")
+    return to.fill(bool(number) if to.is_truth(op.operands[0]) else number, op.dtype, op.shape)
+
+
+def _constant(to: Converter, op: ForeignOp) -> Values:
+    return to.apply("stablehlo.constant", [], op.results, op)
+
+
+def _broadcast_binary(name: str) -> Row:
+    """A binary op of StableHLO on operands that broadcast; `broadcast_dimensions` places the smaller one, else it trails."""
+
+    def row(to: Converter, op: ForeignOp) -> Values:
+        return to.apply(name, broadcast_operands(to, op, op.operands), op.results, op)
+
+    return row
+
+
+def broadcast_operands(to: Converter, op: ForeignOp, operands: Values) -> list[SSAValue]:
+    """The operands at the rank and size of the result."""
+    shape = op.shape
+    dims = op.attributes.get("broadcast_dimensions")
+    found: list[SSAValue] = []
+    for x in operands:
+        rank = len(to.shape(x))
+        if rank == len(shape):
+            found.append(to.broadcast(x, shape))
+        elif dims is not None and len(op.integers("broadcast_dimensions")) == rank:
+            found.append(broadcast_in(to, op, x, op.integers("broadcast_dimensions"), shape))
+        else:
+            found.append(broadcast_in(to, op, x, range(len(shape) - rank, len(shape)), shape))
+    return found
+
+
+def _broadcast_select(to: Converter, op: ForeignOp) -> Values:
+    return to.apply("stablehlo.select", broadcast_operands(to, op, op.operands), op.results, op)
+
+
+def _mulhi(to: Converter, op: ForeignOp) -> SSAValue:
+    """The high half of a product: computed in twice the width."""
+    x, y = op.operands
+    dtype = to.dtype(x)
+    if dtype.bits > 32 or dtype.kind not in (Kind.SIGNED, Kind.UNSIGNED):
+        raise Refused(f"mulhi of {dtype}")
+    wide = dtype_named(f"{dtype.name[0]}i{2 * dtype.bits}")
+    whole = to.emit(ptir.MulOp, to.cast(x, wide), to.cast(y, wide))
+    shift = ptir.ShiftRightArithmeticOp if dtype.kind is Kind.SIGNED else ptir.ShiftRightLogicalOp
+    return to.wrap(to.emit(shift, whole, to.like(dtype.bits, whole)), dtype)
+
+
+def _ragged_dot(to: Converter, op: ForeignOp) -> SSAValue:
+    """Rows `[m, k]` in consecutive groups, each times its own `[k, n]` of `[g, k, n]`: a mask of groups, summed over them."""
+    x, y, sizes = op.operands
+    numbers = op.numbers("ragged_dot_dimension_numbers")
+    plain = {
+        "lhs_batching_dimensions": (),
+        "rhs_batching_dimensions": (),
+        "lhs_contracting_dimensions": (1,),
+        "rhs_contracting_dimensions": (1,),
+        "lhs_ragged_dimensions": (0,),
+        "rhs_group_dimensions": (0,),
+    }
+    if any(numbers.list(name) != dims for name, dims in plain.items()) or len(to.shape(x)) != 2 or len(to.shape(y)) != 3:
+        raise Refused("a ragged_dot of other dimension numbers than rows times [group, k, n]")
+    rows, groups = to.shape(x)[0], to.shape(y)[0]
+    ends = to.emit(ptir.CumulativeSumOp, to.index(sizes), axis=0, exclusive=False, reverse=False)
+    starts = to.emit(ptir.CumulativeSumOp, to.index(sizes), axis=0, exclusive=True, reverse=False)
+    shape: Dims = (groups, rows)
+    number = to.place(to.emit(ptir.IotaOp, shape=(rows,), dtype=to.dtype(ends), axis=0), [1], shape)
+    inside = to.emit(
+        ptir.AndOp,
+        to.compare("greater_equal", number, to.place(starts, [0], shape)),
+        to.compare("less", number, to.place(ends, [0], shape)),
+    )
+    whole: tuple[Dim, ...] = (groups, *to.shape(x))
+    masked = to.select(to.place(inside, [0, 1], whole), to.broadcast(x, whole), to.fill(0, to.dtype(x), whole))
+    return product(to, masked, y, op.dtype, batch_lhs=(), batch_rhs=(), contract_lhs=(0, 2), contract_rhs=(0, 1))
+
+
+_BINARY = (
+    *("add", "and", "atan2", "complex", "divide", "maximum", "minimum", "multiply", "or", "power", "remainder", "shift_left"),
+    *("shift_right_arithmetic", "shift_right_logical", "subtract", "xor", "compare"),
+)
+_SPECIAL = Refused("a special function", "compute it where its argument is known")
+
+CHLO: dict[str, Row | Refused] = {
+    **{f"chlo.broadcast_{name}": _broadcast_binary(f"stablehlo.{name}") for name in _BINARY},
+    "chlo.broadcast_next_after": _broadcast_binary("chlo.next_after"),
+    "chlo.broadcast_polygamma": Refused("a special function with broadcasting"),
+    "chlo.broadcast_zeta": Refused("a special function with broadcasting"),
+    "chlo.broadcast_select": _broadcast_select,
+    "chlo._asin_acos_kernel": Refused("a helper of complex arc functions"),
+    "chlo.acos": _function(_of_real(_acos), complex_acos(REAL_ASINH)),
+    "chlo.acosh": _function(_of_real(_acosh), complex_acosh(REAL_ASINH)),
+    "chlo.asin": _function(_of_real(_asin), complex_asin(REAL_ASINH)),
+    "chlo.asinh": _function(REAL_ASINH, turned(complex_asin(REAL_ASINH))),
+    "chlo.atan": _function(_of_real(_atan), turned(complex_atanh)),
+    "chlo.atanh": _function(_of_real(_atanh), complex_atanh),
+    "chlo.bessel_i1e": _bessel_i1e,
+    "chlo.conj": _conj,
+    "chlo.constant": _constant,
+    "chlo.constant_like": _constant_like,
+    "chlo.cosh": _function(REAL_COSH, complex_cosh(REAL_SINH, REAL_COSH)),
+    "chlo.digamma": _unary(ptir.DigammaOp),
+    "chlo.erf": _unary(ptir.ErfOp),
+    "chlo.erf_inv": _unary(ptir.ErfInvOp),
+    "chlo.erfc": _SPECIAL,
+    "chlo.is_inf": _is_inf,
+    "chlo.is_neg_inf": _is_neg_inf,
+    "chlo.is_pos_inf": _is_pos_inf,
+    "chlo.lgamma": _unary(ptir.LgammaOp),
+    "chlo.mulhi": _mulhi,
+    "chlo.next_after": _next_after,
+    "chlo.polygamma": _SPECIAL,
+    "chlo.ragged_dot": _ragged_dot,
+    "chlo.scan": Refused("chlo.scan", "lower it to stablehlo.while"),
+    "chlo.sinh": _function(REAL_SINH, complex_sinh(REAL_SINH, REAL_COSH)),
+    "chlo.square": _square,
+    "chlo.tan": tangent,
+    "chlo.top_k": _top_k,
+    "chlo.zeta": _SPECIAL,
+}
+POINTWISE_CHLO = frozenset(CHLO) - {"chlo.constant", "chlo.ragged_dot", "chlo.scan", "chlo.top_k"}
+"""The ops that work element by element."""

@@ -1,0 +1,181 @@
+"""
+Rows of linear algebra: `cholesky` and `triangular_solve`, and the calls of LAPACK that JAX makes of them on a CPU.
+
+Each becomes a custom call of `mind.linalg`, whose kernels and derivatives `mind_array` has. Transposes, conjugates, diagonals of
+ones and the side of a system are ops around it, so that the calls need no rules for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.errors import error
+from mind_dialect.ptir.types import F32, SI32, Kind, TensorSpec, tensor_type
+from mind_dialect.ptir_shapes import Dims
+
+from ..unsupported import Refused
+from .converter import Converter, Row, Values
+from .foreign import ForeignOp
+
+_DTYPES = ("f32", "f64", "cf32", "cf64")
+_WIDENED = ("f16", "bf16")
+
+
+def call(to: Converter, name: str, operands: Sequence[SSAValue], results: Sequence[TensorSpec], **attributes: Any) -> Values:
+    """The results of `mind.linalg.NAME.v1`, of these types; f16 and bf16 are computed in f32."""
+    if (dtype := to.dtype(operands[0])).name in _WIDENED:
+        wide = [TensorSpec(F32, shape) if given is dtype else TensorSpec(given, shape) for given, shape in results]
+        found = call(to, name, [to.cast(x, F32) for x in operands], wide, **attributes)
+        return [to.cast(x, given) for x, (given, _) in zip(found, results, strict=True)]
+    if dtype.name not in _DTYPES:
+        raise Refused(f"linear algebra of {dtype.name}", "convert the operands to f32, and the result back")
+    types = [tensor_type(*spec) for spec in results]
+    made = to.add(ptir.CustomCallOp(*operands, target=f"mind.linalg.{name}.v1", attrs=attributes, result_types=types))
+    return made.results
+
+
+def square(to: Converter, x: SSAValue) -> Dims:
+    """The dimensions of square matrices; E3002 and E3003 for what is none."""
+    shape = to.shape(x)
+    if len(shape) < 2:
+        raise error("E3002", f"a matrix of shape {list(shape)}, expected rank 2 or more", expected="2 or more", actual=len(shape))
+    if isinstance(shape[-1], int) and isinstance(shape[-2], int) and shape[-1] != shape[-2]:
+        message = f"matrices of {shape[-2]} by {shape[-1]}, expected square ones"
+        raise error("E3003", message, dimension="rows and columns", extents=shape[-2:])
+    return shape
+
+
+def transposed(to: Converter, x: SSAValue, *, conjugate: bool = False) -> SSAValue:
+    """Matrices with rows and columns exchanged; with `conjugate` the adjoint."""
+    rank = len(to.shape(x))
+    x = to.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
+    return to.emit(ptir.ConjOp, x) if conjugate and to.dtype(x).kind is Kind.COMPLEX else x
+
+
+def mirrored(to: Converter, x: SSAValue, *, lower: bool) -> SSAValue:
+    """
+    The Hermitian matrices of which one triangle is read.
+
+    What a call computes of whole matrices then has the derivative of what is computed of the triangle.
+    """
+    kept = to.emit(ptir.CompareOp, *_row_and_column(to, x), kind="greater_equal" if lower else "less_equal")
+    return to.select(kept, x, transposed(to, x, conjugate=True))
+
+
+def _row_and_column(to: Converter, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The indices of each element in its matrix."""
+    shape, last = to.shape(x), len(to.shape(x)) - 1
+    row, column = (to.emit(ptir.IotaOp, shape=shape, dtype=SI32, axis=axis) for axis in (last - 1, last))
+    return row, column
+
+
+def _cholesky(to: Converter, op: ForeignOp) -> SSAValue:
+    return factor(to, op.operands[0], lower=op.flag("lower"))
+
+
+def factor(to: Converter, x: SSAValue, *, lower: bool) -> SSAValue:
+    """The Cholesky factor of matrices of which one triangle is read; NaN for ones that have none."""
+    square(to, x)
+    (found,) = call(to, "cholesky", [mirrored(to, x, lower=lower)], [to.spec(x)], failure="nan")
+    return found if lower else transposed(to, found, conjugate=True)
+
+
+def _triangular_solve(to: Converter, op: ForeignOp) -> SSAValue:
+    turned = op.word("transpose_a", ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"), "NO_TRANSPOSE")
+    a, b = op.operands
+    return solution(to, a, b, left=op.flag("left_side"), lower=op.flag("lower"), unit=op.flag("unit_diagonal"), turned=turned)
+
+
+def solution(to: Converter, a: SSAValue, b: SSAValue, *, left: bool, lower: bool, unit: bool, turned: str) -> SSAValue:
+    """The solution of `op(a) x = b`, or of `x op(a) = b`, for triangular `a`."""
+    shapes = [square(to, a), to.shape(b)]
+    if len(shapes[0]) != len(shapes[1]):
+        message = f"a triangular system of shapes {list(shapes[0])} and {list(shapes[1])}, expected the same rank"
+        raise error("E3002", message, expected=len(shapes[0]), actual=len(shapes[1]))
+    side = -2 if left else -1
+    meeting = [[*shape[:-2], shape[i]] for shape, i in zip(shapes, (-1, side), strict=True)]
+    to.sizes.same_shapes(meeting)
+    if any(isinstance(m, int) and isinstance(n, int) and m != n for m, n in zip(*meeting, strict=True)):
+        message = f"a triangular system of shapes {list(shapes[0])} and {list(shapes[1])}, expected equal batches and extents"
+        raise error("E3003", message, dimension="batch and rows", extents=tuple(map(tuple, meeting)))
+    if unit:
+        a = to.select(to.emit(ptir.CompareOp, *_row_and_column(to, a), kind="equal"), to.like(1, a), a)
+    if turned != "NO_TRANSPOSE":
+        a, lower = transposed(to, a, conjugate=turned == "ADJOINT"), not lower
+    if not left:
+        a, b, lower = transposed(to, a), transposed(to, b), not lower
+    (found,) = call(to, "solve_lower" if lower else "solve_upper", [a, b], [to.spec(b)])
+    return found if left else transposed(to, found)
+
+
+def _letter(op: ForeignOp, name: str) -> str:
+    """A character of LAPACK's, such as `uplo`; E8002 if it is absent."""
+    for place in ("mhlo.backend_config", "backend_config"):
+        config = op.attributes.get(place)
+        if isinstance(config, DictionaryAttr) and isinstance(found := config.data.get(name), IntegerAttr):
+            return chr(found.value.data) if 0 < found.value.data < 128 else "?"
+    raise op.wrong("mhlo.backend_config", f"{name}, a character of LAPACK's")
+
+
+def _info(to: Converter, op: ForeignOp) -> SSAValue:
+    """The last result of LAPACK's functions, 0: failures are NaN already."""
+    return to.fill(0, SI32, op.results[-1].shape)
+
+
+def _potrf(to: Converter, op: ForeignOp) -> Values:
+    return [factor(to, op.operands[0], lower=_letter(op, "uplo") == "L"), _info(to, op)]
+
+
+_TURNED = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
+
+
+def _trsm(to: Converter, op: ForeignOp) -> Values:
+    flags = {"left": _letter(op, "side") == "L", "lower": _letter(op, "uplo") == "L", "unit": _letter(op, "diag") == "U"}
+    if (turned := _TURNED.get(_letter(op, "trans_x"))) is None:
+        raise op.wrong("mhlo.backend_config", "trans_x N, T or C")
+    return [solution(to, op.operands[0], op.operands[1], turned=turned, **flags)]
+
+
+def _getrf(to: Converter, op: ForeignOp) -> Values:
+    packed, pivots = op.results[:2]
+    *batch, rows, _ = packed.shape
+    found = call(to, "lu", op.operands, [packed, TensorSpec(SI32, pivots.shape), TensorSpec(SI32, (*batch, rows))])
+    return [found[0], to.emit(ptir.AddOp, found[1], to.like(1, found[1])), _info(to, op)]
+
+
+def _eigh(to: Converter, op: ForeignOp) -> Values:
+    if _letter(op, "mode") != "V":
+        raise Refused("eigenvalues without eigenvectors", "use both, and drop the vectors")
+    x = mirrored(to, op.operands[0], lower=_letter(op, "uplo") == "L")
+    values, vectors = call(to, "eigh", [x], [op.results[1], op.results[0]])
+    return [vectors, values, _info(to, op)]
+
+
+def _gesdd(to: Converter, op: ForeignOp) -> Values:
+    (x,), (_, s, u, vt, _) = op.operands, op.results
+    mode = _letter(op, "mode")
+    if mode == "N":
+        (values,) = call(to, "svdvals", [x], [s])
+        return [x, values, *(to.fill(0, spec.dtype, spec.shape) for spec in (u, vt)), _info(to, op)]
+    left, values, right = call(to, "svd", [x], [u, s, vt], full_matrices=mode == "A")
+    return [x, values, left, right, _info(to, op)]
+
+
+_LAPACK: dict[str, Callable[[Converter, ForeignOp], Values]] = {
+    "potrf": _potrf,
+    "trsm": _trsm,
+    "getrf": _getrf,
+    "syevd": _eigh,
+    "heevd": _eigh,
+    "gesdd": _gesdd,
+}
+"""By the names of LAPACK without the letter of the dtype."""
+LAPACK = {
+    f"{library}_{letter}{name}_ffi": row for name, row in _LAPACK.items() for letter in "sdcz" for library in ("lapack", "blas")
+}
+LINALG: dict[str, Row | Refused] = {"stablehlo.cholesky": _cholesky, "stablehlo.triangular_solve": _triangular_solve}

@@ -1,0 +1,60 @@
+"""
+Rows of sorts.
+
+A comparator is recognised by what it does (`scalars.sort_order`): the keys, in their order of weight, each up or down. One
+operand is PTIR's `sort`. Several are gathered by a permutation: that of stable sorts by each key, the least significant first.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.errors import error
+from mind_dialect.ptir.types import SI32
+
+from ..unsupported import Refused
+from .converter import Converter, Row, Values
+from .elementwise import total_order
+from .foreign import ForeignOp
+from .scalars import sort_order
+
+
+def _sort(to: Converter, op: ForeignOp) -> Values:
+    shape, axis = to.shape(op.operands[0]), op.integer("dimension", -1)
+    rank = len(shape)
+    if not -rank <= axis < rank:
+        raise error("E3004", f"dimension {axis} is out of range for rank {rank}", axis=axis, rank=rank)
+    axis %= rank
+    dtypes = [to.dtype(v) for v in op.operands]
+    order = sort_order(op.body(), dtypes)
+    is_total = order is None
+    if order is None and (order := sort_order(op.body(), dtypes, total=True)) is None:
+        raise Refused("a comparator that is no order of the operands", "compare one to three of them, each up or down")
+    if len(op.operands) == 1 and not order[0].part and not is_total:
+        return [to.emit(ptir.SortOp, op.operands[0], axis=axis, descending=order[0].descending)]
+    if 0 in shape:
+        return op.operands
+    places = None
+    for key in reversed(order):
+        operand = op.operands[key.operand]
+        if key.part:
+            operand = to.emit(ptir.RealOp if key.part == "real" else ptir.ImagOp, operand)
+        if is_total and to.dtype(operand).is_float:
+            operand = total_order(to, operand)
+        ordered = operand if places is None else to.emit(ptir.GatherOp, operand, places, axis=axis)
+        found = _places(to, ordered, axis, key.descending)
+        places = found if places is None else to.emit(ptir.GatherOp, places, found, axis=axis)
+    assert places is not None, "an order has a key"
+    return [to.emit(ptir.GatherOp, v, places, axis=axis) for v in op.operands]
+
+
+def _places(to: Converter, key: SSAValue, axis: int, descending: bool) -> SSAValue:
+    """The stable permutation that sorts a key along `axis`."""
+    size = to.shape(key)[axis]
+    if not isinstance(size, int):
+        raise Refused("a sort of several operands along a dimension whose size is not known")
+    return to.add(ptir.TopKOp(key, k=size, axis=axis, largest=descending, indices_dtype=SI32)).results[1]
+
+
+ORDERING: dict[str, Row | Refused] = {"stablehlo.sort": _sort}

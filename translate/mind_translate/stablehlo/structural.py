@@ -1,0 +1,275 @@
+"""
+Rows of ops that move, repeat or number elements, and constants.
+
+`broadcast_in_dim` says where each dimension goes: a transpose if that reorders them, then one reshape that puts in dimensions
+of 1, then `broadcast_to`. The value of `pad` is an operand: a known one becomes PTIR's property, data is selected by a mask.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.elements import Number
+from mind_dialect.errors import error
+from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir.types import F32, I1, SI32, SI64, Kind, PtirDType
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
+from mind_dialect.stablehlo.literal import DenseAttr
+
+from ..unsupported import Refused
+from .converter import Converter, Row
+from .foreign import ForeignOp
+
+_LOW_HALF = bytes(b & 15 for b in range(256))
+_TRUTH = bytes([0] + [1] * 255)
+
+
+def _constant(to: Converter, op: ForeignOp) -> SSAValue:
+    value: Any = op.attributes.get("value")
+    if isinstance(value, DenseResourceAttr):
+        raise Refused("a constant in the resources of the text", "write it as dense<...>, or pass it as an argument")
+    if not isinstance(value, DenseIntOrFPElementsAttr | DenseAttr):
+        raise op.wrong("value", "dense<...>")
+    dtype, sizes = op.dtype, static(op.shape)
+    if sizes is None:
+        raise op.wrong("value", "a constant of static shape")
+    if isinstance(value, DenseAttr):  # of our exporter
+        return to.add(ptir.ConstantOp(literal(dtype, sizes, value.data.data))).results[0]
+    data = stored_bytes(value.data.data, dtype)
+    return to.add(ptir.ConstantOp(literal(dtype, sizes, data))).results[0]
+
+
+def literal(dtype: PtirDType, shape: tuple[int, ...], data: bytes) -> PtirLiteralAttr:
+    """The literal of the bytes of all elements, or of one for all; equal elements become a fill."""
+    count, size = math.prod(shape), dtype.size
+    if count > 1 and (len(data) == size or data == data[:size] * count):
+        return PtirLiteralAttr.filled(dtype, shape, dtype.element.unpack(data[:size])[0])
+    return PtirLiteralAttr.from_bytes(dtype, shape, data)
+
+
+def stored_bytes(data: bytes, dtype: PtirDType) -> bytes:
+    """The bytes of PTIR for those of `dense<...>`: any byte but 0 is true, and 4-bit integers use the low half."""
+    return data.translate(_TRUTH) if dtype is I1 else data.translate(_LOW_HALF) if dtype.bits == 4 else data
+
+
+def static(shape: Dims) -> tuple[int, ...] | None:
+    """The sizes of a shape without names; None if it has one."""
+    sizes = tuple(n for n in shape if isinstance(n, int))
+    return sizes if len(sizes) == len(shape) else None
+
+
+def _iota(to: Converter, op: ForeignOp) -> SSAValue:
+    return counted(to, op.shape, op.integer("iota_dimension"), op.dtype)
+
+
+def counted(to: Converter, shape: Dims, axis: int, dtype: PtirDType) -> SSAValue:
+    """0, 1, 2 and on along `axis`; E3004 for one that the shape does not have."""
+    if not 0 <= axis < len(shape):
+        message = f"iota_dimension {axis} is out of range for rank {len(shape)}"
+        raise error("E3004", message, axis=axis, rank=len(shape))
+    if dtype is I1 or dtype.kind is Kind.COMPLEX:
+        return to.cast(counted(to, shape, axis, SI32 if dtype is I1 else F32), dtype)
+    return to.emit(ptir.IotaOp, shape=shape, dtype=dtype, axis=axis)
+
+
+def _reshape(to: Converter, op: ForeignOp) -> SSAValue:
+    return to.reshape(op.operands[0], op.shape)
+
+
+def _transpose(to: Converter, op: ForeignOp) -> SSAValue:
+    return to.emit(ptir.TransposeOp, op.operands[0], perm=op.integers("permutation"))
+
+
+def _broadcast(to: Converter, op: ForeignOp) -> SSAValue:
+    return to.broadcast(op.operands[0], op.shape)
+
+
+def _broadcast_in_dim(to: Converter, op: ForeignOp) -> SSAValue:
+    return broadcast_in(to, op, op.operands[0], op.integers("broadcast_dimensions"), op.shape)
+
+
+def broadcast_in(to: Converter, op: ForeignOp, x: SSAValue, dims: Sequence[int], shape: Dims) -> SSAValue:
+    """Dimension `i` of `x` becomes dimension `dims[i]` of the result; E8002 for dimensions that do not fit."""
+    if len(dims) != len(to.shape(x)) or len(set(dims)) != len(dims) or any(not 0 <= d < len(shape) for d in dims):
+        rank = len(to.shape(x))
+        raise op.wrong("broadcast_dimensions", f"{rank} distinct dimensions from 0 to {len(shape) - 1}")
+    order = sorted(range(len(dims)), key=lambda i: dims[i])
+    return to.place(to.transpose(x, order), sorted(dims), shape)
+
+
+def _slice(to: Converter, op: ForeignOp) -> SSAValue:
+    x = op.operands[0]
+    starts, limits, strides = (op.integers(name) for name in ("start_indices", "limit_indices", "strides"))
+    return sliced(to, op, x, starts, limits, strides)
+
+
+def sliced(
+    to: Converter, op: ForeignOp, x: SSAValue, starts: Sequence[int], limits: Sequence[Dim], strides: Sequence[int]
+) -> SSAValue:
+    """A slice of stated bounds; E4007 for a wrong number of them."""
+    rank = len(to.shape(x))
+    if not len(starts) == len(limits) == len(strides) == rank:
+        lengths = (len(starts), len(limits), len(strides))
+        message = f"start_indices, limit_indices and strides have {lengths} entries, expected {rank} each"
+        raise error("E4007", message, rank=rank, lengths=lengths)
+    return to.slice(x, starts, limits, strides)
+
+
+def _concatenate(to: Converter, op: ForeignOp) -> SSAValue:
+    axis = op.integer("dimension")
+    to.sizes.same_shapes([[n for i, n in enumerate(to.shape(v)) if i != axis] for v in op.operands])
+    return to.emit(ptir.ConcatOp, *op.operands, axis=axis)
+
+
+def _reverse(to: Converter, op: ForeignOp) -> SSAValue:
+    axes = op.integers("dimensions")
+    return to.emit(ptir.ReverseOp, op.operands[0], axes=axes) if axes else op.operands[0]
+
+
+def _pad(to: Converter, op: ForeignOp) -> SSAValue:
+    names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+    low, high, interior = (op.integers(name) for name in names)
+    x, value = op.operands
+    rank = len(to.shape(x))
+    if not len(low) == len(high) == len(interior) == rank or min(interior, default=0) < 0:
+        raise op.wrong("edge_padding_low", f"{rank} entries in each list, interior_padding from 0 up")
+    return padded(to, x, value, low, high, interior)
+
+
+def padded(
+    to: Converter, x: SSAValue, value: SSAValue, low: Sequence[int], high: Sequence[int], interior: Sequence[int] | None = None
+) -> SSAValue:
+    """Pad with a scalar that may be data; negative counts cut off elements, interior ones included."""
+    between = tuple(interior) if interior is not None else (0,) * len(low)
+    more = [max(n, 0) for n in low], [max(n, 0) for n in high]
+    if any(more[0]) or any(more[1]) or any(between):
+        number = to.known_scalar(value)
+        if number is not None:
+            x = to.pad(x, number, *more, between)
+        else:
+            mask = to.pad(to.fill(True, I1, to.shape(x)), False, *more, between)
+            y = to.pad(x, zero(to.dtype(x)), *more, between)
+            x = to.select(mask, y, to.broadcast(value, to.shape(y)))
+    if any(n < 0 for n in low) or any(n < 0 for n in high):
+        limits = [n - max(-h, 0) if isinstance(n, int) else n for n, h in zip(to.shape(x), high, strict=True)]
+        x = to.slice(x, [max(-n, 0) for n in low], limits)
+    return x
+
+
+def zero(dtype: PtirDType) -> Number:
+    """The 0 of a dtype."""
+    return False if dtype is I1 else 0
+
+
+def _dynamic_slice(to: Converter, op: ForeignOp) -> SSAValue:
+    x, *starts = op.operands
+    sizes = op.integers("slice_sizes")
+    if len(starts) != len(to.shape(x)) or len(sizes) != len(starts):
+        raise op.wrong("slice_sizes", f"{len(to.shape(x))} sizes, and as many start indices")
+    return to.emit(ptir.DynamicSliceOp, x, start_vector(to, starts), sizes=sizes) if starts else x
+
+
+def _dynamic_update_slice(to: Converter, op: ForeignOp) -> SSAValue:
+    x, update, *starts = op.operands
+    if len(starts) != len(to.shape(x)):
+        raise error(
+            "E2007", f"{len(starts)} start indices for rank {len(to.shape(x))}", expected=len(to.shape(x)), actual=len(starts)
+        )
+    if not starts:
+        return update
+    if (sizes := static(to.shape(update))) is None:
+        raise Refused("an update of a size that is not known")
+    return to.emit(ptir.DynamicUpdateSliceOp, x, update, start_vector(to, starts), sizes=sizes)
+
+
+def start_vector(to: Converter, scalars: Sequence[SSAValue]) -> SSAValue:
+    """Scalar indices of any integer dtypes as one vector of si32, or si64 if one is wider."""
+    found = [to.index(v) for v in scalars]
+    dtype = SI64 if any(to.dtype(v) is SI64 for v in found) else SI32
+    known = [to.known_scalar(v) for v in found]
+    if all(v is not None for v in known):
+        return to.constant(dtype, (len(found),), known)
+    return to.concat([to.reshape(to.cast(v, dtype), (1,)) for v in found], 0)
+
+
+def known_integers(to: Converter, value: SSAValue) -> tuple[int, ...]:
+    """The numbers of an operand that says sizes. Raises `Refused` for data."""
+    return to.sizes.numbers(value) if (found := to.known(value)) is None else tuple(int(n.real) for n in found)
+
+
+def _dynamic_broadcast_in_dim(to: Converter, op: ForeignOp) -> SSAValue:
+    x, dims, target = op.operands[0], op.integers("broadcast_dimensions"), to.sizes.dims(op.operands[1])
+    if all(0 <= d < len(target) for d in dims) and len(dims) == len(to.shape(x)):
+        to.sizes.placed(to.shape(x), [target[d] for d in dims])
+    return broadcast_in(to, op, x, dims, to.sizes.shape(op.operands[1]))
+
+
+def _dynamic_reshape(to: Converter, op: ForeignOp) -> SSAValue:
+    x = op.operands[0]
+    return to.reshape(x, to.sizes.reshaped(to.shape(x), to.sizes.dims(op.operands[1])))
+
+
+def _dynamic_iota(to: Converter, op: ForeignOp) -> SSAValue:
+    return counted(to, to.sizes.shape(op.operands[0]), op.integer("iota_dimension"), op.dtype)
+
+
+def _real_dynamic_slice(to: Converter, op: ForeignOp) -> SSAValue:
+    """Slices of known bounds; along a dimension with a name, all of it."""
+    x, shape = op.operands[0], to.shape(op.operands[0])
+    starts, strides = (known_integers(to, v) for v in (op.operands[1], op.operands[3]))
+    limits = to.sizes.dims(op.operands[2])
+    if not len(starts) == len(limits) == len(strides) == len(shape):
+        raise op.wrong("operands", f"{len(shape)} starts, limits and strides")
+    for n, start, limit, stride in zip(shape, starts, limits, strides, strict=True):
+        if isinstance(limit, dict) or (isinstance(limit, str) and (limit != n or start or stride != 1)):
+            raise Refused("a slice whose bounds are computed")
+    return sliced(to, op, x, starts, [limit for limit in limits if not isinstance(limit, dict)], strides)
+
+
+def _get_dimension_size(to: Converter, op: ForeignOp) -> SSAValue:
+    axis, shape = op.integer("dimension"), to.shape(op.operands[0])
+    if not 0 <= axis < len(shape):
+        message = f"dimension {axis} is out of range for rank {len(shape)}"
+        raise error("E3004", message, axis=axis, rank=len(shape))
+    size = shape[axis]
+    if isinstance(size, int):
+        return to.fill(size, op.dtype)
+    if size == UNKNOWN:
+        raise Refused("the size of a dimension that follows from no argument's")
+    counted_ones = to.emit(ptir.ReduceOp, to.fill(1, op.dtype, (size,)), kind="sum", axes=(0,), keepdims=False)
+    to.sizes.values[counted_ones] = [{(size,): 1}]
+    return counted_ones
+
+
+def _dynamic_pad(to: Converter, op: ForeignOp) -> SSAValue:
+    x, value, *bounds = op.operands
+    return padded(to, x, value, *(known_integers(to, v) for v in bounds))
+
+
+STRUCTURAL: dict[str, Row | Refused] = {
+    "stablehlo.broadcast": _broadcast,
+    "stablehlo.broadcast_in_dim": _broadcast_in_dim,
+    "stablehlo.concatenate": _concatenate,
+    "stablehlo.constant": _constant,
+    "stablehlo.dynamic_broadcast_in_dim": _dynamic_broadcast_in_dim,
+    "stablehlo.dynamic_iota": _dynamic_iota,
+    "stablehlo.dynamic_pad": _dynamic_pad,
+    "stablehlo.dynamic_reshape": _dynamic_reshape,
+    "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.dynamic_update_slice": _dynamic_update_slice,
+    "stablehlo.get_dimension_size": _get_dimension_size,
+    "stablehlo.iota": _iota,
+    "stablehlo.pad": _pad,
+    "stablehlo.real_dynamic_slice": _real_dynamic_slice,
+    "stablehlo.reshape": _reshape,
+    "stablehlo.reverse": _reverse,
+    "stablehlo.set_dimension_size": Refused("a dynamic size inside a static bound", "use a program with static shapes"),
+    "stablehlo.slice": _slice,
+    "stablehlo.transpose": _transpose,
+}
