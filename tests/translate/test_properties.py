@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -16,7 +16,7 @@ from mind_translate.core_ir import from_records, parse_core_ir, print_core_ir, r
 from programs import parse
 from random_programs import PLAIN_NAMES, modules
 
-SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=150)
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:
@@ -53,7 +53,7 @@ def test_every_opcode_occurs():
     seen: Counter[str] = Counter()
 
     @given(modules())
-    @settings(SLOW, max_examples=300, derandomize=True, database=None)
+    @settings(SLOW, max_examples=300)
     def collect(module: ModuleOp):
         seen.update(r.opcode for f in functions(module) for r in records(f).operations)
 
@@ -132,6 +132,7 @@ OPENERS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("place", OPENERS)
 @pytest.mark.parametrize("piece", ["[", "(", "{", "[[1], ", "[1, ", '"', "%", "9", "-", "\\", "\n", " ", "tensor<", "<"])
 def test_a_hundred_thousand_of_anything_is_refused_in_linear_time(place: str, piece: str):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
@@ -21,7 +21,7 @@ from ptir_programs import regions_module
 from ptir_random import ptir_modules
 from ptir_texts import BASE, DISPLAY, SNIPPET
 
-SLOW = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=100)
 
 
 @given(ptir_modules(whole=True))
@@ -50,7 +50,7 @@ def test_the_generator_makes_all_it_can():
     seen: Counter[str] = Counter()
 
     @given(ptir_modules())
-    @settings(SLOW, max_examples=200, derandomize=True, database=None)
+    @settings(SLOW, max_examples=200)
     def collect(module: ModuleOp):
         seen.update(op.name for op in module.walk())
 

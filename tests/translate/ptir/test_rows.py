@@ -30,6 +30,7 @@ Dequantize:axis,output_dtype Requantize:output_dtype,axis CustomCall:target,attr
 """The variants of the public form with their fields in order."""
 
 
+@pytest.mark.quick
 def test_every_op_has_a_row_or_a_reason():
     every = {*PTIR_OPS, *EXTENSION_OPS}
     assert set(ROW_OF) | set(WITHOUT_ROW) == every

@@ -8,6 +8,7 @@ import pytest
 from xdsl.dialects.builtin import FileLineColLoc
 
 from mind_dialect.errors import MindError, MindParseError
+from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import ALL, F32, read_type
 from mind_dialect.verify import verify
 from mind_translate.ptir_json import parse_ptir_json, print_ptir_json
@@ -200,7 +201,8 @@ program @f (spec_version = ptir.v0.4) {
 def test_names_that_the_display_form_cannot_say():
     module = module_of(function("f32[2]", lambda x: [SAYABLE_NEG(x)], name="a b"))
     with pytest.raises(MindError, match=r"E4000: the function name 'a b'"):
-        print_ptir_text(module)
+        print_ptir_text(module, strict=True)
+    assert parse_display(print_ptir_text(module)).is_structurally_equivalent(module)
     assert parse_ptir_json(print_ptir_json(module)).is_structurally_equivalent(module)
     for name in ("x2", "Bx4"):
         with pytest.raises(MindError, match=f"E4000: the dimension name {name}, which this form would read as two"):
@@ -354,3 +356,17 @@ def test_the_tools_ends():
         out = StringIO()
         target.emit(context(), parse_ptir_text(text), out)
         assert out.getvalue() == text
+
+
+def test_ops_are_called_by_the_names_of_the_text():
+    """Whatever order its numbers have, in messages long after it was read."""
+    display = SLICE.replace("%2", "%70").replace("%1", "%9").replace("%0", "%4")
+    snippet = (
+        "func @f(%x: tensor<f32, 2>) -> tensor<f32, 2> {\n  %7 = exp %x -> tensor<f32, 2>\n  %a_1 = neg %7 -> tensor<f32, 2>\n"
+    )
+    for module, names in (
+        (parse_display(display), ["slice %9", "slice %70"]),
+        (parse_snippet(snippet + "  return %a_1\n}"), ["exp %7", "neg %a_1"]),
+    ):
+        copy = module.clone()
+        assert [op.place() for op in copy.walk() if isinstance(op, PtirOp)] == names

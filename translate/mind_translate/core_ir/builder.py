@@ -27,7 +27,7 @@ from mind_dialect.core.attributes import INTEGERS
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.literals import LiteralAttr, Number, unhex
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile
-from mind_dialect.program import COTANGENT_ATTRIBUTE, NAME_ATTRIBUTE
+from mind_dialect.program import COTANGENT_ATTRIBUTE, LATE_ATTRIBUTE, NAME_ATTRIBUTE
 from mind_dialect.shapes import non_negative, positive
 from mind_dialect.types import DType, Shape, read_type
 
@@ -95,7 +95,8 @@ def opcode_named(opcode: str) -> type[CoreOp]:
     """The op of an opcode; E4000 if there is none."""
     if (cls := OPS_BY_OPCODE.get(opcode)) is None:
         known = ["Input", *OPS_BY_OPCODE]
-        close = difflib.get_close_matches(opcode, known, n=3)
+        lowered = {name.lower(): name for name in known}
+        close = [lowered[name] for name in difflib.get_close_matches(opcode.lower(), lowered, n=3)]
         expected = f"expected {' or '.join(close)}" if close else f"expected one of {known}"
         raise error("E4000", f"unknown opcode {brief(opcode)}, {expected}", given=brief(opcode), expected=close or known)
     return cls
@@ -160,12 +161,14 @@ class FunctionBuilder:
     def add_input(
         self, key: Hashable, name: object, notes: Mapping[str, object], type: Attribute, location: LocationAttr | None
     ) -> None:
-        """Add an `Input`; E4004 for a missing, empty or repeated name or a late input, E3006 for its extents."""
+        """
+        Add an `Input`; E4004 for a missing, empty or repeated name, E3006 for its extents.
+
+        One that stands behind an operation is an argument all the same, marked for the verifier to refuse.
+        """
         i = len(self._inputs)
         issue = None
-        if self._block is not None:
-            issue = "stands after an operation, expected before all"
-        elif not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name:
             issue = f"has the name {brief(name)}, expected a non-empty string" if name is not None else "lacks the attribute name"
         elif name in self._names:
             issue = f"has the name {brief(name)} of an earlier one"
@@ -181,7 +184,13 @@ class FunctionBuilder:
             stored[k] = note_attribute(k, v)
         self._names.add(name)
         self._inputs.append((key, type, location))
+        if self._ops and self._block is not None:
+            stored[LATE_ATTRIBUTE] = UnitAttr()
         self._input_notes.append(DictionaryAttr(stored))
+        if self._block is not None:
+            self._values[key] = argument = self._block.insert_arg(type, i)
+            if location is not None:
+                argument.location = location
 
     def define(self, key: Hashable, value: SSAValue) -> None:
         """Give `value` a key that is not in use yet."""

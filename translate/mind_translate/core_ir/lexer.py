@@ -94,17 +94,6 @@ def string(token: str) -> str:
     return text
 
 
-def decode(data: bytes, name: str) -> str:
-    """Bytes as text; E1001 at the first that is not UTF-8."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError as e:
-        head = [f"0x{b:02X}" for b in data[e.start : e.start + 4]]
-        err = error("E1001", f"invalid UTF-8 at offset {e.start}: [{', '.join(head)}]", offset=e.start, bytes=head)
-        place = len(data[: e.start].decode())
-        raise MindParseError(Span(place, place + 1, Input(data.decode(errors="replace"), name)), err) from None
-
-
 class Line:
     """One line of a text, which errors can point into."""
 

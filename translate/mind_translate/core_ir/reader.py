@@ -10,27 +10,29 @@ Core IR text, both forms, straight to ops: one pass over the lines, no recursion
 `%8 = %7` gives a value a second name. `BinOp(Add, %0, %1)` is `Add (%0, %1)`. A line `# module {...}` before all functions holds
 notes of the module. Any other `#` starts a comment. A missing result type is inferred. The reader checks the form, the
 names and each attribute by itself; the rules between operands and types are the verifier's, which finds line and
-column in the location of each op. What the IR cannot hold is refused here: an `Input` after an operation, or one without name.
+column in the location of each op. An `Input` behind an operation is the verifier's to refuse; one without name is refused here.
 """
 
 from __future__ import annotations
 
 import re
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, OpResult, SSAValue
 
 from mind_dialect.core import ConstantOp, CoreOp, SliceOp
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.literals import LiteralAttr, check_element
+from mind_dialect.names import note_names
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile
+from mind_dialect.source_text import decode
 from mind_dialect.types import read_type
 
 from .builder import DEFAULT_NAME, FunctionBuilder, Nested, literal, note_attribute, opcode_named
 from .cursor import Cursor
-from .lexer import decode, is_id, split
+from .lexer import is_id, split
 from .types import parse_type
 
 _HEADER = re.compile(r'[ \t]*#[ \t]*(?:@[ \t]*(?:[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")[ \t\r]*(?:\{.*)?|module[ \t]*\{.*)', re.ASCII)
@@ -51,7 +53,7 @@ def parse_core_ir(text: str | bytes, name: str = "<input>") -> ModuleOp:
       }
     }
     """
-    return _Reader(decode(text, name) if isinstance(text, bytes) else text, name).module()
+    return _Reader(decode(text, name), name).module()
 
 
 def read_core_ir(io: IO[bytes]) -> ModuleOp:
@@ -168,6 +170,7 @@ class _Reader(Cursor):
             builder.define(key, self._value(builder))
         else:
             value = self._operation(builder)
+            note_names(cast(OpResult, value).op.location, [key[1:]])
             builder.define(key, value)
             if not key[1].isdecimal():
                 value.name_hint = key[1:]
@@ -205,6 +208,11 @@ class _Reader(Cursor):
         token = self.tokens[self.i]
         if (type := self.types.get(token)) is None:
             if token[:1] not in ("t", "T") or "<" not in token:
+                if token in ("tensor", "Tensor") and self.tokens[self.i + 1] == "<":
+                    start, self.i = self.i, len(self.tokens) - 1
+                    raise self.fail(
+                        start, error("E1007", "a type that lacks its closing `>`, expected a form like tensor<f32[2, 3]>")
+                    )
                 raise self.unexpected("a type like tensor<f32[2, 3]>")
             self.i += 1
             type = self.types[token] = self.coded(self.i - 1, parse_type, token)
@@ -235,6 +243,8 @@ class _Reader(Cursor):
             opened = self.accept("(")
         operands: list[SSAValue] = []
         found: dict[str, Any] = {}
+        if not opened and self.tokens[self.i][:1] == "%":
+            raise self.unexpected(f"operands in parentheses, as in {opcode} (%0)")
         if opened and not self.accept(")"):
             self._arguments(builder, cls, operands, found)
         if self.tokens[self.i] == "{":

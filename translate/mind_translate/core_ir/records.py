@@ -17,7 +17,7 @@ from mind_dialect.core import ConstantOp, CoreOp
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.literals import LiteralAttr, flatten
 from mind_dialect.profiles import Profile
-from mind_dialect.program import NAME_ATTRIBUTE, core_block, input_names
+from mind_dialect.program import LATE_ATTRIBUTE, NAME_ATTRIBUTE, core_block, input_names
 from mind_dialect.types import DType, dtype_named, read_type
 
 from .builder import DEFAULT_NAME, VISIBILITY, FunctionBuilder, Nested, Note, literal, note_value, opcode_named
@@ -119,7 +119,7 @@ def constant_attributes(value: LiteralAttr) -> dict[str, Any]:
 def _input_notes(func: FuncOp, i: int) -> dict[str, Note]:
     if func.arg_attrs is None:
         return {}
-    return {k: note_value(k, v) for k, v in func.arg_attrs.data[i].data.items() if k != NAME_ATTRIBUTE}
+    return {k: note_value(k, v) for k, v in func.arg_attrs.data[i].data.items() if k not in (NAME_ATTRIBUTE, LATE_ATTRIBUTE)}
 
 
 def _function_notes(func: FuncOp) -> dict[str, Note]:

@@ -65,10 +65,11 @@ def extents(values: Sequence[object]) -> Shape:
     >>> extents([2, "?"])
     Traceback (most recent call last):
     ...
-    mind_dialect.errors.MindError: E3006: extent ? at 1 in [2, '?'], expected a number in 0 .. 2^63 - 1
+    mind_dialect.errors.MindError: E3006: extent ? at 1 in [2, '?'], expected 1 to 2^63 - 1, or 0 behind an empty slice
     """
     for i, n in enumerate(values):
         if not isinstance(n, int) or isinstance(n, bool) or n not in _EXTENTS:
-            message = f"extent {brief(n)} at {i} in {brief(list(values))}, expected a number in 0 .. 2^63 - 1"
+            expected = "expected 1 to 2^63 - 1, or 0 behind an empty slice"
+            message = f"extent {brief(n)} at {i} in {brief(list(values))}, {expected}"
             raise error("E3006", message, shape=brief(list(values)), index=i, value=brief(n))
     return tuple(n for n in values if isinstance(n, int))

@@ -149,9 +149,9 @@ class _Scope:
         if not isinstance(op, PtirOp):
             raise error("E4000", f"{op.name} is no op of ptir", operation=op, given=op.name, expected="an op of ptir")
         op.check()
-        if self.exporter.strict and op.EXTENSION is not None:
-            message = f"{op.OPCODE} is an extension, refused by strict"
-            raise error("E4000", message, operation=op, given=op.OPCODE, expected="an op of the contract")
+        if self.exporter.strict and (given := op.extension) is not None:
+            message = f"{given} is an extension, refused by strict"
+            raise error("E4000", message, operation=op, given=given, expected="an op of the contract")
         row = ROW_OF.get(type(op)) or row_of(type(op))
         values = normalised(op, op.values(), row)
         for name, region in zip(op.REGION_NAMES, op.regions, strict=True):

@@ -15,6 +15,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.names import note_names
 from mind_dialect.ptir import ConstantOp, YieldOp
 from mind_dialect.ptir.attributes import scalar
 from mind_dialect.ptir.literal import PtirLiteralAttr
@@ -223,10 +224,6 @@ class _Scope:
         cls = row.op
         if number in self.values:
             raise importer.fail(instruction.place, ("id",), error("E4002", f"%{number} is defined again", value=number))
-        if importer.strict and row.is_extension:
-            message = f"{cls.OPCODE} is an extension, refused by strict"
-            err = error("E4000", message, given=cls.OPCODE, expected="an op of the contract")
-            raise importer.fail(instruction.place, ("op",), err)
         operands: list[SSAValue] = []
         for i, operand in enumerate(instruction.operands):
             if type(operand) is int and (found := self.values.get(operand)) is not None:
@@ -247,8 +244,12 @@ class _Scope:
         except MindError as e:
             named = MindError(e.code, f"{cls.OPCODE}: {e.message}", {"op": cls.OPCODE, **e.context}, None, e.category)
             raise importer.fail(instruction.place, (), named) from None
+        if importer.strict and (given := op.extension) is not None:
+            err = error("E4000", f"{given} is an extension, refused by strict", given=given, expected="an op of the contract")
+            raise importer.fail(instruction.place, ("op",), err)
         if importer.locate is not None and (location := importer.locate(instruction.place)) is not None:
             op.location = location
+            note_names(location, [str(instruction.id)])
         self.ops.append(op)
         self.values[number] = instruction.output, list(op.results)
 

@@ -58,6 +58,7 @@ from mind_dialect.ptir import (
     YieldOp,
 )
 from mind_dialect.ptir import attributes as codecs
+from mind_dialect.ptir.reduction import CONTRACT_KINDS, REDUCE_KINDS
 
 from .kinds import DTYPE, FLAG, PAIRS, REAL, REGION, SIZE, SIZES, TEXT, Axis, Kind, Listed, Option, Words
 from .nodes import Node, fields, tagged, under, unexpected
@@ -143,7 +144,7 @@ class Row:
 ACCUM = {"accum_dtype": Option(DTYPE)}
 OUT = {"out_dtype": Option(DTYPE)}
 LHS, RHS = Listed(Axis(0)), Listed(Axis(1))
-REDUCTION = Words(("sum", "max", "min"))
+REDUCTION = Words(CONTRACT_KINDS)
 WINDOW = {"strides": SIZES, "padding": PAIRS}
 RANDOM = {"shape": SHAPE, "dtype": DTYPE}
 
@@ -184,8 +185,18 @@ _KINDS: dict[Codec, Kind] = {
 }
 _EXTENSION_KINDS: dict[tuple[str, str], Kind] = {
     ("cumulative_sum", "axis"): Axis(0),
+    ("cumulative", "axis"): Axis(0),
+    ("arg_min", "axis"): Axis(0),
     ("sort", "axis"): Axis(0),
     ("reverse", "axes"): LHS,
+    **{("gather_windows", name): LHS for name in ("collapsed_slice_dims", "operand_batching_dims", "start_index_map")},
+    ("gather_windows", "start_indices_batching_dims"): RHS,
+    ("gather_windows", "offset_dims"): Listed(Axis(None)),
+    **{
+        ("scatter_windows", name): LHS for name in ("inserted_window_dims", "input_batching_dims", "scatter_dims_to_operand_dims")
+    },
+    ("scatter_windows", "scatter_indices_batching_dims"): RHS,
+    ("scatter_windows", "update_window_dims"): Listed(Axis(2)),
 }
 
 ROWS: tuple[Row, ...] = (
@@ -196,7 +207,7 @@ ROWS: tuple[Row, ...] = (
     _row(SelectOp, "Select"),
     _row(CastOp, "Cast", dtype=DTYPE),
     _row(StopGradientOp, "StopGradient"),
-    _row(ReduceOp, "Reduce", kind=REDUCTION, axes=LHS, keepdims=FLAG, **ACCUM, **OUT),
+    _row(ReduceOp, "Reduce", kind=Words(REDUCE_KINDS), axes=LHS, keepdims=FLAG, **ACCUM, **OUT),
     _row(ArgMaxOp, "ArgMax", axis=Axis(0), keepdims=FLAG, output_dtype=DTYPE),
     _row(DotGeneralOp, "DotGeneral", batch_lhs=LHS, batch_rhs=RHS, contract_lhs=LHS, contract_rhs=RHS, **ACCUM, **OUT),
     _row(ReshapeOp, "Reshape", new_shape=NEW_SHAPE),

@@ -20,8 +20,8 @@ from xdsl.utils.lexer import Input, Span
 
 from mind_dialect.errors import MindError, MindParseError, error
 from mind_dialect.ptir_program import SPEC_VERSION
+from mind_dialect.source_text import decode
 
-from ..core_ir.lexer import decode
 from ..ptir.importer import to_module
 from ..ptir.kinds import SIZE
 from ..ptir.nodes import Node, fields, items, shown, tagged, text, under, unexpected
@@ -47,7 +47,7 @@ def parse_ptir_json(source: str | bytes, name: str = "<input>", *, strict: bool 
     pass), E4000 for fields, E4001 and E4002 for values, and whatever a verifier of an op raises. With `strict`, E4000 for ops
     that the public form lacks.
     """
-    source = decode(source, name) if isinstance(source, bytes) else source
+    source = decode(source, name)
     reader = _Reader(source, name)
     try:
         program = _program(reader.load(), lenient)

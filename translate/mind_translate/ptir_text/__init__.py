@@ -10,7 +10,8 @@ from typing import IO
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..core_ir.lexer import decode
+from mind_dialect.source_text import decode
+
 from .bindings import Binding, bind, extents
 from .display import PtirTextTarget, print_ptir_text
 from .display_reader import parse_display
@@ -34,7 +35,7 @@ __all__ = [
 
 def parse_ptir_text(source: str | bytes, name: str = "<input>", *, strict: bool = False, lenient: bool = False) -> ModuleOp:
     """Read a text in the display form, or a snippet without placeholders if it starts with `func`."""
-    text = decode(source, name) if isinstance(source, bytes) else source
+    text = decode(source, name)
     if text.lstrip().startswith("func"):
         return parse_snippet(text, None, name, strict=strict)
     return parse_display(text, name, strict=strict, lenient=lenient)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from ..ptir.records import Instruction, Operand, Program, ValueType, leaves
 from ..ptir.tensor_kinds import shown_type
 
 SYMBOL = re.compile(r"[^\s{}()@\"]+")
-"""What a function may be called in this form."""
+"""What a function may be called in the public form; any other name is quoted, as JSON, which is an extension."""
 _AMBIGUOUS = re.compile(r"x[0-9]")
 
 
@@ -28,14 +29,18 @@ def print_ptir_text(module: ModuleOp, *, strict: bool = False, lenient: bool = F
     """
     The display form of a module of functions of ptir ops.
 
-    Errors are those of `to_program`, and E4000 for what this form cannot say: a name of a function with blanks or brackets, a
-    name of a dimension that reads as two dimensions.
+    Errors are those of `to_program`, and E4000 for what this form cannot say: a name of a dimension that reads as two
+    dimensions and, if `strict`, a name of a function with blanks, brackets or quotes.
     """
-    return render(to_program(module, strict=strict, lenient=lenient))
+    program = to_program(module, strict=strict, lenient=lenient)
+    if strict:
+        for name in (program.entry, *(f.name for f in program.functions)):
+            _check_public(name)
+    return render(program)
 
 
 def render(program: Program) -> str:
-    """The display form of a program."""
+    """Return the display form of a program."""
     return "\n".join(_program(program)) + "\n"
 
 
@@ -57,10 +62,13 @@ def _program(program: Program) -> Iterator[str]:
 
 
 def _symbol(name: str) -> str:
+    return json.dumps(name) if SYMBOL.fullmatch(name) is None else name
+
+
+def _check_public(name: str) -> None:
     if SYMBOL.fullmatch(name) is None:
-        expected = "a name without blanks, brackets and quotes"
+        expected = "a name without blanks, brackets and quotes, as strict allows no quoted ones"
         raise error("E4000", f"the function name {name[:60]!a}, expected {expected}", given=name[:60], expected=expected)
-    return name
 
 
 def _section(name: str, values: Sequence[str], types: Sequence[ValueType]) -> Iterator[str]:

@@ -8,7 +8,8 @@ The display form, read line by line.
     line     := %number "=" op [ "(" operand ("," operand)* ")" ] "->" type
     type     := "tensor<" dtype "x" dims ">" | "tuple<" type ("," type)* ">"
 
-An op is as Rust shows it. A line that starts with `//` is a comment. A literal operand is refused, as its bytes are not shown.
+A name with blanks, brackets or quotes is a JSON string, an extension that `strict` refuses. An op is as Rust shows it. A line
+that starts with `//` is a comment. A literal operand is refused, as its bytes are not shown.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.ptir.types import Dim, TensorSpec, is_dim_name
 from mind_dialect.ptir_program import check_version
+from mind_dialect.source_text import decode
 
-from ..core_ir.lexer import decode
+from ..core_ir.lexer import string
 from ..ptir.importer import to_module
 from ..ptir.kinds import DTYPE, SIZE
 from ..ptir.records import FunctionRecord, Instruction, Misplaced, Operand, Program, RegionRecord, TupleType, ValueType
@@ -31,8 +33,9 @@ from ..ptir.tensor_kinds import MAX_TUPLE_DEPTH, check_bytes
 from .cursor import Cursor
 from .rust import read_rust
 
-_HEAD = re.compile(r"program\s+@(\S+)\s*(?:\(\s*spec_version\s*=\s*([^\s()]*)\s*\))?\s*\{")
-_BLOCK = re.compile(r"(?:func\s+@(?P<name>\S+)|region\s+\^r(?P<number>[0-9]{1,18}))\s*\{")
+_NAME = r'"(?:[^"\\]|\\.)*"|[^\s"]\S*'
+_HEAD = re.compile(rf"program\s+@({_NAME})\s*(?:\(\s*spec_version\s*=\s*([^\s()]*)\s*\))?\s*\{{")
+_BLOCK = re.compile(rf"(?:func\s+@(?P<name>{_NAME})|region\s+\^r(?P<number>[0-9]{{1,18}}))\s*\{{")
 _SECTIONS = ("params:", "body:", "hints:", "results:")
 _TENSOR = re.compile(r"tensor<(\w+) x (.*)>", re.ASCII)
 _DIM = re.compile(r"([0-9]+|\?[A-Za-z_]\w*?)(?:x(?=[0-9?])|$)", re.ASCII)
@@ -42,17 +45,18 @@ def parse_display(source: str | bytes, name: str = "<input>", *, strict: bool = 
     """
     Read the display form of a program into a module, every op of it checked; `MindParseError` with line and column.
 
-    `strict` refuses ops that the public form lacks, `lenient` lets the version be missing.
+    `strict` refuses ops and quoted names, which the public form lacks, `lenient` lets the version be missing.
     """
-    reader = _Reader(decode(source, name) if isinstance(source, bytes) else source, name)
+    reader = _Reader(decode(source, name), name, strict=strict)
     return to_module(reader.program(lenient), reader.failure, strict=strict, locate=reader.location)
 
 
 class _Reader(Cursor):
     """The line under the cursor."""
 
-    def __init__(self, text: str, name: str):
+    def __init__(self, text: str, name: str, *, strict: bool = False):
         super().__init__(text, name)
+        self.strict = strict
         self.file = StringAttr(name)
         self.types: dict[str, TensorSpec] = {}
         self.next = 0
@@ -101,7 +105,7 @@ class _Reader(Cursor):
         self.advance()
         if (head := _HEAD.fullmatch(self.current)) is None:
             raise self.wrong("`program @entry (spec_version = ptir.v0.4) {`")
-        place = self.place()
+        place, entry = self.place(), self._symbol(head[1])
         try:
             stated = StringAttr(head[2][:80]) if head[2] is not None else None
             check_version(stated, lenient=lenient, begin="program @entry (spec_version = ptir.v0.4) {")
@@ -113,17 +117,30 @@ class _Reader(Cursor):
             if (block := _BLOCK.fullmatch(self.current)) is None:
                 raise self.wrong("`func @name {`, `region ^r0 {` or `}`")
             if block["name"] is not None:
-                functions.append(self._function(block["name"]))
+                functions.append(self._function(self._symbol(block["name"])))
             else:
                 regions.append(self._region(int(block["number"])))
         if self.current != "}":
             raise self.wrong("`}`")
         if self.advance():
             raise self.wrong("the end of the text")
-        return Program(head[1], functions, regions, place)
+        return Program(entry, functions, regions, place)
+
+    def _symbol(self, name: str) -> str:
+        """Return the name of a function, which may be quoted; E1004 for a bad escape, E4000 for an empty or a refused name."""
+        if name[0] != '"':
+            return name
+        try:
+            text = string(name)
+            if not text or self.strict:
+                expected = "a name without quotes, as strict reads the public form" if text else "a name"
+                raise error("E4000", f"the name {brief(name)}, expected {expected}", given=brief(name), expected=expected)
+        except MindError as e:
+            raise self.line(self.start, e) from None
+        return text
 
     def _sections(self, known: tuple[str, ...]) -> Any:
-        """The lines of a block by section, up to its `}`, the cursor being on each in turn."""
+        """The lines of a block by section, up to its `}`, the cursor being on each in iteration."""
         section = -1
         while self.advance():
             if self.current == "}":

@@ -18,11 +18,13 @@ from typing import Any
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.names import note_names
 from mind_dialect.ptir.types import DTYPES, PtirDType, TensorSpec, unknown_dtype
+from mind_dialect.source_text import decode
 
-from ..core_ir.lexer import decode
 from ..ptir.importer import to_module
 from ..ptir.kinds import INT, SIZE
 from ..ptir.records import FunctionRecord, Instruction, Misplaced, Operand, Program, TupleType, ValueType
@@ -45,7 +47,7 @@ def parse_snippet(
     `MindParseError` with line and column of the text after filling in. The module has our version: the form states none.
     `strict` changes nothing here, as the form has no extensions.
     """
-    text = decode(source, name) if isinstance(source, bytes) else source
+    text = decode(source, name)
     return _Reader(bind(text, bindings or {}, name), name).module()
 
 
@@ -91,6 +93,8 @@ class _Reader(Cursor):
         assert isinstance(func, FuncOp)
         values = [*func.body.block.args, *(op.results[0] for op in func.body.block.ops if op.results)]
         for name, i in self.ids.items():
+            if isinstance(op := values[i].owner, Operation):
+                note_names(op.location, [name])
             if not name[0].isdecimal():
                 values[i].name_hint = name
 
