@@ -1,0 +1,51 @@
+"""Every op of PTIR: its rule, or the reason why it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.ir import Operation
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.types import ALL
+
+from ..conversion import LegalitySpec
+from . import control, elementwise, indexing, models, random, reductions, structural
+from .elementwise import Rule
+
+ONE_RESULT: Mapping[type[PtirOp], Rule] = {
+    **elementwise.RULES,
+    **structural.RULES,
+    **reductions.RULES,
+    **indexing.RULES,
+    **models.RULES,
+    **random.RULES,
+}
+"""The rules of ops with one result, which they return."""
+
+CONVERTED: tuple[type[PtirOp], ...] = (*ONE_RESULT, *reductions.SEVERAL, *control.RULES)
+"""Every op with a rule."""
+
+REFUSED: Mapping[type[PtirOp], str] = {
+    ptir.CustomCallOp: "its function is Python, registered by name; run it outside of the program, or build it from PTIR ops",
+}
+"""The ops without a rule."""
+
+
+MOST_TRANSFORMED = 3
+"""Axes of a Fourier transform (StableHLO, fft, C4)."""
+
+
+def refusal(op: Operation) -> str | None:
+    """Why an op is not legal, if it is not."""
+    if isinstance(op, PtirOp) and type(op) in REFUSED:
+        return f"operation {op.name} is not allowed: {REFUSED[type(op)]}"
+    if isinstance(op, ptir.FftOp) and len(op.values()["lengths"]) > MOST_TRANSFORMED:
+        return f"operation {op.name} is not allowed: XLA transforms at most {MOST_TRANSFORMED} axes at once"
+    return None
+
+
+def specification() -> LegalitySpec:
+    """Static sizes, every dtype, every op with a rule or a reason."""
+    return LegalitySpec(refuses=refusal).with_dynamic_dims(False).allow_dtypes(ALL).allow_ops((*CONVERTED, *REFUSED))
