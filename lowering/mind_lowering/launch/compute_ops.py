@@ -1,0 +1,266 @@
+"""Ops that compute: kernels, calls of an array library, and fallbacks on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import DictionaryAttr, IndexType, StringAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, opt_prop_def, prop_def, region_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from mind_dialect.errors import error
+from mind_dialect.ptir.attributes import Int, PairsCodec, Text
+
+from ..coded_op import ending, expect_types
+from ..xp_functions import CONSTANT, FUNCTIONS
+from .base import AnyAttribute, LaunchOp, parse_types, parse_values, print_types, print_values
+from .control_ops import ForOp, IfOp, WhileOp, YieldOp, trip_count
+from .memory_ops import AllocOp, Space, check_writable
+from .ref import read_ref
+
+
+class ComputeOp(LaunchOp):
+    """
+    An op that reads arrays and writes others, which it names.
+
+    `inplace` lists pairs `[write, read]` that may have the same memory: each element is read before it is written. A value that
+    is both read and written is updated, and must be in such a pair.
+    """
+
+    reads = var_operand_def()
+    writes = var_operand_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def effects(self) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        return self.reads, self.writes
+
+    @property
+    def inplace_pairs(self) -> Sequence[tuple[int, int]]:
+        return self.word("inplace", ()) if "inplace" in self.WORDS else ()
+
+    def check_op(self) -> None:
+        for value in (*self.reads, *self.writes):
+            read_ref(value.type)
+        if not self.writes:
+            raise error("E2007", "writes 0 values, expected at least 1", expected=1, actual=0)
+        if len(set(self.writes)) != len(self.writes):
+            raise error("E8002", "writes one value twice", attribute="writes", value=str(len(self.writes)))
+        for i, value in enumerate(self.writes):
+            check_writable(read_ref(value.type), f"write {i}")
+        self._check_pairs()
+
+    def _check_pairs(self) -> None:
+        pairs = self.inplace_pairs
+        for write, read in pairs:
+            if not (0 <= write < len(self.writes) and 0 <= read < len(self.reads)):
+                raise self.invalid("inplace", f"numbers below {len(self.writes)} of writes and {len(self.reads)} of reads")
+        for i, value in enumerate(self.writes):
+            for j, other in enumerate(self.reads):
+                if value is other and (i, j) not in pairs:
+                    message = f"write {i} is read {j}, expected [{i}, {j}] in inplace"
+                    raise error("E8002", message, attribute="inplace", value=str(pairs))
+
+    def print_flow(self, printer: Printer) -> None:
+        """Write what is read and written, the words, and the types."""
+        print_values(printer, self.reads)
+        printer.print_string(" -> ")
+        print_values(printer, self.writes)
+        self.print_words(printer)
+        printer.print_string(" : ")
+        print_types(printer, self.reads)
+        printer.print_string(" -> ")
+        print_types(printer, self.writes)
+
+    @classmethod
+    def parse_flow(cls, parser: Parser) -> tuple[list[Sequence[SSAValue]], dict[str, Attribute], dict[str, Attribute]]:
+        """Read what `print_flow` writes: reads and writes, properties, attributes."""
+        reads = parse_values(parser)
+        parser.parse_punctuation("->")
+        writes = parse_values(parser)
+        properties, attributes = cls.parse_words(parser)
+        parser.parse_punctuation(":")
+        types = parse_types(parser)
+        parser.parse_punctuation("->")
+        results = parse_types(parser)
+        found = [parser.resolve_operands(reads, types, parser.pos), parser.resolve_operands(writes, results, parser.pos)]
+        return found, properties, attributes
+
+
+def _check_body(op: ComputeOp, region: Region, indices: int) -> None:
+    """Raise E8005 unless a body takes the tensors that are read, then indices, and yields those that are written."""
+    last = ending(region, "body", YieldOp)
+    taken = [*(read_ref(v.type).tensor for v in op.reads), *([IndexType()] * indices)]
+    expect_types("body", "takes", region.block.arg_types, taken)
+    expect_types("body", "yields", last.operand_types, [read_ref(v.type).tensor for v in op.writes])
+
+
+@irdl_op_definition
+class KernelOp(ComputeOp):
+    """
+    A kernel: its body says what it computes, as PTIR on tensors; `schedule` says how.
+
+    A kernel without a body packs, moves or sums partial results as its schedule says. `indices` are induction variables that it
+    depends on, `cost` an estimate in ns, `fails` the run-time errors that it may report.
+    """
+
+    name = "launch.kernel"
+    WORDS: ClassVar = {"inplace": PairsCodec(), "schedule": AnyAttribute(), "cost": Int(), "fails": AnyAttribute()}
+    sym_name = prop_def()
+    inplace = opt_prop_def()
+    schedule = opt_prop_def()
+    cost = opt_prop_def()
+    fails = opt_prop_def()
+    indices = var_operand_def()
+    body = region_def()
+
+    def __init__(
+        self,
+        sym_name: str,
+        reads: Sequence[SSAValue],
+        writes: Sequence[SSAValue],
+        body: Block | None = None,
+        indices: Sequence[SSAValue] = (),
+        **words: Any,
+    ):
+        super().__init__(
+            operands=[indices, reads, writes],
+            regions=[Region([] if body is None else body)],
+            properties={"sym_name": StringAttr(sym_name), **self.words_of(words)},
+        )
+
+    def check_op(self) -> None:
+        super().check_op()
+        Text().value(self.sym_name)
+        if self.word("cost", 0) < 0:
+            raise self.invalid("cost", "at least 0")
+        if any(trip_count(i) is None for i in self.indices):
+            raise error(
+                "E2001", "an index is no induction variable of launch.for", expected="induction variable", actual="a value"
+            )
+        if self.body.blocks:
+            _check_body(self, self.body, len(self.indices))
+        elif self.schedule is None:
+            raise error("E8005", "has neither a body nor a schedule", region="body", expected="one of both", actual="nothing")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(Text().value(self.sym_name))
+        if self.indices:
+            print_values(printer, self.indices, "[]")
+        self.print_flow(printer)
+        if self.body.blocks:
+            printer.print_string(" ")
+            printer.print_region(self.body)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> KernelOp:
+        name = parser.parse_symbol_name()
+        indices = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_unresolved_operand) or []
+        found, properties, attributes = cls.parse_flow(parser)
+        operands = [parser.resolve_operands(indices, [IndexType()] * len(indices), parser.pos), *found]
+        body = parser.parse_optional_region() or Region()
+        properties["sym_name"] = name
+        return cls.build(operands=operands, properties=properties, attributes=attributes, regions=[body])
+
+
+@irdl_op_definition
+class CallOp(ComputeOp):
+    """
+    A call of a function of the array library on arrays, which puts its results into those that it writes.
+
+    `sync` says why a graph of launches cannot hold the call.
+    """
+
+    name = "launch.call"
+    WORDS: ClassVar = {"with": AnyAttribute(), "inplace": PairsCodec(), "sync": Text()}
+    callee = prop_def()
+    arguments = opt_prop_def(prop_name="with")
+    inplace = opt_prop_def()
+    sync = opt_prop_def()
+
+    def __init__(self, callee: str, reads: Sequence[SSAValue], writes: Sequence[SSAValue], **words: Any):
+        super().__init__(operands=[reads, writes], properties={"callee": StringAttr(callee), **self.words_of(words)})
+
+    def check_op(self) -> None:
+        super().check_op()
+        callee = Text().value(self.callee)
+        if callee not in FUNCTIONS or callee == CONSTANT:
+            expected = sorted(FUNCTIONS.keys() - {CONSTANT})
+            raise error("E4000", f"unknown function {callee!r}, expected one of {expected}", given=callee, expected=expected)
+        if not isinstance(self.word("with", DictionaryAttr({})), DictionaryAttr):
+            raise self.invalid("with", "a dictionary")
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.callee)
+        self.print_flow(printer)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> CallOp:
+        callee = Text().parse(parser)
+        found, properties, attributes = cls.parse_flow(parser)
+        return cls.build(operands=found, properties={"callee": callee, **properties}, attributes=attributes)
+
+
+@irdl_op_definition
+class HostCallOp(ComputeOp):
+    """
+    An op that runs on the host, between launches: its body is that op, `reason` why no kernel computes it.
+
+    It gives memory of its own to what it writes. `ordinal` is the number of its random op among those of the program.
+    """
+
+    name = "launch.host_call"
+    WORDS: ClassVar = {"reason": Text(), "ordinal": Int()}
+    sym_name = prop_def()
+    reason = opt_prop_def()
+    ordinal = opt_prop_def()
+    body = region_def()
+
+    def __init__(
+        self,
+        sym_name: str,
+        reads: Sequence[SSAValue],
+        writes: Sequence[SSAValue],
+        body: Block,
+        reason: str,
+        ordinal: int | None = None,
+    ):
+        words = self.words_of({"reason": reason, "ordinal": ordinal})
+        super().__init__(operands=[reads, writes], regions=[Region(body)], properties={"sym_name": StringAttr(sym_name), **words})
+
+    def check_op(self) -> None:
+        super().check_op()
+        Text().value(self.sym_name)
+        if not self.word("reason"):
+            raise self.invalid("reason", "why no kernel computes it")
+        for i, value in enumerate(self.writes):
+            if not (isinstance(value.owner, AllocOp) and value.owner.kind is Space.HOST):
+                message = f"write {i} is no allocation in the space host"
+                raise error("E2001", message, expected="launch.alloc host", actual=str(value.type))
+        _check_body(self, self.body, 0)
+        ops = [op.name for op in self.body.block.ops]
+        if len(ops) != 2:
+            raise error("E8005", f"the body holds {ops[:-1]}, expected one op", region="body", expected="one op", actual=ops[:-1])
+        parent = self.parent_op()
+        while parent is not None:
+            if isinstance(parent, ForOp | WhileOp | IfOp):
+                raise error("E9006", f"stands in {parent.name}, expected a function", parent=parent.name, expected="func.func")
+            parent = parent.parent_op()
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(Text().value(self.sym_name))
+        self.print_flow(printer)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> HostCallOp:
+        name = parser.parse_symbol_name()
+        found, properties, attributes = cls.parse_flow(parser)
+        properties["sym_name"] = name
+        return cls.build(operands=found, properties=properties, attributes=attributes, regions=[parser.parse_region()])

@@ -1,0 +1,138 @@
+"""
+Which memory a value may lie in, and from when to when each allocation is in use.
+
+Ops have numbers in program order, those of regions included; an op with regions has a second number, its end. What is allocated
+outside of a loop and touched inside is in use from the begin of the loop to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from .base import LaunchOp
+from .compute_ops import ComputeOp
+from .control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp
+from .memory_ops import AllocOp, ViewOp
+
+Roots = frozenset[AllocOp]
+Flow = tuple[SSAValue, SSAValue]
+
+
+def base(value: SSAValue) -> SSAValue:
+    """Return the allocation, carry or result that a value is an address into."""
+    while isinstance(owner := value.owner, ViewOp | AtOp):
+        value = owner.source
+    return value
+
+
+def blocks_of(op: Operation) -> Iterator[Block]:
+    """Yield the blocks of launch ops inside an op; the body of a kernel holds none."""
+    if not isinstance(op, ComputeOp):
+        for region in op.regions:
+            yield from region.blocks
+
+
+def launch_ops(block: Block) -> Iterator[Operation]:
+    """Yield the ops of a block and of those inside, in program order."""
+    for op in block.ops:
+        yield op
+        for inner in blocks_of(op):
+            yield from launch_ops(inner)
+
+
+def flows_of(op: Operation) -> Iterator[Flow]:
+    """Yield where control flow passes addresses on: from what is given to what then holds it."""
+    match op:
+        case ForOp():
+            last = op.body.block.last_op
+            assert last is not None
+            for init, carry, following, result in zip(op.inits, op.body.block.args[1:], last.operands, op.res, strict=True):
+                yield from ((init, carry), (following, carry), (init, result), (following, result))
+        case WhileOp():
+            condition, last = op.test.block.last_op, op.body.block.last_op
+            assert isinstance(condition, ConditionOp)
+            assert last is not None
+            for i, passed in enumerate(condition.inputs):
+                yield from ((op.inits[i], op.test.block.args[i]), (last.operands[i], op.test.block.args[i]))
+                yield from ((passed, op.body.block.args[i]), (passed, op.res[i]))
+        case IfOp():
+            for region in (op.then, op.otherwise):
+                assert region.block.last_op is not None
+                yield from zip(region.block.last_op.operands, op.res, strict=True)
+        case _:
+            return
+
+
+class Liveness:
+    """Program order, aliases and live ranges of a function of launch ops."""
+
+    def __init__(self, func: FuncOp):
+        self.order: dict[Operation, int] = {}
+        self.end: dict[Operation, int] = {}
+        self.first: dict[AllocOp, int] = {}
+        self.last: dict[AllocOp, int] = {}
+        self._roots: dict[SSAValue, Roots] = {}
+        self._count = 0
+        self._number(func.body.block)
+        self.allocations = [op for op in self.order if isinstance(op, AllocOp)]
+        self._find_roots()
+        for op in self.order:
+            if isinstance(op, LaunchOp):
+                for value in (*op.effects()[0], *op.effects()[1], *_carried(op)):
+                    self._touch(value, op)
+
+    def roots(self, value: SSAValue) -> Roots:
+        """Return the allocations that a value may be an address into."""
+        return self._roots.get(base(value), frozenset())
+
+    def _number(self, block: Block) -> None:
+        for op in block.ops:
+            self.order[op] = self._count
+            self._count += 1
+            for inner in blocks_of(op):
+                self._number(inner)
+            self.end[op] = self._count
+            self._count += bool(op.regions)
+
+    def _find_roots(self) -> None:
+        """Pass roots on until nothing changes: once in straight lines, twice or more where loops permute addresses."""
+        flows: list[Flow] = []
+        for op in self.order:
+            if isinstance(op, AllocOp):
+                self._roots[op.res] = frozenset({op})
+                self.first[op] = self.last[op] = self.order[op]
+            flows.extend(flows_of(op))
+        changed = True
+        while changed:
+            changed = False
+            for given, holder in flows:
+                before = self._roots.get(holder, frozenset())
+                after = before | self.roots(given)
+                if after != before:
+                    self._roots[holder], changed = after, True
+
+    def _touch(self, value: SSAValue, op: Operation) -> None:
+        for root in self.roots(value):
+            begin, end = self.order[op], self.order[op]
+            for loop in self._loops_between(op, root):
+                begin, end = self.order[loop], self.end[loop]
+            untouched = self.first[root] == self.order[root]
+            self.first[root] = begin if untouched else min(self.first[root], begin)
+            self.last[root] = max(self.last[root], end)
+
+    def _loops_between(self, op: Operation, root: AllocOp) -> Iterator[Operation]:
+        """Yield the loops around an op that do not hold an allocation, the inner ones first."""
+        parent = op
+        while parent.parent is not root.parent and (outer := parent.parent_op()) is not None and outer in self.order:
+            parent = outer
+            if isinstance(parent, ForOp | WhileOp):
+                yield parent
+
+
+def _carried(op: Operation) -> list[SSAValue]:
+    """What control flow takes or hands on at an op: it is in use there."""
+    values = list(op.operands) if not isinstance(op, AllocOp | ViewOp | AtOp) else []
+    return [v for v in values if not isinstance(v, BlockArgument) or v.index or not isinstance(v.block.parent_op(), ForOp)]

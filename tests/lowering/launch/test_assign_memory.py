@@ -1,0 +1,129 @@
+"""Memory plans: what shares memory, how much they need, and that none is accepted which gives wrong numbers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.func import FuncOp
+
+from launch_machine import execute
+from mind_dialect import ptir
+from mind_dialect.errors import MindError
+from mind_lowering.launch import AllocOp, Space
+from mind_lowering.launch.assign_memory import ARENA_BYTES, LaunchAssignMemoryPass, assign_memory
+from mind_lowering.launch.check_memory import check_memory
+from mind_lowering.launch.convert import converted_to_launch
+from mind_lowering.launch.liveness import Liveness
+from native_control_programs import BOTH
+from ptir_evaluator import evaluate, function_of, same_bits, special_inputs
+from ptir_forms import dot, layer_norm, program, softmax
+
+PROGRAMS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "softmax": ("f32[4,33]", softmax),
+    "layer norm": ("f32[4,33] f32[33] f32[33]", layer_norm),
+    "products": (
+        "f32[8,8] f32[8,8]",
+        lambda x, w: dot(ptir.ExpOp(dot(x, w, (1,), (0,))), ptir.NegOp(dot(w, x, (1,), (0,))), (1,), (0,)),
+    ),
+    "a scan": BOTH["a product with the value before"],
+    "a loop": BOTH["a product, in a while"],
+    "loops in loops": BOTH["weights of loops in loops"],
+}
+
+
+def converted(name: str, donate: tuple[int, ...] = ()) -> FuncOp:
+    return converted_to_launch(function_of(program(*PROGRAMS[name])), donate)
+
+
+def temporaries(func: FuncOp) -> list[AllocOp]:
+    return [op for op in func.walk() if isinstance(op, AllocOp) and op.kind is Space.ARENA and op.ref.nbytes]
+
+
+def least(func: FuncOp) -> int:
+    """The most bytes of temporaries that are in use at a time, which no plan can do without."""
+    live = Liveness(func)
+    ends = sorted({n for a in live.allocations for n in (live.first[a], live.last[a])})
+    return max((sum(a.ref.nbytes for a in temporaries(func) if live.first[a] < n <= live.last[a]) for n in ends), default=0)
+
+
+@pytest.mark.parametrize("order", ["size", "program"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_arenas_are_small(name: str, order: str) -> None:
+    func = converted(name)
+    apart = sum(-(-a.ref.nbytes // 64) * 64 for a in temporaries(func))
+    total = assign_memory(func, order=order)
+    assert func.attributes[ARENA_BYTES] == IntegerAttr(total, i64)
+    assert least(func) <= total <= apart
+    assert all(a.word("at") % 64 == 0 and a.word("at") + a.ref.nbytes <= total for a in temporaries(func))
+
+
+def test_a_chain_of_elementwise_kernels_needs_no_arena() -> None:
+    func = converted_to_launch(function_of(program("f32[100]", lambda x: ptir.ExpOp(ptir.NegOp(ptir.TanhOp(ptir.AbsOp(x)))))))
+    assert assign_memory(func) == 0
+    assert not temporaries(func)
+
+
+def test_equal_plans_for_equal_programs() -> None:
+    assert len({str(planned) for _ in range(3) if (planned := converted("loops in loops")) and assign_memory(planned)}) == 1
+
+
+def test_a_plan_can_be_made_again() -> None:
+    func = converted("a scan")
+    first = assign_memory(func, order="program")
+    text = str(func)
+    assert assign_memory(func, order="size") <= first
+    assert assign_memory(func, order="program") == first
+    assert str(func) == text
+
+
+@pytest.mark.parametrize("donate", [(), (0,)])
+def test_an_output_takes_a_donated_input_that_nothing_reads_later(donate: tuple[int, ...]) -> None:
+    def twice(x: Any) -> Any:
+        return [ptir.ExpOp(x), ptir.NegOp(x)]
+
+    func = converted_to_launch(function_of(program("f32[9]", twice)), donate)
+    assign_memory(func)
+    outputs = [op for op in func.walk() if isinstance(op, AllocOp) and op.kind is Space.OUTPUT]
+    assert [op.over is not None for op in outputs] == [False, bool(donate)]
+
+
+def is_refused(func: FuncOp) -> bool:
+    try:
+        check_memory(func)
+    except MindError as e:
+        return e.code == "E9102"
+    return False
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("softmax", "layer norm")])
+def test_a_plan_with_another_offset_is_refused_or_gives_the_same_numbers(name: str) -> None:
+    module = program(*PROGRAMS[name])
+    arrays = [a if a.dtype.kind == "f" else np.full_like(a, 3) for a in special_inputs(function_of(module))]
+    expected = evaluate(function_of(module), arrays, seed=7)
+    refused = 0
+    for seed in range(40):
+        func, choose = converted_to_launch(function_of(module)), random.Random(seed)
+        total = assign_memory(func)
+        moved = choose.choice(temporaries(func))
+        moved.at = IntegerAttr(choose.randrange(0, max(1, (total - moved.ref.nbytes) // 64 + 1)) * 64, i64)
+        if is_refused(func):
+            refused += 1
+            continue
+        for found, wanted in zip(execute(func, arrays), expected, strict=True):
+            assert same_bits(found, wanted), str(func)
+    assert refused
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"order": "best"}, "order is 'best'"), ({"align": 48}, "align is 48"), ({"align": 0}, "align is 0")]
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(MindError, match=message) as found:
+        LaunchAssignMemoryPass(**options).apply(Context(), program("f32[2]", lambda x: ptir.ExpOp(x)))
+    assert found.value.code == "E7001"
