@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from machines import RUNNABLE
 from mind_dialect.ptir.types import PtirDType
-from mind_lowering.native.host import HOSTS, Host, detect
+from mind_lowering.native.host import HOSTS, Host
 from mind_lowering.native.ir import Module
 from mind_lowering.native.products.kernels import ProductStep, steps_of
 from mind_lowering.native.products.product import Epilogue, Product, planned
 from mind_lowering.native.views import Buffer, Use, View
 from mind_runtime.native import jit, pool
 
-ORDER = list(HOSTS)
-RUNNABLE = [HOSTS[isa] for isa in ORDER[ORDER.index(detect().isa) : ORDER.index("neon")] if detect().isa != "neon"]
+HOSTS_HERE = [HOSTS[isa] for isa in RUNNABLE]
 """The machines that this one can be taken for."""
 
 

@@ -4,7 +4,8 @@ Convolution as products that read windows where they lie: no patches in memory, 
     out[n, p..., o] = sum over t..., c of lhs[n, p * stride + t * dilation - low..., c] * rhs[t..., c, o]
 
 A tile is some neighbouring places along one axis by some vectors of columns, summed in registers over all places of the window
-and all channels. Places of the window outside of the image are left out: they add nothing, whatever the weight there.
+and all channels. Places of the window outside of the image are skipped; `padding.py` adds what they give where a weight there is
+infinite or NaN.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from ..host import Host
 from ..ir import Function
 from ..products.product import unflattened
 from .convolution import Convolution, Slide
+from .padding import Border, has_border
 from .tile import Taps, Tile, emit_tile
 
 
@@ -28,10 +29,12 @@ class _Loops:
         self.f, self.host, self.it, self.sites = f, host, convolution, sites
         self.runs = runs_of(convolution)
         self.known: dict[Tile, str] = {}
+        self.border: Border | None = None
 
     def emit(self) -> int:
         """The loop over units of work; how many there are."""
         f, it = self.f, self.it
+        self.border = Border(f, it) if has_border(it) else None
         panels, places = it.work
         extents = [it.groups, -(-it.panels // panels), -(-prod(it.extents) // places)]
 
@@ -71,7 +74,8 @@ class _Loops:
         channel = column if it.by_channel else f.mul(group, it.rhs.shape[-2])
         start = f.mul(channel, it.lhs.strides[-1])
 
-        def place(flat: str, /, *values: str) -> None:
+        def place(number: str, /, *values: str) -> None:
+            flat = f.add(first, number) if self.border is None else self.border.rotated(first, last, number)
             at = unflattened(f, flat, it.extents) if prod(it.extents) > 1 else ["0"] * len(it.extents)
             a, bounds = start, list[str]()
             for i, index in zip(it.outer, at, strict=True):
@@ -85,26 +89,30 @@ class _Loops:
                     bounds += window_bounds(f, slide, begin)
             self.tiles(a, b, at, column, columns, bounds)
 
-        f.loop(first, last, 1, place, hint="place")
+        f.loop("0", f.op(f"sub nsw i64 {last}, {first}", "count"), 1, place, hint="place")
 
     def tiles(self, a: str, b: str, at: Sequence[str], column: str, columns: int, bounds: Sequence[str]) -> None:
         """The tiles along the axis of the rows."""
-        f, it = self.f, self.it
+        f, it, border = self.f, self.it, self.border
+        outside = "false" if border is None else border.is_outside(bounds)
+        look = [] if border is None else [f"i1 {border.has_to_look(outside, column)}"]
         along = it.cut.along
         slide = it.slides[along - 1] if along else Slide(0, 0, 1, 1, 1, 0)
         for start, count, rows, taps in self.runs:
             name = self.tile(Tile(rows, columns, taps))
 
-            def turn(t: str, /, *values: str, start: int = start, rows: int = rows, name: str = name) -> None:
+            def iteration(t: str, /, *values: str, start: int = start, rows: int = rows, name: str = name) -> None:
                 row = f.add(f.mul(t, rows), str(start))
                 begin = f.add(f.mul(row, slide.stride), str(-slide.low))
                 first = f.add(a, f.mul(begin, it.lhs.strides[along]))
-                given = ", ".join(f"i64 {v}" for v in (first, b, *at, row, column, *bounds))
+                given = ", ".join([*(f"i64 {v}" for v in (first, b, *at, row, column)), *look, *(f"i64 {v}" for v in bounds)])
                 status = f.op(f"call i64 @{name}(ptr %args, {given})", "status")
                 if self.host.checked:
-                    f.leave(f.op(f"icmp ne i64 {status}, 0", "failed"), lambda: status)
+                    f.leave(f.op(f"icmp sgt i64 {status}, 0", "failed"), lambda: status)
+                if border is not None:
+                    border.note(outside, column, status)
 
-            f.loop("0", str(count), 1, turn, hint="tile")
+            f.loop("0", str(count), 1, iteration, hint="tile")
 
     def tile(self, tile: Tile) -> str:
         """The function of a tile."""

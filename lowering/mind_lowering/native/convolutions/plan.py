@@ -19,13 +19,13 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import Kind, PtirDType
 
-from ..ahead import beforehand
 from ..failures import Failure, Sites
 from ..host import Host
 from ..ir import Function
 from ..kernels_windows import padded
 from ..memory import Access
 from ..nest import Axis, axes_of
+from ..prepack import beforehand
 from ..products import cut as products_cut
 from ..products.adding import add_matrices
 from ..products.kernels import ProductStep

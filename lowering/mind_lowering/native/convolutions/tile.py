@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 
 from mind_dialect.ptir.types import PtirDType
@@ -22,12 +23,13 @@ from ..products.product import Finish, index_of, multiply_add, prefetch
 from ..steps import argument
 from ..views import Buffer, View
 from .convolution import MOST_SHARED, Convolution
+from .padding import Padding, Skips, any_of, has_border, suspect
 
 AHEAD = 8
 """So many steps ahead memory is asked for, a line of `LINE` bytes at a time."""
 LINE = 64
 UNROLL = 4
-"""Steps of the innermost sum in one turn."""
+"""Steps of the innermost sum in one iteration."""
 
 Taps = tuple[tuple[int, int], ...]
 """For each place of the window along the tile's axis, the rows that have it: the first, and the end."""
@@ -69,14 +71,23 @@ class At:
 
 
 def parameters(convolution: Convolution) -> list[tuple[str, str]]:
-    """Of every tile: the arguments, where it begins in both operands, its place, and bounds of the window."""
+    """
+    Of every tile: the arguments, where it begins in both operands, its place, and bounds of the window.
+
+    Before the bounds, whether the tile has to look at taps that all of its rows skip.
+    """
     found = [("ptr", "args"), ("i64", "a"), ("i64", "b"), *[("i64", f"i{i}") for i in convolution.outer]]
     found += [("i64", "row"), ("i64", "column")]
+    found += [("i1", "border")] if has_border(convolution) else []
     return found + [("i64", f"{end}{i}") for i in convolution.bounded for end in ("first", "end")]
 
 
 def emit_tile(f: Function, host: Host, convolution: Convolution, tile: Tile, sites: Sites) -> str:
-    """Add a tile to the module of `f`; the name of its function, which gives a status."""
+    """
+    Add a tile to the module of `f`; the name of its function, which gives a status.
+
+    That is below 0 if taps that the tile uses may be not finite.
+    """
     made = f.module.function(f.module.unique(f"window.{tile.rows}x{tile.columns}"), "i64", parameters(convolution))
     made.notes.append(f"{convolution.name}: {tile.rows} by {tile.columns} results")
     _Tile(made, host, convolution, tile, sites).emit()
@@ -126,12 +137,63 @@ class _Tile:
 
     def emit(self) -> None:
         f, it = self.f, self.it
+        skips = Skips(it, self.tile.taps, self.tile.rows, len(self.masks))
+        room = self.room() if skips else ""
         a, b = (argument(f, i, name) for i, name in enumerate(("lhs", "rhs")))
         at = At(f.address(stored(it.lhs.dtype), a, "%a"), f.address(stored(it.weights.dtype), b, "%b"), "%a", "%b")
         zero = self.lanes().constant(self.total, 0)
         state = self.nest(0, at, [zero] * (self.tile.rows * len(self.masks)), (0, self.tile.rows))
+        edges = suspect(f, self.lanes(), skips, state) if skips else "false"
+        if skips:
+            state = self.over_padding(skips, state, room, edges)
         self.finish(state)
-        f.ret("0")
+        f.ret(f.op(f"sext i1 {edges} to i64", "status") if has_border(it) else "0")
+
+    # Padding
+
+    def over_padding(self, skips: Skips, state: Sequence[str], room: str, edges: str) -> list[str]:
+        """The sums with what the taps give that rows skip, where these may be not finite; `room` has space for them."""
+        f, border, edges = self.f, "%border" if skips.bounds else "false", edges if skips.edges else "false"
+        function = self.padding(skips)
+
+        def changed() -> list[str]:
+            self.store(state, room)
+            given = ", ".join(f"{type} %{name}" for type, name in parameters(self.it))
+            status = f.op(f"call i64 @{function}({given}, ptr {room}, i1 {border}, i1 {edges})", "status")
+            if self.host.checked:
+                f.leave(f.op(f"icmp ne i64 {status}, 0", "failed"), lambda: status)
+            return [self.from_room(room, str(i * self.width)) for i in range(len(state))]
+
+        return f.changed(any_of(f, [border, edges]), self.typed(state), changed)
+
+    def padding(self, skips: Skips) -> str:
+        """Add the function to the module that adds what rows of such a tile skip to their sums in memory; its name."""
+        module = self.f.module
+        given = [*parameters(self.it), ("ptr", "room"), ("i1", "rows"), ("i1", "edges")]
+        made = module.function(module.unique(f"padding.{self.tile.rows}x{self.tile.columns}"), "i64", given)
+        made.notes.append(f"{self.it.name}: what {self.tile.rows} by {self.tile.columns} results skip")
+        tile = _Tile(made, self.host, self.it, self.tile, self.sites)
+        b = made.address(stored(self.it.weights.dtype), argument(made, 1, "rhs"), "%b")
+        at = At("", b, "", "%b")
+        Padding(made, self.host, skips, partial(tile.weights, at), partial(tile.ask_weights, at)).emit("%room", "%rows", "%edges")
+        made.ret("0")
+        return made.name
+
+    def room(self) -> str:
+        """The address of space for the sums."""
+        count = self.tile.rows * len(self.masks)
+        return self.f.op(f"alloca [{count} x {self.lanes().of(register(self.total))}], align 64", "results")
+
+    def store(self, found: Sequence[str], room: str) -> None:
+        """Store the sums one after the other."""
+        of, type = self.lanes().type(self.total), register(self.total)
+        for i, value in enumerate(found):
+            self.f.do(f"store {of} {value}, ptr {self.f.address(type, room, str(i * self.width))}, align 64")
+
+    def from_room(self, room: str, index: str) -> str:
+        """The vector at an index of what was stored."""
+        lanes, type = self.lanes(), register(self.total)
+        return lanes.op(f"load {lanes.of(type)}, ptr {self.f.address(type, room, index)}, align 8")
 
     # Sums
 
@@ -158,22 +220,22 @@ class _Tile:
         if level == len(self.sums) - 1:
             return self.innermost(one, at, state, rows)
 
-        def turn(t: str, /, *values: str) -> list[str]:
+        def iteration(t: str, /, *values: str) -> list[str]:
             return self.nest(level + 1, self.moved(at, one, t), values, rows)
 
         low, high = one.bounds or ("0", str(one.extent))
-        return self.f.loop(low, high, 1, turn, self.typed(state), "t")
+        return self.f.loop(low, high, 1, iteration, self.typed(state), "t")
 
     def typed(self, state: Sequence[str]) -> list[tuple[str, str]]:
         type = self.lanes().type(self.total)
         return [(type, value) for value in state]
 
     def innermost(self, one: Sum, at: At, state: Sequence[str], rows: tuple[int, int]) -> list[str]:
-        """The innermost sum, some steps a turn."""
+        """The innermost sum, some steps an iteration."""
         f = self.f
 
         def steps(count: int) -> Callable[..., list[str]]:
-            def turn(k: str, /, *values: str) -> list[str]:
+            def iteration(k: str, /, *values: str) -> list[str]:
                 here, found = self.moved(at, one, k), list(values)
                 if self.streamed:
                     self.ask(here, one, count)
@@ -181,7 +243,7 @@ class _Tile:
                     found = self.step(found, here, u * one.a, u * one.b, rows)
                 return found
 
-            return turn
+            return iteration
 
         if one.bounds is not None:
             low, high = one.bounds
@@ -198,11 +260,19 @@ class _Tile:
 
     def ask(self, at: At, one: Sum, count: int) -> None:
         """Have the weights of some later steps brought."""
-        weights = self.it.weights
-        line = LINE // weights.dtype.size
         for u in range(AHEAD, AHEAD + count):
-            for column in range(0, self.tile.columns, line):
-                prefetch(self.f, self.f.address(stored(weights.dtype), at.b, str(u * one.b + column)))
+            self.ask_row(at, str(u * one.b))
+
+    def ask_weights(self, at: At, index: str) -> None:
+        """Have the weights of later channels brought, where no processor foresees them."""
+        if self.streamed:
+            self.ask_row(at, self.f.add(index, str(AHEAD * self.it.weight_strides[-1])))
+
+    def ask_row(self, at: At, index: str) -> None:
+        """Have the weights of the tile's columns brought, at an index counted from `at`."""
+        type, line = stored(self.it.weights.dtype), LINE // self.it.weights.dtype.size
+        for column in range(0, self.tile.columns, line):
+            prefetch(self.f, self.f.address(type, at.b, self.f.add(index, str(column))))
 
     def step(self, state: Sequence[str], at: At, a: int, b: int, rows: tuple[int, int]) -> list[str]:
         """One product of each result of some rows."""
@@ -224,6 +294,18 @@ class _Tile:
         lanes = self.lanes(self.masks[q], hint)
         return cast(lanes, lanes.load(dtype, base, str(index + q * self.width * stride), stride), dtype, self.total)
 
+    def weights(self, at: At, index: str, q: int) -> str:
+        """A vector of weights at an index counted from `at`."""
+        weights = self.it.weights
+        stride, first = weights.strides[-1], q * self.width
+        if self.host.checked:
+            last = min(first + self.width, self.tile.columns) - 1
+            start = self.f.add(at.b_index, index)
+            self.inside(weights, [self.f.add(start, str(column * stride)) for column in (first, last)])
+        lanes = self.lanes(self.masks[q], "tap")
+        x = lanes.load(weights.dtype, at.b, self.f.add(index, str(first * stride)), stride)
+        return cast(lanes, x, weights.dtype, self.total)
+
     # Results
 
     def finish(self, found: Sequence[str]) -> None:
@@ -236,16 +318,13 @@ class _Tile:
                 r, q = divmod(i, vectors)
                 self.hand(hand, f.add("%row", str(r)), q, value)
             return
-        lanes, type = self.lanes(), register(self.total)
-        room = f.op(f"alloca [{len(found)} x {lanes.of(type)}], align 64", "results")
-        for i, value in enumerate(found):
-            f.do(f"store {lanes.of(type)} {value}, ptr {f.address(type, room, str(i * self.width))}, align 64")
+        room = self.room()
+        self.store(found, room)
 
         def row(r: str, /, *values: str) -> None:
             for q in range(vectors):
                 index = f.add(f.mul(r, vectors * self.width), str(q * self.width))
-                value = lanes.op(f"load {lanes.of(type)}, ptr {f.address(type, room, index)}, align 8")
-                self.hand(hand, f.add("%row", r), q, value)
+                self.hand(hand, f.add("%row", r), q, self.from_room(room, index))
 
         f.loop("0", str(self.tile.rows), 1, row, hint="r")
 
