@@ -22,7 +22,6 @@ from mind_passes.ptir.defuse import defuse
 from mind_passes.ptir.patterns import softmax
 from mind_passes.ptir.recognize import recognize
 
-from .ahead import beforehand
 from .casts import cast
 from .costs import BYTES, VECTORS
 from .elementwise import EMITTERS
@@ -31,6 +30,7 @@ from .host import Host
 from .ir import Function
 from .lanes import Lanes, register
 from .memory import Access
+from .prepack import beforehand
 from .products.axes import total_of
 from .products.cut import MOST_DOT_ROWS, STRETCH, Cut, tile_of
 from .products.epilogue import MADE, Chain, can_fail, look_at_flag

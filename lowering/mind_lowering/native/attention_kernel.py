@@ -24,7 +24,7 @@ from .reductions import part
 from .steps import argument
 
 UNROLL = 4
-"""Vectors of a row in one turn of a loop."""
+"""Vectors of a row in one iteration of a loop."""
 
 
 def emit_attention(f: Function, host: Host, step: AttentionStep) -> int:
@@ -229,7 +229,7 @@ class _Row:
         self.total, self.width = step.scores.total, step.scores.cut.width
         self.type = register(self.total)
         whole, rest = divmod(count, self.width)
-        self.turns, left = divmod(whole, UNROLL)
+        self.iterations, left = divmod(whole, UNROLL)
         self.masks: list[str | None] = [None] * left + ([ones(self.width, rest) if self.width > 1 else None] if rest else [])
 
     def emit(self, r: str) -> None:
@@ -273,11 +273,11 @@ class _Row:
         lanes = Lanes(f, self.host, width)
         begin = lanes.constant(self.total, start)
 
-        def turn(index: str, /, *values: str) -> list[str]:
+        def iteration(index: str, /, *values: str) -> list[str]:
             return [body(Lanes(f, self.host, width), f.add(index, str(u * width)), v) for u, v in enumerate(values)]
 
-        end = self.turns * UNROLL * width
-        state = f.loop("0", str(end), UNROLL * width, turn, [(lanes.type(self.total), begin)] * UNROLL, "x")
+        end = self.iterations * UNROLL * width
+        state = f.loop("0", str(end), UNROLL * width, iteration, [(lanes.type(self.total), begin)] * UNROLL, "x")
         for i, mask in enumerate(self.masks):
             state[i % UNROLL] = body(Lanes(f, self.host, width, mask), str(end + i * width), state[i % UNROLL])
         return state

@@ -55,7 +55,7 @@ class Calls:
         self.bases: dict[tuple[int, int], str] = {}
         """Addresses that are known here, by entry of the table and offset in bytes; what a branch finds is not known after it."""
         self.moving: dict[Buffer, str] = {}
-        """Where buffers are now that move from turn to turn of a loop."""
+        """Where buffers are now that move from iteration to iteration of a loop."""
 
     def call(self, kernel: Kernel, step: NativeStep) -> None:
         """

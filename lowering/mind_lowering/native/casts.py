@@ -9,7 +9,7 @@ from __future__ import annotations
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, F16, F64, I1, SI64, Kind, PtirDType
 
-from .lanes import Lanes, register
+from .lanes import Lanes, register, stored
 
 
 def cast(lanes: Lanes, x: str, source: PtirDType, target: PtirDType) -> str:
@@ -88,6 +88,18 @@ def _between_integers(lanes: Lanes, x: str, source: PtirDType, target: PtirDType
         return x
     code = "trunc" if source.bits > target.bits else "sext" if source.kind is Kind.SIGNED else "zext"
     return lanes.convert(code, of, to, x)
+
+
+def truncated(lanes: Lanes, x: str, source: PtirDType, target: PtirDType) -> str:
+    """Integers by their low bits; wider ones get copies of the sign."""
+    code = "trunc" if source.bits > target.bits else "sext" if source.kind is Kind.SIGNED else "zext"
+    return lanes.convert(code, register(source), register(target), x)
+
+
+def bitcast(lanes: Lanes, x: str, source: PtirDType, target: PtirDType) -> str:
+    """The bits of `x`, as they lie in memory, as another dtype of the same width."""
+    bits = lanes.convert("bitcast", stored(source), stored(target), lanes.to_memory(source, x))
+    return lanes.from_memory(target, bits)
 
 
 def _range(dtype: PtirDType) -> tuple[int, int]:

@@ -2,7 +2,8 @@
 Branches and loops, planned: regions as steps within steps, and where what goes into them and comes out of them lies.
 
 Operands of a region are read where they are. A result of a branch is made in memory of its own by whichever part runs; `carries`
-says where loops keep what goes from turn to turn. An op in a region that no native kernel runs puts the whole of it on NumPy.
+says where loops keep what goes from iteration to iteration. An op in a region that no native kernel runs puts the whole of it on
+NumPy.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import read_type
 
-from .ahead import Ahead
-from .carries import Carry, Settled, Turn, is_own, settle
 from .flow import Branch, Loop, Window
+from .loop_carried import Carry, Iteration, Settled, is_own, settle
 from .memory import Access
+from .prepack import Ahead
 from .views import Buffer, Indices, Use, View, now, whole
 
 if TYPE_CHECKING:
@@ -100,9 +101,9 @@ def random_ops(op: PtirOp) -> int:
     return sum(isinstance(inner, ptir.RandomOp) for inner in op.walk())
 
 
-def _title(op: PtirOp, turns: str = "") -> str:
+def _title(op: PtirOp, iterations: str = "") -> str:
     hint = next((r.name_hint for r in op.results if r.name_hint), None)
-    return f"{op.OPCODE}{'' if hint is None else f' %{hint}'}{turns}"
+    return f"{op.OPCODE}{'' if hint is None else f' %{hint}'}{iterations}"
 
 
 # Branches
@@ -128,16 +129,16 @@ def _cond(planner: Planner, op: ptir.CondOp) -> None:
                 with _within(planner, part):
                     planner.copy(_yielded(block)[i], views[i], made)
     inner = [*parts[0].access, *parts[1].access]
-    old = _old(results, [Turn([*part.access, Access(results)], since) for part in parts])
+    old = _old(results, [Iteration([*part.access, Access(results)], since) for part in parts])
     begin = Access(_bases([pred]) + [x for _, x in old], results, old, len(inner))
     planner.append(Branch(_title(op), pred, (parts[0].steps, parts[1].steps)), [begin, *inner])
 
 
-def _old(results: Sequence[Buffer], turns: Sequence[Turn]) -> list[tuple[Buffer, Buffer]]:
+def _old(results: Sequence[Buffer], iterations: Sequence[Iteration]) -> list[tuple[Buffer, Buffer]]:
     """Which result of a branch may take over which operand: both parts write it over that, place by place."""
     found: list[tuple[Buffer, Buffer]] = []
     for result in results:
-        reached = [turn.reach(result) for turn in turns]
+        reached = [iteration.reach(result) for iteration in iterations]
         both = [old for old in reached[0] if old in reached[1]]
         found += [(result, old) for old in both[:1]]
         for paths in reached:
@@ -150,15 +151,17 @@ def _old(results: Sequence[Buffer], turns: Sequence[Turn]) -> list[tuple[Buffer,
 
 
 def _arguments(planner: Planner, block: Block, initial: Sequence[View], fixed: Sequence[bool]) -> list[View]:
-    """Where a turn finds what is carried: in a buffer of its own, or where it is before the loop if no turn changes it."""
+    """
+    Where an iteration finds a carry: in a buffer of its own, or where it is before the loop if no iteration changes it.
+    """
     pairs = zip(block.args, initial, fixed, strict=False)
     return [view if same else planner.new(Use.ARENA, argument) for argument, view, same in pairs]
 
 
 @contextmanager
-def _looping(planner: Planner, turns: int | None) -> Generator[None]:
-    """Plan a loop: what all turns find as it is may be worked on before it, unless there is but one."""
-    planner.loops.append(Ahead(-1 if turns == 1 else now()))
+def _looping(planner: Planner, iterations: int | None) -> Generator[None]:
+    """Plan a loop: what all iterations find as it is may be worked on before it, unless there is but one."""
+    planner.loops.append(Ahead(-1 if iterations == 1 else now()))
     try:
         yield
     finally:
@@ -167,10 +170,10 @@ def _looping(planner: Planner, turns: int | None) -> Generator[None]:
 
 def _while(planner: Planner, op: ptir.WhileOp) -> None:
     with _looping(planner, None):
-        _while_turns(planner, op)
+        _while_iterations(planner, op)
 
 
-def _while_turns(planner: Planner, op: ptir.WhileOp) -> None:
+def _while_iterations(planner: Planner, op: ptir.WhileOp) -> None:
     initial = [planner.view(v) for v in op.args]
     test, body = op.cond_region.block, op.body_region.block
     (go_on, *passed), following = _yielded(test), _yielded(body)
@@ -184,7 +187,7 @@ def _while_turns(planner: Planner, op: ptir.WhileOp) -> None:
     yields = _region(planner, rest, body, views)
     made = [(i, following[i]) for i, same in enumerate(fixed) if not same]
     carries = _carries(planner, rest, made, initial, arguments, yields, since, {})
-    settled = _settled(planner, carries, Turn([*head.access, *rest.access, _ending(carries)], since), {})
+    settled = _settled(planner, carries, Iteration([*head.access, *rest.access, _ending(carries)], since), {})
     loop = Loop(_title(op), None, head.steps, rest.steps, pred, settled.carried())
     _append(planner, loop, [*head.access, *rest.access, _ending(carries)], settled, since, [])
     moving = {c.buffer for c in loop.carried}
@@ -198,14 +201,14 @@ def _while_turns(planner: Planner, op: ptir.WhileOp) -> None:
 def _scan(planner: Planner, op: ptir.ScanOp) -> None:
     count: int = op.values()["carry_count"]
     views = [planner.view(v) for v in op.args]
-    turns = views[-1].shape[0]
-    if turns == 0:
-        return _no_turns(planner, op, views[:count])
-    with _looping(planner, turns):
-        _scan_turns(planner, op, views, turns)
+    iterations = views[-1].shape[0]
+    if iterations == 0:
+        return _no_iterations(planner, op, views[:count])
+    with _looping(planner, iterations):
+        _scan_iterations(planner, op, views, iterations)
 
 
-def _scan_turns(planner: Planner, op: ptir.ScanOp, views: Sequence[View], turns: int) -> None:
+def _scan_iterations(planner: Planner, op: ptir.ScanOp, views: Sequence[View], iterations: int) -> None:
     count: int = op.values()["carry_count"]
     block = op.body_region.block
     following = _yielded(block)
@@ -222,16 +225,18 @@ def _scan_turns(planner: Planner, op: ptir.ScanOp, views: Sequence[View], turns:
     made = [(i, following[i]) for i in range(count) if not fixed[i]]
     carries = _carries(planner, body, made, views, arguments, yields, since, windows)
     access = [*body.access, _ending(carries)]
-    settled = _settled(planner, carries, Turn(access, since), windows)
-    loop = Loop(_title(op, f", {turns} turns"), turns, [], body.steps, None, settled.carried(), list(windows.values()))
+    settled = _settled(planner, carries, Iteration(access, since), windows)
+    loop = Loop(
+        _title(op, f", {iterations} iterations"), iterations, [], body.steps, None, settled.carried(), list(windows.values())
+    )
     _append(planner, loop, access, settled, since, [planner.buffer_of(stack) for stack in stacks])
     for i, result in enumerate(op.res[:count]):
         planner.views[result] = views[i]
     for (i, _), carry in zip(made, carries, strict=True):
-        planner.views[op.res[i]] = settled.after(carry, turns)
+        planner.views[op.res[i]] = settled.after(carry, iterations)
 
 
-def _no_turns(planner: Planner, op: ptir.ScanOp, initial: Sequence[View]) -> None:
+def _no_iterations(planner: Planner, op: ptir.ScanOp, initial: Sequence[View]) -> None:
     planner.draws += random_ops(op)
     for result, view in zip(op.res, initial, strict=False):
         planner.views[result] = view
@@ -241,7 +246,7 @@ def _no_turns(planner: Planner, op: ptir.ScanOp, initial: Sequence[View]) -> Non
 
 
 def _slice(planner: Planner, value: SSAValue, view: View, windows: dict[Buffer, Window]) -> View:
-    """A scanned input as a turn finds it: a buffer that moves through the input, no longer than what the turn sees."""
+    """A scanned input as an iteration finds it: a buffer that moves through the input, no longer than what the iteration sees."""
     stride = view.strides[0]
     if isinstance(view.base, Indices) and stride:
         view = planner.copied(value, view)
@@ -258,7 +263,7 @@ def _slice(planner: Planner, value: SSAValue, view: View, windows: dict[Buffer, 
 
 
 def _slot_of(planner: Planner, stack: View, windows: dict[Buffer, Window]) -> View:
-    """Where a turn puts a result that is stacked."""
+    """Where an iteration puts a result that is stacked."""
     base = planner.buffer_of(stack)
     inner = replace(stack, shape=stack.shape[1:], strides=stack.strides[1:])
     buffer = planner.buffer(Use.MOVING, stack.dtype, inner.count, base.name)
@@ -268,7 +273,7 @@ def _slot_of(planner: Planner, stack: View, windows: dict[Buffer, Window]) -> Vi
 
 
 def _stacked(planner: Planner, body: Part, value: SSAValue, view: View, target: View, since: int) -> None:
-    """Have a result put into its place: made there, or copied, at once if it is there when the turn begins."""
+    """Have a result put into its place: made there, or copied, at once if it is there when the iteration begins."""
     if is_own(view, since, ()):
         planner.buffer_of(view).into = planner.buffer_of(target)
         return
@@ -291,7 +296,7 @@ def _carries(
     since: int,
     windows: dict[Buffer, Window],
 ) -> list[Carry]:
-    """What is carried, each yielded in a buffer that no other is yielded in; what is not is copied into one."""
+    """The loop-carried values, each yielded in a buffer that no other is yielded in; what is not is copied into one."""
     own = {i: planner.buffer_of(arguments[i]) for i, _ in made}
     buffers = set(own.values())
     taken = {own[i] for i, _ in made if yields[i] == arguments[i]}
@@ -314,13 +319,13 @@ def _ending(carries: Sequence[Carry]) -> Access:
     return Access([carry.following for carry in carries])
 
 
-def _settled(planner: Planner, carries: Sequence[Carry], turn: Turn, windows: dict[Buffer, Window]) -> Settled:
+def _settled(planner: Planner, carries: Sequence[Carry], iteration: Iteration, windows: dict[Buffer, Window]) -> Settled:
     """Find places for carried values, and put them there before the loop."""
 
     def slot(buffer: Buffer) -> Buffer:
         return planner.buffer(Use.ARENA, buffer.dtype, buffer.count, buffer.name)
 
-    settled = settle(carries, turn, windows, slot)
+    settled = settle(carries, iteration, windows, slot)
     for carry in carries:
         if carry.buffer not in settled.fixed:
             place = settled.slots.get(carry.buffer, carry.buffer)
@@ -333,12 +338,12 @@ def _settled(planner: Planner, carries: Sequence[Carry], turn: Turn, windows: di
 def _append(planner: Planner, loop: Loop, access: list[Access], settled: Settled, since: int, stacks: Sequence[Buffer]) -> None:
     """Append a loop: what it uses and did not make is there until it ends."""
     ahead = planner.loops[-1]
-    loop.turn = ahead.turn
+    loop.iteration = ahead.iteration
     planner.steps += ahead.steps
     planner.access += ahead.access
     own = [*settled.slots.values(), *stacks, *ahead.made]
     first = _bases([carry.first for carry in settled.fixed.values()])
-    outer = Turn(access, since).outer
+    outer = Iteration(access, since).outer
     planner.append(loop, [Access([], own), *access, Access([*outer, *own, *first])])
 
 

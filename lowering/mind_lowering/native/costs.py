@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import read_type
 
 from .elementwise import CALLS
@@ -27,15 +27,12 @@ FAR = 16.0
 """That one core brings from memory in a nanosecond: of a large matrix that a few rows are multiplied with, once."""
 VECTORS = 3.0
 """Instructions on vectors in a nanosecond."""
-_SLOW = {ptir.DivOp: 6, ptir.SqrtOp: 6, ptir.ReciprocalOp: 6, ptir.RsqrtOp: 12, ptir.PowOp: 60, ptir.SinOp: 30, ptir.CosOp: 30}
-_FUNCTIONS = (ptir.ExpOp, ptir.LogOp, ptir.TanhOp, ptir.ErfOp, ptir.Expm1Op, ptir.Log1pOp, ptir.LogisticOp)
-_INSTRUCTIONS: dict[type[PtirOp], int] = {**dict.fromkeys(_FUNCTIONS, 18), **_SLOW}
-"""For one vector, where an op is more than an instruction."""
 
 
 def instructions(op: type[PtirOp]) -> int:
     """How many instructions an op is for one vector."""
-    return 30 if op in CALLS else _INSTRUCTIONS.get(op, 1)
+    row = SCALARS.get(op.OPCODE)
+    return 30 if op in CALLS else 1 if row is None else row.instructions
 
 
 def traffic(views: Iterable[View]) -> int:
@@ -54,7 +51,7 @@ def elementwise(host: Host, shape: Sequence[int], ops: Sequence[PtirOp], views: 
     each = 0.0
     for op in ops:
         lanes = host.lanes(max(4, read_type(op.results[0].type).dtype.size))
-        each += 30.0 if type(op) in CALLS else _INSTRUCTIONS.get(type(op), 1) / lanes
+        each += 30.0 if type(op) in CALLS else instructions(type(op)) / lanes
     for view in views:
         gathered = bool(view.lookups) or (bool(view.strides) and view.strides[-1] not in (0, 1))
         each += 1.0 if gathered else 1.0 / host.lanes(max(4, view.dtype.size))

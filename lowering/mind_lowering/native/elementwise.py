@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import I1, Kind, PtirDType
 
 from . import vmath
-from .casts import cast
+from .casts import bitcast, cast, truncated
 from .failures import Failure, Sites, fail_where
 from .lanes import Lanes, register
 
@@ -216,7 +217,24 @@ def _cast(s: Site, v: Operands) -> str:
     return cast(s.lanes, v[0], s.dtype, s.op.result_spec().dtype)
 
 
+def _bitcast(s: Site, v: Operands) -> str:
+    return bitcast(s.lanes, v[0], s.dtype, s.op.result_spec().dtype)
+
+
+def _truncate(s: Site, v: Operands) -> str:
+    return truncated(s.lanes, v[0], s.dtype, s.op.result_spec().dtype)
+
+
+def _popcount(s: Site, v: Operands) -> str:
+    return s.lanes.intrinsic("ctpop", s.type, v[0])
+
+
+def _leading_zeros(s: Site, v: Operands) -> str:
+    return s.lanes.integer_intrinsic("ctlz", s.type, v[0], False)
+
+
 EMITTERS: dict[type[PtirOp], Emitter] = {
+    **{ptir.OPS_BY_OPCODE[name]: _math(name) for name in SCALARS if name in vmath.MATH or name in vmath.BY_LIBRARY},
     ptir.NegOp: _neg,
     ptir.AbsOp: _abs,
     ptir.RsqrtOp: _rsqrt,
@@ -230,14 +248,18 @@ EMITTERS: dict[type[PtirOp], Emitter] = {
     ptir.CompareOp: _compare,
     ptir.SelectOp: _select,
     ptir.CastOp: _cast,
+    ptir.BitcastOp: _bitcast,
+    ptir.TruncateOp: _truncate,
     ptir.StopGradientOp: lambda s, v: v[0],
     ptir.ClampOp: _clamp,
     ptir.SqrtOp: _intrinsic("sqrt"),
     ptir.FloorOp: _intrinsic("floor"),
     ptir.CeilOp: _intrinsic("ceil"),
     ptir.RoundOp: _intrinsic("roundeven"),
+    ptir.RoundAwayOp: _intrinsic("round"),
+    ptir.PopcountOp: _popcount,
+    ptir.CountLeadingZerosOp: _leading_zeros,
     ptir.SignOp: _sign,
-    ptir.LogisticOp: _math("logistic"),
     ptir.NotOp: _not,
     ptir.RemainderOp: _remainder,
     ptir.AndOp: _binary("and", ""),
@@ -246,20 +268,6 @@ EMITTERS: dict[type[PtirOp], Emitter] = {
     ptir.ShiftLeftOp: _shift("shl"),
     ptir.ShiftRightArithmeticOp: _shift("ashr"),
     ptir.ShiftRightLogicalOp: _shift("lshr"),
-    **{
-        op: _math(op.OPCODE)
-        for op in (
-            ptir.ExpOp,
-            ptir.LogOp,
-            ptir.TanhOp,
-            ptir.ErfOp,
-            ptir.SinOp,
-            ptir.CosOp,
-            ptir.Expm1Op,
-            ptir.Log1pOp,
-            ptir.PowOp,
-        )
-    },
 }
 """The emitter of every elementwise op."""
 
@@ -272,6 +280,8 @@ EXACT: frozenset[type[PtirOp]] = frozenset(
         ptir.CompareOp,
         ptir.SelectOp,
         ptir.CastOp,
+        ptir.BitcastOp,
+        ptir.TruncateOp,
         ptir.StopGradientOp,
         ptir.ClampOp,
     }

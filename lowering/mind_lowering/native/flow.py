@@ -1,9 +1,9 @@
 """
 Branches and loops as steps: what they are to the planner, and the blocks of an entry that they become.
 
-Kernels in a loop are the same functions as elsewhere. What changes from turn to turn is where they work: a slice of a scanned
-input and the place of a stacked result are an address that the entry reckons, a value that changes its place from one turn to
-the next an address that it carries. Nothing is copied to move it.
+Kernels in a loop are the same functions as elsewhere. What changes from iteration to iteration is where they work: a slice of a
+scanned input and the place of a stacked result are an address that the entry reckons, a value that changes its place from one
+iteration to the next an address that it carries. Nothing is copied to move it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from .planner import Step
 
 POLLED = 100_000
-"""Nanoseconds of turns after which to look for signals."""
+"""Nanoseconds of iterations after which to look for signals."""
 MOST_TURNS = 10
 """At most after two to this power."""
 
 
 @dataclass
 class Window:
-    """A buffer that lies `stride` elements further in each turn; `of` is its first element in the first one."""
+    """A buffer that lies `stride` elements further in each iteration; `of` is its first element in the first one."""
 
     buffer: Buffer
     of: View
@@ -37,7 +37,9 @@ class Window:
 
 @dataclass
 class Carried:
-    """A buffer that lies at `first` in the first turn, and in each other one where `following` was in the turn before."""
+    """
+    A buffer that lies at `first` in the first iteration, and in each other one where `following` was in the iteration before.
+    """
 
     buffer: Buffer
     first: View
@@ -47,20 +49,20 @@ class Carried:
 @dataclass
 class Loop:
     """
-    A loop of `turns` turns, or one that runs while `pred`, a truth that the steps of `head` make, holds.
+    A loop of `iterations` iterations, or one that runs while `pred`, a truth that the steps of `head` make, holds.
 
     What they fail with leaves the program.
     """
 
     what: str
-    turns: int | None
+    iterations: int | None
     head: list[Step]
     body: list[Step]
     pred: View | None = None
     carried: list[Carried] = field(default_factory=list[Carried])
     windows: list[Window] = field(default_factory=list[Window])
-    turn: View | None = None
-    """Where steps find the number of the turn."""
+    iteration: View | None = None
+    """Where steps find the induction variable."""
 
     @property
     def parts(self) -> tuple[list[Step], ...]:
@@ -108,10 +110,10 @@ def run(calls: Calls, codes: Sequence[Code]) -> None:
         known = dict(calls.bases)
         if isinstance(code.step, Branch):
             _branch(calls, code.step, code.parts, known)
-        elif code.step.turns is None:
+        elif code.step.iterations is None:
             _while(calls, code.step, code.parts, _between_polls(calls, code))
         else:
-            _scan(calls, code.step, code.parts[1], code.step.turns, _between_polls(calls, code))
+            _scan(calls, code.step, code.parts[1], code.step.iterations, _between_polls(calls, code))
         calls.bases = known
 
 
@@ -127,33 +129,35 @@ def _branch(calls: Calls, step: Branch, parts: Sequence[Sequence[Code]], known: 
 
 
 def _between_polls(calls: Calls, code: Nested) -> int:
-    """After how many turns of a loop to look for signals: a power of 2, so that it is neither seldom nor much of the work."""
+    """
+    After how many iterations of a loop to look for signals: a power of 2, so that it is neither seldom nor much of the work.
+    """
     cost = sum(step.cost(calls.host) for step in steps_in([code]))
     return 1 << min(MOST_TURNS, int(max(1, POLLED / max(cost, 1.0))).bit_length() - 1)
 
 
-def _poll(calls: Calls, turn: str, every: int) -> None:
-    """Look for signals in the last of each `every` turns."""
+def _poll(calls: Calls, iteration: str, every: int) -> None:
+    """Look for signals in the last of each `every` iterations."""
     if every == 1:
         return calls.poll()
-    rest = calls.f.op(f"and i64 {turn}, {every - 1}", "rest")
+    rest = calls.f.op(f"and i64 {iteration}, {every - 1}", "rest")
     calls.f.when(calls.f.op(f"icmp eq i64 {rest}, {every - 1}", "due"), calls.poll)
 
 
-def _scan(calls: Calls, step: Loop, body: Sequence[Code], turns: int, every: int) -> None:
+def _scan(calls: Calls, step: Loop, body: Sequence[Code], iterations: int, every: int) -> None:
     f = calls.f
 
-    def turn(index: str, /, *places: str) -> list[str]:
+    def iteration(index: str, /, *places: str) -> list[str]:
         _begin(calls, step, index, places)
         for window in step.windows:
             start = f.mul(index, window.stride * window.buffer.dtype.size)
             calls.moving[window.buffer] = f.address("i8", calls.address(window.of), start, identifier(window.buffer.name or "p"))
         run(calls, body)
-        if turns >= every:
+        if iterations >= every:
             _poll(calls, index, every)
         return _following(calls, step)
 
-    f.loop("0", str(turns), 1, turn, _first(calls, step), "turn")
+    f.loop("0", str(iterations), 1, iteration, _first(calls, step), "iteration")
 
 
 def _while(calls: Calls, step: Loop, parts: Sequence[Sequence[Code]], every: int) -> None:
@@ -161,15 +165,15 @@ def _while(calls: Calls, step: Loop, parts: Sequence[Sequence[Code]], every: int
     assert step.pred is not None
     pred = step.pred
 
-    def test(turn: str, *places: str) -> str:
-        _begin(calls, step, turn, places)
+    def test(iteration: str, *places: str) -> str:
+        _begin(calls, step, iteration, places)
         run(calls, head)
         return _holds(calls, pred)
 
-    def body_of(turn: str, *places: str) -> list[str]:
+    def body_of(iteration: str, *places: str) -> list[str]:
         run(calls, body)
-        _poll(calls, turn, every)
-        return [calls.f.add(turn, "1"), *_following(calls, step)]
+        _poll(calls, iteration, every)
+        return [calls.f.add(iteration, "1"), *_following(calls, step)]
 
     calls.f.repeat([("i64", "0"), *_first(calls, step)], test, body_of)
 
@@ -178,9 +182,9 @@ def _first(calls: Calls, step: Loop) -> list[tuple[str, str]]:
     return [("ptr", calls.address(c.first)) for c in step.carried]
 
 
-def _begin(calls: Calls, step: Loop, turn: str, places: Sequence[str]) -> None:
-    if step.turn is not None:
-        calls.f.do(f"store i64 {turn}, ptr {calls.address(step.turn)}, align 8")
+def _begin(calls: Calls, step: Loop, iteration: str, places: Sequence[str]) -> None:
+    if step.iteration is not None:
+        calls.f.do(f"store i64 {iteration}, ptr {calls.address(step.iteration)}, align 8")
     for carried, place in zip(step.carried, places, strict=True):
         calls.moving[carried.buffer] = place
 

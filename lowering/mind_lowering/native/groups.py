@@ -20,9 +20,9 @@ from .failures import Sites
 from .host import Host
 from .ir import Function
 from .memory import Access
+from .nontemporal import passing
 from .reductions import accumulator
 from .steps import Kernel, SharedStep
-from .streams import passing
 from .views import Buffer, Ints, View
 
 __all__ = ["Group", "Kernel", "only_summed", "spread"]

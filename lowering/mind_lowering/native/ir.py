@@ -2,7 +2,7 @@
 A small builder of LLVM IR text: modules, functions, loops, lanes.
 
 Text is emitted already vectorised and with constant sizes, so that code generation is all that is left to do: no pass pipeline
-runs over it. A loop of one turn is no loop. Values are called after what they are in the program, with a number.
+runs over it. A loop of one iteration is no loop. Values are called after what they are in the program, with a number.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def float_text(value: float, type: str) -> str:
 
 
 class Body(Protocol):
-    """What a loop does in a turn: given its index and what is carried, emit it and say what is carried on."""
+    """What a loop does in an iteration: given its index and the carries, emit it and return the next carries."""
 
     def __call__(self, index: str, /, *values: str) -> Sequence[str] | None: ...
 
@@ -206,9 +206,10 @@ class Function:
         self, low: str, high: str, step: int, body: Body, carried: Sequence[tuple[str, str]] = (), hint: str = "i"
     ) -> list[str]:
         """
-        `for (i = low; i < high; i += step)`: `body(i, *values)` gives the values for the next turn; those after the last one.
+        `for (i = low; i < high; i += step)`: `body(i, *values)` gives the values for the next iteration; those after the last
+        one.
 
-        `carried` are types and initial values. No turn or one turn are known where the bounds are numbers.
+        `carried` are types and initial values. No iteration or one iteration are known where the bounds are numbers.
         """
         inits = [v for _, v in carried]
         if _number(low) and _number(high):
@@ -275,6 +276,20 @@ class Function:
         then()
         self.do(f"br label %{after}")
         self.start(after)
+
+    def changed(self, condition: str, values: Sequence[tuple[str, str]], then: Callable[[], Sequence[str]]) -> list[str]:
+        """What `then` gives if `condition` holds, else `values`, which are types and values."""
+        before, inside, after = self.block, self.label("then"), self.label("after")
+        self.do(f"br i1 {condition}, label %{inside}, label %{after}")
+        self.start(inside)
+        found = then()
+        last = self.block
+        self.do(f"br label %{after}")
+        self.start(after)
+        return [
+            self.op(f"phi {type} [ {value}, %{before} ], [ {new}, %{last} ]", "c")
+            for (type, value), new in zip(values, found, strict=True)
+        ]
 
     def leave(self, condition: str, status: Callable[[], str]) -> None:
         """Return what `status` gives if `condition` holds."""

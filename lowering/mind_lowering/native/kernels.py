@@ -21,7 +21,6 @@ from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 
 from .control import control
 from .convolutions.plan import convolution
-from .draws import DRAWS
 from .elementwise import EMITTERS
 from .form_quantized import QUANTIZED, why_not_quantized
 from .host import Host
@@ -31,6 +30,7 @@ from .kernels_sorts import SORTS
 from .kernels_windows import WINDOWS, one_number
 from .lanes import computes
 from .products.axes import add_product
+from .random_numbers import DRAWS
 from .reasons import rounded_each_step, unsupported
 from .reductions import accumulator
 from .views import VIEWS, View, broadcast, indices, viewed, whole, window
@@ -202,6 +202,11 @@ KERNELS: dict[type[PtirOp], Row] = {
 """The ops that native code runs, at least for some dtypes."""
 
 FALLBACK: dict[type[PtirOp], str] = {
+    **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp), "its dimension numbers are general"),
+    ptir.WindowArgOp: "no loop of a kernel keeps a value and its index",
+    ptir.FftOp: "NumPy has fast transforms",
+    ptir.DigammaOp: "it is too long for a kernel, and rare",
+    **dict.fromkeys(ptir.COMPLEX_OPS, "nothing is computed in complex numbers here"),
     ptir.CustomCallOp: "its function is registered with Python",
     ptir.LayerNormOp: "groups, which do what it means, compute nothing in its dtype here",
 }

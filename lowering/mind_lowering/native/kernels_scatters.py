@@ -13,11 +13,11 @@ from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import BF16, F16, F32, I1, SI32, SI64, UI8, Kind, PtirDType
 
-from .made_groups import Add, compute, converted
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
 from .scans import Scan
 from .scatters import Column, IndexCheck, Scatter
+from .synthetic_groups import Add, compute, converted
 from .views import Buffer, Use, View, filled, indices, row_major, whole
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _literal(dtype: PtirDType, number: float) -> PtirLiteralAttr:
     return PtirLiteralAttr.from_values(dtype, (), (bool(number) if dtype is I1 else int(number),))
 
 
-def _cumulative_sum(planner: Planner, op: ptir.CumulativeSumOp) -> str | None:
+def _cumulative(planner: Planner, op: ptir.CumulativeSumOp | ptir.CumulativeOp) -> str | None:
     values: Mapping[str, Any] = op.values()
     if reason := unsupported([op.operand_spec(0).dtype], planner.host):
         return reason
@@ -150,12 +150,13 @@ def _cumulative_sum(planner: Planner, op: ptir.CumulativeSumOp) -> str | None:
     if target.count:
         axis = values["axis"] % len(target.shape)
         name = op.result.name_hint or op.OPCODE
-        planner.add(Scan(name, source, target, axis, values["exclusive"], values["reverse"]))
+        planner.add(Scan(name, values.get("kind", "sum"), source, target, axis, values["exclusive"], values["reverse"]))
     return None
 
 
-def _arg_max(planner: Planner, op: ptir.ArgMaxOp) -> str | None:
-    """The least index of the elements that are the greatest, or that are NaN."""
+def _arg_extreme(planner: Planner, op: ptir.ArgMaxOp | ptir.ArgMinOp) -> str | None:
+    """The least index of the elements that are the greatest (or least), or that are NaN."""
+    kind = "max" if isinstance(op, ptir.ArgMaxOp) else "min"
     values, dtype = op.values(), op.operand_spec(0).dtype
     if reason := unsupported([dtype], planner.host):
         return reason
@@ -165,12 +166,12 @@ def _arg_max(planner: Planner, op: ptir.ArgMaxOp) -> str | None:
         return None
     name = op.result.name_hint or op.OPCODE
     kept = tuple(n for a, n in enumerate(x.shape) if a != axis)
-    greatest = whole(planner.buffer(Use.ARENA, dtype, target.count, f"{name}.max"), kept)
+    greatest = whole(planner.buffer(Use.ARENA, dtype, target.count, f"{name}.{kind}"), kept)
 
     def extreme(add: Add, v: SSAValue) -> Sequence[SSAValue]:
-        return [add(ptir.ReduceOp(v, kind="max", axes=[axis], keepdims=False))]
+        return [add(ptir.ReduceOp(v, kind=kind, axes=[axis], keepdims=False))]
 
-    compute(planner, f"{name}.max", [x], extreme, [greatest])
+    compute(planner, f"{name}.{kind}", [x], extreme, [greatest])
     strides = list(greatest.strides)
     strides.insert(axis, 0)
     count = SI32 if x.shape[axis] < 1 << 31 else SI64
@@ -193,7 +194,9 @@ SCATTERS: dict[type[PtirOp], Callable[[Planner, Any], str | None]] = {
     ptir.ScatterAddOp: _scatter_add,
     ptir.ScatterReduceOp: _scatter_reduce,
     ptir.SegmentReduceOp: _segment_reduce,
-    ptir.CumulativeSumOp: _cumulative_sum,
-    ptir.ArgMaxOp: _arg_max,
+    ptir.CumulativeSumOp: _cumulative,
+    ptir.CumulativeOp: _cumulative,
+    ptir.ArgMaxOp: _arg_extreme,
+    ptir.ArgMinOp: _arg_extreme,
 }
 """Their rows."""

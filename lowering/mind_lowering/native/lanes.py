@@ -153,17 +153,17 @@ class Lanes:
         type, f = stored(dtype), self.function
         if stride == 0 or self.width == 1:
             scalar = f.op(f"load {type}, ptr {f.address(type, base, index)}, align {dtype.size}", self.hint)
-            one = self.narrowed(1)._from_memory(dtype, scalar)
+            one = self.narrowed(1).from_memory(dtype, scalar)
             return self.splat(register(dtype), one)
         if stride == 1:
-            return self._from_memory(dtype, self._consecutive(type, dtype.size, f.address(type, base, index)))
-        return self._from_memory(dtype, self._gathered(type, dtype.size, self._addresses(type, base, index, stride)))
+            return self.from_memory(dtype, self._consecutive(type, dtype.size, f.address(type, base, index)))
+        return self.from_memory(dtype, self._gathered(type, dtype.size, self._addresses(type, base, index, stride)))
 
     def load_from(self, dtype: PtirDType, base: str, offsets: str) -> str:
         """Elements at so many offsets, a vector of i64; lanes that do not count read nothing."""
         type = stored(dtype)
         places = self.op(f"getelementptr {type}, ptr {base}, {self.of('i64')} {offsets}")
-        return self._from_memory(dtype, self._gathered(type, dtype.size, places))
+        return self.from_memory(dtype, self._gathered(type, dtype.size, places))
 
     def _gathered(self, type: str, align: int, places: str) -> str:
         name = f"llvm.masked.gather.{suffix(type, self.width)}.{suffix('ptr', self.width)}"
@@ -174,7 +174,7 @@ class Lanes:
     def store(self, dtype: PtirDType, value: str, base: str, index: str, stride: int) -> None:
         """Put elements where `load` finds them."""
         type, f = stored(dtype), self.function
-        value, of, align = self._to_memory(dtype, value), self.of(type), dtype.size
+        value, of, align = self.to_memory(dtype, value), self.of(type), dtype.size
         if self.width == 1 or (stride == 1 and self.mask is None):
             past = self.streamed and self.width * align in (16, 32, 64)
             how = f"align {self.width * align}, !nontemporal !0" if past else f"align {align}"
@@ -197,7 +197,7 @@ class Lanes:
     def store_to(self, dtype: PtirDType, value: str, base: str, offsets: str) -> None:
         """Put elements where `load_from` finds them; of lanes at one place the last one stays."""
         type = stored(dtype)
-        value = self._to_memory(dtype, value)
+        value = self.to_memory(dtype, value)
         places = self.op(f"getelementptr {type}, ptr {base}, {self.of('i64')} {offsets}")
         if self.width == 1:
             self.function.do(f"store {type} {value}, ptr {places}, align {dtype.size}")
@@ -220,14 +220,16 @@ class Lanes:
         places = ", ".join(f"i64 {i * stride}" for i in range(self.width))
         return self.op(f"getelementptr {type}, ptr {first}, {self.of('i64')} <{places}>")
 
-    def _from_memory(self, dtype: PtirDType, x: str) -> str:
+    def from_memory(self, dtype: PtirDType, x: str) -> str:
+        """Elements as they lie in memory, in registers."""
         if dtype is I1:
             return self.compare("icmp ne", "i8", x, self.number("i8", 0))
         if dtype is F16:
             return self.convert("fpext", "half", "float", x)
         return self.widened_bf16(x) if dtype is BF16 else x
 
-    def _to_memory(self, dtype: PtirDType, x: str) -> str:
+    def to_memory(self, dtype: PtirDType, x: str) -> str:
+        """Elements from registers, as they lie in memory."""
         if dtype is I1:
             return self.convert("zext", "i1", "i8", x)
         if dtype is F16:

@@ -3,7 +3,7 @@ The loop nest of a group: each operand read where it lies, each result written o
 
 Lanes run along one axis. Where that is kept, whole vectors of results are summed over the reduced axes; where it is reduced,
 vectors of partial sums are folded by a fixed tree at the end. So results depend on the width of the lanes alone. The units of
-work are turns of the outermost loops, and runs along the lanes where those are few.
+work are iterations of the outermost loops, and runs along the lanes where those are few.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from .host import Host
 from .ir import Function, identifier
 from .lanes import Lanes
 from .nest import axes_of, lane_axis
+from .nontemporal import twice
 from .places import Indexes, Place, Places, Spot
 from .products.product import unflattened
 from .reductions import accumulator, addend, combine, finished, fold, identity
-from .streams import twice
 
 CHUNK, NARROWEST = 1 << 14, 512
 """Elements in one unit of work, where it is a run along the lanes, and how many lie along these at least."""
 ENOUGH = 64
 """So many units of work are shared out well."""
 UNROLL = 4
-"""Vectors in one turn of the innermost loop, mostly."""
+"""Vectors in one iteration of the innermost loop, mostly."""
 _NAMES = "ijklmn"
 
 
@@ -48,7 +48,7 @@ class Nest(Places):
         self.along = lane_axis(self.axes, self.width)
         extent = self.extent
         self.width = min(self.width, 1 << (extent - 1).bit_length())
-        self.unroll = max(1, min(self.vectors_a_turn(), extent // self.width))
+        self.unroll = max(1, min(self.vectors_a_iteration(), extent // self.width))
         self.products = only_summed(group)
         self.kept = [i for i, a in enumerate(self.axes) if not a.reduced and i != self.along]
         self.chunk, self.pieces = self.runs()
@@ -67,7 +67,7 @@ class Nest(Places):
         dtypes = [read_type(v.type).dtype for v in values] + [accumulator(r) for r, _ in group.reductions]
         return self.host.lanes(max([4 if d in (F16, BF16) else d.size for d in dtypes], default=1))
 
-    def vectors_a_turn(self) -> int:
+    def vectors_a_iteration(self) -> int:
         """How many vectors along the lanes are worked on at once, if there are as many."""
         group = self.group
         if any(type(op) in CALLS for op in group.ops):
@@ -112,8 +112,8 @@ class Nest(Places):
         if not self.lanes_are_kept or prod(self.axes[i].extent for i in self.kept) >= ENOUGH:
             return self.extent, 1
         reduced = max(1, prod(a.extent for a in self.axes if a.reduced))
-        turn = self.width * self.unroll
-        chunk = -(-max(CHUNK // reduced, NARROWEST) // turn) * turn
+        iteration = self.width * self.unroll
+        chunk = -(-max(CHUNK // reduced, NARROWEST) // iteration) * iteration
         return (chunk, -(-self.extent // chunk)) if self.extent > chunk else (self.extent, 1)
 
     @property
@@ -176,7 +176,7 @@ class Nest(Places):
     def carried(
         self, order: Sequence[int], at: Indexes, inner: Callable[[Indexes, Sequence[str]], list[str]], state: Sequence[str]
     ) -> list[str]:
-        """As `loops`, with values that go from turn to turn."""
+        """As `loops`, with values that go from iteration to iteration."""
         if not order:
             return inner(at, state)
         i, rest = order[0], order[1:]
@@ -193,7 +193,7 @@ class Nest(Places):
         return list(zip(types, state, strict=True))
 
     def vectors(self) -> tuple[list[Lanes], int, list[Lanes]]:
-        """The vectors of one turn along the lanes, up to where turns are whole, and the vectors of the rest."""
+        """The vectors of one iteration along the lanes, up to where iterations are whole, and the vectors of the rest."""
         n = self.extent
         full = n - n % (self.width * self.unroll)
         rest = [self.lanes() for _ in range((n - full) // self.width)]
@@ -201,16 +201,18 @@ class Nest(Places):
         return [self.lanes() for _ in range(self.unroll)], full, rest
 
     def lanes_along(self, body: Callable[[str, list[Lanes]], None]) -> None:
-        """Vectors along the axis of the lanes: `body(first index, lanes of each)`, several vectors a turn, then the rest."""
+        """
+        Vectors along the axis of the lanes: `body(first index, lanes of each)`, several vectors an iteration, then the rest.
+        """
         every, full, rest = self.vectors()
         low, high, step = "0", str(full), self.width * self.unroll
         if self.part:
             low, high = self.part[0], self.f.least(self.part[1], str(full))
 
-        def turn(index: str, /, *values: str) -> None:
+        def iteration(index: str, /, *values: str) -> None:
             body(index, every)
 
-        self.f.loop(low, high, step, turn, hint="x")
+        self.f.loop(low, high, step, iteration, hint="x")
         if rest and self.part:
             self.f.when(self.part[2](), lambda: body(str(full), rest))
         elif rest:
@@ -232,13 +234,13 @@ class Nest(Places):
         order = [i for i, a in enumerate(self.axes) if a.reduced]
 
         def body(index: str, every: list[Lanes]) -> None:
-            def turn(inner: Indexes, values: Sequence[str]) -> list[str]:
+            def iteration(inner: Indexes, values: Sequence[str]) -> list[str]:
                 now = {**at, **inner}
                 found = self.compute(self.places(self.inputs, now), self.places(self.outputs, now), index, every)
                 return self.accumulate(found, every, values)
 
             state = [identity(every[0], r) for r, _ in self.group.reductions for _ in every]
-            totals = self.carried(order, {}, turn, state)
+            totals = self.carried(order, {}, iteration, state)
             places = self.places(self.totals, at)
             for k, (reduction, _) in enumerate(self.group.reductions):
                 for u, lanes in enumerate(every):
@@ -269,10 +271,10 @@ class Nest(Places):
         sources, targets = self.places(self.inputs, at), self.places(self.outputs, at)
         every, full, rest = self.vectors()
 
-        def turn(index: str, /, *values: str) -> list[str]:
+        def iteration(index: str, /, *values: str) -> list[str]:
             return self.accumulate(self.compute(sources, targets, index, every), every, values)
 
-        found = self.f.loop("0", str(full), self.width * self.unroll, turn, self.typed(state), "x")
+        found = self.f.loop("0", str(full), self.width * self.unroll, iteration, self.typed(state), "x")
         if rest:
             starts = range(0, len(found), self.unroll)
             kept = [value for start in starts for value in found[start : start + len(rest)]]

@@ -68,18 +68,18 @@ class Ordered(Places):
         f, n, width = self.f, self.extent, self.width
         whole, full = n - n % (width * unroll), n - n % width
 
-        def turn(count: int) -> Body:
+        def iteration(count: int) -> Body:
             def some(index: str, /, *values: str) -> None:
                 body(index, [self.lanes() for _ in range(count)])
 
             return some
 
-        f.loop(low, f.least(high, str(whole)), width * unroll, turn(unroll), hint="x")
+        f.loop(low, f.least(high, str(whole)), width * unroll, iteration(unroll), hint="x")
         if full == n and whole == n:
             return
 
         def rest() -> None:
-            f.loop(str(whole), str(full), width, turn(1), hint="x")
+            f.loop(str(whole), str(full), width, iteration(1), hint="x")
             if full < n:
                 body(str(full), [self.lanes(n - full)])
 
@@ -92,7 +92,7 @@ class Ordered(Places):
             body(at)
             return
 
-        def turn(index: str, /, *values: str) -> None:
+        def iteration(index: str, /, *values: str) -> None:
             self.in_order({**at, axes[0]: index}, body, axes[1:])
 
-        patient(self.f, "0", str(self.axes[axes[0]].extent), turn, hint="s")
+        patient(self.f, "0", str(self.axes[axes[0]].extent), iteration, hint="s")

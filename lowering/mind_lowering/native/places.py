@@ -18,8 +18,8 @@ from .host import Host
 from .ir import Function
 from .lanes import Lanes, ones, register, stored
 from .nest import Axis
+from .nontemporal import LINE
 from .steps import argument
-from .streams import LINE
 from .views import Buffer, Indices, Lookup, View
 
 Indexes = dict[int, str]

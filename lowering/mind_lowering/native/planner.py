@@ -17,7 +17,6 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import BF16, F16, UI16, PtirDType, read_type
 
-from .ahead import Ahead, Once
 from .attention import add_attention
 from .control import NoKernel, random_ops
 from .convolutions.fusion import add_fused_convolution
@@ -29,6 +28,7 @@ from .kernels import FALLBACK, KERNELS, product_block, why_not
 from .lowered import Foreign
 from .memory import Access
 from .partials import cut_up
+from .prepack import Ahead, Once
 from .products.deferred import Deferred, defer
 from .products.fusion import add_fused_product
 from .rows.step import add_rows

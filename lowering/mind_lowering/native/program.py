@@ -21,6 +21,7 @@ from xdsl.ir import Operation
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type
 from mind_passes.ptir.defuse import defuse
+from mind_passes.ptir.failing import mark_failing, unmark, unmark_used
 from mind_passes.ptir.fuse import fuse
 
 from ..one_hot import select_scatters
@@ -54,9 +55,11 @@ def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
     E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered for NumPy.
     """
     module, work = own_module(func, "native")
+    mark_failing(module)
     defuse(module)
     drop_barriers(module)
     optimize(module, patterns=False)
+    unmark_used(module)
     select_scatters(module)
     find_convolutions(module)
     expand_quantized(module, host or detect())
@@ -66,6 +69,7 @@ def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
     fuse_convolutions(module)
     if dynamic(work) is None:
         form_rows(module, host or detect())
+    unmark(module)
     return work
 
 

@@ -9,8 +9,8 @@ from .lanes import computes
 
 
 def rounded_each_step(kind: str, total: PtirDType) -> str | None:
-    """Why a sum that is rounded after every step is not done here."""
-    return f"accumulates in {total}, rounded after every step" if kind == "sum" and total in (F16, BF16) else None
+    """Why a sum or product that is rounded after every step is not done here."""
+    return f"accumulates in {total}, rounded after every step" if kind in ("sum", "prod") and total in (F16, BF16) else None
 
 
 def unsupported(dtypes: list[PtirDType], host: Host) -> str | None:

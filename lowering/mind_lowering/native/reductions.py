@@ -20,10 +20,21 @@ def accumulator(op: ReduceOp) -> PtirDType:
 
 def combine(lanes: Lanes, op: ReduceOp, a: str, b: str) -> str:
     """One step of a reduction."""
-    kind, dtype = op.values()["kind"], accumulator(op)
-    if kind != "sum":
+    return combined(lanes, op.values()["kind"], accumulator(op), a, b)
+
+
+_INSTRUCTIONS = {
+    **{"sum": ("add", "fadd contract"), "prod": ("mul", "fmul")},
+    **{kind: (kind, "") for kind in ("and", "or", "xor")},
+}
+"""By kind: the instruction for integers, and that for floats."""
+
+
+def combined(lanes: Lanes, kind: str, dtype: PtirDType, a: str, b: str) -> str:
+    """One step of a reduction of some kind in a dtype."""
+    if kind not in _INSTRUCTIONS:
         return extreme(lanes, kind, dtype, a, b)
-    return lanes.binary("fadd contract" if dtype.kind is Kind.FLOAT else "add", register(dtype), a, b)
+    return lanes.binary(_INSTRUCTIONS[kind][dtype.kind is Kind.FLOAT], register(dtype), a, b)
 
 
 def addend(lanes: Lanes, op: ReduceOp, x: str) -> str:
@@ -51,9 +62,18 @@ def end_of(dtype: PtirDType, *, least: bool) -> float:
 
 def identity(lanes: Lanes, op: ReduceOp) -> str:
     """What a reduction begins with, in every lane."""
-    kind = op.values()["kind"]
-    value = 0 if kind == "sum" else end_of(op.operand_spec(0).dtype, least=kind == "max")
-    return lanes.constant(accumulator(op), value)
+    return lanes.constant(accumulator(op), identity_of(op.values()["kind"], op.operand_spec(0).dtype))
+
+
+def identity_of(kind: str, dtype: PtirDType) -> float:
+    """What a reduction of elements of a dtype begins with."""
+    match kind:
+        case "max" | "min":
+            return end_of(dtype, least=kind == "max")
+        case "and":
+            return 1 if dtype is I1 else end_of(dtype, least=False) if dtype.kind is Kind.UNSIGNED else -1
+        case _:
+            return int(kind == "prod")
 
 
 def fold(lanes: Lanes, op: ReduceOp, totals: Sequence[str]) -> str:

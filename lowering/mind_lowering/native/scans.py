@@ -1,11 +1,11 @@
-"""Running sums along an axis, in its order, each line of its own in a lane."""
+"""Running sums, products and extremes along an axis, in its order, each line of its own in a lane."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from mind_dialect.ptir.types import Kind, PtirDType
+from mind_dialect.ptir.types import Kind
 
 from .failures import Sites
 from .host import Host
@@ -15,6 +15,7 @@ from .memory import Access
 from .ordered import Ordered
 from .places import Indexes, Place, Spot
 from .products.product import form
+from .reductions import combined, identity_of
 from .steps import SharedStep, patient
 from .views import Buffer, View
 
@@ -23,9 +24,14 @@ VECTORS = 4
 
 @dataclass
 class Scan(SharedStep):
-    """The sums of `source` along `axis` up to each element: without itself if `exclusive`, from the end if `reverse`."""
+    """
+    The sums (or other `kind`) of `source` along `axis` up to each element.
+
+    Without itself if `exclusive`, from the end if `reverse`.
+    """
 
     name: str
+    kind: str
     source: View
     target: View
     axis: int
@@ -43,10 +49,10 @@ class Scan(SharedStep):
         return Access(bases[:1], bases[1:])  # type: ignore[arg-type]
 
     def key(self) -> Hashable:
-        return form(self.source), form(self.target), self.axis, self.exclusive, self.reverse
+        return self.kind, form(self.source), form(self.target), self.axis, self.exclusive, self.reverse
 
     def contents(self) -> str:
-        return f"cumulative_sum over {list(self.source.shape)}"
+        return f"cumulative {self.kind} over {list(self.source.shape)}"
 
     def emit(self, f: Function, host: Host, sites: Sites) -> int:
         dtype = self.source.dtype
@@ -71,23 +77,26 @@ class Scan(SharedStep):
             step = f.op(f"sub nsw i64 {n - 1}, {i}", "back") if self.reverse else i
             return loops.place(spot, {**at, loops.order[0]: step} if loops.order else at)
 
-        def turn(i: str, /, *values: str) -> list[str]:
+        def iteration(i: str, /, *values: str) -> list[str]:
             here, there = place(spots[0], i), place(spots[1], f.add(i, str(int(self.exclusive))))
             found: list[str] = []
             for start, lanes, total in zip(starts, every, values, strict=True):
-                code = "fadd" if dtype.kind is Kind.FLOAT else "add"
-                found.append(lanes.binary(code, register(dtype), total, loops.read(here, start, lanes)))
-                loops.write(there, start, lanes, found[-1])
+                x = loops.read(here, start, lanes)
+                plain = self.kind == "sum" and dtype.kind is Kind.FLOAT
+                step = lanes.binary("fadd", register(dtype), total, x) if plain else combined(lanes, self.kind, dtype, total, x)
+                found.append(step)
+                loops.write(there, start, lanes, step)
             return found
 
         if self.exclusive:
             first = place(spots[1], "0")
             for start, lanes in zip(starts, every, strict=True):
-                loops.write(first, start, lanes, lanes.constant(dtype, 0))
+                loops.write(first, start, lanes, lanes.constant(dtype, identity_of(self.kind, dtype)))
         # -0 is what leaves every number as it is.
-        state = [(lanes.type(dtype), lanes.constant(dtype, _nothing(dtype))) for lanes in every]
-        patient(f, "0", str(n - int(self.exclusive)), turn, state)
+        state = [(lanes.type(dtype), lanes.constant(dtype, self.nothing())) for lanes in every]
+        patient(f, "0", str(n - int(self.exclusive)), iteration, state)
 
-
-def _nothing(dtype: PtirDType) -> float:
-    return -0.0 if dtype.kind is Kind.FLOAT else 0
+    def nothing(self) -> float:
+        """What leaves every number as it is: of sums -0."""
+        dtype = self.source.dtype
+        return -0.0 if self.kind == "sum" and dtype.kind is Kind.FLOAT else identity_of(self.kind, dtype)

@@ -105,10 +105,10 @@ def _check(f: Function, host: Host, sites: Sites, op: PtirOp, column: Column, ba
     def lines(level: int, start: str) -> None:
         if level < len(outer):
 
-            def turn(i: str, /, *values: str) -> None:
+            def iteration(i: str, /, *values: str) -> None:
                 lines(level + 1, f.add(start, f.mul(i, strides[level])))
 
-            f.loop("0", str(outer[level]), 1, turn, hint="i")
+            f.loop("0", str(outer[level]), 1, iteration, hint="i")
             return
         full = n - n % width
         f.loop("0", str(full), width, lambda i, *_: some(Lanes(f, host, width), start, i), hint="x")
@@ -122,26 +122,26 @@ def _check(f: Function, host: Host, sites: Sites, op: PtirOp, column: Column, ba
 def _check_ascending(f: Function, host: Host, sites: Sites, op: PtirOp, ids: View) -> None:
     base, one = argument(f, 0, "ids"), Lanes(f, host, 1)
 
-    def turn(i: str, /, *values: str) -> None:
+    def iteration(i: str, /, *values: str) -> None:
         before, now = (one.load(ids.dtype, base, f.mul(f.add(i, str(k)), ids.strides[0]), 0) for k in (-1, 0))
         wrong = one.compare("icmp slt", register(ids.dtype), now, before)
         fail_where(one, sites, wrong, Failure.PROMISE, op, [("i64", "0", True)])
 
-    patient(f, "1", str(ids.shape[0]), turn)
+    patient(f, "1", str(ids.shape[0]), iteration)
 
 
 def _check_unique(f: Function, host: Host, sites: Sites, op: PtirOp, ids: View, seen: str, count: int) -> None:
     base, one = argument(f, 0, "ids"), Lanes(f, host, 1)
     f.call("llvm.memset.p0.i64", "void", ("ptr", seen), ("i8", "0"), ("i64", str(count)), ("i1", "false"), immediate=(3,))
 
-    def turn(i: str, /, *values: str) -> None:
+    def iteration(i: str, /, *values: str) -> None:
         id = one.convert("sext", register(ids.dtype), "i64", one.load(ids.dtype, base, f.mul(i, ids.strides[0]), 0))
         place = f.address("i8", seen, id)
         wrong = f.op(f"icmp ne i8 {f.op(f'load i8, ptr {place}, align 1')}, 0", "twice")
         fail_where(one, sites, wrong, Failure.PROMISE, op, [("i64", "1", True)])
         f.do(f"store i8 1, ptr {place}, align 1")
 
-    patient(f, "0", str(ids.shape[0]), turn)
+    patient(f, "0", str(ids.shape[0]), iteration)
 
 
 @dataclass

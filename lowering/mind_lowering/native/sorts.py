@@ -203,12 +203,12 @@ class _Lines:
         """Keys and places of a line, in order."""
         view, (keys, origins) = self.step.source, self.pairs[0]
 
-        def turn(i: str, /, *values: str) -> None:
+        def iteration(i: str, /, *values: str) -> None:
             x = self.one.load(view.dtype, source, self.f.mul(i, view.strides[self.step.axis]), 0)
             self.store(self.keys.type, self.keys.of(self.one, x), keys, i)
             self.store("i32", self.f.op(f"trunc i64 {i} to i32"), origins, i)
 
-        patient(self.f, "0", str(self.n), turn)
+        patient(self.f, "0", str(self.n), iteration)
 
     def digit(self, key: str, place: int) -> str:
         """A byte of a key."""
@@ -257,7 +257,7 @@ class _Lines:
         """Each key moved before those that are greater."""
         f, type, (keys, origins) = self.f, self.keys.type, self.pairs[0]
 
-        def turn(i: str, /, *values: str) -> None:
+        def iteration(i: str, /, *values: str) -> None:
             key, origin = self.load(type, keys, i), self.load("i32", origins, i)
             before, head, look, shift, done = f.block, *(f.label(x) for x in ("head", "look", "shift", "done"))
             j, less = f.name_of("j"), f.name_of("less")
@@ -277,11 +277,11 @@ class _Lines:
             self.store(type, key, keys, j)
             self.store("i32", origin, origins, j)
 
-        f.loop("1", str(self.n), 1, turn, hint="i")
+        f.loop("1", str(self.n), 1, iteration, hint="i")
         return origins
 
     def by_bytes(self, left: str) -> str:
-        """Stably by each byte in turn, unless all keys share it."""
+        """Stably by each byte in iteration, unless all keys share it."""
         f, type = self.f, self.keys.type
         self.cleared(self.passes)
 
@@ -317,7 +317,7 @@ class _Lines:
 
         f.loop("0", str(_DIGITS), 1, start, [("i32", "0")], "d")
 
-        def turn(i: str, /, *values: str) -> None:
+        def iteration(i: str, /, *values: str) -> None:
             key, origin = self.load(type, keys, i), self.load("i32", origins, i)
             digit = self.digit(key, place)
             slot = self.load("i32", counts, digit)
@@ -327,14 +327,14 @@ class _Lines:
             self.store(type, key, to_keys, to)
             self.store("i32", origin, to_origins, to)
 
-        self.long(left, turn)
+        self.long(left, iteration)
 
     def write(self, origins: str, source: str, to_values: str, to_places: str) -> None:
         """The elements in their order, as they lie in memory, and where they came from."""
         f, step, axis = self.f, self.step, self.step.axis
         type, size = stored(step.source.dtype), step.source.dtype.size
 
-        def turn(i: str, /, *_: str) -> None:
+        def iteration(i: str, /, *_: str) -> None:
             origin = f.op(f"zext i32 {self.load('i32', origins, i)} to i64", "origin")
             self.inside(origin, str(self.n))
             place = f.address(type, source, f.mul(origin, step.source.strides[axis]))
@@ -345,7 +345,7 @@ class _Lines:
                 at = f.mul(i, step.places.strides[axis])
                 self.store(kind, origin if kind == "i64" else f.op(f"trunc i64 {origin} to {kind}"), to_places, at)
 
-        patient(f, "0", str(self.count), turn)
+        patient(f, "0", str(self.count), iteration)
 
     def inside(self, index: str, count: str) -> None:
         """Where kernels are checked, leave this one unless an index is below a count."""

@@ -124,7 +124,7 @@ def poll(f: Function) -> None:
 
 
 PATIENCE = 1 << 16
-"""Turns of a long loop between two looks for signals."""
+"""Iterations of a long loop between two looks for signals."""
 
 
 def patient(f: Function, low: str, high: str, body: Body, carried: Sequence[tuple[str, str]] = (), hint: str = "i") -> list[str]:

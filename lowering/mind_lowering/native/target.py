@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import IO
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 from xdsl.utils.target import Target
 
 from mind_dialect import register
 from mind_dialect.errors import error
 from mind_dialect.program import functions
+from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
+from mind_passes.ptir.failing import forget_origins
 
 from ..core_to_ptir import replace_body
 from .host import detect, host_of
@@ -50,8 +52,12 @@ class LowerToNativePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         register(ctx)
-        for func in list(functions(op)):
-            replace_body(func, prepared(func))
+        made = [(func, prepared(func)) for func in functions(op)]
+        for func, new in made:
+            forget_origins(new)
+            replace_body(func, new)
+        if made:  # Core IR has become PTIR, which states its version
+            op.attributes.setdefault(VERSION_ATTRIBUTE, StringAttr(SPEC_VERSION))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Use(Enum):
     ARENA = "a part of the arena"
     FOREIGN = "the result of a NumPy kernel"
     KEPT = "packed once for all calls"
-    MOVING = "elsewhere in each turn of a loop"
+    MOVING = "elsewhere in each iteration of a loop"
 
 
 @dataclass(eq=False)

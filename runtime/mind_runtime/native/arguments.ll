@@ -16,7 +16,7 @@ declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 
 ; The address of the elements of an object that is a plain array as the spec says; else null.
-define internal ptr @fitting(ptr %x, ptr %spec) {
+define internal ptr @fitting(ptr %x, ptr %spec) nounwind {
 entry:
   %type.at = getelementptr i8, ptr %x, i64 8
   %type = load ptr, ptr %type.at
@@ -70,7 +70,7 @@ other:
 }
 
 ; Whether the bytes from %begin to %end are none of those of %count arrays, the one of number %but apart, nor of the bound ones.
-define internal i1 @apart(ptr %plan, i64 %begin, i64 %end, ptr %specs, ptr %data, i64 %count, i64 %but) {
+define internal i1 @apart(ptr %plan, i64 %begin, i64 %end, ptr %specs, ptr %data, i64 %count, i64 %but) nounwind {
 entry:
   br label %array
 array:
@@ -119,7 +119,7 @@ shared:
 }
 
 ; The addresses of the arguments into the table and into %data; whether all are as they must be.
-define internal i1 @take_arguments(ptr %plan, ptr %args, i64 %n, ptr %table, ptr %data) {
+define internal i1 @take_arguments(ptr %plan, ptr %args, i64 %n, ptr %table, ptr %data) nounwind {
 entry:
   %specs.at = getelementptr %plan, ptr %plan, i64 0, i32 8
   %specs = load ptr, ptr %specs.at
@@ -176,7 +176,7 @@ no:
 }
 
 ; The arrays given for results, and their addresses; whether all are as they must be. They are not held yet.
-define internal i1 @take_results(ptr %plan, ptr %given, i64 %n, ptr %data, ptr %table, ptr %results, i64 %m) {
+define internal i1 @take_results(ptr %plan, ptr %given, i64 %n, ptr %data, ptr %table, ptr %results, i64 %m) nounwind {
 entry:
   %inputs.at = getelementptr %plan, ptr %plan, i64 0, i32 8
   %inputs = load ptr, ptr %inputs.at

@@ -23,7 +23,7 @@ declare ptr @PyArray_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare ptr @PyDataMem_SetHandler(ptr)
 
 ; A new array, of our own allocator's memory where it is large; null if there is none.
-define internal ptr @new_array(ptr %spec, i64 %large) {
+define internal ptr @new_array(ptr %spec, i64 %large) nounwind {
 entry:
   %dtype = load ptr, ptr %spec
   %rank.at = getelementptr %spec, ptr %spec, i64 0, i32 1
@@ -60,7 +60,7 @@ nothing:
 }
 
 ; The results: new arrays, and the donated ones; whether there was memory for all. If not, none is held.
-define internal i1 @make_results(ptr %plan, ptr %args, ptr %table, ptr %results, i64 %m) {
+define internal i1 @make_results(ptr %plan, ptr %args, ptr %table, ptr %results, i64 %m) nounwind {
 entry:
   %specs.at = getelementptr %plan, ptr %plan, i64 0, i32 9
   %specs = load ptr, ptr %specs.at
@@ -105,7 +105,7 @@ no:
   ret i1 0
 }
 
-define internal void @hold_results(ptr %results, i64 %m) {
+define internal void @hold_results(ptr %results, i64 %m) nounwind {
 entry:
   br label %result
 result:
@@ -122,7 +122,7 @@ done:
   ret void
 }
 
-define internal void @drop_results(ptr %results, i64 %m) {
+define internal void @drop_results(ptr %results, i64 %m) nounwind {
 entry:
   br label %result
 result:
@@ -140,7 +140,7 @@ done:
 }
 
 ; One result as it is, several as a tuple.
-define internal ptr @as_python(ptr %results, i64 %m) {
+define internal ptr @as_python(ptr %results, i64 %m) nounwind {
 entry:
   %one = icmp eq i64 %m, 1
   br i1 %one, label %single, label %several
@@ -169,7 +169,7 @@ nothing:
 }
 
 ; The arena of the plan, which nobody else has then, or another; null if there is no memory for it.
-define internal ptr @take_arena(ptr %plan, i64 %bytes) {
+define internal ptr @take_arena(ptr %plan, i64 %bytes) nounwind {
 entry:
   %free.at = getelementptr %plan, ptr %plan, i64 0, i32 6
   %old = atomicrmw xchg ptr %free.at, ptr null acquire
@@ -182,7 +182,7 @@ make:
   ret ptr %new
 }
 
-define internal void @give_arena(ptr %plan, ptr %arena) {
+define internal void @give_arena(ptr %plan, ptr %arena) nounwind {
 entry:
   %free.at = getelementptr %plan, ptr %plan, i64 0, i32 6
   %other = atomicrmw xchg ptr %free.at, ptr %arena release
@@ -191,7 +191,7 @@ entry:
 }
 
 ; Run the entry on the table, with an arena, other threads running where that is worth it; its status, the least number without memory.
-define internal i64 @run(ptr %plan, ptr %table) {
+define internal i64 @run(ptr %plan, ptr %table) nounwind {
 entry:
   %code = load ptr, ptr %plan
   %bytes.at = getelementptr %plan, ptr %plan, i64 0, i32 5
@@ -234,7 +234,7 @@ nothing:
 }
 
 ; The call in Python, on the same arguments.
-define internal ptr @in_python(ptr %self, ptr %args, i64 %count, ptr %names) {
+define internal ptr @in_python(ptr %self, ptr %args, i64 %count, ptr %names) nounwind {
 entry:
   %method = call ptr @PyObject_GetAttrString(ptr %self, ptr @slowly)
   %none = icmp eq ptr %method, null
@@ -249,7 +249,7 @@ nothing:
 }
 
 ; The array, or the tuple, given as `out`, if that is the only keyword and the plan takes it; else null.
-define internal ptr @given(ptr %plan, ptr %args, i64 %n, ptr %names) {
+define internal ptr @given(ptr %plan, ptr %args, i64 %n, ptr %names) nounwind {
 entry:
   %takes.at = getelementptr %plan, ptr %plan, i64 0, i32 11
   %takes = load i64, ptr %takes.at
@@ -270,7 +270,7 @@ no:
   ret ptr null
 }
 
-define ptr @mind_call(ptr %self, ptr %args, i64 %count, ptr %names) {
+define ptr @mind_call(ptr %self, ptr %args, i64 %count, ptr %names) nounwind {
 entry:
   %plan.at = getelementptr i8, ptr %self, i64 @PLAN
   %plan = load ptr, ptr %plan.at

@@ -153,13 +153,13 @@ class Plan:
         self._fields = np.array(fields, np.int64)
         self.address = _at(self._fields)
 
+    _arena = 6
+    """The field that holds its memory: no name of the module, as those are gone when the interpreter ends."""
+
     def __del__(self) -> None:
         fields = getattr(self, "_fields", None)
-        if fields is not None and fields[_ARENA]:
-            self._free(None, int(fields[_ARENA]), 0)
-
-
-_ARENA = 6
+        if fields is not None and fields[self._arena]:
+            self._free(None, int(fields[self._arena]), 0)
 
 
 def covers(inputs: Sequence[Argument], outputs: Sequence[Argument], words: int, bound: int, arena: int) -> bool:

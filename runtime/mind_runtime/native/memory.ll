@@ -17,31 +17,31 @@ declare i32 @madvise(ptr, i64, i32)
 declare ptr @memcpy(ptr, ptr, i64)
 declare ptr @memset(ptr, i32, i64)
 
-define internal i1 @locked() {
+define internal i1 @locked() nounwind {
   %pair = cmpxchg ptr @lock, i32 0, i32 1 acquire monotonic
   %got = extractvalue { i32, i1 } %pair, 1
   ret i1 %got
 }
 
-define internal void @unlock() {
+define internal void @unlock() nounwind {
   store atomic i32 0, ptr @lock release, align 4
   ret void
 }
 
-define internal i64 @capacity(ptr %block) {
+define internal i64 @capacity(ptr %block) nounwind {
   %header = getelementptr i8, ptr %block, i64 -64
   %size = load i64, ptr %header
   ret i64 %size
 }
 
-define internal void @give_back(ptr %block) {
+define internal void @give_back(ptr %block) nounwind {
   %header = getelementptr i8, ptr %block, i64 -64
   call void @free(ptr %header)
   ret void
 }
 
 ; A kept block that holds %size bytes and at most an eighth more, or null. The list is locked.
-define internal ptr @find(i64 %size) {
+define internal ptr @find(i64 %size) nounwind {
 entry:
   %eighth = lshr i64 %size, 3
   %most = add i64 %size, %eighth
@@ -74,7 +74,7 @@ nothing:
 }
 
 ; A new block of %size bytes, or null.
-define internal ptr @fresh(i64 %size) {
+define internal ptr @fresh(i64 %size) nounwind {
 entry:
   %large = icmp uge i64 %size, 2097152
   %align = select i1 %large, i64 2097152, i64 64
@@ -103,7 +103,7 @@ done:
 }
 
 ; Free what is at the hand, and move it on. The list is locked.
-define internal void @evict() {
+define internal void @evict() nounwind {
 entry:
   %hand = load i64, ptr @hand
   %at = getelementptr [64 x ptr], ptr @kept, i64 0, i64 %hand
@@ -126,7 +126,7 @@ done:
 }
 
 ; Free kept blocks until %size more bytes are within the limit. The list is locked; %size is at most the limit.
-define internal void @make_room(i64 %size) {
+define internal void @make_room(i64 %size) nounwind {
 entry:
   br label %look
 look:
@@ -142,12 +142,18 @@ done:
   ret void
 }
 
-; Where to keep a block: an empty place, or the one at the hand, emptied. The list is locked.
-define internal ptr @place() {
+; Where to keep a block: an empty place, or the one at the hand, emptied. The list is locked. The hand begins anew with an empty
+; list, so that it comes to blocks in the order in which they are kept.
+define internal ptr @place() nounwind {
 entry:
+  %sum = load i64, ptr @total
+  %empty = icmp eq i64 %sum, 0
+  br i1 %empty, label %first, label %look
+first:
+  store i64 0, ptr @hand
   br label %look
 look:
-  %i = phi i64 [ 0, %entry ], [ %next, %on ]
+  %i = phi i64 [ 0, %entry ], [ 0, %first ], [ %next, %on ]
   %at = getelementptr [64 x ptr], ptr @kept, i64 0, i64 %i
   %block = load ptr, ptr %at
   %none = icmp eq ptr %block, null
@@ -167,7 +173,7 @@ full:
 
 ; The functions of NumPy's handler; the context is not used.
 
-define ptr @mind_malloc(ptr %context, i64 %given) {
+define ptr @mind_malloc(ptr %context, i64 %given) nounwind {
 entry:
   %empty = icmp eq i64 %given, 0
   %size = select i1 %empty, i64 1, i64 %given
@@ -193,7 +199,7 @@ make:
   ret ptr %new
 }
 
-define void @mind_free(ptr %context, ptr %block, i64 %ignored) {
+define void @mind_free(ptr %context, ptr %block, i64 %ignored) nounwind {
 entry:
   %none = icmp eq ptr %block, null
   br i1 %none, label %done, label %some
@@ -223,7 +229,7 @@ done:
   ret void
 }
 
-define ptr @mind_calloc(ptr %context, i64 %count, i64 %each) {
+define ptr @mind_calloc(ptr %context, i64 %count, i64 %each) nounwind {
 entry:
   %pair = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %count, i64 %each)
   %size = extractvalue { i64, i1 } %pair, 0
@@ -240,7 +246,7 @@ nothing:
   ret ptr null
 }
 
-define ptr @mind_realloc(ptr %context, ptr %block, i64 %size) {
+define ptr @mind_realloc(ptr %context, ptr %block, i64 %size) nounwind {
 entry:
   %none = icmp eq ptr %block, null
   br i1 %none, label %first, label %some
@@ -274,13 +280,13 @@ declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
 @handler = internal global ptr null
 
 ; The capsule of the handler, as NumPy wants it.
-define void @mind_handle_by(ptr %capsule) {
+define void @mind_handle_by(ptr %capsule) nounwind {
   store ptr %capsule, ptr @handler
   ret void
 }
 
 ; Keep at most so many bytes from now on; how many were kept before.
-define i64 @mind_keep(i64 %bytes) {
+define i64 @mind_keep(i64 %bytes) nounwind {
 entry:
   %mine = call i1 @locked()
   br i1 %mine, label %set, label %busy

@@ -28,6 +28,7 @@ from mind_lowering.numpy import Source, lowered
 from mind_lowering.ptir_to_xp import lowered_function
 
 from ..bodies import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of
+from ..core_errors import attributed
 from ..given import TensorSpec
 from ..memory import Need, check_need, check_rank
 from ..program import Program
@@ -258,6 +259,7 @@ def _as_core(run: Callable[..., Any], func: FuncOp) -> Callable[..., Any]:
 
 
 def _as_core_error(e: BaseException, func: FuncOp) -> BaseException:
-    if isinstance(e, MindError) and e.code == "E8004" and is_core(func):
-        return MindError("E6006", e.message, e.context, e.op)
-    return e
+    if not isinstance(e, MindError):
+        return e
+    e = attributed(e, func)
+    return MindError("E6006", e.message, e.context, e.op) if e.code == "E8004" and is_core(func) else e

@@ -25,17 +25,20 @@ from ptir_evaluator import function_of
 from ptir_forms import program
 
 
+@pytest.mark.quick
 def test_every_op_has_a_kernel_or_a_reason() -> None:
     assert not set(KERNELS) & set(FALLBACK)
     assert {*KERNELS, *FALLBACK, ptir.YieldOp} == set(OPS_BY_OPCODE.values())
     assert all(FALLBACK.values())
 
 
+@pytest.mark.quick
 def test_every_elementwise_op_has_an_emitter() -> None:
     assert set(EMITTERS) == {op for op, part in FUSIBLE.items() if part == "elementwise"}
     assert set(EMITTERS) >= {*EXACT, *CALLS}
 
 
+@pytest.mark.quick
 def test_every_view_within_a_fusion_is_a_view_or_made() -> None:
     made: set[type[PtirOp]] = {ptir.ConstantOp, ptir.IotaOp}
     assert {op for op, part in FUSIBLE.items() if part == "view"} <= {*VIEWS, *made}

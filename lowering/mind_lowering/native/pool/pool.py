@@ -72,14 +72,14 @@ class _Pool(Chunks):
         last = f.op("alloca i64, align 8", "last")
         f.do(f"store i64 {first}, ptr {last}, align 8")
 
-        def turn() -> str:
+        def iteration() -> str:
             job = f.op(f"call i64 @awaited(i64 {f.op(f'load i64, ptr {last}, align 8', 'last')})", "job")
             f.do(f"store i64 {job}, ptr {last}, align 8")
             most = f.op("load atomic i64, ptr @most monotonic, align 8", "most")
             f.when(f.op(f"icmp slt i64 {number}, {most}", "wanted"), lambda: self.work(f, job))
             return "false"
 
-        until(f, turn)
+        until(f, iteration)
         f.ret("null")
 
     def work(self, f: Function, job: str) -> None:
@@ -114,11 +114,11 @@ class _Pool(Chunks):
             f.leave(f.op(f"icmp ne i64 {job}, %last", "new"), lambda: job)
 
         def look() -> str:
-            def turn(i: str, /, *values: str) -> None:
+            def iteration(i: str, /, *values: str) -> None:
                 found()
                 self.rest(f)
 
-            f.loop("0", str(_TURNS), 1, turn)
+            f.loop("0", str(_TURNS), 1, iteration)
             since = f.op(f"sub i64 {f.op('call i64 @now()', 'now')}, {start}", "since")
             return f.op(f"icmp sge i64 {since}, {self.spin}", "tired")
 
@@ -209,11 +209,11 @@ class _Pool(Chunks):
             return done
 
         def look() -> str:
-            def turn(i: str, /, *values: str) -> None:
+            def iteration(i: str, /, *values: str) -> None:
                 found()
                 self.rest(f)
 
-            f.loop("0", str(_PATIENCE), 1, turn)
+            f.loop("0", str(_PATIENCE), 1, iteration)
             f.do("store atomic i32 1, ptr @waiting seq_cst, align 4")
             self.futex(f, "@done", WAIT, found())
             return "false"

@@ -1,4 +1,4 @@
-"""Products of matrices appended to a plan: operands that no turn of a loop changes are packed before it."""
+"""Products of matrices appended to a plan: operands that no iteration of a loop changes are packed before it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mind_dialect.ptir.types import PtirDType
 
-from ..ahead import Ahead, lasting
+from ..prepack import Ahead, lasting
 from ..views import Buffer, Use, View
 from .kernels import ProductStep, steps_of
 from .product import Epilogue, Product, copied_size, copied_strides, distinct_axes, planned

@@ -117,11 +117,11 @@ def in_unit(tiles: int, between: tuple[int, int], most: int) -> int:
     """
     low, high = (max(1, min(count, most)) for count in between)
 
-    def turns(count: int) -> int:
+    def iterations(count: int) -> int:
         units = -(-tiles // count)
         return sum(-(-units // threads) * threads for threads in (2, 4, 8)) * count
 
-    return min(range(low, high + 1), key=lambda count: (turns(count), -count))
+    return min(range(low, high + 1), key=lambda count: (iterations(count), -count))
 
 
 def tile_of(host: Host, total: PtirDType, rows: int, vectors: int) -> tuple[int, int]:

@@ -41,11 +41,11 @@ def emit_dots(f: Function, host: Host, product: Product) -> int:
         first = f.mul(v, run)
         end = f.least(f.add(first, str(run)), str(columns // dots * dots))
 
-        def turn(j: str, /, *values: str) -> None:
+        def iteration(j: str, /, *values: str) -> None:
             f.do(f"call void @{names[dots]}(ptr %args, i64 {flat}, i64 {j})")
 
         if dots in names:
-            f.loop(first, end, dots, turn, hint="j")
+            f.loop(first, end, dots, iteration, hint="j")
         if rest := columns % dots:
             last = f.op(f"icmp eq i64 {v}, {runs - 1}", "last")
             f.when(last, lambda: f.do(f"call void @{names[rest]}(ptr %args, i64 {flat}, i64 {columns - rest})"))
@@ -116,7 +116,7 @@ class _Sums:
                     state[at] = multiply_add(self.lanes(mask, "c"), product.total, y, x, state[at])
             return state
 
-        def turn(k: str, /, *values: str) -> list[str]:
+        def iteration(k: str, /, *values: str) -> list[str]:
             found: Sequence[str] = values
             if far:
                 _ask(f, product, self.b, k, count)
@@ -125,7 +125,7 @@ class _Sums:
             return list(found)
 
         pairs = self.full // (width * UNROLL) * (width * UNROLL)
-        state = f.loop("0", str(pairs), width * UNROLL, turn, [self.zero] * (product.rows * count), "k")
+        state = f.loop("0", str(pairs), width * UNROLL, iteration, [self.zero] * (product.rows * count), "k")
         if self.full > pairs:
             state = step(str(pairs), state)
         return step(str(self.full), state, ones(width, self.rest)) if self.rest else state
@@ -144,14 +144,14 @@ class _Sums:
             x = self.right(k, j, mask)
             return [multiply_add(lanes, total, y, x, s) for y, s in zip(self.left(k, mask), sums, strict=True)]
 
-        def turn(k: str, /, *values: str) -> list[str]:
+        def iteration(k: str, /, *values: str) -> list[str]:
             found: list[str] = []
             for u in range(chains):
                 found += step(f.add(k, str(u * width)), values[u * rows : (u + 1) * rows])
             return found
 
         end = self.full // (width * chains) * width * chains
-        flat = f.loop("0", str(end), width * chains, turn, [self.zero] * (rows * chains), "k")
+        flat = f.loop("0", str(end), width * chains, iteration, [self.zero] * (rows * chains), "k")
         state = [flat[u * rows : (u + 1) * rows] for u in range(chains)]
         for u, k in enumerate(range(end, self.full, width)):
             state[u] = step(str(k), state[u])
@@ -165,7 +165,7 @@ class _Sums:
 
 def _ask(f: Function, product: Product, b: str, k: str, count: int) -> None:
     """
-    Have the lines brought of as much of the next rows as one turn reads of these.
+    Have the lines brought of as much of the next rows as one iteration reads of these.
 
     Rows that are read side by side are too short for the machine to see where they go on; together they are one stretch.
     """

@@ -186,10 +186,10 @@ class _Loops:
             depth = f", i64 {block[1]}, i64 {block[0]}" if self.product.blocks > 1 else ""
             f.do(f"call void @{name}(ptr %args, ptr {from_}, ptr {b}, i64 {flat}, i64 {at}, i64 {column}{depth})")
 
-        def turn(t: str, /, *values: str) -> None:
+        def iteration(t: str, /, *values: str) -> None:
             call(t, cut.rows)
 
-        f.loop(first, last, 1, turn, hint="tile")
+        f.loop(first, last, 1, iteration, hint="tile")
         if not self.rest:
             return
         if last_block:

@@ -120,18 +120,18 @@ def copy_transposed(
         for u, column in enumerate(transposed(lanes, register(total), rows)[:steps]):
             Lanes(f, host, width).store(total, column, to, str(u * product.cut.columns), 1)
 
-    def turn(k: str, /, *values: str) -> None:
+    def iteration(k: str, /, *values: str) -> None:
         square(k, None, width)
 
     if depth.isdigit():
         full, rest = divmod(int(depth), width)
-        f.loop("0", str(full * width), width, turn, hint="k")
+        f.loop("0", str(full * width), width, iteration, hint="k")
         if rest:
             square(str(full * width), ones(width, rest), rest)
         return
     # Blocks are whole squares but for the last one, whose rest is known.
     full = f.op(f"and i64 {depth}, {-width}", "full")
-    f.loop("0", full, width, turn, hint="k")
+    f.loop("0", full, width, iteration, hint="k")
     if rest := product.depth % product.cut.depth % width:
         short = f.op(f"icmp slt i64 {full}, {depth}", "short")
         f.when(short, lambda: square(full, ones(width, rest), rest))
@@ -198,17 +198,17 @@ def copy_rows(f: Function, host: Host, product: Product, source: str, target: st
             x = lanes.load(view.dtype, from_, f.mul(j, strides[1]), strides[1])
             lanes.store(product.total, cast(lanes, x, view.dtype, product.total), to, j, 1)
 
-        def turn(j: str, /, *values: str) -> None:
+        def iteration(j: str, /, *values: str) -> None:
             some(Lanes(f, host, width, None, "a"), j)
 
         if inner.isdigit():
             full, rest = int(inner) // width * width, int(inner) % width
-            f.loop("0", str(full), width, turn, hint="j")
+            f.loop("0", str(full), width, iteration, hint="j")
             if rest:
                 some(Lanes(f, host, width, ones(width, rest) if width > 1 else None, "a"), str(full))
             return
         full = f.op(f"and i64 {inner}, {-width}", "full")
-        f.loop("0", full, width, turn, hint="j")
+        f.loop("0", full, width, iteration, hint="j")
 
         def short() -> None:
             some(Lanes(f, host, width, active(f, width, full, inner), "a"), full)

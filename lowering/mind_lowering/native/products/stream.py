@@ -24,7 +24,7 @@ from .sums import VECTORS, Sums, vectors
 RUNS, SHORTEST = 8, 192
 """Into how many runs columns are cut where rows are not, and how many columns these have at least."""
 MOST = 8
-"""Vectors in one turn, of a long row."""
+"""Vectors in one iteration, of a long row."""
 AHEAD = 12 << 10
 """So many bytes ahead memory is asked for."""
 

@@ -19,9 +19,9 @@ from .pack import by_part
 from .product import Finish, Product, index_of, unflattened
 
 VECTORS = 2
-"""In one turn."""
+"""In one iteration."""
 UNIT, TURN = 4096, 256
-"""Columns whose sums of all bands are added up in one unit of work, and bytes of each band's in one turn."""
+"""Columns whose sums of all bands are added up in one unit of work, and bytes of each band's in one iteration."""
 
 
 def vectors(f: Function, width: int, count: int, body: Callable[[str, Sequence[str | None]], None], most: int) -> None:
@@ -29,10 +29,10 @@ def vectors(f: Function, width: int, count: int, body: Callable[[str, Sequence[s
     step = width * most
     full = count // step * step
 
-    def turn(j: str, /, *values: str) -> None:
+    def iteration(j: str, /, *values: str) -> None:
         body(j, [None] * most)
 
-    f.loop("0", str(full), step, turn, hint="j")
+    f.loop("0", str(full), step, iteration, hint="j")
     whole, rest = divmod(count - full, width)
     masks: list[str | None] = [None] * whole
     if rest:

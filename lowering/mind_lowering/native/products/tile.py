@@ -20,7 +20,7 @@ from .arguments import addresses_of, finish_of
 from .product import Product, index_of, multiply_add, prefetch, unflattened
 
 UNROLL = 4
-"""Steps of the contracted axis in one turn."""
+"""Steps of the contracted axis in one iteration."""
 AHEAD = 8
 """So many steps ahead memory is asked for."""
 
@@ -93,17 +93,17 @@ class _Tile:
             full = str(int(depth) // UNROLL * UNROLL)
         else:
             full = f.op(f"and i64 {depth}, {-UNROLL}", "full")
-        turn = self._turn(UNROLL)
-        state = f.loop("0", full, UNROLL, turn, list(zip(types, state, strict=True)), "k")
+        iteration = self._iteration(UNROLL)
+        state = f.loop("0", full, UNROLL, iteration, list(zip(types, state, strict=True)), "k")
         if depth.isdigit():
             rest = int(depth) - int(full)
-            return (rest and self._turn(rest)(full, *state)) or state
-        return f.loop(full, depth, 1, self._turn(1), list(zip(types, state, strict=True)), "k")
+            return (rest and self._iteration(rest)(full, *state)) or state
+        return f.loop(full, depth, 1, self._iteration(1), list(zip(types, state, strict=True)), "k")
 
-    def _turn(self, steps: int) -> Body:
+    def _iteration(self, steps: int) -> Body:
         f, tile = self.f, self.tile
 
-        def turn(k: str, /, *values: str) -> list[str]:
+        def iteration(k: str, /, *values: str) -> list[str]:
             state = list(values)
             a = f.address(stored(tile.lhs.dtype), "%a", f.mul(k, tile.lhs.step), "a")
             b = f.address(stored(tile.rhs.dtype), "%b", f.mul(k, tile.rhs.step), "b")
@@ -113,7 +113,7 @@ class _Tile:
                 self._step(state, a, b, u)
             return state
 
-        return turn
+        return iteration
 
     def _step(self, state: list[str], a: str, b: str, u: int) -> None:
         """One step of the contracted axis."""

@@ -20,9 +20,9 @@ from ..host import Host
 from ..ir import Function, identifier
 from ..lanes import Lanes, stored
 from ..nest import Axis
+from ..nontemporal import twice
 from ..places import Indexes, Place, Spot
 from ..reductions import accumulator, addend, combine, finished, fold, identity
-from ..streams import twice
 from ..views import View
 from .numbers import RowNumbers
 from .plan import Counting, RowPlan, Value, kept_as
@@ -40,7 +40,7 @@ LINE = 64
 
 
 @dataclass
-class Turn:
+class Iteration:
     """Some lanes of a row on their way, from element `index` on, and what is known of them."""
 
     lanes: Lanes
@@ -88,7 +88,7 @@ class RowLoops(RowNumbers):
         self.room: dict[Value, str] = {}
         """Where what is kept for later passes is."""
         self.summed = _only_summed(plan)
-        self.turns: list[Turn] = []
+        self.iterations: list[Iteration] = []
         """Of a row that stays in registers."""
 
     # Rows
@@ -144,7 +144,9 @@ class RowLoops(RowNumbers):
     def row(self, row: str, /, *values: str) -> None:
         """All passes over one row."""
         at = self.indexes(row)
-        self.turns = [Turn(lanes, str(i * self.width)) for i, lanes in enumerate(self.all_lanes())] if self.resident else []
+        self.iterations = (
+            [Iteration(lanes, str(i * self.width)) for i, lanes in enumerate(self.all_lanes())] if self.resident else []
+        )
         self.begin(at)
         fetching = max(range(self.plan.stages), key=lambda s: sum(v.cost for v in self.needed(s)))
         for stage in range(self.plan.stages):
@@ -200,7 +202,7 @@ class RowLoops(RowNumbers):
             self.thin[value] = finished(lanes.narrowed(1), op, folded)
 
     def across(self, order: Sequence[int], at: Indexes, flat: str, run: Pass, state: Sequence[str], fetches: bool) -> list[str]:
-        """The loops over the axes of a row, the lanes innermost; accumulators go from turn to turn."""
+        """The loops over the axes of a row, the lanes innermost; accumulators go from iteration to iteration."""
         if not order:
             return self.along_lanes(at, replace(run, flat=self.f.mul(flat, self.extent)), state, fetches)
         i, rest = order[0], order[1:]
@@ -222,91 +224,91 @@ class RowLoops(RowNumbers):
         run.targets = [(v, self.place(s, at)) for v, s in self.outputs.items() if not v.is_thin and v.stage == run.stage]
         run.sums = [(op, v, self.place(s, at)) for op, v, s in self.columns if v.stage == run.stage]
         if self.resident:
-            return self.together(run, self.turns, list(state))
+            return self.together(run, self.iterations, list(state))
         n, step = self.extent, self.width * run.unroll
         full = n - n % step
 
         def body(index: str, /, *values: str) -> list[str]:
-            turns = [Turn(self.lanes(), self.f.add(index, str(u * self.width))) for u in range(run.unroll)]
-            for turn in turns if fetches else ():
-                self.fetch(run, turn)
-            return self.together(run, turns, list(values))
+            iterations = [Iteration(self.lanes(), self.f.add(index, str(u * self.width))) for u in range(run.unroll)]
+            for iteration in iterations if fetches else ():
+                self.fetch(run, iteration)
+            return self.together(run, iterations, list(values))
 
         found = self.f.loop("0", str(full), step, body, self.typed(run, state), "x")
         rest = self.all_lanes()[full // self.width :]
-        return self.together(run, [Turn(lanes, str(full + i * self.width)) for i, lanes in enumerate(rest)], found)
+        return self.together(run, [Iteration(lanes, str(full + i * self.width)) for i, lanes in enumerate(rest)], found)
 
-    def together(self, run: Pass, turns: Sequence[Turn], state: list[str]) -> list[str]:
+    def together(self, run: Pass, iterations: Sequence[Iteration], state: list[str]) -> list[str]:
         """Compute, keep, write and add up some vectors; the accumulators after them."""
         roots = self.plan.roots(run.stage)
-        for turn in turns:
-            self.compute(run, turn)
+        for iteration in iterations:
+            self.compute(run, iteration)
             for value in roots:  # read before anything is written, perhaps in the same place
-                self.lane(run, turn, value)
-        for u, turn in enumerate(turns):
+                self.lane(run, iteration, value)
+        for u, iteration in enumerate(iterations):
             for value, place in run.targets:
-                turn.lanes.hint, turn.lanes.streamed = place.spot.hint, value in self.past
-                self.write(place, turn.index, turn.lanes, self.lane(run, turn, value))
-                turn.lanes.streamed = False
+                iteration.lanes.hint, iteration.lanes.streamed = place.spot.hint, value in self.past
+                self.write(place, iteration.index, iteration.lanes, self.lane(run, iteration, value))
+                iteration.lanes.streamed = False
             for op, value, place in run.sums:
-                self.add_column(run, turn, op, value, place)
+                self.add_column(run, iteration, op, value, place)
             for k, total in enumerate(run.totals):
                 op, slot = _reduction(total), k * run.unroll + u % run.unroll
-                turn.lanes.hint = identifier(total.hint or "sum")
-                x = addend(turn.lanes, op, self.lane(run, turn, total.operands[0]))
-                state[slot] = combine(turn.lanes, op, state[slot], x)
+                iteration.lanes.hint = identifier(total.hint or "sum")
+                x = addend(iteration.lanes, op, self.lane(run, iteration, total.operands[0]))
+                state[slot] = combine(iteration.lanes, op, state[slot], x)
         return state
 
-    def add_column(self, run: Pass, turn: Turn, op: ReduceOp, value: Value, place: Place) -> None:
+    def add_column(self, run: Pass, iteration: Iteration, op: ReduceOp, value: Value, place: Place) -> None:
         """Add some lanes to the sums over the rows of the unit."""
-        lanes, dtype = turn.lanes, place.spot.view.dtype
-        before = self.read(place, turn.index, lanes)
+        lanes, dtype = iteration.lanes, place.spot.view.dtype
+        before = self.read(place, iteration.index, lanes)
         whole = replace(lanes, mask=None, counted=0)
-        added = addend(whole, op, self.lane(run, turn, value))
-        self.write(place, turn.index, lanes, combine(whole, op, before, added))
+        added = addend(whole, op, self.lane(run, iteration, value))
+        self.write(place, iteration.index, lanes, combine(whole, op, before, added))
         assert dtype is accumulator(op)
 
     # Lanes
 
-    def compute(self, run: Pass, turn: Turn) -> None:
+    def compute(self, run: Pass, iteration: Iteration) -> None:
         """The values of a pass in some lanes."""
         for value in run.needed:
-            if value in turn.known:
+            if value in iteration.known:
                 continue
             assert value.op is not None
             if value.counting is None:
-                operands = [self.lane(run, turn, v) for v in value.operands]
-                turn.lanes.hint = identifier(value.hint or value.op.OPCODE)
-                turn.lanes.contract = value in self.summed
-                turn.known[value] = emit(turn.lanes, value.op, operands, self.sites)
-                turn.lanes.contract = False
+                operands = [self.lane(run, iteration, v) for v in value.operands]
+                iteration.lanes.hint = identifier(value.hint or value.op.OPCODE)
+                iteration.lanes.contract = value in self.summed
+                iteration.known[value] = emit(iteration.lanes, value.op, operands, self.sites)
+                iteration.lanes.contract = False
             else:
-                turn.known[value] = self.compared(run, turn, value, value.counting)
+                iteration.known[value] = self.compared(run, iteration, value, value.counting)
             if not self.resident and self.plan.kept.get(value) == run.stage:
-                turn.lanes.store(kept_as(value.dtype), turn.known[value], *self.kept_at(run, turn, value), 1)
+                iteration.lanes.store(kept_as(value.dtype), iteration.known[value], *self.kept_at(run, iteration, value), 1)
 
-    def kept_at(self, run: Pass, turn: Turn, value: Value) -> tuple[str, str]:
+    def kept_at(self, run: Pass, iteration: Iteration, value: Value) -> tuple[str, str]:
         """Where some lanes of what is kept are."""
-        return self.room[value], self.f.add(run.flat, turn.index)
+        return self.room[value], self.f.add(run.flat, iteration.index)
 
-    def lane(self, run: Pass, turn: Turn, value: Value) -> str:
+    def lane(self, run: Pass, iteration: Iteration, value: Value) -> str:
         """One value in some lanes: computed now or before, kept, or read."""
         if value.is_thin:
             return self.splat(value)
-        if value not in turn.known:
-            turn.lanes.hint = identifier(value.hint or "v")
+        if value not in iteration.known:
+            iteration.lanes.hint = identifier(value.hint or "v")
             if value.op is None:
-                turn.known[value] = self.read(run.places[value], turn.index, turn.lanes)
+                iteration.known[value] = self.read(run.places[value], iteration.index, iteration.lanes)
             else:
-                turn.known[value] = turn.lanes.load(kept_as(value.dtype), *self.kept_at(run, turn, value), 1)
-        return turn.known[value]
+                iteration.known[value] = iteration.lanes.load(kept_as(value.dtype), *self.kept_at(run, iteration, value), 1)
+        return iteration.known[value]
 
-    def compared(self, run: Pass, turn: Turn, value: Value, counting: Counting) -> str:
+    def compared(self, run: Pass, iteration: Iteration, value: Value, counting: Counting) -> str:
         """A comparison of what counts places with an integer of the row, in 32 bits."""
-        lanes, place = turn.lanes, run.places[counting.counter]
+        lanes, place = iteration.lanes, run.places[counting.counter]
         lanes.hint = identifier(value.hint or "compare")
         stride = self.stride(place.spot)
-        first = self.f.add(place.text, self.f.mul(turn.index, stride))
+        first = self.f.add(place.text, self.f.mul(iteration.index, stride))
         start = lanes.splat("i32", Lanes(self.f, self.host, 1, hint="at").convert("trunc", "i64", "i32", first))
         steps = ", ".join(f"i32 {k * stride}" for k in range(self.width))
         counted = lanes.binary("add", "i32", start, f"<{steps}>" if self.width > 1 else "0")
@@ -314,7 +316,7 @@ class RowLoops(RowNumbers):
         assert value.op is not None
         return lanes.compare(integer_test(value.op.values()["kind"], True), "i32", *operands)
 
-    def fetch(self, run: Pass, turn: Turn) -> None:
+    def fetch(self, run: Pass, iteration: Iteration) -> None:
         """Ask for the same lanes of the next row's inputs."""
         if not self.kept_axes:
             return
@@ -323,9 +325,9 @@ class RowLoops(RowNumbers):
             step = spot.strides[self.kept_axes[-1]]
             if not spot.in_memory or place.along or self.stride(spot) != 1 or not step:
                 continue
-            offset = 0 if not turn.index.isdigit() else int(turn.index) * dtype.size
+            offset = 0 if not iteration.index.isdigit() else int(iteration.index) * dtype.size
             if self.extent * dtype.size >= FETCHED and offset % LINE == 0:
-                next = self.f.address(stored(dtype), place.text, self.f.add(turn.index, str(step)))
+                next = self.f.address(stored(dtype), place.text, self.f.add(iteration.index, str(step)))
                 arguments = (("ptr", next), ("i32", "0"), ("i32", "3"), ("i32", "1"))
                 self.f.call("llvm.prefetch.p0", "void", *arguments, immediate=(1, 2, 3))
 

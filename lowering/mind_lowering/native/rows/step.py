@@ -25,9 +25,9 @@ from ..host import Host
 from ..ir import Function
 from ..memory import Access
 from ..nest import Axis, axes_of, lane_axis
+from ..nontemporal import passing
 from ..reductions import accumulator
 from ..steps import SharedStep
-from ..streams import passing
 from ..views import Buffer, Use, View, row_major, whole
 from .body import Unfit, anywhere, computed_in, plan_rows
 from .loops import RowLoops

@@ -6,19 +6,23 @@ the result.
 
     reals.py            arithmetic whose roundings are known, polynomials, tables, scaling by powers of two
     exponentials.py     exp, expm1, logistic, tanh (f64)     logarithms.py   log, log1p          bounded.py   tanh (f32), erf
-    trigonometric.py    sin, cos                             powers.py       pow                 coefficients.py   numbers
+    trigonometric.py    sin, cos                             powers.py       pow                 inverse.py        erf_inv
+    coefficients.py     numbers
 
-Errors are at most 2 units in the last place in f32, 3 in f64 (pow: 4), for all operands; results do not depend on the number of
-lanes. Only `fmod` is left to the C library, by a function of the module, `@mind.fmod.v8f64` for example, made on first use.
+Errors are at most 2 units in the last place in f32, 3 in f64 (pow in f64 and erf_inv: 4), for all operands; results do not depend
+on the number of lanes. `fmod`, `atan2`, `cbrt` and `lgamma` are left to the C library, by functions of the module,
+`@mind.fmod.v8f64` for example, made on first use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from mind_dialect.ptir.scalars import SCALARS
+
 from ..ir import suffix, symbol
 from ..lanes import Lanes
-from . import bounded, exponentials, logarithms, powers, trigonometric
+from . import bounded, exponentials, inverse, logarithms, powers, trigonometric
 from .reals import Reals
 
 Maker = Callable[[Lanes, str, Sequence[str]], str]
@@ -46,6 +50,7 @@ MATH: dict[str, Maker] = {
     "log": _of(logarithms.log),
     "tanh": _of(bounded.tanh),
     "erf": _of(bounded.erf),
+    "erf_inv": _of(inverse.erf_inv),
     "sin": _of(trigonometric.sin),
     "cos": _of(trigonometric.cos),
     "pow": _of(powers.power),
@@ -58,11 +63,8 @@ MATH: dict[str, Maker] = {
 }
 """By opcode: what computes it in vectors."""
 
-LIBRARY: dict[str, str] = {"fmod": "fmod"}
-"""By opcode: the function of the C library; with an `f` behind it for f32."""
-
-BY_LIBRARY = frozenset({"fmod"})
-"""Opcodes that are calls of functions."""
+BY_LIBRARY = frozenset({"fmod", *(opcode for opcode, row in SCALARS.items() if row.library)})
+"""Opcodes that are calls of the C library's function of that name; with an `f` behind it for f32."""
 
 
 def call(lanes: Lanes, opcode: str, type: str, operands: Sequence[str]) -> str:
@@ -83,7 +85,7 @@ def call(lanes: Lanes, opcode: str, type: str, operands: Sequence[str]) -> str:
 
 def _by_library(opcode: str) -> Maker:
     def maker(lanes: Lanes, type: str, operands: Sequence[str]) -> str:
-        name = LIBRARY[opcode] + ("f" if type == "float" else "")
+        name = opcode + ("f" if type == "float" else "")
         found = "poison"
         for lane in range(lanes.width):
             parts = [(type, lanes.extract(type, v, str(lane))) for v in operands]

@@ -1,11 +1,11 @@
 """
 Where loops keep what they carry, and branches what they give: nothing is copied that need not be.
 
-A value that a turn makes for the next one is, in this order,
+A value that an iteration makes for the next one is, in this order,
 
     made where it is carried, if what was there is not read any more, or only by the kernel that writes over it, place by place;
-    left where nobody writes: where it is stacked as a result of each turn, or where it was before the loop;
-    made in another buffer, which changes places with that of the carried value for the next turn.
+    left where nobody writes: where it is stacked as a result of each iteration, or where it was before the loop;
+    made in another buffer, which changes places with that of the carried value for the next iteration.
 
 Where it is no buffer of its own (a transpose, a constant, what another result is already) it is copied into one first.
 """
@@ -22,8 +22,10 @@ from .memory import Access, resolved
 from .views import Buffer, Use, View, whole
 
 
-class Turn:
-    """The steps of one turn of a loop, or of one branch: who may have whose memory. `since` is the number of its first buffer."""
+class Iteration:
+    """
+    The steps of one iteration of a loop, or of one branch: who may have whose memory. `since` is the number of its first buffer.
+    """
 
     def __init__(self, access: Sequence[Access], since: int):
         self.since = since
@@ -43,7 +45,8 @@ class Turn:
 
     def reach(self, new: Buffer) -> dict[Buffer, list[Buffer]]:
         """
-        The buffers from before that `new` may be written over; with each, buffers of this turn that are then there before `new`.
+        The buffers from before that `new` may be written over; with each, buffers of this iteration that are then there before
+        `new`.
 
         Each of them dies in the step that first writes the next one.
         """
@@ -80,7 +83,10 @@ def is_own(view: View, since: int, taken: Collection[Buffer]) -> bool:
 
 @dataclass
 class Carry:
-    """A carried value: the argument, the buffer that a turn finds it in, where it lies at first, and where a turn yields it."""
+    """
+    A carried value: the argument, the buffer that an iteration finds it in, where it lies at first, and where an iteration
+    yields it.
+    """
 
     value: SSAValue
     buffer: Buffer
@@ -89,7 +95,7 @@ class Carry:
 
     @property
     def following(self) -> Buffer:
-        """The buffer that a turn yields it in."""
+        """The buffer that an iteration yields it in."""
         assert isinstance(self.yielded.base, Buffer)
         return self.yielded.base
 
@@ -107,14 +113,14 @@ class Settled:
     """Where these begin."""
 
     def carried(self) -> list[Carried]:
-        """The addresses that go from turn to turn."""
+        """The addresses that go from iteration to iteration."""
         found = [Carried(buffer, carry.first, carry.following) for buffer, carry in self.fixed.items()]
         return found + [Carried(b, _flat(self.slots[b]), after) for b, after in self.rotating.items()]
 
-    def after(self, carry: Carry, turns: int) -> View:
-        """Where a carried value is after a known number of turns."""
+    def after(self, carry: Carry, iterations: int) -> View:
+        """Where a carried value is after a known number of iterations."""
         shape = carry.first.shape
-        buffer, left = carry.buffer, turns
+        buffer, left = carry.buffer, iterations
         while buffer in self.fixed and left:
             following, left = self.fixed[buffer].following, left - 1
             if (window := self.windows.get(following.root)) is not None:
@@ -131,11 +137,13 @@ class Settled:
         return whole(buffer, shape)
 
 
-def settle(carries: Sequence[Carry], turn: Turn, windows: Mapping[Buffer, Window], slot: Callable[[Buffer], Buffer]) -> Settled:
+def settle(
+    carries: Sequence[Carry], iteration: Iteration, windows: Mapping[Buffer, Window], slot: Callable[[Buffer], Buffer]
+) -> Settled:
     """
-    Find a place for each carried value from turn to turn.
+    Find a place for each carried value from iteration to iteration.
 
-    `windows` are the buffers that move with the turns by themselves; `slot` makes memory of the size of a buffer.
+    `windows` are the buffers that move with the iterations by themselves; `slot` makes memory of the size of a buffer.
     """
     found = Settled(windows)
     inner = {carry.buffer: carry for carry in carries}
@@ -145,10 +153,10 @@ def settle(carries: Sequence[Carry], turn: Turn, windows: Mapping[Buffer, Window
         count = len(found.fixed)
         for carry in left:
             after = carry.following
-            outside = after.number < turn.since and after not in inner
+            outside = after.number < iteration.since and after not in inner
             if carry.buffer not in found.fixed and (outside or after in found.fixed or after.root in windows):
                 found.fixed[carry.buffer] = carry
-    rotating = [carry for carry in left if carry.buffer not in found.fixed and not _is_put(carry, turn)]
+    rotating = [carry for carry in left if carry.buffer not in found.fixed and not _is_put(carry, iteration)]
     for carry in rotating:
         found.rotating[carry.buffer] = carry.following
     made = [carry.following for carry in rotating if carry.following not in found.rotating]
@@ -165,13 +173,13 @@ def settle(carries: Sequence[Carry], turn: Turn, windows: Mapping[Buffer, Window
     return found
 
 
-def _is_put(carry: Carry, turn: Turn) -> bool:
-    """Make what a turn yields where it is carried, if that can be."""
+def _is_put(carry: Carry, iteration: Iteration) -> bool:
+    """Make what an iteration yields where it is carried, if that can be."""
     new = carry.following
-    if new.number < turn.since:
+    if new.number < iteration.since:
         return False
-    between = turn.reach(new).get(carry.buffer)
-    if between is None and not turn.is_read_before(carry.buffer, new):
+    between = iteration.reach(new).get(carry.buffer)
+    if between is None and not iteration.is_read_before(carry.buffer, new):
         return False
     for buffer in (new, *(between or ())):
         buffer.into = carry.buffer

@@ -1,10 +1,10 @@
 """
-Loops while they are planned, and what is done once before one, because no turn of it changes what that works on.
+Loops while they are planned, and what is done once before one, because no iteration of it changes what that works on.
 
 Operands of products are packed there. Each loop that is being planned has an `Ahead`, the outermost first in `planner.loops`.
-What is appended to it runs before the first turn, in memory that stays until the last one is over; it must not be able to fail,
-since there may be no turn. What works on nothing but constants, and on inputs that are the same in each call, is done once for
-all calls: `planner.once`.
+What is appended to it runs before the first iteration, in memory that stays until the last one is over; it must not be able to
+fail, since there may be no iteration. What works on nothing but constants, and on inputs that are the same in each call, is done
+once for all calls: `planner.once`.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ class Ahead:
     access: list[Access] = field(default_factory=list[Access])
     packed: dict[Hashable, View] = field(default_factory=dict[Hashable, View])
     """Operands that were packed here, by what was packed and how."""
-    turn: View | None = None
-    """Where the number of the turn is, if something in the loop needs it."""
+    iteration: View | None = None
+    """Where the induction variable is, if something in the loop needs it."""
 
     @property
     def made(self) -> list[Buffer]:
         """The memory that stays while the loop runs."""
-        turn = [] if self.turn is None or not isinstance(self.turn.base, Buffer) else [self.turn.base]
-        return list(dict.fromkeys([*turn, *(b for access in self.access for b in access.writes)]))
+        iteration = [] if self.iteration is None or not isinstance(self.iteration.base, Buffer) else [self.iteration.base]
+        return list(dict.fromkeys([*iteration, *(b for access in self.access for b in access.writes)]))
 
     def holds(self, buffer: Buffer) -> bool:
-        """Whether all turns find a buffer as it is."""
+        """Whether all iterations find a buffer as it is."""
         return buffer.number < self.since
 
     def number(self, planner: Planner) -> View:
-        """Where the number of the turn is, counted from 0."""
-        if self.turn is None:
-            self.turn = whole(planner.buffer(Use.ARENA, UI64, 1, "turn"), ())
-        return self.turn
+        """Where the induction variable is, counted from 0."""
+        if self.iteration is None:
+            self.iteration = whole(planner.buffer(Use.ARENA, UI64, 1, "iteration"), ())
+        return self.iteration
 
     @contextmanager
     def appending(self, planner: Planner) -> Generator[None]:
@@ -90,7 +90,9 @@ class Once(Ahead):
 
 
 def lasting(planner: Planner, views: Sequence[View], size: int) -> Ahead | None:
-    """All calls, or the outermost loop whose turns all find views as they are, if there is one and `size` more bytes may stay."""
+    """
+    All calls, or the outermost loop whose iterations all find views as they are, if there is one and `size` more bytes may stay.
+    """
     if planner.kept + size > MOST_KEPT:
         return None
     bases = [v.base for view in views for v in (view, *(k.index for k in view.lookups)) if isinstance(v.base, Buffer)]

@@ -46,29 +46,30 @@ class Draw(SharedStep):
     """
     Random numbers in `target`.
 
-    `ordinal` tells the draws of a program apart, and the numbers in `turns`, the outermost loop's first, those of turns.
+    `ordinal` tells the draws of a program apart, and the numbers in `iterations`, the outermost loop's first, those of
+    iterations.
     """
 
     name: str
     normal: bool
     target: View
     ordinal: int
-    turns: Sequence[View] = ()
+    iterations: Sequence[View] = ()
 
     @property
     def addresses(self) -> Sequence[View]:
-        return [self.target, *self.turns]
+        return [self.target, *self.iterations]
 
     def access(self) -> Access:
-        target, *turns = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
-        return Access(turns, [target])
+        target, *iterations = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
+        return Access(iterations, [target])
 
     def cost(self, host: Host) -> float:
         """A nanosecond for a uniform number, six for a normal one."""
         return self.target.count * (6.0 if self.normal else 1.0)
 
     def key(self) -> Hashable:
-        return self.normal, self.target.dtype, self.target.count, self.ordinal, len(self.turns)
+        return self.normal, self.target.dtype, self.target.count, self.ordinal, len(self.iterations)
 
     def contents(self) -> str:
         return f"{'rng_normal' if self.normal else 'rng_uniform'} of {list(self.target.shape)}"
@@ -90,31 +91,31 @@ class Draw(SharedStep):
                 last = f.add(place, str(left - 1))
                 beyond = f.op(f"icmp uge i64 {last}, {count}", "beyond")
                 fail_where(Lanes(f, host, 1), sites, beyond, Failure.OUTSIDE, None, [("i64", last, True)])
-            x = _in_turn(lanes, wide, register(F64 if self.normal else self.target.dtype), numbers)
+            x = _in_iteration(lanes, wide, register(F64 if self.normal else self.target.dtype), numbers)
             wide.store(self.target.dtype, cast(wide, x, F64, self.target.dtype) if self.normal else x, base, place, 1)
 
         full, rest = divmod(count, each)
         units = max(1, -(-full // VECTORS))
         last = f.least(f.mul("%end", VECTORS), str(full))
 
-        def turn(v: str, /, *values: str) -> None:
+        def iteration(v: str, /, *values: str) -> None:
             some(v, each)
 
-        f.loop(f.mul("%begin", VECTORS), last, 1, turn, hint="v")
+        f.loop(f.mul("%begin", VECTORS), last, 1, iteration, hint="v")
         if rest:
             f.when(f.op(f"icmp eq i64 %end, {units}", "last"), lambda: some(str(full), rest))
         f.ret("0")
         return units
 
     def _key(self, f: Function, host: Host) -> tuple[tuple[str, str], str]:
-        """The two words of the key, which each loop makes another one by its turn, and the high half of the seed."""
+        """The two words of the key, which each loop makes another one by its iteration, and the high half of the seed."""
         record = f.op("load ptr, ptr %args, align 8", "record")
         seed = f.op(f"load i64, ptr {f.address('i64', record, str(int(Record.SEED)))}, align 8", "seed")
         key, high = (f.op(f"and i64 {seed}, {LOW}", "key"), str(self.ordinal & LOW)), f.op(f"lshr i64 {seed}, 32", "high")
         one = Lanes(f, host, 1, hint="key")
-        for i in range(len(self.turns)):
-            turn = f.op(f"load i64, ptr {argument(f, 1 + i, 'turn')}, align 8", "turn")
-            first, second, *_ = _philox(one, turn, high, _keys(one, *key), last=1)
+        for i in range(len(self.iterations)):
+            iteration = f.op(f"load i64, ptr {argument(f, 1 + i, 'iteration')}, align 8", "iteration")
+            first, second, *_ = _philox(one, iteration, high, _keys(one, *key), last=1)
             key = first, second
         return key, high
 
@@ -180,7 +181,7 @@ def _normal(lanes: Lanes, words: Sequence[str]) -> list[str]:
     return found
 
 
-def _in_turn(lanes: Lanes, wide: Lanes, type: str, four: Sequence[str]) -> str:
+def _in_iteration(lanes: Lanes, wide: Lanes, type: str, four: Sequence[str]) -> str:
     """Four vectors as one, their first lanes, then their second ones, and so on."""
     n, f = lanes.width, lanes.function
     if n == 1:
@@ -193,8 +194,8 @@ def _in_turn(lanes: Lanes, wide: Lanes, type: str, four: Sequence[str]) -> str:
     for a, b in ((four[0], four[1]), (four[2], four[3])):
         pairs.append(f.op(f"shufflevector {of} {a}, {of} {b}, <{2 * n} x i32> <{joined}>"))
     double = f"<{2 * n} x {type}>"
-    turns = ", ".join(f"i32 {i + n * k}" for i in range(n) for k in range(4))
-    return f.op(f"shufflevector {double} {pairs[0]}, {double} {pairs[1]}, <{4 * n} x i32> <{turns}>")
+    iterations = ", ".join(f"i32 {i + n * k}" for i in range(n) for k in range(4))
+    return f.op(f"shufflevector {double} {pairs[0]}, {double} {pairs[1]}, <{4 * n} x i32> <{iterations}>")
 
 
 def _draw(planner: Planner, op: ptir.RngUniformOp | ptir.RngNormalOp) -> str | None:
@@ -205,8 +206,8 @@ def _draw(planner: Planner, op: ptir.RngUniformOp | ptir.RngNormalOp) -> str | N
     target = planner.target(op.result)
     if target.count:
         name = op.result.name_hint or op.OPCODE
-        turns = [loop.number(planner) for loop in planner.loops]
-        planner.add(Draw(name, isinstance(op, ptir.RngNormalOp), target, planner.draws, turns))
+        iterations = [loop.number(planner) for loop in planner.loops]
+        planner.add(Draw(name, isinstance(op, ptir.RngNormalOp), target, planner.draws, iterations))
         planner.drawn = True
     planner.draws += 1
     return None
