@@ -3,7 +3,7 @@ Functions of real numbers in vectors beside NumPy: nanoseconds per element on on
 
     python benchmarks/vector_math.py [function ...]
 
-Both are timed in turn, on the same numbers, in rounds; what is given is the median. The ratio is NumPy's time to ours.
+Both are timed in iteration, on the same numbers, in rounds; what is given is the median. The ratio is NumPy's time to ours.
 """
 
 from __future__ import annotations

@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from mind_dialect.ptir.types import DTYPES
+from mind_lowering.native import detect, lanes
 from mind_lowering.ptir_kernels.formats import format_of
+
+SUM_ULPS = 1.0
+"""The error of a sum of K terms of one sign is at most K times this, in units of the last place: decision 14 of the contract."""
+
+
+def computed_here(*dtypes: str) -> bool:
+    """Return whether the machine that code is made for has arithmetic of these dtypes."""
+    return all(lanes.computes(DTYPES[name], detect()) for name in dtypes)
 
 
 def several(found: Any) -> tuple[Any, ...]:

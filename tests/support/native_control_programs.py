@@ -1,4 +1,4 @@
-"""Programs of branches and loops, by what goes from turn to turn: the types of their arguments, and the function."""
+"""Programs of branches and loops, by what goes from iteration to iteration: the types of their arguments, and the function."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def scan(body: Callable[..., Any], *operands: Any, carries: int = 1, stacks: int
     return ptir.ScanOp(*operands, carry_count=carries, scan_output_count=stacks, body=body).results
 
 
-def counted(turns: Any, body: Callable[..., Any], *operands: Any) -> Any:
-    """A while of so many turns, given as an si32; its results without the counter."""
+def counted(iterations: Any, body: Callable[..., Any], *operands: Any) -> Any:
+    """A while of the given number of iterations, given as an si32; its results without the counter."""
 
     def cond(left: Any, *values: Any) -> Any:
         return [ptir.CompareOp(left, number(SI32, (), 0), kind="greater"), left, *values]
 
-    def turn(left: Any, *values: Any) -> Any:
+    def iteration(left: Any, *values: Any) -> Any:
         return [ptir.SubOp(left, number(SI32, (), 1)), *body(*values)]
 
-    return ptir.WhileOp(turns, *operands, cond=cond, body=turn).results[1:]
+    return ptir.WhileOp(iterations, *operands, cond=cond, body=iteration).results[1:]
 
 
 def updated(x: Any, row: Any, at: Any) -> Any:
@@ -81,7 +81,7 @@ LOOPS: dict[str, tuple[str, Callable[..., Any]]] = {
         "f32[3,5] f32[5,5] si32[]",
         lambda h, w, n: counted(n, lambda h, w: [ptir.TanhOp(dot(h, w)), w], h, w),
     ),
-    "weights that no turn changes": (
+    "weights that no iteration changes": (
         "f32[7,40] f32[40,40] f32[6,7,40]",
         lambda h, w, s: scan(
             lambda h, w, r: [ptir.TanhOp(add(neg(across(h, w)), across(add(h, r), w))), w],
@@ -91,7 +91,7 @@ LOOPS: dict[str, tuple[str, Callable[..., Any]]] = {
             carries=2,
         ),
     ),
-    "weights that turns change": (
+    "weights that iterations change": (
         "f32[40,40] f32[40,40] si32[]",
         lambda h, w, n: counted(n, lambda h, w: [ptir.TanhOp(across(h, w)), ptir.TanhOp(across(w, h))], h, w),
     ),
@@ -140,7 +140,7 @@ LOOPS: dict[str, tuple[str, Callable[..., Any]]] = {
             carries=2,
         ),
     ),
-    "keys and values that no turn changes": (
+    "keys and values that no iteration changes": (
         "f32[1,2,9,16] f32[1,2,20,16] f32[1,2,20,16] f32[4,1,2,9,16]",
         lambda x, k, v, s: scan(
             lambda x, k, v, r: [add(r, attention(x, k, v)), k, v],
@@ -216,8 +216,8 @@ LOOPS: dict[str, tuple[str, Callable[..., Any]]] = {
         ),
     ),
     "no carry": ("f32[5,4]", lambda s: scan(lambda r: [neg(r), reduce(r, "sum", 0, keepdims=False)], s, carries=0, stacks=2)),
-    "one turn": ("f32[4] f32[1,4]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
-    "no turn": ("f32[4] f32[0,4]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
+    "one iteration": ("f32[4] f32[1,4]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
+    "no iteration": ("f32[4] f32[0,4]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
     "no elements": ("f32[0] f32[5,0]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
     "a loop in a loop": (
         "f32[4] f32[3,4] si32[]",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lone_products import RUNNABLE, compiled
+from lone_products import HOSTS_HERE, compiled
 from mind_dialect.ptir.types import BF16, F32, F64, PtirDType
 from mind_lowering.native.host import Host
 from mind_lowering.ptir_kernels.formats import array_dtype
@@ -38,8 +38,8 @@ def guarded(shape: tuple[int, ...], dtype: Any, *, at_end: bool) -> Any:
 def main() -> None:
     """Run them all."""
     rng = np.random.default_rng(3)
-    for host in RUNNABLE:
-        for dtype in (F32, F64, BF16) if host is RUNNABLE[0] else (F32,):
+    for host in HOSTS_HERE:
+        for dtype in (F32, F64, BF16) if host is HOSTS_HERE[0] else (F32,):
             for number, (m, k, n) in enumerate(SHAPES):
                 for flips in range(4) if dtype is F32 else (number % 4,):
                     at_end, of = bool((number + flips) % 3), array_dtype(dtype.name)

@@ -15,13 +15,12 @@ import pytest
 import mind_runtime
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.legal import pairs
-from mind_dialect.ptir.types import DTYPES, PtirDType
+from mind_dialect.ptir.types import PtirDType
 from mind_lowering import code_cache as cache
-from mind_lowering.native import lanes
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE, Host, detect
 from mind_lowering.ptir_kernels.formats import format_of
 from mind_runtime.native import jit
-from native_checks import several
+from native_checks import computed_here, several
 from native_text import backwards
 from ptir_forms import program
 from ptir_oracle import ids, samples
@@ -72,9 +71,7 @@ def same(body: Callable[..., Any], *arrays: Any, native_only: bool = True) -> No
     """Results or errors of both targets are the same; all is native where there is arithmetic of the dtypes."""
     module = program(types(*arrays), body)
     native, reference = (mind_runtime.compile(module, target=t) for t in ("native", "numpy"))
-    dtypes = [format_of(x.dtype).name for x in arrays]
-    host = detect()
-    if native_only and all(lanes.computes(DTYPES[d], host) for d in dtypes):
+    if native_only and computed_here(*(format_of(x.dtype).name for x in arrays)):
         assert "0 ops on NumPy" in native.explain()[0]
     failed, expected = outcome(reference, arrays)
     error, results = outcome(native, arrays)

@@ -9,21 +9,14 @@ from functools import cache
 import llvmlite.binding as llvm
 import numpy as np
 
-from mind_lowering.native.host import HOSTS, this_machine
+from mind_lowering.native.host import HOSTS
 from mind_lowering.native.ir import Module
 from mind_lowering.native.lanes import Lanes
 from mind_lowering.native.vmath import call
 
 TYPES = {"float": np.float32, "double": np.float64}
-BINARY = frozenset({"pow", "fmod"})
+BINARY = frozenset({"pow", "fmod", "atan2"})
 Kernel = Callable[..., np.ndarray]
-
-
-def runnable() -> list[str]:
-    """The machines whose code runs here, the most able first."""
-    names = list(HOSTS)
-    mine = this_machine()
-    return [name for name in names[names.index(mine.isa) :] if HOSTS[name].triple.split("-")[0] == mine.triple.split("-")[0]]
 
 
 def text(opcode: str, type: str, width: int, isa: str) -> str:

@@ -10,7 +10,8 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
-from lone_products import RUNNABLE, compiled
+from lone_products import HOSTS_HERE, compiled
+from machines import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F32, F64, SI32, PtirDType
 from mind_lowering import code_cache as cache
@@ -18,7 +19,7 @@ from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE, Host
 from mind_lowering.ptir_kernels.formats import array_dtype
 from ptir_forms import dot, like, program
 
-MACHINES = pytest.mark.parametrize("host", RUNNABLE, ids=[h.isa for h in RUNNABLE])
+MACHINES = pytest.mark.parametrize("host", HOSTS_HERE, ids=RUNNABLE)
 SHAPES = [(1, 401, 703), (2, 776, 390), (4, 392, 1000), (1, 200, 6001)]
 """Rows, depth, columns: one row of the matrix at a time and eight, bands that are equal and that are not."""
 rng = np.random.default_rng(13)

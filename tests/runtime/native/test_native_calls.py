@@ -285,11 +285,11 @@ def test_other_threads_run_during_long_calls_alone() -> None:
     long = compiled(program("f32[3000000]", lambda x: [ptir.TanhOp(ptir.ExpOp(ptir.TanhOp(x)))]))
     assert long._made.runner.native.cost > plans.LIGHT
     x = np.zeros(3_000_000, np.float32)
-    turns, over = [0], threading.Event()
+    iterations, over = [0], threading.Event()
 
     def count() -> None:
         while not over.is_set():
-            turns[0] += 1
+            iterations[0] += 1
             time.sleep(0)
 
     thread = threading.Thread(target=count)
@@ -297,10 +297,10 @@ def test_other_threads_run_during_long_calls_alone() -> None:
     sys.setswitchinterval(1000)
     try:
         thread.start()
-        before = turns[0]
+        before = iterations[0]
         for _ in range(5):
             long(x)
-        found = turns[0] - before
+        found = iterations[0] - before
     finally:
         sys.setswitchinterval(interval)
         over.set()

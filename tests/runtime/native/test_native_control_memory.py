@@ -12,7 +12,7 @@ pytest.importorskip("llvmlite")
 import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.ptir.types import SI32
-from mind_lowering.native import ahead, detect
+from mind_lowering.native import detect, prepack
 from mind_lowering.native.program import lower, prepared
 from native_checks import assert_close
 from native_control_programs import BOTH, across, add, counted, dot, scan, updated
@@ -58,7 +58,7 @@ def test_a_cache_is_updated_in_place_from_a_donated_input_to_the_result() -> Non
     name = mind_runtime.compile(module).inputs[0].name
     run, donated = compiled(module), compiled(module, donate=[name])
     assert is_native(run)
-    assert copies(donated, (16, 8)) == 0, "only the row is written in a turn"
+    assert copies(donated, (16, 8)) == 0, "only the row is written in an iteration"
     arrays = [a.astype(np.float32) for a in (np.zeros((16, 8)), np.eye(8) / 4, np.ones(8))]
     expected = mind_runtime.compile(module)(*[a.copy() for a in arrays], np.asarray(5, np.int32))
     kept = run(*arrays, np.asarray(5, np.int32))
@@ -107,28 +107,30 @@ def test_weights_are_trained_in_place() -> None:
         ("branch: changed places", 4),
     ],
 )
-def test_what_is_copied_in_a_turn(name: str, count: int) -> None:
+def test_what_is_copied_in_a_iteration(name: str, count: int) -> None:
     assert copies(compiled(program(*BOTH[name])), (4,), (3, 5), (2, 3), (4, 3)) == count
 
 
 def test_the_arena_of_a_loop_holds_what_lives_at_once() -> None:
-    """Two buffers that change places, and two temporaries of a turn: whatever the number of turns."""
+    """Two buffers that change places, and two temporaries of an iteration: whatever the number of iterations."""
 
     def body(a: Any, w: Any) -> Any:
         for _ in range(6):
             a = ptir.TanhOp(dot(a, w)).results[0]
         return [a, w]
 
-    for turns in (2, 1000):
+    for iterations in (2, 1000):
         module = program(
             "f32[64,64] f32[64,64] f32[1]",
-            lambda a, w, s, n=turns: scan(lambda a, w, r: body(a, w), a, w, ptir.BroadcastToOp(s, result_shape=(n,)), carries=2),
+            lambda a, w, s, n=iterations: scan(
+                lambda a, w, r: body(a, w), a, w, ptir.BroadcastToOp(s, result_shape=(n,)), carries=2
+            ),
         )
         native = lower(prepared(function_of(module)), detect())
         assert native.arena <= 4 * 64 * 64 * 4
 
 
-# Operands that no turn changes
+# Operands that no iteration changes
 
 
 def packed(name: str) -> list[int]:
@@ -141,22 +143,22 @@ def packed(name: str) -> list[int]:
 @pytest.mark.parametrize(
     ("name", "depths"),
     [
-        ("weights that no turn changes", [0]),
-        ("weights that turns change", []),
+        ("weights that no iteration changes", [0]),
+        ("weights that iterations change", []),
         ("weights of a branch in a loop", [0]),
         ("weights of loops in loops", [0, 1, 1]),
         ("weights of convolutions", [0]),
-        ("keys and values that no turn changes", [0, 0]),
+        ("keys and values that no iteration changes", [0, 0]),
     ],
 )
 def test_operands_are_packed_before_the_outermost_loop_that_does_not_change_them(name: str, depths: list[int]) -> None:
     assert packed(name) == depths
 
 
-def test_a_loop_of_one_turn_packs_nothing_before_it() -> None:
-    for turns, lines in ((1, 0), (2, 1)):
+def test_a_loop_of_one_iteration_packs_nothing_before_it() -> None:
+    for iterations, lines in ((1, 0), (2, 1)):
         module = program(
-            f"f32[7,40] f32[40,40] f32[{turns},7,40]",
+            f"f32[7,40] f32[40,40] f32[{iterations},7,40]",
             lambda h, w, s: scan(lambda h, w, r: [add(across(h, w), r), w], h, w, s, carries=2),
         )
         assert sum("panels of" in line for line in compiled(module).explain()) == lines
@@ -170,7 +172,7 @@ def test_what_is_packed_before_loops_is_bounded(monkeypatch: pytest.MonkeyPatch)
     size = 40 * 48 * 4
     arenas: list[int] = []
     for most, count in ((0, 0), (size, 1), (4 * size, 2)):
-        monkeypatch.setattr(ahead, "MOST_KEPT", most)
+        monkeypatch.setattr(prepack, "MOST_KEPT", most)
         native = lower(prepared(function_of(module)), detect())
         arenas.append(native.arena)
         assert sum("panels of" in str(note) for note in native.notes) == count

@@ -50,6 +50,7 @@ def drawn(op: Any, shape: tuple[int, ...], dtype: PtirDType, ulps: float) -> Non
         assert not np.array_equal(native(x)[0], found[0])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("shape", [(1,), (3, 5), (700, 41), (0, 3), (64,)], ids=str)
 @pytest.mark.parametrize("dtype", WIDE_FLOATS, ids=ids)
 def test_uniform(dtype: PtirDType, shape: tuple[int, ...]) -> None:
@@ -67,7 +68,7 @@ def uniform(*shape: int) -> Any:
     return ptir.RngUniformOp(shape=shape, dtype="f32").result
 
 
-def in_turns(x: Any, steps: Any) -> Any:
+def in_iterations(x: Any, steps: Any) -> Any:
     """Draws before, in and after a loop; those in it are stacked."""
     y = add(x, uniform(4))
     looped = scan(lambda c, step: [add(c, uniform(4)), uniform(3, 50), add(step, uniform())], y, steps, stacks=2)
@@ -75,7 +76,7 @@ def in_turns(x: Any, steps: Any) -> Any:
 
 
 def in_tests(x: Any, n: Any) -> Any:
-    """A loop draws to know whether to go on, and in its turns."""
+    """A loop draws to know whether to go on, and in its iterations."""
     drawn = ptir.WhileOp(
         x,
         n,
@@ -92,7 +93,7 @@ def in_tests(x: Any, n: Any) -> Any:
 
 
 def in_loops_in_loops(x: Any, steps: Any, n: Any) -> Any:
-    """Turns of the inner loop count from 0 each time; a branch draws in one of its parts only."""
+    """Iterations of the inner loop count from 0 each time; a branch draws in one of its parts only."""
 
     def inner(c: Any) -> Any:
         half = ptir.CompareOp(uniform(), number(F32, (), 0.5), kind="less")
@@ -108,7 +109,7 @@ def in_loops_in_loops(x: Any, steps: Any, n: Any) -> Any:
     return [*scan(outer, x, n, steps, carries=2, stacks=1), uniform(4)]
 
 
-def in_no_turn(x: Any, steps: Any) -> Any:
+def in_no_iteration(x: Any, steps: Any) -> Any:
     """Draws that never run count for those after them."""
     return [
         *scan(lambda c, _: [add(c, uniform(4)), uniform(4)], x, ptir.SliceOp(steps, starts=(0,), sizes=(0,)), stacks=1),
@@ -116,16 +117,16 @@ def in_no_turn(x: Any, steps: Any) -> Any:
     ]
 
 
-def in_one_turn(x: Any, steps: Any) -> Any:
+def in_one_iteration(x: Any, steps: Any) -> Any:
     return scan(lambda c, _: [add(c, uniform(4)), uniform(4)], x, ptir.SliceOp(steps, starts=(0,), sizes=(1,)), stacks=1)
 
 
 LOOPED = {
-    "turns": ("f32[4] f32[5]", in_turns),
+    "iterations": ("f32[4] f32[5]", in_iterations),
     "tests": ("f32[4] si32[]", in_tests),
     "loops in loops": ("f32[4] f32[5] si32[]", in_loops_in_loops),
-    "no turn": ("f32[4] f32[5]", in_no_turn),
-    "one turn": ("f32[4] f32[5]", in_one_turn),
+    "no iteration": ("f32[4] f32[5]", in_no_iteration),
+    "one iteration": ("f32[4] f32[5]", in_one_iteration),
 }
 
 
@@ -142,10 +143,10 @@ def test_draws_in_loops_have_keys_of_their_own(name: str) -> None:
 
 
 def test_normal_draws_in_loops() -> None:
-    def turn(c: Any, step: Any) -> Any:
+    def iteration(c: Any, step: Any) -> Any:
         return [c, ptir.RngNormalOp(shape=(7, 41), dtype="f32")]
 
-    module = program("f32[4] f32[6]", lambda x, s: scan(turn, x, s, stacks=1))
+    module = program("f32[4] f32[6]", lambda x, s: scan(iteration, x, s, stacks=1))
     native, reference = (mind_runtime.compile(module, target=t) for t in ("native", "numpy"))
     arrays = np.zeros(4, np.float32), np.zeros(6, np.float32)
     found, expected = native(*arrays, seed=5), reference(*arrays, seed=5)
@@ -156,11 +157,11 @@ def test_normal_draws_in_loops() -> None:
 def test_a_loop_that_runs_on_numpy_counts_its_draws() -> None:
     """What native code drew of it before it was given up is not counted twice."""
 
-    def turn(c: Any, step: Any) -> Any:
+    def iteration(c: Any, step: Any) -> Any:
         y = add(c, uniform(4))
         return [y, ptir.CastOp(ptir.CastOp(y, dtype="fp8_e4m3"), dtype="f32"), uniform(4)]
 
-    module = program("f32[4] f32[5]", lambda x, s: [*scan(turn, x, s, stacks=2), uniform(4)])
+    module = program("f32[4] f32[5]", lambda x, s: [*scan(iteration, x, s, stacks=2), uniform(4)])
     native, reference = (mind_runtime.compile(module, target=t) for t in ("native", "numpy"))
     assert "1 op on NumPy" in native.explain()[0]
     arrays = np.zeros(4, np.float32), np.zeros(5, np.float32)

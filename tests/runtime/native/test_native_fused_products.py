@@ -92,6 +92,7 @@ EPILOGUES: dict[str, tuple[str, Callable[..., Any]]] = {
 SIZES = {"5": (5, 31, 130, 1), "7": (7, 65, 33, 300)}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", range(4))
 @pytest.mark.parametrize("name", EPILOGUES)
 @pytest.mark.parametrize("special", [False, True])
@@ -107,6 +108,7 @@ def test_epilogues(name: str, size: int, special: bool) -> None:
     assert ", then " in found[0] or name == "a sum of rows"  # which is a row kernel with what it sums
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("depth", [3, 700, 1500])
 @pytest.mark.parametrize("shape", [(1, 40), (40, 1), (3, 50), (50, 3), (30, 17), (130, 70), (2, 3400)], ids=str)
 @pytest.mark.parametrize("turned", range(4))

@@ -15,6 +15,7 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir.legal import LEGAL
 from mind_dialect.ptir.types import DTYPES, PtirDType
 from native_same import block, every, same, way
 from ptir_forms import program
@@ -23,6 +24,7 @@ __all__ = ["way"]
 pytestmark = pytest.mark.usefixtures("way")
 
 
+@pytest.mark.exhaustive
 @every("scatter_reduce")
 def test_scatter_reduce(name: str, dtype: PtirDType) -> None:
     kind, rng = name.split()[1], np.random.default_rng(1)
@@ -121,6 +123,7 @@ def test_nothing_has_changed_where_an_index_is_wrong() -> None:
     assert not x.any()
 
 
+@pytest.mark.exhaustive
 @every("segment_reduce")
 def test_segment_reduce(name: str, dtype: PtirDType) -> None:
     kind = name.split()[1]
@@ -153,6 +156,16 @@ def test_cumulative_sum(name: str, dtype: PtirDType) -> None:
             same(lambda v, a=axis, e=exclusive, r=reverse: ptir.CumulativeSumOp(v, axis=a, exclusive=e, reverse=r).result, x)
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("kind", "dtype"), [(k, d) for k in ("prod", "max", "min") for d in LEGAL[f"cumulative {k}"]["x"]])
+def test_cumulative(kind: str, dtype: PtirDType) -> None:
+    for shape, axis in (((37,), 0), ((5, 70), 0), ((3, 0), 0), ((70, 9), -1)):
+        x = block(dtype, shape, special=kind != "prod")
+        for exclusive, reverse in ((False, False), (True, False), (False, True), (True, True)):
+            options = {"kind": kind, "axis": axis, "exclusive": exclusive, "reverse": reverse}
+            same(lambda v, options=options: ptir.CumulativeOp(v, **options).result, x)
+
+
 def test_negative_zeros_in_running_sums() -> None:
     for exclusive in (False, True):
         same(
@@ -163,10 +176,19 @@ def test_negative_zeros_in_running_sums() -> None:
 
 @every("arg_max")
 def test_arg_max(name: str, dtype: PtirDType) -> None:
+    arg_extreme(ptir.ArgMaxOp, dtype)
+
+
+@every("arg_min")
+def test_arg_min(name: str, dtype: PtirDType) -> None:
+    arg_extreme(ptir.ArgMinOp, dtype)
+
+
+def arg_extreme(op: type[ptir.ArgMaxOp | ptir.ArgMinOp], dtype: PtirDType) -> None:
     for shape, axis in (((37,), 0), ((5, 70), 0), ((3, 4, 33), 1), ((0, 3), 1), ((3, 300), -1)):
         x, keeps = block(dtype, shape, special=True), len(shape) == 2
         output = "si64" if keeps else "si32"
-        same(lambda v, a=axis, k=keeps, o=output: ptir.ArgMaxOp(v, axis=a, keepdims=k, output_dtype=o).result, x)
+        same(lambda v, a=axis, k=keeps, o=output: op(v, axis=a, keepdims=k, output_dtype=o).result, x)
 
 
 LINES = [((40,), 0), ((300,), 0), ((3, 50), 1), ((70, 3), 0), ((2, 5, 3), -2), ((1,), 0), ((0, 4), 1), ((3, 0), 1), ((40, 60), 1)]
@@ -180,6 +202,7 @@ def test_sort(name: str, dtype: PtirDType) -> None:
             same(lambda v, a=axis, d=descending: ptir.SortOp(v, axis=a, descending=d).result, x)
 
 
+@pytest.mark.exhaustive
 @every("top_k")
 def test_top_k(name: str, dtype: PtirDType) -> None:
     for number, (shape, axis) in enumerate(LINES[:: 1 if str(dtype) == "f32" else 3]):

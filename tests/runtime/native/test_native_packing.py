@@ -18,7 +18,7 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import F32
 from mind_lowering import code_cache as cache
 from mind_lowering.custom_calls import register_custom_call, unregister_custom_call
-from mind_lowering.native import ahead
+from mind_lowering.native import prepack
 from mind_lowering.native import program as lowering
 from mind_lowering.native.host import CHECKS_VARIABLE
 from mind_runtime.native import image
@@ -152,11 +152,11 @@ def test_in_loops() -> None:
 def test_a_loop_that_is_given_up_packs_nothing() -> None:
     """Its constants are gone with it."""
 
-    def turn(h: Any, r: Any) -> Any:
+    def iteration(h: Any, r: Any) -> Any:
         y = across(add(h, r), constant(W))
         return ptir.CustomCallOp(y, target="native.packing.v1", attrs={}, result_types=[y.type]).results
 
-    module = program("f32[7,40] f32[5,7,40]", lambda h, s: [across(scan(turn, h, s)[0], constant(V))])
+    module = program("f32[7,40] f32[5,7,40]", lambda h, s: [across(scan(iteration, h, s)[0], constant(V))])
     steps = normal(5, 7, 40)
     register_custom_call("native.packing.v1", lambda xp, x: x * xp.float32(2))
     try:
@@ -192,7 +192,7 @@ def test_memory_that_is_not_there_is_not_packed_in() -> None:
 
 
 def test_what_is_packed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "MOST_KEPT", 40 * 40 * 4 + 1)
+    monkeypatch.setattr(prepack, "MOST_KEPT", 40 * 40 * 4 + 1)
     run = bound(of_weights(), arg1=W, arg2=V)
     assert once(run.program) == 1
     check(run(X), expected())

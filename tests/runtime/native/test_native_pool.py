@@ -111,6 +111,7 @@ def run(request: Any) -> Share:
     return POOLS[request.param]()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("words", [0, 2, -1], ids=["plain", "can fail", "alone"])
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_each_unit_is_run_once(run: Share, threads: int, words: int) -> None:

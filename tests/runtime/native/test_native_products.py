@@ -6,6 +6,7 @@ A sum of K products may be off by c * K * eps * (sum of the magnitudes); c is 1.
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -19,7 +20,8 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
-from lone_products import RUNNABLE, compiled
+from lone_products import HOSTS_HERE, compiled
+from machines import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, SI64, UI32, PtirDType
 from mind_lowering.native.host import HOSTS, Host
@@ -32,7 +34,7 @@ from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime.native import jit
 from ptir_forms import program
 
-MACHINES = pytest.mark.parametrize("host", RUNNABLE, ids=[h.isa for h in RUNNABLE])
+MACHINES = pytest.mark.parametrize("host", HOSTS_HERE, ids=RUNNABLE)
 WIDE = {"f32": np.float64, "f64": np.longdouble}
 rng = np.random.default_rng(7)
 
@@ -68,6 +70,7 @@ def multiplied(
     return out
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 @pytest.mark.parametrize("rows", range(1, 18))
@@ -82,6 +85,7 @@ LARGER = [(1, 300, 200), (3, 257, 129), (200, 300, 1), (40, 1000, 3), (12, 32, 6
 LARGER += [(260, 530, 270), (31, 1100, 500), (2, 40, 3400)]
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 @pytest.mark.parametrize("shape", LARGER, ids=lambda s: "x".join(map(str, s)))
@@ -91,6 +95,7 @@ def test_larger_shapes(host: Host, dtype: PtirDType, shape: tuple[int, int, int]
     check(multiplied(host, a, b, dtype), a, b, WIDE["f32"])
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize("shape", [(13, 257, 70), (40, 1000, 130), (7, 600, 97), (260, 530, 40)], ids=str)
 @pytest.mark.parametrize("flips", range(4))
@@ -112,12 +117,12 @@ def test_batches_of_operands_that_serve_many_products(host: Host) -> None:
 
 
 def test_shapes_reach_every_kind_of_cut() -> None:
-    """What the tests above run: each kind of cut, on this machine."""
+    """The shapes above make each kind of cut on one machine or another, of which none has to be there."""
     kinds: set[str] = set()
-    for shape in LARGER:
+    for host, shape in itertools.product((HOSTS["avx512"], HOSTS["avx2"]), LARGER):
         for flips in range(4):
             a, b = operands(shape, F32, flips)
-            product = compiled(RUNNABLE[0], a, b, np.zeros((shape[0], shape[2]), np.float32), (F32,) * 4).product
+            product = compiled(host, a, b, np.zeros((shape[0], shape[2]), np.float32), (F32,) * 4).product
             cut = product.cut
             kinds |= {name for name in ("by_rows", "copy_lhs", "copy_rhs", "dots", "stream") if getattr(cut, name)}
             kinds |= {"blocks"} if product.blocks > 1 else set()
@@ -127,6 +132,7 @@ def test_shapes_reach_every_kind_of_cut() -> None:
     assert kinds >= {"by_rows", "copy_lhs", "copy_rhs", "dots", "stream", "blocks", "swapped", "group"}
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize("pieces", [2, 3, 100])
 @pytest.mark.parametrize("shape", [(260, 530, 270), (31, 300, 500), (2, 40, 3400), (3, 257, 129)])
@@ -159,6 +165,7 @@ def test_batches_and_strides(host: Host) -> None:
 SPECIAL = [(5, 9, 7), (1, 40, 33), (1, 2000, 40), (40, 33, 1), (30, 17, 50), (100, 40, 70), (3, 70, 30)]
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize("shape", SPECIAL, ids=lambda s: "x".join(map(str, s)))
 @pytest.mark.parametrize("flips", range(4))
@@ -173,6 +180,7 @@ def test_special_values(host: Host, shape: tuple[int, int, int], flips: int) -> 
     np.testing.assert_array_equal(found, expected.astype(np.float32))
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize("shape", [(9, 40, 33), (1, 700, 60), (100, 50, 70), (1, 33, 2000), (200, 600, 100)])
 @pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
@@ -189,6 +197,7 @@ def test_narrow_floats_accumulate_in_f32(host: Host, shape: tuple[int, int, int]
         assert np.array_equal(narrow.astype(np.float32), wide.astype(narrow.dtype).astype(np.float32))
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize("dtype", [SI32, SI64, UI32], ids=str)
 @pytest.mark.parametrize("shape", [(7, 20, 19), (1, 300, 60), (60, 300, 1), (90, 300, 90), (3, 70, 30)])
@@ -244,6 +253,7 @@ def shaped(dtype: PtirDType, places: dict[int, Any]) -> Callable[[View], Epilogu
     return made
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize(
     "shape", [*LARGER[:8], (260, 530, 268), (2, 40, 3400), (30, 600, 200)], ids=lambda s: "x".join(map(str, s))

@@ -13,6 +13,7 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import FUSIBLE
+from mind_dialect.ptir.legal import REAL
 from mind_dialect.ptir.types import DTYPES, PtirDType, read_type
 from mind_lowering.native.elementwise import EMITTERS
 from native_checks import assert_close, several
@@ -68,9 +69,23 @@ def test_every_op(row: Row) -> None:
 ELEMENTWISE = [
     (name, dtype) for name, dtype in legal("transcendental", "arithmetic", "rounding", "bits", "comparison") if name != "select"
 ]
-LOOSE = {"pow": 6, "erf": 5, "tanh": 6, "log1p": 6, "expm1": 6, "logistic": 6, "sin": 4, "cos": 4}
+LOOSE = {
+    "atan2": 4,
+    "cbrt": 4,
+    "erf_inv": 8,
+    "lgamma": 64,
+    "pow": 6,
+    "erf": 5,
+    "tanh": 6,
+    "log1p": 6,
+    "expm1": 6,
+    "logistic": 6,
+    "sin": 4,
+    "cos": 4,
+}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "dtype"), ELEMENTWISE, ids=ids)
 def test_elementwise_ops_of_every_dtype(name: str, dtype: PtirDType) -> None:
     """All pairs (or triples) of sample values, special ones first, so many that there is a tail."""
@@ -90,6 +105,7 @@ def test_elementwise_ops_of_every_dtype(name: str, dtype: PtirDType) -> None:
     both(module, *arrays, ulps=LOOSE.get(opcode, 2))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", DTYPES.values(), ids=ids)
 @pytest.mark.parametrize("source", DTYPES.values(), ids=ids)
 def test_casts(source: PtirDType, target: PtirDType) -> None:
@@ -99,6 +115,20 @@ def test_casts(source: PtirDType, target: PtirDType) -> None:
     both(program(f"{source}[{len(values)}]", lambda x: [ptir.CastOp(x, dtype=target)]), values, ulps=0)
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("target", REAL, ids=ids)
+@pytest.mark.parametrize("source", REAL, ids=ids)
+def test_bits_and_low_bits(source: PtirDType, target: PtirDType) -> None:
+    values = samples(source, 45)
+    for op in ptir.CONVERSIONS:
+        try:
+            module = program(f"{source}[{len(values)}]", lambda x: [op(x, dtype=target)])  # noqa: B023
+        except MindError:
+            continue
+        both(module, values, ulps=0)
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, d in legal("reduction") if n.startswith("reduce ")], ids=ids)
 @pytest.mark.parametrize(
     ("shape", "axes"), [((3, 37), (1,)), ((37, 3), (0,)), ((2, 3, 5), (0, 2)), ((0, 3), (0,)), ((70,), (0,))]
@@ -118,6 +148,7 @@ def magnitude(x: np.ndarray) -> float:
         return float(wide[np.isfinite(wide)].sum())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("dtype", ["f32", "f64", "si32", "ui8", "bf16"])
 def test_random_programs(seed: int, dtype: str) -> None:

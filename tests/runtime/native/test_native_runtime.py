@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
+from machines import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
@@ -430,11 +431,9 @@ def test_without_llvmlite_nothing_begins(monkeypatch: pytest.MonkeyPatch, own_ca
     assert not own_cache.exists()
 
 
-@pytest.mark.parametrize("isa", ["avx2", "baseline"])
+@pytest.mark.parametrize("isa", RUNNABLE[1:])
 @pytest.mark.parametrize("seed", range(12))
 def test_lesser_machines_of_the_kind(isa: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    if detect().triple.partition("-")[0] != "x86_64" or list(HOSTS).index(isa) < list(HOSTS).index(detect().isa):
-        pytest.skip(f"this machine cannot run {isa}")
     monkeypatch.setenv(host_module.ISA_VARIABLE, isa)
     dtype = ("f32", "f64", "si16", "ui64", "f16", "bf16")[seed % 6]
     module = Maker(100 + seed, DTYPES[dtype]).module(14)

@@ -21,8 +21,8 @@ from mind_dialect import ptir
 from ptir_forms import program
 
 SUPPORT = Path(__file__).parents[2] / "support"
-LATE = 2.0
-"""Seconds within which a signal has to arrive here, where other tests may have the cores: alone it is some hundredths."""
+LIMIT = 240
+"""Seconds after which a child that still runs is a failure, on a machine however slow or busy."""
 
 
 def started(case: str, threads: int) -> subprocess.Popen[str]:
@@ -36,21 +36,22 @@ def started(case: str, threads: int) -> subprocess.Popen[str]:
 
 
 def ended(process: subprocess.Popen[str]) -> list[str]:
-    out, err = process.communicate(timeout=120)
+    """What a process says until it ends, which it does by itself."""
+    try:
+        out, err = process.communicate(timeout=LIMIT)
+    finally:
+        process.kill()
     assert (process.returncode, err) == (0, "")
     return out.split("\n")[:-1]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
-def test_an_interrupt_ends_a_long_call(threads: int) -> None:
-    process = started("interrupted", threads)
-    assert process.stdout is not None
-    time.sleep(0.3)
-    begin = time.monotonic()
+@pytest.mark.parametrize("case", ["interrupted", "interrupted_loop"])
+def test_an_interrupt_ends_a_call_that_does_not_end(case: str, threads: int) -> None:
+    process = started(case, threads)
+    time.sleep(0.3)  # so that it finds the call at work, and not its beginning
     process.send_signal(signal.SIGINT)
-    assert process.stdout.readline() == "interrupted\n"
-    assert time.monotonic() - begin < LATE
-    assert ended(process) == ["sound"]
+    assert ended(process) == ["interrupted", "sound"]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])

@@ -13,7 +13,7 @@ pytest.importorskip("llvmlite")
 import mind_runtime
 from mind_dialect import ptir
 from mind_lowering.ptir_kernels.formats import array_dtype
-from native_checks import assert_close, several
+from native_checks import assert_close, computed_here, several
 from ptir_forms import dot, like, program, spread
 
 rng = np.random.default_rng(11)
@@ -50,8 +50,9 @@ def test_a_cast_that_products_read(dims: tuple[int, int, int], turned: bool, dty
     m, k, n = dims
     w = f"{dtype}[{n},{k}]" if turned else f"{dtype}[{k},{n}]"
     native = both(f"f32[{m},{k}] {w}", lambda x, w: dot(x, ptir.CastOp(w, dtype="f32"), (1,), (int(turned),)))
-    assert not any("cast" in line for line in native.explain())
-    assert any(f"read in {dtype}" in line for line in native.explain()) or n == 1
+    if computed_here(dtype):
+        assert not any("cast" in line for line in native.explain())
+        assert any(f"read in {dtype}" in line for line in native.explain()) or n == 1
 
 
 @pytest.mark.parametrize("dims", SHAPES, ids=str)

@@ -1,0 +1,38 @@
+"""
+The machines that tests run as: this one, or this one taken for a lesser one.
+
+A plan (which kernel, which tiles, which stores) depends on a `Host`. A test of a plan therefore names one; a test of results
+holds on every machine, and with `--isa=every` it runs as each instruction set that this machine executes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from numpy._core import _multiarray_umath as numpy_core  # the only home of the names of what NumPy dispatches on
+
+from mind_lowering.native import host as host_module
+from mind_lowering.native.host import HOSTS, ISA_VARIABLE, Host
+
+THIS = host_module.this_machine()
+_TAKEN_FOR = host_module.detect()
+_FAMILY = [isa for isa, host in HOSTS.items() if host.triple == THIS.triple]
+RUNNABLE = _FAMILY[_FAMILY.index(_TAKEN_FOR.isa) :]
+"""The instruction sets that this machine, or what the environment takes it for, executes: the best first, as `HOSTS` has them."""
+_OPENBLAS = {"avx2": "Haswell", "baseline": "Nehalem"}
+_NUMPY_KEEPS = {"avx2": {"X86_V3", "AVX", "F16C", "FMA3", "AVX2"}, "baseline": set[str]()}
+
+
+def with_stated_caches() -> Host:
+    """Return this machine with the caches that `HOSTS` has, so that plans depend on the instruction set alone."""
+    like = HOSTS[THIS.isa]
+    return replace(THIS, l1_bytes=like.l1_bytes, l2_bytes=like.l2_bytes)
+
+
+def environment(isa: str) -> Mapping[str, str]:
+    """Return the variables that make a new process, its NumPy and its BLAS do without what `isa` lacks."""
+    if isa == THIS.isa or isa not in _OPENBLAS:
+        return {ISA_VARIABLE: isa}
+    without = sorted(set(numpy_core.__cpu_dispatch__) - _NUMPY_KEEPS[isa])
+    return {ISA_VARIABLE: isa, "OPENBLAS_CORETYPE": _OPENBLAS[isa], "NPY_DISABLE_CPU_FEATURES": " ".join(without)}
