@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = (".", "passes", "lowering", "runtime", "translate", "tools")
+FOLDERS = (".", "passes", "lowering", "runtime", "translate", "array", "tools")
 """Where the packages are, so that nothing need be installed."""
 LONGEST = 540
 """Seconds of a slice at most."""

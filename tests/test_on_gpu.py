@@ -25,6 +25,7 @@ def runner(monkeypatch: pytest.MonkeyPatch) -> Any:
     return module
 
 
+@pytest.mark.quick
 def test_every_file_of_tests_is_in_a_slice(runner: Any) -> None:
     names = {s.name for s in runner.slices()}
     files = {p.stem for p in (PATH.parent / "runtime" / "cupy").glob("test_*.py")}

@@ -28,13 +28,13 @@ from mind_lowering.cupy.reasons import reasons
 from mind_lowering.cupy.source import cupy_source
 
 from .bodies import Body
-from .core_errors import as_core
+from .core_errors import attributed, place_of
 from .cupy.arguments import on_device, shared_memory
 from .cupy.gpu import machine_of
 from .cupy.runner import Runner
 from .given import admit
 from .memory import Need, allocation_error, check_need, check_rank, peak
-from .program import Program, checked_seed, place_of
+from .program import Program, checked_seed
 from .shapes import bound_function
 
 
@@ -139,9 +139,10 @@ class CupyProgram(Program):
         try:
             found = self._executed(arguments, seed, home=home)
         except MindError as e:
-            if self._is_core and e.code == "E8004":
-                raise MindError("E6006", e.message, e.context, e.op) from None
-            raise
+            found = attributed(e, self._func)
+            if self._is_core and found.code == "E8004":
+                found = MindError("E6006", found.message, found.context, found.op)
+            raise found from None
         except Exception as e:
             raise self._device_failure(e) from e
         return found
@@ -172,7 +173,7 @@ class CupyProgram(Program):
     def _blamed(self, op: Operation, e: MindError) -> MindError:
         """An error of a step, with the op of the program that it comes from."""
         origin = self._origin.get(op)
-        return e if origin is None else as_core(e, origin).at(origin, place_of(origin))
+        return e if origin is None else attributed(e.at(origin, place_of(origin)), self._func)
 
     def _device_failure(self, e: Exception) -> Exception:
         """What CuPy raises, as a coded error; what is no failure of a device stays as it is."""

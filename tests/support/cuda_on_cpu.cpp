@@ -75,11 +75,11 @@ unsigned long long mixed(unsigned long long x) {
 // The threads of one block. `order`: 0 forwards, 1 backwards, else shuffled by that seed.
 void run_block(unsigned threads, unsigned order) {
     for (unsigned i = 0; i < threads; ++i) block.fibers[i].state = RUNS;
-    for (unsigned long long turn = 0;; ++turn) {
+    for (unsigned long long iteration = 0;; ++iteration) {
         bool progress = false;
         for (unsigned k = 0; k < threads; ++k) {
             unsigned i = order == 1 ? threads - 1 - k : k;
-            if (order > 1) i = (k + mixed(turn * 31 + order)) % threads ^ (mixed(order + turn) & 31);
+            if (order > 1) i = (k + mixed(iteration * 31 + order)) % threads ^ (mixed(order + iteration) & 31);
             if (i >= threads || block.fibers[i].state != RUNS) continue;
             block.now = i;
             threadIdx.x = i;

@@ -11,6 +11,17 @@
 #define __launch_bounds__(n)
 #define __shared__ static __attribute__((section("cuda_shared")))
 
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline int __clzll(long long x) { return x ? __builtin_clzll(x) : 64; }
+inline double erfinv(double x) {  // Newton's method, on the error function of what is missing to 1 where that is small
+    if (!(x > -1 && x < 1)) return x == 1 || x == -1 ? x * INFINITY : NAN;
+    const double a = x < 0 ? -x : x;
+    double y = a < 0.9 ? a : sqrt(-log(1 - a));
+    for (int i = 0; i < 60; ++i) y -= (a < 0.9 ? erf(y) - a : (1 - a) - erfc(y)) * 0.8862269254527580137 * exp(y * y);
+    return x == 0 ? x : x < 0 ? -y : y;
+}
+inline float erfinvf(float x) { return float(erfinv(x)); }
+
 struct Dim { unsigned x, y, z; };
 extern Dim threadIdx, blockIdx, blockDim, gridDim;
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import mind_runtime
+from fake_device import Batch
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES, Kind
 from mind_runtime.on_cupy import CupyProgram
@@ -23,6 +25,12 @@ def arguments(program: Any, seed: int) -> list[np.ndarray]:
         numbers = rng.standard_normal(spec.shape) if kind in (Kind.FLOAT, Kind.COMPLEX) else rng.integers(0, 7, spec.shape)
         found.append(np.asarray(numbers % 2 if kind is Kind.BOOL else numbers).astype(spec.numpy_dtype))
     return found
+
+
+def in_one_batch(modules: Sequence[tuple[str, Any]]) -> tuple[Batch, list[tuple[str, CupyProgram, Any]]]:
+    """Programs whose kernels one compiler compiles together: their names, what runs them, the modules."""
+    made = Batch()
+    return made, [(name, made.add(module.clone()), module) for name, module in modules]
 
 
 def close(found: Any, expected: Any, name: str) -> None:

@@ -179,9 +179,9 @@ class _Reducing:
         if not places.size:
             return
         order, first = sorted_places(xp, places)
-        turns = xp.arange(places.size) - first
-        for turn in range(int(turns.max()) + 1):
-            picked = order[turns == turn]
+        iterations = xp.arange(places.size) - first
+        for iteration in range(int(iterations.max()) + 1):
+            picked = order[iterations == iteration]
             index: Any = tuple([w[picked] for w in cast("tuple[Any, ...]", where)]) if isinstance(where, tuple) else where[picked]
             target[index] = self._function(target[index], updates[picked])
 

@@ -14,6 +14,7 @@ from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp, PtirOp
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
+from mind_passes.ptir.failing import forget_origins
 
 from .. import xp
 from ..core_to_ptir import is_core, replace_body
@@ -84,6 +85,7 @@ class LowerToCupyPass(ModulePass):
         options = CupyOptions(fast_reduce=self.fast_reduce)
         made = [(func, lowered_for_cupy(func, options=options).func) for func in functions(op) if is_ours(func)]
         for func, new in made:
+            forget_origins(new)
             replace_body(func, new)
         if made:  # Core IR has become PTIR, which says what its version is
             op.attributes.setdefault(VERSION_ATTRIBUTE, StringAttr(SPEC_VERSION))

@@ -24,10 +24,16 @@ from .products.attention import is_attention
 
 LIBRARY: dict[type[PtirOp], str] = {
     ptir.DotGeneralOp: "cuBLAS",
+    ptir.FftOp: "cuFFT",
     ptir.SortOp: "CuPy sorts",
     ptir.TopKOp: "CuPy sorts",
+    ptir.ArgMinOp: "CuPy finds it",
+    ptir.WindowArgOp: "CuPy compares values and indices, one axis after the other",
+    **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp), "its dimension numbers are general"),
+    ptir.DigammaOp: "it is too long for a kernel, and rare",
+    **dict.fromkeys(ptir.COMPLEX_OPS, "no kernel works on complex numbers"),
 }
-"""Ops that the library has better kernels of, and which."""
+"""Ops that are calls of array functions, and why."""
 
 _FREE = (*FREE, ptir.ReshapeOp, ptir.BroadcastToOp, ptir.ConstantOp, ptir.IotaOp, ptir.StopGradientOp, ptir.YieldOp)
 """Ops that cost nothing where they stand alone."""

@@ -26,7 +26,8 @@ def on_device(argument: Any, spec: Any, what: str, machine: Machine, xp: Any) ->
     actual = f"{argument.dtype}{list(argument.shape)}"
     if argument.dtype != spec.numpy_dtype or not spec.fits(argument.shape):
         expected = f"an array of {spec.numpy_dtype}[{', '.join(map(str, spec.shape))}]"
-        raise error("E2001", f"{what}: expected {expected}, found {actual}", expected=str(spec), actual=actual)
+        message = f"{what}: expected {expected}, found {actual}{spec.misfit(argument.shape)}"
+        raise error("E2001", message, expected=str(spec), actual=actual)
     place, here = getattr(getattr(argument, "device", None), "id", None), machine.device
     if place is not None and place != here:
         message = f"{what}: expected an array on GPU {here}, the current one, found one on GPU {place}"

@@ -115,18 +115,21 @@ class Recorder:
         return read
 
     def loop(self, tape: Tape, step: Loop) -> None:
-        """A loop, of which a turn and the test after it are one graph, and the first test part of another, but for host calls."""
-        test, turn = Tape(), self.tape(step.body)
+        """
+        A loop, of which an iteration and the test after it are one graph, and the first test part of another, but for host
+        calls.
+        """
+        test, iteration = Tape(), self.tape(step.body)
         if all_device([*step.body, *step.test]):
             self.append(tape, step.test)
         else:
             self.append(test, step.test)
-            turn.parts.append(Next(self.state))
-        self.append(turn, step.test)
-        tape.parts.append(While(self.state, test, self.truth(step.condition), turn))
+            iteration.parts.append(Next(self.state))
+        self.append(iteration, step.test)
+        tape.parts.append(While(self.state, test, self.truth(step.condition), iteration))
 
     def turning(self, tape: Tape, step: Scan) -> None:
-        """A scan whose turns are the same work again: as many of them are one graph as an unrolled scan may have steps."""
+        """A scan whose iterations are the same work again: as many of them are one graph as an unrolled scan may have steps."""
         together = max(1, MOST_UNROLLED // enqueued(step.body))
         rounds, rest = divmod(step.count, together)
         if rounds:
@@ -134,7 +137,7 @@ class Recorder:
         self.append(tape, step.body * rest)
 
     def times(self, step: Scan) -> Times:
-        """A scan in whose turns the host takes part."""
+        """A scan in whose iterations the host takes part."""
         pairs = [(self.machine.copy, whole, self.array(inner)) for whole, inner in step.scanned]
         stacks = [(whole, self.array(inner)) for whole, inner in step.stacks]
         views: dict[tuple[Place, int], Array] = {}
@@ -192,7 +195,9 @@ class Recorder:
         if step.function == "xp.matmul":
 
             def multiply() -> None:
-                if not machine.matmul(inputs[0], inputs[1], outputs[0], tf32=self.tf32):
+                if not inputs[0].size or not inputs[1].size:
+                    _clear(outputs[0])  # a sum of nothing, which cuBLAS does not take and CuPy not of every dtype
+                elif not machine.matmul(inputs[0], inputs[1], outputs[0], tf32=self.tf32):
                     plain()
 
             return multiply
@@ -208,7 +213,7 @@ class Recorder:
             for name in seeded:
                 options[name] = state.seed
             for name in turning:
-                options[name] = tuple(state.turns)
+                options[name] = tuple(state.iterations)
             with machine.library():
                 found = function(*inputs, **options)
                 several = isinstance(found, tuple | list)
@@ -237,3 +242,9 @@ class Recorder:
         if isinstance(given, dict):
             return {name: self.value(v) for name, v in cast("dict[str, Any]", given).items()}
         return given
+
+
+def _clear(array: Array) -> None:
+    """Set every element to 0; of dtypes that the array library cannot fill, the bytes."""
+    plain = array if array.dtype.kind in "biufc" else array.view(f"u{array.dtype.itemsize}")
+    plain.fill(0)

@@ -162,7 +162,7 @@ class Runner:
     def _sow(self, seed: int) -> None:
         """Let the seed of a call be where draws look for it: by a launch, if it is another."""
         self._state.seed = seed
-        self._state.turns.clear()
+        self._state.iterations.clear()
         if self._drawn is not None and seed != self._seed:
             self._drawn.fill(np.uint64(seed))
             self._seed = seed

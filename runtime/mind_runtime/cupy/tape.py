@@ -20,7 +20,7 @@ class State:
     """What the host knows during a call."""
 
     seed: int = 0
-    turns: list[int] = field(default_factory=list[int])
+    iterations: list[int] = field(default_factory=list[int])
 
 
 @dataclass(frozen=True)
@@ -81,34 +81,34 @@ class Test:
 
 @dataclass
 class While:
-    """A test, then turns of a body and the test again, until the truth that the test leaves is none."""
+    """A test, then iterations of a body and the test again, until the truth that the test leaves is none."""
 
     state: State
     test: Tape
     read: Callable[[], bool]
-    turn: Tape
+    iteration: Tape
 
     def run(self) -> None:
-        """Run it to its end: one launch and one truth read for each turn, if it needs nothing else from the host."""
-        self.state.turns.append(0)
+        """Run it to its end: one launch and one truth read for each iteration, if it needs nothing else from the host."""
+        self.state.iterations.append(0)
         self.test.run()
         while self.read():
-            self.turn.run()
-        self.state.turns.pop()
+            self.iteration.run()
+        self.state.iterations.pop()
 
 
 @dataclass
 class Next:
-    """The next turn begins, which the host has to know."""
+    """The next iteration begins, which the host has to know."""
 
     state: State
 
     def run(self) -> None:
         """Count it."""
-        self.state.turns[-1] += 1
+        self.state.iterations[-1] += 1
 
 
-def _nothing(turn: int) -> None:
+def _nothing(iteration: int) -> None:
     pass
 
 
@@ -124,13 +124,13 @@ class Times:
 
     def run(self) -> None:
         """Run it to its end; nothing is read."""
-        self.state.turns.append(0)
+        self.state.iterations.append(0)
         for i in range(self.count):
-            self.state.turns[-1] = i
+            self.state.iterations[-1] = i
             self.bring(i)
             self.body.run()
             self.take(i)
-        self.state.turns.pop()
+        self.state.iterations.pop()
 
 
 Part = Section | Host | Test | While | Next | Times
@@ -168,7 +168,7 @@ def _inner(part: Part) -> Sequence[Tape]:
     if isinstance(part, Test):
         return (part.then, part.other)
     if isinstance(part, While):
-        return (part.test, part.turn)
+        return (part.test, part.iteration)
     return (part.body,) if isinstance(part, Times) else ()
 
 

@@ -53,7 +53,7 @@ def dividing(x: Any, z: Any, w: Any) -> Any:
 
 
 def in_a_loop(x: Any, xs: Any) -> Any:
-    """What a loop reads is not computed in each turn."""
+    """What a loop reads is not computed in each iteration."""
     return scan(lambda e, h, row: [e, ptir.AddOp(ptir.MulOp(dot(h, h), e), row)], ptir.ExpOp(x), x, xs, carries=2, stacks=0)
 
 

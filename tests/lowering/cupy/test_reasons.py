@@ -47,5 +47,6 @@ def test_weights_that_are_made_again_are_counted() -> None:
     assert reasons(next(iter(functions(module)))) == ["weights of attentions that are made again for a gradient, not kept: 1"]
 
 
+@pytest.mark.quick
 def test_every_op_has_a_kernel_or_a_reason() -> None:
     assert set(OPS_BY_OPCODE.values()) == {*FUSIBLE, *TARGETED, *LIBRARY, *WITHOUT_KERNEL}

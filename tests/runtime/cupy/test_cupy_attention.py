@@ -16,7 +16,7 @@ import pytest
 
 import ptir_forms as forms
 from cuda_emulation import ARCHITECTURES, compiled, compiler
-from cupy_agreement import agree, arguments
+from cupy_agreement import agree, arguments, in_one_batch
 from fake_device import Batch
 from mind_dialect import ptir
 from mind_dialect.ptir.types import read_type
@@ -121,9 +121,7 @@ CASES: list[tuple[str, str, Any]] = [
 
 @lru_cache(maxsize=1)
 def batch() -> tuple[Batch, list[tuple[str, CupyProgram, Any]]]:
-    made = Batch()
-    modules = [(name, forms.program(types, body)) for name, types, body in CASES]
-    return made, [(name, made.add(module.clone()), module) for name, module in modules]
+    return in_one_batch([(name, forms.program(types, body)) for name, types, body in CASES])
 
 
 def test_results_are_those_of_numpy() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from attention_gradients import CASES, NARROW, attend, causal, gradient, qkv
 from cuda_emulation import ARCHITECTURES, compiled, compiler
-from cupy_agreement import agree, arguments
+from cupy_agreement import agree, arguments, in_one_batch
 from fake_device import Batch
 from mind_lowering.cupy.planning.plan import Launch
 from mind_runtime.on_cupy import CupyProgram
@@ -35,10 +35,9 @@ WRT = {"queries": (0,), "keys": (1,), "values": (2,)}
 
 @lru_cache(maxsize=1)
 def batch() -> tuple[Batch, list[tuple[str, CupyProgram, Any]]]:
-    made = Batch()
     modules = [(name, gradient(*case)) for name, case in EVERY.items()]
     modules += [(name, gradient(qkv("f32", "", 20, 30, 8, 8), attend, wrt)) for name, wrt in WRT.items()]
-    return made, [(name, made.add(module.clone()), module) for name, module in modules]
+    return in_one_batch(modules)
 
 
 def of_case(name: str) -> tuple[CupyProgram, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from cuda_emulation import ARCHITECTURES, compiled, compiler
-from cupy_agreement import agree, arguments
+from cupy_agreement import agree, arguments, in_one_batch
 from fake_device import Batch
 from mind_dialect import ptir
 from mind_dialect.ptir import TARGETED, PtirLiteralAttr
@@ -118,9 +118,7 @@ CASES: list[tuple[str, str, Any]] = [
 
 @lru_cache(maxsize=1)
 def batch() -> tuple[Batch, list[tuple[str, CupyProgram, Any]]]:
-    made = Batch()
-    modules = [(name, program(types, body)) for name, types, body in CASES]
-    return made, [(name, made.add(module.clone()), module) for name, module in modules]
+    return in_one_batch([(name, program(types, body)) for name, types, body in CASES])
 
 
 def test_results_are_those_of_numpy() -> None:
@@ -191,6 +189,7 @@ def test_nvrtc_compiles_every_kernel(architecture: str) -> None:
     compiled(batch()[0].text(), architecture)
 
 
+@pytest.mark.quick
 def test_there_is_a_map_for_every_op_that_is_one() -> None:
     assert set(MAPS) == {op for op, part in TARGETED.items() if part == "map"} | {ptir.ScatterReduceOp}
 

@@ -69,6 +69,15 @@ CASES: list[tuple[str, str, Any]] = [
     ("nothing", "f32[0,3]", lambda x: [ptir.ExpOp(ptir.NegOp(x)), reduce(ptir.NegOp(x), "sum", 0), reduce(x, "max", 0)]),
     ("a reduction to nothing", "f32[0,3]", lambda x: reduce(ptir.NegOp(x), "max", 1)),
     ("truths", "i1[9,40]", lambda x: [reduce(ptir.NotOp(x), "max"), reduce(ptir.NotOp(x), "min", 0)]),
+    *((f"bits {k}", "ui16[9,400]", lambda x, k=k: [reduce(ptir.NotOp(x), k), reduce(x, k, 0)]) for k in ("and", "or", "xor")),
+    *((f"bits {k} of signed", "si32[9,40]", lambda x, k=k: reduce(ptir.NotOp(x), k)) for k in ("and", "or", "xor")),
+    *((f"truths {k}", "i1[9,40]", lambda x, k=k: reduce(ptir.NotOp(x), k)) for k in ("and", "or", "xor")),
+    *(
+        (f"products of {t}", f"{t}[9,40]", lambda x: [reduce(ptir.NegOp(x), "prod"), reduce(x, "prod", 0)])
+        for t in ("f32", "f16")
+    ),
+    ("products that wrap", "si8[9,400]", lambda x: reduce(ptir.NotOp(x), "prod")),
+    ("a product of nothing", "f32[0,3]", lambda x: reduce(ptir.NegOp(x), "prod", 0)),
     ("sums that wrap", "si8[9,400]", lambda x: reduce(ptir.MulOp(x, x), "sum")),
     ("wide sums", "si8[9,400]", lambda x: reduce(ptir.NegOp(x), "sum", accum_dtype=DTYPES["si32"], out_dtype=DTYPES["si32"])),
     ("extremes", "ui16[3,70] si64[70]", lambda x, y: [reduce(ptir.XorOp(x, x), "max"), reduce(ptir.NegOp(y), "min", 0)]),

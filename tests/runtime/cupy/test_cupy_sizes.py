@@ -25,6 +25,7 @@ from mind_dialect import ptir
 from mind_dialect.program import functions
 from mind_lowering.cupy.cuda_cpp.text import module_text
 from mind_lowering.cupy.source import print_module
+from numpy_launches import on_numpy
 
 pytest.importorskip("ml_dtypes", reason="no ml_dtypes: narrow floats have no arrays to compare with")
 
@@ -219,3 +220,20 @@ def test_names_stay_out_of_kernels_of_every_kind(name: str) -> None:
         assert pair[0] == pair[1]
         texts.append(pair[0])
     assert all(texts)
+
+
+WITHOUT_TERMS = ((0, 3, 0), (2, 0, 3), (0, 3, 2), (0, 0, 0), (2, 3, 0), (1, 0, 1))
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (0,)])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f16", "f64", "cf32", "si32", "ui8"])
+def test_products_of_nothing(dtype: str, batch: tuple[int, ...]) -> None:
+    """Sums of no terms are 0, of which cuBLAS makes nothing; each also transposed."""
+    first = tuple(range(len(batch)))
+    axes = {"batch_lhs": first, "batch_rhs": first, "contract_lhs": (len(batch) + 1,)}
+    for m, k, n in WITHOUT_TERMS:
+        for b_shape, contracted in (((k, n), len(batch)), ((n, k), len(batch) + 1)):
+            types = " ".join(f"{dtype}[{','.join(map(str, (*batch, *shape)))}]" for shape in ((m, k), b_shape))
+            module = forms.program(types, lambda a, b, c=contracted: ptir.DotGeneralOp(a, b, **axes, contract_rhs=(c,)))
+            made = on_numpy(module.clone())
+            agree(f"{types} over {contracted}", made, module, arguments(made, 0))

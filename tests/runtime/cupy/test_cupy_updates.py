@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from cuda_emulation import ARCHITECTURES, compiled, compiler
-from cupy_agreement import agree, arguments
+from cupy_agreement import agree, arguments, in_one_batch
 from fake_device import Batch, compile_on_fake
 from mind_dialect import ptir
 from mind_dialect.ptir import TARGETED
@@ -29,6 +29,10 @@ pytest.importorskip("ml_dtypes", reason="no ml_dtypes: narrow floats have no arr
 
 def summed(axis: int, *, exclusive: bool = False, reverse: bool = False) -> Any:
     return lambda x: ptir.CumulativeSumOp(x, axis=axis, exclusive=exclusive, reverse=reverse)
+
+
+def running(kind: str, axis: int, *, exclusive: bool = False, reverse: bool = False) -> Any:
+    return lambda x: ptir.CumulativeOp(x, kind=kind, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 def reduced(kind: str, axis: int) -> Any:
@@ -63,6 +67,9 @@ CASES: list[tuple[str, str, Any]] = [
         for e in (False, True)
         for r in (False, True)
     ),
+    *((f"running {k} {t}", f"{t}[5,40]", running(k, 1)) for k in ("prod", "max", "min") for t in ("f32", "f16", "si8", "ui64")),
+    *((f"running {k} of columns", "f32[30,7]", running(k, 0, exclusive=True, reverse=True)) for k in ("prod", "max", "min")),
+    ("running truths", "i1[3,40]", running("max", 1, exclusive=True)),
     ("sums of a product", "f32[3,70]", lambda x: summed(1)(ptir.MulOp(x, x))),
     *(
         (f"{k} {t}", f"{t}[9,4] si32[30,4] {t}[30,4]", reduced(k, 0))
@@ -111,9 +118,7 @@ CASES: list[tuple[str, str, Any]] = [
 
 @lru_cache(maxsize=1)
 def batch() -> tuple[Batch, list[tuple[str, CupyProgram, Any]]]:
-    made = Batch()
-    modules = [(name, program(types, body)) for name, types, body in CASES]
-    return made, [(name, made.add(module.clone()), module) for name, module in modules]
+    return in_one_batch([(name, program(types, body)) for name, types, body in CASES])
 
 
 def case(name: str) -> tuple[CupyProgram, Any]:
@@ -203,6 +208,7 @@ def test_nvrtc_compiles_every_kernel(architecture: str) -> None:
     compiled(batch()[0].text(), architecture)
 
 
+@pytest.mark.quick
 def test_there_is_a_kernel_for_every_op_that_is_one() -> None:
     whole = {op for op, part in TARGETED.items() if part in ("whole", "contraction")}
     assert whole | {ptir.DynamicUpdateSliceOp} == set(WHOLE_OPS)

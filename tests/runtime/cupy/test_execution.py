@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import mind_runtime
@@ -140,11 +140,14 @@ def test_results_are_new_arrays() -> None:
         np.testing.assert_array_equal(pair[0].view(np.ndarray), first)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=40, phases=[Phase.explicit, Phase.generate])
 @given(control_programs(), st.integers(0, 100))
 def test_views_updates_branches_and_loops_give_what_numpy_gives(text: str, seed: int) -> None:
     module = parse(text)
-    ways = ((-1, plan.MOST_UNROLLED), (lifetimes.SMALL, -1))  # memory that is used again at once, and that rests; scans by turns
+    ways = (
+        (-1, plan.MOST_UNROLLED),
+        (lifetimes.SMALL, -1),
+    )  # memory that is used again at once, and that rests; scans by iterations
     for small, most in ways:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(lifetimes, "SMALL", small)

@@ -48,7 +48,7 @@ def recurrence(w: Any, h: Any, xs: Any) -> Any:
 @pytest.mark.parametrize("steps", [0, 1, 7])
 @pytest.mark.parametrize("together", [None, 1, 3, 100])
 def test_a_scan_reads_nothing(steps: int, together: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether its steps are one graph, or some of its turns are one."""
+    """Whether its steps are one graph, or some of its iterations are one."""
     unrolled = together is None or steps == 0
     if together is not None:
         monkeypatch.setattr(plan, "MOST_UNROLLED", 0)
@@ -84,14 +84,14 @@ def test_what_a_loop_never_changes_stays_until_it_is_over(monkeypatch: pytest.Mo
     monkeypatch.setattr(lifetimes, "SMALL", -1)
     made, plain = on_numpy(module.clone()), mind_runtime.compile(module)
     w = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
-    for turns in (0, 1, 4):
-        values = [w, np.array(turns, np.int32)]
+    for iterations in (0, 1, 4):
+        values = [w, np.array(iterations, np.int32)]
         for a, b in zip(made(*values), plain(*values), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
 def halved(x: Any) -> Any:
-    """Halves until the greatest is below 1; counts the turns."""
+    """Halves until the greatest is below 1; counts the iterations."""
 
     def cond(count: Any, x: Any) -> Any:
         most = ptir.ReduceOp(x, kind="max", axes=(0,), keepdims=False)
@@ -104,21 +104,21 @@ def halved(x: Any) -> Any:
     return list(ptir.WhileOp(number(SI32, (), 0), x, cond=cond, body=body).results)
 
 
-def test_a_while_reads_one_truth_per_turn_and_its_body_is_a_graph() -> None:
+def test_a_while_reads_one_truth_per_iteration_and_its_body_is_a_graph() -> None:
     module = program("f32[4]", halved)
     made = on_numpy(module.clone())
-    for most, turns in ((100.0, 7), (0.5, 0), (3.0, 2)):
+    for most, iterations in ((100.0, 7), (0.5, 0), (3.0, 2)):
         x = np.array([0.25, most, 0.125, 0.0], np.float32)
         here = there(x)
         made(here)
         made(here)
         RULES.log.clear()
         count, left = made(here)
-        assert RULES.log["waits"] == turns + 1
-        assert RULES.log["graph launches"] == turns + 2, "the first test, a turn with its test each, and what is left"
+        assert RULES.log["waits"] == iterations + 1
+        assert RULES.log["graph launches"] == iterations + 2, "the first test, an iteration with its test each, and what is left"
         assert RULES.log["captures"] == 0
-        assert int(count.view(np.ndarray)) == turns
-        np.testing.assert_array_equal(left.view(np.ndarray), x / 2**turns)
+        assert int(count.view(np.ndarray)) == iterations
+        np.testing.assert_array_equal(left.view(np.ndarray), x / 2**iterations)
 
 
 def drawn(x: Any) -> Any:
@@ -146,7 +146,7 @@ def later(h: Any, xs: Any) -> Any:
     return list(scan(lambda h, x: [ptir.AddOp(h, x), ptir.MulOp(h, x)], h, xs, stacks=1))
 
 
-def test_slices_of_turns_are_moved_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_of_iterations_are_moved_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every width, from any address, within others too."""
     compiler()
     monkeypatch.setattr(plan, "MOST_UNROLLED", -1)
@@ -161,7 +161,7 @@ def test_slices_of_turns_are_moved_by_kernels(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("unrolled", [True, False])
-def test_random_numbers_are_those_of_numpy_for_every_seed_and_turn(unrolled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_numbers_are_those_of_numpy_for_every_seed_and_iteration(unrolled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not unrolled:
         monkeypatch.setattr(plan, "MOST_UNROLLED", -1)
         monkeypatch.setattr(recorder, "MOST_UNROLLED", -1)
@@ -179,7 +179,7 @@ def test_random_numbers_are_those_of_numpy_for_every_seed_and_turn(unrolled: boo
         RULES.log.clear()
         found, expected = made(here, seed=seed), plain(x, seed=seed)
         assert RULES.log["captures"] == RULES.log["waits"] == 0
-        assert RULES.log["graph launches"] == (1 if unrolled else 4), "what is before, and three turns"
+        assert RULES.log["graph launches"] == (1 if unrolled else 4), "what is before, and three iterations"
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a.view(np.ndarray), b, rtol=1e-6)
 
@@ -198,6 +198,7 @@ def test_a_failure_ends_a_loop_that_would_go_on() -> None:
             made(there(np.array(5, np.int32)))
 
 
+@pytest.mark.quick
 def test_every_call_is_captured_or_has_a_reason_not_to_be() -> None:
     assert CAPTURED | set(HOST) == set(FUNCTIONS)
     assert not CAPTURED & set(HOST)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import mind_runtime
@@ -59,7 +59,7 @@ def test_a_program_is_one_graph(cupy: Any, dtype: str) -> None:
     assert made.runner.last.parts[0].graph is not None
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=25, phases=[Phase.explicit, Phase.generate])
 @given(control_programs(), st.integers(0, 100))
 def test_loops_branches_and_views(cupy: Any, text: str, seed: int) -> None:
     module = parse(text)

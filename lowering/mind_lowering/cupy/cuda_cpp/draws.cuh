@@ -1,6 +1,6 @@
 // Random numbers from Philox4x32-10, as `ptir_kernels/random.py` defines them: a thread for each block of four words.
 //
-// `state[0]` is the seed of the call, what follows are the numbers of the turns of the loops around, the outermost first.
+// `state[0]` is the seed of the call, what follows are the induction variables of the loops around, the outermost first.
 
 namespace mind {
 
@@ -45,8 +45,8 @@ template <class S, bool is_normal, int loops, class I> MIND void draw(const ui64
     Words key = {{low, ordinal, 0, 0}};
 #pragma unroll
     for (int i = 0; i < loops; ++i) {
-        const ui64 turn = state[1 + i];
-        key = philox(ui32(turn), ui32(turn >> 32), high, 1, key.at[0], key.at[1]);
+        const ui64 iteration = state[1 + i];
+        key = philox(ui32(iteration), ui32(iteration >> 32), high, 1, key.at[0], key.at[1]);
     }
     const I blocks = (count - 1) / 4 + 1;
     for (I block = I(blockIdx.x) * 256 + threadIdx.x; block < blocks; block += I(gridDim.x) * 256) {

@@ -123,6 +123,21 @@ MIND float ceil(float x) { return ceilf(x); }
 MIND double ceil(double x) { return ::ceil(x); }
 MIND float round(float x) { return rintf(x); }
 MIND double round(double x) { return ::rint(x); }
+MIND float round_away(float x) { return roundf(x); }
+MIND double round_away(double x) { return ::round(x); }
+MIND float cbrt(float x) { return cbrtf(x); }
+MIND double cbrt(double x) { return ::cbrt(x); }
+MIND float atan2(float a, float b) { return atan2f(a, b); }
+MIND double atan2(double a, double b) { return ::atan2(a, b); }
+MIND float erf_inv(float x) { return erfinvf(x); }
+MIND double erf_inv(double x) { return erfinv(x); }
+MIND float lgamma(float x) { return lgammaf(x); }
+MIND double lgamma(double x) { return ::lgamma(x); }
+template <class T> MIND ui64 unsigned_bits(T x) {
+    return ui64(x) & (sizeof(T) == 8 ? ~ui64(0) : (ui64(1) << (8 * sizeof(T) % 64)) - 1);
+}
+template <class T> MIND T popcount(T x) { return T(__popcll(unsigned_bits(x))); }
+template <class T> MIND T count_leading_zeros(T x) { return T(__clzll(si64(unsigned_bits(x))) - int(64 - 8 * sizeof(T))); }
 MIND float trunc(float x) { return truncf(x); }
 MIND double trunc(double x) { return ::trunc(x); }
 MIND float pow(float a, float b) { return powf(a, b); }
@@ -227,6 +242,13 @@ template <class S, class F> MIND float cast_narrow(F x) {
     else return rounded<S>(float(x));
 }
 
+// The bits of a number as it lies in memory, as those of another dtype of the same width.
+template <class T, class S, class R> MIND auto bitcast(R x) {
+    union { S from; T to; } bits;
+    bits.from = Stored<S>::store(x);
+    return Stored<T>::load(bits.to);
+}
+
 // Several elements at once. Pointers are aligned to 16 bytes and `base` to `count` elements.
 
 template <class S, int count> struct alignas(sizeof(S) * count) Pack { S at[count]; };
@@ -258,6 +280,10 @@ template <int count, class S, class R, class I> MIND void store(S* to, const R (
 
 struct Sum { template <class T> static MIND T of(T a, T b) { return add(a, b); } };
 struct Max { template <class T> static MIND T of(T a, T b) { return maximum(a, b); } };
+struct Prod { template <class T> static MIND T of(T a, T b) { return mul(a, b); } };
+struct And { template <class T> static MIND T of(T a, T b) { return both(a, b); } };
+struct Or { template <class T> static MIND T of(T a, T b) { return either(a, b); } };
+struct Xor { template <class T> static MIND T of(T a, T b) { return differ(a, b); } };
 struct Min { template <class T> static MIND T of(T a, T b) { return minimum(a, b); } };
 
 template <class T> MIND T shuffled(T x, int distance) {

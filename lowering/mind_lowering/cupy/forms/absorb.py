@@ -46,7 +46,7 @@ def absorb_views(module: ModuleOp) -> None:
         erase_dead(module)
 
 
-def absorb_turns(module: ModuleOp) -> None:
+def absorb_iterations(module: ModuleOp) -> None:
     """Let attentions write their results where a transpose that alone uses them, and a reshape of it, would put them."""
     for op in [op for op in walk(module) if isinstance(op, FusionOp)]:
         if not (is_attention(op.body.block) or is_gradient(op.body.block)):
@@ -129,8 +129,8 @@ def _made_of_nothing(value: SSAValue, user: Operation) -> list[Operation]:
 
 def _keeps_neighbours(chain: list[Operation]) -> bool:
     """Whether views leave neighbours along the last axis where they are: tiles are read many times, and in rows."""
-    turns = [op for op in chain if isinstance(op, TransposeOp)]
-    return all(op.values()["perm"][-1] in (-1, len(op.values()["perm"]) - 1) for op in turns)
+    iterations = [op for op in chain if isinstance(op, TransposeOp)]
+    return all(op.values()["perm"][-1] in (-1, len(op.values()["perm"]) - 1) for op in iterations)
 
 
 def _with(op: FusionOp, chains: dict[SSAValue, list[Operation]]) -> FusionOp | None:

@@ -16,6 +16,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, TARGETED, DotGeneralOp, FusionOp
 from mind_passes.ptir.dce import replace_values
 from mind_passes.ptir.defuse import defuse
+from mind_passes.ptir.failing import mark_failing, unmark, unmark_used
 from mind_passes.ptir.fuse import fuse
 from mind_passes.ptir.patterns import PATTERNS
 from mind_passes.ptir.patterns.matching import fusion
@@ -31,7 +32,7 @@ from ..kernels.maps import FREE
 from ..kernels.unsupported import Unsupported
 from ..kernels.updates import UPDATES, free_order
 from ..options import DEFAULT, CupyOptions
-from .absorb import absorb_turns, absorb_views
+from .absorb import absorb_iterations, absorb_views
 from .again import compute_again
 from .casts import move_casts
 from .join import join
@@ -55,7 +56,9 @@ def form_kernels(module: ModuleOp, options: CupyOptions = DEFAULT) -> None:
     """Give the functions of a verified module the form that is lowered."""
     drop_barriers(module)
     defuse(module, only=_is_no_kernel)
+    mark_failing(module)
     optimize(module, patterns=False)
+    unmark_used(module)
     if move_casts(module):
         simplify(module)
     recomputed = recompute_attention(module, _why_no_kernel)
@@ -66,7 +69,7 @@ def form_kernels(module: ModuleOp, options: CupyOptions = DEFAULT) -> None:
     if defuse(module, only=_is_no_kernel):
         recognize(module, REST)
         defuse(module, only=_is_no_kernel)
-    absorb_turns(module)
+    absorb_iterations(module)
     fuse(module)
     _take_products_out(module)
     if options.fast_reduce:
@@ -76,6 +79,7 @@ def form_kernels(module: ModuleOp, options: CupyOptions = DEFAULT) -> None:
     absorb_views(module)
     join(module)
     compute_again(module, lambda op: kernel_of(op) is not None)
+    unmark(module)
 
 
 def kernel_of(op: FusionOp) -> Kernel | None:

@@ -94,9 +94,9 @@ class Source:
     pointers: dict[SSAValue, str]
     """The parameter of each input."""
     finished: dict[SSAValue, str] = field(default_factory=dict[SSAValue, str])
-    """The variable of each reduction that is done."""
+    """The variable of each reduction that is done, and of a sum that a kernel computes in another way."""
     row: str = "0"
-    """The index over what reductions leave."""
+    """The index over what these leave."""
     count: int = 0
     nested: int = 0
     """How many places that are data wait for others."""

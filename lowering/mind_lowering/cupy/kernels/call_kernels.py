@@ -10,8 +10,8 @@ from xdsl.dialects.func import FuncOp
 from ...xp import CallOp
 from ...xp_regions import LoopOp
 from ..source import Kernels
-from .draws import draw_stages, loops_around
 from .kernel import Kernel
+from .random_numbers import draw_stages, loops_around
 from .sorts import sort_stages
 from .stages import Stage, Staged
 
@@ -31,7 +31,7 @@ class CallKernels:
     of: dict[CallOp, Staged] = field(default_factory=dict[CallOp, Staged])
     names: dict[Stage, str] = field(default_factory=dict[Stage, str])
     loops: dict[LoopOp, int] = field(default_factory=dict[LoopOp, int])
-    """The loops whose turns draw, and how many are around each."""
+    """The loops whose iterations draw, and how many are around each."""
 
     def add(self, kernel: Kernel) -> str:
         """The name of one more kernel."""
@@ -45,6 +45,6 @@ def call_kernels(func: FuncOp, name: str, kernels: Kernels) -> CallKernels:
         if isinstance(op, CallOp) and (how := STAGED.get(op.function)) is not None and (staged := how(op)) is not None:
             found.of[op] = staged
             found.names |= {stage: found.add(stage.kernel) for stage in staged.stages}
-            if "turns" in op.values():
+            if "iterations" in op.values():
                 found.loops |= {loop: i for i, loop in enumerate(loops_around(op))}
     return found

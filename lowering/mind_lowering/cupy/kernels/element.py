@@ -40,11 +40,11 @@ def function(
 
 
 def for_each(
-    writer: Writer, index: str, count: int, turn: Sequence[str], before: Sequence[str] = (), into: int | None = None
+    writer: Writer, index: str, count: int, iteration: Sequence[str], before: Sequence[str] = (), into: int | None = None
 ) -> Kernel:
     """The kernel that does something for each index below a count, a thread for each of them, after what comes `before`."""
     first, step = f"I(blockIdx.x) * {THREADS} + threadIdx.x", f"I(gridDim.x) * {THREADS}"
-    loop = [f"for (I {index} = {first}; {index} < {count}; {index} += {step}) {{", *indented(turn), "}"]
+    loop = [f"for (I {index} = {first}; {index} < {count}; {index} += {step}) {{", *indented(iteration), "}"]
     blocks = min(-(-count // THREADS), MOST_BLOCKS)
     return writer.kernel([*before, *loop], writer.launch(blocks, THREADS, into=into))
 

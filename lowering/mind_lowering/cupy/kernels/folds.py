@@ -14,22 +14,24 @@ from .unsupported import Unsupported
 
 
 def accumulator(op: ReduceOp) -> PtirDType:
-    """The dtype that a reduction accumulates in; Unsupported for sums in narrow floats, which round after every addition."""
+    """The dtype that a reduction accumulates in; Unsupported for sums and products in narrow floats, which round each step."""
     values, dtype = op.values(), spec(op.x)[0]
     found = values["accum_dtype"] or default_accumulator(dtype)
-    if found in NARROW and values["kind"] == "sum":
-        raise Unsupported(f"a sum in {found}")
+    if found in NARROW and values["kind"] in ("sum", "prod"):
+        raise Unsupported(f"a {values['kind']} in {found}")
     return found
 
 
 def identity(kind: str, dtype: PtirDType) -> str:
     """What a reduction of some kind starts from, in a register of a dtype."""
-    if kind == "sum":
-        return literal(dtype, 0)
+    if kind in ("sum", "prod", "or", "xor"):
+        return literal(dtype, int(kind == "prod"))
+    if kind == "and" and dtype.kind is Kind.SIGNED:
+        return literal(dtype, -1)
     if dtype.kind is Kind.FLOAT:
         return literal(dtype, float("-inf" if kind == "max" else "inf"))
     if dtype.kind is Kind.BOOL:
-        return literal(dtype, kind == "min")
+        return literal(dtype, kind != "max")
     low, high = (
         (-(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1) if dtype.kind is Kind.SIGNED else (0, (1 << dtype.bits) - 1)
     )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from mind_dialect import ptir
 from mind_dialect.elements import Number
 from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import DTYPES, Kind, PtirDType
 
 from .unsupported import Unsupported
@@ -33,9 +34,15 @@ NARROW = (DTYPES["f16"], DTYPES["bf16"])
 
 def register(dtype: PtirDType) -> str:
     """The C++ type of a value of `dtype` in a register; Unsupported for dtypes without one."""
+    stored = in_memory(dtype)
+    return "float" if dtype in NARROW else stored
+
+
+def in_memory(dtype: PtirDType) -> str:
+    """The C++ type of an element of `dtype` in memory; Unsupported for dtypes without one."""
     if dtype not in STORED:
         raise Unsupported(f"{dtype} in a kernel")
-    return "float" if dtype in NARROW else STORED[dtype]
+    return STORED[dtype]
 
 
 def literal(dtype: PtirDType, value: Number) -> str:
@@ -95,52 +102,32 @@ def cast(x: str, source: PtirDType, target: PtirDType) -> str:
     return f"mind::cast<{to}>({x})" if of != to or target.kind is Kind.BOOL else x
 
 
+def _bitcast(op: PtirOp, v: Operands) -> str:
+    target, source = (in_memory(spec.dtype) for spec in (op.result_spec(), op.operand_spec(0)))
+    return f"mind::bitcast<{target}, {source}>({v[0]})"
+
+
+def _truncate(op: PtirOp, v: Operands) -> str:
+    return f"{register(op.result_spec().dtype)}({v[0]})"
+
+
 EMITTERS: dict[type[PtirOp], Emitter] = {
-    ptir.NegOp: _call("neg"),
-    ptir.AbsOp: _call("abs"),
-    ptir.ExpOp: _call("exp"),
-    ptir.LogOp: _call("log"),
-    ptir.TanhOp: _call("tanh"),
-    ptir.ErfOp: _call("erf"),
-    ptir.RsqrtOp: _call("rsqrt"),
-    ptir.ReciprocalOp: _call("reciprocal"),
-    ptir.AddOp: _call("add"),
-    ptir.SubOp: _call("sub"),
-    ptir.MulOp: _call("mul"),
-    ptir.DivOp: _call("divide"),
-    ptir.MaximumOp: _call("maximum"),
-    ptir.MinimumOp: _call("minimum"),
+    **{op: _call(SCALARS[op.OPCODE].cuda or op.OPCODE) for op in ptir.FUSIBLE if issubclass(op, PtirOp) and op.OPCODE in SCALARS},
     ptir.CompareOp: _compare,
     ptir.SelectOp: lambda op, v: f"{v[0]} ? {v[1]} : {v[2]}",
     ptir.CastOp: _cast,
+    ptir.BitcastOp: _bitcast,
+    ptir.TruncateOp: _truncate,
     ptir.StopGradientOp: lambda op, v: v[0],
     ptir.ClampOp: _call("clamp"),
-    ptir.SqrtOp: _call("sqrt"),
-    ptir.SinOp: _call("sin"),
-    ptir.CosOp: _call("cos"),
-    ptir.FloorOp: _call("floor"),
-    ptir.CeilOp: _call("ceil"),
-    ptir.RoundOp: _call("round"),
-    ptir.SignOp: _call("sign"),
-    ptir.LogisticOp: _call("logistic"),
-    ptir.Expm1Op: _call("expm1"),
-    ptir.Log1pOp: _call("log1p"),
-    ptir.NotOp: _call("invert"),
-    ptir.PowOp: _call("pow"),
-    ptir.RemainderOp: _call("remainder"),
-    ptir.AndOp: _call("both"),
-    ptir.OrOp: _call("either"),
-    ptir.XorOp: _call("differ"),
-    ptir.ShiftLeftOp: _call("shift_left"),
-    ptir.ShiftRightArithmeticOp: _call("shift_right_arithmetic"),
-    ptir.ShiftRightLogicalOp: _call("shift_right_logical"),
 }
 """The emitter of every elementwise op."""
 
 EXACT: frozenset[type[PtirOp]] = frozenset(
     {
+        ptir.RoundAwayOp,
         *(ptir.NegOp, ptir.AbsOp, ptir.MaximumOp, ptir.MinimumOp, ptir.CompareOp, ptir.SelectOp, ptir.CastOp),
-        *(ptir.StopGradientOp, ptir.ClampOp, ptir.SignOp),
+        *(ptir.StopGradientOp, ptir.ClampOp, ptir.SignOp, ptir.BitcastOp, ptir.TruncateOp),
     }
 )
 """Ops whose results need no rounding to their dtype."""

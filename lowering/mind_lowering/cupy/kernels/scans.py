@@ -10,39 +10,41 @@ from math import prod
 
 from xdsl.ir import Block
 
-from mind_dialect.ptir import CumulativeSumOp
+from mind_dialect.ptir import CumulativeOp, CumulativeSumOp
 from mind_dialect.ptir.legal import default_accumulator
 
 from .body import spec
 from .element import for_each, function, lone_body
+from .folds import identity
 from .kernel import MOST_BLOCKS, Kernel, Writer, indented
 from .places import place
-from .scalars import STORED, cast, literal, register
+from .scalars import STORED, cast, register
 from .unsupported import Unsupported
 
 _BLOCK, _EACH = 256, 4
 
 
-def cumulative_sum_kernel(op: CumulativeSumOp, block: Block) -> Kernel:
-    """The kernel of running sums."""
+def cumulative_kernel(op: CumulativeSumOp | CumulativeOp, block: Block) -> Kernel:
+    """The kernel of running sums, products or extremes; only sums have one that shares rows among threads."""
     body, shape = lone_body(op, block), spec(op.x)[1]
     if 0 in shape:
         raise Unsupported("sums of nothing")
     sums = _Sums(op, Writer(body))
-    return sums.rows() if sums.width == 1 else sums.columns()
+    return sums.rows() if sums.width == 1 and sums.kind == "sum" else sums.columns()
 
 
 class _Sums:
     """One kernel on its way: element `c` of row `o` at place `i` of what is not summed."""
 
-    def __init__(self, op: CumulativeSumOp, writer: Writer):
+    def __init__(self, op: CumulativeSumOp | CumulativeOp, writer: Writer):
         self.writer, values, (self.dtype, shape) = writer, op.values(), spec(op.x)
         axis: int = values["axis"] % len(shape)
+        self.kind: str = values.get("kind", "sum")
         outer, self.count, inner = shape[:axis], shape[axis], shape[axis + 1 :]
         self.outer, self.width, self.wide = prod(outer), prod(inner), default_accumulator(self.dtype)
         at = place((outer, "o"), ((self.count,), "c"), (inner, "i"))
         self.lines = function(writer.source, "element", op.x, at, "I o, I c, I i", self.wide)
-        self.type, self.zero = register(self.wide), literal(self.wide, 0)
+        self.type, self.zero = register(self.wide), identity(self.kind, self.wide)
         self.turned = f"{self.count - 1} - n" if values["reverse"] else "n"
         kept = "before" if values["exclusive"] else "after"
         self.stored = f"mind::Stored<{STORED[self.dtype]}>::store({cast(kept, self.wide, self.dtype)})"
@@ -54,26 +56,26 @@ class _Sums:
         here = [f"const I n = base + threadIdx.x * {_EACH} + j;", f"const I c = n < {count} ? {self.turned} : I(0);"]
         read = [*here, f"x[j] = n < {count} ? element(o, c, I(0)) : {self.zero};", "sum = mind::add(sum, x[j]);"]
         write = [f"const {type} after = mind::add(before, x[j]);", f"if (n < {count}) b0[o * {count} + c] = {self.stored};"]
-        turn = [
+        iteration = [
             f"{type} x[{_EACH}], sum = {self.zero}, all;",
             *(each, *indented(read), "}"),
             f"{type} before = mind::add(carry, mind::scan(sum, all));",
             *(each, *indented([*here, *write, "before = after;"]), "}"),
             "carry = mind::add(carry, all);",
         ]
-        chunks = [f"for (I base = 0; base < {count}; base += {_BLOCK * _EACH}) {{", *indented(turn), "}"]
+        chunks = [f"for (I base = 0; base < {count}; base += {_BLOCK * _EACH}) {{", *indented(iteration), "}"]
         row = indented([f"{type} carry = {self.zero};", *chunks])
         loop = [f"for (I o = blockIdx.x; o < {self.outer}; o += gridDim.x) {{", *row, "}"]
         return self.writer.kernel([*self.lines, *loop], self.writer.launch(min(self.outer, MOST_BLOCKS), _BLOCK))
 
     def columns(self) -> Kernel:
         """A thread per column."""
-        turn = [
+        iteration = [
             f"const I c = {self.turned};",
-            f"const {self.type} after = mind::add(before, element(o, c, i));",
+            f"const {self.type} after = mind::{self.kind.capitalize()}::of(before, element(o, c, i));",
             f"b0[(o * {self.count} + c) * {self.width} + i] = {self.stored};",
             "before = after;",
         ]
-        steps = [f"for (I n = 0; n < {self.count}; ++n) {{", *indented(turn), "}"]
+        steps = [f"for (I n = 0; n < {self.count}; ++n) {{", *indented(iteration), "}"]
         head = [f"const I o = q / {self.width}, i = q % {self.width};", f"{self.type} before = {self.zero};"]
         return for_each(self.writer, "q", self.outer * self.width, [*head, *steps], self.lines)

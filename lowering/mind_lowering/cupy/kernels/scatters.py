@@ -67,7 +67,7 @@ class _Windows:
         each = f"for (int i = 0; i < {_EACH}; ++i)"
         if is_atomic(op):
             return self._added(lines)
-        turn = [
+        iteration = [
             "const mind::si64 mine = key(k, true);",
             "bool is_first = mine >= 0;",
             "for (I j = threadIdx.x; j < k && is_first; j += 256) is_first = key(j, false) != mine;",
@@ -85,17 +85,17 @@ class _Windows:
             f"    {each} if (at[i] >= 0) b0[at[i]] = mind::Stored<{stored}>::store(total[i]);",
             "}",
         ]
-        loop = [f"for (I k = blockIdx.x; k < {self.count}; k += gridDim.x) {{", *indented(turn), "}"]
+        loop = [f"for (I k = blockIdx.x; k < {self.count}; k += gridDim.x) {{", *indented(iteration), "}"]
         return self.writer.kernel([*lines, *loop], self.writer.launch(min(self.count, MOST_BLOCKS), 256, into=self.into))
 
     def _added(self, lines: list[str]) -> Kernel:
         """A thread for each element of each window."""
-        turn = [
+        iteration = [
             f"const I j = e / {self.width}, w = e % {self.width};",
             "const mind::si64 mine = key(j, w == 0);",
             "if (mine >= 0) mind::add_to(b0 + (I(mine) + place(w)), update(j, w));",
         ]
-        return for_each(self.writer, "e", self.count * self.width, turn, lines, self.into)
+        return for_each(self.writer, "e", self.count * self.width, iteration, lines, self.into)
 
     def _keys(self) -> list[str]:
         """The function from an index vector to the first element of its window, -1 for one out of bounds."""

@@ -46,7 +46,7 @@ def segment_kernel(op: SegmentReduceOp, block: Block) -> Kernel:
     inside, place_of = f"first + threadIdx.x + 256 * i < {width}", "first + threadIdx.x + 256 * i"
     take = f"if ({inside}) total[i] = mind::{kind.capitalize()}::of(total[i], element(j, {place_of}));"
     stored = f"mind::Stored<{STORED[dtype]}>::store({cast('total[i]', wide, dtype)})"
-    turn = [
+    iteration = [
         f"for (I first = 0; first < {width}; first += {256 * _EACH}) {{",
         f"    {register(wide)} total[{_EACH}];",
         "    int count = 0;",
@@ -60,5 +60,5 @@ def segment_kernel(op: SegmentReduceOp, block: Block) -> Kernel:
     ]
     first, step = "I(blockIdx.x) * 256 + threadIdx.x", "I(gridDim.x) * 256"
     check = [f"for (I j = {first}; j < {rows}; j += {step}) {{", *indented(checks), "}"]
-    loop = [f"for (I s = blockIdx.x; s < {segments}; s += gridDim.x) {{", *indented(turn), "}"]
+    loop = [f"for (I s = blockIdx.x; s < {segments}; s += gridDim.x) {{", *indented(iteration), "}"]
     return writer.kernel([*lines, *check, *loop], writer.launch(min(segments, MOST_BLOCKS), 256))

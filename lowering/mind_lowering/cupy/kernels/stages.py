@@ -16,7 +16,7 @@ class Stage:
     """
     A kernel, and what it takes, in this order: what it reads, then what it writes.
 
-    Words are `operand 0`, `result 0`, `scratch 0` and so on, and `state` for the seed and the numbers of turns.
+    Words are `operand 0`, `result 0`, `scratch 0` and so on, and `state` for the seed and the induction variables.
     """
 
     kernel: Kernel

@@ -119,7 +119,7 @@ def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel | None:
     ]
     where = flat(mixed(names, parts), range(rank), extents)
     added = [f"mind::add_to(b0 + ({where}), update(o, c, i));"]
-    turn = [
+    iteration = [
         f"const I i = u % {inner}, c = u / {inner} % {count}, o = u / {inner * count};",
         "const mind::si64 mine = index(o, c, i);",
         f"if (mind::ui64(mine) >= {extents[axis]}u) {{",
@@ -130,7 +130,7 @@ def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel | None:
         *names.lines,
         *(added if is_atomic(op) else _taken_up(values["kind"], dtype, where, count)),
     ]
-    return for_each(writer, "u", prod(shape), turn, lines, into)
+    return for_each(writer, "u", prod(shape), iteration, lines, into)
 
 
 def _taken_up(kind: str, dtype: PtirDType, where: str, count: int) -> list[str]:

@@ -15,7 +15,7 @@ from mind_dialect import ptir
 
 from ..products.convolution import convolution_kernel
 from .kernel import Kernel
-from .scans import cumulative_sum_kernel
+from .scans import cumulative_kernel
 from .scatters import scatter_add_kernel
 from .segments import segment_kernel
 from .updates import scatter_reduce_kernel, window_kernel
@@ -23,7 +23,8 @@ from .windows import window_reduction_kernel
 
 WHOLE_OPS: dict[type[Any], Callable[[Any, Block], Kernel | None]] = {
     ptir.ConvolutionOp: convolution_kernel,
-    ptir.CumulativeSumOp: cumulative_sum_kernel,
+    ptir.CumulativeSumOp: cumulative_kernel,
+    ptir.CumulativeOp: cumulative_kernel,
     ptir.DynamicUpdateSliceOp: window_kernel,
     ptir.ScatterReduceOp: scatter_reduce_kernel,
     ptir.ScatterAddOp: scatter_add_kernel,

@@ -41,23 +41,23 @@ def window_reduction_kernel(op: ReduceWindowOp, block: Block) -> Kernel:
     first = [c.number for c in cut(place((shape, "e")), range(rank), outer)]
     within = [c.number for c in cut(place((tuple(window), "k")), range(rank), inner)]
     start = cast(identity(kind, dtype), dtype, wide)
-    turn = list(inner.lines)
+    iteration = list(inner.lines)
     given: list[str] = []
     for a, extent in enumerate(extents):
         stride, dilation, base = values["strides"][a], values["window_dilation"][a], values["base_dilation"][a]
         low, _ = values["padding"][a]
-        turn.append(f"const I p{a} = {first[a]} * {stride} + {within[a]} * {dilation} - {low};")
+        iteration.append(f"const I p{a} = {first[a]} * {stride} + {within[a]} * {dilation} - {low};")
         tests = [f"p{a} < 0", f"p{a} >= {(extent - 1) * base + 1}", *([f"p{a} % {base} != 0"] if base > 1 else [])]
-        turn.append(f"const bool outside{a} = {' || '.join(tests)};")
+        iteration.append(f"const bool outside{a} = {' || '.join(tests)};")
         given.append(f"p{a} / {base}" if base > 1 else f"p{a}")
     outside = " || ".join(f"outside{a}" for a in range(rank))
-    turn.append(f"total = mind::{kind.capitalize()}::of(total, {outside} ? {start} : element({', '.join(given)}));")
+    iteration.append(f"total = mind::{kind.capitalize()}::of(total, {outside} ? {start} : element({', '.join(given)}));")
     stored = f"mind::Stored<{STORED[dtype]}>::store({cast('total', wide, dtype)})"
     each = [
         *outer.lines,
         f"{register(wide)} total = {start};",
         f"for (I k = 0; k < {places}; ++k) {{",
-        *indented(turn),
+        *indented(iteration),
         "}",
         f"b0[e] = {stored};",
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mind_dialect.ptir.types import Kind, read_type
 
-from ...ptir_kernels.ufuncs import UFUNCS
+from ...ptir_kernels.ufuncs import REDUCERS, UFUNCS
 from ...xp import CallOp
 
 VIEWS = frozenset(
@@ -19,9 +19,11 @@ VIEWS = frozenset(
 _CAPTURED = (
     *(*UFUNCS.values(), "divide", "remainder", "rsqrt", "erf", "sign", "logistic", "clamp"),
     *("shift_right_arithmetic", "shift_right_logical", "cast", "reduce", "arg_max", "dot_general", "pad", "layer_norm"),
+    *("bitcast", "truncate", "real", "imag", "from_parts", "round_away", "popcount", "count_leading_zeros", "arg_min"),
+    *("erf_inv", "lgamma", "digamma"),
     *("copy", "keep_positive", "iota", "empty", "constant"),
 )
-_ARRAY_FUNCTIONS = (*UFUNCS.values(), "divide", "fmod", "where", "matmul", "add.reduce", "maximum.reduce", "minimum.reduce")
+_ARRAY_FUNCTIONS = (*UFUNCS.values(), "divide", "fmod", "where", "matmul", *(f"{name}.reduce" for name in REDUCERS.values()))
 CAPTURED = frozenset((*(f"k.{n}" for n in _CAPTURED), *(f"xp.{n}" for n in _ARRAY_FUNCTIONS), *VIEWS))
 """Calls that only enqueue kernels."""
 
@@ -33,10 +35,13 @@ HOST: dict[str, str] = {
     "k.check": "shapes are checked on the host",
     "k.custom_call": "it is somebody else's",
     **dict.fromkeys(("k.rng_uniform", "k.rng_normal"), _SEED),
-    **dict.fromkeys(("k.concat", "k.tile", "k.reduce_window", "k.extract_patches", "k.convolution", "k.cumulative_sum"), _SENDS),
+    **dict.fromkeys(("k.concat", "k.tile", "k.reduce_window", "k.window_arg", "k.extract_patches", "k.convolution"), _SENDS),
+    **dict.fromkeys(("k.cumulative_sum", "k.cumulative"), _SENDS),
     **dict.fromkeys(("k.quantize", "k.dequantize", "k.requantize"), _SENDS),
     **dict.fromkeys(("k.take", "k.gather", "k.segment_reduce", "k.dynamic_slice", "k.dynamic_update_slice"), _CHECKS),
     **dict.fromkeys(("k.scatter_add", "k.scatter_reduce", "k.scatter_add_into", "k.scatter_reduce_into"), _CHECKS),
+    **dict.fromkeys(("k.gather_windows", "k.scatter_windows", "k.scatter_windows_into"), _CHECKS),
+    "k.fft": "cuFFT plans on the host",
     "k.dynamic_update_slice_into": _CHECKS,
     **dict.fromkeys(("k.sort", "k.top_k"), _SORTS),
 }

@@ -21,7 +21,7 @@ from mind_dialect.ptir.types import PtirDType
 from ...xp import CallOp
 
 MOST_UNROLLED = 4096
-"""So many steps at most are a scan that is one graph, or turns of a longer one that are one together."""
+"""So many steps at most are a scan that is one graph, or iterations of a longer one that are one together."""
 
 
 class Unplanned(Exception):
@@ -33,8 +33,8 @@ class Buffer:
     """
     Memory. `role` is input, output, constant, arena, or one of a few others.
 
-    Those are kept (zero at first, never reused), record (of failures), state (the seed and the turns of loops), and slice (of
-    what a scan goes over).
+    Those are kept (zero at first, never reused), record (of failures), state (the seed and the iterations of loops), and slice
+    (of what a scan goes over).
     """
 
     role: str
@@ -91,7 +91,7 @@ def same_strides(shape: Sequence[int], a: Sequence[int], b: Sequence[int]) -> bo
 
 @dataclass
 class Launch:
-    """A kernel of ours, by its name in the printed Python; None for the turns of loops, which are no op."""
+    """A kernel of ours, by its name in the printed Python; None for the iterations of loops, which are no op."""
 
     op: FusionOp | CallOp | None
     kernel: str
@@ -142,7 +142,7 @@ class Branch:
 
 @dataclass
 class Loop:
-    """Steps that find out whether to go on, then those of a turn, again and again."""
+    """Steps that find out whether to go on, then those of an iteration, again and again."""
 
     op: Operation
     test: list[Step]
@@ -158,7 +158,7 @@ class Scan:
     Steps for each number below `count`, which read slices of `scanned` and leave slices of stacks.
 
     `unrolled` ones are steps one after the other, in which slices are places; else they are copied in and out. Of `turning` ones
-    the body does that too, by the number of the turn in memory.
+    the body does that too, by the induction variable in memory.
     """
 
     op: Operation
@@ -166,7 +166,7 @@ class Scan:
     scanned: list[tuple[Place, Place]]
     """The whole, and the slice as the body sees it."""
     stacks: list[tuple[Place, Place]]
-    """The whole, and the slice that a turn fills."""
+    """The whole, and the slice that an iteration fills."""
     body: list[Step]
     unrolled: bool = True
     turning: bool = False
@@ -196,7 +196,7 @@ class Plan:
     in_place: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """Results in the memory of donated inputs, by number."""
     state: int = 0
-    """Bytes of the seed and the numbers of turns, where there are draws."""
+    """Bytes of the seed and the induction variables, where there are draws."""
 
     @property
     def output_bytes(self) -> int:
@@ -210,7 +210,7 @@ def all_device(steps: Sequence[Step]) -> bool:
 
 
 def enqueued(steps: Sequence[Step]) -> int:
-    """How many steps these are with the turns of unrolled scans counted."""
+    """How many steps these are with the iterations of unrolled scans counted."""
     return sum(s.count * enqueued(s.body) if isinstance(s, Scan) else 1 for s in steps)
 
 

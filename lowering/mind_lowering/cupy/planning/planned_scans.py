@@ -1,7 +1,7 @@
 """
-How a plan has a scan: as steps one after the other in which slices are places, or as turns that copy theirs.
+How a plan has a scan: as steps one after the other in which slices are places, or as iterations that copy theirs.
 
-Turns that need nothing from the host are the same steps each time: kernels copy their slices by the number of the turn.
+Iterations that need nothing from the host are the same steps each time: kernels copy their slices by the induction variable.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from xdsl.ir import Block, SSAValue
 from ...xp_regions import ForOp
 from ..launching import ALIGNMENT
 from . import plan
+from .iterations import slices_kernel
 from .plan import Copy, Launch, Place, Scan, Step, all_device, enqueued, row_major
-from .turns import slices_kernel
 
 if TYPE_CHECKING:
     from .planner import Planner
@@ -36,14 +36,14 @@ def plan_scan(planner: Planner, op: ForOp) -> None:
     slices = [(whole, _slice(planner, whole, count)) for whole in scanned]
     for argument, (_, inner) in zip(body.args[len(carried) :], slices, strict=True):
         planner.places[argument] = inner
-    planner.turn(op, begins=True)
+    planner.iteration(op, begins=True)
     outer, planner.steps = planner.steps, []
     planner.block(body)
     given = yielded(body)
     stacks = [(planner.places[s], planner.places[v]) for s, v in zip(op.stacks, given[len(carried) :], strict=True)]
     step, before = Scan(op, count, slices, stacks, []), len(planner.steps)
     planner.assign(given[: len(carried)], carried, op)
-    planner.turn(op)
+    planner.iteration(op)
     step.body, planner.steps = planner.steps, outer
     alone = all_device(step.body)
     step.unrolled = alone and count * (enqueued(step.body) + len(stacks)) <= plan.MOST_UNROLLED
@@ -68,9 +68,9 @@ def _slice(planner: Planner, whole: Place, count: int) -> Place:
 
 def _turning(planner: Planner, step: Scan, before: int) -> None:
     """
-    Let the body copy its slices and count its turns; append what begins to count.
+    Let the body copy its slices and count its iterations; append what begins to count.
 
-    Stacks get theirs `before` what is carried is overwritten.
+    Stacks get theirs `before` the carries are overwritten.
     """
     number = planner.room("arena", 1, "ui64")
     planner.steps.append(planner.counted(number, begins=True))
@@ -89,7 +89,7 @@ def _turning(planner: Planner, step: Scan, before: int) -> None:
 
 
 def _stack(planner: Planner, step: Scan, before: int) -> None:
-    """Let the body put values on stacks before it copies what is carried, which may overwrite them: from `before` on."""
+    """Let the body put values on stacks before it copies the carries, which may overwrite them: from `before` on."""
     copies: list[Step] = []
     for i, (whole, value) in enumerate(step.stacks):
         strides = row_major(value.shape, value.dtype.size)

@@ -22,6 +22,7 @@ from ..kernels.call_kernels import CallKernels
 from ..kernels.stages import Staged
 from ..launching import ALIGNMENT
 from .host_calls import VIEWS, host_reason
+from .iterations import iteration_kernel
 from .lifetimes import place_buffers
 from .plan import (
     Branch,
@@ -39,7 +40,6 @@ from .plan import (
 )
 from .planned_products import plan_matmul, plan_product, reshaped
 from .planned_scans import plan_scan, yielded
-from .turns import turn_kernel
 
 
 def plan_function(
@@ -78,7 +78,7 @@ class Planner:
     buffers: list[Buffer] = field(default_factory=list[Buffer])
     constants: list[tuple[Place, PtirLiteralAttr]] = field(default_factory=list[tuple[Place, PtirLiteralAttr]])
     state: Place | None = None
-    """The seed and the numbers of turns, once they are needed."""
+    """The seed and the induction variables, once they are needed."""
 
     # Values
 
@@ -156,28 +156,28 @@ class Planner:
 
         def place(word: str) -> Place:
             kind, _, number = word.partition(" ")
-            return kinds[kind][int(number)] if number else self.turns()
+            return kinds[kind][int(number)] if number else self.iterations()
 
         for stage in staged.stages:
             if stage.kernel.launch.grid:
                 reads, writes = [place(w) for w in stage.reads], [place(w) for w in stage.writes]
                 self.steps.append(Launch(op, self.calls.names[stage], reads, writes))
 
-    def turns(self) -> Place:
-        """The seed, then the number of the turn of each loop."""
+    def iterations(self) -> Place:
+        """The seed, then the induction variable of each loop."""
         if self.state is None:
             self.state = self.room("state", 1 + max(self.calls.loops.values(), default=-1) + 1, "ui64")
         return self.state
 
-    def turn(self, op: LoopOp, *, begins: bool = False) -> None:
-        """Append what sets the number of the turn of a loop, if draws depend on it."""
+    def iteration(self, op: LoopOp, *, begins: bool = False) -> None:
+        """Append what sets the induction variable of a loop, if draws depend on it."""
         if op in self.calls.loops:
-            number = replace(self.turns(), offset=8 * (1 + self.calls.loops[op]), shape=(1,))
+            number = replace(self.iterations(), offset=8 * (1 + self.calls.loops[op]), shape=(1,))
             self.steps.append(self.counted(number, begins=begins))
 
     def counted(self, number: Place, *, begins: bool = False) -> Launch:
-        """What sets the number of a turn, to 0 or to the next."""
-        return Launch(None, self.calls.add(turn_kernel(begins=begins)), [], [number])
+        """What sets the number of an iteration, to 0 or to the next."""
+        return Launch(None, self.calls.add(iteration_kernel(begins=begins)), [], [number])
 
     def call(self, op: CallOp) -> None:
         """A view, a constant, kernels of ours, or a call of the array library."""
@@ -292,10 +292,10 @@ class Planner:
         return own and place.is_whole and sum(p.buffer is place.buffer for p in self.places.values()) == 1
 
     def loop(self, op: WhileOp) -> None:
-        """What is carried stays where it is from turn to turn."""
+        """Keep loop-carried values in one place from iteration to iteration."""
         test, body = op.cond_region.block, op.body_region.block
         carried = self.carried(op, test.args)
-        self.turn(op, begins=True)
+        self.iteration(op, begins=True)
         tests = self.nested(test)
         condition = test.last_op
         assert isinstance(condition, ConditionOp), "verified"
@@ -304,9 +304,9 @@ class Planner:
         outer, self.steps = self.steps, []
         self.block(body)
         self.assign(yielded(body), carried, op)
-        self.turn(op)
-        turn, self.steps = self.steps, outer
-        self.steps.append(Loop(op, tests, self.places[condition.go_on], turn))
+        self.iteration(op)
+        iteration, self.steps = self.steps, outer
+        self.steps.append(Loop(op, tests, self.places[condition.go_on], iteration))
         for result, value in zip(op.results, condition.inputs, strict=True):
             self.places[result] = self.places[value]
 

@@ -131,8 +131,8 @@ class _Convolution:
         out: Dims = self.shape
         dtype = spec(self.op.result)[0]
         at = place((out[:-1], "m"), ((out[-1],), "o"))
-        scope.names[self.op.result, at] = "v0"
-        scope.whole = linear(at, scope)
+        scope.whole = scope.source.row = linear(at, scope)
+        scope.source.finished[self.op.result] = "v0"
         places = [reshaped(at, spec(v)[1], scope) for v in self.body.results]
         found = scope.values(list(zip(self.body.results, places, strict=True)))
         writes = [store(b, scope.whole, v, x) for b, v, x in zip(self.writer.outputs, self.body.results, found, strict=True)]

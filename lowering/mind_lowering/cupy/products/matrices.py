@@ -81,8 +81,8 @@ def places_of(product: DotGeneralOp, body: Body, result: int) -> tuple[int, ...]
     value: SSAValue = product.result
     users = {v: o for o in body.ops for v in o.operands}
     perm = tuple(range(len(spec(value)[1])))
-    if isinstance(turn := users.get(value), TransposeOp):
-        perm, value = tuple(a % len(perm) for a in turn.values()["perm"]), turn.result
+    if isinstance(iteration := users.get(value), TransposeOp):
+        perm, value = tuple(a % len(perm) for a in iteration.values()["perm"]), iteration.result
     steps = row_major(spec(value)[1])
     if isinstance(view := users.get(value), ReshapeOp):
         value = view.result

@@ -1,7 +1,7 @@
 """
-Kernels that count the turns of loops, and move the slices of a turn: nothing of a long scan comes from the host.
+Kernels that count the iterations of loops, and move the slices of an iteration: nothing of a long scan comes from the host.
 
-The number of the turn is in memory. Turns can then be one graph, the same again and again, some of them together.
+The induction variable is in memory. Iterations can then be one graph, the same again and again, some of them together.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _UNITS = {16: "mind::Pack<mind::ui64, 2>", 8: "mind::ui64", 4: "mind::ui32", 2: 
 _MOST_BLOCKS = 1024
 
 
-def turn_kernel(*, begins: bool) -> Kernel:
-    """What sets the number of the turn of a loop, to 0 or to the next."""
+def iteration_kernel(*, begins: bool) -> Kernel:
+    """What sets the induction variable of a loop, to 0 or to the next."""
     head = f'extern "C" __global__ void __launch_bounds__(32) {NAME}(mind::ui64* b0)'
     text = f"{head}\n{{\n    if (threadIdx.x == 0) *b0 = {'0' if begins else '*b0 + 1'};\n}}\n"
-    return Kernel(text, Launch((), 1, 32), (), ("first_turn" if begins else "next_turn",))
+    return Kernel(text, Launch((), 1, 32), (), ("first_iteration" if begins else "next_iteration",))
 
 
 def slices_kernel(pairs: Sequence[tuple[Place, Place]], *, out: bool) -> Kernel:
     """
-    What copies the slices of a turn from whole arrays, or `out` to them, given pairs of a whole and its slice.
+    What copies the slices of an iteration from whole arrays, or `out` to them, given pairs of a whole and its slice.
 
-    It takes the number of the turn, what it reads, and what it writes.
+    It takes the induction variable, what it reads, and what it writes.
     """
-    reads, writes, turns = list[str](), list[str](), list[str]()
+    reads, writes, iterations = list[str](), list[str](), list[str]()
     most = 0
     for i, (whole, inner) in enumerate(pairs):
         unit = _unit(whole, inner)
@@ -38,11 +38,11 @@ def slices_kernel(pairs: Sequence[tuple[Place, Place]], *, out: bool) -> Kernel:
         reads.append(f"const {type}* __restrict__ a{i}")
         writes.append(f"{type}* __restrict__ b{i}")
         moved = f"b{i}[first{i} + e] = a{i}[e]" if out else f"b{i}[e] = a{i}[first{i} + e]"
-        turns += [f"const long long first{i} = turn * {count};", f"if (e < {count}) {moved};"]
+        iterations += [f"const long long first{i} = iteration * {count};", f"if (e < {count}) {moved};"]
     opening = f'extern "C" __global__ void __launch_bounds__({THREADS}) {NAME}'
     step = f"(long long)gridDim.x * {THREADS}"
     loop = f"for (long long e = (long long)blockIdx.x * {THREADS} + threadIdx.x; e < {most}; e += {step}) {{"
-    body = ["const long long turn = (long long)*number;", loop, *indented(turns), "}"]
+    body = ["const long long iteration = (long long)*number;", loop, *indented(iterations), "}"]
     parameters = ", ".join(["const mind::ui64* __restrict__ number", *reads, *writes])
     text = "\n".join([f"{opening}({parameters})", "{", *indented(body), "}", ""])
     return Kernel(text, Launch((), min(-(-most // THREADS), _MOST_BLOCKS), THREADS), (), ("slices_out" if out else "slices_in",))

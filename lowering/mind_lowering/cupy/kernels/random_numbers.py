@@ -1,8 +1,8 @@
 """
 Random numbers, which the library draws where there is no plan: a kernel that has the seed of the call in its memory.
 
-The seed and the numbers of the turns of loops are the state of a program, `ui64[1 + loops]`. Loops whose turns draw count them
-there, by kernels of `turns.py`: nothing of it comes from the host.
+The seed and the numbers of the iterations of loops are the state of a program, `ui64[1 + loops]`. Loops whose iterations draw
+count them there, by kernels of `iterations.py`: nothing of it comes from the host.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def draw_stages(op: CallOp) -> Staged | None:
         return None
     values = op.values()
     name = op.function.partition(".")[2]
-    loops = len(loops_around(op)) if "turns" in values else 0
+    loops = len(loops_around(op)) if "iterations" in values else 0
     index = "int" if count <= 1 << 30 else "long long"
     head = f"const mind::ui64* __restrict__ state, {STORED[dtype]}* __restrict__ b0"
     normal = "true" if name == "rng_normal" else "false"

@@ -1,0 +1,305 @@
+"""
+What can be said of the CuPy target without a GPU: registers, spills, occupancy, bytes, and the least time at a card's limits.
+
+    python benchmarks/gpu_report.py [--only gpt2_train_bf16 ...] [--architecture 90] [--small] [--out FILE]
+
+NVRTC compiles every kernel of the plan of a program for an architecture and reports its resources, as `ptxas -v` does. Occupancy
+follows from them by the rules of CUDA's programming guide. The time of a step is the longer of its bytes at the bandwidth of the
+card and its operations at the card's rate in that dtype: no run can be faster, and no GPU was asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+from peers.gpu_programs import PROGRAMS
+
+from mind_dialect import ptir
+from mind_dialect.ptir import FusionOp
+from mind_dialect.ptir.types import read_type
+from mind_lowering.cupy.cuda_cpp.text import NVRTC_OPTIONS, modules
+from mind_lowering.cupy.kernels.call_kernels import call_kernels
+from mind_lowering.cupy.lower import lowered_for_cupy
+from mind_lowering.cupy.planning.lifetimes import every_step, reads_and_writes
+from mind_lowering.cupy.planning.plan import Call, Copy, Launch, Step
+from mind_lowering.cupy.planning.planner import plan_function
+from mind_lowering.cupy.source import cupy_source
+from mind_runtime.cupy.profile import flops_of, limits_of
+from mind_runtime.cupy.tape import Work
+from mind_runtime.profile import Limits
+
+
+def _card(memory: int, bus: int, clock: int, processors: int) -> dict[str, int]:
+    return {"MemoryClockRate": memory, "GlobalMemoryBusWidth": bus, "ClockRate": clock, "MultiProcessorCount": processors}
+
+
+RESULTS = Path(__file__).with_name("results") / "gpu_report.md"
+CARDS = {
+    "80": ("A100 80GB", _card(1593000, 5120, 1410000, 108)),
+    "90": ("H100 SXM", _card(2619000, 5120, 1980000, 132)),
+}
+"""By the number of the architecture: clocks in kHz and the width of the bus in bits, from the makers' data sheets."""
+SHARED = {"80": 164 << 10, "90": 228 << 10}
+"""Bytes of shared memory of a multiprocessor (CUDA programming guide, table of technical specifications)."""
+REGISTERS, WARPS, BLOCKS, LANES = 65536, 64, 32, 32
+RESERVED = 1024
+"""Bytes of shared memory that the system takes of each block."""
+PARTS = (ptir.TakeOp, ptir.GatherOp, ptir.SliceOp, ptir.StridedSliceOp, ptir.DynamicSliceOp)
+"""Ops that read no more of their first operand than their result holds."""
+LISTED = 8
+"""So many kernels of a program are listed, those with the longest time first."""
+_FUNCTION = re.compile(r"Function properties for (\w+)")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_SMEM = re.compile(r"(\d+) bytes smem")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a compiled kernel takes: registers a thread, bytes spilled (stored and loaded), bytes of shared memory a block."""
+
+    registers: int
+    spills: int
+    shared: int
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A step of a plan: its name, the kernel in CUDA if it is one of ours, and what it moves and computes."""
+
+    name: str
+    symbol: str | None
+    block: int
+    grid: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """A program: its steps in order, the resources of its kernels by name, and the bytes of its arena."""
+
+    title: str
+    steps: list[Timed]
+    usage: dict[str, Usage]
+    arena: int
+
+
+def usages(log: str) -> dict[str, Usage]:
+    """
+    Return the resources of each kernel in a log of `ptxas -v`.
+
+    >>> usages('''ptxas info    : Function properties for k
+    ... ptxas         .     0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads
+    ... ptxas info    : Used 22 registers, used 1 barriers, 512 bytes smem''')
+    {'k': Usage(registers=22, spills=12, shared=512)}
+    """
+    found: dict[str, Usage] = {}
+    name, spills = "", 0
+    for line in log.splitlines():
+        if (match := _FUNCTION.search(line)) is not None:
+            name = match[1]
+        elif (match := _SPILLS.search(line)) is not None:
+            spills = int(match[2]) + int(match[3])
+        elif (match := _USED.search(line)) is not None:
+            shared = _SMEM.search(line)
+            found[name] = Usage(int(match[1]), spills, int(shared[1]) if shared else 0)
+    return found
+
+
+def occupancy(usage: Usage, block: int, architecture: str) -> float:
+    """
+    Return the share of a multiprocessor's warps that can be resident at once.
+
+    Registers are given to warps in units of 256, to four warps at a time; shared memory to blocks in units of 128 bytes.
+
+    >>> [occupancy(usage, 256, "90") for usage in (Usage(32, 0, 0), Usage(128, 0, 0), Usage(32, 0, 100 << 10))]
+    [1.0, 0.25, 0.25]
+    """
+    warps = -(-block // LANES)
+    of_a_warp = -(-usage.registers * LANES // 256) * 256
+    by_registers = REGISTERS // of_a_warp // 4 * 4 // warps
+    of_a_block = -(-(usage.shared + RESERVED) // 128) * 128
+    blocks = min(by_registers, SHARED[architecture] // of_a_block, WARPS // warps, BLOCKS)
+    return blocks * warps / WARPS
+
+
+def compiled(source: str, architecture: str) -> dict[str, Usage]:
+    """Compile a module and return the resources of its kernels."""
+    from mind_lowering.cupy.cuda_cpp.nvrtc import library
+
+    nvrtc: Any = library()
+    program = nvrtc.createProgram(source, "mind.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, (f"-arch=sm_{architecture}", *NVRTC_OPTIONS, "--ptxas-options=-v"))
+        return usages(str(nvrtc.getProgramLog(program)))
+    finally:
+        nvrtc.destroyProgram(program)
+
+
+def report(title: str, func: Any, donated: Collection[int], architecture: str) -> Report:
+    """Plan a function and compile its kernels."""
+    limits = limits_of(CARDS[architecture][0], architecture, CARDS[architecture][1])
+    made = lowered_for_cupy(func, donated)
+    source, kernels = cupy_source(made.func)
+    calls = call_kernels(made.func, source.name, kernels)
+    names = {op: (name, kernels.found[name].launch) for op, name in kernels.of.items()}
+    plan = plan_function(made.func, names, donated, calls)
+    steps = [timed(step, kernels, limits) for step in every_step(plan.steps) if isinstance(step, Launch | Call | Copy)]
+    usage: dict[str, Usage] = {}
+    with ThreadPoolExecutor() as pool:
+        for found in pool.map(lambda module: compiled(module[0], architecture), modules(kernels.text()) if kernels.found else ()):
+            usage |= found
+    return Report(title, steps, usage, plan.arena)
+
+
+def moved_bytes(step: Step, kernels: Any) -> int:
+    """Return the bytes that a step must read and write: where it takes or updates parts of an operand, only those."""
+    reads, writes = reads_and_writes(step)
+    if not (isinstance(step, Launch) and isinstance(step.op, FusionOp)):
+        return sum(place.bytes for place in (*reads, *writes))
+    into = kernels.found[step.kernel].launch.into
+    moved = sum(place.bytes for place in step.outputs) if into is None else 0
+    for i, (place, argument) in enumerate(zip(step.inputs, step.op.body.block.args, strict=True)):
+        users = [use.operation for use in argument.uses]
+        if i == into:
+            moved += sum(bytes_of(user.operands[1]) for user in users)
+        elif all(isinstance(user, PARTS) and user.operands[0] is argument for user in users):
+            moved += min(place.bytes, sum(bytes_of(user.results[0]) for user in users))
+        else:
+            moved += place.bytes
+    return moved
+
+
+def bytes_of(value: SSAValue) -> int:
+    """Return the size of a value whose dimensions have sizes."""
+    dtype, shape = read_type(value.type)
+    return dtype.size * prod(n for n in shape if isinstance(n, int))
+
+
+def timed(step: Step, kernels: Any, limits: Limits) -> Timed:
+    """Return a step and the least time that it takes."""
+    reads, _ = reads_and_writes(step)
+    moved = moved_bytes(step, kernels)
+    dtype = reads[0].dtype.name if reads else ""
+    operations = flops_of(Work(lambda: None, step))
+    rate = limits.flops.get(dtype, limits.flops["f32"])
+    seconds = max(moved / limits.bandwidth, operations / rate)
+    if isinstance(step, Launch):
+        how = kernels.found[step.kernel].launch
+        symbol = kernels.symbols[step.kernel]
+        return Timed(symbol, symbol, how.block, how.grid, moved, seconds)
+    return Timed(step.function if isinstance(step, Call) else "copy", None, 0, 0, moved, seconds)
+
+
+def page(reports: Sequence[Report], architecture: str) -> str:
+    """Return the page of results."""
+    name, attributes = CARDS[architecture]
+    limits = limits_of(name, architecture, attributes)
+    rates = f"{limits.flops['f32'] / 1e12:.0f} TFLOP/s in f32, {limits.flops['bf16'] / 1e12:.0f} in bf16"
+    columns = [
+        "program",
+        "kernels",
+        "launches",
+        "library calls",
+        "bytes of kernels",
+        "of calls",
+        "arena",
+        "least time",
+        "spilling",
+    ]
+    lines = [
+        f"# Kernels of the CuPy target, compiled for sm_{architecture}",
+        "",
+        "Made by `make gpu-report`, without a GPU. NVRTC reports the registers, spills and shared memory of each kernel; the",
+        "occupancy follows from them. The least time of a step is the longer of its bytes at the bandwidth of the card and",
+        f"its operations at the card's peak rate. The card is an {name}: {limits.bandwidth / 1e9:,.0f} GB/s, {rates}.",
+        "Nothing was measured on a device.",
+        "",
+        *header(columns),
+    ]
+    for found in reports:
+        ours = [s for s in found.steps if s.symbol is not None]
+        others = [s for s in found.steps if s.symbol is None]
+        spilling = sum(u.spills > 0 for u in found.usage.values())
+        lines.append(
+            f"| {found.title} | {len(found.usage)} | {len(ours)} | {len(others)} | {size(sum(s.bytes for s in ours))} "
+            f"| {size(sum(s.bytes for s in others))} | {size(found.arena)} "
+            f"| {duration(sum(s.seconds for s in found.steps))} | {spilling} |"
+        )
+    for found in reports:
+        lines += ["", f"## {found.title[0].upper()}{found.title[1:]}", "", *table(found, architecture)]
+    return "\n".join(lines) + "\n"
+
+
+def table(found: Report, architecture: str) -> list[str]:
+    """Return the rows of the steps that take longest, and of every kernel that spills."""
+    total = sum(s.seconds for s in found.steps)
+    seconds, uses = defaultdict[str, float](float), Counter[str]()
+    first: dict[str, Timed] = {}
+    for step in found.steps:
+        seconds[step.name] += step.seconds
+        uses[step.name] += 1
+        first.setdefault(step.name, step)
+    names = [name for name, _ in sorted(seconds.items(), key=lambda item: (-item[1], item[0]))]
+    chosen = names[:LISTED] + [n for n in names[LISTED:] if n in found.usage and found.usage[n].spills]
+    columns = ["step", "launches", "grid", "block", "registers", "spilled", "shared", "occupancy", "least time", "share"]
+    lines = header(columns)
+    for name in chosen:
+        step, usage = first[name], found.usage.get(name)
+        how = [str(step.grid), str(step.block)] if step.symbol is not None else ["", ""]
+        held = [""] * 4
+        if usage is not None:
+            share = f"{100 * occupancy(usage, step.block, architecture):.0f} %"
+            held = [str(usage.registers), str(usage.spills), str(usage.shared), share]
+        share = f"{100 * seconds[name] / total:.1f} %" if total else ""
+        lines.append(f"| `{name}` | {uses[name]} | {' | '.join([*how, *held])} | {duration(seconds[name])} | {share} |")
+    return lines
+
+
+def header(columns: Sequence[str]) -> list[str]:
+    """Return the first lines of a table."""
+    return [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
+
+
+def size(count: int) -> str:
+    """Return bytes in a unit that people read."""
+    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in a unit that people read."""
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description="the kernels of the CuPy target, without a GPU")
+    parser.add_argument("--only", nargs="+", choices=list(PROGRAMS), default=list(PROGRAMS), metavar="PROGRAM")
+    parser.add_argument("--architecture", choices=list(CARDS), default="90")
+    parser.add_argument("--small", action="store_true", help="small sizes, to try the report out")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    options = parser.parse_args(argv)
+    reports: list[Report] = []
+    for name in options.only:
+        title, make = PROGRAMS[name]
+        print(title, flush=True)
+        reports.append(report(title, *make(options.small), options.architecture))
+    options.out.write_text(page(reports, options.architecture), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""The report on kernels without a GPU: NVRTC's text, occupancy as CUDA's calculator has it, and bytes counted by hand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("optree")
+
+from mind_dialect import ptir
+from mind_dialect.program import functions
+from ptir_forms import program
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+import gpu_report
+from gpu_report import Usage, occupancy, usages
+
+LOG = """
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'first' for 'sm_90'
+ptxas info    : Function properties for first
+ptxas         .     16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 16 bytes cumulative stack size, 512 bytes smem
+ptxas info    : Compiling entry function 'second' for 'sm_90'
+ptxas info    : Function properties for second
+ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 22 registers
+"""
+
+
+@pytest.fixture
+def without_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are not compiled; each takes 40 registers."""
+
+    def compiled(source: str, architecture: str) -> dict[str, Usage]:
+        from mind_lowering.cupy.cuda_cpp.text import _BEGIN  # pyright: ignore[reportPrivateUsage]
+
+        return {found[1]: Usage(40, 0, 0) for found in _BEGIN.finditer(source)}
+
+    monkeypatch.setattr(gpu_report, "compiled", compiled)
+
+
+def test_a_log_is_read() -> None:
+    assert usages(LOG) == {"first": Usage(255, 20, 512), "second": Usage(22, 0, 0)}
+    assert usages("") == {}
+
+
+@pytest.mark.parametrize(
+    ("registers", "shared", "block", "architecture", "expected"),
+    [
+        (32, 0, 256, "90", 64),
+        (32, 0, 32, "90", 32),  # 32 blocks of one warp
+        (33, 0, 256, "90", 48),  # 40 registers each
+        (64, 0, 256, "90", 32),
+        (255, 0, 256, "80", 8),
+        (255, 0, 512, "80", 0),  # it cannot be launched
+        (32, 48 << 10, 128, "90", 16),  # 4 blocks in 228 KiB
+        (32, 48 << 10, 128, "80", 12),  # 3 blocks in 164 KiB
+        (32, 0, 1024, "80", 64),
+        (40, 0, 1024, "80", 32),
+    ],
+)
+def test_occupancy(registers: int, shared: int, block: int, architecture: str, expected: int) -> None:
+    assert occupancy(Usage(registers, 0, shared), block, architecture) * gpu_report.WARPS == expected
+
+
+def steps_of(types: str, make: Any, donated: list[int]) -> list[Any]:
+    (func,) = functions(program(types, make))
+    return gpu_report.report("", func, donated, "90").steps
+
+
+@pytest.mark.usefixtures("without_nvrtc")
+def test_bytes_are_those_that_must_move() -> None:
+    (step,) = steps_of("f32[64,32] f32[32]", lambda x, b: ptir.AddOp(x, ptir.BroadcastToOp(b, result_shape=(64, 32))), [])
+    assert step.bytes == 4 * (2 * 64 * 32 + 32)
+    assert step.seconds == pytest.approx(step.bytes / 3352.32e9)
+    (step,) = steps_of("f32[1000,16] si32[5]", lambda x, i: ptir.NegOp(ptir.TakeOp(x, i)), [])
+    assert step.bytes == 4 * (5 * 16 + 5 + 5 * 16)
+    (step,) = steps_of("f32[64,64] f32[64,64]", lambda x, y: _product(x, y), [])
+    assert step.name == "xp.matmul"
+    assert step.bytes == 4 * 3 * 64 * 64
+
+
+def _product(x: Any, y: Any) -> Any:
+    return ptir.DotGeneralOp(x, y, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
+
+
+@pytest.mark.usefixtures("without_nvrtc")
+def test_the_page_lists_programs_and_their_longest_steps(tmp_path: Path) -> None:
+    out = tmp_path / "page.md"
+    gpu_report.main(["--small", "--only", "gpt2_train_bf16", "--out", str(out)])
+    first = out.read_text(encoding="utf-8")
+    gpu_report.main(["--small", "--only", "gpt2_train_bf16", "--out", str(out)])
+    assert out.read_text(encoding="utf-8") == first
+    assert "| the same with products in bf16, weights in f32 |" in first
+    shares = [float(line.split("|")[-2].strip(" %")) for line in first.splitlines() if line.startswith("| `")]
+    assert len(shares) == gpu_report.LISTED
+    assert shares == sorted(shares, reverse=True)
+    assert np.sum(shares) <= 100.5
+
+
+def test_nvrtc_reports_every_kernel() -> None:
+    nvrtc = pytest.importorskip("cupy.cuda", reason="no CuPy: kernels are not compiled by NVRTC")
+    assert nvrtc is not None
+    (func,) = functions(program("f32[64,32]", lambda x: ptir.TanhOp(x)))
+    found = gpu_report.report("", func, [], "90")
+    assert set(found.usage) == {step.symbol for step in found.steps}
+    assert all(0 < usage.registers <= 255 and usage.spills == 0 for usage in found.usage.values())
