@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 import zlib
 from pathlib import Path
@@ -47,19 +48,26 @@ def key(*parts: str) -> str:
 
 
 def read(name: str, target: str = "native") -> bytes | None:
-    """The code of that name, if it is there, whole and ours."""
+    """The code of that name, if it is there, whole and ours: a regular file that does not exceed the bound of the folder."""
     place = folder(target)
     if place is None:
         return None
     try:
-        with open(place / name, "rb") as file:
-            if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
+        with open(place / name, "rb", opener=_opened) as file:
+            found = os.fstat(file.fileno())
+            is_ours = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+            if not is_ours or not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
                 return None
             data = file.read()
     except OSError:
         return None
     digest, code = data[:32], data[32:]
     return code if code and _digest_of(name, code) == digest else None
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file without waiting for somebody to write to it, as a FIFO would have us do."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def write(name: str, code: bytes, target: str = "native") -> None:

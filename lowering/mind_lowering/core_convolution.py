@@ -65,7 +65,7 @@ def conv2d_backward_input(emit: Emitter, op: core.Conv2dBackwardInputOp, operand
 def _unrolled(
     emit: Emitter, g: SSAValue, filter: SSAValue, window: Shape, out: Shape, strides: tuple[int, int], padded: Shape
 ) -> SSAValue:
-    """For each place of the filter in turn, its products with the gradient, spread by the strides."""
+    """For each place of the filter in iteration, its products with the gradient, spread by the strides."""
     (kh, kw, c, _), (n, oh, ow, _) = window, out
     sides = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (3,), "contract_rhs": (3,)}
     products = emit(ptir.DotGeneralOp, g, filter, **sides)  # n, oh, ow, kh, kw, c

@@ -4,7 +4,8 @@ Custom calls: functions that others register under a name with a namespace and a
     register_custom_call("my_project.scale.v1", lambda xp, x, *, factor: x * factor)
 
 The function takes the array namespace, the operands and the attributes by keyword, and returns an array or a tuple of arrays. It
-must be pure. A target that nobody registered is E8007; there is no fallback.
+must be pure. An installed package can register when a program first calls one of its targets; see `mind_dialect.call_providers`.
+A target that nobody registered is E8007; there is no fallback.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from numpy.linalg import LinAlgError
+
+from mind_dialect.call_providers import provided
 from mind_dialect.errors import error
 from mind_dialect.ptir.models import check_target
 
@@ -33,7 +37,7 @@ def unregister_custom_call(target: str) -> None:
 
 def known_target(target: str) -> Function:
     """The function of a target; E8007 if nobody registered it."""
-    if (found := _registered.get(target)) is None:
+    if (found := provided(_registered, target)) is None:
         known = sorted(_registered)
         how = f"known are {known}; mind_lowering.custom_calls.register_custom_call makes one known"
         raise error("E8007", f"custom call {target!r} is not registered, {how}", target=target, known=known)
@@ -44,13 +48,16 @@ def run_custom_call(xp: Any, target: str, operands: Sequence[Any], attrs: Mappin
     """
     The result of a custom call, one array or a tuple, each in memory of its own.
 
-    E8002 for attributes that it does not take, E2001 for results of other dtypes than declared, E2007 for another number of them.
+    E8002 for attributes that it does not take, E6006 for a matrix that it cannot decompose, E2001 for results of other dtypes
+    than declared, E2007 for another number of them.
     """
     function = known_target(target)
     try:
         found = function(xp, *operands, **attrs)
     except TypeError as e:
         raise error("E8002", f"custom call {target!r}: {e}", attribute="attrs", value=dict(attrs)) from None
+    except LinAlgError as e:
+        raise error("E6006", f"custom call {target!r}: {e}", operands=[tuple(x.shape) for x in operands]) from None
     results = cast("tuple[Any, ...]", found if isinstance(found, tuple) else (found,))
     if len(results) != len(dtypes):
         message = f"custom call {target!r} gave {len(results)} results, declared are {len(dtypes)}"

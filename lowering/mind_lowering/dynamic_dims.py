@@ -16,7 +16,8 @@ from mind_dialect.ptir_shapes import UNKNOWN, Dims
 
 CANNOT_FAIL = (
     *(ptir.UnaryOp, ptir.ReduceOp, ptir.TransposeOp, ptir.PadOp, ptir.TileOp, ptir.TakeOp, ptir.ReverseOp),
-    *(ptir.CumulativeSumOp, ptir.SortOp, ptir.ReduceWindowOp, ptir.ExtractPatchesOp, ptir.CustomCallOp),
+    *(ptir.CumulativeSumOp, ptir.CumulativeOp, ptir.SortOp, ptir.ReduceWindowOp, ptir.ExtractPatchesOp, ptir.CustomCallOp),
+    ptir.WindowArgOp,
 )
 """Ops whose rule holds for any sizes of the dimensions that are dynamic."""
 _SAME_SHAPE = (ptir.BinaryOp, ptir.SelectOp, ptir.ClampOp)

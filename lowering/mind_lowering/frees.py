@@ -2,7 +2,7 @@
 Where values are used for the last time: `xp.free` ops are put there, and checked.
 
 A value from outside that dies in a branch is freed in both branches, unless a branch yields it. In a loop, what comes from
-outside lives until the loop is over; what the loop takes dies when it begins; what is carried dies like other values of the body.
+outside lives until the loop is over; what the loop takes dies when it begins; a carry dies like other values of the body.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ class Kernels(PtirKernels):
             raise _mismatch("scanned axis 0", lengths)
         return range(lengths[0])
 
-    def turns(self) -> Iterator[int]:
-        """The turns of a loop that ends by itself, for its random draws."""
+    def iterations(self) -> Iterator[int]:
+        """The iterations of a loop that ends by itself, for its random draws."""
         return count()
 
     def empty(self, scanned: Array, *, shape: tuple[int, ...], dtype: Any) -> Array:

@@ -133,7 +133,7 @@ class _Writer:
         self.count = 0
         self.indent = 1
         self.current = -1
-        self.turns: list[str] = []
+        self.iterations: list[str] = []
         self.counting: set[Operation] = set()
 
     def source(self) -> Source:
@@ -226,7 +226,7 @@ class _Writer:
             return
         inputs = self._of(op.operands)
         try:
-            inputs += [f"{name}={text(value, self.turns, self.sizes)}" for name, value in op.values().items()]
+            inputs += [f"{name}={text(value, self.iterations, self.sizes)}" for name, value in op.values().items()]
         except MindError as e:
             raise e.at(op, op.function) from None
         if (target := op.target) is not None:
@@ -298,9 +298,9 @@ class _Writer:
         for i, name in enumerate(results):
             self.names[op.results[i]] = self.names[body.args[i]] = name
         self._begin(op, carried)
-        turn = f"i{self._number()}" if op in self.counting else None
-        self._line("while True:" if turn is None else f"for {turn} in k.turns():")
-        self.turns += [] if turn is None else [turn]
+        iteration = f"i{self._number()}" if op in self.counting else None
+        self._line("while True:" if iteration is None else f"for {iteration} in k.iterations():")
+        self.iterations += [] if iteration is None else [iteration]
         self.indent += 1
         self._block(cond, loops)
         self._assign(results, condition.inputs, cond)
@@ -309,7 +309,7 @@ class _Writer:
         self._block(body, loops)
         self._assign(carried, _ending(body, YieldOp).operands, body)
         self.indent -= 1
-        self.turns = self.turns if turn is None else self.turns[:-1]
+        self.iterations = self.iterations if iteration is None else self.iterations[:-1]
 
     def _for(self, op: ForOp, loops: int) -> None:
         body = op.body_region.block
@@ -320,7 +320,7 @@ class _Writer:
         self._begin(op, carried)
         step = f"i{self._number()}"
         self._line(f"for {step} in k.steps({', '.join(self._of(op.scanned))}):")
-        self.turns.append(step)
+        self.iterations.append(step)
         self.indent += 1
         slices = self._name(body.args[count:])
         for name, whole in zip(slices, self._of(op.scanned), strict=True):
@@ -332,7 +332,7 @@ class _Writer:
         self._assign(carried, yielded[:count], None)
         self._give_up(yielded, carried, body)
         self.indent -= 1
-        self.turns.pop()
+        self.iterations.pop()
 
 
 def _ending(block: Block, kind: type[Operation]) -> Operation:

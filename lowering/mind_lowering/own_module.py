@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import islice
+
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import error
 from mind_dialect.ptir import FusionOp, StopGradientOp
 from mind_dialect.verify import verify
 from mind_passes.inline import calls_in, inlined
+from mind_passes.ptir.failing import number_origins
 
 from .core_to_ptir import converted, is_core
 from .numpy import is_lowered
@@ -21,24 +26,49 @@ def own_module(func: FuncOp, backend: str) -> tuple[ModuleOp, FuncOp]:
     """
     A verified function of Core IR or PTIR as PTIR without calls, and the new module that holds it; the original stays as it is.
 
-    E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered already, and for regions nested too deeply.
+    Ops that can fail are numbered, see `original`. E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered
+    already, and for regions nested too deeply.
     """
     verify(func)
     if is_lowered(func):
         message = f"@{func.sym_name.data} is lowered already, expected PTIR or Core IR"
         raise error("E6003", message, backend=backend)
-    if calls_in(func):
-        whole = inlined(func)
-        for callee in whole.callees:
-            verify(callee)
-        func = whole.func
-    check_depth(func, backend)
-    work = converted(func).func if is_core(func) else func.clone()
+    flat, _ = _without_calls(func)
+    check_depth(flat, backend)
+    work, _ = _as_ptir(flat)
     module = ModuleOp([work])
     ending = ptir_block(work).last_op
     if ending is None or not ending.operands:
         raise no_outputs().at(ending or work, "func.return")
+    number_origins(work)
     return module, work
+
+
+def original(func: FuncOp, number: int) -> Operation | None:
+    """The op, of `func` or of a function that it calls, that a numbered op of its `own_module` comes from."""
+    flat, called = _without_calls(func)
+    work, converted_from = _as_ptir(flat)
+    op = converted_from.get(next(islice(walk(work), number, None)))
+    return op if op is None else called.get(op, op)
+
+
+def _without_calls(func: FuncOp) -> tuple[FuncOp, Mapping[Operation, Operation]]:
+    """A function with what it calls put in place, and where the ops of a new one come from."""
+    if not calls_in(func):
+        return func, {}
+    whole = inlined(func)
+    for callee in whole.callees:
+        verify(callee)
+    return whole.func, whole.origins
+
+
+def _as_ptir(func: FuncOp) -> tuple[FuncOp, Mapping[Operation, Operation]]:
+    """A copy of a function as PTIR, and where its ops come from."""
+    if is_core(func):
+        made = converted(func)
+        return made.func, dict(zip(made.func.body.block.ops, made.origins, strict=False))
+    work = func.clone()
+    return work, dict(zip(walk(work), walk(func), strict=True))
 
 
 def drop_barriers(module: ModuleOp) -> None:

@@ -32,7 +32,7 @@ from .xp import CHECK, COPY, FUNCTIONS, CallOp, ExpectOp, Storage
 from .xp_arguments import SEED, TURNS
 from .xp_functions import CUSTOM, IN_PLACE, MATRICES, REPEATING, ROW_MAJOR, ROW_MAJOR_RESULTS
 
-_UPDATES = (ptir.DynamicUpdateSliceOp, ptir.ScatterAddOp, ptir.ScatterReduceOp)
+_UPDATES = (ptir.DynamicUpdateSliceOp, ptir.ScatterAddOp, ptir.ScatterReduceOp, ptir.ScatterWindowsOp)
 """Ops whose kernels have a form, named with `_into` behind it, that works in the memory of the first operand."""
 
 
@@ -44,22 +44,27 @@ class Lowered:
     origins: list[Operation | None]
 
 
+def single_block(func: FuncOp) -> Block:
+    """Return the block of a function; E4000 for a declaration, and for several blocks."""
+    if len(func.body.blocks) != 1:
+        raise _no_block_of_ptir(func, f"func.func with {len(func.body.blocks)} blocks", func)
+    return func.body.blocks[0]
+
+
 def ptir_block(func: FuncOp) -> Block:
     """The one block of a function of PTIR that ends in `func.return`; E4000 names what else it holds."""
-    blocks = func.body.blocks
-    given = f"func.func with {len(blocks)} blocks" if len(blocks) != 1 else None
-    culprit: Operation = func
-    if given is None:
-        for op in blocks[0].ops:
-            if not isinstance(op, PtirOp) and not (isinstance(op, ReturnOp) and op.next_op is None):
-                given, culprit = op.name, op
-                break
-        if given is None and not isinstance(blocks[0].last_op, ReturnOp):
-            given = "a function without func.return"
-    if given is not None:
-        message = f"@{func.sym_name.data} is not one block of PTIR: found {given}, expected ptir (or mind) ops and func.return"
-        raise error("E4000", message, operation=culprit, given=given, expected="ptir ops and func.return")
-    return blocks[0]
+    block = single_block(func)
+    for op in block.ops:
+        if not isinstance(op, PtirOp) and not (isinstance(op, ReturnOp) and op.next_op is None):
+            raise _no_block_of_ptir(func, op.name, op)
+    if not isinstance(block.last_op, ReturnOp):
+        raise _no_block_of_ptir(func, "a function without func.return", func)
+    return block
+
+
+def _no_block_of_ptir(func: FuncOp, given: str, culprit: Operation) -> MindError:
+    message = f"@{func.sym_name.data} is not one block of PTIR: found {given}, expected ptir (or mind) ops and func.return"
+    return error("E4000", message, operation=culprit, given=given, expected="ptir ops and func.return")
 
 
 def lowered_function(
@@ -248,7 +253,7 @@ class Lowering:
         if isinstance(op, ptir.CustomCallOp):
             callee, arguments = CUSTOM, _custom(op)
         elif isinstance(op, ptir.RandomOp):
-            arguments |= {"ordinal": self.draws, "seed": SEED, **({"turns": TURNS} if self.loops else {})}
+            arguments |= {"ordinal": self.draws, "seed": SEED, **({"iterations": TURNS} if self.loops else {})}
             self.draws += 1
         elif isinstance(op, _UPDATES) and self.dies(inputs):
             callee = f"{callee}_into"

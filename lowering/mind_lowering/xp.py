@@ -13,7 +13,6 @@ loops are in `xp_regions`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from keyword import iskeyword
 from typing import Any, cast
@@ -23,7 +22,6 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, String
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -38,6 +36,7 @@ from mind_dialect.errors import MindError, error
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import is_dim_name, read_type
 
+from .coded_op import CodedOp
 from .xp_arguments import argument, plain_name, stored
 from .xp_functions import CHECK, CONSTANT, COPY, FUNCTIONS, IN_PLACE, REPEATING, Storage
 
@@ -57,18 +56,8 @@ __all__ = [
 ]
 
 
-class XpOp(IRDLOperation, ABC):
-    """An op whose failures are coded and name it."""
-
-    @abstractmethod
-    def check(self) -> None:
-        """Raise a coded error unless the op is well-formed."""
-
-    def verify_(self) -> None:
-        try:
-            self.check()
-        except MindError as e:
-            raise e if e.op is not None else e.at(self, self.name) from None
+class XpOp(CodedOp):
+    """An op of the `xp` dialect."""
 
 
 @irdl_op_definition

@@ -27,18 +27,18 @@ class Seed:
     """The seed of the run, which a call is given where random numbers are drawn."""
 
 
-class Turns:
-    """The numbers of the turns of the loops around a call, the outermost first."""
+class Iterations:
+    """The induction variables of the loops around a call, the outermost first."""
 
 
-SEED, TURNS = Seed(), Turns()
-_SEED_ATTRIBUTE, _TURNS_ATTRIBUTE = SymbolRefAttr("seed"), SymbolRefAttr("turns")
+SEED, TURNS = Seed(), Iterations()
+_SEED_ATTRIBUTE, _TURNS_ATTRIBUTE = SymbolRefAttr("seed"), SymbolRefAttr("iterations")
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def stored(value: Any) -> Attribute:
-    """The attribute of a number, truth, word, dtype, literal, seed, turns, or a sequence or map of them."""
+    """The attribute of a number, truth, word, dtype, literal, seed, iterations, or a sequence or map of them."""
     if isinstance(value, Attribute):
         return value
     if isinstance(value, bool):
@@ -53,7 +53,7 @@ def stored(value: Any) -> Attribute:
         return value.type
     if isinstance(value, Seed):
         return _SEED_ATTRIBUTE
-    if isinstance(value, Turns):
+    if isinstance(value, Iterations):
         return _TURNS_ATTRIBUTE
     if isinstance(value, Mapping):
         return DictionaryAttr({name: stored(v) for name, v in cast(Mapping[str, Any], value).items()})
@@ -93,15 +93,15 @@ def plain_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def text(value: Any, turns: Sequence[str] = (), sizes: Collection[str] | None = None) -> str:
+def text(value: Any, iterations: Sequence[str] = (), sizes: Collection[str] | None = None) -> str:
     """
     A keyword argument as Python; a name in a list stands for the size of that dimension.
 
-    `turns` are the variables that count the turns of the loops around it. E8001 for a name that is not one of `sizes`: it gets
-    its size later, or had it in another region.
+    `iterations` are the variables that count the iterations of the loops around it. E8001 for a name that is not one of `sizes`:
+    it gets its size later, or had it in another region.
     """
-    if isinstance(value, Turns):
-        return tuple_text(turns)
+    if isinstance(value, Iterations):
+        return tuple_text(iterations)
     if isinstance(value, tuple):
         items = cast("tuple[Any, ...]", value)
         for v in items:
@@ -120,8 +120,10 @@ def _plain(value: Any) -> str:
         return number_text(value.item())
     if isinstance(value, Seed):
         return "seed"
-    if isinstance(value, Turns):
-        raise error("E4000", "turns in a list or map, expected an argument of its own", given="turns", expected="an argument")
+    if isinstance(value, Iterations):
+        raise error(
+            "E4000", "iterations in a list or map, expected an argument of its own", given="iterations", expected="an argument"
+        )
     if isinstance(value, tuple):
         return tuple_text([_plain(v) for v in cast("tuple[Any, ...]", value)])
     if isinstance(value, dict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from .ptir_kernels.ufuncs import UFUNCS
+from .ptir_kernels.ufuncs import REDUCERS, UFUNCS
 
 
 class Storage(Enum):
@@ -20,15 +20,19 @@ CONSTANT, COPY, ROW_MAJOR, EMPTY = "k.constant", "k.copy", "k.row_major", "k.emp
 MATRICES = "xp.matmul"
 CHECK, CUSTOM = "k.check", "k.custom_call"
 
-_ARRAY_FUNCTIONS = (*UFUNCS.values(), "divide", "fmod", "where", "matmul", "add.reduce", "maximum.reduce", "minimum.reduce")
+_ARRAY_FUNCTIONS = (*UFUNCS.values(), "divide", "fmod", "where", "matmul", *(f"{name}.reduce" for name in REDUCERS.values()))
 _KERNELS = (
     *(*UFUNCS.values(), "divide", "remainder", "rsqrt", "erf", "sign", "logistic", "clamp"),
-    *("shift_right_arithmetic", "shift_right_logical", "cast", "reduce", "arg_max", "dot_general", "concat", "tile", "pad"),
+    *("shift_right_arithmetic", "shift_right_logical", "cast", "bitcast", "truncate", "reduce", "arg_max", "dot_general"),
+    *("concat", "tile", "pad", "real", "imag", "from_parts"),
+    *("round_away", "erf_inv", "lgamma", "digamma", "popcount", "count_leading_zeros", "arg_min"),
+    *("window_arg", "gather_windows", "scatter_windows", "fft"),
     *("take", "gather", "scatter_add", "scatter_reduce", "dynamic_update_slice", "layer_norm", "reduce_window"),
     *("extract_patches", "rng_uniform", "rng_normal", "top_k", "segment_reduce", "quantize", "dequantize", "requantize"),
-    *("cumulative_sum", "sort", "convolution", "copy", "empty", "custom_call", "keep_positive"),
+    *("cumulative_sum", "cumulative", "sort", "convolution", "copy", "empty", "custom_call", "keep_positive"),
 )
-_WHOLE = ("identity", "row_major", "reshape", "dynamic_update_slice_into", "scatter_add_into", "scatter_reduce_into")
+_INTO = ("dynamic_update_slice_into", "scatter_add_into", "scatter_reduce_into", "scatter_windows_into")
+_WHOLE = ("identity", "row_major", "reshape", *_INTO)
 _PART = ("transpose", "broadcast_to", "slice", "strided_slice", "reverse", "dynamic_slice", "iota")
 
 FUNCTIONS: dict[str, Storage] = {
@@ -55,6 +59,7 @@ ROW_MAJOR_RESULTS = frozenset(
     {
         *("k.dot_general", "k.pad", "k.copy", "k.empty", "k.convolution", "k.extract_patches", "k.take"),
         *("k.rng_uniform", "k.rng_normal", "k.custom_call", "k.scatter_add", "k.scatter_reduce", "k.dynamic_update_slice"),
+        *("k.window_arg", "k.gather_windows", "k.scatter_windows", "k.fft"),
     }
 )
 """

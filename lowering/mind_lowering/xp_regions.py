@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -24,28 +24,10 @@ from xdsl.traits import IsTerminator
 from mind_dialect.codecs import INTEGERS, is_array
 from mind_dialect.errors import error
 
+from .coded_op import ending, expect_types
 from .xp import XpOp, check_tensor
 
 __all__ = ["ConditionOp", "ForOp", "IfOp", "LoopOp", "WhileOp", "YieldOp"]
-
-
-def _mismatch(region: str, what: str, actual: Sequence[Attribute], expected: Sequence[Attribute]) -> None:
-    """Raise E8005 unless the types of a region's parameters or results are the expected ones."""
-    if list(actual) != list(expected):
-        given, wanted = ([str(t) for t in types] for types in (actual, expected))
-        message = f"region {region} {what} {given}, expected {wanted}"
-        raise error("E8005", message, region=region, expected=wanted, actual=given)
-
-
-def ending(region: Region, name: str, kind: type[Operation]) -> Operation:
-    """The last op of a region's one block; E8005 unless it is of that kind."""
-    block = region.blocks[0] if len(region.blocks) == 1 else None
-    last = None if block is None else block.last_op
-    if not isinstance(last, kind):
-        given = f"{len(region.blocks)} blocks" if block is None else last.name if last is not None else "nothing"
-        message = f"region {name} has or ends in {given}, expected one block that ends in {kind.name}"
-        raise error("E8005", message, region=name, expected=kind.name, actual=given)
-    return last
 
 
 @irdl_op_definition
@@ -102,8 +84,8 @@ class IfOp(XpOp):
     def check(self) -> None:
         check_tensor(self.condition)
         for region, name in zip(self.regions, ("then", "else"), strict=True):
-            _mismatch(name, "yields", ending(region, name, YieldOp).operand_types, self.result_types)
-            _mismatch(name, "takes", region.block.arg_types, [])
+            expect_types(name, "yields", ending(region, name, YieldOp).operand_types, self.result_types)
+            expect_types(name, "takes", region.block.arg_types, [])
 
 
 class LoopOp(XpOp):
@@ -119,7 +101,7 @@ class LoopOp(XpOp):
         return found
 
     def initial(self) -> Sequence[SSAValue]:
-        """The initial values of what is carried."""
+        """The initial values of the carries."""
         return ()
 
 
@@ -152,11 +134,11 @@ class WhileOp(LoopOp):
         self.taken()
         condition = ending(self.cond_region, "cond", ConditionOp)
         types = [v.type for v in self.inits]
-        _mismatch("cond", "takes", self.cond_region.block.arg_types, types)
-        _mismatch("cond", "passes", condition.operand_types[1:], types)
-        _mismatch("body", "takes", self.body_region.block.arg_types, types)
-        _mismatch("body", "yields", ending(self.body_region, "body", YieldOp).operand_types, types)
-        _mismatch("body", "gives", self.result_types, types)
+        expect_types("cond", "takes", self.cond_region.block.arg_types, types)
+        expect_types("cond", "passes", condition.operand_types[1:], types)
+        expect_types("body", "takes", self.body_region.block.arg_types, types)
+        expect_types("body", "yields", ending(self.body_region, "body", YieldOp).operand_types, types)
+        expect_types("body", "gives", self.result_types, types)
 
 
 @irdl_op_definition
@@ -197,9 +179,9 @@ class ForOp(LoopOp):
             raise error("E2007", "scans 0 values, expected at least 1", expected=1, actual=0)
         types = [v.type for v in self.inits]
         last, block = ending(self.body_region, "body", YieldOp), self.body_region.block
-        _mismatch("body", "takes", block.arg_types[: len(types)], types)
-        _mismatch("body", "carries", last.operand_types[: len(types)], types)
-        _mismatch("body", "gives", self.result_types, types)
+        expect_types("body", "takes", block.arg_types[: len(types)], types)
+        expect_types("body", "carries", last.operand_types[: len(types)], types)
+        expect_types("body", "gives", self.result_types, types)
         if len(block.args) != len(types) + len(self.scanned) or len(last.operands) != len(types) + len(self.stacks):
             given = (len(block.args), len(last.operands))
             expected = (len(types) + len(self.scanned), len(types) + len(self.stacks))

@@ -213,6 +213,7 @@ def test_broken_xp_is_refused_by_the_verifier_and_never_printed(code: str, old: 
         assert message in e.value.message
 
 
+@pytest.mark.quick
 def test_what_can_be_called_exists_and_every_row_of_the_kernel_table_can_be_called() -> None:
     from mind_lowering.ptir_kernels import formats, table
     from mind_lowering.ptir_kernels.kernels import PtirKernels

@@ -20,7 +20,7 @@ from fake_gpu import RULES, FakeArray
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
-from mind_lowering.cupy.kernels.draws import loops_around
+from mind_lowering.cupy.kernels.random_numbers import loops_around
 from mind_lowering.cupy.launching import CupyKernels
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
 from mind_lowering.cupy.planning.lifetimes import every_step
@@ -86,37 +86,37 @@ def function_of(op: FusionOp, counters: int) -> Any:
 
 
 def drawing(op: CallOp) -> Any:
-    """A kernel that draws: by the seed and the turns in its memory."""
+    """A kernel that draws: by the seed and the iterations in its memory."""
     values = dict(op.values())
-    turning = values.pop("turns", None) is not None
+    turning = values.pop("iterations", None) is not None
     del values["seed"]
     values["dtype"] = np.dtype(NUMPY.dtype(values["dtype"].name))
 
     def launch(grid: Any, block: Any, arrays: Sequence[Any]) -> None:
         RULES.log["launches"] += 1
-        seed, *turns = (int(n) for n in arrays[0].view(np.ndarray))
-        turns = turns[: len(loops_around(op))] if turning else []
-        arrays[1].view(np.ndarray)[...] = getattr(NUMPY, op.function[2:])(**values, seed=seed, turns=tuple(turns))
+        seed, *iterations = (int(n) for n in arrays[0].view(np.ndarray))
+        iterations = iterations[: len(loops_around(op))] if turning else []
+        arrays[1].view(np.ndarray)[...] = getattr(NUMPY, op.function[2:])(**values, seed=seed, iterations=tuple(iterations))
 
     return launch
 
 
 def turning(symbol: str) -> Any:
-    """A kernel that counts turns, or moves the slices of one."""
+    """A kernel that counts iterations, or moves the slices of one."""
 
     def launch(grid: Any, block: Any, arrays: Sequence[Any]) -> None:
         RULES.log["launches"] += 1
-        if "slices" in symbol and not RULES.capturing:  # a capture runs nothing: the turn may be one that is not
-            half, turn = len(arrays) // 2, int(arrays[0].view(np.ndarray)[0])
+        if "slices" in symbol and not RULES.capturing:  # a capture runs nothing: the iteration may be one that is not
+            half, iteration = len(arrays) // 2, int(arrays[0].view(np.ndarray)[0])
             for a, b in zip(arrays[1 : 1 + half], arrays[1 + half :], strict=True):
                 if symbol.endswith("slices_out"):
-                    b.view(np.ndarray)[turn] = a.view(np.ndarray)
+                    b.view(np.ndarray)[iteration] = a.view(np.ndarray)
                 else:
-                    b.view(np.ndarray)[...] = a.view(np.ndarray)[turn]
+                    b.view(np.ndarray)[...] = a.view(np.ndarray)[iteration]
         if "slices" in symbol:
             return
         number = arrays[0].view(np.ndarray)
-        number[0] = 0 if symbol.endswith("first_turn") else number[0] + np.uint64(1)
+        number[0] = 0 if symbol.endswith("first_iteration") else number[0] + np.uint64(1)
 
     return launch
 

@@ -5,7 +5,7 @@ Ops are numbered from 1 in text order, an op with regions once where it begins a
 A value lives from its op to its last use, those of region parameters and of yielded values included, so nothing is shared that a
 region still needs. A view is live memory: its source lives as long as the view. Values that share memory form a group, numbered
 by its first buffer. Sizes are of dense tensors; 4-bit numbers take a byte. A value that a loop carries has one buffer, which is
-its result too; what a turn yields moves there, all values at once.
+its result too; what an iteration yields moves there, all values at once.
 
 The plan says what a program needs whoever runs it. What the `numpy` target allocates, kernels' scratch included, is known only
 after lowering: `mind_runtime.memory` counts that from the frees in the lowered function.

@@ -83,7 +83,7 @@ class _Frame:
     kept: list[int] = field(default_factory=list[int])
     """Buffers from outside that its regions use, and what they yield: needed until it ends."""
     carries: list[Index] = field(default_factory=list["Index"])
-    """What a loop carries from turn to turn."""
+    """What a loop carries from iteration to iteration."""
     yielded: list[Index] = field(default_factory=list["Index"])
 
 

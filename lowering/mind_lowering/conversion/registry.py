@@ -93,7 +93,10 @@ def rename_functions(module: ModuleOp, points: tuple[ConvertedEntrypoint, ...]) 
         func.properties["sym_name"] = type(func.sym_name)(symbols[func.sym_name.data])
 
 
-_BUILT_IN: dict[str, tuple[str, str]] = {"linalg": ("mind_lowering.ptir_to_linalg", "LinalgTarget")}
+_BUILT_IN: dict[str, tuple[str, str]] = {
+    "linalg": ("mind_lowering.ptir_to_linalg", "LinalgTarget"),
+    "stablehlo": ("mind_lowering.ptir_to_stablehlo", "StablehloTarget"),
+}
 """Our own targets: the module and the class, imported when asked for."""
 _targets: dict[str, ConversionTarget] = {}
 _lock = threading.Lock()

@@ -23,6 +23,7 @@ from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
+from mind_dialect import neighbours
 from mind_dialect.elements import Number
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import Kind, PtirDType, read_type
@@ -31,7 +32,7 @@ Shape = tuple[int, ...]
 Tensor = TensorType[Any]
 Body = Callable[["Builder", Sequence[SSAValue]], Sequence[SSAValue]]
 Access = tuple[SSAValue, Sequence[AffineExpr]]
-"""An operand of a loop nest and which of its elements each turn reads."""
+"""An operand of a loop nest and which of its elements each iteration reads."""
 
 
 def element_type(dtype: PtirDType) -> Any:
@@ -131,7 +132,7 @@ class Builder:
 
     def empty(self, type: Tensor) -> SSAValue:
         """A tensor whose elements are still to be written."""
-        return self(tensor.EmptyOp((), type))
+        return self(neighbours.EmptyOp((), type))
 
     def fill(self, value: SSAValue, shape: Shape) -> SSAValue:
         """A tensor of one number."""

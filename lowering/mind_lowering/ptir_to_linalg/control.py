@@ -41,19 +41,19 @@ def while_loop(b: Builder, op: ptir.WhileOp, x: Values, inline: Inline) -> Value
 
 
 def scan(b: Builder, op: ptir.ScanOp, x: Values, inline: Inline) -> Values:
-    """Each turn takes a slice of what is scanned and writes one of what is stacked."""
+    """Each iteration takes a slice of what is scanned and writes one of what is stacked."""
     count: int = op.values()["carry_count"]
     scanned = x[count:]
     stacks = [b.empty(converted_type(t)) for t in op.result_types[count:]]
 
-    def turn(c: Builder, v: Sequence[SSAValue]) -> Values:
+    def iteration(c: Builder, v: Sequence[SSAValue]) -> Values:
         place, carried, written = v[0], v[1 : 1 + count], v[1 + count :]
         slices = [_row(c, value, place) for value in scanned]
         found = inline(c, op.regions[0], [*carried, *slices])
         rows = [c.reshape(value, (1, *shape_of(value))) for value in found[count:]]
         return [*found[:count], *(_written(c, row, into, place) for row, into in zip(rows, written, strict=True))]
 
-    return loop(b, shape_of(scanned[0])[0], [*x[:count], *stacks], turn)
+    return loop(b, shape_of(scanned[0])[0], [*x[:count], *stacks], iteration)
 
 
 def _row(b: Builder, x: SSAValue, place: SSAValue) -> SSAValue:

@@ -12,13 +12,13 @@ from xdsl.dialects import arith, math, scf, tensor
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.linalg import Linalg
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
-from mind_dialect.program import functions
+from mind_dialect.program import functions, input_names, ssa_name, stated_attributes
 from mind_dialect.ptir import PtirOp, YieldOp
 
 from ..conversion import (
@@ -28,13 +28,12 @@ from ..conversion import (
     LegalityReport,
     check_program_legality,
 )
+from ..conversion.in_place import replace_functions, without_ours
 from ..conversion.registry import entrypoints, rename_functions
 from . import control, reductions, structural
 from .builder import Builder, converted_type
 from .legal import specification
 
-OURS = ("mind.", "ptir.")
-"""Attributes of these dialects mean nothing to a tool that does not know them."""
 TARGET = "linalg"
 
 
@@ -53,34 +52,19 @@ def convert_module(module: ModuleOp, *, in_range: bool = False) -> None:
     report = legality(module, in_range=in_range)
     if not report.is_legal:
         raise report.error(TARGET)
-    found = _with_ptir(module)
-    for func in found:
-        new = converted(func)
-        func.properties = new.properties
-        func.attributes = new.attributes
-        func.body.detach_block(old := func.body.block)
-        new.body.move_blocks(func.body)
-        old.erase(safe_erase=False)
-    if found:
-        for op in walk(module):
-            if isinstance(op, ModuleOp):
-                op.attributes = _without_ours(op.attributes)
+    replace_functions(module, ((func, converted(func)) for func in _with_ptir(module)))
 
 
 def _with_ptir(module: ModuleOp) -> list[FuncOp]:
     return [func for func in functions(module) if any(isinstance(op, PtirOp) for op in walk(func))]
 
 
-def _without_ours(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    return {name: a for name, a in attributes.items() if not name.startswith(OURS)}
-
-
 def converted(func: FuncOp) -> FuncOp:
     """A legal function as a new one of the target's dialects, which stands in no module; names of values are kept."""
     old = func.body.block
     block = Block(arg_types=[converted_type(t) for t in old.arg_types])
-    for before, after in zip(old.args, block.args, strict=True):
-        after.name_hint = before.name_hint
+    for before, after, name in zip(old.args, block.args, input_names(func), strict=True):
+        after.name_hint = before.name_hint or ssa_name(name)  # the attribute goes with all of ours
     b = Builder(func)
     returned = inline(b, func.body, block.args)
     ending = b.add(ReturnOp(*returned))
@@ -90,8 +74,9 @@ def converted(func: FuncOp) -> FuncOp:
     for name in ("arg_attrs", "res_attrs"):
         if isinstance(given := properties.pop(name, None), ArrayAttr):
             dictionaries = cast("ArrayAttr[DictionaryAttr]", given).data
-            properties[name] = ArrayAttr([DictionaryAttr(_without_ours(dict(d.data))) for d in dictionaries])
-    made = FuncOp.create(properties=properties, attributes=_without_ours(func.attributes), regions=[Region(block)])
+            if (kept := stated_attributes(DictionaryAttr(without_ours(dict(d.data))) for d in dictionaries)) is not None:
+                properties[name] = kept
+    made = FuncOp.create(properties=properties, attributes=without_ours(func.attributes), regions=[Region(block)])
     made.location = func.location
     return made
 

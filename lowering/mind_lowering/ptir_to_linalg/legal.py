@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
@@ -12,6 +12,7 @@ from mind_dialect.ptir.legal import COMPLEX
 from mind_dialect.ptir.types import ALL
 
 from ..conversion import LegalitySpec
+from ..divisors import is_never_zero
 from . import control, reductions, structural
 from .scalars import is_integer
 
@@ -23,11 +24,17 @@ _SCATTER = "scatters combine in the order of the updates, and reject indices out
 REFUSED: Mapping[type[PtirOp], str] = {
     ptir.ScatterAddOp: _SCATTER,
     ptir.ScatterReduceOp: _SCATTER,
+    ptir.ScatterWindowsOp: _SCATTER,
+    ptir.GatherWindowsOp: "its dimension numbers are general; take and gather have rules",
+    ptir.WindowArgOp: "padding never wins, which a reduction of values and indices cannot say",
+    ptir.FftOp: "linalg has no fast transform",
     ptir.SegmentReduceOp: _SCATTER,
     ptir.RngUniformOp: "its numbers depend on the seed of a run",
     ptir.RngNormalOp: "its numbers depend on the seed of a run",
     ptir.TopKOp: "it sorts",
     ptir.SortOp: "it sorts",
+    **dict.fromkeys((ptir.ErfInvOp, ptir.LgammaOp, ptir.DigammaOp), "math has no such function"),
+    **dict.fromkeys(ptir.COMPLEX_OPS, "complex numbers have no form here"),
     ptir.CustomCallOp: "its function is registered by name",
 }
 """The ops without a rule."""
@@ -52,14 +59,6 @@ def _division(op: ptir.DivOp | ptir.RemainderOp, in_range: bool) -> str | None:
         return None
     reason = "an integer divisor of 0 must be rejected, which these dialects cannot say"
     return f"operation {op.name} is not allowed: {reason}; a constant divisor without 0 is legal, and so is assume-in-range"
-
-
-def is_never_zero(value: SSAValue) -> bool:
-    """Whether a value is a constant without any 0, moved or repeated perhaps."""
-    op = value.owner
-    while isinstance(op, ptir.BroadcastToOp | ptir.ReshapeOp | ptir.TransposeOp | ptir.StopGradientOp):
-        op = op.operands[0].owner
-    return isinstance(op, ptir.ConstantOp) and all(v != 0 for v in op.literal.values())
 
 
 def specification(in_range: bool) -> LegalitySpec:

@@ -17,24 +17,31 @@ from mind_dialect import ptir
 from mind_dialect.elements import Number
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import I1, SI64, PtirDType
+from mind_dialect.ptir.types import I1, SI64, Kind, PtirDType
 
 from . import scalars
 from .builder import Access, Builder, Shape, dims, element_of, element_type, shape_of
 from .structural import Values, padded, static
 
-COMBINE = {"sum": scalars.add, "max": scalars.maximum, "min": scalars.minimum}
+COMBINE: dict[str, scalars.Scalar] = {
+    **{"sum": scalars.add, "prod": scalars.mul, "max": scalars.maximum, "min": scalars.minimum},
+    **{kind: scalars.ARITHMETIC[op] for kind, op in (("and", ptir.AndOp), ("or", ptir.OrOp), ("xor", ptir.XorOp))},
+}
 
 
 def identity(kind: str, dtype: PtirDType) -> Number:
     """What leaves every number of `dtype` as it is; where there is no infinity, the greatest finite number."""
-    if kind == "sum":
-        return 0.0 if dtype.is_float else 0
+    if kind in ("sum", "prod"):
+        return float(kind == "prod") if dtype.is_float else int(kind == "prod")
+    if kind in ("or", "xor"):
+        return False if dtype is I1 else 0
+    if kind == "and" and dtype is not I1:
+        return scalars.most(dtype) if dtype.kind is Kind.UNSIGNED else -1
     if dtype.is_float:
         greatest = 448.0 if dtype.name == "fp8_e4m3" else float("inf")
         return -greatest if kind == "max" else greatest
     if dtype is I1:
-        return kind == "min"
+        return kind != "max"
     return scalars.least(dtype) if kind == "max" else scalars.most(dtype)
 
 
@@ -95,9 +102,10 @@ def reduce(b: Builder, op: ptir.ReduceOp, x: Values) -> Values:
     return [b.reshape(cast_tensor(b, wide, op.result_spec().dtype, total), static(op))]
 
 
-def arg_max(b: Builder, op: ptir.ArgMaxOp, x: Values) -> Values:
+def arg_extreme(b: Builder, op: ptir.ArgMaxOp | ptir.ArgMinOp, x: Values) -> Values:
     """The best element so far and its index; NaN is best, and of equals the lower index, whatever the order of the loop."""
     values, dtype = op.values(), op.operand_spec(0).dtype
+    kind = "max" if isinstance(op, ptir.ArgMaxOp) else "min"
     kept, reduced = reduced_axes(op, [values["axis"]])
     target = tuple(shape_of(x[0])[a] for a in kept)
     if not prod(target):
@@ -105,10 +113,10 @@ def arg_max(b: Builder, op: ptir.ArgMaxOp, x: Values) -> Values:
 
     def body(c: Builder, v: Sequence[SSAValue]) -> Values:
         index = c(arith.IndexCastOp(c(linalg.IndexOp(len(kept))), i64))
-        takes = _better(c, dtype, (v[0], index), (v[1], v[2]))
+        takes = _better(c, kind, dtype, (v[0], index), (v[1], v[2]))
         return [c(arith.SelectOp(takes, v[0], v[1])), c(arith.SelectOp(takes, index, v[2]))]
 
-    start = b.fill(b.scalar(dtype, identity("max", dtype)), target)
+    start = b.fill(b.scalar(dtype, identity(kind, dtype)), target)
     first = b.fill(b.integer((1 << 63) - 1, i64), target)
     places = dims(len(kept))
     access = (x[0], order(kept, reduced))
@@ -124,9 +132,9 @@ def _narrowed(b: Builder, dtype: PtirDType, x: SSAValue) -> SSAValue:
     return b.each([(x, dims(len(shape)))], shape, element_type(dtype), lambda c, v: [scalars.wrap(c, SI64, dtype, v[0])])
 
 
-def _better(b: Builder, dtype: PtirDType, new: tuple[SSAValue, SSAValue], old: tuple[SSAValue, SSAValue]) -> SSAValue:
-    """Whether a new element is greater, or as great with a lower index."""
-    greater = scalars.compare(b, "greater", dtype, new[0], old[0])
+def _better(b: Builder, kind: str, dtype: PtirDType, new: tuple[SSAValue, SSAValue], old: tuple[SSAValue, SSAValue]) -> SSAValue:
+    """Whether a new element is greater (of `min` less), or as great with a lower index."""
+    greater = scalars.compare(b, "greater" if kind == "max" else "less", dtype, new[0], old[0])
     equal = scalars.compare(b, "equal", dtype, new[0], old[0])
     earlier = b(arith.CmpiOp(new[1], old[1], "slt"))
     if not dtype.is_float:
@@ -138,41 +146,42 @@ def _better(b: Builder, dtype: PtirDType, new: tuple[SSAValue, SSAValue], old: t
     return b(arith.OrIOp(b(arith.OrIOp(greater, newly)), tied))
 
 
-def cumulative_sum(b: Builder, op: ptir.CumulativeSumOp, x: Values) -> Values:
-    """A loop along the axis that carries the sum so far and the tensor of results."""
+def cumulative(b: Builder, op: ptir.CumulativeSumOp | ptir.CumulativeOp, x: Values) -> Values:
+    """A loop along the axis that carries what there is so far and the tensor of results."""
     values, dtype = op.values(), op.operand_spec(0).dtype
+    kind: str = values.get("kind", "sum")
     wide, shape = default_accumulator(dtype), static(op)
     axis: int = values["axis"] % len(shape)
     row = tuple(1 if i == axis else n for i, n in enumerate(shape))
-    start = b.fill(b.scalar(wide, identity("sum", dtype)), row)
+    start = b.fill(b.scalar(wide, identity(kind, dtype)), row)
     out = b.empty(TensorType(element_of(x[0]), shape))
 
-    def turn(c: Builder, v: Sequence[SSAValue]) -> Values:
+    def iteration(c: Builder, v: Sequence[SSAValue]) -> Values:
         place, total, found = v
         if values["reverse"]:
             place = c(arith.SubiOp(c.index(shape[axis] - 1), place))
         starts: list[SSAValue | int] = [place if i == axis else 0 for i in range(len(shape))]
-        new = _sum_of(c, (dtype, wide), c.slice(x[0], starts, row), total)
+        new = _step(c, kind, (dtype, wide), c.slice(x[0], starts, row), total)
         said = cast_tensor(c, wide, dtype, total if values["exclusive"] else new)
         return [new, c.insert(said, found, starts)]
 
-    return [loop(b, shape[axis], [start, out], turn)[1]]
+    return [loop(b, shape[axis], [start, out], iteration)[1]]
 
 
-def _sum_of(b: Builder, dtypes: tuple[PtirDType, PtirDType], x: SSAValue, total: SSAValue) -> SSAValue:
+def _step(b: Builder, kind: str, dtypes: tuple[PtirDType, PtirDType], x: SSAValue, total: SSAValue) -> SSAValue:
     source, wide = dtypes
     shape, places = shape_of(x), dims(len(shape_of(x)))
 
     def body(c: Builder, v: Sequence[SSAValue]) -> Values:
-        return [scalars.add(c, wide, [v[1], scalars.cast(c, source, wide, v[0])])]
+        return [COMBINE[kind](c, wide, [v[1], scalars.cast(c, source, wide, v[0])])]
 
     return b.each([(x, places), (total, places)], shape, element_type(wide), body)
 
 
-def loop(b: Builder, count: int, carried: Values, turn: Any) -> Values:
-    """An scf.for from 0 to `count`; `turn` takes the index and the carried values, and returns the carried values."""
+def loop(b: Builder, count: int, carried: Values, iteration: Any) -> Values:
+    """An scf.for from 0 to `count`; `iteration` takes the index and the carried values, and returns the carried values."""
     types: list[Attribute] = [b.index(0).type, *(v.type for v in carried)]
-    region = b.region(types, turn, lambda values: scf.YieldOp(*values))
+    region = b.region(types, iteration, lambda values: scf.YieldOp(*values))
     made = b.add(scf.ForOp(b.index(0), b.index(count), b.index(1), carried, region))
     return list(made.results)
 
@@ -315,11 +324,13 @@ def layer_norm(b: Builder, op: ptir.LayerNormOp, x: Values) -> Values:
 
 RULES: Mapping[type[PtirOp], Any] = {
     ptir.ReduceOp: reduce,
-    ptir.ArgMaxOp: arg_max,
+    ptir.ArgMaxOp: arg_extreme,
+    ptir.ArgMinOp: arg_extreme,
     ptir.DotGeneralOp: dot_general,
     ptir.LayerNormOp: layer_norm,
     ptir.ReduceWindowOp: reduce_window,
     ptir.ExtractPatchesOp: extract_patches,
-    ptir.CumulativeSumOp: cumulative_sum,
+    ptir.CumulativeSumOp: cumulative,
+    ptir.CumulativeOp: cumulative,
     ptir.ConvolutionOp: convolution,
 }

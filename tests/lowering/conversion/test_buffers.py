@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import FrozenInstanceError
 
 import pytest
 from xdsl.dialects.func import FuncOp
@@ -14,7 +15,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.program import functions
 from mind_dialect.ptir import OPS_BY_OPCODE, CondOp, FusionOp, PtirOp, ScanOp, WhileOp, YieldOp
 from mind_lowering.conversion import Alias, BufferizeOptions, FunctionPlan, Usage, plan_buffers, plan_function, plan_text
-from mind_lowering.conversion.buffers import IDENTITIES, IN_PLACE, VIEWS
+from mind_lowering.conversion.buffers import IDENTITIES, IN_PLACE, VIEWS, Slot
 from mind_lowering.ptir_kernels.table import WITHOUT_KERNEL, kernel_call, storage
 from mind_lowering.xp import Storage
 from programs import parse
@@ -258,8 +259,8 @@ def run(memory: Memory, block: Block, pick: random.Random) -> None:
         for value in op.operands:
             memory.read(value)
         ending = None
-        turns = {CondOp: [pick.randrange(2)], WhileOp: [0, 1, 0, 1, 0], ScanOp: [0, 0], FusionOp: [0]}.get(type(op), [])
-        for i in turns:
+        iterations = {CondOp: [pick.randrange(2)], WhileOp: [0, 1, 0, 1, 0], ScanOp: [0, 0], FusionOp: [0]}.get(type(op), [])
+        for i in iterations:
             inner = op.regions[i].block
             for argument in inner.args:
                 memory.write(argument)
@@ -313,7 +314,7 @@ func.func @scan(%x: tensor<3x2xf32>, %s: tensor<2xf32>) -> tensor<2xf32> {
   func.return %c : tensor<2xf32>
 }
 """
-"""What is scanned must outlive its last use in the body: there is a next turn."""
+"""What is scanned must outlive its last use in the body: there is a next iteration."""
 
 YIELDS_CROSSED = """
 func.func @cond(%p: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {
@@ -342,6 +343,39 @@ def test_running_the_plan_of_nested_regions(text: str) -> None:
             for argument in func.body.block.args:
                 memory.write(argument)
             run(memory, func.body.block, random.Random(seed))
+
+
+SCAN_WITH_STACKS = """
+func.func @scan(%h: tensor<2xf32>, %xs: tensor<3x2xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>) {
+  %last, %all, %more = ptir.scan %h, %xs carry_count = 1 scan_output_count = 2
+      : (tensor<2xf32>, tensor<3x2xf32>) -> (tensor<2xf32>, tensor<3x2xf32>, tensor<3x2xf32>) body {
+  ^bb0(%b: tensor<2xf32>, %x: tensor<2xf32>):
+    %big = ptir.tile %x repeats = [3] : tensor<2xf32> -> tensor<6xf32>
+    %r = ptir.reshape %big new_shape = [3, 2] : tensor<6xf32> -> tensor<3x2xf32>
+    %s = ptir.reduce %r kind = sum axes = [0] keepdims = false : tensor<3x2xf32> -> tensor<2xf32>
+    %now = ptir.add %b, %s : tensor<2xf32>
+    ptir.yield %now, %now, %s : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+  }
+  %y = ptir.neg %all : tensor<3x2xf32>
+  %z = ptir.neg %more : tensor<3x2xf32>
+  func.return %y, %z : tensor<3x2xf32>, tensor<3x2xf32>
+}
+"""
+
+
+def test_a_stack_of_a_scan_shares_memory_with_nothing_that_lives_in_its_body() -> None:
+    """Each iteration writes a row of it and needs its temporaries after that: it lives from the scan's begin."""
+    (func,) = functions(parse(SCAN_WITH_STACKS))
+    plan = plan_function(func)
+    scan = func.body.block.first_op
+    assert isinstance(scan, ScanOp)
+    stacks = [plan.buffers[plan.values[v]] for v in scan.results[1:]]
+    inside = [plan.buffers[plan.values[v]] for op in scan.body_region.block.ops for v in op.results]
+    assert len(inside) == 4
+    assert {b.slot for b in stacks}.isdisjoint({b.slot for b in inside})
+    assert len({b.slot for b in stacks}) == 2
+    for stack in stacks:
+        assert all(stack.live[0] < b.live[0] and b.live[1] < stack.live[1] for b in inside)
 
 
 def test_the_watch_sees_a_slot_taken_too_early() -> None:
@@ -394,3 +428,11 @@ def chain(n: int) -> FuncOp:
         return ops
 
     return function("f32[2]", body)
+
+
+def test_slots_stay_as_they_are() -> None:
+    """A plan is printed and followed by others than who made it."""
+    slot = Slot(0, None, None, (1, 4))
+    with pytest.raises(FrozenInstanceError):
+        slot.index = 1  # type: ignore[misc]
+    assert len({slot, Slot(0, None, None, (1, 4))}) == 1

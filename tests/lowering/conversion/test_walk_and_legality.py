@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError, replace
+
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -179,6 +181,24 @@ def test_the_error_names_everything() -> None:
     assert all(str(d) in str(caught.value) for d in report.diagnostics)
 
 
+@pytest.mark.parametrize(("kinds", "things"), [(["neg"], "1 thing"), (["neg", "abs"], "2 things")])
+def test_the_error_is_about_the_first_op_and_counts_in_english(kinds: list[str], things: str) -> None:
+    body = "".join(f"%{kind} = ptir.{kind} %x : tensor<2xf32> " for kind in kinds)
+    module = parse(f"func.func @f(%x: tensor<2xf32>) {{ {body} func.return }}")
+    (func,) = functions(module)
+    found = check_program_legality(module, LegalitySpec().allow_ops([])).error("here")
+    assert f"here cannot say {things} of this program: (1) " in found.message
+    assert found.op is func.body.block.first_op
+
+
+def test_a_diagnostic_is_a_value_that_does_not_print_its_op() -> None:
+    (first, *_) = check_program_legality(parse(ILLEGAL), LegalitySpec().allow_ops([])).diagnostics
+    assert "op=" not in repr(first)
+    assert first == replace(first, op=None, place=None)
+    with pytest.raises(FrozenInstanceError):
+        first.message = "other"  # type: ignore[misc]
+
+
 def test_many_diagnostics_are_counted_by_op() -> None:
     negations = "".join(f"  %{i} = ptir.neg %x : tensor<2xf32>\n" for i in range(50))
     module = parse(f"func.func @f(%x: tensor<2xf32>) {{\n{negations}  func.return\n}}")
@@ -197,3 +217,13 @@ def test_every_op_of_nested_regions_is_seen_once() -> None:
     seen = [d.op for d in check_program_legality(module, LegalitySpec().allow_ops([])).diagnostics]
     expected = [op for op in func.walk() if op.name.startswith("ptir.") and op.name != "ptir.yield"]
     assert seen == expected
+
+
+def test_a_spec_of_legality_stays_as_it_is() -> None:
+    """Targets share specs, and a caller that adds to one gets another."""
+    spec = LegalitySpec()
+    with pytest.raises(FrozenInstanceError):
+        spec.allow_dynamic_dims = False  # type: ignore[misc]
+    assert spec.allow_ops([]) is not spec
+    assert spec == LegalitySpec()
+    assert hash(spec) == hash(LegalitySpec())

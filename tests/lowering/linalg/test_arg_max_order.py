@@ -54,7 +54,7 @@ EVALUATE: dict[type[Operation], Callable[..., Any]] = {
 
 
 def step(block: Block, index: int, new: Any, best: tuple[Any, int]) -> tuple[Any, int]:
-    """The best element and its index after one more turn of the loop."""
+    """The best element and its index after one more iteration of the loop."""
     values: dict[SSAValue, Any] = dict(zip(block.args, (new, *best), strict=True))
 
     def of(value: SSAValue) -> Any:
