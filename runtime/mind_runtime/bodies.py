@@ -22,7 +22,7 @@ from mind_dialect.program import input_names
 from mind_lowering.kernels import NUMPY
 from mind_lowering.numpy import Source, python_source
 
-from .memory import Need, check_rank, peak
+from .memory import Need, allocation_error, check_rank, peak
 
 CACHE_SIZE = 128
 """So many compiled functions are kept for the next `compile` of an equal one."""
@@ -97,7 +97,10 @@ def _make_body(func: FuncOp) -> Body:
     need = peak(block)
     scope: dict[str, Any] = {"__builtins__": {}, "xp": np, "k": NUMPY}
     for name, literal in source.constants:
-        scope[name] = NUMPY.constant(value=literal)
+        try:
+            scope[name] = NUMPY.constant(value=literal)
+        except ValueError:  # NumPy counts the bytes of a view too
+            raise allocation_error(literal.type, "it has more bytes than can be addressed") from None
     exec(builtins.compile(source.text, f"<mind-numpy {source.name}>", "exec", dont_inherit=True), scope)
     run = scope[source.name]
     constant_bytes = sum(len(literal.data.data) for _, literal in source.constants)

@@ -91,6 +91,8 @@ def bind(
     memory_limit: int | None = None,
     donate: Collection[str] = (),
     threads: int | None = None,
+    mesh: Any = None,
+    shardings: Mapping[str, Any] | None = None,
 ) -> Bound:
     """
     Compile a function as `compile` does and give it its weights, by the names of its inputs.
@@ -105,7 +107,7 @@ def bind(
     preparing = _preparing(module, func)
     made_before = 0 if preparing is None else len(preparing.function_type.outputs)
     fixed = {*taken, *names[len(names) - made_before :]}
-    program = compile_to_bind(module, func.sym_name.data, target, memory_limit, donate, threads, fixed)
+    program = compile_to_bind(module, func.sym_name.data, target, memory_limit, donate, threads, fixed, mesh, shardings)
     if preparing is not None:
         wanted = input_names(preparing)
         for name in wanted:
@@ -137,5 +139,5 @@ def _function(module: ModuleOp, name: str | None) -> FuncOp:
         makers = [p for f in found if (p := _preparing(module, f)) is not None]
         left = [f for f in found if not any(f is p for p in makers)]
         if len(left) == 1:
-            return left[0]
+            return find_function(module, left[0].sym_name.data)
     return find_function(module, name)

@@ -5,29 +5,26 @@ From a function of Core IR or PTIR to a callable: verified, lowered and compiled
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from mind_dialect.errors import brief, error
-from mind_dialect.program import functions, functions_called, input_names, shown_name
+from mind_dialect.errors import error
+from mind_dialect.program import functions, functions_called, input_names, require_module, shown_name
 from mind_dialect.ptir_program import stated_entry
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.verify import verify
-from mind_lowering.cupy.options import CupyOptions, read_target
-from mind_lowering.numpy import lowered
+from mind_lowering.cupy.options import read_target
+from mind_lowering.ptir_to_xp import single_block
 
 from . import bodies
-from .bodies import body_of
-from .memory import check_need, physical_memory
-from .native import require as require_native
+from .executors import Request, checked_request
+from .given import TensorSpec
 from .program import Program
 from .shapes import Guard, checked_shapes, shown_dims
-
-TARGETS = ("numpy", "native", "cupy")
 
 
 def compile(
@@ -37,6 +34,8 @@ def compile(
     memory_limit: int | None = None,
     donate: Collection[str] = (),
     threads: int | None = None,
+    mesh: Any = None,
+    shardings: Mapping[str, Any] | None = None,
 ) -> Program:
     """
     Compile the function called `function`, or the entry that `module` states, or its only function, for `target`.
@@ -44,11 +43,13 @@ def compile(
     The function may be Core IR, PTIR or already lowered to `xp`; the module is left as it is. `memory_limit` in bytes is by
     default the memory of the machine. `donate` names inputs whose memory the program may overwrite, as a cache that is updated.
     `threads` is how many threads the target `native` may use, by default what MIND_NUM_THREADS says, else one per core. `cupy`
-    may be followed by its options, as in `cupy{tf32 graph=off}`; E7001 for others.
+    and `xla` may be followed by their options, as in `cupy{tf32 graph=off}` or `xla{checks=off}`; E7001 for others. `mesh` and
+    `shardings` are for the target `xla`: a `jax.sharding.Mesh` or text such as `data=4,model=2`, and by names of inputs how each
+    lies on it, such as `data,_`. Executors of other packages are targets too: see `executors`.
     Raises the verifier's error; E4000 for a function that is neither; E7003 for an unknown function or input, E7001 where a
     function must be named; E6002 for an unknown target; E6004 for what cannot fit in memory; E8007 for an unknown custom call.
     """
-    return compile_to_bind(module, function, target, memory_limit, donate, threads, ())
+    return compile_to_bind(module, function, target, memory_limit, donate, threads, (), mesh, shardings)
 
 
 def compile_to_bind(
@@ -59,40 +60,17 @@ def compile_to_bind(
     donate: Collection[str],
     threads: int | None,
     fixed: Collection[str],
+    mesh: Any = None,
+    shardings: Mapping[str, Any] | None = None,
 ) -> Program:
     """As `compile`; `fixed` names inputs that will be bound, so that what depends on them may be packed once."""
-    target, options = read_target(target)
-    if target not in TARGETS:
-        message = f"target {target!r} is not available, expected one of {list(TARGETS)}"
-        raise error("E6002", message, requested=target, available=list(TARGETS))
-    if options and target != "cupy":
-        hint = "; threads are given beside it, by threads= or --threads" if "threads" in options else ""
-        raise error("E7001", f"the target {target!r} takes no options, found {list(options)}{hint}", option=next(iter(options)))
-    asked = CupyOptions.of(options)
-    if target == "native":
-        require_native()
-    elif target == "cupy":
-        from mind_lowering.cupy.launching import require as require_cupy
-
-        require_cupy()
-    if threads is not None and target != "native":
-        message = f"threads {brief(threads)} for the target {target!r}: it is an option of 'native'"
-        raise error("E7001", message, option="threads")
+    name, words = read_target(target)
+    arguments = {"threads": threads, "mesh": mesh, "shardings": shardings}
+    given = {argument: value for argument, value in arguments.items() if value is not None}
+    executor, options = checked_request(name, words, given)
     func = find_function(module, function)
-    donated = _numbers(func, donate)
-    if target == "cupy":
-        from .on_cupy import compile_for_cupy
-
-        return compile_for_cupy(func, donated, memory_limit, asked)
-    limit = physical_memory() if memory_limit is None else memory_limit
-    if target == "native":
-        from .native.program import compile_native
-
-        return compile_native(func, donated, limit, threads, [i for i, name in enumerate(input_names(func)) if name in fixed])
-    made = lowered(func, donated)
-    body = body_of(made.func)
-    check_need(body.need, limit)
-    return Program(func, body, made.origins, donated, limit)
+    held = tuple(i for i, input_name in enumerate(input_names(func)) if input_name in fixed)
+    return executor.compile(Request(func, tuple(_numbers(func, donate)), held, memory_limit, options, given))
 
 
 def output_shapes(program: ModuleOp | Program, *shapes: Any, function: str | None = None) -> tuple[Dims, ...]:
@@ -105,7 +83,10 @@ def output_shapes(program: ModuleOp | Program, *shapes: Any, function: str | Non
         return program.output_shapes(*shapes)
     func = find_function(program, function)
     verify(func)
-    given = checked_shapes(f"@{shown_name(func.sym_name.data)}", shapes, len(func.function_type.inputs))
+    shown = shown_name(func.sym_name.data)
+    given = checked_shapes(f"@{shown}", shapes, len(func.function_type.inputs))
+    for name, type, shape in zip(input_names(func), func.function_type.inputs.data, given, strict=True):
+        TensorSpec.of(name, type).check_shape(shape, f"input {shown_name(name)} of @{shown}")
     return shown_dims(Guard(func)(*given))
 
 
@@ -126,13 +107,10 @@ def find_function(module: ModuleOp, name: str | None) -> FuncOp:
     """
     The function called `name`, with or without `@`; if that is None the entry that the module states, or the only function.
 
-    E7003 or E7001 else, E2002 for a stated entry that is none, E2001 for what is no module.
+    E7003 or E7001 else, E2002 for a stated entry that is none, E2001 for what is no module, E4000 for a function that has several
+    blocks or none.
     """
-    if not isinstance(module, Operation):  # pyright: ignore[reportUnnecessaryIsInstance]
-        given: Any = module
-        actual = type(given).__name__
-        hint = "give its .module" if hasattr(given, "module") else "mind_tools.frontends has load(path) and parse(text)"
-        raise error("E2001", f"expected a module, found a {actual}; {hint}", expected="ModuleOp", actual=actual)
+    require_module(module, Operation)
     found = list(functions(module))
     known = [f.sym_name.data for f in found]
     name = stated_entry(module, known) if name is None else name
@@ -143,6 +121,7 @@ def find_function(module: ModuleOp, name: str | None) -> FuncOp:
         raise error("E7003", message, name=name, known=known)
     if len(found) > 1:
         raise error("E7001", f"which function to compile: name one of {known}", option="function", known=known)
+    single_block(found[0])
     return found[0]
 
 

@@ -19,9 +19,17 @@ from xdsl.dialects.builtin import (
     IntegerType,
     TensorType,
 )
-from xdsl.interpreter import Interpreter, InterpreterFunctions, impl, register_impls
+from xdsl.interpreter import (
+    Interpreter,
+    InterpreterFunctions,
+    ReturnedValues,
+    impl,
+    impl_terminator,
+    register_impls,
+)
 from xdsl.ir import Attribute
 
+from mind_dialect import neighbours
 from mind_dialect.errors import error
 from mind_dialect.ptir.types import DTYPE_OF_TYPE
 from mind_lowering.ptir_kernels.formats import array_dtype
@@ -56,6 +64,18 @@ def _place(op: Any, array: Any, indices: Values) -> Values:
     return tuple(int(i) for i in indices)
 
 
+def _zeros(type: Attribute, sizes: Values) -> Any:
+    """An array of a type whose unknown extents are `sizes`; E3006 for one below 0, E6004 for more than the memory."""
+    shape, dtype = _shape(type, sizes), element_dtype(cast(TensorType, type).element_type)
+    if (negative := next((i for i, n in enumerate(shape) if n < 0), None)) is not None:
+        message = f"extent {shape[negative]} at {negative} in {shape}, expected 0 or more"
+        raise error("E3006", message, shape=tuple(shape), index=negative, value=shape[negative])
+    if (needed := int(np.prod(shape, dtype=object)) * dtype.itemsize) > physical_memory():
+        message = f"cannot allocate {shape}: {needed} bytes are needed"
+        raise error("E6004", message, shape=tuple(shape), dtype=str(dtype), backend="numpy")
+    return np.zeros(shape, dtype)
+
+
 @register_impls
 class ForeignFunctions(InterpreterFunctions):
     """The implementations; a tensor is an array, never written to."""
@@ -75,18 +95,45 @@ class ForeignFunctions(InterpreterFunctions):
     @impl(tensor.EmptyOp)
     def run_empty(self, _interpreter: Interpreter, op: tensor.EmptyOp, args: Values) -> Values:
         """Zeros, as what is empty may hold anything."""
-        type = op.tensor.type
-        shape, dtype = _shape(type, args), element_dtype(type.element_type)
-        if (needed := int(np.prod(shape, dtype=object)) * dtype.itemsize) > physical_memory():
-            message = f"cannot allocate {shape}: {needed} bytes are needed"
-            raise error("E6004", message, shape=tuple(shape), dtype=str(dtype), backend="numpy")
-        return (np.zeros(shape, dtype),)
+        return (_zeros(op.tensor.type, args),)
+
+    @impl(neighbours.EmptyOp)
+    def run_any_empty(self, _interpreter: Interpreter, op: neighbours.EmptyOp, args: Values) -> Values:
+        """As `tensor.empty` of xDSL."""
+        return (_zeros(op.tensor.type, args),)
 
     @impl(tensor.ReshapeOp)
     def run_reshape(self, _interpreter: Interpreter, op: tensor.ReshapeOp, args: Values) -> Values:
         """The elements under the shape that the second operand holds."""
         source, shape = args
         return (np.asarray(source).reshape([int(n) for n in np.asarray(shape)]),)
+
+    @impl(neighbours.ReshapeOp)
+    def run_any_reshape(self, _interpreter: Interpreter, op: neighbours.ReshapeOp, args: Values) -> Values:
+        """As `tensor.reshape` of xDSL; E3007 for another number of elements, which no type rules out here."""
+        source, shape = np.asarray(args[0]), [int(n) for n in np.asarray(args[1])]
+        if any(n < 0 for n in shape) or int(np.prod(shape, dtype=object)) != source.size:
+            message = f"tensor.reshape: {list(source.shape)} ({source.size} elements) to {shape}"
+            raise error("E3007", message, shapes=(source.shape, tuple(shape)), counts=(source.size, None))
+        return (source.reshape(shape),)
+
+    @impl(neighbours.RankOp)
+    def run_rank(self, _interpreter: Interpreter, op: neighbours.RankOp, args: Values) -> Values:
+        """The number of dimensions."""
+        return (int(np.ndim(args[0])),)
+
+    @impl(neighbours.GenerateOp)
+    def run_generate(self, interpreter: Interpreter, op: neighbours.GenerateOp, args: Values) -> Values:
+        """The results of the region for each place."""
+        made = _zeros(op.result.type, args)
+        for place in np.ndindex(made.shape):
+            (made[place],) = interpreter.run_ssacfg_region(op.body, place, "generate")
+        return (made,)
+
+    @impl_terminator(tensor.YieldOp)
+    def run_yield(self, _interpreter: Interpreter, op: tensor.YieldOp, args: Values) -> tuple[ReturnedValues, Values]:
+        """What a region hands over."""
+        return ReturnedValues(args), ()
 
     @impl(tensor.InsertOp)
     def run_insert(self, _interpreter: Interpreter, op: tensor.InsertOp, args: Values) -> Values:

@@ -42,16 +42,16 @@ from mind_lowering.kernels import NUMPY
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.table import KERNELS, kernel_call
 from mind_lowering.xp import CallOp, ExpectOp, FreeOp, ReturnOp
-from mind_lowering.xp_arguments import TURNS, Seed, Turns
+from mind_lowering.xp_arguments import TURNS, Iterations, Seed
 from mind_lowering.xp_regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 
 from .core_errors import as_core
-from .draws import CountedFunctions, Draws
 from .foreign import ForeignFunctions
 from .foreign_scalars import register_missing
 from .given import TensorSpec, admit
 from .interpreted_shape import ShapeFunctions
 from .memory import Need, allocation_error, byte_count, check_need, check_rank, physical_memory, read_any
+from .random_numbers import CountedFunctions, Draws
 
 Values = tuple[Any, ...]
 _ROOTS = {"xp": np, "k": NUMPY}
@@ -63,14 +63,14 @@ def function(callee: str) -> Callable[..., Any]:
     return attrgetter(name)(_ROOTS[root])
 
 
-def keyword(value: Any, sizes: dict[str, int], seed: int = 0, turns: Values = ()) -> Any:
+def keyword(value: Any, sizes: dict[str, int], seed: int = 0, iterations: Values = ()) -> Any:
     """A keyword argument as a kernel wants it: dtypes as the arrays' own, names of dimensions as sizes."""
     if isinstance(value, PtirDType):
         return array_dtype(value.name)
     if isinstance(value, Seed):
         return seed
-    if isinstance(value, Turns):
-        return turns
+    if isinstance(value, Iterations):
+        return iterations
     if isinstance(value, tuple):
         return tuple(_size(v, sizes) if isinstance(v, str) else keyword(v, sizes, seed) for v in cast(Values, value))
     return value
@@ -121,7 +121,7 @@ class MindRunner(InterpreterFunctions):
         """One call on checked operands."""
         for type in op.result_types:
             check_result(type)
-        given = {name: keyword(value, sizes, self.seed, self.draws.turns) for name, value in arguments.items()}
+        given = {name: keyword(value, sizes, self.seed, self.draws.iterations) for name, value in arguments.items()}
         try:
             with np.errstate(all="ignore"):
                 result = function(callee)(*values, **given)
@@ -142,7 +142,7 @@ class MindRunner(InterpreterFunctions):
         call = kernel_call(op)
         drawn: dict[str, Any] = {}
         if isinstance(op, ptir.RandomOp):
-            drawn = {"ordinal": self.draws.ordinal(op), "seed": self.seed, "turns": TURNS}
+            drawn = {"ordinal": self.draws.ordinal(op), "seed": self.seed, "iterations": TURNS}
         results = self.run(op, call.callee, {**call.arguments, **drawn}, values, sizes)
         for value, declared in zip(results, op.results, strict=True):
             spec = TensorSpec.of("result", declared.type)
@@ -198,7 +198,7 @@ def _run_while(functions: MindRunner, interpreter: Interpreter, op: ptir.WhileOp
     admitted(op, values)
     with functions.draws.loop():
         while True:
-            functions.draws.turn()
+            functions.draws.iteration()
             go_on, *passed = interpreter.run_ssacfg_region(op.cond_region, values, op.name)
             values = tuple(passed)
             if not go_on:
@@ -217,7 +217,7 @@ def _run_steps(
     """The carried values after all steps; `put` takes the step, number and value of what is stacked."""
     with functions.draws.loop():
         for step in NUMPY.steps(*scanned):
-            functions.draws.turn()
+            functions.draws.iteration()
             given = (*carried, *(np.asarray(x[step]) for x in scanned))
             results = interpreter.run_ssacfg_region(op.body_region, given, op.name)
             carried = results[: len(carried)]

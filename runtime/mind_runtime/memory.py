@@ -18,13 +18,15 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import FusionOp
-from mind_dialect.ptir.types import read_type
+from mind_dialect.ptir.types import Kind, read_type
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.types import DType, Shape
 from mind_dialect.types import read_type as read_core_type
 from mind_lowering.xp import FUNCTIONS, CallOp, FreeOp, Storage
+from mind_lowering.xp_functions import ROW_MAJOR, ROW_MAJOR_RESULTS
 from mind_lowering.xp_regions import IfOp, LoopOp
 
+RESHAPE = "k.reshape"
 _GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -81,6 +83,8 @@ class _Meter:
         self.sizes = sizes
         self.owner: dict[SSAValue, SSAValue | None] = {}
         self.users: dict[SSAValue, int] = {}
+        self.strided: set[SSAValue] = set()
+        """What may not be in row-major order: views, and what NumPy makes of them. To reshape it takes a copy."""
         self.log: list[tuple[SSAValue, int]] = []
         self.live, self.need = 0, Need(0, None)
 
@@ -101,12 +105,16 @@ class _Meter:
                 self.loop(op)
 
     def call(self, op: CallOp) -> None:
-        scratch = _scratch(op, self.sizes)
+        scratch, storage = _scratch(op, self.sizes), FUNCTIONS[op.function]
         if (target := op.target) is not None:
             self.bind(op.results[0], self.owner.get(target))
             return self.note(op.results[0])
+        is_strided = any(value in self.strided for value in op.operands)
+        copies = op.function in (RESHAPE, ROW_MAJOR) and is_strided
+        if storage is Storage.PART or (storage is Storage.OWN and is_strided and op.function not in ROW_MAJOR_RESULTS):
+            self.strided.update(op.results)
         for result in op.results:
-            own = FUNCTIONS[op.function] is Storage.OWN or (FUNCTIONS[op.function] is Storage.PART and not op.operands)
+            own = copies or storage is Storage.OWN or (storage is Storage.PART and not op.operands)
             self.bind(result, result if own else self.owner.get(op.operands[0]) if op.operands else None)
             self.note(result, scratch)
 
@@ -149,10 +157,15 @@ class _Meter:
         last = op.regions[-1].block.last_op
         for result, value in zip(op.results, () if last is None else last.operands, strict=True):
             self.owner[result] = self.owner.get(value)
+        self.strided.update(result for i, result in enumerate(op.results) if self._yields_strided(op, i))
         self.live = max(self.live, *ends)
 
+    def _yields_strided(self, op: IfOp, i: int) -> bool:
+        ends = [region.block.last_op for region in op.regions]
+        return any(end is not None and end.operands[i] in self.strided for end in ends)
+
     def loop(self, op: LoopOp) -> None:
-        """One turn of the loop, with room for what it carries."""
+        """One iteration of the loop, with room for what it carries."""
         first = op.regions[0].block
         initial = op.initial()
         ending = op.regions[-1].block.last_op
@@ -161,6 +174,8 @@ class _Meter:
             passed = final[i] in (argument, op.regions[-1].block.args[i])
             self.bind(argument, self.owner.get(value) if passed else argument)
             self.note(argument)
+            if value in self.strided:
+                self.strided.add(argument)
         for i in op.taken():
             self.release(op.operands[i])
         self.block(first)
@@ -215,8 +230,13 @@ def read_any(type: Attribute) -> tuple[DType, Dims]:
 
 
 def _scratch(op: CallOp, sizes: Sizes) -> int:
-    """Bytes that a kernel of windows needs beside its result: the padded input, and the windows of a convolution."""
-    if op.function not in ("k.convolution", "k.extract_patches", "k.reduce_window"):
+    """
+    Bytes that a kernel of windows needs in addition to its result.
+
+    These are the padded input; of a reduction two partial results as large, of an index of one those and their indices; of a
+    convolution the windows as rows, and where it has groups these a second time, sorted by group, and the result by group.
+    """
+    if op.function not in ("k.convolution", "k.extract_patches", "k.reduce_window", "k.window_arg"):
         return 0
     values = op.values()
     x, out = extents(op.operands[0].type, sizes), extents(op.results[0].type, sizes)
@@ -225,7 +245,16 @@ def _scratch(op: CallOp, sizes: Sizes) -> int:
     pads = [0] * (outer // 2) + [low + high for low, high in padding] + [0] * (outer - outer // 2)
     base = [1] * (outer // 2) + list(values.get("base_dilation", [1] * len(padding))) + [1] * (outer - outer // 2)
     padded = prod(pad + max(0, (n - 1) * step + 1) for n, pad, step in zip(x, pads, base, strict=True))
-    windows = 0
-    if op.function == "k.convolution":
-        windows = prod(out[:-1]) * prod(extents(op.operands[1].type, sizes)[:-1]) * values["feature_group_count"]
-    return read_type(op.operands[0].type).dtype.size * (padded + windows)
+    dtype = read_type(op.operands[0].type).dtype
+    size = max(dtype.size, 4) if dtype.kind is Kind.FLOAT else dtype.size  # small floats are computed in f32
+    cast = (prod(x) + prod(out)) * size if size > dtype.size else 0
+    if op.function == "k.reduce_window":
+        return 2 * padded * size + cast
+    if op.function == "k.window_arg":  # values and indices, each twice, and three masks
+        return padded * (2 * size + 2 * read_type(op.results[0].type).dtype.size + 3) + prod(x) * size
+    if op.function == "k.extract_patches":
+        return padded * dtype.size
+    groups: int = values["feature_group_count"]
+    windows = prod(out[:-1]) * prod(extents(op.operands[1].type, sizes)[:-1]) * groups
+    copies = max(2 * windows, windows + 2 * prod(out)) if groups > 1 else windows
+    return (padded + copies) * size + cast

@@ -22,7 +22,7 @@ from mind_lowering.numpy import is_lowered, lowered
 from mind_lowering.xp import CallOp
 
 from .bodies import CACHE_SIZE, Body, body_of
-from .core_errors import as_core
+from .core_errors import as_core, place_of
 from .donation import check_donated, shared_memory
 from .given import TensorSpec, admit, checked, filled
 from .memory import allocation_error, check_need, peak
@@ -58,6 +58,11 @@ class Program:
         self._fitting: set[tuple[int, ...]] = set()
         self._guard = Guard(func) if self._dynamic and not is_lowered(func) else None
 
+    @property
+    def function(self) -> FuncOp:
+        """The function that was compiled, as it was given."""
+        return self._func
+
     def __call__(self, *arguments: Any, seed: int = 0, out: Any = None) -> Any:
         """
         Run on NumPy arrays, or NumPy scalars for rank 0, of exactly the declared dtypes and shapes.
@@ -88,7 +93,7 @@ class Program:
         """The arrays of `out` with the results of a run in them; E2001 for what cannot hold them, before it runs."""
         what = f"out of @{shown_name(self.name)}"
         arrays = checked(out, self.outputs, what)
-        return filled(arrays, run(), what)
+        return filled(arrays, run(), what, donated=bool(self.donated))
 
     def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
         """As a call, on arguments whose types, and of donated ones whose memory, somebody has checked."""
@@ -216,10 +221,12 @@ class Program:
         """
         The shapes of the outputs for inputs of these shapes (tuples, or arrays), without running; `?` where only a run can tell.
 
-        Raises what a call would raise of shapes: E2007 for another number of them, E9020 for one that no input has, E8001 for a
-        name with two sizes, or the coded error of the op that they do not fit, with NumPy's wording.
+        Raises what a call would raise of shapes: E2007 for another number of them, E2001 for one that an input does not have,
+        E8001 for a name with two sizes, or the coded error of the op that they do not fit, with NumPy's wording.
         """
         given = checked_shapes(f"@{shown_name(self.name)}", shapes, len(self.inputs))
+        for i, (spec, shape) in enumerate(zip(self.inputs, given, strict=True)):
+            spec.check_shape(shape, self._what(i))
         guard = self._guard or Guard(self._func)
         return shown_dims(guard(*given))
 
@@ -246,9 +253,3 @@ def checked_seed(seed: object) -> int:
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 64:
         raise error("E7001", f"seed {seed!r}, expected an integer from 0 to 2^64 - 1", option="seed")
     return seed
-
-
-def place_of(op: Operation) -> str:
-    """What a message calls an op."""
-    place = getattr(op, "place", None)
-    return place() if place is not None else op.name

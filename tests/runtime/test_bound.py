@@ -12,6 +12,7 @@ import mind_runtime
 from mind_dialect.errors import MindError
 from mind_dialect.verify import verify
 from mind_lowering.ptir_optimize import optimize
+from mind_runtime import bound
 from programs import parse
 
 SOURCE = """module attributes {ptir.spec_version = "ptir.v0.4"} {
@@ -94,6 +95,10 @@ WRONG: dict[str, tuple[str, Any]] = {
     "a bound input of another dtype": ("E2001", lambda m: mind_runtime.bind(m, {"w": W, "at": np.zeros(2)})),
     "too few arguments": ("E2007", lambda m: mind_runtime.bind(m, {"w": W})(X)),
     "an argument of another dtype": ("E2001", lambda m: mind_runtime.bind(m, {"w": W})(X.astype(np.float64), cache(), AT)),
+    "an argument with masked elements": (
+        "E2001",
+        lambda m: mind_runtime.bind(m, {"w": W})(np.ma.masked_equal(X, 1), cache(), AT),
+    ),
     "an unknown function": ("E7003", lambda m: mind_runtime.bind(m, {"w": W}, "walk")),
 }
 
@@ -114,3 +119,32 @@ def test_which_function_is_asked_for_where_it_is_not_clear() -> None:
     module.body.block.add_op(parse(SOURCE.replace("@step", "@other")).body.block.first_op.clone())
     with pytest.raises(MindError, match="E7001"):
         mind_runtime.bind(module, {"w": W})
+
+
+@pytest.mark.parametrize("kind", [np.matrix, None])
+def test_an_argument_of_another_class_is_taken_as_the_program_takes_it(kind: Any) -> None:
+    class Other(np.ndarray):
+        pass
+
+    given = X.view(kind or Other)
+    expected = mind_runtime.compile(parse(SOURCE))(given, W, cache(), AT)
+    for found, want in zip(mind_runtime.bind(module_of(split=True), {"w": W})(given, cache(), AT), expected, strict=True):
+        assert type(found) is np.ndarray
+        assert np.array_equal(found, want)
+
+
+def test_what_is_not_prepared_is_not_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what is bound may be packed before a run: without a function that prepares, the weights alone."""
+    asked: list[set[str]] = []
+    original = bound.compile_to_bind
+
+    def compile_to_bind(*arguments: Any) -> Any:
+        asked.append({*arguments[6]})
+        return original(*arguments)
+
+    monkeypatch.setattr(bound, "compile_to_bind", compile_to_bind)
+    mind_runtime.bind(parse(SOURCE), {"w": W})
+    mind_runtime.bind(module_of(split=True), {"w": W})
+    assert asked[0] == {"w"}
+    assert "w" in asked[1]
+    assert len(asked[1]) == 2

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import mind_runtime
 from mind_dialect import ptir
+from mind_runtime.given import overlaps_itself
 from native_calls import ROWS, failure, unaligned
 from ptir_forms import program
 
@@ -74,3 +77,22 @@ def test_given_results_of_sizes_that_have_names() -> None:
     assert run(x, out=out) is out
     assert out.all()
     assert failure(run, x, out=np.zeros((1, 5), np.float32)).code == "E2001"
+
+
+@pytest.mark.parametrize("itemsize", [1, 4])
+def test_which_arrays_overlap_themselves(itemsize: int) -> None:
+    """Against the bytes of every element, for all small shapes and strides, 0 and negative ones included."""
+    room = np.zeros(400, np.int8 if itemsize == 1 else np.int32)
+    middle = room[200:]
+    shapes = ((1, 3), (2, 3), (3, 2), (4, 1), (2, 2), (0, 3), (2, 2, 2))
+    for shape in shapes:
+        every = range(-7, 8) if len(shape) == 2 else (-3, 0, 1, 2, 4)
+        for steps in product(every, repeat=len(shape)):
+            array = as_strided(middle, shape, [itemsize * s for s in steps])
+            places = [sum(i * s for i, s in zip(at, steps, strict=True)) for at in np.ndindex(*shape)]
+            assert overlaps_itself(array) == (len(set(places)) < len(places)), (shape, steps)
+    for steps in product((-6, -3, 0, 1, 2, 3, 4, 5, 8), repeat=2):
+        array = as_strided(middle.view(np.int8)[8:].view(np.int32) if itemsize == 4 else middle, (2, 3), steps)
+        held = [range(p, p + itemsize) for p in (i * steps[0] + j * steps[1] for i, j in np.ndindex(2, 3))]
+        total = [byte for places in held for byte in places]
+        assert overlaps_itself(array) == (len(set(total)) < len(total)), steps

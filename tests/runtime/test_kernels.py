@@ -246,6 +246,7 @@ def check(actual: np.ndarray, expected: list[Expected], dtype: str) -> None:
             assert repr(float(got)) == repr(float(want.value)), (got, want)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("case", "dtype"), ROWS, ids=[f"{case}-{dtype}" for case, dtype in ROWS])
 def test_agrees_with_plain_loops(case: Case, dtype: str) -> None:
     arrays = operands(case, dtype)
@@ -298,6 +299,7 @@ def test_strided_and_read_only_arguments_give_the_same() -> None:
             np.testing.assert_allclose(program(*odd), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.quick
 def test_every_op_has_a_kernel_an_oracle_and_cases_for_each_of_its_dtypes() -> None:
     ops = (*CORE_OPS, *EXTENSION_OPS)
     assert [op.OPCODE for op in ops if op not in KERNELS] == []

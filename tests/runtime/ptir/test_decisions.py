@@ -232,8 +232,8 @@ func.func @draw() -> tensor<4xf32> {
 """
 
 
-def uniform(ordinal: int, *turns: int, seed: int = 0) -> np.ndarray:
-    return NUMPY.rng_uniform(shape=(4,), dtype=np.dtype("f4"), ordinal=ordinal, seed=seed, turns=turns)
+def uniform(ordinal: int, *iterations: int, seed: int = 0) -> np.ndarray:
+    return NUMPY.rng_uniform(shape=(4,), dtype=np.dtype("f4"), ordinal=ordinal, seed=seed, iterations=iterations)
 
 
 def expected_draws(seed: int) -> list[np.ndarray]:
@@ -241,18 +241,18 @@ def expected_draws(seed: int) -> list[np.ndarray]:
 
     def total(first: int, *outer: int) -> np.ndarray:
         found = np.zeros(4, np.float32)
-        for turn in range(4):
-            found = uniform(first, *outer, turn, seed=seed) + found
-            if turn < 3:
-                found = uniform(first + 1, *outer, turn, seed=seed) + found
+        for iteration in range(4):
+            found = uniform(first, *outer, iteration, seed=seed) + found
+            if iteration < 3:
+                found = uniform(first + 1, *outer, iteration, seed=seed) + found
         return found
 
-    scanned = [uniform(1, turn, seed=seed) for turn in range(3)]
-    return [uniform(0, seed=seed), np.stack(scanned), np.stack([total(2, turn) for turn in range(3)]), total(4)]
+    scanned = [uniform(1, iteration, seed=seed) for iteration in range(3)]
+    return [uniform(0, seed=seed), np.stack(scanned), np.stack([total(2, iteration) for iteration in range(3)]), total(4)]
 
 
 @pytest.mark.parametrize("seed", [0, 5])
-def test_each_turn_of_a_loop_draws_by_its_number(seed: int):
+def test_each_iteration_of_a_loop_draws_by_its_number(seed: int):
     """In compiled programs, in lowered ones, and in xDSL's interpreter, calls and nested loops included."""
     module = parse(f'module attributes {{ptir.spec_version = "ptir.v0.4"}} {{{DRAWING_LOOPS}}}')
     x, expected = f4(0, 0, 0), expected_draws(seed)
@@ -299,7 +299,7 @@ func.func @main(%n: index) -> (tensor<4xf32>, tensor<4xf32>) {
 """
 
 
-def test_loops_of_scf_count_their_turns_too():
+def test_loops_of_scf_count_their_iterations_too():
     module = parse(f'module attributes {{ptir.spec_version = "ptir.v0.4"}} {{{SCF_LOOPS}}}')
     interpreter = Interpreter(module)
     register_implementations(interpreter)
@@ -308,7 +308,7 @@ def test_loops_of_scf_count_their_turns_too():
             assert found.tolist() == (uniform(ordinal, 2) - (uniform(ordinal, 1) - uniform(ordinal, 0))).tolist()
 
 
-def test_a_loop_that_fails_leaves_no_turn_behind():
+def test_a_loop_that_fails_leaves_no_iteration_behind():
     divided = """    %k = ptir.cast %e dtype = si32 : tensor<f32> -> tensor<si32>
     %bad = ptir.div %k, %k : tensor<si32>
     %q = func.call @total"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from xdsl.parser import Parser
 
 import mind_runtime
@@ -31,7 +31,7 @@ def test_memory_of_what_dies_is_written_to_again_and_nobody_sees_it(monkeypatch:
     random_programs_keep_memory_apart()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+@settings(max_examples=40)
 @given(control_programs())
 def random_programs_keep_memory_apart(text: str) -> None:
     module = parse(text)
@@ -58,7 +58,7 @@ def random_programs_keep_memory_apart(text: str) -> None:
         np.testing.assert_array_equal(got, want)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+@settings(max_examples=40)
 @given(control_programs())
 def test_the_lowered_form_verifies_and_survives_its_text(text: str) -> None:
     module = parse(text)

@@ -1,5 +1,6 @@
 """
-Which draw a random op makes in xDSL's interpreter: its place among those of the program, and the turns of the loops around it.
+Which draw a random op makes in xDSL's interpreter: its place among those of the program, and the iterations of the loops around
+it.
 
 Both are what they are in the program with all calls put in place, so that the numbers are those of a compiled program. Calls of
 `func` and loops of `scf` are counted too, whoever else runs them.
@@ -27,15 +28,15 @@ class Draws:
     """Where a run stands."""
 
     def __init__(self) -> None:
-        self._turns: list[int] = []
+        self._iterations: list[int] = []
         self._before = 0
         self._places: dict[Operation, int] = {}
         self._counts: dict[Operation, int] = {}
 
     @property
-    def turns(self) -> tuple[int, ...]:
-        """The numbers of the turns of the loops around the current op, the outermost first."""
-        return tuple(self._turns)
+    def iterations(self) -> tuple[int, ...]:
+        """The induction variables of the loops around the current op, the outermost first."""
+        return tuple(self._iterations)
 
     def ordinal(self, op: Operation) -> int:
         """The number of a random op among those of the program."""
@@ -43,16 +44,16 @@ class Draws:
 
     @contextmanager
     def loop(self) -> Generator[None]:
-        """While a loop runs; each turn begins with `turn`."""
-        self._turns.append(-1)
+        """While a loop runs; each iteration begins with `iteration`."""
+        self._iterations.append(-1)
         try:
             yield
         finally:
-            self._turns.pop()
+            self._iterations.pop()
 
-    def turn(self) -> None:
-        """A turn of the innermost loop begins."""
-        self._turns[-1] += 1
+    def iteration(self) -> None:
+        """An iteration of the innermost loop begins."""
+        self._iterations[-1] += 1
 
     @contextmanager
     def call(self, op: CallOp) -> Generator[None]:
@@ -110,7 +111,7 @@ class CountedFunctions(InterpreterFunctions):
         carried = tuple(rest)
         with self.draws.loop():
             for i in range(first, end, step):
-                self.draws.turn()
+                self.draws.iteration()
                 carried = interpreter.run_ssacfg_region(op.body, (i, *carried), "scf.for")
         return carried
 
@@ -119,7 +120,7 @@ class CountedFunctions(InterpreterFunctions):
         """A loop that ends by itself."""
         with self.draws.loop():
             while True:
-                self.draws.turn()
+                self.draws.iteration()
                 go_on, *passed = interpreter.run_ssacfg_region(op.before_region, args, "scf.while")
                 if not go_on:
                     return tuple(passed)

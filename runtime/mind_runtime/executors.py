@@ -1,0 +1,170 @@
+"""
+Executors: what makes a callable of a function, by the names that `target=` and `mind-run --target` take.
+
+    register_executor("mine", Executor(compile=lambda request: MyProgram(request)))
+
+An installed package needs no import: it names an `Executor` in the entry-point group `mind_dialect.executors`, under the name of
+the target. It is loaded when somebody asks for the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Any
+
+from xdsl.dialects.func import FuncOp
+
+from mind_dialect.errors import MindError, brief, error
+from mind_lowering.cupy.options import CupyOptions
+from mind_lowering.numpy import lowered
+
+from .bodies import body_of
+from .memory import check_need, physical_memory
+from .native import require as require_native
+from .program import Program
+from .xla.options import XlaOptions
+
+GROUP = "mind_dialect.executors"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A function to compile, of one block, which an executor leaves as it is, and how to compile it."""
+
+    func: FuncOp
+    donated: tuple[int, ...] = ()
+    """The numbers of the inputs whose memory the program may overwrite."""
+    fixed: tuple[int, ...] = ()
+    """The numbers of the inputs that will be bound, so that what depends on them alone may be prepared once."""
+    memory_limit: int | None = None
+    """In bytes; None if nobody has set one."""
+    options: Any = None
+    """What `Executor.options` made of the words in braces."""
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Those of `threads`, `mesh` and `shardings` that were given, all of which the executor takes."""
+
+    @property
+    def host_limit(self) -> int:
+        """The limit, or the memory of the machine where nobody has set one."""
+        return physical_memory() if self.memory_limit is None else self.memory_limit
+
+
+def _nothing() -> None:
+    """An executor that needs nothing has it."""
+
+
+@dataclass(frozen=True)
+class Executor:
+    """
+    How functions run on a target.
+
+    `compile` makes the program; it raises a `MindError` for what it cannot run. `require` raises E6002 unless everything that the
+    target needs is there. `options` reads the words in braces, as `tf32` of `cupy{tf32}`; None for a target that takes none.
+    `arguments` are those of `threads`, `mesh` and `shardings` that it takes.
+    """
+
+    compile: Callable[[Request], Program]
+    require: Callable[[], None] = _nothing
+    options: Callable[[Mapping[str, Any]], Any] | None = None
+    arguments: frozenset[str] = frozenset()
+
+
+def numpy_program(request: Request, kind: type[Program] = Program) -> Program:
+    """Return a program of the target `numpy`, or of a subclass of it that runs something else."""
+    made = lowered(request.func, request.donated)
+    body = body_of(made.func)
+    check_need(body.need, request.host_limit)
+    return kind(request.func, body, made.origins, request.donated, request.host_limit)
+
+
+def _native_program(request: Request) -> Program:
+    from .native.program import compile_native
+
+    return compile_native(request.func, request.donated, request.host_limit, request.arguments.get("threads"), request.fixed)
+
+
+def _cupy_program(request: Request) -> Program:
+    from .on_cupy import compile_for_cupy
+
+    return compile_for_cupy(request.func, request.donated, request.memory_limit, request.options)
+
+
+def _require_cupy() -> None:
+    from mind_lowering.cupy.launching import require
+
+    require()
+
+
+def _xla_program(request: Request) -> Program:
+    from .xla.program import compile_for_xla
+
+    mesh, shardings = request.arguments.get("mesh"), request.arguments.get("shardings")
+    return compile_for_xla(request.func, request.donated, request.host_limit, request.options, mesh, shardings)
+
+
+def _require_jax() -> None:
+    from .xla.session import require
+
+    require()
+
+
+_BUILT_IN: dict[str, Executor] = {
+    "numpy": Executor(numpy_program),
+    "native": Executor(_native_program, require_native, arguments=frozenset({"threads"})),
+    "cupy": Executor(_cupy_program, _require_cupy, CupyOptions.of),
+    "xla": Executor(_xla_program, _require_jax, XlaOptions.of, frozenset({"mesh", "shardings"})),
+}
+_registered: dict[str, Executor] = {}
+
+
+def register_executor(name: str, executor: Executor | None) -> None:
+    """Let `target=name` run on an executor from now on; None forgets it. E7001 for the name of one of our own."""
+    if name in _BUILT_IN:
+        raise error("E7001", f"the executor {name!r} is one of mind-dialect's, and cannot be replaced", option=name)
+    _registered.pop(name, None)
+    if executor is not None:
+        _registered[name] = executor
+
+
+def executor_names() -> list[str]:
+    """Return the names of all executors: ours, registered ones, and those of installed packages."""
+    return list(dict.fromkeys([*_BUILT_IN, *_registered, *sorted(e.name for e in entry_points(group=GROUP))]))
+
+
+def executor_of(name: str) -> Executor:
+    """Return the executor of a target; E6002 for a name that is none, or an installed one that cannot be loaded."""
+    if (found := _BUILT_IN.get(name) or _registered.get(name)) is not None:
+        return found
+    for entry in entry_points(group=GROUP, name=name):
+        try:
+            loaded = entry.load()
+        except Exception as e:  # whatever another package does when it is imported
+            raise _unusable(name, f"cannot be loaded: {type(e).__name__}: {e}") from e
+        if not isinstance(loaded, Executor):
+            raise _unusable(name, f"is {brief(repr(loaded))}, expected a mind_runtime.executors.Executor")
+        return loaded
+    known = executor_names()
+    raise error("E6002", f"target {name!r} is not available, expected one of {known}", requested=name, available=known)
+
+
+def _unusable(name: str, issue: str) -> MindError:
+    available = list(_BUILT_IN)
+    return error("E6002", f"the executor {name!r} of an installed package {issue}", requested=name, available=available)
+
+
+def checked_request(name: str, words: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[Executor, Any]:
+    """Return the executor of a target and its options; E7001 for what it does not take, E6002 where it is not there."""
+    executor = executor_of(name)
+    if words and executor.options is None:
+        hint = "; threads are given beside it, by threads= or --threads" if "threads" in words else ""
+        raise error("E7001", f"the target {name!r} takes no options, found {list(words)}{hint}", option=next(iter(words)))
+    for argument, value in arguments.items():
+        if argument not in executor.arguments:
+            takers = " and ".join(repr(n) for n, e in (_BUILT_IN | _registered).items() if argument in e.arguments)
+            message = f"{argument} {brief(value)} for the target {name!r}: it is an option of {takers}"
+            raise error("E7001", message, option=argument)
+    options = None if executor.options is None else executor.options(words)
+    executor.require()
+    return executor, options
