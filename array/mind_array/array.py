@@ -1,0 +1,229 @@
+"""
+Arrays: concrete ones hold a NumPy array, traced ones stand for a value of a program under construction.
+
+Arrays are values. Two arrays may share memory until one of them is assigned to, which copies first (`x[k] = v`). The operators
+and methods are attached by `operators.py` from the functions of the namespace, so that `x + y` is `add(x, y)`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from mind_dialect.ptir.types import TensorSpec
+
+from .dtypes import DType, numpy_dtype, ptir_dtype
+from .faults import fault
+from .places import shown
+
+if TYPE_CHECKING:
+    from .trace import Trace
+
+Ndarray = np.ndarray[Any, Any]
+DEVICE = "cpu"
+"""The only device of arrays."""
+
+
+class Dim(str):
+    """
+    A dimension that has a name and no size yet: the extent of an axis whose size each call gives.
+
+    It stands in shapes of `ones`, `reshape` and `broadcast_to` and compares by its name; there is no arithmetic on it.
+    """
+
+    __slots__ = ()
+
+    def _refuse(self, *_: object) -> NoReturn:
+        message = (
+            f"dimension {str(self)!r} has no size while the function is traced; pass the sizes that arithmetic needs as static"
+        )
+        raise fault("E1109", f"{message} arguments, or leave the dimension out of sizes=", name=str(self))
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _refuse  # pyright: ignore
+    __truediv__ = __rtruediv__ = __mod__ = __rmod__ = __int__ = __index__ = __float__ = __neg__ = _refuse  # pyright: ignore
+    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _refuse  # pyright: ignore
+
+
+class Array:
+    """An array of the namespace, with concrete elements: make one with `asarray` or a creation function."""
+
+    __slots__ = ("__weakref__", "ndarray", "shared")
+
+    ndarray: Ndarray
+    shared: bool
+    """Set where other arrays may have the same memory; unset means that none has."""
+
+    weak = False
+    """Whether the dtype gives way to that of another operand, as that of a Python number does."""
+
+    def __new__(cls, *given: object) -> Array:  # noqa: PYI034
+        message = "Array is not called; asarray makes one"
+        raise fault("E1110", message, argument="obj", value=str(given)[:100])
+
+    @property
+    def spec(self) -> TensorSpec:
+        """The dtype of PTIR and the dimensions."""
+        return TensorSpec(ptir_dtype(self.ndarray.dtype), self.ndarray.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype, a `numpy.dtype`."""
+        return self.ndarray.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents; of traced arrays some may be a `Dim`."""
+        return self.ndarray.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements; None if a dimension has no size."""
+        count = 1
+        for n in self.shape:
+            if isinstance(n, str):
+                return None
+            count *= n
+        return count
+
+    @property
+    def itemsize(self) -> int:
+        """The number of bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int | None:
+        """The number of bytes of all elements."""
+        return None if self.size is None else self.size * self.itemsize
+
+    @property
+    def device(self) -> str:
+        """`"cpu"`."""
+        return DEVICE
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise fault("E3002", "an array of rank 0 has no length", expected="at least 1", actual=0, kind=TypeErrorKind)
+        n = self.shape[0]
+        return n.__index__() if isinstance(n, str) else n
+
+    def concrete(self, what: str, advice: str) -> Ndarray:
+        """The NumPy array; a traced array raises E1101 with `advice`."""
+        return self.ndarray
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, key: Any, /) -> Array: ...
+        def __setitem__(self, key: Any, value: Any, /) -> None: ...
+        def __add__(self, other: Any, /) -> Array: ...
+        def __radd__(self, other: Any, /) -> Array: ...
+        def __sub__(self, other: Any, /) -> Array: ...
+        def __rsub__(self, other: Any, /) -> Array: ...
+        def __mul__(self, other: Any, /) -> Array: ...
+        def __rmul__(self, other: Any, /) -> Array: ...
+        def __truediv__(self, other: Any, /) -> Array: ...
+        def __rtruediv__(self, other: Any, /) -> Array: ...
+        def __floordiv__(self, other: Any, /) -> Array: ...
+        def __mod__(self, other: Any, /) -> Array: ...
+        def __pow__(self, other: Any, /) -> Array: ...
+        def __rpow__(self, other: Any, /) -> Array: ...
+        def __matmul__(self, other: Any, /) -> Array: ...
+        def __rmatmul__(self, other: Any, /) -> Array: ...
+        def __and__(self, other: Any, /) -> Array: ...
+        def __or__(self, other: Any, /) -> Array: ...
+        def __xor__(self, other: Any, /) -> Array: ...
+        def __lshift__(self, other: Any, /) -> Array: ...
+        def __rshift__(self, other: Any, /) -> Array: ...
+        def __lt__(self, other: Any, /) -> Array: ...
+        def __le__(self, other: Any, /) -> Array: ...
+        def __gt__(self, other: Any, /) -> Array: ...
+        def __ge__(self, other: Any, /) -> Array: ...
+        def __eq__(self, other: Any, /) -> Array: ...  # pyright: ignore[reportIncompatibleMethodOverride]
+        def __ne__(self, other: Any, /) -> Array: ...  # pyright: ignore[reportIncompatibleMethodOverride]
+        def __neg__(self) -> Array: ...
+        def __pos__(self) -> Array: ...
+        def __abs__(self) -> Array: ...
+        def __invert__(self) -> Array: ...
+        def __iter__(self) -> Any: ...
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __index__(self) -> int: ...
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Ndarray: ...
+        @property
+        def T(self) -> Array: ...
+        @property
+        def mT(self) -> Array: ...
+
+
+from .faults import ArrayTypeError as TypeErrorKind  # noqa: E402
+
+
+class TracedArray(Array):
+    """An array of a function that is being traced: it has a dtype and a shape, and no elements."""
+
+    __slots__ = ("spec_of", "trace", "value", "weak")
+
+    value: SSAValue
+    trace: Trace
+    spec_of: TensorSpec
+    weak: bool
+
+    @property
+    def spec(self) -> TensorSpec:
+        return self.spec_of
+
+    @property
+    def dtype(self) -> DType:
+        return numpy_dtype(self.spec_of.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: Any = self.spec_of.shape
+        return tuple([Dim(d) if type(d) is str else d for d in shape])  # pyright: ignore[reportReturnType]
+
+    def concrete(self, what: str, advice: str) -> Ndarray:
+        made = shown(self.location)
+        message = f"{what} of a traced array, {self!r}, made at {made}: it has no elements while the function is traced; {advice}"
+        raise fault("E1101", message, given="traced array", expected=advice)
+
+    @property
+    def location(self) -> object:
+        """Where the op stands in the user's code that makes this value."""
+        return getattr(self.value.owner, "location", None) or getattr(self.value, "location", None)
+
+
+_new = object.__new__
+
+
+def wrap(array: Any) -> Array:
+    """Return the array of a NumPy array or scalar, without a copy."""
+    made = _new(Array)
+    made.ndarray = array if type(array) is np.ndarray else np.asarray(array)
+    return made
+
+
+def wrap_shared(array: Any) -> Array:
+    """Return the array of a NumPy array whose memory others may have."""
+    made = wrap(array)
+    made.shared = True
+    return made
+
+
+def traced(value: SSAValue, trace: Trace, spec: TensorSpec, weak: bool = False) -> TracedArray:
+    """Return the traced array of a value."""
+    made = _new(TracedArray)
+    made.value, made.trace, made.spec_of, made.weak = value, trace, spec, weak
+    return made
+
+
+def may_share(x: Array) -> bool:
+    """Whether another array may have the memory of this one."""
+    return getattr(x, "shared", False) or not x.ndarray.flags.writeable or x.ndarray.base is not None

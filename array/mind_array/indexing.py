@@ -1,0 +1,354 @@
+"""
+Indexing: a key is read into a plan, the plan becomes ops.
+
+The rules are NumPy's: integers and slices select along axes, None adds one, index arrays broadcast together, and their axes stand
+where the first of them stood if all of them are adjacent, else they lead. `x.at[key]` uses the same plan backwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from mind_dialect import ptir
+from mind_dialect.errors import MindError
+
+from .array import Array, TracedArray, wrap, wrap_shared
+from .dtypes import int64, kind_of
+from .emit import constant, emit
+from .faults import ArrayIndexError, fault
+from .kinds import is_numpy, is_slice, is_tuple
+from .operands import array_of, broadcast, broadcast_shapes, cast
+from .trace import ACTIVE
+
+Key = Any
+_BASIC = (int, slice, EllipsisType, type(None), np.integer)
+
+
+def getitem(x: Array, key: Key) -> Array:
+    """Return the elements of `x` at a key; E6001 for an index out of range, E1108 for a traced mask."""
+    if type(x) is Array and ACTIVE.get() is None:
+        return concrete_item(x, key)
+    return Plan.of(x, key).gather(x)
+
+
+def concrete_item(x: Array, key: Key) -> Array:
+    array = x.ndarray
+    try:
+        found = array[concrete_key(key)]
+    except IndexError as e:
+        raise index_error(key, array.shape, str(e)) from None
+    basic = type(key) in _BASIC or (is_tuple(key) and all(type(k) in _BASIC for k in key))
+    if basic and type(found) is np.ndarray:
+        x.shared = True
+        return wrap_shared(found)
+    return wrap(found)
+
+
+def index_error(key: Key, shape: Any, issue: str) -> MindError:
+    """E6001: a key does not fit a shape."""
+    message = f"index {shown_key(key)} of an array of shape {list(shape)}: {issue}"
+    return fault("E6001", message, kind=ArrayIndexError, indices=shown_key(key), shape=shape)
+
+
+def shown_key(key: Key) -> str:
+    """A key for messages."""
+    keys = key if is_tuple(key) else (key,)
+    text = ", ".join(_shown_entry(k) for k in keys)
+    return f"[{text}]" if len(text) < 120 else f"[{text[:117]}...]"
+
+
+def _shown_entry(k: Any) -> str:
+    if is_slice(k):
+        parts = ["" if v is None else str(v) for v in (k.start, k.stop)]
+        return ":".join(parts if k.step is None else [*parts, str(k.step)])
+    return "..." if k is Ellipsis else repr(k)
+
+
+def concrete_key(key: Key) -> Any:
+    """A key with NumPy arrays in place of arrays; E1101 for a traced one."""
+    if is_tuple(key):
+        return tuple([concrete_key(k) for k in key])
+    if isinstance(key, Array):
+        return key.concrete("an index", "use ma.where(mask, x, other), or x.at[index].set(value)")
+    if is_slice(key):
+        return slice(*(_bound(v) for v in (key.start, key.stop, key.step)))
+    return key
+
+
+def _bound(value: Any) -> Any:
+    """A bound of a slice as a Python integer."""
+    if isinstance(value, Array):
+        return int(value.concrete("a bound of a slice", "sizes must be static; use ma.dynamic_slice(x, start, sizes)"))
+    return value
+
+
+@dataclass
+class Plan:
+    """What a key selects: a window along each axis, then index arrays along some axes, then new axes."""
+
+    shape: tuple[Any, ...]
+    starts: list[int] = field(default_factory=list[int])
+    sizes: list[Any] = field(default_factory=list[Any])
+    steps: list[int] = field(default_factory=list[int])
+    flipped: list[int] = field(default_factory=list[int])
+    dropped: list[int] = field(default_factory=list[int])
+    """Axes selected by an integer."""
+    indexed: list[int] = field(default_factory=list[int])
+    indices: list[Array] = field(default_factory=list[Array])
+    """Index arrays, one per axis of `indexed`."""
+    layout: list[str] = field(default_factory=list[str])
+    """The kinds of the entries in their order: axis, new, drop, index, zero (an axis of extent 0)."""
+
+    @staticmethod
+    def of(x: Array, key: Key) -> Plan:
+        """Read a key for an array; E6001 for too many entries or a static index out of range."""
+        entries = _expanded(key, x)
+        plan = Plan(x.shape)
+        for k in entries:
+            plan._add(k, key)
+        return plan
+
+    def _add(self, k: Any, key: Key) -> None:
+        if k is None or isinstance(k, bool):
+            self.layout.append("new" if k is None or k else "zero")
+            return
+        axis = len(self.starts)
+        n = self.shape[axis]
+        if is_slice(k):
+            self._slice(axis, n, slice(*(_bound(v) for v in (k.start, k.stop, k.step))))
+        elif isinstance(k, Array):
+            self._window(0, n, 1)
+            self.layout.append("index")
+            self.indexed.append(axis)
+            self.indices.append(k)
+        else:
+            i = k.__index__()
+            if isinstance(n, str):
+                message = f"index {i} along dimension {n!r}, whose size is not known while the function is traced"
+                raise fault("E1109", message, name=str(n))
+            if not -n <= i < n:
+                raise index_error(key, self.shape, f"{i} is out of range for axis {axis} of extent {n}")
+            self._window(i % n, 1, 1)
+            self.layout.append("drop")
+            self.dropped.append(axis)
+
+    def _slice(self, axis: int, n: Any, k: Any) -> None:
+        self.layout.append("axis")
+        if isinstance(n, str):
+            if k not in (slice(None), slice(None, None, 1), slice(0, None), slice(0, None, 1)):
+                message = f"slice {_shown_entry(k)} along dimension {n!r}, whose size is not known; only whole axes are kept"
+                raise fault("E1109", message, name=str(n))
+            self._window(0, n, 1)
+            return
+        try:
+            start, stop, step = k.indices(n)
+        except (TypeError, ValueError) as e:
+            raise index_error(k, self.shape, str(e)) from None
+        count = len(range(start, stop, step))
+        if count == 0:
+            self._window(0, 0, 1)
+        elif step > 0:
+            self._window(start, count, step)
+        else:
+            self._window(start + (count - 1) * step, count, -step)
+            self.flipped.append(axis)
+
+    def _window(self, start: int, count: Any, step: int) -> None:
+        self.starts.append(start)
+        self.sizes.append(count)
+        self.steps.append(step if count != 1 else 1)
+
+    # Reading
+
+    def gather(self, x: Array) -> Array:
+        """The selected elements."""
+        from .rows.manipulation import reshaped, transposed
+
+        x = self.sliced(x)
+        if self.flipped:
+            x = emit(ptir.ReverseOp, x, axes=tuple(self.flipped))
+        kept = [a for a in range(len(self.shape)) if a not in self.dropped]
+        if not self.indexed:
+            shape = self.final([x.shape[a] for a in kept])
+            return constant(0, x.dtype, shape) if "zero" in self.layout else reshaped(x, shape)
+        x = reshaped(x, tuple([x.shape[a] for a in kept]))
+        axes = [kept.index(a) for a in self.indexed]
+        rest = [a for a in range(len(kept)) if a not in axes]
+        extents = [x.shape[a] for a in axes]
+        x = transposed(x, tuple([*axes, *rest]))
+        shape = tuple([x.shape[len(axes) + i] for i in range(len(rest))])
+        if len(axes) > 1:
+            x = reshaped(x, (prod(extents), *shape))
+        flat = self._flat(extents)
+        found = emit(ptir.TakeOp, x, flat)
+        place = self._place(only_axes=True)
+        block = list(range(flat.ndim))
+        others = [flat.ndim + i for i in range(len(rest))]
+        found = transposed(found, tuple([*others[:place], *block, *others[place:]]))
+        return reshaped(found, self.final(list(shape), flat.shape))
+
+    def sliced(self, x: Array) -> Array:
+        """The window along every axis, in one op."""
+        starts, sizes, steps = tuple(self.starts), tuple(self.sizes), tuple(self.steps)
+        if sizes == self.shape and not any(starts):
+            return x
+        if any(isinstance(n, str) for n in sizes):
+            return self._taken(x)
+        if all(s == 1 for s in steps):
+            return emit(ptir.SliceOp, x, starts=starts, sizes=sizes)
+        limits = tuple([start + (n - 1) * step + 1 if n else start for start, n, step in zip(starts, sizes, steps, strict=True)])
+        return emit(ptir.StridedSliceOp, x, starts=starts, limits=limits, strides=steps)
+
+    def _taken(self, x: Array) -> Array:
+        """The window of an array some of whose dimensions have no size: by index along each of the other axes."""
+        from .rows.manipulation import moveaxis
+
+        for axis, (start, count, step) in enumerate(zip(self.starts, self.sizes, self.steps, strict=True)):
+            if isinstance(count, str) or (start, count) == (0, self.shape[axis]):
+                continue
+            places = wrap(np.arange(start, start + count * step, step, dtype=int64))
+            x = moveaxis(emit(ptir.TakeOp, moveaxis(x, axis, 0), places), 0, axis)
+        return x
+
+    def _flat(self, extents: list[Any]) -> Array:
+        """One index for the joint axis of the indexed axes; negative ones count from the end."""
+        from .rows import elementwise as e
+        from .rows.parts import select
+
+        shape = broadcast_shapes(*(i.shape for i in self.indices))
+        flat: Array | None = None
+        for index, n in zip(self.indices, extents, strict=True):
+            if isinstance(n, str):
+                message = f"index array along dimension {n!r}, whose size is not known while the function is traced"
+                raise fault("E1109", message, name=str(n))
+            wide = broadcast(index if index.dtype.name in ("int32", "int64") else cast(index, int64), shape)
+            if kind_of(index.dtype) == "i":
+                wide = select(e.less(wide, constant(0, wide.dtype, shape)), e.add(wide, constant(n, wide.dtype, shape)), wide)
+            if len(extents) > 1:
+                wide = _checked(cast(wide, int64), n, shape)
+            flat = wide if flat is None else e.add(e.multiply(flat, constant(n, flat.dtype, shape)), wide)
+        assert flat is not None
+        return flat
+
+    def _place(self, *, only_axes: bool) -> int:
+        """Before which of the other axes of the result those of the index arrays stand."""
+        advanced = [i for i, kind in enumerate(self.layout) if kind in ("index", "drop")]
+        first = advanced[0] if advanced == list(range(advanced[0], advanced[-1] + 1)) else 0
+        counted = ("axis",) if only_axes else ("axis", "new", "zero")
+        return sum(kind in counted for kind in self.layout[:first])
+
+    def final(self, extents: list[Any], block: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+        """The shape of the result: that of sliced axes and new ones, with `block` where index arrays stand."""
+        rest = iter(extents)
+        shape = [next(rest) if kind == "axis" else int(kind == "new") for kind in self.layout if kind in ("axis", "new", "zero")]
+        if self.indexed:
+            place = self._place(only_axes=False)
+            shape[place:place] = block
+        return tuple(shape)
+
+
+def _checked(index: Array, n: int, shape: tuple[Any, ...]) -> Array:
+    """
+    An index among several, replaced by one beyond all where it is out of range.
+
+    A joint index could be in range although one of its parts is not.
+    """
+    from .rows import elementwise as e
+    from .rows.parts import select
+
+    low, high = constant(0, int64, shape), constant(n, int64, shape)
+    inside = e.logical_and(e.greater_equal(index, low), e.less(index, high))
+    return select(inside, index, constant(-(1 << 40), int64, shape))
+
+
+MODES = ("clip", "wrap", "fill")
+"""What `x.at[k].get` takes for integers out of range, besides an error."""
+
+
+def bounded(x: Array, key: Key, mode: str, fill: Array | None) -> tuple[Array, Key]:
+    """
+    Return an array and a key in range for it, whose elements are what a mode of `MODES` selects; E7003 for another mode.
+
+    To fill, the array gets one element more along each indexed axis, to which what is out of range refers.
+    """
+    from .rows.manipulation import concat
+
+    if mode not in MODES:
+        raise fault("E7003", f"at: mode {mode!r}, expected one of {list(MODES)}", name=mode, known=list(MODES))
+    entries = _expanded(key, x)
+    made: list[Any] = []
+    axis = 0
+    for k in entries:
+        if k is None or isinstance(k, bool):
+            made.append(k)
+            continue
+        n = x.shape[axis]
+        if not is_slice(k):
+            if isinstance(n, str):
+                raise fault("E1109", f"at: dimension {n!r} has no size while the function is traced", name=n)
+            if fill is not None:
+                x = concat([x, broadcast(fill, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))], axis=axis)
+            k = _within(array_of(k, "at"), n, mode)
+        made.append(k)
+        axis += 1
+    return x, tuple(made)
+
+
+def _within(k: Array, n: int, mode: str) -> Array:
+    """Indices from 0 to `n`; to fill, `n` stands for what is out of range."""
+    from .rows import elementwise as e
+    from .rows.mathematics import clip, remainder, where
+
+    wide = cast(k, int64)
+    if mode == "wrap":
+        return remainder(wide, n) if n else wide
+    counted = where(e.less(wide, 0), e.add(wide, n), wide)
+    if mode == "clip":
+        return clip(counted, 0, n - 1)
+    inside = e.logical_and(e.greater_equal(counted, 0), e.less(counted, n))
+    return where(inside, counted, n)
+
+
+def _expanded(key: Key, x: Array) -> list[Any]:
+    """The entries of a key: `...` replaced by slices, masks by index arrays, lists by arrays, missing ones added."""
+    entries: list[Any] = []
+    for k in key if is_tuple(key) else (key,):
+        entries += _converted(k, key, x)
+    if sum(k is Ellipsis for k in entries) > 1:
+        raise index_error(key, x.shape, "`...` is given twice")
+    used = sum(k is not None and k is not Ellipsis and not isinstance(k, bool) for k in entries)
+    if used > x.ndim:
+        raise index_error(key, x.shape, f"{used} entries for {x.ndim} axes")
+    if not any(k is Ellipsis for k in entries):
+        entries.append(Ellipsis)
+    place = next(i for i, k in enumerate(entries) if k is Ellipsis)
+    entries[place : place + 1] = [slice(None)] * (x.ndim - used)
+    return entries
+
+
+def _converted(k: Any, key: Key, x: Array) -> list[Any]:
+    if k is None or k is Ellipsis or isinstance(k, bool | slice) or (isinstance(k, int | np.integer)):
+        return [k]
+    if isinstance(k, np.bool_):
+        return [k.item()]
+    if isinstance(k, list):
+        k = np.asarray(k, dtype=int64 if not k else None)
+    if not (isinstance(k, Array) or is_numpy(k)):
+        raise index_error(key, x.shape, f"{type(k).__name__} is no index; expected integers, slices, arrays, ... or None")
+    array = array_of(k, "index")
+    kind = kind_of(array.dtype)
+    if kind not in "biu":
+        raise index_error(key, x.shape, f"an index array of {array.dtype}, expected integers or bool")
+    if kind != "b":
+        return [int(array.ndarray)] if type(array) is Array and array.ndim == 0 else [array]
+    if type(array) is TracedArray:
+        message = "a traced mask selects a number of elements that depends on data; write ma.where(mask, x, 0), or"
+        raise fault("E1108", f"{message} x.at[mask].set(value) to change the selected elements", function="__getitem__")
+    if array.ndim == 0:
+        return [bool(array.ndarray)]
+    return [wrap(i) for i in array.ndarray.nonzero()]

@@ -1,0 +1,270 @@
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+"""
+NumPy functions on our arrays: NEP 13 (`np.exp(x)`, `np.add.reduce(x)`) and NEP 18 (`np.sum(x, axis=0)`).
+
+A NumPy function is looked up among the rows of the table by its name and called with its arguments under our names. Under these
+protocols NumPy's own promotion holds, so that unmodified NumPy code means what it means there.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .array import Array
+from .dtypes import float64, kind_of
+from .faults import fault
+from .kinds import is_sequence
+from .operands import array_of, cast, is_number
+from .rows import contraction, creation, indexing, linalg, manipulation, mathematics, parts, reductions
+from .rows import elementwise as e
+from .table import BY_NUMPY
+
+_NO_VALUE: Any = getattr(np, "_NoValue", None)
+_REDUCTIONS: dict[str, Callable[..., Array]] = {
+    "add": reductions.sum_,
+    "multiply": reductions.prod,
+    "maximum": reductions.max_,
+    "minimum": reductions.min_,
+    "logical_and": reductions.all_,
+    "logical_or": reductions.any_,
+}
+_ACCUMULATIONS: dict[str, Callable[..., Array]] = {"add": reductions.cumulative_sum, "multiply": reductions.cumulative_prod}
+
+
+def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """What NumPy calls for a ufunc with one of our arrays among its operands."""
+    name = ufunc.__name__
+    options = {n: v for n, v in kwargs.items() if not _is_default(n, v)}
+    if method in ("reduce", "accumulate"):
+        table = _REDUCTIONS if method == "reduce" else _ACCUMULATIONS
+        if name not in table:
+            raise _unsupported(f"np.{name}.{method}", [f"np.{n}.{method}" for n in table])
+        return table[name](inputs[0], **{"axis": 0, **options})
+    found = BY_NUMPY.get(name)
+    if method != "__call__" or found is None:
+        what = f"np.{name}" if method == "__call__" else f"np.{name}.{method}"
+        raise _unsupported(what, sorted(n for n in BY_NUMPY if isinstance(getattr(np, n, None), np.ufunc)))
+    if "out" in options or "where" in options or set(options) - {"dtype"}:
+        raise fault(
+            "E1110", f"np.{name}: {sorted(options)} are not supported for these arrays", argument=str(sorted(options)), value=""
+        )
+    operands = _resolved(ufunc, inputs, options.get("dtype"))
+    return found.function(*operands)
+
+
+def _is_default(name: str, value: Any) -> bool:
+    if value is None or value is _NO_VALUE:
+        return True
+    return (name == "where" and value is True) or (name == "keepdims" and value is False)
+
+
+def _resolved(ufunc: Any, inputs: Sequence[Any], dtype: Any) -> list[Any]:
+    """The operands in the dtypes of the loop that NumPy would choose."""
+    arrays = [x if is_number(x) else array_of(x, ufunc.__name__) for x in inputs]
+    given: list[Any] = [
+        type(x) if is_number(x) else DEFAULTS_TYPE.get(kind_of(x.dtype), None) if x.weak else x.dtype for x in arrays
+    ]
+    if any(isinstance(d, np.dtype) and d.kind == "V" for d in given):  # pyright: ignore[reportUnknownMemberType]
+        return list(arrays)
+    plain = [d for d in given if d is not bool]
+    try:
+        request = [np.dtype(d) if d is bool else d for d in given] + [None] * ufunc.nout
+        options = {} if dtype is None else {"signature": (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout}
+        loop = ufunc.resolve_dtypes(tuple(request), **options)
+    except TypeError as err:
+        shown = [getattr(d, "__name__", str(d)) for d in plain]
+        raise fault("E1107", f"np.{ufunc.__name__}: {err}", dtypes=shown) from None
+    return [_as(x, d) for x, d in zip(arrays, loop, strict=False)]
+
+
+DEFAULTS_TYPE: dict[str, type] = {"i": int, "f": float, "c": complex}
+
+
+def _as(x: Any, dtype: Any) -> Any:
+    if is_number(x):
+        return creation.asarray(x, dtype=dtype) if dtype.kind != "O" else x
+    return cast(x, dtype)
+
+
+def _unsupported(name: str, known: list[str]) -> Exception:
+    return fault("E2001", f"{name} has no row for these arrays; there are {', '.join(known)}", expected=str(known), actual=name)
+
+
+# NEP 18
+
+
+def _floating(x: Any) -> Array:
+    """An array for functions that compute in floats: integers become float64."""
+    array = array_of(x, "array")
+    return array if kind_of(array.dtype) in "fc" else cast(array, float64)
+
+
+def _variance(function: Callable[..., Array]) -> Callable[..., Array]:
+    def variance(a: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False, correction: float | None = None) -> Array:
+        return function(_floating(a), axis=axis, correction=ddof if correction is None else correction, keepdims=keepdims)
+
+    return variance
+
+
+def _cumulative(function: Callable[..., Array]) -> Callable[..., Array]:
+    def cumulative(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
+        array = manipulation.ravel(a) if axis is None else array_of(a, "cumulative")
+        return function(array, axis=0 if axis is None else axis, dtype=dtype)
+
+    return cumulative
+
+
+def _dot(a: Any, b: Any) -> Array:
+    x, y = array_of(a, "dot"), array_of(b, "dot")
+    if x.ndim == 0 or y.ndim == 0:
+        return e.multiply(x, y)
+    return contraction.tensordot(x, y, axes=((-1,), (-2 if y.ndim > 1 else -1,)))
+
+
+def _round(a: Any, decimals: int = 0) -> Array:
+    if decimals == 0:
+        return parts.round_(a)
+    return e.divide(parts.round_(e.multiply(_floating(a), 10.0**decimals)), 10.0**decimals)
+
+
+def _where(condition: Any, x: Any, y: Any) -> Array:
+    return mathematics.where(reductions.truth(array_of(condition, "where")), *_same_dtype(x, y))
+
+
+def _same_dtype(*xs: Any) -> list[Any]:
+    """Operands in the dtype that NumPy gives them together."""
+    given = [x if is_number(x) else array_of(x, "operand") for x in xs]
+    if all(isinstance(x, Array) for x in given) and len({x.dtype for x in given}) == 1:
+        return given
+    dtype = np.result_type(*(x if is_number(x) else x.dtype for x in given))
+    return [creation.asarray(x, dtype=dtype) if is_number(x) else cast(x, dtype) for x in given]
+
+
+def _joined(function: Callable[..., Array]) -> Callable[..., Array]:
+    def joined(arrays: Any, axis: int | None = 0) -> Array:
+        return function(_same_dtype(*arrays), axis=axis)
+
+    return joined
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Array:
+    return mathematics.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
+
+
+def _interp(x: Any, xp: Any, fp: Any) -> Array:
+    """Between points on lines; beyond the ends as at them."""
+    points, places, values = (_floating(v) for v in (x, xp, fp))
+    upper = e.minimum(e.maximum(reductions.searchsorted(places, points, side="right"), 1), places.shape[0] - 1)
+    lower = e.subtract(upper, 1)
+    (x0, x1), (y0, y1) = ([indexing.take(v, i) for i in (lower, upper)] for v in (places, values))
+    share = mathematics.clip(e.divide(e.subtract(points, x0), e.subtract(x1, x0)), 0.0, 1.0)
+    return e.add(y0, e.multiply(share, e.subtract(y1, y0)))
+
+
+def _rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+    array = array_of(a, "rollaxis")
+    place = axis % array.ndim
+    return manipulation.moveaxis(array, place, start - 1 if place < start else start)
+
+
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    "mean": lambda a, axis=None, keepdims=False: reductions.mean(_floating(a), axis=axis, keepdims=keepdims),
+    "average": lambda a, axis=None, weights=None, keepdims=False: reductions.average(
+        _floating(a), axis, weights, keepdims=keepdims
+    ),
+    "median": lambda a, axis=None, keepdims=False: reductions.median(_floating(a), axis, keepdims=keepdims),
+    "quantile": lambda a, q, axis=None, keepdims=False: reductions.quantile(_floating(a), q, axis, keepdims=keepdims),
+    "var": _variance(reductions.var),
+    "std": _variance(reductions.std),
+    "cumsum": _cumulative(reductions.cumulative_sum),
+    "cumprod": _cumulative(reductions.cumulative_prod),
+    "dot": _dot,
+    "round": _round,
+    "around": _round,
+    "where": _where,
+    "concatenate": _joined(manipulation.concat),
+    "stack": _joined(manipulation.stack),
+    "clip": _clip,
+    "interp": _interp,
+    "rollaxis": _rollaxis,
+    "outer": lambda a, b: contraction.outer(manipulation.ravel(a), manipulation.ravel(b)),
+    "take": lambda a, indices, axis=None: indexing.take(manipulation.ravel(a) if axis is None else a, indices, axis=axis or 0),
+    "take_along_axis": lambda arr, indices, axis=-1: indexing.take_along_axis(arr, indices, axis=axis),
+    "transpose": lambda a, axes=None: manipulation.permute_dims(a, axes),
+    "reshape": lambda a, shape=None, newshape=None: manipulation.reshape(a, newshape if shape is None else shape),
+    "diagonal": lambda a, offset=0: linalg.diagonal(a, offset=offset),
+    "trace": lambda a, offset=0: linalg.trace(a, offset=offset),
+    "bincount": lambda x, minlength=0: _bincount(x, minlength),
+    "searchsorted": lambda a, v, side="left", sorter=None: reductions.searchsorted(a, v, side=side, sorter=sorter),
+    "linalg.norm": lambda x, ord=None, axis=None, keepdims=False: linalg.norm(_floating(x), ord, axis, keepdims),
+    "shape": lambda a: a.shape,
+    "ndim": lambda a: a.ndim,
+    "size": lambda a: a.size,
+    "full_like": lambda a, fill_value, dtype=None: creation.full_like(a, fill_value, dtype=dtype),
+    "copy": lambda a: creation.asarray(a, copy=True),
+    "tile": lambda A, reps: manipulation.tile(A, tuple(reps) if is_sequence(reps) else (reps,)),
+    "atleast_1d": lambda x: manipulation.reshape(x, (1,)) if not array_of(x, "atleast_1d").ndim else array_of(x, "atleast_1d"),
+}
+_RENAMED = {"ddof": "correction", "N": "n_rows", "M": "n_cols"}
+
+
+def _bincount(x: Any, minlength: int) -> Array:
+    array = array_of(x, "bincount")
+    ones = creation.ones(array.shape, dtype=np.dtype("int64"))
+    return indexing.segment_sum(ones, array, num_segments=int(minlength)) if minlength else _unsized("bincount", "minlength=")
+
+
+def _unsized(function: str, advice: str) -> Array:
+    raise fault("E1108", f"np.{function}: the size depends on data; pass {advice}", function=function)
+
+
+@lru_cache(256)
+def _signature(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def array_function(self: Array, function: Any, types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What NumPy calls for a function, not a ufunc, with one of our arrays among its arguments."""
+    module = str(getattr(function, "__module__", "")).removeprefix("numpy").strip(".")
+    name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
+    options = {n: v for n, v in kwargs.items() if not _is_default(n, v)}
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(*args, **options)
+    found = BY_NUMPY.get(name)
+    if found is None:
+        raise _unsupported(f"np.{name}", sorted({*BY_NUMPY, *_SPECIAL}))
+    positional, named = _bound(function, found.function, args, options)
+    return found.function(*positional, **named)
+
+
+def _bound(theirs: Any, ours: Any, args: Sequence[Any], options: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments of a NumPy function as those of ours: leading ones by position, the others by name."""
+    positional = [p for p in inspect.signature(ours).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    signature = _signature(theirs)
+    if signature is None or any(p.kind is p.VAR_POSITIONAL for p in positional):
+        return list(args), dict(options)
+    bound = signature.bind(*args, **options).arguments
+    given = {n: v for n, v in bound.items() if not _is_default(n, v)}
+    names, values = list(given), list(given.values())
+    count = min(len(positional), len(values))
+    taken = [n for n in names if n not in ("axis", "dtype", "keepdims")][:count]
+    return [given[n] for n in taken], {_RENAMED.get(n, n): given[n] for n in names if n not in taken}
+
+
+def attach() -> None:
+    """Give `Array` the protocols."""
+    members: dict[str, Any] = {"__array_ufunc__": array_ufunc, "__array_function__": array_function}
+    for name, member in members.items():
+        setattr(Array, name, member)
+
+
+attach()

@@ -1,0 +1,154 @@
+"""Products that sum over axes: `matmul`, `tensordot`, `vecdot`, `einsum`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mind_dialect import ptir
+
+from ..array import Array
+from ..emit import emit
+from ..faults import fault
+from ..kinds import is_sequence
+from ..operands import array_of, axis_of, broadcast, broadcast_shapes, promoted
+from ..table import SMOOTH, row
+from . import elementwise as e
+from .manipulation import moveaxis, reshaped, transposed
+from .parts import conj
+
+
+def dot_general(a: Array, b: Array, contract: tuple[Any, Any], batch: tuple[Any, Any] = ((), ())) -> Array:
+    """The contraction of axes of `a` with axes of `b`, for each place along the batch axes, which lead the result."""
+    names = ("contract_lhs", "contract_rhs", "batch_lhs", "batch_rhs")
+    return emit(ptir.DotGeneralOp, a, b, **{n: tuple(v) for n, v in zip(names, (*contract, *batch), strict=True)})
+
+
+@row("matmul", "dot", category="numeric", arrays=2, derivative=SMOOTH)
+def matmul(x1: Any, x2: Any, /) -> Array:
+    """Return the products of matrices, their leading axes broadcast; a vector is a row on the left, a column on the right."""
+    (a, b), _ = promoted("matmul", "numeric", array_of(x1, "matmul"), array_of(x2, "matmul"))
+    if a.ndim == 0 or b.ndim == 0:
+        raise fault("E3002", "matmul of an array of rank 0, expected at least 1", expected="at least 1", actual=0)
+    inner = a.shape[-1], b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if inner[0] != inner[1]:
+        shapes = f"shapes {list(a.shape)} and {list(b.shape)}"
+        message = f"matmul: {shapes}: the extents {inner[0]} and {inner[1]} that are summed over differ"
+        raise fault("E3003", message, dimension="contracted", extents=inner)
+    if b.ndim <= 2:
+        return dot_general(a, b, ((a.ndim - 1,), (0,)))
+    if a.ndim == 1:
+        return dot_general(b, a, ((b.ndim - 2,), (0,)))
+    leading = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = broadcast(a, (*leading, *a.shape[-2:])), broadcast(b, (*leading, *b.shape[-2:]))
+    batch = tuple(range(len(leading)))
+    return dot_general(a, b, ((a.ndim - 1,), (b.ndim - 2,)), (batch, batch))
+
+
+@row("tensordot", category="numeric", arrays=2, derivative=SMOOTH)
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Array:
+    """Return the sum of products over axes: the last `axes` of `x1` and the first of `x2`, or two sequences of axes."""
+    (a, b), _ = promoted("tensordot", "numeric", array_of(x1, "tensordot"), array_of(x2, "tensordot"))
+    if isinstance(axes, int):
+        if not 0 <= axes <= min(a.ndim, b.ndim):
+            raise fault("E1110", f"tensordot: axes is {axes} for ranks {a.ndim} and {b.ndim}", argument="axes", value=axes)
+        left, right = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
+    else:
+        given: list[tuple[Any, ...]] = [tuple(s) if is_sequence(s) else (s,) for s in axes]
+        left = tuple(axis_of(i, a.ndim, "tensordot") for i in given[0])
+        right = tuple(axis_of(i, b.ndim, "tensordot") for i in given[1])
+    return dot_general(a, b, (left, right))
+
+
+@row("vecdot", category="numeric", arrays=2, derivative=SMOOTH)
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """Return the sum of `conj(x1) * x2` along an axis of both."""
+    (a, b), _ = promoted("vecdot", "numeric", array_of(x1, "vecdot"), array_of(x2, "vecdot"))
+    places = axis_of(axis, a.ndim, "vecdot"), axis_of(axis, b.ndim, "vecdot")
+    extents = a.shape[places[0]], b.shape[places[1]]
+    if extents[0] != extents[1]:
+        message = f"vecdot: extents {extents[0]} and {extents[1]} along axis {axis}, expected equal"
+        raise fault("E3003", message, dimension="contracted", extents=extents)
+    a, b = moveaxis(a, places[0], -1), moveaxis(b, places[1], -1)
+    shape = broadcast_shapes(a.shape, b.shape)
+    product = e.multiply(broadcast(conj(a), shape), broadcast(b, shape))
+    return emit(ptir.ReduceOp, product, kind="sum", axes=(product.ndim - 1,), keepdims=False)
+
+
+@row("outer", standard=False, category="numeric", arrays=2, derivative=SMOOTH)
+def outer(x1: Any, x2: Any, /) -> Array:
+    """Return the products of all elements of one vector with all of another."""
+    a, b = array_of(x1, "outer"), array_of(x2, "outer")
+    if a.ndim != 1 or b.ndim != 1:
+        raise fault("E3002", f"outer: ranks {a.ndim} and {b.ndim}, expected vectors", expected=1, actual=max(a.ndim, b.ndim))
+    return e.multiply(reshaped(a, (*a.shape, 1)), reshaped(b, (1, *b.shape)))
+
+
+# Einstein notation
+
+
+@row("einsum", standard=False, category="numeric", arrays=-1, derivative=SMOOTH)
+def einsum(subscripts: str, /, *operands: Any) -> Array:
+    """Return sums of products by the letters of axes, as in `einsum("ij,jk->ik", a, b)`, two operands at a time."""
+    inputs, output = _read_subscripts(subscripts, len(operands))
+    arrays, _ = promoted("einsum", "numeric", *(array_of(x, "einsum") for x in operands))
+    terms = [_diagonal(x, letters) for x, letters in zip(arrays, inputs, strict=True)]
+    while len(terms) > 1:
+        a, b = terms.pop(0), terms.pop(0)
+        later = set(output).union(*(letters for _, letters in terms))
+        terms.insert(0, _product(a, b, later))
+    x, letters = terms[0]
+    x, letters = _summed(x, letters, set(output))
+    return transposed(x, tuple([letters.index(c) for c in output]))
+
+
+def _read_subscripts(text: str, count: int) -> tuple[list[str], str]:
+    plain = text.replace(" ", "")
+    left, arrow, output = plain.partition("->")
+    inputs = left.split(",")
+    if not all(c.isalpha() for c in (left + output).replace(",", "")) or len(inputs) != count:
+        message = f"einsum: {text!r} for {count} operands, expected letters of axes such as 'ij,jk->ik'"
+        raise fault("E1110", message, argument="subscripts", value=text)
+    if not arrow:
+        output = "".join(sorted(c for c in set(left) - {","} if left.count(c) == 1))
+    if len(set(output)) != len(output) or not set(output) <= set(left):
+        raise fault(
+            "E1110",
+            f"einsum: output {output!r} of {text!r}, expected letters of inputs, each once",
+            argument="subscripts",
+            value=text,
+        )
+    return inputs, output
+
+
+def _diagonal(x: Array, letters: str) -> tuple[Array, str]:
+    """An operand without repeated letters."""
+    from .linalg import diagonal_of
+
+    if len(letters) != x.ndim:
+        message = f"einsum: {letters!r} for an operand of rank {x.ndim}, expected a letter per axis"
+        raise fault("E3002", message, expected=len(letters), actual=x.ndim)
+    for c in dict.fromkeys(letters):
+        while letters.count(c) > 1:
+            i = letters.index(c)
+            j = letters.index(c, i + 1)
+            x = diagonal_of(moveaxis(x, (i, j), (-2, -1)), 0)
+            letters = letters[:i] + letters[i + 1 : j] + letters[j + 1 :] + c
+    return x, letters
+
+
+def _summed(x: Array, letters: str, kept: set[str]) -> tuple[Array, str]:
+    axes = tuple(i for i, c in enumerate(letters) if c not in kept)
+    if axes:
+        x = emit(ptir.ReduceOp, x, kind="sum", axes=axes, keepdims=False)
+    return x, "".join(c for c in letters if c in kept)
+
+
+def _product(a: tuple[Array, str], b: tuple[Array, str], later: set[str]) -> tuple[Array, str]:
+    """The product of two operands, letters that nothing needs any more summed over."""
+    (x, left), (y, right) = _summed(*a, later | set(b[1])), _summed(*b, later | set(a[1]))
+    both = [c for c in left if c in right]
+    batch, contract = [c for c in both if c in later], [c for c in both if c not in later]
+    places = [tuple(letters.index(c) for c in group) for group in (contract, batch) for letters in (left, right)]
+    found = dot_general(x, y, (places[0], places[1]), (places[2], places[3]))
+    rest = [c for letters in (left, right) for c in letters if c not in both]
+    return found, "".join([*batch, *rest])

@@ -1,0 +1,279 @@
+"""Derivatives of linear algebra: rules of the custom calls of `linalg.py`, in functions of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..array import Array
+from ..call_rules import batch_call_by_leading_axes, differentiate_call
+from ..dtypes import kind_of
+from ..emit import constant
+from ..faults import fault
+from ..operands import broadcast
+from . import elementwise as e
+from .contraction import matmul
+from .creation import eye, tril
+from .linalg import TARGETS, diagonal, eigh, inv, solve, svd
+from .manipulation import expand_dims, matrix_transpose
+from .parts import conj, select, square
+from .reductions import reduced
+
+Arrays = Sequence[Array]
+
+
+def _adjoint(x: Array) -> Array:
+    """The transposed matrix; derivatives pair complex numbers without conjugation."""
+    return matrix_transpose(x)
+
+
+def _scaled(g: Array, matrices: Array) -> Array:
+    """Matrices times a number each."""
+    wide = expand_dims(expand_dims(g, axis=-1), axis=-1)
+    return e.multiply(broadcast(wide, matrices.shape), matrices)
+
+
+def _trace_of_product(a: Array, b: Array) -> Array:
+    """The trace of `a @ b`."""
+    product = e.multiply(a, matrix_transpose(b))
+    return reduced("sum", product, (product.ndim - 2, product.ndim - 1), False)
+
+
+def _inverse_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    turned = _adjoint(ys[0])
+    return [e.negative(matmul(matmul(turned, gs[0]), turned))]
+
+
+def _inverse_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    return [e.negative(matmul(matmul(ys[0], ts[0]), ys[0]))]
+
+
+def _summed_to(g: Array, like: Array) -> Array:
+    """An adjoint summed over the leading axes along which its operand was repeated."""
+    extra = tuple(range(g.ndim - like.ndim))
+    g = reduced("sum", g, extra, False)
+    stretched = tuple(i for i, (m, n) in enumerate(zip(like.shape, g.shape, strict=True)) if m != n)
+    return reduced("sum", g, stretched, True)
+
+
+def _solve_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    a, b = xs
+    b_adj = solve(_adjoint(a), gs[0])
+    a_adj = e.negative(matmul(b_adj, _adjoint(ys[0])))
+    return [_summed_to(a_adj, a), _summed_to(b_adj, b)]
+
+
+def _solve_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    change = e.subtract(ts[1], matmul(ts[0], ys[0]))
+    return [solve(xs[0], change)]
+
+
+def _det_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    return [_scaled(e.multiply(gs[0], ys[0]), _adjoint(inv(xs[0])))]
+
+
+def _det_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    return [e.multiply(ys[0], _trace_of_product(inv(xs[0]), ts[0]))]
+
+
+def _slogdet_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    return [_scaled(gs[1], _adjoint(inv(xs[0])))]
+
+
+def _slogdet_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    sign = constant(0, ys[0].dtype, ys[0].shape)
+    return [sign, _trace_of_product(inv(xs[0]), ts[0])]
+
+
+def _lower(x: Array) -> Array:
+    """The lower triangle with half of the diagonal."""
+    return e.multiply(e.add(tril(x), tril(x, k=-1)), 0.5)
+
+
+def _conjugated(x: Array) -> Array:
+    """The conjugate: derivatives pair complex numbers without conjugation, formulas of matrices pair them with it."""
+    return conj(x) if kind_of(x.dtype) == "c" else x
+
+
+def _hermitian(x: Array) -> Array:
+    """The Hermitian part."""
+    return e.multiply(e.add(x, _conjugated(matrix_transpose(x))), 0.5)
+
+
+def _cholesky_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    """Murray: Differentiation of the Cholesky decomposition, 2016, equation 10, with adjoints for transposes."""
+    factor, inverse = ys[0], inv(ys[0])
+    middle = _lower(matmul(_conjugated(matrix_transpose(factor)), tril(_conjugated(gs[0]))))
+    found = matmul(matmul(_conjugated(matrix_transpose(inverse)), middle), inverse)
+    return [_conjugated(_hermitian(found))]
+
+
+def _cholesky_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    factor, inverse = ys[0], inv(ys[0])
+    inner = matmul(matmul(inverse, _hermitian(ts[0])), _conjugated(matrix_transpose(inverse)))
+    return [matmul(factor, _lower(inner))]
+
+
+def _check_real(x: Array, what: str) -> None:
+    if kind_of(x.dtype) == "c":
+        raise fault("E5001", f"{what} of complex matrices has no derivative here; of real ones it has", op=what)
+
+
+def _gaps(values: Array) -> Array:
+    """`1 / (values[j] - values[i])` at `[i, j]`, and 0 where they are equal."""
+    difference = e.subtract(expand_dims(values, axis=-2), expand_dims(values, axis=-1))
+    equal = e.equal(difference, constant(0, difference.dtype, difference.shape))
+    one, zero = (constant(n, difference.dtype, difference.shape) for n in (1, 0))
+    return select(equal, zero, e.divide(one, select(equal, one, difference)))
+
+
+def _diagonal(values: Array) -> Array:
+    """Matrices with these numbers on the diagonal."""
+    n = values.shape[-1]
+    return e.multiply(expand_dims(values, axis=-2), eye(n, dtype=values.dtype))
+
+
+def _eigh_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    """Giles: Collected matrix derivative results, 2008, section 3.1; of symmetric matrices, equal eigenvalues left out."""
+    _check_real(xs[0], "eigh")
+    (values, vectors), (values_adj, vectors_adj) = ys, gs
+    turned = e.multiply(_gaps(values), matmul(matrix_transpose(vectors), vectors_adj))
+    inner = e.add(_diagonal(values_adj), turned)
+    return [_hermitian(matmul(matmul(vectors, inner), matrix_transpose(vectors)))]
+
+
+def _eigh_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    _check_real(xs[0], "eigh")
+    values, vectors = ys
+    inner = matmul(matmul(matrix_transpose(vectors), _hermitian(ts[0])), vectors)
+    return [diagonal(inner), matmul(vectors, e.multiply(_gaps(values), inner))]
+
+
+def _eigvalsh_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    _check_real(xs[0], "eigvalsh")
+    vectors = eigh(xs[0]).eigenvectors
+    return [matmul(e.multiply(vectors, expand_dims(gs[0], axis=-2)), matrix_transpose(vectors))]
+
+
+def _eigvalsh_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    _check_real(xs[0], "eigvalsh")
+    vectors = eigh(xs[0]).eigenvectors
+    return [diagonal(matmul(matmul(matrix_transpose(vectors), _hermitian(ts[0])), vectors))]
+
+
+def _thin(x: Array, u: Array, vh: Array) -> None:
+    """E5001 unless the singular vectors are those of `full_matrices=False`, of real matrices."""
+    _check_real(x, "svd")
+    if u.shape[-1] != vh.shape[-2]:
+        raise fault("E5001", "svd with full_matrices=True has no derivative; full_matrices=False has", op="svd")
+
+
+def _scale(x: Array, values: Array) -> Array:
+    """The columns of matrices times numbers."""
+    return e.multiply(x, expand_dims(values, axis=-2))
+
+
+def _outside(x: Array, basis: Array) -> Array:
+    """What of the columns of `x` is outside of the space of the columns of `basis`."""
+    return e.subtract(x, matmul(basis, matmul(matrix_transpose(basis), x)))
+
+
+def _reciprocal(values: Array) -> Array:
+    return e.divide(constant(1, values.dtype, values.shape), values)
+
+
+def _svd_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    """Townsend: Differentiating the singular value decomposition, 2016; equal singular values are left out."""
+    u, s, vh = ys
+    _thin(xs[0], u, vh)
+    v, (u_adj, s_adj, vh_adj) = matrix_transpose(vh), gs
+    v_adj = matrix_transpose(vh_adj)
+    gaps = _gaps(square(s))
+    left, right = (
+        e.multiply(gaps, e.subtract(p, matrix_transpose(p)))
+        for p in (matmul(matrix_transpose(u), u_adj), matmul(matrix_transpose(v), v_adj))
+    )
+    inner = e.add(_scale(left, s), e.add(matrix_transpose(_scale(matrix_transpose(right), s)), _diagonal(s_adj)))
+    found = matmul(matmul(u, inner), vh)
+    inverse = _reciprocal(s)
+    if xs[0].shape[-2] > s.shape[-1]:
+        found = e.add(found, matmul(_scale(_outside(u_adj, u), inverse), vh))
+    if xs[0].shape[-1] > s.shape[-1]:
+        found = e.add(found, matmul(u, matrix_transpose(_scale(_outside(v_adj, v), inverse))))
+    return [found]
+
+
+def _svd_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    u, s, vh = ys
+    _thin(xs[0], u, vh)
+    v, t = matrix_transpose(vh), ts[0]
+    inner = matmul(matmul(matrix_transpose(u), t), v)
+    gaps, flipped, inverse = _gaps(square(s)), matrix_transpose(inner), _reciprocal(s)
+    rows = expand_dims(s, axis=-1)
+    du = matmul(u, e.multiply(gaps, e.add(_scale(inner, s), e.multiply(rows, flipped))))
+    dv = matmul(v, e.multiply(gaps, e.add(e.multiply(rows, inner), _scale(flipped, s))))
+    if xs[0].shape[-2] > s.shape[-1]:
+        du = e.add(du, _scale(_outside(matmul(t, v), u), inverse))
+    if xs[0].shape[-1] > s.shape[-1]:
+        dv = e.add(dv, _scale(_outside(matmul(matrix_transpose(t), u), v), inverse))
+    return [du, diagonal(inner), matrix_transpose(dv)]
+
+
+def _svdvals_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    _check_real(xs[0], "svdvals")
+    found = svd(xs[0], full_matrices=False)
+    return [matmul(_scale(found.U, gs[0]), found.Vh)]
+
+
+def _svdvals_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    _check_real(xs[0], "svdvals")
+    found = svd(xs[0], full_matrices=False)
+    return [diagonal(matmul(matmul(matrix_transpose(found.U), ts[0]), matrix_transpose(found.Vh)))]
+
+
+def _tall(x: Array, q: Array) -> None:
+    """E5001 unless a QR decomposition is the reduced one of real matrices with at least as many rows as columns."""
+    _check_real(x, "qr")
+    m, n = x.shape[-2:]
+    if m < n or q.shape[-1] != n:
+        given = f"qr of {m} by {n} matrices with {q.shape[-1]} columns in Q"
+        raise fault("E5001", f"{given} has no derivative; reduced ones of at least as many rows as columns have", op="qr")
+
+
+def _qr_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    """Walter and Lehmann: Algorithmic differentiation of linear algebra functions, 2018, section 3.3; of full rank."""
+    q, r = ys
+    _tall(xs[0], q)
+    q_adj, r_adj = gs
+    middle = e.subtract(matmul(r, matrix_transpose(r_adj)), matmul(matrix_transpose(q_adj), q))
+    lower = e.add(tril(middle), matrix_transpose(tril(middle, k=-1)))
+    right = e.add(q_adj, matmul(q, lower))
+    return [matrix_transpose(solve(r, matrix_transpose(right)))]
+
+
+def _qr_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    q, r = ys
+    _tall(xs[0], q)
+    scaled = matrix_transpose(solve(matrix_transpose(r), matrix_transpose(ts[0])))
+    inner = matmul(matrix_transpose(q), scaled)
+    lower = tril(inner, k=-1)
+    iteration = e.subtract(lower, matrix_transpose(lower))
+    return [e.add(matmul(q, e.subtract(iteration, inner)), scaled), matmul(e.subtract(inner, iteration), r)]
+
+
+RULES = {
+    "eigh": (_eigh_reverse, _eigh_forward),
+    "eigvalsh": (_eigvalsh_reverse, _eigvalsh_forward),
+    "svd": (_svd_reverse, _svd_forward),
+    "svdvals": (_svdvals_reverse, _svdvals_forward),
+    "qr": (_qr_reverse, _qr_forward),
+    "inv": (_inverse_reverse, _inverse_forward),
+    "solve": (_solve_reverse, _solve_forward),
+    "det": (_det_reverse, _det_forward),
+    "slogdet": (_slogdet_reverse, _slogdet_forward),
+    "cholesky": (_cholesky_reverse, _cholesky_forward),
+}
+"""The reverse and the forward rule of each call that has one."""
+for _name, (_reverse, _forward) in RULES.items():
+    differentiate_call(TARGETS[_name], _reverse, _forward)
+for _target in TARGETS.values():
+    batch_call_by_leading_axes(_target)

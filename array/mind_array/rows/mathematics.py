@@ -1,0 +1,174 @@
+"""Elementwise functions of several ops: division, powers, logarithms of other bases, selection."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mind_dialect import ptir
+
+from ..array import Array
+from ..calls import call, define_numpy
+from ..dtypes import check_category, kind_of
+from ..emit import emit
+from ..operands import array_of, broadcast, broadcast_shapes, cast, is_number, one, together
+from ..table import PIECEWISE, SMOOTH, row
+from . import elementwise as e
+from .parts import abs_, copysign, from_parts, is_complex, isfinite, isnan, like, parts_of, round_, select
+from .trigonometry import log1p
+
+_POW = define_numpy("pow", "power")
+
+
+# Division and powers
+
+
+@row("floor_divide", category="real", arrays=2)
+def floor_divide(x1: Any, x2: Any, /) -> Array:
+    """Return the greatest whole number not above `x1 / x2`; E8004 for an integer divided by 0."""
+    a, b = together("floor_divide", "real", x1, x2)
+    quotient = emit(ptir.DivOp, a, b)
+    if kind_of(a.dtype) == "f":
+        return e.floor(quotient)
+    if kind_of(a.dtype) == "u":
+        return quotient
+    inexact = e.not_equal(emit(ptir.RemainderOp, a, b), like(0, a))
+    below = e.logical_and(inexact, e.not_equal(e.less(a, like(0, a)), e.less(b, like(0, b))))
+    return e.subtract(quotient, cast(below, a.dtype))
+
+
+@row("remainder", "mod", category="real", arrays=2, derivative=PIECEWISE, domain=(0.6, 2.9))
+def remainder(x1: Any, x2: Any, /) -> Array:
+    """Return the remainder of floored division, of the sign of `x2`; E8004 for an integer divided by 0."""
+    a, b = together("remainder", "real", x1, x2)
+    rest = emit(ptir.RemainderOp, a, b)
+    zero = like(0, a)
+    is_zero = e.equal(rest, zero)
+    wrong_side = e.logical_and(e.logical_not(is_zero), e.not_equal(e.less(rest, zero), e.less(b, zero)))
+    found = select(wrong_side, e.add(rest, b), rest)
+    return select(is_zero, copysign(zero, b), found) if kind_of(a.dtype) == "f" else found
+
+
+@row("fmod", category="real", arrays=2, standard=False, derivative=PIECEWISE, domain=(0.6, 2.9))
+def fmod(x1: Any, x2: Any, /) -> Array:
+    """Return the remainder of truncated division, of the sign of `x1`."""
+    a, b = together("fmod", "real", x1, x2)
+    return emit(ptir.RemainderOp, a, b)
+
+
+@row(
+    "power",
+    "float_power",
+    category="numeric",
+    arrays=2,
+    derivative=SMOOTH,
+    domain=(0.5, 2.0),
+    call="PTIR has no power of integers",
+)
+def pow_(x1: Any, x2: Any, /) -> Array:
+    """Return `x1 ** x2`, for floats as IEEE 754 defines pow; integers wrap, and have no negative powers."""
+    if type(x2) is int and 0 <= x2 <= 3 and isinstance(x1, Array) and x2 != 0:
+        array = one("pow", "numeric", x1)
+        found = array
+        for _ in range(x2 - 1):
+            found = emit(ptir.MulOp, found, array)
+        return found
+    a, b = together("pow", "numeric", x1, x2)
+    return call(_POW, (a, b), [(a.dtype, a.shape)]) if kind_of(a.dtype) in "iu" else emit(ptir.PowOp, a, b)
+
+
+@row("hypot", category="float", arrays=2, derivative=SMOOTH, domain=(0.5, 2.0))
+def hypot(x1: Any, x2: Any, /) -> Array:
+    """Return `sqrt(x1**2 + x2**2)` without overflow; infinite if either is."""
+    a, b = (abs_(x) for x in together("hypot", "float", x1, x2))
+    high, low = emit(ptir.MaximumOp, a, b), emit(ptir.MinimumOp, a, b)
+    zero, infinite = e.equal(high, like(0.0, high)), e.logical_or(e.equal(a, math.inf), e.equal(b, math.inf))
+    ratio = e.divide(low, select(zero, like(1.0, high), high))
+    found = e.multiply(high, e.sqrt(e.add(e.multiply(ratio, ratio), 1.0)))
+    return select(infinite, like(math.inf, high), found)
+
+
+@row("logaddexp", category="float", arrays=2, derivative=SMOOTH)
+def logaddexp(x1: Any, x2: Any, /) -> Array:
+    """Return `log(exp(x1) + exp(x2))` without overflow."""
+    a, b = together("logaddexp", "float", x1, x2)
+    same = e.logical_and(e.equal(a, b), e.equal(abs_(a), math.inf))
+    distance = select(same, like(0.0, a), abs_(e.subtract(a, b)))
+    found = e.add(emit(ptir.MaximumOp, a, b), log1p(e.exp(e.negative(distance))))
+    return select(same, a, found)
+
+
+# Logarithms of other bases. Powers of the base give whole numbers.
+
+
+def _log_base(name: str, base: float, x: Any) -> Array:
+    array = one(name, "floating", x)
+    if is_complex(array):
+        return from_parts(*(e.multiply(part, 1 / math.log(base)) for part in parts_of(e.log(array))))
+    found = e.multiply(e.log(array), 1 / math.log(base))
+    whole = round_(found)
+    exact = e.logical_and(e.equal(emit(ptir.PowOp, like(base, array), whole), array), isfinite(found))
+    return select(exact, e.add(found, emit(ptir.StopGradientOp, e.subtract(whole, found))), found)
+
+
+@row("log2", category="floating", derivative=SMOOTH, domain=(0.5, 3.0))
+def log2(x: Any, /) -> Array:
+    """Return the logarithm to base 2, exact for powers of 2."""
+    return _log_base("log2", 2.0, x)
+
+
+@row("log10", category="floating", derivative=SMOOTH, domain=(0.5, 3.0))
+def log10(x: Any, /) -> Array:
+    """Return the logarithm to base 10, exact for powers of 10."""
+    return _log_base("log10", 10.0, x)
+
+
+# Selection
+
+
+@row("clip", category="real", derivative=PIECEWISE, domain=(-2.0, 2.0), method=True)
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:
+    """Return `x` with what is below `min` or above `max` replaced by that; the dtype is that of `x`."""
+    array = one("clip", "real", x)
+    bounds = [_bound(array, bound, name) for bound, name in ((min, "min"), (max, "max")) if bound is not None]
+    shape = broadcast_shapes(array.shape, *(b.shape for b in bounds))
+    found = broadcast(array, shape)
+    if min is not None:
+        found = emit(ptir.MaximumOp, found, broadcast(bounds[0], shape))
+    return found if max is None else emit(ptir.MinimumOp, found, broadcast(bounds[-1], shape))
+
+
+def _bound(x: Array, bound: Any, name: str) -> Array:
+    if is_number(bound):
+        return together("clip", "real", x, bound)[1]
+    other = array_of(bound, "clip", name)
+    check_category("clip", other.dtype, "real")
+    return cast(other, x.dtype)
+
+
+@row("where", category="all", arrays=3, derivative=PIECEWISE)
+def where(condition: Any, x1: Any, x2: Any, /) -> Array:
+    """Return `x1` where the condition, an array of bool, holds, else `x2`."""
+    pred = array_of(condition, "where", "condition")
+    check_category("where", pred.dtype, "bool")
+    a, b = together("where", "all", x1, x2)
+    shape = broadcast_shapes(pred.shape, a.shape)
+    return select(broadcast(pred, shape), broadcast(a, shape), broadcast(b, shape))
+
+
+@row(category="float", standard=False, derivative=SMOOTH)
+def erf(x: Any, /) -> Array:
+    """Return the error function."""
+    return emit(ptir.ErfOp, one("erf", "float", x))
+
+
+@row("isclose", category="numeric", arrays=2, standard=False)
+def isclose(a: Any, b: Any, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
+    """Return whether `|a - b| <= atol + rtol * |b|`, element by element; infinities are close to themselves."""
+    x, y = together("isclose", "numeric", a, b)
+    x, y = (cast(v, np.dtype("float64")) if kind_of(v.dtype) in "iu" else v for v in (x, y))
+    close = e.less_equal(abs_(e.subtract(x, y)), e.add(e.multiply(abs_(y), rtol), atol))
+    found = e.logical_or(e.logical_and(close, e.logical_and(isfinite(x), isfinite(y))), e.equal(x, y))
+    return e.logical_or(found, e.logical_and(isnan(x), isnan(y))) if equal_nan else found

@@ -1,0 +1,269 @@
+"""Functions of neural networks, in the form that the pass `mind-ptir-recognize` finds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mind_dialect import ptir
+
+from ..array import Array
+from ..dtypes import as_dtype, float32, ptir_dtype
+from ..emit import constant, emit
+from ..faults import fault
+from ..kinds import is_sequence
+from ..operands import array_of, axes_of, axis_of, cast, one, promoted
+from ..table import PIECEWISE, SMOOTH, row
+from . import elementwise as e
+from .contraction import dot_general
+from .creation import one_hot as _one_hot
+from .indexing import index_array
+from .manipulation import expand_dims, reshaped
+from .mathematics import erf
+from .parts import select
+from .reductions import count_of, reduced
+from .trigonometry import tanh
+
+MASKED = -1e9
+"""What is added to the score of a key that a query must not see: finite, so that a row of nothing else stays a number."""
+
+
+def stop_gradient(x: Any, /) -> Array:
+    """Return `x`, which derivatives take for a constant."""
+    return emit(ptir.StopGradientOp, array_of(x, "stop_gradient"))
+
+
+row(standard=False)(stop_gradient)
+
+
+@row(module="nn", standard=False, category="real", derivative=PIECEWISE)
+def relu(x: Any, /) -> Array:
+    """Return the greater of `x` and 0."""
+    return e.maximum(one("relu", "real", x), 0)
+
+
+@row(module="nn", standard=False, category="float", derivative=SMOOTH)
+def sigmoid(x: Any, /) -> Array:
+    """Return `1 / (1 + exp(-x))`, without overflow."""
+    return emit(ptir.LogisticOp, one("sigmoid", "float", x))
+
+
+@row(module="nn", standard=False, category="float", derivative=SMOOTH)
+def silu(x: Any, /) -> Array:
+    """Return `x * sigmoid(x)`."""
+    array = one("silu", "float", x)
+    return e.multiply(array, sigmoid(array))
+
+
+@row(module="nn", standard=False, category="float", derivative=SMOOTH)
+def softplus(x: Any, /) -> Array:
+    """Return `log(1 + exp(x))` without overflow."""
+    from .mathematics import logaddexp
+
+    return logaddexp(one("softplus", "float", x), 0.0)
+
+
+@row(module="nn", standard=False, category="float", derivative=SMOOTH)
+def gelu(x: Any, /, *, approximate: str = "erf") -> Array:
+    """Return `x` times the normal distribution function of `x`, by the error function or by its form with `tanh`."""
+    array = one("gelu", "float", x)
+    if approximate == "erf":
+        return e.multiply(e.multiply(array, 0.5), e.add(erf(e.divide(array, math.sqrt(2.0))), 1.0))
+    if approximate != "tanh":
+        raise fault(
+            "E1110", f"gelu: approximate is {approximate!r}, expected 'erf' or 'tanh'", argument="approximate", value=approximate
+        )
+    cube = e.multiply(e.multiply(array, array), array)
+    inner = e.multiply(e.add(array, e.multiply(cube, 0.044715)), math.sqrt(2.0 / math.pi))
+    return e.multiply(e.multiply(array, 0.5), e.add(tanh(inner), 1.0))
+
+
+@row(module="nn", standard=False, category="float", derivative=SMOOTH)
+def softmax(x: Any, /, *, axis: int = -1) -> Array:
+    """Return shares of 1 along `axis` in proportion to the exponentials, summed in float32 at least."""
+    array = one("softmax", "float", x)
+    axes = (axis_of(axis, array.ndim, "softmax"),)
+    greatest = stop_gradient(_wide_reduce("max", array, axes))
+    shares = e.exp(e.subtract(array, greatest))
+    return e.divide(shares, _wide_reduce("sum", shares, axes))
+
+
+def _wide_reduce(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
+    """A reduction that keeps its axes; of narrow floats accumulated in float32."""
+    return emit(ptir.ReduceOp, x, kind=kind, axes=axes, keepdims=True)
+
+
+@row(module="nn", standard=False, category="float", derivative=SMOOTH)
+def logsumexp(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return the logarithm of the sum of exponentials over the axes, without overflow."""
+    array = one("logsumexp", "float", x)
+    axes = axes_of(axis, array.ndim, "logsumexp")
+    greatest = stop_gradient(reduced("max", array, axes, True))
+    finite = e.less(e.subtract(greatest, greatest), math.inf)  # inf - inf is NaN, which is not less
+    safe = select(finite, greatest, constant(0.0, array.dtype, greatest.shape))
+    found = e.add(e.log(reduced("sum", e.exp(e.subtract(array, safe)), axes, True)), safe)
+    return found if keepdims else reshaped(found, tuple([n for a, n in enumerate(found.shape) if a not in axes]))
+
+
+@row(module="nn", standard=False, category="float", derivative=SMOOTH)
+def log_softmax(x: Any, /, *, axis: int = -1) -> Array:
+    """Return the logarithms of the shares of `softmax`."""
+    array = one("log_softmax", "float", x)
+    return e.subtract(array, logsumexp(array, axis=axis, keepdims=True))
+
+
+def _mean(x: Array, axes: tuple[int, ...]) -> Array:
+    """The mean over axes, which stay with extent 1: the sum times the share of one element."""
+    total = reduced("sum", x, axes, True)
+    count = count_of(x, axes, x.dtype)
+    return e.multiply(total, 1.0 / count) if isinstance(count, int) else e.divide(total, count)
+
+
+@row(module="nn", standard=False, category="float", derivative=SMOOTH)
+def layer_norm(x: Any, gamma: Any = None, beta: Any = None, /, *, axis: int = -1, epsilon: float = 1e-5) -> Array:
+    """Return `x` with mean 0 and variance 1 along `axis` (biased, `epsilon` inside the root), times gamma, plus beta."""
+    array = one("layer_norm", "float", x)
+    place = axis_of(axis, array.ndim, "layer_norm")
+    centred = e.subtract(array, _mean(array, (place,)))
+    variance = _mean(e.multiply(centred, centred), (place,))
+    found = e.multiply(centred, emit(ptir.RsqrtOp, e.add(variance, float(epsilon))))
+    return _scaled(found, gamma, beta, place)
+
+
+def _scaled(x: Array, gamma: Any, beta: Any, place: int) -> Array:
+    """`x * gamma + beta`, with vectors along an axis; None leaves one out."""
+    for vector, op in ((gamma, e.multiply), (beta, e.add)):
+        if vector is not None:
+            aligned = array_of(vector, "layer_norm")
+            x = op(x, reshaped(aligned, (*aligned.shape, *(1,) * (x.ndim - 1 - place))))
+    return x
+
+
+@row(module="nn", standard=False, category="float", derivative=SMOOTH)
+def rms_norm(x: Any, gamma: Any = None, /, *, axis: int = -1, epsilon: float = 1e-5) -> Array:
+    """Return `x` divided by the root of its mean square along `axis`, times gamma."""
+    array = one("rms_norm", "float", x)
+    place = axis_of(axis, array.ndim, "rms_norm")
+    inverse = emit(ptir.RsqrtOp, e.add(_mean(e.multiply(array, array), (place,)), float(epsilon)))
+    return _scaled(e.multiply(array, inverse), gamma, None, place)
+
+
+@row(module="nn", standard=False)
+def one_hot(x: Any, num_classes: int, /, *, axis: int = -1, dtype: Any = None) -> Array:
+    """Return, along a new axis, 1 at the place of each index and 0 elsewhere."""
+    return _one_hot(x, num_classes, axis=axis, dtype=dtype)
+
+
+@row(module="nn", standard=False, category="float", arrays=3, derivative=SMOOTH)
+def attention(q: Any, k: Any, v: Any, mask: Any = None, /, *, scale: float | None = None) -> Array:
+    """
+    Return what each query gathers from the values whose keys it resembles.
+
+    q is `[..., S, d]`, k and v are `[..., T, d]`; `mask`, `[S, T]` or more, is added to the scores, which are float32 at least.
+    """
+    (query, keys, values), dtype = promoted("attention", "float", *(array_of(x, "attention") for x in (q, k, v)))
+    n = query.ndim
+    batch = tuple(range(n - 2))
+    wide = as_dtype(float32) if dtype.itemsize < 4 else dtype
+    names = {"contract_lhs": (n - 1,), "contract_rhs": (n - 1,), "batch_lhs": batch, "batch_rhs": batch}
+    scores = emit(ptir.DotGeneralOp, query, keys, **names, out_dtype=ptir_dtype(wide))
+    scores = e.multiply(scores, 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if mask is not None:
+        scores = e.add(scores, cast(array_of(mask, "attention"), wide))
+    shares = cast(softmax(scores), dtype)
+    return dot_general(shares, values, ((n - 1,), (n - 2,)), (batch, batch))
+
+
+def _pair(value: Any, count: int) -> tuple[int, ...]:
+    return tuple(int(v) for v in value) if is_sequence(value) else (int(value),) * count
+
+
+@row(module="nn", standard=False, category="float", arrays=2, derivative=SMOOTH)
+def conv(
+    x: Any, weight: Any, bias: Any = None, /, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Array:
+    """
+    Return the cross-correlation of images `[N, spatial..., C]` with `weight` `[spatial..., C / groups, O]`, plus `bias` `[O]`.
+
+    `stride`, `padding` and `dilation` are a number, or one per spatial axis; a padding may be a pair.
+    """
+    (image, filters), _ = promoted("conv", "float", array_of(x, "conv"), array_of(weight, "conv"))
+    n = image.ndim - 2
+    pads = padding if is_sequence(padding) else (padding,) * n
+    found = emit(
+        ptir.ConvolutionOp,
+        *(image, filters),
+        strides=_pair(stride, n),
+        padding=tuple([_pair(p, 2) for p in pads]),
+        base_dilation=(1,) * n,
+        window_dilation=_pair(dilation, n),
+        feature_group_count=int(groups),
+    )
+    return found if bias is None else e.add(found, bias)
+
+
+def _pooled(kind: str, x: Array, window: Any, stride: Any, padding: Any) -> Array:
+    n = x.ndim - 2
+    pads = padding if is_sequence(padding) else (padding,) * n
+    ones = (1,) * x.ndim
+    return emit(
+        *(ptir.ReduceWindowOp, x),
+        kind=kind,
+        window_dims=(1, *_pair(window, n), 1),
+        strides=(1, *_pair(window if stride is None else stride, n), 1),
+        padding=((0, 0), *(_pair(p, 2) for p in pads), (0, 0)),
+        base_dilation=ones,
+        window_dilation=ones,
+    )
+
+
+@row(module="nn", standard=False, category="float", derivative=PIECEWISE)
+def max_pool(x: Any, /, window: Any, *, stride: Any = None, padding: Any = 0) -> Array:
+    """Return the greatest of each window of images `[N, spatial..., C]`; the stride is the window unless given."""
+    return _pooled("max", one("max_pool", "float", x), window, stride, padding)
+
+
+@row(module="nn", standard=False, category="float", derivative=SMOOTH)
+def avg_pool(x: Any, /, window: Any, *, stride: Any = None, padding: Any = 0) -> Array:
+    """Return the mean of each window of images `[N, spatial..., C]`, padding counted as zeros."""
+    array = one("avg_pool", "float", x)
+    total = _pooled("sum", array, window, stride, padding)
+    return e.divide(total, float(math.prod(_pair(window, array.ndim - 2))))
+
+
+@row(module="nn", standard=False, category="float", arrays=2, derivative=SMOOTH)
+def cross_entropy(logits: Any, labels: Any, /, *, axis: int = -1) -> Array:
+    """
+    Return how surprising the labels are to the shares that logits stand for: a mean over all places, in nats, of rank 0.
+
+    `labels` are integers with the shape of `logits` without `axis`.
+    """
+    array = one("cross_entropy", "float", logits)
+    array = cast(array, as_dtype(float32)) if array.dtype.itemsize < 4 else array
+    place = axis_of(axis, array.ndim, "cross_entropy")
+    greatest = stop_gradient(emit(ptir.ReduceOp, array, kind="max", axes=(place,), keepdims=True))
+    shifted = e.exp(e.subtract(array, greatest))
+    totals = e.add(e.log(emit(ptir.ReduceOp, shifted, kind="sum", axes=(place,), keepdims=True)), greatest)
+    index = expand_dims(array_of(labels, "cross_entropy"), axis=place)
+    chosen = emit(
+        ptir.GatherOp,
+        array,
+        index if index.dtype.name == "int32" else index_array(index, array.shape[place], "cross_entropy"),
+        axis=place,
+    )
+    surprise = e.subtract(totals, chosen)
+    total = reduced("sum", surprise, tuple(range(surprise.ndim)), False)
+    count = count_of(surprise, tuple(range(surprise.ndim)), surprise.dtype)
+    return e.divide(total, float(count) if isinstance(count, int) else count)
+
+
+@row(module="nn", standard=False, category="float", derivative=SMOOTH)
+def dropout(x: Any, key: Any, /, *, rate: float) -> Array:
+    """Return `x` with a share `rate` of its elements 0, by `key`, and the others divided by the share that remains."""
+    from ..random import bernoulli
+
+    array = one("dropout", "float", x)
+    if not 0 <= rate < 1:
+        raise fault("E1110", f"dropout: rate is {rate}, expected 0 to 1", argument="rate", value=rate)
+    kept = bernoulli(key, 1.0 - rate, array.shape)
+    return select(kept, e.divide(array, 1.0 - rate), constant(0.0, array.dtype, array.shape))

@@ -1,0 +1,194 @@
+"""Elementwise functions of signs, bits, and parts of complex numbers; tests of numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mind_dialect import ptir
+
+from ..array import Array
+from ..dtypes import bool_, kind_of, ptir_dtype
+from ..emit import constant, emit
+from ..operands import one, together
+from ..table import NONE, PIECEWISE, SMOOTH, row
+from . import elementwise as e
+
+
+def like(value: Any, x: Array) -> Array:
+    """A number everywhere, in the dtype and shape of `x`."""
+    return constant(value, x.dtype, x.shape)
+
+
+def select(condition: Array, x: Array, y: Array) -> Array:
+    """`x` where the condition holds, else `y`; all of one shape."""
+    return emit(ptir.SelectOp, condition, x, y)
+
+
+def is_complex(x: Array) -> bool:
+    """Whether an array holds complex numbers."""
+    return kind_of(x.dtype) == "c"
+
+
+def from_parts(real: Array, imag: Array) -> Array:
+    """Complex numbers of their parts, each as it is."""
+    return emit(ptir.ComplexOp, real, imag)
+
+
+def parts_of(x: Array) -> tuple[Array, Array]:
+    """The parts of complex numbers."""
+    return emit(ptir.RealOp, x), emit(ptir.ImagOp, x)
+
+
+def _rounded_parts(x: Array) -> Array:
+    return from_parts(*(emit(ptir.RoundOp, part) for part in parts_of(x)))
+
+
+def _direction(x: Array) -> Array:
+    """`x / abs(x)`, and 0 at 0."""
+    magnitude = emit(ptir.AbsOp, x)
+    zero = like(0, magnitude)
+    is_zero = e.equal(magnitude, zero)
+    safe = select(is_zero, like(1, magnitude), magnitude)
+    return from_parts(*(select(is_zero, zero, e.divide(part, safe)) for part in parts_of(x)))
+
+
+round_ = e.unary(
+    *("round", ptir.RoundOp, "numeric", "Return the nearest whole number, ties to even; of complex numbers of each part."),
+    numpy=("round", "rint", "around"),
+    derivative=NONE,
+    integers=True,
+    complex_form=_rounded_parts,
+)
+sign = e.unary(
+    *("sign", ptir.SignOp, "numeric", "Return -1, 0 or 1; of complex numbers `x / abs(x)`."),
+    derivative=NONE,
+    complex_form=_direction,
+)
+
+
+@row("positive", category="numeric", derivative=SMOOTH)
+def positive(x: Any, /) -> Array:
+    """Return `x` as it is."""
+    return one("positive", "numeric", x)
+
+
+@row("absolute", "fabs", category="numeric", derivative=PIECEWISE, domain=(0.5, 2.0))
+def abs_(x: Any, /) -> Array:
+    """Return the magnitude; the least signed integer stays as it is."""
+    array = one("abs", "numeric", x)
+    return array if kind_of(array.dtype) == "u" else emit(ptir.AbsOp, array)
+
+
+@row("square", category="numeric", derivative=SMOOTH)
+def square(x: Any, /) -> Array:
+    """Return `x * x`."""
+    array = one("square", "numeric", x)
+    return emit(ptir.MulOp, array, array)
+
+
+@row("trunc", "fix", category="real")
+def trunc(x: Any, /) -> Array:
+    """Return the nearest whole number that is no greater in magnitude."""
+    array = one("trunc", "real", x)
+    if kind_of(array.dtype) in "iu":
+        return array
+    return select(e.less(array, 0.0), e.ceil(array), e.floor(array))
+
+
+# Tests of numbers
+
+
+@row("isnan", category="numeric")
+def isnan(x: Any, /) -> Array:
+    """Return whether each element is NaN."""
+    array = one("isnan", "numeric", x)
+    return e.not_equal(array, array)
+
+
+@row("isinf", category="numeric")
+def isinf(x: Any, /) -> Array:
+    """Return whether each element is infinite; of complex numbers, whether a part is."""
+    array = one("isinf", "numeric", x)
+    if is_complex(array):
+        return e.logical_or(*(isinf(part) for part in parts_of(array)))
+    if kind_of(array.dtype) != "f":
+        return constant(False, bool_, array.shape)
+    return e.equal(abs_(array), math.inf)
+
+
+@row("isfinite", category="numeric")
+def isfinite(x: Any, /) -> Array:
+    """Return whether each element is neither NaN nor infinite."""
+    array = one("isfinite", "numeric", x)
+    if is_complex(array):
+        return e.logical_and(*(isfinite(part) for part in parts_of(array)))
+    if kind_of(array.dtype) != "f":
+        return constant(True, bool_, array.shape)
+    return e.less(abs_(array), math.inf)
+
+
+# The bits of floats
+
+
+def bits_of(x: Array) -> Array:
+    """The bits of floats as signed integers of the same width."""
+    return emit(ptir.BitcastOp, x, dtype=ptir_dtype(np.dtype(f"int{8 * x.dtype.itemsize}")))
+
+
+def _from_bits(bits: Array, like: Array) -> Array:
+    return emit(ptir.BitcastOp, bits, dtype=ptir_dtype(like.dtype))
+
+
+@row("signbit", category="float")
+def signbit(x: Any, /) -> Array:
+    """Return whether the sign bit is set, that of -0 and NaN included."""
+    return e.less(bits_of(one("signbit", "float", x)), 0)
+
+
+@row("copysign", category="float", arrays=2, derivative=PIECEWISE)
+def copysign(x1: Any, x2: Any, /) -> Array:
+    """Return the magnitude of `x1` with the sign of `x2`."""
+    a, b = together("copysign", "float", x1, x2)
+    x, y = bits_of(a), bits_of(b)
+    return select(e.less(e.bitwise_xor(x, y), like(0, x)), e.negative(a), a)
+
+
+@row("nextafter", category="float", arrays=2)
+def nextafter(x1: Any, x2: Any, /) -> Array:
+    """Return the next number from `x1` towards `x2`. It is made of bits, through which no derivative flows."""
+    a, b = together("nextafter", "float", x1, x2)
+    bits, zero = bits_of(a), like(0.0, a)
+    one_up = like(1, bits)
+    away = e.equal(e.less(a, b), e.less(zero, a))  # towards a greater magnitude
+    stepped = _from_bits(select(away, e.add(bits, one_up), e.subtract(bits, one_up)), a)
+    least = _from_bits(one_up, a)
+    stepped = select(e.equal(a, zero), select(e.less(zero, b), least, e.negative(least)), stepped)
+    stepped = select(e.equal(a, b), b, stepped)
+    return select(e.logical_or(isnan(a), isnan(b)), e.add(a, b), stepped)
+
+
+# Parts of complex numbers
+
+
+@row("real", category="numeric", derivative=SMOOTH)
+def real(x: Any, /) -> Array:
+    """Return the real part."""
+    array = one("real", "numeric", x)
+    return emit(ptir.RealOp, array) if is_complex(array) else array
+
+
+@row("imag", category="numeric")
+def imag(x: Any, /) -> Array:
+    """Return the imaginary part; 0 of real numbers."""
+    array = one("imag", "numeric", x)
+    return emit(ptir.ImagOp, array) if is_complex(array) else like(0, array)
+
+
+@row("conjugate", "conj", category="numeric", derivative=SMOOTH)
+def conj(x: Any, /) -> Array:
+    """Return the complex conjugate; real numbers as they are."""
+    array = one("conj", "numeric", x)
+    return emit(ptir.ConjOp, array) if is_complex(array) else array

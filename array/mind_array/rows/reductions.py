@@ -1,0 +1,371 @@
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+"""Sums, extremes and other functions that take many elements to one, and cumulative ones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mind_dialect import ptir
+
+from ..array import Array
+from ..dtypes import DType, accumulated, bool_, int64, kind_of, real_of
+from ..emit import constant, emit
+from ..faults import fault
+from ..operands import array_of, axes_of, axis_of, cast, dtype_or, is_dynamic, one, static_size
+from ..table import PIECEWISE, SMOOTH, row
+from . import elementwise as e
+from .manipulation import concat, expand_dims, reshape, reshaped
+from .parts import abs_, select, square
+
+
+def reduced(kind: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """The sum, greatest or least over axes; `x` itself if there are none."""
+    return emit(ptir.ReduceOp, x, kind=kind, axes=axes, keepdims=bool(keepdims)) if axes else x
+
+
+def count_of(x: Array, axes: tuple[int, ...], dtype: DType) -> Array | int:
+    """The number of elements that a reduction over axes takes together; an array where a dimension has no size yet."""
+    extents = [x.shape[a] for a in axes]
+    if not is_dynamic(extents):
+        return math.prod(extents)
+    ones = constant(1, dtype, tuple(extents))
+    return reduced("sum", ones, tuple(range(len(extents))), False)
+
+
+@row("sum", category="numeric", derivative=SMOOTH)
+def sum_(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+    """Return the sum over the axes, all for None; integers narrower than 64 bits are summed in 64."""
+    array = array_of(x, "sum")
+    wanted = dtype_or(dtype, accumulated(array.dtype))
+    return reduced("sum", cast(array, wanted), axes_of(axis, array.ndim, "sum"), keepdims)
+
+
+@row("prod", category="numeric", derivative=SMOOTH, domain=(0.5, 2.0))
+def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+    """Return the product over the axes, all for None; integers narrower than 64 bits are multiplied in 64."""
+    array = array_of(x, "prod")
+    wanted = dtype_or(dtype, accumulated(array.dtype))
+    return reduced("prod", cast(array, wanted), axes_of(axis, array.ndim, "prod"), keepdims)
+
+
+def _extreme(kind: str, x: Any, axis: Any, keepdims: bool) -> Array:
+    array = one(kind, "real", x)
+    axes = axes_of(axis, array.ndim, kind)
+    if any(array.shape[a] == 0 for a in axes if not isinstance(array.shape[a], str)):
+        message = f"{kind} of no elements: axes {list(axes)} of shape {list(array.shape)}"
+        raise fault("E1110", message, argument="x", value=str(array.shape))
+    return reduced(kind, array, axes, keepdims)
+
+
+@row("max", "amax", category="real", derivative=PIECEWISE)
+def max_(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return the greatest element over the axes, all for None; NaN if there is one, a `ValueError` of no elements."""
+    return _extreme("max", x, axis, keepdims)
+
+
+@row("min", "amin", category="real", derivative=PIECEWISE)
+def min_(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return the least element over the axes, all for None; NaN if there is one, a `ValueError` of no elements."""
+    return _extreme("min", x, axis, keepdims)
+
+
+@row("mean", category="floating", derivative=SMOOTH)
+def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return the sum over the axes divided by the number of elements."""
+    array = one("mean", "floating", x)
+    axes = axes_of(axis, array.ndim, "mean")
+    return e.divide(reduced("sum", array, axes, keepdims), _divisor(count_of(array, axes, array.dtype)))
+
+
+def _divisor(n: Array | int) -> Any:
+    return float(n) if isinstance(n, int) else n
+
+
+@row("var", category="floating", derivative=SMOOTH)
+def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+    """Return the mean square distance to the mean, the sum divided by the number of elements less `correction`."""
+    array = one("var", "floating", x)
+    axes = axes_of(axis, array.ndim, "var")
+    centred = e.subtract(array, mean(array, axis=axes, keepdims=True)) if axes else e.subtract(array, array)
+    squares = square(abs_(centred)) if kind_of(array.dtype) == "c" else square(centred)
+    n = count_of(array, axes, real_of(array.dtype))
+    total = reduced("sum", squares, axes, keepdims)
+    if isinstance(n, int):
+        less = n - correction
+        if less == 0:
+            return e.divide(total, constant(0, total.dtype, total.shape))
+        return e.divide(total, float(less))
+    return e.divide(total, e.subtract(n, float(correction)))
+
+
+@row("std", category="floating", derivative=SMOOTH)
+def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+    """Return the square root of the variance."""
+    return e.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+
+
+# Truth and counts
+
+
+def truth(x: Array) -> Array:
+    """Whether each element differs from 0."""
+    if kind_of(x.dtype) == "b":
+        return x
+    return e.not_equal(x, constant(0, x.dtype, x.shape)) if kind_of(x.dtype) == "c" else cast(x, bool_)
+
+
+@row("all", category="all")
+def all_(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return whether all elements over the axes differ from 0; True of none."""
+    array = array_of(x, "all")
+    return reduced("min", truth(array), axes_of(axis, array.ndim, "all"), keepdims)
+
+
+@row("any", category="all")
+def any_(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return whether an element over the axes differs from 0; False of none."""
+    array = array_of(x, "any")
+    return reduced("max", truth(array), axes_of(axis, array.ndim, "any"), keepdims)
+
+
+@row("count_nonzero", category="all")
+def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return how many elements over the axes differ from 0."""
+    array = array_of(x, "count_nonzero")
+    return reduced("sum", cast(truth(array), int64), axes_of(axis, array.ndim, "count_nonzero"), keepdims)
+
+
+# Cumulative
+
+
+def _cumulative(name: str, x: Any, axis: Any, dtype: Any, include_initial: bool, start: int) -> Array:
+    array = array_of(x, name)
+    if axis is None:
+        if array.ndim != 1:
+            raise fault("E1110", f"{name}: axis is None for rank {array.ndim}, expected an axis", argument="axis", value=None)
+        axis = 0
+    place = axis_of(axis, array.ndim, name)
+    array = cast(array, dtype_or(dtype, accumulated(array.dtype)))
+    if name == "cumulative_sum":
+        found = emit(ptir.CumulativeSumOp, array, axis=place, exclusive=False, reverse=False)
+    else:
+        found = emit(ptir.CumulativeOp, array, kind="prod", axis=place, exclusive=False, reverse=False)
+    if not include_initial:
+        return found
+    first = constant(start, array.dtype, (*array.shape[:place], 1, *array.shape[place + 1 :]))
+    return concat([first, found], axis=place)
+
+
+@row("cumulative_sum", category="numeric", derivative=SMOOTH)
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+    """Return the sums along `axis` of all elements up to each one; with `include_initial` after a 0."""
+    return _cumulative("cumulative_sum", x, axis, dtype, include_initial, 0)
+
+
+@row("cumulative_prod", category="numeric", derivative=SMOOTH, domain=(0.5, 2.0))
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+    """Return the products along `axis` of all elements up to each one; with `include_initial` after a 1."""
+    return _cumulative("cumulative_prod", x, axis, dtype, include_initial, 1)
+
+
+@row("diff", category="all", derivative=SMOOTH)
+def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Array:
+    """Return the differences of neighbours along `axis`, `n` times; of bool whether they differ."""
+    array = array_of(x, "diff")
+    if n < 0:
+        raise fault("E1110", f"diff: n is {n}, expected 0 or more", argument="n", value=n)
+    place = axis_of(axis, array.ndim, "diff")
+    parts = [array_of(p, "diff") for p in (prepend, array, append) if p is not None]
+    if len(parts) > 1 and n:
+        array = concat(parts, axis=place)
+    for _ in range(int(n)):
+        size = static_size(array.shape[place], "diff")
+        before: tuple[Any, ...] = (slice(None),) * place
+        after, ahead = array[(*before, slice(1, None))], array[(*before, slice(0, max(size - 1, 0)))]
+        array = e.not_equal(after, ahead) if kind_of(array.dtype) == "b" else e.subtract(after, ahead)
+    return array
+
+
+# The places of extremes
+
+
+def _place_of_extreme(name: str, x: Any, axis: int | None, keepdims: bool) -> Array:
+    array = one(name, "real", x)
+    given = array
+    if axis is None:
+        array, place = reshape(array, (-1,)), 0
+    else:
+        place = axis_of(axis, array.ndim, name)
+    if array.shape[place] == 0:
+        raise fault(
+            "E1110", f"{name} of no elements: axis {axis} of shape {list(given.shape)}", argument="x", value=str(given.shape)
+        )
+    op = ptir.ArgMaxOp if name == "argmax" else ptir.ArgMinOp
+    keep = bool(keepdims) and axis is not None
+    found = emit(op, array, axis=place, keepdims=keep, output_dtype="si64")
+    return reshaped(found, (1,) * given.ndim) if keepdims and axis is None else found
+
+
+@row("argmax", category="real")
+def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """Return the index of the first greatest element along `axis`, of the flattened array for None."""
+    return _place_of_extreme("argmax", x, axis, keepdims)
+
+
+@row("argmin", category="real")
+def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """Return the index of the first least element along `axis`, of the flattened array for None."""
+    return _place_of_extreme("argmin", x, axis, keepdims)
+
+
+# Order
+
+
+@row("sort", category="real", derivative=PIECEWISE)
+def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """Return the elements along `axis` in order, equals as they stood; NaN is greater than all numbers."""
+    array = one("sort", "ordered", x)
+    return emit(ptir.SortOp, array, axis=axis_of(axis, array.ndim, "sort"), descending=bool(descending))
+
+
+@row("argsort", category="real")
+def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+    """Return the indices that put the elements along `axis` in order, equals as they stood."""
+    array = one("argsort", "ordered", x)
+    place = axis_of(axis, array.ndim, "argsort")
+    return top_k(array, static_size(array.shape[place], "argsort"), axis=place, largest=descending)[1]
+
+
+@row(standard=False, category="real", derivative=PIECEWISE)
+def top_k(x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[Array, Array]:
+    """Return the `k` greatest (or least) elements along `axis`, best first, and their indices."""
+    array = one("top_k", "ordered", x)
+    place = axis_of(axis, array.ndim, "top_k")
+    return emit(ptir.TopKOp, array, k=int(k), axis=place, largest=bool(largest), indices_dtype="si64")
+
+
+_SEARCH_LIMIT = 4096
+"""So many elements are compared with each one that is looked for; beyond, bisection takes steps instead."""
+
+
+@row("searchsorted", category="real", arrays=2)
+def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Array:
+    """Return where the elements of `x2` would stand in the ordered vector `x1`, before (`left`) or after its equals."""
+    from ..operands import joint_dtype, together
+    from .indexing import take
+
+    if side not in ("left", "right"):
+        raise fault("E1110", f"searchsorted: side is {side!r}, expected 'left' or 'right'", argument="side", value=side)
+    ordered, wanted = array_of(x1, "searchsorted"), array_of(x2, "searchsorted")
+    if ordered.ndim != 1:
+        raise fault("E3002", f"searchsorted: x1 of rank {ordered.ndim}, expected a vector", expected=1, actual=ordered.ndim)
+    if sorter is not None:
+        ordered = take(ordered, sorter, axis=0)
+    dtype, _ = joint_dtype([ordered, wanted])
+    ordered, wanted = cast(ordered, dtype), cast(wanted, dtype)
+    if static_size(ordered.shape[0], "searchsorted") > _SEARCH_LIMIT:
+        return _bisected(ordered, wanted, side)
+    left, right = together("searchsorted", "ordered", expand_dims(wanted, axis=-1), ordered)
+    before = _before(right, left, side)
+    return reduced("sum", cast(before, int64), (wanted.ndim,), False)
+
+
+def _before(ordered: Array, wanted: Array, side: str) -> Array:
+    """Whether an ordered element stands before the place; NaN is greater than all numbers."""
+    greater = e.greater(ordered, wanted) if side == "right" else e.greater_equal(ordered, wanted)
+    if kind_of(ordered.dtype) != "f":
+        return e.logical_not(greater)
+    is_nan, wants_nan = e.not_equal(ordered, ordered), e.not_equal(wanted, wanted)
+    beyond = e.logical_or(greater, is_nan)
+    behind_nan = e.logical_not(is_nan) if side == "left" else e.equal(is_nan, is_nan)
+    return select(wants_nan, behind_nan, e.logical_not(beyond))
+
+
+def _bisected(ordered: Array, wanted: Array, side: str) -> Array:
+    """One step for each bit of the length."""
+    n = int(ordered.shape[0])
+    low = constant(0, int64, wanted.shape)
+    for shift in reversed(range(n.bit_length())):
+        reach = e.add(low, constant(1 << shift, int64, wanted.shape))
+        fits = e.less_equal(reach, constant(n, int64, wanted.shape))
+        place = select(fits, e.subtract(reach, constant(1, int64, wanted.shape)), constant(0, int64, wanted.shape))
+        before = _before(emit(ptir.TakeOp, ordered, place), wanted, side)
+        low = select(e.logical_and(fits, before), reach, low)
+    return low
+
+
+# Of NumPy, beyond the standard
+
+
+@row("average", standard=False, category="floating", derivative=SMOOTH)
+def average(x: Any, /, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the mean, or the mean weighted by `weights` of the same shape."""
+    array = one("average", "floating", x)
+    if weights is None:
+        return mean(array, axis=axis, keepdims=keepdims)
+    share = array_of(weights, "average", "weights")
+    total = sum_(e.multiply(array, share), axis=axis, keepdims=keepdims)
+    return e.divide(total, sum_(share, axis=axis, keepdims=keepdims))
+
+
+@row("ptp", standard=False, category="real", derivative=PIECEWISE)
+def ptp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the greatest less the least element over the axes."""
+    return e.subtract(max_(x, axis=axis, keepdims=keepdims), min_(x, axis=axis, keepdims=keepdims))
+
+
+@row("quantile", standard=False, category="float", derivative=PIECEWISE)
+def quantile(x: Any, q: float, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """Return the number below which a share `q` of the elements lies, between neighbours along a line."""
+    array = one("quantile", "float", x)
+    place = 0 if axis is None else axis_of(axis, array.ndim, "quantile")
+    flat = reshape(array, (-1,)) if axis is None else array
+    if not 0 <= q <= 1:
+        raise fault("E1110", f"quantile: q is {q}, expected 0 to 1", argument="q", value=q)
+    n = static_size(flat.shape[place], "quantile")
+    where = q * (n - 1)
+    low = math.floor(where)
+    before: tuple[Any, ...] = (slice(None),) * place
+    ordered = sort(flat, axis=place)
+    a, b = ordered[(*before, slice(low, low + 1))], ordered[(*before, slice(min(low + 1, n - 1), min(low + 1, n - 1) + 1))]
+    found = e.add(a, e.multiply(e.subtract(b, a), where - low))
+    kept = found if axis is not None else reshaped(found, (1,) * array.ndim)
+    return kept if keepdims else reshaped(found, tuple([m for i, m in enumerate(flat.shape) if i != place]))
+
+
+@row("median", standard=False, category="float", derivative=PIECEWISE)
+def median(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """Return the number below which half of the elements lies."""
+    return quantile(x, 0.5, axis=axis, keepdims=keepdims)
+
+
+def _without_nan(name: str, doc: str, function: Any, filling: float) -> Any:
+    def made(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+        array = one(name, "float", x)
+        kept = select(e.equal(array, array), array, constant(filling, array.dtype, array.shape))
+        return function(kept, axis=axis, keepdims=keepdims)
+
+    made.__name__, made.__doc__ = name, doc
+    return row(name, standard=False, category="float", derivative=PIECEWISE)(made)
+
+
+nansum = _without_nan("nansum", "Return the sum over the axes of the elements that are not NaN.", sum_, 0.0)
+nanmax = _without_nan("nanmax", "Return the greatest element over the axes that is not NaN; -inf of none.", max_, -math.inf)
+nanmin = _without_nan("nanmin", "Return the least element over the axes that is not NaN; inf of none.", min_, math.inf)
+
+
+@row("nanmean", standard=False, category="float", derivative=PIECEWISE)
+def nanmean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """Return the mean over the axes of the elements that are not NaN."""
+    array = one("nanmean", "float", x)
+    counted = reduced("sum", cast(e.equal(array, array), array.dtype), axes_of(axis, array.ndim, "nanmean"), keepdims)
+    return e.divide(nansum(array, axis=axis, keepdims=keepdims), counted)
+
+
+@row("allclose", standard=False, category="numeric", arrays=2)
+def allclose(a: Any, b: Any, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Array:
+    """Return whether all elements are close, as `isclose` says."""
+    from .mathematics import isclose
+
+    return all_(isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan))

@@ -1,0 +1,1 @@
+"""Transformations of functions: compilation, derivatives, batching, checkpoints."""

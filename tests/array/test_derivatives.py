@@ -1,0 +1,218 @@
+"""Derivatives of every function of the table, against central differences, and batches of those that are custom calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mind_array as ma
+from mind_array.table import TABLE, Derivative, Row
+from mind_dialect.errors import MindError
+
+Array = np.ndarray[Any, Any]
+
+
+def close(found: Any, expected: Any, rtol: float = 1e-6, atol: float = 1e-8) -> None:
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=rtol, atol=atol)
+
+
+def _matrix(x: Any) -> Any:
+    """A matrix near the identity, so that it has an inverse; symmetric and positive definite."""
+    return ma.eye(3) * 3.0 + x @ x.T
+
+
+def _hermitian(x: Any, y: Any) -> Any:
+    """A positive definite matrix of complex numbers."""
+    z = _complex(x, y)
+    return z @ ma.conj(z).mT + 4.0 * ma.eye(x.shape[0])
+
+
+def _complex(x: Any, y: Any) -> Any:
+    return ma.astype(x, ma.complex128) + ma.astype(y, ma.complex128) * 1j
+
+
+def _parts(*arrays: Any) -> Any:
+    """The real and the imaginary parts of all elements."""
+    flat = [ma.reshape(a, (-1,)) for a in arrays]
+    return ma.concat([p for a in flat for p in ([ma.real(a), ma.imag(a)] if a.dtype == ma.complex128 else [a])])
+
+
+def _squares(*arrays: Any) -> Any:
+    """What of decompositions does not depend on signs of vectors."""
+    return ma.concat([ma.reshape(a, (-1,)) ** 2 for a in arrays])
+
+
+ARGUMENTS: dict[str, Any] = {
+    "astype": lambda x, y: ma.astype(x, ma.float64),
+    "clip": lambda x, y: ma.clip(x, -1.1, 0.9),
+    "where": lambda x, y: ma.where(y > 1.0, x, y * 2.0),
+    "reshape": lambda x, y: ma.reshape(x, (4, 3)),
+    "expand_dims": lambda x, y: ma.expand_dims(x, axis=1),
+    "squeeze": lambda x, y: ma.squeeze(ma.expand_dims(x, axis=1), axis=1),
+    "permute_dims": lambda x, y: ma.permute_dims(x, (1, 0)),
+    "moveaxis": lambda x, y: ma.moveaxis(x, 0, 1),
+    "swapaxes": lambda x, y: ma.swapaxes(x, 0, 1),
+    "broadcast_to": lambda x, y: ma.broadcast_to(x, (2, 3, 4)),
+    "concat": lambda x, y: ma.concat([x, y]),
+    "stack": lambda x, y: ma.stack([x, y]),
+    "unstack": lambda x, y: ma.unstack(x)[1],
+    "roll": lambda x, y: ma.roll(x, 2, axis=1),
+    "tile": lambda x, y: ma.tile(x, (2, 1)),
+    "repeat": lambda x, y: ma.repeat(x, np.array([1, 0, 2]), axis=0),
+    "split": lambda x, y: ma.split(x, 2, axis=1)[1],
+    "array_split": lambda x, y: ma.array_split(x, 2)[0],
+    "hstack": lambda x, y: ma.hstack([x, y]),
+    "vstack": lambda x, y: ma.vstack([x, y]),
+    "dstack": lambda x, y: ma.dstack([x, y]),
+    "pad": lambda x, y: ma.pad(x, ((1, 0), (0, 2))),
+    "take": lambda x, y: ma.take(x, ma.asarray([2, 0, 2]), axis=1),
+    "take_along_axis": lambda x, y: ma.take_along_axis(x, ma.asarray([[0, 1, 1], [2, 0, 3], [3, 3, 3]]), axis=1),
+    "dynamic_slice": lambda x, y: ma.dynamic_slice(x, (1, 0), (2, 3)),
+    "dynamic_update_slice": lambda x, y: ma.dynamic_update_slice(x, y[:2, :2], (1, 1)),
+    "segment_sum": lambda x, y: ma.segment_sum(x, ma.asarray([1, 0, 1]), num_segments=3),
+    "cumulative_sum": lambda x, y: ma.cumulative_sum(x, axis=1),
+    "cumulative_prod": lambda x, y: ma.cumulative_prod(x, axis=1),
+    "diff": lambda x, y: ma.diff(x),
+    "top_k": lambda x, y: ma.top_k(x, 2)[0],
+    "quantile": lambda x, y: ma.quantile(x, 0.3, axis=1),
+    "matmul": lambda x, y: x @ y.T,
+    "tensordot": lambda x, y: ma.tensordot(x, y, axes=((1,), (1,))),
+    "vecdot": lambda x, y: ma.vecdot(x, y),
+    "outer": lambda x, y: ma.outer(x[0], y[1]),
+    "einsum": lambda x, y: ma.einsum("ij,kj->ik", x, y),
+    "linalg.matrix_power": lambda x, y: ma.linalg.matrix_power(_matrix(x), 3),
+    "linalg.diagonal": lambda x, y: ma.linalg.diagonal(x, offset=1),
+    "linalg.trace": lambda x, y: ma.linalg.trace(x),
+    "linalg.cross": lambda x, y: ma.linalg.cross(x[:, :3], y[:, :3]),
+    "linalg.matmul": lambda x, y: ma.linalg.matmul(x, y.T),
+    "linalg.outer": lambda x, y: ma.linalg.outer(x[0], y[1]),
+    "linalg.vector_norm": lambda x, y: ma.linalg.vector_norm(x, axis=1),
+    "linalg.cholesky": lambda x, y: _parts(ma.linalg.cholesky(_matrix(x)), ma.linalg.cholesky(_hermitian(x, y))),
+    "linalg.inv": lambda x, y: ma.linalg.inv(_matrix(x)),
+    "linalg.solve": lambda x, y: ma.linalg.solve(_matrix(x), y),
+    "linalg.eigh": lambda x, y: _squares(*ma.linalg.eigh(_matrix(x))),
+    "linalg.eigvalsh": lambda x, y: ma.linalg.eigvalsh(_matrix(x)),
+    "linalg.svd": lambda x, y: _squares(*ma.linalg.svd(x, full_matrices=False), *ma.linalg.svd(y.T, full_matrices=False)),
+    "linalg.svdvals": lambda x, y: ma.linalg.svdvals(x),
+    "linalg.qr": lambda x, y: _squares(*ma.linalg.qr(x.T), *ma.linalg.qr(y[:, :3])),
+    "linalg.pinv": lambda x, y: ma.linalg.pinv(x),
+    "linalg.matrix_norm": lambda x, y: ma.stack([ma.linalg.matrix_norm(x, ord=k) for k in ("fro", "nuc", 2, -2, 1, np.inf)]),
+    "fft.fft": lambda x, y: _parts(*(ma.fft.fft(_complex(x, y), n=n, norm="ortho") for n in (3, 4, 7)), ma.fft.fft(x, axis=0)),
+    "fft.ifft": lambda x, y: _parts(*(ma.fft.ifft(_complex(x, y), n=n, axis=0) for n in (2, 3, 5))),
+    "fft.rfft": lambda x, y: _parts(*(ma.fft.rfft(x, n=n, norm="forward") for n in (3, 4, 7)), ma.fft.rfft(x, axis=0)),
+    "fft.irfft": lambda x, y: _parts(*(ma.fft.irfft(_complex(x, y), n=n) for n in (3, 4, 6, 9)), ma.fft.irfft(x, axis=0)),
+    "fft.hfft": lambda x, y: _parts(*(ma.fft.hfft(_complex(x, y), n=n, norm="ortho") for n in (5, 6)), ma.fft.hfft(x, axis=0)),
+    "fft.ihfft": lambda x, y: _parts(*(ma.fft.ihfft(x, n=n) for n in (3, 4, 7)), ma.fft.ihfft(x, axis=0, norm="forward")),
+    "fft.fftn": lambda x, y: _parts(ma.fft.fftn(_complex(x, y))),
+    "fft.ifftn": lambda x, y: _parts(ma.fft.ifftn(_complex(x, y), s=(2, 5))),
+    "fft.rfftn": lambda x, y: _parts(ma.fft.rfftn(x, axes=(1, 0))),
+    "fft.irfftn": lambda x, y: _parts(ma.fft.irfftn(_complex(x, y), norm="ortho")),
+    "linalg.det": lambda x, y: ma.linalg.det(_matrix(x)),
+    "linalg.slogdet": lambda x, y: ma.linalg.slogdet(_matrix(x))[1],
+    "nn.layer_norm": lambda x, y: ma.nn.layer_norm(x, y[0], y[1]),
+    "nn.rms_norm": lambda x, y: ma.nn.rms_norm(x, y[0]),
+    "nn.attention": lambda x, y: ma.nn.attention(x[None], y[None], y[None] * 0.5),
+    "nn.conv": lambda x, y: ma.nn.conv(x[None, :, :, None], y[:2, :2, None, None]),
+    "nn.max_pool": lambda x, y: ma.nn.max_pool(x[None, :, :, None], 2, stride=1),
+    "nn.avg_pool": lambda x, y: ma.nn.avg_pool(x[None, :, :, None], 2, stride=1),
+    "nn.cross_entropy": lambda x, y: ma.nn.cross_entropy(x, ma.asarray([0, 2, 1])),
+    "nn.dropout": lambda x, y: ma.nn.dropout(x, ma.random.key(0), rate=0.3),
+    "average": lambda x, y: ma.average(x, axis=1, weights=y + 3.0),
+}
+"""How rows are called whose arguments are not one or two arrays of one shape."""
+
+
+def call_of(row: Row) -> Any:
+    """The row as a function of two arrays."""
+    if row.qualified in ARGUMENTS:
+        return ARGUMENTS[row.qualified]
+    return (lambda x, y: row.function(x, y)) if row.arrays == 2 else lambda x, y: row.function(x)
+
+
+ROWS = [r for r in TABLE.values() if r.derivative is not Derivative.NONE and r.name not in ("stop_gradient", "broadcast_arrays")]
+
+
+def inputs(row: Row) -> list[Array]:
+    rng = np.random.default_rng(0)
+    low, high = row.domain
+    return [rng.uniform(low, high, (3, 4)) for _ in range(2)]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: r.qualified)
+def test_derivatives_are_those_of_central_differences(row: Row):
+    """Reverse and forward mode, and the second order, along random directions; drawn points lie on no kink."""
+    call, (x, y) = call_of(row), inputs(row)
+    rng = np.random.default_rng(1)
+    shape = np.asarray(call(ma.asarray(x), ma.asarray(y))).shape
+    weights = rng.standard_normal(shape)
+
+    def f(x: Any, y: Any) -> Any:
+        return ma.sum(call(x, y) * ma.asarray(weights))
+
+    u, v, h = rng.standard_normal(x.shape), rng.standard_normal(y.shape), 1e-6
+    expected = (np.asarray(f(x + h * u, y + h * v)) - np.asarray(f(x - h * u, y - h * v))) / (2 * h)
+    gradients = [np.asarray(g) for g in ma.grad(f, (0, 1))(x, y)]
+    scale = max(1.0, abs(float(expected)))
+    assert abs((gradients[0] * u).sum() + (gradients[1] * v).sum() - expected) < 1e-6 * scale
+    assert abs(np.asarray(ma.jvp(f, (x, y), (u, v))[1]) - expected) < 1e-6 * scale
+    moved = [[np.asarray(g) for g in ma.grad(f, (0, 1))(x + s * h * u, y + s * h * v)] for s in (1, -1)]
+    seconds = ma.hvp(f, (x, y), (u, v))
+    for second, up, down in zip(seconds, *moved, strict=True):
+        close(second, (up - down) / (2 * h), rtol=1e-4, atol=1e-5)
+
+
+def test_linear_algebra_is_batched_by_leading_axes():
+    """In one call, gradients included, and by a loop never."""
+    x, y = (np.random.default_rng(i).standard_normal((5, 3, 3)) for i in range(2))
+
+    def f(x: Any, y: Any) -> Any:
+        a = ma.eye(3) * 4.0 + x @ x.T
+        return ma.sum(ma.linalg.inv(a) + ma.linalg.cholesky(a) + ma.linalg.solve(a, y)) + ma.linalg.slogdet(a)[1]
+
+    mapped = ma.vmap(ma.grad(f))
+    each = np.stack([np.asarray(ma.grad(f)(a, b)) for a, b in zip(x, y, strict=True)])
+    close(mapped(x, y), each)
+    assert "ptir.scan" not in str(ma.trace(mapped, ma.spec((5, 3, 3)), ma.spec((5, 3, 3))))
+    vectors = ma.vmap(lambda a, b: ma.linalg.solve(a, b), in_axes=(None, 0))
+    close(vectors(x[0], y[0]), np.linalg.solve(x[0], y[0].T).T)
+
+
+def test_transforms_are_batched_by_leading_axes():
+    x = np.random.default_rng(0).standard_normal((5, 3, 4))
+
+    def f(x: Any) -> Any:
+        return _parts(ma.fft.rfft(x, axis=0, n=5), ma.fft.irfftn(_complex(x, x)), ma.fft.hfft(x), ma.fft.ihfft(x, axis=0))
+
+    close(ma.vmap(f)(x), np.stack([np.asarray(f(a)) for a in x]))
+    close(ma.vmap(f, in_axes=2)(np.moveaxis(x, 0, 2)), np.stack([np.asarray(f(a)) for a in x]))
+    loss = ma.grad(lambda x: ma.sum(f(x) ** 2))
+    close(ma.jit(ma.vmap(loss), target="native")(x), np.stack([np.asarray(loss(a)) for a in x]))
+
+
+REFUSED = {
+    "eigenvectors of complex matrices": lambda z: ma.sum(ma.real(ma.linalg.eigh(z)[1])),
+    "eigenvalues of complex matrices": lambda z: ma.sum(ma.linalg.eigvalsh(z)),
+    "singular values of complex matrices": lambda z: ma.sum(ma.linalg.svdvals(z)),
+    "singular vectors of complex matrices": lambda z: ma.sum(ma.linalg.svd(z, full_matrices=False)[1]),
+    "Q of complex matrices": lambda z: ma.sum(ma.real(ma.linalg.qr(z)[0])),
+    "all singular vectors": lambda z: ma.sum(ma.linalg.svd(ma.real(z)[:2], full_matrices=True)[0]),
+    "Q of more columns than rows": lambda z: ma.sum(ma.linalg.qr(ma.real(z)[:2])[1]),
+    "all of Q": lambda z: ma.sum(ma.linalg.qr(ma.real(z)[:, :2], mode="complete")[0]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_decompositions_without_a_rule_are_refused_in_both_modes(name: str):
+    z = ma.astype(ma.eye(3), ma.complex128) * 2.0
+    for derivative in (lambda: ma.grad(REFUSED[name])(z), lambda: ma.jvp(REFUSED[name], (z,), (z,))):
+        with pytest.raises(MindError, match=r"E5001: .*(has no derivative|have).*\(test_derivatives.py:"):
+            derivative()
+
+
+def test_equal_eigenvalues_and_singular_values_have_derivatives_that_are_numbers():
+    x = ma.eye(3) * 2.0
+    close(ma.grad(lambda x: ma.sum(ma.linalg.eigh(x)[0] ** 2))(x), 4 * np.eye(3))
+    close(ma.grad(lambda x: ma.sum(ma.linalg.svd(x)[1] ** 2))(x), 4 * np.eye(3))

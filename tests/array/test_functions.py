@@ -1,0 +1,177 @@
+"""Functions of `mind_array` beyond the standard, and large cases, against formulas in NumPy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mind_array as ma
+from mind_array.ptir import WITHOUT_FUNCTION
+from mind_array.rows.reductions import _SEARCH_LIMIT
+from mind_dialect.errors import MindError
+from mind_dialect.ptir import OPS_BY_OPCODE, LayerNormOp
+from mind_lowering.ptir_optimize import optimize
+
+RNG = np.random.default_rng(0)
+X, Y, Z = (RNG.standard_normal(s) for s in ((2, 5, 4), (2, 6, 4), (2, 6, 3)))
+
+
+def softmax(x: Any) -> Any:
+    shifted = np.exp(x - x.max(-1, keepdims=True))
+    return shifted / shifted.sum(-1, keepdims=True)
+
+
+def windows(x: Any, size: int, stride: int, pad: int, filling: float) -> Any:
+    """The windows of images `[N, H, W, C]`: `[N, H', W', size, size, C]`."""
+    padded = np.pad(x, ((0, 0), (pad, pad), (pad, pad), (0, 0)), constant_values=filling)
+    views = np.lib.stride_tricks.sliding_window_view(padded, (size, size), (1, 2))[:, ::stride, ::stride]
+    return np.moveaxis(views, 3, -1)
+
+
+IMAGE, FILTERS, BIAS = RNG.standard_normal((2, 6, 6, 4)), RNG.standard_normal((3, 3, 4, 5)), RNG.standard_normal(5)
+GAMMA, BETA = RNG.standard_normal(4), RNG.standard_normal(4)
+LABELS = np.array([[0, 1, 2, 3, 3], [3, 2, 1, 0, 0]])
+erf = np.vectorize(math.erf)
+
+FUNCTIONS: dict[str, tuple[Any, Any]] = {
+    "relu": (lambda: ma.nn.relu(ma.asarray(X)), lambda: np.maximum(X, 0)),
+    "sigmoid": (lambda: ma.nn.sigmoid(ma.asarray(X)), lambda: 1 / (1 + np.exp(-X))),
+    "silu": (lambda: ma.nn.silu(ma.asarray(X)), lambda: X / (1 + np.exp(-X))),
+    "softplus": (lambda: ma.nn.softplus(ma.asarray(X)), lambda: np.log1p(np.exp(X))),
+    "gelu": (lambda: ma.nn.gelu(ma.asarray(X)), lambda: X * (1 + erf(X / math.sqrt(2))) / 2),
+    "gelu by tanh": (
+        lambda: ma.nn.gelu(ma.asarray(X), approximate="tanh"),
+        lambda: X * (1 + np.tanh(math.sqrt(2 / math.pi) * (X + 0.044715 * X**3))) / 2,
+    ),
+    "softmax": (lambda: ma.nn.softmax(ma.asarray(X)), lambda: softmax(X)),
+    "softmax along 1": (lambda: ma.nn.softmax(ma.asarray(X), axis=1), lambda: softmax(X.swapaxes(1, 2)).swapaxes(1, 2)),
+    "log_softmax": (lambda: ma.nn.log_softmax(ma.asarray(X)), lambda: np.log(softmax(X))),
+    "logsumexp": (lambda: ma.nn.logsumexp(ma.asarray(X) * 500, axis=(0, 2)), lambda: 500 * X.max((0, 2))),
+    "layer_norm": (
+        lambda: ma.nn.layer_norm(ma.asarray(X), ma.asarray(GAMMA), ma.asarray(BETA)),
+        lambda: (X - X.mean(-1, keepdims=True)) / np.sqrt(X.var(-1, keepdims=True) + 1e-5) * GAMMA + BETA,
+    ),
+    "layer_norm along 1": (
+        lambda: ma.nn.layer_norm(ma.asarray(X), ma.asarray(BIAS), axis=1),
+        lambda: (X - X.mean(1, keepdims=True)) / np.sqrt(X.var(1, keepdims=True) + 1e-5) * BIAS[:, None],
+    ),
+    "rms_norm": (
+        lambda: ma.nn.rms_norm(ma.asarray(X), ma.asarray(GAMMA)),
+        lambda: X / np.sqrt((X**2).mean(-1, keepdims=True) + 1e-5) * GAMMA,
+    ),
+    "attention": (
+        lambda: ma.nn.attention(ma.asarray(X), ma.asarray(Y), ma.asarray(Z)),
+        lambda: softmax(X @ Y.swapaxes(1, 2) / 2) @ Z,
+    ),
+    "cross_entropy": (
+        lambda: ma.nn.cross_entropy(ma.asarray(X), ma.asarray(LABELS)),
+        lambda: -np.log(np.take_along_axis(softmax(X), LABELS[..., None], -1)).mean(),
+    ),
+    "one_hot": (lambda: ma.nn.one_hot(ma.asarray(LABELS), 4), lambda: np.eye(4)[LABELS]),
+    "conv": (
+        lambda: ma.nn.conv(ma.asarray(IMAGE), ma.asarray(FILTERS), ma.asarray(BIAS), stride=2, padding=1),
+        lambda: np.einsum("nhwijc,ijco->nhwo", windows(IMAGE, 3, 2, 1, 0.0), FILTERS) + BIAS,
+    ),
+    "max_pool": (
+        lambda: ma.nn.max_pool(ma.asarray(IMAGE), 3, stride=2, padding=1),
+        lambda: windows(IMAGE, 3, 2, 1, -np.inf).max((3, 4)),
+    ),
+    "avg_pool": (lambda: ma.nn.avg_pool(ma.asarray(IMAGE), 2), lambda: windows(IMAGE, 2, 2, 0, 0.0).mean((3, 4))),
+    "segment_sum": (
+        lambda: ma.segment_sum(ma.asarray(X[0]), ma.asarray([1, 1, 0, 3, 1]), num_segments=4),
+        lambda: np.stack([X[0][2], X[0][[0, 1, 4]].sum(0), np.zeros(4), X[0][3]]),
+    ),
+    "top_k": (lambda: ma.top_k(ma.asarray(X), 2)[0], lambda: -np.sort(-X, -1)[..., :2]),
+    "einsum trace": (lambda: ma.einsum("aij,akj->ik", ma.asarray(X), ma.asarray(Y)), lambda: np.einsum("aij,akj->ik", X, Y)),
+    "einsum diagonal": (lambda: ma.einsum("ii->i", ma.asarray(X[0, :4])), lambda: np.diagonal(X[0, :4])),
+    "einsum three": (
+        lambda: ma.einsum("aij,akj,akm->aim", ma.asarray(X), ma.asarray(Y), ma.asarray(Z)),
+        lambda: np.einsum("aij,akj,akm->aim", X, Y, Z),
+    ),
+    "einsum implicit": (lambda: ma.einsum("ba", ma.asarray(X[0])), lambda: np.einsum("ba", X[0])),
+    "quantile": (lambda: ma.quantile(ma.asarray(X), 0.37, axis=1), lambda: np.quantile(X, 0.37, axis=1)),
+    "median of all": (lambda: ma.median(ma.asarray(X)), lambda: np.median(X)),
+    "norm of a matrix": (lambda: ma.linalg.norm(ma.asarray(X[0]), "nuc"), lambda: np.linalg.norm(X[0], "nuc")),
+    "norm of axes": (lambda: ma.linalg.norm(ma.asarray(X), 1, (0, 2)), lambda: np.linalg.norm(X, 1, (0, 2))),
+    "dynamic_slice": (lambda: ma.dynamic_slice(ma.asarray(X), (1, 4, -2), (1, 2, 2)), lambda: X[1:2, 3:5, 0:2]),
+    "hypot": (
+        lambda: ma.hypot(ma.asarray([3e200, 0.0, np.inf]), ma.asarray([4e200, 0.0, np.nan])),
+        lambda: np.array([5e200, 0, np.inf]),
+    ),
+    "sinh": (lambda: ma.sinh(ma.asarray([-710.0, 1e-9, 3.0])), lambda: np.sinh([-710.0, 1e-9, 3.0])),
+    "asinh": (lambda: ma.asinh(ma.asarray([-1e200, 1e-9, 3.0])), lambda: np.arcsinh([-1e200, 1e-9, 3.0])),
+    "log2": (lambda: ma.log2(2.0 ** ma.arange(-1000.0, 1000.0)), lambda: np.arange(-1000.0, 1000.0)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_its_formula_eager_and_compiled(name: str):
+    ours, theirs = FUNCTIONS[name]
+    for found in (ours(), ma.jit(ours)(), ma.jit(ours, target="native")()):
+        np.testing.assert_allclose(np.asarray(found), theirs(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("count", [7, _SEARCH_LIMIT + 1000])
+def test_searching_by_comparison_and_by_bisection(count: int, side: Any):
+    ordered = np.sort(RNG.integers(0, count // 2, count).astype(float))
+    ordered[-2:] = np.nan
+    wanted = np.concatenate([RNG.choice(ordered[:-2], 50), [-1.0, count, np.nan, 0.5]])
+    found = ma.searchsorted(ma.asarray(ordered), ma.asarray(wanted), side=side)
+    np.testing.assert_array_equal(found.ndarray, np.searchsorted(ordered, wanted, side=side))
+
+
+def test_normalisation_is_recognised_by_the_optimiser():
+    spec = ma.spec((8, 16), "float32")
+    module = ma.trace(ma.nn.layer_norm, spec, ma.spec(16, "float32"), ma.spec(16, "float32"))
+    optimize(module)
+    assert sum(isinstance(op, LayerNormOp) for op in module.walk()) == 1
+
+
+# The ops of PTIR as functions
+
+
+@pytest.mark.quick
+def test_every_op_has_a_function_or_a_reason():
+    for opcode in OPS_BY_OPCODE:
+        if opcode in WITHOUT_FUNCTION:
+            with pytest.raises(AttributeError, match="E7003"):
+                getattr(ma.ptir, opcode)
+        else:
+            assert getattr(ma.ptir, opcode).__doc__ == OPS_BY_OPCODE[opcode].__doc__
+    assert set(WITHOUT_FUNCTION) < set(OPS_BY_OPCODE)
+    with pytest.raises(AttributeError, match=r"E7003: ma\.ptir has no function 'matmul', expected one of"):
+        _ = ma.ptir.matmul
+
+
+def test_an_op_is_called_with_its_properties():
+    x = ma.asarray(X, dtype=ma.float32)
+    np.testing.assert_array_equal(ma.ptir.reduce(x, kind="max", axes=[0], keepdims=False).ndarray, x.ndarray.max(0))
+    assert ma.ptir.cast(x, dtype="si8").dtype == ma.int8
+    assert ma.ptir.iota(shape=(3,), dtype=ma.int32, axis=0).tolist() == [0, 1, 2]
+    with pytest.raises(MindError, match="E3001"):
+        ma.ptir.add(x, x[:1])
+
+
+def test_a_module_is_a_function():
+    module = ma.trace(lambda x, w: (x @ w, x), ma.spec((2, 3), name="x"), ma.spec((3, 2), name="w"), name="f")
+    f = ma.from_module(module)
+    x, w = RNG.standard_normal((2, 3)), RNG.standard_normal((3, 2))
+    for found in (f(x, w), f(w=w, x=x), ma.jit(f)(x, w)):
+        np.testing.assert_allclose(found[0].ndarray, x @ w)
+    np.testing.assert_allclose(ma.grad(lambda w: ma.sum(f(x, w)[0]))(w).ndarray, x.sum(0)[:, None] * np.ones(2))
+    with pytest.raises(MindError, match=r"E2007: @f takes \['x', 'w'\]"):
+        f(x)
+    with pytest.raises(MindError, match="E2001: w of @f is float64"):
+        f(x, w[0])
+    with pytest.raises(MindError, match="E7003"):
+        ma.from_module(module, "g")
+
+
+def test_gradients_by_complex_numbers_follow_the_convention_of_the_passes():
+    z = ma.asarray([1 + 2j, 3 - 1j])
+    np.testing.assert_allclose(ma.grad(lambda z: ma.sum(ma.abs(z) ** 2))(z).ndarray, 2 * np.conj(z.ndarray))
+    np.testing.assert_allclose(ma.jvp(lambda z: z * z, (z,), (z,))[1].ndarray, 2 * z.ndarray**2)
