@@ -58,8 +58,6 @@ MLIR = {
     "not UTF-8": (F.encode() + b"  \xc3\x28", "E1001"),
     "UTF-16": (F.encode("utf-16"), "E1001"),
     "null bytes": (b"\0" * 100, "E1002"),
-    "empty": ("", "E1007"),
-    "blank": ("  \n// only a comment\n", "E1007"),
     "unterminated string": ('"test.op', "E1003"),
     "bad escape": ('"test\\q.op"() : () -> ()', "E1004"),
     "two names": (

@@ -77,8 +77,8 @@ func.func @mixed(%x: tensor<f32>) -> tensor<f32> {
   func.return %0 : tensor<f32>
 }
 """
-    for pipeline in ("mind-canonicalize", "mind-autodiff"):
-        with pytest.raises(MindError, match=r"E4000.*arith\.constant"):
+    for pipeline, code in (("mind-canonicalize", "E4000"), ("mind-autodiff", "E5001")):
+        with pytest.raises(MindError, match=rf"{code}.*arith\.constant"):
             example.run(mixed, pipeline)
     assert parse(mixed).is_structurally_equivalent(example.run(mixed, "mind-canonicalize{skip-mixed=true}"))
 

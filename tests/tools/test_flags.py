@@ -131,11 +131,11 @@ def test_no_pass_hides_an_option_of_the_tool() -> None:
 
 def test_passes_run_in_the_order_of_the_command_line() -> None:
     text = '%0 = "test.op"() : () -> i32'
-    lines = mind_opt("--dce", "--cse", "-p", "dce,canonicalize", "--autodiff", "--time-passes", stdin=text).out.splitlines()
+    lines = mind_opt("--dce", "--cse", "-p", "dce,canonicalize", "--autodiff", "--time-passes", stdin=text).err.splitlines()
     ran = [line.split()[1] for line in lines if line.startswith("Pass ")]
     assert ran == ["dce", "cse", "dce", "canonicalize", "mind-autodiff"]
 
 
 def test_an_alias_works_in_a_pipeline_too() -> None:
-    lines = mind_opt("-p", "cse,autodiff{keep-primal=true}", "--time-passes", stdin='"test.op"() : () -> ()').out.splitlines()
+    lines = mind_opt("-p", "cse,autodiff{keep-primal=true}", "--time-passes", stdin='"test.op"() : () -> ()').err.splitlines()
     assert [line.split()[1] for line in lines if line.startswith("Pass ")] == ["cse", "mind-autodiff"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tool_runs import mind_opt
@@ -90,7 +90,7 @@ def check(text: str | bytes, *args: str) -> None:
         assert mind_opt(stdin=result.out).status == 0
 
 
-FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+FUZZ = settings(max_examples=150)
 
 
 @FUZZ

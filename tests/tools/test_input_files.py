@@ -112,6 +112,14 @@ def test_a_dimension_without_a_size_says_how_to_give_it_one() -> None:
     assert "give a file or a literal" in unnamed.err
 
 
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+def test_every_version_of_npy_that_holds_numbers(version: tuple[int, int], tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array(file, X, version)
+    np.testing.assert_array_equal(read_input(str(path), TensorSpec("x", F32, (2, 3)), 0), X)
+
+
 def broken(tmp_path: Path) -> dict[str, tuple[str, str]]:
     """Files that are wrong, each with its code and a part of what is said."""
     np.savez(tmp_path / "a.npz", x=X, w=W, d=X.astype("f8"), t=X.T)
@@ -121,6 +129,7 @@ def broken(tmp_path: Path) -> dict[str, tuple[str, str]]:
     with zipfile.ZipFile(tmp_path / "lies.npz", "w") as archive:
         header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }".ljust(117)
         archive.writestr("x.npy", b"\x93NUMPY\x01\x00v\x00" + header + b"\n1234")
+    (tmp_path / "open.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '<f4', 'shape': (2, 3".ljust(117) + b"\n1234")
     (tmp_path / "none.safetensors").write_bytes(b"")
     (tmp_path / "long.safetensors").write_bytes(b"\xff" * 16)
     for name, header in {
@@ -138,6 +147,7 @@ def broken(tmp_path: Path) -> dict[str, tuple[str, str]]:
     (tmp_path / "deep.json").write_text("[" * 10**6)
     (tmp_path / "null.json").write_text("[[1, 2, null], [1, 2, 3]]")
     (tmp_path / "words.json").write_text('{"x": "word"}')
+    (tmp_path / "twice.json").write_text('{"w": [1], "x": [1], "x": [2]}')
     (tmp_path / "digits.json").write_text("9" * 5000)
     np.save(tmp_path / "x.npy", X)
     return {
@@ -149,6 +159,7 @@ def broken(tmp_path: Path) -> dict[str, tuple[str, str]]:
         "lies.npz": ("E7002", "shorter than its header says"),
         "missing.npz": ("E7002", "No such file"),
         "x.npy:x": ("E7002", "holds one array, which has no name"),
+        "open.npy": ("E7002", "no readable .npy file"),
         "none.safetensors": ("E7002", "no readable .safetensors file"),
         "long.safetensors": ("E7002", "shorter than its header says"),
         "list.safetensors": ("E7002", "no readable"),
@@ -165,6 +176,7 @@ def broken(tmp_path: Path) -> dict[str, tuple[str, str]]:
         "digits.json": ("E7002", "no readable .json file"),
         "null.json:x": ("E7003", "it holds none"),
         "words.json:y": ("E7003", "it holds x"),
+        "twice.json:x": ("E7002", "it has the key 'x' twice"),
     }
 
 

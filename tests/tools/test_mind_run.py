@@ -71,6 +71,21 @@ def test_gradients_are_named_after_their_inputs_and_saved(tmp_path: Path) -> Non
     assert all(array.dtype == np.float32 for array in saved.values())
 
 
+def test_gradients_by_values_within_are_named_after_them() -> None:
+    text = """func.func @f(%x: tensor<f64>) -> tensor<f64> {
+  %n = mind.neg %x : tensor<f64>
+  %h = mind.add %x, %n : tensor<f64>
+  %l = mind.exp %h : tensor<f64>
+  func.return %l : tensor<f64>
+}"""
+    for wrt, names in (("h,x", ["grad_x", "grad_h"]), ("h", ["grad_h"]), ("2", ["grad_l"])):
+        gradient = mind_opt("--autodiff=keep-primal=false wrt=" + wrt, stdin=text).out
+        shown = mind_run("-", "--function", "f_grad", "x=2", stdin=gradient).out
+        assert [line.partition(":")[0] for line in shown.splitlines()] == names
+    alone = gradient.replace("mind.grad_of = @f", "mind.grad_of = @other")
+    assert mind_run("-", "--function", "f_grad", "x=2", stdin=alone).out.startswith("grad_2:")
+
+
 def test_random_inputs_repeat_and_differ_by_place() -> None:
     text = NAMED.replace("tensor<2xi64>", "tensor<2xf64>").replace("%y: tensor<f64>", "%y: tensor<2xf64>")
     text = text.replace("tensor<f64>", "tensor<2xf64>")

@@ -16,7 +16,34 @@ pytest.importorskip("hatchling", reason="building the wheel needs the extra `tes
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "tests" / "filecheck" / "examples" / "readme.mlir"
-PACKAGES = {"mind_dialect", "mind_passes", "mind_lowering", "mind_runtime", "mind_translate", "mind_tools"}
+PACKAGES = {
+    "mind_dialect",
+    "mind_passes",
+    "mind_lowering",
+    "mind_runtime",
+    "mind_translate",
+    "mind_bridges",
+    "mind_array",
+    "mind_tools",
+}
+EXTENDING = ROOT / "docs" / "extending.md"
+PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "my-project"
+version = "1.0"
+dependencies = ["mind-dialect"]
+
+"""
+SUM = """
+func.func @f(%x: tensor<2xf64>, %y: tensor<2xf64>) -> tensor<2xf64> {
+  %0 = mind.add %x, %y : tensor<2xf64>
+  func.return %0 : tensor<2xf64>
+}
+"""
 PIPELINE = "mind-opt --canonicalize --autodiff {0} | filecheck {0}"
 
 
@@ -59,7 +86,21 @@ def test_the_wheel_installs_only_our_packages(wheel: Path) -> None:
     assert top == PACKAGES | {info}
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
     assert f"{info}/licenses/LICENSE" in names
-    assert "mind_runtime/native/call.ll" in names
+
+
+def test_the_wheel_holds_every_file_of_our_packages_and_no_other(wheel: Path) -> None:
+    """Also what is no Python: CUDA, LLVM IR, the mark of typed packages."""
+    folders = {
+        package: next(path for path in (ROOT / package, *ROOT.glob(f"*/{package}")) if path.is_dir()) for package in PACKAGES
+    }
+    here = {
+        f"{package}/{path.relative_to(folder).as_posix()}"
+        for package, folder in folders.items()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {Path(name).suffix for name in here} >= {".py", ".cuh", ".ll", ".typed"}
+    assert {name for name in zipfile.ZipFile(wheel).namelist() if name.split("/")[0] in PACKAGES} == here
 
 
 def test_the_pipeline_of_the_readme_runs_there(fresh: Path, tmp_path: Path) -> None:
@@ -85,3 +126,24 @@ def test_every_package_imports_there(fresh: Path, tmp_path: Path) -> None:
     result = _bash(line, fresh, tmp_path)
     assert result.returncode == 0, result.stderr
     assert str(fresh.parent) in result.stdout
+
+
+def test_the_executor_of_the_page_on_extending_is_a_target_there(fresh: Path, tmp_path: Path) -> None:
+    """Built as a package of its own, from the page's code and entry point alone."""
+    page = EXTENDING.read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n((?:(?!```).)*?class Interpreted.*?\nINTERPRETED = [^\n]*\n)", page, re.DOTALL)
+    (entry,) = re.findall(r'^\[project\.entry-points\."mind_dialect\.executors"\].*?(?=^```)', page, re.DOTALL | re.MULTILINE)
+    package = tmp_path / "my_project"
+    package.mkdir()
+    (package / "__init__.py").write_text(code, encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(PROJECT + entry, encoding="utf-8")
+    (tmp_path / "f.mlir").write_text(SUM, encoding="utf-8")
+    line = "mind-run f.mlir --target interpreted x=[1,2] y=[10,20]"
+    before = _bash(line, fresh, tmp_path)
+    assert before.returncode != 0
+    assert "E6002" in before.stderr
+    _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path / "dist", tmp_path, cwd=tmp_path)
+    (built,) = (tmp_path / "dist").glob("*.whl")
+    _run(fresh / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", built, cwd=tmp_path)
+    result = _bash(line, fresh, tmp_path)
+    assert (result.returncode, result.stdout) == (0, "out0: f64[2] = [11., 22.]\n"), result.stderr

@@ -36,6 +36,8 @@ def usage_error(arg_parser: argparse.ArgumentParser, names: Callable[[], list[st
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
         if (here := of_mlir_opt(given)) is not None and arg_parser.prog == "mind-opt":
             hint = f"; here it is {here}"
+        elif message.startswith("unrecognized") and "=" in message and arg_parser.prog == "mind-run":
+            hint = f"{hint}; put -- before the inputs if {given} is the name of one"
         raise error("E7001", f"{message}{hint}; see {arg_parser.prog} --help", option=given)
 
     return fail

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from xdsl.dialects.builtin import FileLineColLoc
-from xdsl.ir import Operation
 from xdsl.utils.exceptions import (
     ArgSpecParseError,
     DiagnosticException,
@@ -26,8 +25,8 @@ from xdsl.utils.exceptions import (
 )
 
 from mind_dialect.errors import MindError, MindParseError, brief, error
-
-from .parser import syntax_error
+from mind_dialect.locations import file_location
+from mind_dialect.mlir_parser import syntax_error
 
 MAX_LINE = 160
 """Longer source lines are shown around the caret only."""
@@ -118,14 +117,13 @@ def place_of(e: BaseException, source: Source | None) -> Place | None:
         return Place(where.file, where.line, where.col, text, max(1, min(e.span.end, end) - e.span.start))
     op = e.op if isinstance(e, MindError) else None
     while op is not None:
-        if isinstance(op.location, FileLineColLoc):
-            return _op_place(op, source)
+        if (location := file_location(op.location)) is not None:
+            return _op_place(location, source)
         op = op.parent_op()
     return None if source is None else Place(source.name)
 
 
-def _op_place(op: Operation, source: Source | None) -> Place:
-    location = cast(FileLineColLoc, op.location)
+def _op_place(location: FileLineColLoc, source: Source | None) -> Place:
     file, line, column = location.filename.data, int(location.line.data), int(location.column.data)
     text = source.line(line) if source is not None and source.name == file else None
     word = None if text is None else _WORD.match(text, column - 1)
@@ -135,7 +133,7 @@ def _op_place(op: Operation, source: Source | None) -> Place:
 def render(err: MindError, place: Place | None, notes: tuple[str, ...] = ()) -> str:
     """The diagnostic as text, ending in a newline; control characters of the input are shown as spaces."""
     message = err.message if len(err.message) <= MAX_MESSAGE else err.message[:MAX_MESSAGE] + "..."
-    lines = [f"error[{err.code}]: {message}"]
+    lines = f"error[{err.code}]: {message}".split("\n") if err.code == "E8008" else [f"error[{err.code}]: {message}"]
     gutter = " " * (len(str(place.line)) if place is not None and place.line else 1)
     if place is not None:
         at = f":{place.line}:{place.column}" if place.line else ""

@@ -2,7 +2,7 @@
 Passes as flags: `--a --b="x=1 y=z" -p c,d` becomes `-p 'a,b{x=1 y="z"},c,d'`, in the order of the command line.
 
 Folding happens before argparse, which knows no order between different options. xDSL's braces want strings quoted and booleans
-spelt out; behind a flag, and in the braces of a target, neither is needed.
+spelled out; here neither is needed, behind a flag or in braces.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ PASS_ALIASES = {
     "autodiff": "mind-autodiff",
     "jvp": "mind-jvp",
     "vectorize": "mind-vectorize",
+    "lower-enzyme": "mind-lower-enzyme",
     "canonicalize-shape": "mind-canonicalize-shape",
     "shape-infer": "mind-shape-infer",
     "convert-mind-to-ptir": "mind-convert-to-ptir",
+    "convert-stablehlo-to-ptir": "mind-convert-stablehlo-to-ptir",
     "ptir-canonicalize": "mind-ptir-canonicalize",
     "ptir-cse": "mind-ptir-cse",
     "ptir-dce": "mind-ptir-dce",
@@ -33,7 +35,10 @@ PASS_ALIASES = {
     "ptir-optimize": "mind-ptir-optimize",
     "ptir-recognize": "mind-ptir-recognize",
     "ptir-split-parameters": "mind-ptir-split-parameters",
+    "convert-ptir-to-stablehlo": "mind-convert-ptir-to-stablehlo",
     "convert-ptir-to-linalg": "mind-convert-ptir-to-linalg",
+    "convert-ptir-to-launch": "mind-convert-ptir-to-launch",
+    "launch-assign-memory": "mind-launch-assign-memory",
     "plan-buffers": "mind-plan-buffers",
     "shape-modernize": "mind-shape-modernize",
     "shape-to-early": "mind-shape-to-early",
@@ -57,6 +62,7 @@ TARGET_ALIASES = {
     "ptir-json": "mind-ptir-json",
     "ptir-text": "mind-ptir-text",
     "ptir-snippet": "mind-ptir-snippet",
+    "stablehlo": "mind-stablehlo",
     "shape-python": "mind-shape-python",
     "buffer-plan": "mind-buffer-plan",
 }
@@ -68,21 +74,37 @@ Flags that run a second pass: `--canonicalize` is xDSL's pass, then ours on ever
 The options of such a flag go to the second pass. `-p canonicalize` means what it means to xdsl-opt.
 """
 OF_MLIR_OPT = {
-    "print-ir-after-all": "--print-between-passes",
-    "print-ir-before-all": "--print-between-passes",
-    "print-ir-after-change": "--print-between-passes",
-    "print-op-generic": "--print-op-generic",
-    "print-debuginfo": "--print-debuginfo",
-    "timing": "--time-passes",
-    "verify-each": "--disable-verify",
     "list-passes": "--help",
     "help-list": "--help",
     "help-hidden": "--help",
-    "show-dialects": "--help",
     "load-pass-plugin": "an entry point of the group xdsl.universe",
     "load-dialect-plugin": "an entry point of the group xdsl.universe",
+    "run-reproducer": "the command line at the head of the file",
 }
 """What options of mlir-opt, without `--mlir-`, are called here."""
+SPELLINGS = {
+    **{
+        f"--mlir-{name}": f"--{name}"
+        for name in (
+            "print-ir-before",
+            "print-ir-before-all",
+            "print-ir-after",
+            "print-ir-after-all",
+            "print-ir-after-change",
+            "print-ir-after-failure",
+            "print-op-generic",
+            "print-debuginfo",
+            "elide-elementsattrs-if-larger",
+        )
+    },
+    "--mlir-timing": "--time-passes",
+    "--mlir-pass-pipeline-crash-reproducer": "--crash-reproducer",
+    "--verify-each=false": "--disable-verify",
+    "--verify-each=0": "--disable-verify",
+}
+"""Options of mlir-opt that are read as ours."""
+DEFAULTS = frozenset({"--verify-each", "--verify-each=true", "--verify-each=1", "--mlir-disable-threading"})
+"""Options of mlir-opt that ask for what happens anyway."""
 MANY = 20
 """As many names, or fewer, are shown in full where none is near to the one that was given."""
 
@@ -90,11 +112,15 @@ PassFactories = Mapping[str, Callable[[], type[ModulePass]]]
 TargetFactories = Mapping[str, Callable[[], Any]]
 
 _PIPELINE_OPTIONS = ("-p", "--passes", "--pass-pipeline")
-_WITH_VALUE = ("-t", "--target", "-o", "--output-file", "-f", "--frontend")
+_WITH_VALUE = (
+    *("-o", "--output-file", "-f", "--frontend", "--print-ir-before", "--print-ir-after", "--crash-reproducer"),
+    "--elide-elementsattrs-if-larger",
+)
 _OPTION = re.compile(r'\s*([A-Za-z0-9_-]+)(?:=((?:"(?:[^"\\]|\\.)*"|[^\s"])*))?(?=\s|$)')
 _ELEMENT = re.compile(r'"(?:[^"\\]|\\.)*"|[^,"]+')
 _PLAIN = re.compile(r"[-+]?[0-9]+(\.[0-9]*([eE][-+]?[0-9]+)?)?|true|false")
 _NO_TARGETS: TargetFactories = {}
+_WITH_OPTIONS = re.compile(r'([A-Za-z0-9_-]+)\{((?:"(?:[^"\\]|\\.)*"|[^{}"])*)\}')
 _NESTED = re.compile(r"\s*(?:builtin\.module|any)\((.*)\)\s*", re.DOTALL)
 
 
@@ -113,15 +139,17 @@ def fold(argv: Sequence[str], passes: PassFactories, targets: TargetFactories = 
     """`argv` with every pass flag and pipeline folded into one `-p`; E7001 for options that cannot be read."""
     folded = _Folded([], [])
     arguments = iter(argv)
-    for argument in arguments:
+    for argument in map(_spelled, arguments):
+        if argument in DEFAULTS:
+            continue
         if argument == "--":
             folded.rest += [argument, *arguments]
             break
         flag, equals, value = argument.partition("=")
         if flag in _PIPELINE_OPTIONS:
-            folded.pipeline += _pipeline(value if equals else _value_of(flag, arguments))
+            folded.pipeline += _pipeline(value if equals else _value_of(flag, arguments), passes)
         elif argument.startswith("-p") and not argument.startswith("--"):
-            folded.pipeline += _pipeline(argument[2:])
+            folded.pipeline += _pipeline(argument[2:], passes)
         elif flag.startswith("--") and (name := PASS_ALIASES.get(flag[2:], flag[2:])) in passes:
             folded.pipeline += _flag(name, value, passes)
         elif flag in ("-t", "--target") or (argument.startswith("-t") and not argument.startswith("--")):
@@ -134,16 +162,27 @@ def fold(argv: Sequence[str], passes: PassFactories, targets: TargetFactories = 
     return folded.arguments()
 
 
+def _spelled(argument: str) -> str:
+    """An option of mlir-opt as it is called here; all else as it is."""
+    flag, equals, value = argument.partition("=")
+    return SPELLINGS.get(argument) or SPELLINGS.get(flag, flag) + equals + value
+
+
 def _value_of(flag: str, arguments: Iterable[str]) -> str:
     for value in arguments:
         return value
     raise error("E7001", f"{flag} needs a value", option=flag)
 
 
-def _pipeline(text: str) -> list[str]:
+def _pipeline(text: str, passes: PassFactories) -> list[str]:
     if (nested := _NESTED.fullmatch(text)) is not None:
         text = nested[1]
-    return [text] if text.strip() else []
+
+    def quoted(match: re.Match[str]) -> str:
+        name = PASS_ALIASES.get(match[1], match[1])
+        return f"{match[1]}{{{quote_options(match[2], f'-p {match[1]}', passes.get(name))}}}"
+
+    return [_WITH_OPTIONS.sub(quoted, text)] if text.strip() else []
 
 
 def _target(text: str, targets: TargetFactories) -> str:

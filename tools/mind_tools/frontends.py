@@ -1,5 +1,7 @@
 """
-From text to a module, in every form that is read: MLIR, Core IR, PTIR's JSON and display forms. Readers are loaded on use.
+From text to a module, in every form that is read: MLIR, StableHLO, Core IR, PTIR's JSON and display forms.
+
+Readers are loaded on use.
 
     from mind_tools.frontends import load, parse
     module = load("loss.mlir")
@@ -14,21 +16,36 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from mind_dialect.errors import brief, error
+from mind_dialect.mlir_parser import MindParser
 from mind_dialect.ptir_program import state_version
+from mind_dialect.source_text import decode
 
-from .parser import MindParser, decode
 from .universe import tool_dialects
 
 READERS: dict[str, tuple[str, str]] = {
     "core-ir": ("mind_translate.core_ir", "parse_core_ir"),
     "ptir-json": ("mind_translate.ptir_json", "parse_ptir_json"),
     "ptir-text": ("mind_translate.ptir_text", "parse_ptir_text"),
+    "stablehlo": ("mind_translate.stablehlo", "read_stablehlo"),
 }
 """Where the function is that reads a text, given the text and the name of its file; MLIR text is read here."""
 STATE_A_VERSION = frozenset({"ptir-json", "ptir-text"})
 """The forms that state a version of the contract, which `lenient` lets be missing."""
-SUFFIXES: dict[str, str] = {"coreir": "core-ir", "json": "ptir-json", "ptir": "ptir-text"}
+SUFFIXES: dict[str, str] = {"coreir": "core-ir", "json": "ptir-json", "mlirbc": "stablehlo", "ptir": "ptir-text"}
 """The forms of files by suffix, besides `.mlir`."""
+
+
+BYTECODE = b"ML\xefR"
+"""How MLIR bytecode begins, StableHLO's portable artifacts included."""
+
+
+def text_of(data: bytes, name: str, byte_offset: int = 0) -> str:
+    """The text of a file's bytes; bytecode as the text of the module that it holds. E1001 for what is not UTF-8."""
+    if data.startswith(BYTECODE):
+        from mind_translate.stablehlo.bytecode import bytecode_text
+
+        return bytecode_text(data, name)
+    return decode(data, name, byte_offset)
 
 
 def read(frontend: str, text: str, name: str, *, lenient: bool = False) -> ModuleOp:
@@ -42,8 +59,9 @@ def parse(text: str, frontend: str = "mlir", name: str = "<text>", *, lenient: b
     """
     The module of a text: MLIR with ops of xDSL's dialects, of ours and of other plug-ins, or a form named by `frontend`.
 
-    It is not verified; `compile` does, and `mind_dialect.verify.verify`. `lenient` reads PTIR that states no version as ours,
-    `name` is what errors call the text. Raises `MindParseError`, which shows the place; E7003 for an unknown `frontend`.
+    Functions of StableHLO in MLIR become PTIR, as by the pass `mind-convert-stablehlo-to-ptir`. The module is not verified;
+    `compile` does that, and `mind_dialect.verify.verify`. `lenient` reads PTIR that states no version as ours, `name` is what
+    errors call the text. Raises `MindParseError`, which shows the place; E7003 for an unknown `frontend`.
     """
     if frontend in READERS:
         return read(frontend, text, name, lenient=lenient)
@@ -54,6 +72,11 @@ def parse(text: str, frontend: str = "mlir", name: str = "<text>", *, lenient: b
     for dialect, factory in tool_dialects().items():
         ctx.register_dialect(dialect, factory)
     module = MindParser(ctx, text, name).parse_module()
+    if ctx.get_optional_dialect("stablehlo") is not None and "stablehlo." in text:
+        from mind_translate.stablehlo import convert_module, holds_stablehlo
+
+        if holds_stablehlo(module):
+            convert_module(module)
     if lenient:
         state_version(module)
     return module
@@ -75,4 +98,4 @@ def load(path: Path | str, frontend: str | None = None, *, lenient: bool = False
         data = Path(path).read_bytes()
     except OSError as e:
         raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
-    return parse(decode(data, str(path)), form, str(path), lenient=lenient)
+    return parse(text_of(data, str(path)), form, str(path), lenient=lenient)

@@ -11,11 +11,13 @@ import json
 import math
 import os
 import re
+import tokenize
+import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeGuard, cast
 
 import numpy as np
 
@@ -34,6 +36,12 @@ SAFETENSORS = {
 }
 """The contract's names of dtypes that safetensors files have."""
 _FILE = re.compile(r"(?P<path>.*\.(?P<kind>npy|npz|safetensors|json))(?::(?P<name>.+))?", re.DOTALL)
+_UNREADABLE = (
+    *(ValueError, EOFError, RecursionError, NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error),
+    *(tokenize.TokenError, SyntaxError),  # NumPy tokenizes headers that Python 2 may have written, and parses descriptions
+)
+"""What readers raise for the bytes of a file."""
 _HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[tuple[int, ...], bool, np.dtype[Any]]]] = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -64,7 +72,7 @@ def read_file(text: str, spec: TensorSpec) -> Array | str:
         raise
     except OSError as e:
         raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
-    except (ValueError, EOFError, RecursionError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as e:
+    except _UNREADABLE as e:
         raise error("E7002", f"{path} is no readable .{match['kind']} file: {e}", path=str(path)) from None
 
 
@@ -90,13 +98,17 @@ def _array(file: IO[bytes], size: int, shown: str, spec: TensorSpec) -> Array:
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"format version {version} is not read")
-    shape, _, found = _HEADERS[version](file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that Python 2 may have written the header, which does not matter here
+        shape, _, found = _HEADERS[version](file)
     if not _holds(found, wanted) or not spec.fits(shape):
         _refuse(shown, f"{found.name} of shape {list(shape)}", spec.fits(shape), spec)
     if size - file.tell() < math.prod(shape) * wanted.itemsize:
         raise ValueError("it is shorter than its header says")
     file.seek(0)
-    array = np.lib.format.read_array(file, allow_pickle=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        array = np.lib.format.read_array(file, allow_pickle=False)
     native = array.view(wanted) if found.kind == "V" else array
     return np.ascontiguousarray(native, dtype=wanted).reshape(shape)
 
@@ -130,17 +142,12 @@ def _safetensors(path: Path, name: str | None, spec: TensorSpec) -> Array:
         size = os.fstat(file.fileno()).st_size - 8 - length
         if size < 0 or length > MAX_JSON:
             raise ValueError("it is shorter than its header says")
-        header: Any = json.loads(file.read(length))
+        header: Any = json.loads(file.read(length), object_pairs_hook=_distinct)
         if not isinstance(header, dict):
             raise ValueError("its header is no object")
         entries = {key: value for key, value in cast("dict[str, Any]", header).items() if key != "__metadata__"}
         chosen = _chosen(path, name or spec.name, entries)
-        try:
-            entry = entries[chosen]
-            dtype, shape = str(entry["dtype"]), tuple(int(n) for n in entry["shape"])
-            begin, end = (int(n) for n in entry["data_offsets"])
-        except (KeyError, TypeError, AttributeError):
-            raise ValueError(f"the header of {brief(chosen)!r} is malformed") from None
+        dtype, shape, begin, end = _entry(entries[chosen], chosen)
         if SAFETENSORS.get(dtype) not in (str(spec.dtype), f"s{spec.dtype}") or not spec.fits(shape):
             _refuse(f"{path}:{chosen}", f"{brief(dtype)} of shape {brief(list(shape))}", spec.fits(shape), spec)
         if end - begin != math.prod(shape) * spec.numpy_dtype.itemsize or not 0 <= begin <= end <= size:
@@ -152,10 +159,34 @@ def _safetensors(path: Path, name: str | None, spec: TensorSpec) -> Array:
         return data.view(spec.numpy_dtype.newbyteorder("<")).astype(spec.numpy_dtype).reshape(shape)
 
 
+def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; ValueError for a key that it has twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [key for key, _ in pairs]
+        raise ValueError(f"it has the key {brief(next(key for key in names if names.count(key) > 1))!r} twice")
+    return found
+
+
+def _entry(entry: Any, name: str) -> tuple[str, tuple[int, ...], int, int]:
+    """The dtype, the shape, and the first and the last offset that a header states; ValueError for what states none."""
+    held = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    dtype, shape, offsets = (held.get(key) for key in ("dtype", "shape", "data_offsets"))
+    if not isinstance(dtype, str) or not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2:
+        raise ValueError(f"the header of {brief(name)!r} is malformed")
+    begin, end = offsets
+    return dtype, tuple(shape), begin, end
+
+
+def _are_sizes(values: Any) -> TypeGuard[list[int]]:
+    """Whether something is a list of integers from 0 on."""
+    return isinstance(values, list) and all(type(n) is int and n >= 0 for n in cast("list[object]", values))
+
+
 def _json(path: Path, name: str | None, spec: TensorSpec) -> str:
     if path.stat().st_size > MAX_JSON:
         raise ValueError(f"it has more than {MAX_JSON} bytes")
-    held: Any = json.loads(path.read_bytes())
+    held: Any = json.loads(path.read_bytes(), object_pairs_hook=_distinct)
     if name is not None or isinstance(held, dict):
         entries = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
         held = entries[_chosen(path, name or spec.name, entries)]

@@ -11,36 +11,39 @@ import dataclasses
 import inspect
 import re
 import sys
-import time
 import traceback
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from io import BytesIO
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import IO, Any, ClassVar, TypeVar, cast, get_type_hints
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass, PassPipeline, PassPipelineCallbackType
-from xdsl.printer import Printer
+from xdsl.passes import ModulePass, PassPipeline
 from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, parse_pipeline, parse_spec
 from xdsl.utils.exceptions import DiagnosticException, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from mind_dialect.errors import MindError, MindErrors, error
+from mind_dialect.mlir_parser import MindParser
 from mind_dialect.ptir_program import state_version
 from mind_dialect.verify import failures, verify
+from mind_dialect.version import __version__
 
+from .chunks import Chunk, split
 from .command_line import guarded, usage_error
-from .diagnostics import Source, as_coded, place_of, render
+from .diagnostics import Place, Source, as_coded, place_of, render
+from .expectations import differences
 from .flags import PASS_ALIASES, fold, unknown, unknown_option
-from .frontends import READERS, SUFFIXES, read
-from .parser import MindParser, decode
+from .frontends import READERS, SUFFIXES, read, text_of
+from .instrumentation import Instrumentation, add_arguments, write_reproducer
 from .pass_help import details, epilog
-from .universe import tool_dialects
+from .roundtrip import check_roundtrip
+from .universe import multiverse, tool_dialects
 
 MAX_ERRORS = 1000
 """`--verify-all` stops after this many errors."""
-SEPARATOR = b"// -----"
 
 
 class Failures(DiagnosticException):
@@ -54,7 +57,7 @@ class Failures(DiagnosticException):
 class MindOptMain(xDSLOptMain):
     """The tool; `args` is the command line without the program's name."""
 
-    version_format: ClassVar[str] = f"mind-opt {version('mind-dialect')} on xdsl {{xdsl_version}}"
+    version_format: ClassVar[str] = f"mind-opt {__version__} on xdsl {{xdsl_version}}"
 
     def __init__(
         self,
@@ -64,12 +67,15 @@ class MindOptMain(xDSLOptMain):
         self.source: Source | None = None
         self.failed = False
         self.stage = "command line"
-        self._line_offset = self._byte_offset = 0
+        self._chunk = Chunk(b"")
         self._outputs: list[str] = []
+        self._found: list[tuple[MindError, Place | None]] = []
+        self._module: ModuleOp | None = None
+        self._reproducer: str | None = None
         argv = sys.argv[1:] if args is None else args
         self._wants_help = bool({"-h", "--help"}.intersection(argv))
-        known = Universe.get_multiverse()
-        folded = fold(argv, known.all_passes, known.all_targets)
+        known = multiverse()
+        folded = self._command = fold(argv, known.all_passes, known.all_targets)
         if self._wants_help:
             explain(folded, known)
         super().__init__(description, folded)
@@ -80,6 +86,10 @@ class MindOptMain(xDSLOptMain):
         super().register_all_arguments(arg_parser)
         for option, text in _OPTIONS.items():
             arg_parser.add_argument(option, action="store_true", help=text)
+        add_arguments(arg_parser)
+        arg_parser.add_argument(
+            "--show-dialects", action=_ShowDialects, nargs=0, help="List the dialects that are known, and exit"
+        )
         arg_parser.prog = "mind-opt"
         arg_parser.usage = "mind-opt [FILE] [--PASS[=OPTIONS] ...] [-t TARGET] [options]"
         arg_parser.allow_abbrev = False
@@ -97,12 +107,19 @@ class MindOptMain(xDSLOptMain):
         for name, dialect in tool_dialects().items():
             self.ctx.register_dialect(name, dialect)
 
+    def register_all_passes(self) -> None:
+        for name, load in multiverse().all_passes.items():
+            self.register_pass(name, load)
+
+    def register_all_targets(self) -> None:
+        self.available_targets = {**multiverse().all_targets, **self.available_targets}
+
     def register_all_frontends(self) -> None:
         super().register_all_frontends()
 
         def parse_mlir(io: IO[bytes]) -> ModuleOp:
             text = self._read(io.read())
-            parser = MindParser(self.ctx, text, self.get_input_name(), self._line_offset)
+            parser = MindParser(self.ctx, text, self.get_input_name(), self._chunk.line_offset)
             module = parser.parse_module(not self.args.no_implicit_module)
             if self.args.lenient:
                 state_version(module)
@@ -115,15 +132,15 @@ class MindOptMain(xDSLOptMain):
         self.available_frontends = {"mlir": parse_mlir, **by_suffix, **{frontend: reader(frontend) for frontend in READERS}}
 
     def _read(self, data: bytes) -> str:
-        offset, self._byte_offset = self._byte_offset, self._byte_offset + len(data) + len(SEPARATOR)
-        text = decode(data, self.get_input_name(), offset)
-        self.source = Source(self.get_input_name(), text, self._line_offset)
+        text = text_of(data, self.get_input_name(), self._chunk.byte_offset)
+        self.source = Source(self.get_input_name(), text, self._chunk.line_offset)
         return text
 
     def setup_pipeline(self) -> None:
         self.stage = "pass pipeline"
         passes = tuple(self._make_pass(spec) for spec in parse_pipeline(self.args.passes))
-        self.pipeline = PassPipeline(passes, self._between_passes())
+        self._instruments = Instrumentation(self.args, self.available_passes)
+        self.pipeline = PassPipeline(passes, self._between_passes)
         self.stage = "target"
         spec = parse_spec(self.args.target)
         make = self.available_targets[spec.name]
@@ -142,24 +159,18 @@ class MindOptMain(xDSLOptMain):
 
     # The run
 
-    def _between_passes(self) -> PassPipelineCallbackType:
-        start = time.perf_counter()
-
-        def callback(previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
-            nonlocal start
-            if self.args.time_passes and previous is not None:
-                print(f"Pass {previous.name} took {time.perf_counter() - start} seconds")
-            if not self.args.disable_verify:
-                self.stage = "verifier"
-                self._verify(module)
-            if previous and following and self.args.print_between_passes:
-                print(f"IR after {previous.name}:")
-                Printer(stream=sys.stdout).print_op(module)
-                print("\n\n\n")
-            self.stage = f"target {self.args.target}" if following is None else f"pass {following.name}"
-            start = time.perf_counter()
-
-        return callback
+    def _between_passes(self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
+        if previous is not None:
+            self._instruments.after(previous, module, is_last=following is None)
+        if not self.args.disable_verify:
+            self.stage = "verifier"
+            self._verify(module)
+            if previous is None and self.args.verify_roundtrip:
+                self.stage = "round trip"
+                check_roundtrip(module, self.ctx)
+        self.stage = f"target {self.args.target}" if following is None else f"pass {following.name}"
+        if following is not None:
+            self._instruments.before(following, module)
 
     def _verify(self, module: ModuleOp) -> None:
         if not self.args.verify_all:
@@ -170,17 +181,14 @@ class MindOptMain(xDSLOptMain):
     def run(self) -> None:
         """Process every chunk of the input in order; errors are printed as they come and remembered in `failed`."""
         self.stage = self.get_input_name()
-        try:
-            chunks, suffix = self.prepare_input()
-        except ValueError:
-            name, known = self.get_input_name(), ", ".join(f".{s}" for s in ("mlir", *SUFFIXES))
-            raise error("E7002", f"{name}: unknown suffix, expected one of {known}, or the option -f", path=name) from None
-        for i, (chunk, offset) in enumerate(chunks):
-            self._line_offset, self.source, self.stage = offset, None, "parser"
+        form = self._form()
+        with self.get_input_stream()[0] as file:
+            data = file.read()
+        for i, chunk in enumerate(split(data) if self.args.split_input_file else [Chunk(data)]):
+            self._chunk, self.source, self.stage = chunk, None, "parser"
             if i:
                 self._emit("// -----\n")
-            with chunk:
-                self._run_chunk(chunk, suffix)
+            self._run_chunk(form)
         if self.args.shrink:
             print("Failure, can't shrink")
             self.failed = True
@@ -188,20 +196,64 @@ class MindOptMain(xDSLOptMain):
             with open(self.args.output_file, "w", encoding="utf-8") as out:
                 out.write("".join(self._outputs))
 
-    def _run_chunk(self, chunk: IO[bytes], suffix: str) -> None:
+    def output_resulting_program(self, prog: ModuleOp) -> str:
+        """Return the text of the target."""
+        return super().output_resulting_program(self._instruments.shown(prog) if self.args.target == "mlir" else prog)
+
+    def get_input_name(self) -> str:
+        """Return what messages call the input; `-` is stdin, as in other tools."""
+        return "stdin" if self.args.input_file in (None, "-") else self.args.input_file
+
+    def get_input_stream(self) -> tuple[IO[bytes], str]:
+        """Return the input and the suffix of its file."""
+        if self.get_input_name() == "stdin":
+            return BytesIO(sys.stdin.buffer.read()), "mlir"
         try:
-            if (module := self.parse_chunk(chunk, suffix, self._line_offset)) is not None:
-                self.apply_passes(module)
-                text = self.output_resulting_program(module)
+            return super().get_input_stream()
+        except ValueError as e:  # a null byte in the name
+            name = ascii(self.get_input_name())[1:-1]
+            raise error("E7002", f"{name}: {e}", path=name) from None
+
+    def _form(self) -> str:
+        """Return the form of the input, by option or suffix; E7002 for an unknown suffix."""
+        name = self.get_input_name()
+        form = self.args.frontend or ("mlir" if name == "stdin" else Path(name).suffix.removeprefix("."))
+        if form not in self.available_frontends:
+            known = ", ".join(f".{s}" for s in ("mlir", *SUFFIXES))
+            raise error("E7002", f"{name}: unknown suffix, expected one of {known}, or the option -f", path=name)
+        return form
+
+    def _run_chunk(self, form: str) -> None:
+        self._found, self._module = [], None
+        try:
+            self._module = self.parse_chunk(BytesIO(self._chunk.data), form, self._chunk.line_offset)
+            if self._module is not None:
+                self._keep_start()
+                self.apply_passes(self._module)
+                text = self.output_resulting_program(self._module)
                 self._emit(text if text.endswith("\n") else text + "\n")
         except (ShrinkException, BrokenPipeError):
             raise
         except ParseError as e:
-            e.span = dataclasses.replace(e.span, line_offset=self._line_offset)
-            verifying = isinstance(e.__cause__, DiagnosticException)
-            self.report(e, wanted=self.args.parsing_diagnostics or (verifying and self.args.verify_diagnostics))
+            e.span = dataclasses.replace(e.span, line_offset=self._chunk.line_offset)
+            self.report(e, wanted=self.args.parsing_diagnostics or self.args.print_diagnostics)
         except Exception as e:
-            self.report(e, wanted=self.args.verify_diagnostics and isinstance(e, DiagnosticException))
+            self._instruments.failed(self.stage, self._module)
+            self.report(e, wanted=self.args.print_diagnostics and isinstance(e, DiagnosticException))
+        if self.args.verify_diagnostics:
+            self._compare_diagnostics()
+
+    def _keep_start(self) -> None:
+        """Keep the text of the module as it is before all passes, if a failure of them is to be reproduced."""
+        if self.args.crash_reproducer is not None and self._module is not None:
+            self._reproducer = self._instruments.text(self._module, generic=True)
+
+    def _compare_diagnostics(self) -> None:
+        """Report what differs between the diagnostics of the chunk and its comments."""
+        text = self._chunk.data.decode(errors="replace")
+        for err, place, *notes in differences(self._found, text, self.get_input_name(), self._chunk.line_offset):
+            print(render(err, place, tuple(notes)), end="", file=sys.stderr)
+            self.failed = True
 
     def _emit(self, text: str) -> None:
         """Results go to stdout as they come, to a file only when all went well: it may be the input."""
@@ -212,14 +264,37 @@ class MindOptMain(xDSLOptMain):
             sys.stdout.flush()
 
     def report(self, e: BaseException, *, wanted: bool) -> None:
-        """Print `e` as a diagnostic: to stdout if the user asked for it, else to stderr, and the run has failed."""
-        for inner in e.errors if isinstance(e, Failures | MindErrors) else (e,):
-            text = render(as_coded(inner, self.stage), place_of(inner, self.source))
-            print(text, end="", file=sys.stdout if wanted else sys.stderr)
+        """Print `e` as a diagnostic, to stdout if the user asked for it; keep it instead where comments say what is expected."""
+        errors = e.errors if isinstance(e, Failures | MindErrors) else (e,)
+        found = [(as_coded(inner, self.stage), place_of(inner, self.source)) for inner in errors]
+        if self.args.verify_diagnostics:
+            self._found.extend(found)
+            return
+        for err, place in found:
+            print(render(err, place), end="", file=sys.stdout if wanted else sys.stderr)
         if not wanted:
             self.failed = True
+            self._reproduce(found[0][0])
             if self.args.traceback:
                 traceback.print_exception(e)
+
+    def _reproduce(self, err: MindError) -> None:
+        """Write what the first failure needs into the file that is named for it: the text that cannot be read, or a module."""
+        if (path := self.args.crash_reproducer) is None:
+            return
+        self.args.crash_reproducer = None  # the first failure is kept
+        if self._module is None:
+            Path(path).write_bytes(self._chunk.data)
+        else:
+            write_reproducer(path, self._reproducer or "", self._command, self.args.input_file, str(err))
+
+
+class _ShowDialects(argparse.Action):
+    """`--show-dialects`."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(f"Available Dialects: {','.join(sorted(tool_dialects()))}")
+        parser.exit()
 
 
 def explain(folded: Sequence[str], known: Universe) -> None:
@@ -266,6 +341,8 @@ _OPTIONS = {
     "--lenient": "Read PTIR that states no version of its contract as our version",
     "--verify-all": f"Report every error of the verifier (up to {MAX_ERRORS}), not only the first",
     "--traceback": "Show the Python traceback too when something fails",
+    "--print-diagnostics": "Print diagnostics to stdout and end with 0, for FileCheck",
+    "--verify-roundtrip": "Check that the module, printed in either form, reads as the same module",
 }
 _SHORTER = {
     "input_file": "The program, .mlir, .coreir, .ptir or .json; stdin if absent",
@@ -274,6 +351,10 @@ _SHORTER = {
     "target": "What to print, default mlir; see below",
     "output_file": "Where to write; only if nothing failed",
     "disable_verify": "Do not verify between passes",
+    "verify_diagnostics": "Check expected-error comments against the diagnostics, and fail where they differ",
+    "parsing_diagnostics": "As --print-diagnostics, but for errors of parsing only",
+    "print_between_passes": "As --print-ir-after-all, but not after the last pass",
+    "time_passes": "Print how long each pass takes, to stderr",
 }
 
 

@@ -13,25 +13,25 @@ import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
-from mind_dialect.program import functions, functions_called, input_names
+from mind_dialect.program import functions, functions_called, input_names, value_ids
 from mind_dialect.ptir_program import stated_entry
 from mind_dialect.verify import verify
+from mind_dialect.version import __version__
 
 from . import frontends
 from .command_line import guarded, print_error, usage_error
 from .diagnostics import Source
 from .flags import unknown
-from .parser import decode
+from .time_limit import seconds_of, time_limit
 
 if TYPE_CHECKING:
     from mind_runtime import Program, TensorSpec
@@ -58,7 +58,8 @@ Each input is given as name=value, where the value is one of
 Inputs that are not named take the value of --all, so --all weights.npz finds each by its name.
 
 Functions on sizes and shapes (of the shape dialect) take and give values such as 3, [2, ?], [*] and true.
---memory, --explain, --profile and --trace say more about a run; the targets' settings are in docs/native.md and docs/cupy.md.
+--memory, --explain, --profile and --trace say more about a run; the targets' settings are in docs/native.md, docs/cupy.md and
+docs/xla.md.
 """
 
 
@@ -75,11 +76,22 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--all", metavar="VALUE", help="the value of every input that is not given, such as random:0")
     parser.add_argument(
-        "--target", default="numpy", help="what to run on: numpy (the default), native or cupy, as in 'cupy{tf32 graph=off}'"
+        "--target", default="numpy", help="what to run on: numpy (the default), native, cupy or xla, as in 'cupy{tf32 graph=off}'"
+    )
+    parser.add_argument(
+        "--mesh", metavar="AXES", help="for the target xla: the axes of a mesh of devices, as in data=4,model=2, or module"
+    )
+    parser.add_argument(
+        "--sharding",
+        metavar="NAME=AXES",
+        action="append",
+        default=[],
+        help="how an input lies on the mesh: an axis, a+b or _ for each dimension, as in x=data,_",
     )
     parser.add_argument(
         "--threads", metavar="N", help="how many threads the target native may use; else MIND_NUM_THREADS, else one per core"
     )
+    parser.add_argument("--time-limit", metavar="SECONDS", help="end a call that takes longer with E6007; there is no limit else")
     parser.add_argument("--profile", action="store_true", help="show where the time goes: each step, what it moves and computes")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="write what --profile shows as a trace for chrome://tracing")
     parser.add_argument("--explain", action="store_true", help="show which kernels run, and what runs elsewhere and why")
@@ -94,7 +106,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
     parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
-    parser.add_argument("-v", "--version", action="version", version=f"mind-run {version('mind-dialect')}")
+    parser.add_argument("-v", "--version", action="version", version=f"mind-run {__version__}")
     options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
     fail = usage_error(parser, lambda: options)
     setattr(parser, "error", fail)  # noqa: B010, argparse gives no other way short of a subclass
@@ -109,6 +121,7 @@ class Run:
     source: Source | None = None
 
     def __call__(self) -> None:
+        limit = seconds_of(self.args.time_limit) if self.args.time_limit is not None else None
         module = self.read()
         verify(module)
         if self.run_on_shapes(module):
@@ -116,7 +129,8 @@ class Run:
         func = self.pick(module)
         from mind_runtime import compile  # after the cheap checks: it imports NumPy
 
-        program = compile(module, func.sym_name.data, self.args.target, threads=threads_of(self.args.threads))
+        mesh: dict[str, Any] = {"mesh": self.args.mesh, "shardings": self.shardings(func)}
+        program = compile(module, func.sym_name.data, self.args.target, threads=threads_of(self.args.threads), **mesh)
         is_profiled = self.args.profile or self.args.trace is not None
         if is_profiled:
             from mind_runtime.profile import check_steps
@@ -125,12 +139,13 @@ class Run:
         arguments = self.arguments(program)
         memory: str | None = None
         results: Any
-        if self.args.memory:
-            from .memory_report import measured
+        with time_limit(limit):
+            if self.args.memory:
+                from .memory_report import measured
 
-            results, memory = measured(program, func, arguments)
-        else:
-            results = program(*arguments)
+                results, memory = measured(program, func, arguments)
+            else:
+                results = program(*arguments)
         arrays: Sequence[Array] = results if len(program.outputs) != 1 else [results]
         named = dict(zip(result_names(func), arrays, strict=True))
         if self.args.save is not None:
@@ -143,6 +158,18 @@ class Run:
             print("\n".join(program.explain()))
         if is_profiled:
             self.profile(program, arguments)
+
+    def shardings(self, func: FuncOp) -> dict[str, str] | None:
+        """What `--sharding` says by names of inputs; E7001 for what names none, or one twice, and without a mesh."""
+        given: dict[str, str] = {}
+        for text in self.args.sharding:
+            name = max((n for n in input_names(func) if text.startswith(f"{n}=")), key=len, default=None)
+            if name is None:
+                raise unknown("input", text.partition("=")[0], input_names(func))
+            if name in given:
+                raise error("E7001", f"the sharding of input {name!r} is given twice", option="--sharding")
+            given[name] = text[len(name) + 1 :]
+        return given or None
 
     def profile(self, program: Program, arguments: Sequence[Array]) -> None:
         """Measure calls, show where their time goes, and write it."""
@@ -159,7 +186,7 @@ class Run:
         path = self.args.file
         frontend = (self.args.frontend or "mlir") if path == "-" else frontends.form_of(path, self.args.frontend)
         name = "stdin" if path == "-" else path
-        text = decode(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), name)
+        text = frontends.text_of(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), name)
         self.source = Source(name, text)
         return frontends.parse(text, frontend, name, lenient=self.args.lenient)
 
@@ -171,8 +198,10 @@ class Run:
 
         if (function := run_shapes.pick(module, self.args.function)) is None:
             return False
-        for option in ("--save", "--memory", "--explain", "--profile", "--trace", "--threads"):
-            if getattr(self.args, option.removeprefix("--")):
+        for option in (
+            *("--save", "--memory", "--explain", "--profile", "--trace", "--threads", "--time-limit", "--mesh", "--sharding"),
+        ):
+            if getattr(self.args, option.removeprefix("--").replace("-", "_")):
                 raise error("E7001", f"{option} is for programs on tensors, not for functions on shapes", option=option)
         print("\n".join(run_shapes.run(module, function, self.args.inputs, self.args.all)))
         return True
@@ -268,12 +297,24 @@ def result_names(func: FuncOp) -> list[str]:
     for i, value in enumerate(values):
         hint = value.name_hint
         if i >= first:
-            place = wrt[i - first]
-            hint = f"grad_{inputs[place]}" if place < len(inputs) else f"grad_{place}"
+            hint = f"grad_{_differentiated(func, inputs, wrt[i - first])}"
         name = re.sub(r"[^\w.-]", "_", hint, flags=re.ASCII).lstrip(".-") if hint else ""
         candidates = chain([name[:80]] if name else [], [f"out{i}"], (f"out{i}.{j}" for j in count(1)))
         names.append(next(candidate for candidate in candidates if candidate not in names))
     return names
+
+
+def _differentiated(gradient: FuncOp, inputs: Sequence[str], place: int) -> str:
+    """The name of the value with ValueId `place` in the function whose gradient this is; the number of one without a name."""
+    if place < len(inputs):
+        return inputs[place]
+    primal = gradient.attributes.get("mind.grad_of")
+    module = gradient.parent_op()
+    if isinstance(primal, SymbolRefAttr) and isinstance(module, ModuleOp):
+        for func in functions_called(module, primal.string_value()):
+            ids = value_ids(func.body.block) if len(func.body.blocks) == 1 else {}
+            return next((x.name_hint for x, i in ids.items() if i == place), None) or str(place)
+    return str(place)
 
 
 def shown(name: str, spec: TensorSpec, array: Array) -> str:

@@ -1,18 +1,18 @@
-"""What `mind-opt --help` teaches: an example, our passes, all passes with one line each; of one pass or target, everything."""
+"""What `mind-opt --help` teaches: an example, our passes with a line each, the names of all others; of one, everything."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+import textwrap
 from collections.abc import Iterable
 from typing import Any, cast
 
 from xdsl.passes import ModulePass, get_pass_option_infos
-from xdsl.universe import Universe
 from xdsl.utils.target import Target
 
 from .flags import AFTER, PASS_ALIASES, TARGET_ALIASES, PassFactories
-from .universe import PASSES, TARGETS
+from .universe import PASSES, TARGETS, multiverse
 
 EXAMPLE = """\
 example, a program that computes the sum of x * w:
@@ -25,10 +25,10 @@ example, a program that computes the sum of x * w:
   }
   $ mind-opt loss.mlir --canonicalize --autodiff="function=loss wrt=w"
   $ mind-opt loss.mlir --autodiff --lower-to-numpy -t numpy
-  $ mind-opt loss.mlir -p 'mind-autodiff{function="loss"},canonicalize'
+  $ mind-opt loss.mlir -p 'autodiff{function=loss},canonicalize'
 
 Every pass is a flag, and runs where it stands on the command line, -p and --pass-pipeline included. A flag's options are
-"name=value name=value,value"; a name alone sets a boolean. In -p they stand in braces, strings in quotes, booleans spelt out.
+"name=value name=value,value"; a name alone sets a boolean. In -p the same stands in braces.
 What a pass or target does, and what its options mean: mind-opt --autodiff --help, mind-opt -t cupy --help.
 """
 
@@ -36,35 +36,37 @@ What a pass or target does, and what its options mean: mind-opt --autodiff --hel
 def epilog(passes: PassFactories) -> str:
     """The text below the options."""
     ours = [name for name in passes if name in PASSES]
-    others = sorted(name for name in passes if name not in PASSES)
-    parts = [EXAMPLE, *_section("our passes:", (_entry(name, passes, options=True) for name in ours))]
+    others = ", ".join(f"--{name}" for name in sorted(passes) if name not in PASSES)
+    parts = [EXAMPLE, *_section("our passes:", (_entry(name, passes) for name in ours))]
     parts += [
         f"  --{flag}: xDSL's pass, then --{after} on every function of Core IR ops only" for flag, (after, _) in AFTER.items()
     ]
     parts += ["", *_section("our targets (-t):", (_target(name) for name in TARGETS))]
-    parts += _section("passes of xDSL and of other plug-ins:", (_entry(name, passes) for name in others))
+    parts += _section("passes of xDSL and of other plug-ins; --PASS --help says what one does:", [_wrapped(others)])
     return "\n".join(parts)
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 120, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
     return [title, *lines, ""]
 
 
-def _entry(name: str, passes: PassFactories, *, options: bool = False) -> str:
+def _entry(name: str, passes: PassFactories) -> str:
     try:
         pass_class = passes[name]()
     except Exception as e:  # another project's pass may need what is not installed; help must work all the same
         return f"  --{name}  (unavailable: {e})"
     alias = next((f" (--{short})" for short, long in PASS_ALIASES.items() if long == name), "")
     line = f"  --{name}{alias}: {summary(pass_class)}"
-    if not options or not (shown := _options(pass_class)):
-        return line
-    return f"{line}\n      options: {', '.join(shown)}"
+    return f"{line}\n      options: {', '.join(shown)}" if (shown := _options(pass_class)) else line
 
 
 def _target(name: str) -> str:
     alias = next((f" (-t {short})" for short, long in TARGET_ALIASES.items() if long == name), "")
-    target = Universe.get_multiverse().all_targets[name]()
+    target = multiverse().all_targets[name]()
     line = f"  {name}{alias}: {summary(target)}"
     return f"{line}\n      options: {', '.join(shown)}" if (shown := _options(target)) else line
 

@@ -33,19 +33,32 @@ def _from(module: str, name: str) -> Callable[[], Any]:
 DIALECTS: dict[str, Callable[[], Dialect]] = {
     "mind": _from("mind_dialect", "Mind"),
     "ptir": _from("mind_dialect.ptir", "Ptir"),
+    "launch": _from("mind_lowering.launch", "Launch"),
     "xp": _from("mind_lowering.xp", "Xp"),
 }
 SHAPE: dict[str, Callable[[], Dialect]] = {"shape": _from("mind_dialect.shape", "Shape")}
 """Ours in our own tools; in the plug-in only while nobody else has a dialect of that name, which MLIR's own has."""
+FOREIGN: dict[str, Callable[[], Dialect]] = {
+    **{name: _from("mind_dialect.stablehlo", name.capitalize()) for name in ("stablehlo", "chlo", "sdy")},
+    "enzyme": _from("mind_dialect.enzyme", "Enzyme"),
+}
+"""Other systems' dialects, as far as reading takes it; only while nobody else has them."""
+NEIGHBOURS: dict[str, Callable[[], Dialect]] = {
+    "tensor": _from("mind_dialect.neighbours", "Tensor"),
+    "memref": _from("mind_dialect.neighbours", "MemRef"),
+}
+"""xDSL's dialects with what MLIR reads and xDSL does not; in our own tools only, as a plug-in cannot replace a dialect."""
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-inline": _from("mind_passes.inline", "MindInlinePass"),
     "mind-canonicalize": _from("mind_passes.canonicalize", "MindCanonicalizePass"),
     "mind-autodiff": _from("mind_passes.autodiff", "MindAutodiffPass"),
     "mind-jvp": _from("mind_passes.forward", "MindJvpPass"),
     "mind-vectorize": _from("mind_passes.vectorize", "MindVectorizePass"),
+    "mind-lower-enzyme": _from("mind_passes.enzyme", "LowerEnzymePass"),
     "mind-canonicalize-shape": _from("mind_passes.shape.canonicalize", "CanonicalizeShapePass"),
     "mind-shape-infer": _from("mind_passes.shape.infer", "ShapeInferPass"),
     "mind-convert-to-ptir": _from("mind_lowering.core_to_ptir", "ConvertMindToPtirPass"),
+    "mind-convert-stablehlo-to-ptir": _from("mind_translate.stablehlo", "ConvertStablehloToPtirPass"),
     "mind-ptir-canonicalize": _from("mind_passes.ptir.canonicalize", "PtirCanonicalizePass"),
     "mind-ptir-cse": _from("mind_passes.ptir.cse", "PtirCsePass"),
     "mind-ptir-dce": _from("mind_passes.ptir.dce", "PtirDcePass"),
@@ -56,6 +69,9 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-recognize": _from("mind_passes.ptir.recognize", "PtirRecognizePass"),
     "mind-ptir-split-parameters": _from("mind_passes.ptir.split_parameters", "PtirSplitParametersPass"),
     "mind-convert-ptir-to-linalg": _from("mind_lowering.ptir_to_linalg", "ConvertPtirToLinalgPass"),
+    "mind-convert-ptir-to-stablehlo": _from("mind_lowering.ptir_to_stablehlo", "ConvertPtirToStablehloPass"),
+    "mind-convert-ptir-to-launch": _from("mind_lowering.launch.convert", "ConvertPtirToLaunchPass"),
+    "mind-launch-assign-memory": _from("mind_lowering.launch.assign_memory", "LaunchAssignMemoryPass"),
     "mind-plan-buffers": _from("mind_lowering.plan_buffers", "PlanBuffersPass"),
     "mind-shape-modernize": _from("mind_passes.shape.modernize", "ShapeModernizePass"),
     "mind-shape-to-early": _from("mind_passes.shape.early", "ShapeToEarlyPass"),
@@ -78,6 +94,7 @@ TARGETS: dict[str, Callable[[], type[Target]]] = {
     "mind-ptir-json": _from("mind_translate.ptir_json", "PtirJsonTarget"),
     "mind-ptir-text": _from("mind_translate.ptir_text", "PtirTextTarget"),
     "mind-ptir-snippet": _from("mind_translate.ptir_text", "PtirSnippetTarget"),
+    "mind-stablehlo": _from("mind_lowering.ptir_to_stablehlo", "StablehloPrintTarget"),
     "mind-shape-python": _from("mind_lowering.shape_python", "ShapePythonTarget"),
     "mind-buffer-plan": _from("mind_lowering.plan_buffers", "BufferPlanTarget"),
 }
@@ -99,14 +116,26 @@ def _provided_elsewhere(name: str) -> bool:
     return False
 
 
-DIALECTS.update({name: load for name, load in SHAPE.items() if not _provided_elsewhere(name)})
+DIALECTS.update({name: load for name, load in {**SHAPE, **FOREIGN}.items() if not _provided_elsewhere(name)})
 
 MIND_UNIVERSE = Universe(all_dialects=DIALECTS, all_passes=PASSES, all_targets=TARGETS)
 
 
+def multiverse() -> Universe:
+    """Return what xDSL and all plug-ins have, ours included where the package is on the path but not installed."""
+    found = Universe.get_multiverse()
+    if PASSES.keys() <= found.all_passes.keys():
+        return found
+    return Universe(
+        all_dialects={**found.all_dialects, **DIALECTS},
+        all_passes={**found.all_passes, **PASSES},
+        all_targets={**found.all_targets, **TARGETS},
+    )
+
+
 def tool_dialects() -> dict[str, Callable[[], Dialect]]:
-    """The dialects of our own tools: those of xDSL and all plug-ins, with our `shape` even if there is another."""
-    return {**Universe.get_multiverse().all_dialects, **SHAPE}
+    """The dialects of our own tools: those of xDSL and all plug-ins, but our `shape`, `tensor` and `memref`."""
+    return {**multiverse().all_dialects, **NEIGHBOURS, **SHAPE}
 
 
 def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:

@@ -1,0 +1,31 @@
+"""`python -m mind_tools opt ...` and `python -m mind_tools run ...`: the tools where their commands are not installed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+USAGE = """\
+usage: python -m mind_tools {opt,run} ...
+
+  opt   mind-opt: verify, optimise, differentiate and lower programs
+  run   mind-run: compile a function of a program and run it
+"""
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the tool that the first argument names, and exit."""
+    argv = list(sys.argv[1:] if args is None else args)
+    name = argv[0].removeprefix("mind-") if argv else ""
+    if name == "opt":
+        from .mind_opt import main as tool
+    elif name == "run":
+        from .mind_run import main as tool
+    else:
+        print(USAGE, end="", file=sys.stdout if name in ("-h", "--help") else sys.stderr)
+        sys.exit(0 if name in ("-h", "--help") else 1)
+    tool(argv[1:])
+
+
+if __name__ == "__main__":
+    main()
