@@ -18,7 +18,6 @@ import gc
 import importlib.metadata
 import itertools
 import os
-import platform
 import statistics
 import sys
 import time
@@ -29,6 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 import numpy as np
+from machine import described
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -123,12 +123,10 @@ def report(all_figures: dict[str, Figures], options: argparse.Namespace) -> str:
     """A markdown table: median (least to most) in milliseconds, and how the time of a peer compares with ours."""
     clock = "processor time" if options.threads == 1 else "wall time"
     size = "small sizes, for trying out" if options.small else "real sizes: GPT-2 of 12 layers, 124M parameters; 224x224 images"
-    versions = ", ".join(f"{n} {version(n)}" for n in ("numpy", "scipy", "torch"))
-    machine = f"CPython {platform.python_version()}, {versions}, {os.cpu_count()} cores, {platform.machine()}, {sys.platform}"
-    machine += f", load {os.getloadavg()[0]:.1f}"
     lines = ["# Models on the numpy target", ""]
     lines += [f"Milliseconds of {clock} per step, median of {options.rounds} (least to most), {options.threads} BLAS thread(s)."]
-    lines += [f"{size[0].upper()}{size[1:]}. Above 1 in the last column means that ours is faster. {machine}."]
+    lines += [f"{size[0].upper()}{size[1:]}. Above 1 in the last column means that ours is faster."]
+    lines += [f"{described(['numpy', 'scipy', 'torch'])}."]
     if by_torch is None:
         lines += ["PyTorch is not installed: its side is missing."]
     if version("scipy") == "absent":

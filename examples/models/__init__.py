@@ -1,1 +1,1 @@
-"""Networks people run, as PTIR programs from a small builder: GPT-2, ResNet34, MobileNetV2."""
+"""Networks people run, as functions of arrays, and as PTIR programs: GPT-2, ResNet34, MobileNetV2."""

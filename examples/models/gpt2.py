@@ -12,18 +12,21 @@ GPT-2 as PTIR programs over the same weights: `full`, `prefill` and `decode` to 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+import mind_array as ma
+from mind_array import Array
 from mind_dialect.errors import brief, error
-from mind_dialect.ptir.types import SI32
 
 from . import weights as files
-from .builder import Builder, Tensor
 from .layers import attention, causal_mask, converted, cross_entropy, decode_mask, gelu, layer_norm, linear, repeat_heads
 from .weights import Spec, Weights
 
@@ -127,18 +130,24 @@ def program(config: Config, mode: str = "full", *, length: int = 1, capacity: in
     if not 1 <= length <= room or (mode == "decode" and length != 1) or capacity > config.context:
         message = f"{mode} of {length} tokens with a cache of {capacity} places and a context of {config.context}"
         raise error("E7001", f"{message}; expected tokens <= cache <= context, and one token to decode", option="length")
-    build = Builder(mode)
-    tokens, positions = build.input("tokens", "si32", (length,)), build.input("positions", "si32", (length,))
-    start = build.input("cache_start", "si32", (3,)) if mode == "decode" else None
-    weights = {name: build.parameter(name, *spec) for name, spec in parameters(config).items()}
-    cached = {} if mode == "full" else {name: build.input(name, *spec) for name, spec in caches(config, capacity).items()}
-    if mode == "prefill":
-        start = build.literal(SI32, [0, 0, 0])
-    x = weights["tok_embeddings.weight"].take(tokens) + weights["pos_embeddings"].take(positions)
+    given = OrderedDict((name, ma.spec((length,), ma.int32, name=name)) for name in ("tokens", "positions"))
+    if mode == "decode":
+        given["cache_start"] = ma.spec((3,), ma.int32, name="cache_start")
+    cached = {} if mode == "full" else files.inputs(caches(config, capacity))
+    return ma.trace(partial(logits, config), given, files.parameters(parameters(config)), cached, name=mode)
+
+
+def logits(config: Config, given: dict[str, Array], weights: dict[str, Array], cached: dict[str, Array]) -> Any:
+    """The logits of all tokens, then the caches: those of `prefill` are written from place 0, of `decode` at `cache_start`."""
+    tokens, positions, start = given["tokens"], given["positions"], given.get("cache_start")
+    decoding, cached = start is not None, OrderedDict(cached)
+    if cached and not decoding:
+        start = ma.asarray([0, 0, 0], dtype=ma.int32)
+    x = ma.ptir.take(weights["tok_embeddings.weight"], tokens) + ma.ptir.take(weights["pos_embeddings"], positions)
     for i in range(config.layers):
-        x = Layer(config, f"blocks.{i}", weights, cached, start, positions if mode == "decode" else None).apply(x)
-    x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], config.epsilon)
-    return build.finish(linear(x, weights["lm_head"], compute=config.compute), *cached.values())
+        x = Layer(config, f"blocks.{i}", weights, cached, start, positions if decoding else None).apply(x)
+    x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], epsilon=config.epsilon)
+    return linear(x, weights["lm_head"], compute=config.compute), cached
 
 
 def loss_program(config: Config, *, batch: int, length: int) -> ModuleOp:
@@ -150,15 +159,17 @@ def loss_program(config: Config, *, batch: int, length: int) -> ModuleOp:
     if not 1 <= length <= config.context or batch < 1:
         message = f"{batch} sequences of {length} tokens, expected at least one, of 1 to {config.context} tokens (the context)"
         raise error("E7001", message, option="length")
-    build = Builder("loss")
-    tokens, targets = (build.input(name, "si32", (batch, length)) for name in ("tokens", "targets"))
-    weights = {name: build.parameter(name, *spec) for name, spec in parameters(config).items()}
-    places = weights["pos_embeddings"].slice((0, 0), (length, config.width))
-    x = weights["tok_embeddings.weight"].take(tokens) + places
+    text = [ma.spec((batch, length), ma.int32, name=name) for name in ("tokens", "targets")]
+    return ma.trace(partial(loss, config), *text, files.parameters(parameters(config)), name="loss")
+
+
+def loss(config: Config, tokens: Array, targets: Array, weights: dict[str, Array]) -> Array:
+    """How surprising the targets are after the tokens before them: a mean, in nats."""
+    x = ma.ptir.take(weights["tok_embeddings.weight"], tokens) + weights["pos_embeddings"][: tokens.shape[-1]]
     for i in range(config.layers):
         x = Layer(config, f"blocks.{i}", weights, training=True).apply(x)
-    x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], config.epsilon)
-    return build.finish(cross_entropy(linear(x, weights["lm_head"], compute=config.compute), targets))
+    x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], epsilon=config.epsilon)
+    return cross_entropy(linear(x, weights["lm_head"], compute=config.compute), targets)
 
 
 @dataclass(frozen=True)
@@ -172,62 +183,53 @@ class Layer:
 
     config: Config
     name: str
-    weights: dict[str, Tensor]
-    cached: dict[str, Tensor] = field(default_factory=dict)
-    start: Tensor | None = None
-    position: Tensor | None = None
+    weights: dict[str, Array]
+    cached: dict[str, Array] = field(default_factory=dict)
+    start: Array | None = None
+    position: Array | None = None
     training: bool = False
 
-    def weight(self, name: str) -> Tensor:
+    def weight(self, name: str) -> Array:
         return self.weights[f"{self.name}.{name}"]
 
-    def linear(self, x: Tensor, part: str, which: str) -> Tensor:
+    def linear(self, x: Array, part: str, which: str) -> Array:
         return linear(x, self.weight(f"{part}.w_{which}"), self.weight(f"{part}.b_{which}"), self.config.compute)
 
-    def norm(self, x: Tensor, name: str) -> Tensor:
-        return layer_norm(x, self.weight(f"{name}.gamma"), self.weight(f"{name}.beta"), self.config.epsilon)
+    def norm(self, x: Array, name: str) -> Array:
+        return layer_norm(x, self.weight(f"{name}.gamma"), self.weight(f"{name}.beta"), epsilon=self.config.epsilon)
 
-    def apply(self, x: Tensor) -> Tensor:
+    def apply(self, x: Array) -> Array:
         x = x + self.attend(self.norm(x, "ln_1"))
-        hidden = gelu(self.linear(self.norm(x, "ln_2"), "feed_forward", "in"), self.config.gelu)
+        hidden = gelu(self.linear(self.norm(x, "ln_2"), "feed_forward", "in"), approximate=self.config.gelu)
         return x + self.linear(hidden, "feed_forward", "out")
 
-    def attend(self, x: Tensor) -> Tensor:
+    def attend(self, x: Array) -> Array:
         """Attention over the tokens given, or over the cache if there is one token."""
         config, (*outer, length, _) = self.config, x.shape
         qkv = self.linear(x, "attention", "qkv")
-        widths = (config.width, config.kv_width, config.kv_width)
-        starts = (0, config.width, config.width + config.kv_width)
-        q, k, v = (qkv.slice((*[0] * len(outer), 0, s), (*outer, length, w)) for s, w in zip(starts, widths, strict=True))
+        q, k, v = ma.split(qkv, (config.width, config.width + config.kv_width), axis=-1)
         q, k, v = self.split(q, config.heads), self.split(k, config.kv_heads), self.split(v, config.kv_heads)
         if self.start is not None:
             long_k, long_v = self.cache("k", k, self.start), self.cache("v", v, self.start)
             if self.position is not None:
-                k, v = (c.slice((0, 0, 0), c.shape) for c in (long_k, long_v))
-        mask = causal_mask(x.build, length) if self.position is None else decode_mask(self.position, k.shape[1])
-        k, v = repeat_heads(k, config.heads), repeat_heads(v, config.heads)
-        q, k, v = (converted(t, config.compute) for t in (q, k, v))
+                k, v = long_k, long_v
+        mask = causal_mask(length) if self.position is None else decode_mask(self.position, k.shape[1])
+        q, k, v = (converted(t, config.compute) for t in (q, repeat_heads(k, config.heads), repeat_heads(v, config.heads)))
         y = converted(attention(q, k, v, mask, training=self.training), x.dtype.name)
-        merged = swapped(y) if self.position is None else y
+        merged = ma.swapaxes(y, -3, -2) if self.position is None else y
         return self.linear(merged.reshape(*outer, length, config.width), "attention", "out")
 
-    def split(self, x: Tensor, heads: int) -> Tensor:
+    def split(self, x: Array, heads: int) -> Array:
         """`[..., T, heads * d]` as `[..., heads, T, d]`; no transpose for one token."""
         *outer, length, _ = x.shape
         if self.position is not None:
             return x.reshape(heads, 1, self.config.depth)
-        return swapped(x.reshape(*outer, length, heads, self.config.depth))
+        return ma.swapaxes(x.reshape(*outer, length, heads, self.config.depth), -3, -2)
 
-    def cache(self, kind: str, new: Tensor, start: Tensor) -> Tensor:
+    def cache(self, kind: str, new: Array, start: Array) -> Array:
         name = f"{self.name}.attention.{kind}_cache"
-        self.cached[name] = updated = self.cached[name].updated(new, start)
+        self.cached[name] = updated = ma.dynamic_update_slice(self.cached[name], new, start)
         return updated
-
-
-def swapped(x: Tensor) -> Tensor:
-    """The second last axis and the one before it, one in the place of the other."""
-    n = len(x.shape)
-    return x.transpose(*range(n - 3), n - 2, n - 3, n - 1)
 
 
 def random_weights(config: Config, seed: int = 0) -> Weights:

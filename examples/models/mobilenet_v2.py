@@ -8,14 +8,16 @@ normalisation is folded into weights and biases. Filters are `[out, in / groups,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+import mind_array as ma
+from mind_array import Array
 from mind_dialect.errors import error
 
 from . import weights as files
-from .builder import Builder, Tensor
 from .layers import average_pool, conv2d, linear, relu6
 from .weights import Spec, Weights
 
@@ -95,21 +97,24 @@ def program(config: Config, mode: str = "full") -> ModuleOp:
     """The function `@full`; E7001 for another mode."""
     if mode != "full":
         raise error("E7001", f"mode {mode!r}, expected 'full'", option="mode")
-    build = Builder(mode)
-    image = build.input("image", config.dtype, (config.batch, 3, config.image, config.image))
-    weights = {name: build.parameter(name, *spec) for name, spec in parameters(config).items()}
+    image = ma.spec((config.batch, 3, config.image, config.image), config.dtype, name="image")
+    return ma.trace(partial(scores, config), image, files.parameters(parameters(config)), name=mode)
 
-    def convolved(x: Tensor, name: str, **properties: int) -> Tensor:
+
+def scores(config: Config, image: Array, weights: dict[str, Array]) -> Array:
+    """The scores of each class for a batch of images `[N, 3, H, W]`."""
+
+    def convolved(x: Array, name: str, **properties: int) -> Array:
         return conv2d(x, weights[f"{name}.weight"], weights[f"{name}.bias"], **properties)
 
-    x = relu6(convolved(image.transpose(0, 2, 3, 1), "stem", stride=2, padding=1))
+    x = relu6(convolved(ma.permute_dims(image, (0, 2, 3, 1)), "stem", stride=2, padding=1))
     for block in blocks(config):
         y = x if block.widening == 1 else relu6(convolved(x, f"{block.name}.expand"))
         y = relu6(convolved(y, f"{block.name}.depthwise", stride=block.stride, padding=1, groups=block.hidden))
         y = convolved(y, f"{block.name}.project")
         x = x + y if block.residual else y
     x = relu6(convolved(x, "head"))
-    return build.finish(linear(average_pool(x), weights["fc.weight"], weights["fc.bias"]))
+    return linear(average_pool(x), weights["fc.weight"], weights["fc.bias"])
 
 
 def random_weights(config: Config, seed: int = 0) -> Weights:

@@ -11,14 +11,17 @@ last layer's weight is `[in, out]`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+import mind_array as ma
+from mind_array import Array
 from mind_dialect.errors import error
 
 from . import weights as files
-from .builder import Builder, Tensor
 from .layers import average_pool, conv2d, cross_entropy, linear, max_pool, relu
 from .weights import Spec, Weights
 
@@ -98,31 +101,31 @@ def program(config: Config, mode: str = "full") -> ModuleOp:
     """The function `@full`; E7001 for another mode."""
     if mode != "full":
         raise error("E7001", f"mode {mode!r}, expected 'full'", option="mode")
-    build = Builder(mode)
-    return build.finish(_scores(config, _image(build, config), _weights(build, config)))
+    return ma.trace(partial(scores, config), _image(config), files.parameters(parameters(config)), name=mode)
 
 
 def loss_program(config: Config) -> ModuleOp:
     """The function `@loss`: the cross-entropy of the labels, a mean over the batch."""
-    build = Builder("loss")
-    image, labels = _image(build, config), build.input("labels", "si32", (config.batch,))
-    return build.finish(cross_entropy(_scores(config, image, _weights(build, config)), labels))
+
+    def loss(image: Array, labels: Array, weights: dict[str, Array]) -> Array:
+        return cross_entropy(scores(config, image, weights), labels)
+
+    labels = ma.spec((config.batch,), ma.int32, name="labels")
+    return ma.trace(loss, _image(config), labels, files.parameters(parameters(config)))
 
 
-def _image(build: Builder, config: Config) -> Tensor:
-    return build.input("image", config.dtype, (config.batch, config.colours, config.image, config.image))
+def _image(config: Config) -> Any:
+    return ma.spec((config.batch, config.colours, config.image, config.image), config.dtype, name="image")
 
 
-def _weights(build: Builder, config: Config) -> dict[str, Tensor]:
-    return {name: build.parameter(name, *spec) for name, spec in parameters(config).items()}
+def scores(config: Config, image: Array, weights: dict[str, Array]) -> Array:
+    """The scores of each class for a batch of images `[N, C, H, W]`."""
 
-
-def _scores(config: Config, image: Tensor, weights: dict[str, Tensor]) -> Tensor:
-    def convolved(x: Tensor, name: str, stride: int, padding: int) -> Tensor:
+    def convolved(x: Array, name: str, stride: int, padding: int) -> Array:
         return conv2d(x, weights[f"{name}.weight"], weights[f"{name}.bias"], stride=stride, padding=padding)
 
     window, stride = config.stem
-    x = relu(convolved(image.transpose(0, 2, 3, 1), "conv1", stride, window // 2))
+    x = relu(convolved(ma.permute_dims(image, (0, 2, 3, 1)), "conv1", stride, window // 2))
     x = max_pool(x, window=3, stride=2, padding=1)
     for block in blocks(config):
         y = relu(convolved(x, f"{block.name}.conv1", block.stride, 1))

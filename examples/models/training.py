@@ -17,20 +17,22 @@ from __future__ import annotations
 
 import math
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+import mind_array as ma
+from mind_array import Array
 from mind_dialect.errors import error
 from mind_dialect.program import argument_attribute, functions, input_names
 from mind_dialect.ptir.types import BF16, F32, read_type
 from mind_passes.autodiff import GradientOptions, differentiate
-from mind_passes.inline import inline_calls
+from mind_passes.ptir.split_parameters import PARAMETER_ATTRIBUTE
 
-from .builder import PARAMETER_ATTRIBUTE, Builder, Tensor
 from .layers import converted
 from .optimised import compile
 from .weights import Weights
@@ -42,7 +44,7 @@ class Optimiser(Protocol):
     STATE: tuple[str, ...]
     """What is kept of each weight from step to step: tensors of its shape, zeros at first."""
 
-    def update(self, weight: Tensor, gradient: Tensor, state: Sequence[Tensor], rate: Tensor, step: Tensor) -> Sequence[Tensor]:
+    def update(self, weight: Array, gradient: Array, state: Sequence[Array], rate: Array, step: Array) -> Sequence[Array]:
         """The new weight, then the new state; `rate` and `step` are f32 of rank 0."""
         ...
 
@@ -63,20 +65,20 @@ class AdamW:
 
     STATE = ("mean", "square")
 
-    def update(self, weight: Tensor, gradient: Tensor, state: Sequence[Tensor], rate: Tensor, step: Tensor) -> Sequence[Tensor]:
+    def update(self, weight: Array, gradient: Array, state: Sequence[Array], rate: Array, step: Array) -> Sequence[Array]:
         mean = state[0] * self.beta1 + gradient * (1 - self.beta1)
         square = state[1] * self.beta2 + gradient * gradient * (1 - self.beta2)
         unbiased_mean = mean / lacking(self.beta1, step)
         unbiased_square = square / lacking(self.beta2, step)
-        change = unbiased_mean / (unbiased_square.sqrt() + self.epsilon)
+        change = unbiased_mean / (ma.sqrt(unbiased_square) + self.epsilon)
         if len(weight.shape) > 1:
             change = change + weight * self.decay
         return weight - change * rate, mean, square
 
 
-def lacking(beta: float, step: Tensor) -> Tensor:
+def lacking(beta: float, step: Array) -> Array:
     """`1 - beta ** step`, by way of `expm1`, which keeps the digits that the subtraction would lose for beta near 1."""
-    return -(step * math.log(beta)).expm1()
+    return -ma.expm1(step * math.log(beta))
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Momentum:
 
     STATE = ("velocity",)
 
-    def update(self, weight: Tensor, gradient: Tensor, state: Sequence[Tensor], rate: Tensor, step: Tensor) -> Sequence[Tensor]:
+    def update(self, weight: Array, gradient: Array, state: Sequence[Array], rate: Array, step: Array) -> Sequence[Array]:
         velocity = state[0] * self.momentum + gradient
         return weight - velocity * rate, velocity
 
@@ -114,40 +116,30 @@ def train_step(loss: ModuleOp, optimiser: Optimiser) -> ModuleOp:
     if not weights:
         raise error("E7001", "the loss has no input that is marked as a parameter, so there is nothing to train", option="loss")
     gradient = differentiate(loss, options=GradientOptions(wrt=tuple(weights))).function
-    build = Builder("train_step")
-    names, held = input_names(gradient), dict[str, Tensor]()
+    names, held_names = input_names(gradient), state_names(weights, optimiser)
     specs = {name: read_type(x.type) for name, x in zip(names, gradient.body.block.args, strict=True)}
-
     for name in weights:
         if specs[name].dtype not in (F32, BF16):
             message = f"weights {name!r} of {specs[name].dtype}, expected f32, in which rate and moments are, or bf16"
             raise error("E2005", message, dtype=specs[name].dtype.name, supported=["f32", "bf16"])
+    value_and_gradients = ma.from_module(ModuleOp([gradient.clone()]))
 
-    def take(name: str, like: str) -> None:
-        dtype, shape = specs[like]
-        kept = "f32" if like in weights else dtype.name
-        held[name] = build.input(name, kept, [d for d in shape if isinstance(d, int)])
+    def train_step(given: dict[str, Array]) -> list[Array]:
+        held = dict(given)
+        value, *gradients = value_and_gradients(**{n: converted(held[n], specs[n].dtype.name) for n in names})
+        for name, g in zip(weights, gradients, strict=True):
+            kept = [f"{name}.{kind}" for kind in optimiser.STATE]
+            new = optimiser.update(held[name], converted(g, "f32"), [held[k] for k in kept], held["rate"], held["step"])
+            held |= dict(zip([name, *kept], new, strict=True))
+        return [value, *(held[name] for name in held_names)]
 
-    for name in names:
-        if name not in weights:
-            take(name, name)
-    rate, step = (build.input(name, "f32", ()) for name in ("rate", "step"))
-    for name in state_names(weights, optimiser):
-        take(name, name if name in specs else name.rsplit(".", 1)[0])
-    given = {name: converted(held[name], specs[name].dtype.name) for name in names}
-    value, *gradients = build.call(gradient, *(given[name] for name in names))
-    for name, g in zip(weights, gradients, strict=True):
-        kept = [f"{name}.{kind}" for kind in optimiser.STATE]
-        new = optimiser.update(held[name], converted(g, "f32"), [held[k] for k in kept], rate, step)
-        held |= dict(zip([name, *kept], new, strict=True))
-    module = build.finish(value, *(held[name] for name in state_names(weights, optimiser)))
-    (func,) = functions(module)
-    gradient.detach()
-    module.body.block.add_op(gradient)
-    inline_calls(func)
-    gradient.detach()
-    gradient.erase()
-    return module
+    def spec(name: str) -> Any:
+        dtype, shape = specs.get(name) or specs[name.rsplit(".", 1)[0]]
+        return ma.spec(shape, "f32" if name in held_names else dtype.name, name=name)
+
+    inputs = {name: spec(name) for name in names if name not in weights}
+    inputs |= {name: ma.spec((), "f32", name=name) for name in ("rate", "step")}
+    return ma.trace(train_step, OrderedDict(inputs | {name: spec(name) for name in held_names}))
 
 
 class Trainer:

@@ -8,13 +8,15 @@ A file is checked by its header before a tensor is read: every name, shape and d
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+import mind_array as ma
 from mind_dialect.errors import brief, error
 from mind_lowering.ptir_kernels.formats import array_dtype
 
@@ -30,6 +32,16 @@ class Spec(NamedTuple):
 
     dtype: str
     shape: tuple[int, ...]
+
+
+def inputs(specs: Mapping[str, Spec], *, parameter: bool = False) -> dict[str, Any]:
+    """Inputs of a program by name, in this order."""
+    return OrderedDict((name, ma.spec(spec.shape, spec.dtype, name=name, parameter=parameter)) for name, spec in specs.items())
+
+
+def parameters(specs: Mapping[str, Spec]) -> dict[str, Any]:
+    """Inputs of a program that are weights, by name, in this order."""
+    return inputs(specs, parameter=True)
 
 
 def numpy_dtype(name: str) -> np.dtype:

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+import mind_array as ma
 from mind_dialect.errors import MindError
 from mind_dialect.program import argument_attribute, functions, input_names
 from mind_dialect.verify import verify
+from mind_passes.ptir.split_parameters import PARAMETER_ATTRIBUTE
 from mind_runtime import compile
 from models import gpt2, layers, mobilenet_v2, resnet34
-from models.builder import PARAMETER_ATTRIBUTE, Builder
 from models.optimised import compile as compile_for_speed
 from models.optimised import optimised
 from models.peers import by_numpy
@@ -60,6 +61,8 @@ COUNTS = {
 }
 TOTALS = {"full": 1223, "prefill": 1247, "decode": 1235, "ResNet34": 305, "MobileNetV2": 540}
 
+MOVES = {"broadcast_to", "reshape", "transpose", "slice"}
+
 RECOGNISED = [
     ("full", "layer_norm", 25),
     ("prefill", "layer_norm", 25),
@@ -82,11 +85,14 @@ def counts(module: ModuleOp) -> Counter[str]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_real_programs_have_the_ops_of_the_public_producer(name: str) -> None:
+    """The same arithmetic, and no more ops that only move elements: equal broadcasts are made once, whole slices not at all."""
     module = PROGRAMS[name](REAL[name])
     verify(module)
-    found = counts(module)
-    assert found == COUNTS[name]
-    assert found.total() == TOTALS[name]
+    found, theirs = counts(module), Counter(COUNTS[name])
+    assert found.keys() <= theirs.keys()
+    for op in theirs:
+        assert found[op] <= theirs[op] if op in MOVES else found[op] == theirs[op], op
+    assert found.total() < TOTALS[name] == theirs.total()
 
 
 @pytest.mark.parametrize(("name", "pattern", "count"), RECOGNISED)
@@ -244,9 +250,8 @@ def test_attention_in_either_form_is_that_of_textbooks(run: Run, transposed: boo
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((2, 3, n, 4), dtype=np.float32) for n in (5, 7, 7))
     mask = np.where(rng.random((5, 7)) < 0.5, np.float32(0), np.float32(-1e9))
-    build = Builder("f")
-    given = [build.input(n, "f32", a.shape) for n, a in zip("qkvm", (q, k, v, mask), strict=True)]
-    module = build.finish(layers.attention(*given, transposed=transposed))
+    specs = [ma.spec(a.shape, "f32") for a in (q, k, v, mask)]
+    module = ma.trace(lambda *given: layers.attention(*given, transposed=transposed), *specs)
     verify(module)
     assert counts(module)["transpose"] == transposed
     shares = np.exp(np.einsum("bhsd,bhtd->bhst", q, k, dtype=np.float64) / 2 + mask)
@@ -255,10 +260,9 @@ def test_attention_in_either_form_is_that_of_textbooks(run: Run, transposed: boo
 
 
 def test_attention_and_normalisation_of_rows_of_great_numbers_stay_finite(run: Run) -> None:
-    build = Builder("f")
-    x = build.input("x", "f32", (2, 4))
+    module = ma.trace(layers.softmax, ma.spec((2, 4), "f32"))
     rows = np.array([[1e4, -1e4, 0, 1e4], [-1e9, -1e9, -1e9, -1e9]], np.float32)
-    (found,) = run(build.finish(layers.softmax(x)), rows)
+    (found,) = run(module, rows)
     np.testing.assert_allclose(found, [[0.5, 0, 0, 0.5], [0.25] * 4])
 
 
@@ -308,22 +312,11 @@ EXPRESSIONS = [
 
 
 @pytest.mark.parametrize(("expression", "shapes"), EXPRESSIONS)
-def test_the_builders_operators_are_those_of_numpy(run: Run, expression: Any, shapes: tuple[tuple[int, ...], ...]) -> None:
+def test_the_operators_of_traced_arrays_are_those_of_numpy(
+    run: Run, expression: Any, shapes: tuple[tuple[int, ...], ...]
+) -> None:
     arrays = [np.random.default_rng(i).uniform(1, 2, shape).astype(np.float32) for i, shape in enumerate(shapes)]
-    build = Builder("f")
-    given = [build.input(n, "f32", shape) for n, shape in zip("xy", shapes, strict=True)]
-    module = build.finish(expression(*given))
+    module = ma.trace(expression, *(ma.spec(shape, "f32") for shape in shapes))
     verify(module)
     (found,) = run(module, *arrays)
     np.testing.assert_allclose(found, expression(*arrays), rtol=1e-6)
-
-
-def test_the_builder_raises_the_errors_of_the_dialect() -> None:
-    build = Builder("f")
-    x, y = build.input("x", "f32", (2, 3)), build.input("y", "f32", (2, 4))
-    with pytest.raises(MindError, match=r"E300[13]"):
-        _ = x + y
-    with pytest.raises(MindError, match="E4004"):
-        build.input("x", "f32", ())
-    with pytest.raises(MindError, match="E2005"):
-        build.input("z", "float", ())

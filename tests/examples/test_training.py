@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mind_array as ma
 import mind_runtime
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions, input_names
@@ -20,7 +21,6 @@ from mind_dialect.verify import verify
 from mind_passes.functional import grad, vmap
 from mind_runtime import compile
 from models import gpt2, resnet34
-from models.builder import Builder
 from models.layers import cross_entropy
 from models.training import AdamW, Momentum, Optimiser, Trainer, parameter_names, schedule, train_step
 
@@ -209,10 +209,9 @@ def test_the_batch_written_by_hand_is_that_of_the_vectorise_pass() -> None:
 
 def linear_loss(rows: int = 3) -> Any:
     """`sum(x w) + sum(y b)`, whose gradients are x and y."""
-    build = Builder("loss")
-    x, y = build.input("x", "f32", (rows, 4)), build.input("y", "f32", (5,))
-    w, b = build.parameter("w", "f32", (rows, 4)), build.parameter("b", "f32", (5,))
-    return build.finish((x * w).reduce("sum", (0, 1), keepdims=False) + (y * b).reduce("sum", (0,), keepdims=False))
+    data = [ma.spec((rows, 4), "f32", name="x"), ma.spec((5,), "f32", name="y")]
+    weights = [ma.spec((rows, 4), "f32", name="w", parameter=True), ma.spec((5,), "f32", name="b", parameter=True)]
+    return ma.trace(lambda x, y, w, b: ma.sum(x * w) + ma.sum(y * b), *data, *weights, name="loss")
 
 
 def adamw_by_hand(weight: np.ndarray, gradients: list[np.ndarray], rate: float, o: AdamW, decay: float) -> np.ndarray:
@@ -289,9 +288,7 @@ def test_what_was_given_stays_as_it_was(name: str) -> None:
 
 
 def test_the_cross_entropy_of_great_logits_is_finite_and_right() -> None:
-    build = Builder("f")
-    logits, targets = build.input("logits", "f32", (2, 2, 3)), build.input("targets", "si32", (2, 2))
-    run = compile(build.finish(cross_entropy(logits, targets)))
+    run = compile(ma.trace(cross_entropy, ma.spec((2, 2, 3), "f32"), ma.spec((2, 2), ma.int32)))
     given = np.array([[[500, 501, 400], [0, 0, 0]], [[-1e4, -1e4, 0], [1, 2, 3]]], np.float32)
     chosen = np.array([[0, 2], [2, 1]], np.int32)
     shifted = given.astype(np.float64) - given.max(-1, keepdims=True)
@@ -310,13 +307,11 @@ def test_the_learning_rate_rises_then_falls() -> None:
 
 
 def wrong_weights() -> Any:
-    build = Builder("loss")
-    return build.finish(build.parameter("w", "f64", ()))
+    return ma.trace(lambda w: w, ma.spec((), name="w", parameter=True), name="loss")
 
 
 def no_weights() -> Any:
-    build = Builder("loss")
-    return build.finish(build.input("x", "f32", ()))
+    return ma.trace(lambda x: x, ma.spec((), "f32", name="x"), name="loss")
 
 
 @lru_cache(maxsize=3)
