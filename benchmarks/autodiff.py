@@ -18,38 +18,43 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
-from core_ir import FLAT, Stage, machine, measure
+from core_ir import FLAT, Stage, measure
+from machine import described
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+import mind_array as ma
 from mind_dialect.program import functions
 from mind_passes.autodiff import GradientOptions, ptir_sweep
 from mind_passes.forward import ForwardOptions, jvp_function
-from models.builder import Builder
 
 AIM = 60
 """Microseconds per op of the primal."""
-ELEMENTWISE = (lambda a, b: a + b, lambda a, b: a * b, lambda a, b: b - a, lambda a, b: b.tanh(), lambda a, b: b.exp())
+ELEMENTWISE = (lambda a, b: a + b, lambda a, b: a * b, lambda a, b: b - a, lambda a, b: ma.tanh(b), lambda a, b: ma.exp(b))
 
 
 def chain(ops: int) -> ModuleOp:
     """So many elementwise ops, each of the two values before it or of the last."""
-    build = Builder("chain")
-    a, b = build.input("x", "f32", (4,)), build.input("y", "f32", (4,))
-    for i in range(ops - 1):
-        a, b = b, ELEMENTWISE[i % 5](a, b)
-    return build.finish(b.reduce("sum", (0,), keepdims=False))
+
+    def chain(a: ma.Array, b: ma.Array) -> ma.Array:
+        for i in range(ops - 1):
+            a, b = b, ELEMENTWISE[i % 5](a, b)
+        return ma.sum(b)
+
+    return ma.trace(chain, ma.spec((4,), "f32"), ma.spec((4,), "f32"))
 
 
 def layers(ops: int) -> ModuleOp:
-    """So many ops in layers of six."""
-    build = Builder("layers")
-    x, w, b = build.input("x", "f32", (2, 4)), build.input("w", "f32", (4, 4)), build.input("b", "f32", (4,))
-    for _ in range(ops // 6):
-        x = (x @ w + b).maximum(0.0)
-    return build.finish(x.reduce("sum", (0, 1), keepdims=False))
+    """So many ops in layers of three."""
+
+    def layers(x: ma.Array, w: ma.Array, b: ma.Array) -> ma.Array:
+        for _ in range(ops // 3):
+            x = ma.maximum(x @ w + b, 0.0)
+        return ma.sum(x)
+
+    return ma.trace(layers, *(ma.spec(shape, "f32") for shape in ((2, 4), (4, 4), (2, 4))))
 
 
 PROGRAMS = {"chain": chain, "layers": layers}
@@ -97,7 +102,7 @@ def table(figures: Figures) -> str:
         ]
         rows.append([program, mode, *spread, f"{medians[-1] / medians[0]:.2f}", f"{by_length[lengths[-1]][1]:.1f}"])
     repeat = len(next(iter(figures.values()))[lengths[0]][0])
-    title = f"Microseconds of processor time per op of the primal, median of {repeat} (least to most). {machine()}."
+    title = f"Microseconds of processor time per op of the primal, median of {repeat} (least to most). {described(['xdsl'])}."
     aims = f"The aim is at most {AIM} in reverse, flat: last / first of at most {FLAT}. Ops made include the primal's own copy."
     return "\n".join(["# Cost of a derivative", "", title, aims, "", *("| " + " | ".join(row) + " |" for row in rows), ""])
 

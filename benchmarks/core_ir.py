@@ -13,20 +13,17 @@ from __future__ import annotations
 import argparse
 import gc
 import io
-import os
-import platform
 import statistics
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from machine import described
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from xdsl import __version__ as xdsl_version
 from xdsl.context import Context
 from xdsl.dialects.arith import Arith
 from xdsl.dialects.builtin import Builtin, ModuleOp
@@ -100,7 +97,7 @@ def only(module: ModuleOp) -> FuncOp:
 
 def sweep(func: FuncOp) -> FuncOp:
     """The reverse sweep alone, without the canonicalisation and verification around it."""
-    return Sweep(func, "main_grad", CoreAlgebra(Profile.CORE_V1), GradientOptions(verify=False)).run()
+    return Sweep(func, "main_grad", CoreAlgebra(Profile.CORE_V1), GradientOptions(verify=False), {}).run()
 
 
 def canonicalize_as_flag(ctx: Context, module: ModuleOp) -> None:
@@ -179,13 +176,6 @@ def measure_all(lengths: list[int], repeat: int, console: Console) -> Figures:
     return figures
 
 
-def machine() -> str:
-    """What the figures were taken on."""
-    return (
-        f"CPython {platform.python_version()}, xDSL {xdsl_version}, {os.cpu_count()} cores, {platform.machine()}, {sys.platform}"
-    )
-
-
 def table(figures: Figures) -> str:
     """A markdown table: median (least to most) in µs per op."""
     lengths = sorted(next(iter(figures.values())))
@@ -197,7 +187,7 @@ def table(figures: Figures) -> str:
         cells = [f"{m:.1f} ({min(by_length[n]):.1f} to {max(by_length[n]):.1f})" for n, m in zip(lengths, medians, strict=True)]
         rows.append([name, *cells, f"{medians[-1] / medians[0]:.2f}", str(AIMS.get(name, ""))])
     lines = ["| " + " | ".join(row) + " |" for row in rows]
-    title = f"Microseconds of processor time per op, median of {repeat} (least to most), collector frozen. {machine()}."
+    title = f"Microseconds of processor time per op, median of {repeat} (least to most), collector frozen. {described(['xdsl'])}."
     flat = (
         f"Flat means last / first of at most {FLAT}. `autodiff` is the reverse sweep, per primal op, without canonicalise and "
         "verify; `canonicalize` is what the flag of mind-opt does, xDSL's pass and then ours. The rows of xDSL are its "
@@ -223,13 +213,13 @@ def plot(figures: Figures, path: Path) -> None:
     plt.close(figure)
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Measure, write table and plot, print the table."""
     parser = argparse.ArgumentParser(description="cost per op of Core IR, ours and xDSL's own")
     parser.add_argument("--ops", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results"))
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     console = Console()
     figures = measure_all(sorted(options.ops), options.repeat, console)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -28,11 +28,12 @@ from rich.console import Console
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 
+import mind_array as ma
 from mind_dialect.ptir import FusionOp, PtirOp, YieldOp
 from mind_passes.autodiff import differentiate
 from mind_runtime import compile
 from models import gpt2
-from models.builder import Builder
+from models import weights as files
 from models.optimised import optimised
 
 AIM = 1.3
@@ -46,11 +47,13 @@ TOLERANCE = 1e-3
 
 def loss_program(config: gpt2.Config, tokens: int) -> ModuleOp:
     """`@loss`: x and the layer's weights to the sum of the squares of what comes out."""
-    build = Builder("loss")
-    x = build.input("x", config.dtype, (tokens, config.width))
-    weights = {name: build.parameter(name, *spec) for name, spec in layer_parameters(config).items()}
-    y = gpt2.Layer(config, "blocks.0", weights, training=True).apply(x)
-    return build.finish((y * y).reduce("sum", (0, 1), keepdims=False))
+
+    def loss(x: ma.Array, weights: dict[str, ma.Array]) -> ma.Array:
+        y = gpt2.Layer(config, "blocks.0", weights, training=True).apply(x)
+        return ma.sum(y * y)
+
+    x = ma.spec((tokens, config.width), config.dtype, name="x")
+    return ma.trace(loss, x, files.parameters(layer_parameters(config)))
 
 
 def layer_parameters(config: gpt2.Config) -> dict[str, Any]:

@@ -3,9 +3,9 @@ Matrix products of the native target beside NumPy's (OpenBLAS, one thread): GFLO
 
     python benchmarks/native_products.py [--isa avx2] [--rounds 15] [--out benchmarks/results]
 
-Both write into arrays that are there. They are timed in turn, in rounds, by the processor time of the thread, so that a busy
-neighbour costs caches and clock but no turns; a ratio is that of one round, and what is given is the median, least to most. The
-peak of multiplications in registers and that of reading memory are measured in the same run.
+Both write into arrays that are there. They are timed in iteration, in rounds, by the processor time of the thread, so that a busy
+neighbour costs caches and clock but no iterations; a ratio is that of one round, and what is given is the median, least to most.
+The peak of multiplications in registers and that of reading memory are measured in the same run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import argparse
 import ctypes
-import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +26,8 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from machine import described
 
 from lone_products import compiled
 from mind_dialect.ptir.types import F32, F64, PtirDType
@@ -58,7 +59,7 @@ def per_call(run: Callable[[], object], calls: int) -> float:
     return (time.thread_time() - start) / calls
 
 
-def in_turn(runs: Sequence[Callable[[], object]], rounds: int) -> list[list[float]]:
+def in_iteration(runs: Sequence[Callable[[], object]], rounds: int) -> list[list[float]]:
     """The times of each, round by round."""
     calls = []
     for run in runs:
@@ -82,7 +83,7 @@ def row(host: Host, dtype: PtirDType, shape: tuple[int, int, int], form: str, ro
     a, b = a.T if form.startswith("A'") else a, b.T if form.endswith("B'") else b
     out, expected = np.empty((m, n), kind), np.empty((m, n), kind)
     product = compiled(host, a, b, out, (dtype,) * 4)
-    ours, numpy = in_turn([product.caller(a, b, out), lambda: np.matmul(a, b, out=expected)], rounds)
+    ours, numpy = in_iteration([product.caller(a, b, out), lambda: np.matmul(a, b, out=expected)], rounds)
     np.testing.assert_allclose(out, expected, atol=1e-3, rtol=1e-3)
     work = (k * n * dtype.size if decode else 2 * m * k * n) / 1e9
     ratios = [theirs / mine for mine, theirs in zip(ours, numpy, strict=True)]
@@ -101,7 +102,7 @@ def loops(host: Host) -> tuple[Callable[[int, int, int], int], Callable[[int, in
     The first multiplies and adds in registers, the second reads so many numbers as its last argument says.
     """
     module, width = Module(host.triple, "peaks"), host.lanes(4)
-    turns, sums = TURNS, SUMS
+    iterations, sums = TURNS, SUMS
     f = module.function("work", "i64", [("ptr", "p"), ("i64", "begin"), ("i64", "end")], internal=False)
     lanes = Lanes(f, host, width)
     x, type = lanes.load(F32, "%p", "0", 1), lanes.type(F32)
@@ -109,7 +110,7 @@ def loops(host: Host) -> tuple[Callable[[int, int, int], int], Callable[[int, in
     def multiply(i: str, /, *values: str) -> list[str]:
         return [lanes.intrinsic("fma" if host.fma else "fmuladd", "float", v, x, x) for v in values]
 
-    for total in f.loop("0", str(turns), 1, multiply, [(type, x)] * sums):
+    for total in f.loop("0", str(iterations), 1, multiply, [(type, x)] * sums):
         lanes.store(F32, total, "%p", "0", 1)
     f.ret("0")
     f = module.function("read", "i64", [("ptr", "p"), ("i64", "begin"), ("i64", "end")], internal=False)
@@ -133,7 +134,7 @@ def peaks(host: Host, rounds: int) -> tuple[float, float]:
     """GFLOP/s of multiplications and additions in registers, GB/s of reading 128 MiB: f32, this thread."""
     (work, read, _kept), width, room = loops(host), host.lanes(4), np.ones(1 << 25, np.float32)
     count = room.size // (width * SUMS) * width * SUMS
-    times = in_turn([lambda: work(room.ctypes.data, 0, 0), lambda: read(room.ctypes.data, 0, count)], rounds)
+    times = in_iteration([lambda: work(room.ctypes.data, 0, 0), lambda: read(room.ctypes.data, 0, count)], rounds)
     return 2 * TURNS * SUMS * width / min(times[0]) / 1e9, 4 * count / min(times[1]) / 1e9
 
 
@@ -157,9 +158,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     head = [
         f"# Matrix products on {host.isa}",
         "",
-        f"Medians of {options.rounds} rounds (least to most), by processor time of one thread, as NumPy {np.__version__} has.",
-        f"CPython {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}. Multiplications and additions in",
-        f"registers reach {flops:.0f} GFLOP/s in f32, reading 128 MiB {bandwidth:.0f} GB/s. A ratio above 1 is ours ahead.",
+        f"Medians of {options.rounds} rounds (least to most), by processor time of one thread, as NumPy has.",
+        f"{described(['numpy', 'llvmlite'])}.",
+        f"Multiplications and additions in registers reach {flops:.0f} GFLOP/s in f32, reading 128 MiB {bandwidth:.0f} GB/s.",
+        "A ratio above 1 is ours ahead.",
     ]
     options.out.mkdir(parents=True, exist_ok=True)
     name = f"native_products_{host.isa}.md" if options.isa else "native_products.md"

@@ -10,8 +10,6 @@ process. The status is 1 if the JSON of the program of about 3,000 ops takes a s
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import statistics
 import sys
 import time
@@ -20,9 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
+from machine import described
 from rich.console import Console
 from rich.progress import track
-from xdsl import __version__ as xdsl_version
 from xdsl.dialects.builtin import ModuleOp
 
 from mind_dialect.ptir import PtirOp
@@ -65,15 +63,14 @@ def measure(module: ModuleOp, repeat: int) -> dict[str, list[float]]:
 
 def report(figures: dict[int, tuple[int, dict[str, list[float]]]], repeat: int) -> str:
     """A markdown table: milliseconds, median (least to most)."""
-    machine = f"CPython {platform.python_version()}, xDSL {xdsl_version}, {os.cpu_count()} cores, {platform.machine()}"
     header = ["", *(f"{ops:,} ops, {size / 1e6:.1f} MB of JSON" for ops, (size, _) in figures.items())]
     rows = [header, ["---"] * len(header)]
     for name in next(iter(figures.values()))[1]:
         cells = [[1e3 * s for s in by_name[name]] for _, by_name in figures.values()]
         rows.append([name, *(f"{statistics.median(ms):.0f} ({min(ms):.0f} to {max(ms):.0f})" for ms in cells)])
     lines = ["| " + " | ".join(row) + " |" for row in rows]
-    title = f"Milliseconds on the wall, median of {repeat} (least to most), GPT-2 programs of 10, 30 and 100 layers. {machine}."
-    return "\n".join(["# PTIR's serialised forms", "", title, "", *lines, ""])
+    title = f"Milliseconds on the wall, median of {repeat} (least to most), GPT-2 programs of 10, 30 and 100 layers."
+    return "\n".join(["# PTIR's serialised forms", "", title, f"{described(['xdsl'])}.", "", *lines, ""])
 
 
 def main() -> int:

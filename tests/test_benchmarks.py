@@ -48,6 +48,11 @@ def test_the_cost_of_a_derivative_is_measured_for_each_program_and_mode(load: An
         assert 118 <= autodiff.ops_in(func) <= 124, program
 
 
+def test_the_cost_of_core_ir_is_measured(load: Any, tmp_path: Path) -> None:
+    assert not load("core_ir").main(["--ops", "60", "120", "--repeat", "1", "--out", str(tmp_path)])
+    assert "| " in (tmp_path / "core_ir.md").read_text(encoding="utf-8")
+
+
 def test_the_native_target_is_measured_beside_sides_that_compute_the_same(load: Any, tmp_path: Path) -> None:
     for needed in ("llvmlite", "psutil"):
         pytest.importorskip(needed, reason=f"{needed} is not installed (make test-all installs it)")

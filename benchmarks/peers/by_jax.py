@@ -32,13 +32,13 @@ def caller(function: Callable[..., Any], *arguments: Any) -> Call:
 
 
 def tiny(arrays: Arrays) -> Call:
-    def turns(a: Any, b: Any) -> Any:
+    def iterations(a: Any, b: Any) -> Any:
         x = a
         for _ in range(TINY_TURNS):
             x = jnp.maximum(x * b + a, 0) - b
         return x
 
-    return caller(turns, *on_device(arrays).values())
+    return caller(iterations, *on_device(arrays).values())
 
 
 def chain(arrays: Arrays) -> Call:

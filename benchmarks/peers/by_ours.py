@@ -18,12 +18,13 @@ from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
 from xdsl.parser import Parser
 
+import mind_array as ma
 import mind_dialect
+from mind_array import Array
 from mind_dialect.program import functions, input_names
 from mind_passes.functional import value_and_grad, vjp
 from mind_runtime import bind, compile
 from models import gpt2, resnet34
-from models.builder import Builder, Tensor
 from models.layers import conv2d, cross_entropy, layer_norm, linear, relu, softmax
 from models.optimised import optimised
 from models.training import AdamW, Optimiser, train_step
@@ -77,43 +78,50 @@ def caller(module: ModuleOp, arrays: Arrays, function: str | None = None) -> Cal
     return lambda: program(*given)
 
 
-def inputs(build: Builder, arrays: Arrays, *names: str) -> list[Tensor]:
-    """An input for each of some arrays."""
-    dtypes = {"float32": "f32", "bfloat16": "bf16", "int32": "si32"}
-    return [build.input(name, dtypes[str(arrays[name].dtype)], arrays[name].shape) for name in names]
+def module_of(function: Callable[..., Any], arrays: Arrays, *names: str, parameters: Sequence[str] = ()) -> ModuleOp:
+    """The module of a function whose inputs are like some arrays, those of `parameters` weights."""
+
+    def spec(name: str) -> Any:
+        return ma.spec(arrays[name].shape, arrays[name].dtype, name=name, parameter=name in parameters)
+
+    return ma.trace(function, *(spec(name) for name in (*names, *parameters)))
 
 
 def tiny(arrays: Arrays) -> Call:
-    build = Builder("tiny")
-    a, b = inputs(build, arrays, "a", "b")
-    x = a
-    for _ in range(TINY_TURNS):
-        x = (x * b + a).maximum(0.0) - b
-    return caller(build.finish(x), arrays)
+    def tiny(a: Array, b: Array) -> Array:
+        x = a
+        for _ in range(TINY_TURNS):
+            x = ma.maximum(x * b + a, 0.0) - b
+        return x
+
+    return caller(module_of(tiny, arrays, "a", "b"), arrays)
 
 
 def chain(arrays: Arrays) -> Call:
-    build = Builder("chain")
-    a, b, c = inputs(build, arrays, *"abc")
-    return caller(build.finish(((a * b + c).maximum(0.0) * (-a).exp() - b) * c), arrays)
+    def chain(a: Array, b: Array, c: Array) -> Array:
+        return (ma.maximum(a * b + c, 0.0) * ma.exp(-a) - b) * c
+
+    return caller(module_of(chain, arrays, *"abc"), arrays)
 
 
 def shares(arrays: Arrays) -> Call:
-    build = Builder("softmax")
-    (x,) = inputs(build, arrays, "x")
-    return caller(build.finish(softmax(x)), arrays)
+    return caller(module_of(softmax, arrays, "x"), arrays)
 
 
 def surprise(arrays: Arrays) -> Call:
-    build = Builder("loss")
-    x, labels = inputs(build, arrays, "x", "labels")
-    return caller(value_and_grad(build.finish(cross_entropy(x, labels)), wrt=["x"]), arrays, "loss_grad")
+    def loss(x: Array, labels: Array) -> Array:
+        return cross_entropy(x, labels)
+
+    return caller(value_and_grad(module_of(loss, arrays, "x", "labels"), wrt=["x"]), arrays, "loss_grad")
 
 
 def norm(arrays: Arrays) -> ModuleOp:
     """A layer norm."""
-    build = Builder("norm")
-    return build.finish(layer_norm(*inputs(build, arrays, "x", "gamma", "beta")))
+
+    def norm(x: Array, gamma: Array, beta: Array) -> Array:
+        return layer_norm(x, gamma, beta)
+
+    return module_of(norm, arrays, "x", "gamma", "beta")
 
 
 def norm_gradient(arrays: Arrays) -> Call:
@@ -128,7 +136,7 @@ class Descent:
 
     STATE: Sequence[str] = ()
 
-    def update(self, weight: Tensor, gradient: Tensor, state: Sequence[Tensor], rate: Tensor, step: Tensor) -> Sequence[Tensor]:
+    def update(self, weight: Array, gradient: Array, state: Sequence[Array], rate: Array, step: Array) -> Sequence[Array]:
         return [weight - gradient * RATE]
 
 
@@ -152,22 +160,25 @@ def steps(loss: ModuleOp, optimiser: Optimiser, arrays: Arrays, *data: str) -> C
 
 
 def mlp(arrays: Arrays) -> Call:
-    build = Builder("loss")
-    x, labels = inputs(build, arrays, "x", "labels")
-    held = [build.parameter(f"{kind}{i}", "f32", arrays[f"{kind}{i}"].shape) for i in range(3) for kind in "wb"]
-    for i in range(3):
-        x = linear(x, held[2 * i], held[2 * i + 1])
-        x = relu(x) if i < 2 else x
-    return steps(build.finish(cross_entropy(x, labels)), Descent(), arrays, "x", "labels")
+    def loss(x: Array, labels: Array, *held: Array) -> Array:
+        for i in range(3):
+            x = linear(x, held[2 * i], held[2 * i + 1])
+            x = relu(x) if i < 2 else x
+        return cross_entropy(x, labels)
+
+    held = [f"{kind}{i}" for i in range(3) for kind in "wb"]
+    return steps(module_of(loss, arrays, "x", "labels", parameters=held), Descent(), arrays, "x", "labels")
 
 
 def gpt2_layer(arrays: Arrays) -> Call:
     length, width = arrays["x"].shape
     config = gpt2.Config(context=length, width=width, heads=workloads.HEADS, kv_heads=workloads.HEADS, layers=1, gelu="tanh")
-    build = Builder("layer")
-    x = build.input("x", "f32", (length, width))
-    held = {f"layer.{n}": build.parameter(n, "f32", s) for n, s in workloads.layer_shapes(width).items()}
-    module = optimised(read_back(build.finish(gpt2.Layer(config, "layer", held).apply(x))))
+    names = list(workloads.layer_shapes(width))
+
+    def layer(x: Array, *held: Array) -> Array:
+        return gpt2.Layer(config, "layer", {f"layer.{n}": w for n, w in zip(names, held, strict=True)}).apply(x)
+
+    module = optimised(read_back(module_of(layer, arrays, "x", parameters=names)))
     program = bind(module, {n: a for n, a in arrays.items() if n != "x"}, target=TARGET)
     x_placed = placed(arrays["x"])
     return lambda: program(x_placed)
@@ -201,10 +212,10 @@ def gpt2_decode(arrays: Arrays) -> Call:
 
 
 def convolution(arrays: Arrays) -> Call:
-    build = Builder("convolution")
-    (x,) = inputs(build, arrays, "x")
-    weight, bias = (build.parameter(name, "f32", arrays[name].shape) for name in ("weight", "bias"))
-    module = optimised(read_back(build.finish(conv2d(x, weight, bias, padding=1))))
+    def convolution(x: Array, weight: Array, bias: Array) -> Array:
+        return conv2d(x, weight, bias, padding=1)
+
+    module = optimised(read_back(module_of(convolution, arrays, "x", parameters=("weight", "bias"))))
     program = bind(module, {name: arrays[name] for name in ("weight", "bias")}, target=TARGET)
     x_placed = placed(arrays["x"])
     return lambda: program(x_placed)

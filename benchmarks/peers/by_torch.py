@@ -60,13 +60,13 @@ def caller(function: Callable[..., Any], *arguments: Any) -> Call:
 
 
 def tiny(arrays: Arrays) -> Call:
-    def turns(a: Any, b: Any) -> Any:
+    def iterations(a: Any, b: Any) -> Any:
         x = a
         for _ in range(TINY_TURNS):
             x = torch.relu(x * b + a) - b
         return x
 
-    return caller(turns, *tensors(arrays).values())
+    return caller(iterations, *tensors(arrays).values())
 
 
 def chain(arrays: Arrays) -> Call:

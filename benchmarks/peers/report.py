@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import os
-import platform
 from collections.abc import Mapping
 from math import exp, log
 from pathlib import Path
 
 import numpy as np
+from machine import described
 
 from .rounds import Times
 from .workloads import EVERY as WORKLOADS
@@ -30,17 +28,6 @@ def human(seconds: float) -> str:
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds / 1e-9:.3g} ns"
-
-
-def versions() -> str:
-    """Of what took part."""
-    found: list[str] = []
-    for name in PACKAGES:
-        try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            found.append(f"{name} absent")
-    return ", ".join(found)
 
 
 def best_peer(figures: Mapping[str, Times], ours: str) -> str | None:
@@ -104,17 +91,15 @@ def write(
     """Write `native.md` and `native.png`, or others, into a folder; the table. `what` is their name, a title, and a note."""
     stem, title, note = what
     rounds = max((len(t.seconds) for figures in every.values() for t in figures.values()), default=0)
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    machine = f"CPython {platform.python_version()}, {versions()}, {os.cpu_count()} cores, {platform.machine()}, load {load:.1f}"
     lines = [
         f"# {title}",
         "",
-        f"Medians of {rounds} rounds in which all sides took turns, each in its own process with {threads} thread(s);",
+        f"Medians of {rounds} rounds in which all sides took iterations, each in its own process with {threads} thread(s);",
         "ratios above 1 mean that ours is faster. The roofline is a copy of as many bytes (a reading, where",
         "hardly any are written), or the peak of multiplications, in the same run. First calls are those of a new process,",
         "parsing and compiling included; ours keeps and finds nothing on disk here.",
         *(["Small sizes, for trying out: nothing below says how fast anything is."] if small else []),
-        f"{machine}.",
+        f"{described(PACKAGES)}.",
         *([note] if note else []),
         "",
         *summary(every, ours, roofs),

@@ -1,8 +1,8 @@
 """
-All sides asked in turn, round after round, each in a process of its own; and whether the machine was theirs meanwhile.
+All sides asked in iteration, round after round, each in a process of its own; and whether the machine was theirs meanwhile.
 
-Turns keep one side's spinning threads from disturbing another, and let what changes with time (clocks, neighbours) meet all. A
-sample is quiet if the rest of the machine used less than a third of a core while it was taken.
+Iterations keep one side's spinning threads from disturbing another, and let what changes with time (clocks, neighbours) meet
+all. A sample is quiet if the rest of the machine used less than a third of a core while it was taken.
 """
 
 from __future__ import annotations
