@@ -9,6 +9,8 @@ The language of a fenced block says what happens to it:
 - any language and a file name: written to that file, for the blocks that follow
 - `mlir` alone: accepted by mind-opt, PTIR without its module too
 - `text` alone: a picture, nothing to run
+
+A page with the comment `<!-- needs NAME -->` runs where the module NAME is installed.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
 EXAMPLE = "tests/filecheck/examples/readme.mlir"
 FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
+NEEDS = re.compile(r"^<!-- needs (\w+) -->$", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]+\]\((?P<target>[^)#\s]*)(?:#(?P<anchor>[^)]*))?\)")
 
 
@@ -128,6 +131,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_run(page: Path, workspace: Path) -> None:
+    for name in NEEDS.findall(page.read_text(encoding="utf-8")):
+        pytest.importorskip(name, reason=f"{name} is not installed")
     run(page, workspace)
 
 
