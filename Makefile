@@ -5,62 +5,113 @@ PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE
 # Neighbours run in one process, which has made what they share.
 WORKERS ?= --numprocesses auto --maxprocesses 8 --dist worksteal
-ENVIRONMENTS = .venv .venv-demo .venv-bench .venv-all
+# Of a table marked exhaustive, make test runs one case in so many, make test-rest the others.
+THIN = --thin=4
+ENVIRONMENTS = .venv .venv-demo .venv-bench .venv-all .venv-mutants
 EXTRAS_.venv = test,lint
 EXTRAS_.venv-demo = demo
 EXTRAS_.venv-bench = bench
 EXTRAS_.venv-all = test,lint,demo,models,oracles
+EXTRAS_.venv-mutants = test,mutants
 
-.PHONY: help demo test test-all test-skipped test-gpu bench bench-gpu clean mlir-opt
+.PHONY: help suites suites-array suites-jax suites-stablehlo demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo      train the digits classifier through our autodiff and the NumPy target"
-	@echo "make test      ruff, basedpyright, lit and pytest in .venv; make check is the first three, make pytest the last"
-	@echo "make test-all  the same beside JAX, PyTorch and a real mlir-opt, in .venv-all"
-	@echo "make test-skipped  of the last make test what it skipped, in .venv-all"
+	@echo "make quick     ruff, basedpyright, lit, closed tables and a program on each target in .venv: under two minutes on two cores"
+	@echo "make test      ruff, basedpyright, lit and pytest in .venv, with one case in four of exhaustive tables"
+	@echo "make test-all  all of it beside JAX, PyTorch and a real mlir-opt, in .venv-all"
+	@echo "make test-rest  the other cases of exhaustive tables, in .venv"
+	@echo "make test-skipped  what the last make test skipped, in .venv-all"
+	@echo "make test-machines  native code and tools under each instruction set, without privileges, on busy cores, and so on"
 	@echo "make bench     cost per op, determinism, native code beside its peers; written to benchmarks/results"
 	@echo "make test-gpu  the tests of the CuPy target on a GPU, with the CuPy that PYTHON has; in slices, so run it again"
 	@echo "make bench-gpu the CuPy target beside what PYTHON has of PyTorch and JAX on a GPU; in slices too"
+	@echo "make suites SUITES=PATH  public test suites (StableHLO's data, JAX's harnesses, the array API's tests) on our executors; written to docs/"
+	@echo "make gpu-report  registers, spills, occupancy and bytes of CUDA kernels, without a GPU; written to benchmarks/results/gpu_report.md"
+	@echo "make mutants   small changes of chosen modules that no test notices; written to benchmarks/results/mutants.md"
+	@echo "make fuzz SECONDS=600  generated inputs of every kind, none of which may fail without a code; written to benchmarks/results/fuzz.md"
 	@echo "make clean     remove every environment and cache"
 
 demo: .venv-demo/stamp
 	@.venv-demo/bin/python examples/digits.py
 
+quick: .venv/stamp
+	@$(call checks,.venv)
+	@$(call tests,.venv) --quick
+
 test: .venv/stamp
 	@$(call checks,.venv)
-	@$(call tests,.venv) --skipped-to=.venv/skipped
+	@$(call tests,.venv) $(THIN) --skipped-to=.venv/skipped
+
+test-rest: .venv/stamp
+	@$(call tests,.venv) $(THIN) --rest
 
 test-all: .venv-all/stamp mlir-opt
 	@$(call checks,.venv-all)
-	@$(call tests,.venv-all)
+	@$(call tests,.venv-all) --isa=every
 
-# Together with make test this is make test-all, but that nothing runs twice.
+# Together with make test and make test-rest this is make test-all, but that nothing runs twice.
 test-skipped: .venv-all/stamp mlir-opt
 	@test -f .venv/skipped || { echo "make test comes first"; exit 1; }
-	@.venv-all/bin/python -m pytest -q $(WORKERS) --only-from=.venv/skipped
+	@$(call tests,.venv-all) --only-from=.venv/skipped
+
+# Other machines and other processes than the one at hand, as far as this one can be taken for them.
+test-machines: .venv/stamp
+	@.venv/bin/python tests/on_machines.py $(MACHINES)
 
 bench: .venv-bench/stamp
 	@.venv-bench/bin/python benchmarks/core_ir.py
 	@.venv-bench/bin/python benchmarks/autodiff.py
 	@.venv-bench/bin/python benchmarks/ptir_json.py
 	@.venv-bench/bin/python benchmarks/determinism.py
+	@.venv-bench/bin/python benchmarks/stablehlo_import.py
 	@.venv-bench/bin/python benchmarks/native_products.py
 	@.venv-bench/bin/python benchmarks/native.py
+
+gpu-report: .venv-all/stamp
+	@.venv-all/bin/python benchmarks/gpu_report.py $(REPORT)
+
+# A sample, as the whole takes days; it goes on where it was stopped.
+mutants: .venv-mutants/stamp
+	@nice -n 15 .venv-mutants/bin/python benchmarks/mutants.py $(MUTANTS)
+
+# It goes on where it was stopped, unless the sources are others.
+SECONDS ?= 600
+fuzz: .venv/stamp
+	@PYTHONPATH=benchmarks:tests/support:examples nice -n 15 .venv/bin/python -m fuzz --seconds $(SECONDS) $(FUZZ)
 
 # These take PYTHON as it is: whatever CuPy, PyTorch and JAX it has are those for the GPU that is there.
 test-gpu:
 	@$(PYTHON) tests/on_gpu.py
 
 bench-gpu:
-	@PYTHONPATH=.:passes:lowering:runtime:translate:tools:$$PYTHONPATH $(PYTHON) benchmarks/gpu.py
+	@PYTHONPATH=.:passes:lowering:runtime:translate:array:tools:$$PYTHONPATH $(PYTHON) benchmarks/gpu.py
+
+# SUITES holds array-api-tests, stablehlo/testdata and so on. VISIBLE=--visible takes the files that rows may be written from.
+SUITES ?= ../shared/suites
+suites: suites-stablehlo suites-jax suites-array
+
+suites-array: .venv/stamp
+	@.venv/bin/python -m pip install -qq --disable-pip-version-check ndindex pytest-json-report
+	@.venv/bin/python benchmarks/suites_array.py $(SUITES)/array-api-tests --write
+	@.venv/bin/python benchmarks/suites_array.py $(SUITES)/array-api-tests --jit --write
+	@.venv/bin/python benchmarks/suites_array.py $(SUITES)/array-api-tests --jit --target native --examples 5 --only "statistical or indexing or linalg or utility" --write
+
+suites-stablehlo: .venv/stamp
+	@.venv/bin/python benchmarks/suites.py $(SUITES) $(VISIBLE) --write docs/conformance-suites.md
+
+# The harnesses that come with JAX: values and derivatives.
+suites-jax: .venv-all/stamp
+	@.venv-all/bin/python benchmarks/suites_jax.py $(VISIBLE) --write docs/conformance-suites.md
 
 # A real mlir-opt for the tests that read our text with it: the newest that this Debian can install.
 mlir-opt:
 	@sh tests/install_mlir_opt.sh
 
 clean:
-	rm -rf $(ENVIRONMENTS) build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(ENVIRONMENTS) .mutants .fuzz build dist .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(ENVIRONMENTS:%=%/stamp): pyproject.toml

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import gc
 import importlib.metadata
+import importlib.util
 import os
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
 
+if importlib.util.find_spec("hypothesis") is not None:
+    from hypothesis import HealthCheck, settings
+
+    # How long examples take, and how many are thrown away, depends on the machine and its load: neither fails a test. Runs are
+    # repeatable; `--hypothesis-profile=search` looks for new examples. Both state `derandomize`, whose default differs in CI.
+    OF_LOAD = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.filter_too_much)
+    settings.register_profile("search", derandomize=False, deadline=None, suppress_health_check=OF_LOAD, print_blob=True)
+    settings.register_profile("repeatable", settings.get_profile("search"), derandomize=True, database=None)
+    settings.load_profile("repeatable")
+
+collect_ignore = [
+    *("runtime/xla/sharded.py", "support/array_api_jitted.py", "support/jax_models.py", "support/jax_programs.py"),
+    "support/planted_failures.py",
+]
+"""Modules without doctests that need JAX or a path of their own, or change what they import."""
 ORACLES = {"jax": "jax", "torch": "torch", "scikit-learn": "scikit-learn", "cupy": "cupy-cuda13x"}
 """What a test may compare with or run on, and the distribution that brings it."""
 MLIR_OPTS = ("mlir-opt", *(f"mlir-opt-{version}" for version in range(22, 18, -1)))
@@ -46,13 +63,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("oracles")
     group.addoption("--skipped-to", metavar="FILE", help="write what was skipped to FILE, one test or module a line")
     group.addoption("--only-from", metavar="FILE", help="run only the tests and modules that FILE names")
+    tiers = parser.getgroup("tiers")
+    tiers.addoption("--quick", action="store_true", help="run only the tests marked quick")
+    tiers.addoption("--thin", type=int, default=1, metavar="N", help="run one case in N of tests marked exhaustive")
+    tiers.addoption("--rest", action="store_true", help="run only what --thin leaves out")
+    machines = parser.getgroup("machines")
+    machines.addoption("--sample", type=int, default=1, metavar="N", help="run one test in N, always the same ones")
+    machines.addoption("--isa", metavar="NAMES", help="run native tests as these machines (avx2,baseline), or as `every` one")
 
 
+MARKS = {
+    "quick": "a table that is closed, or a program on one target: what make quick runs",
+    "exhaustive": "a table so long that make test runs one case in four; make test-rest and make test-all run the others",
+}
 WANTED = pytest.StashKey[tuple[frozenset[str], frozenset[Path]] | None]()
 """What `--only-from` names, and the files that it is in."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # No test runs code that an earlier run left on disk: what tests patch in our modules is no part of its name.
+    os.environ["MIND_CACHE_DIR"] = ""
+    for name, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
     config.stash[WANTED] = None
     if (file := config.getoption("--only-from")) is not None:
         places = frozenset(Path(file).read_text(encoding="utf-8").splitlines())
@@ -81,17 +113,40 @@ class Skipped:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Nothing is imported that `--only-from` names nothing of."""
-    wanted = config.stash[WANTED]
-    if wanted is None or not collection_path.is_file():
+    """Nothing is imported that has no test to run."""
+    if not collection_path.is_file():
         return None
-    return collection_path not in wanted[1] or None
+    if (wanted := config.stash[WANTED]) is not None:
+        return collection_path not in wanted[1] or None
+    for option, mark in (("--quick", "quick"), ("--rest", "exhaustive")):
+        if config.getoption(option):
+            return f"pytest.mark.{mark}\n" not in collection_path.read_text(encoding="utf-8") or None
+    return None
+
+
+def _one_in(count: int, item: pytest.Item) -> bool:
+    """Whether a test is in the sample, which is the same in every run."""
+    return zlib.crc32(item.nodeid.encode()) % count == 0
+
+
+def _is_chosen(item: pytest.Item) -> bool:
+    config, wanted = item.config, item.config.stash[WANTED]
+    left_out = item.get_closest_marker("exhaustive") is not None and not _one_in(config.getoption("--thin"), item)
+    if wanted is not None:
+        chosen = not wanted[0].isdisjoint((item.nodeid, item.nodeid.partition("::")[0]))
+    elif config.getoption("--rest"):
+        chosen = left_out
+    elif config.getoption("--quick"):
+        chosen = item.get_closest_marker("quick") is not None
+    else:
+        chosen = not left_out
+    return chosen and _one_in(config.getoption("--sample"), item)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if (wanted := config.stash[WANTED]) is None:
+    chosen = [_is_chosen(item) for item in items]
+    if all(chosen):
         return
-    chosen = [item.nodeid in wanted[0] or item.nodeid.partition("::")[0] in wanted[0] for item in items]
     config.hook.pytest_deselected(items=[item for item, kept in zip(items, chosen, strict=True) if not kept])
     items[:] = [item for item, kept in zip(items, chosen, strict=True) if kept]
 

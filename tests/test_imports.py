@@ -16,9 +16,14 @@ PACKAGES = {
     "mind_lowering": (ROOT / "lowering/mind_lowering", {"mind_dialect", "mind_passes"}),
     "mind_runtime": (ROOT / "runtime/mind_runtime", {"mind_dialect", "mind_passes", "mind_lowering"}),
     "mind_translate": (ROOT / "translate/mind_translate", {"mind_dialect"}),
+    "mind_array": (ROOT / "array/mind_array", {"mind_dialect", "mind_passes", "mind_lowering", "mind_runtime"}),
+    "mind_bridges": (
+        ROOT / "bridges/mind_bridges",
+        {"mind_dialect", "mind_passes", "mind_lowering", "mind_runtime", "mind_translate"},
+    ),
     "mind_tools": (
         ROOT / "tools/mind_tools",
-        {"mind_dialect", "mind_passes", "mind_lowering", "mind_runtime", "mind_translate"},
+        {"mind_dialect", "mind_passes", "mind_lowering", "mind_runtime", "mind_translate", "mind_array", "mind_bridges"},
     ),
 }
 """Each package, where it lies, and which of ours it may import."""
@@ -36,6 +41,7 @@ def imported(file: Path, *, nested: bool = True) -> set[str]:
     return found
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", PACKAGES)
 def test_direction(name: str):
     folder, allowed = PACKAGES[name]
@@ -46,6 +52,7 @@ def test_direction(name: str):
         assert not wrong, f"{file.relative_to(ROOT)} imports {sorted(wrong)}"
 
 
+@pytest.mark.quick
 def test_the_dialect_needs_xdsl_only():
     for file in sorted(PACKAGES["mind_dialect"][0].rglob("*.py")):
         foreign = imported(file) - set(sys.stdlib_module_names) - {"xdsl", "typing_extensions", "mind_dialect"}

@@ -17,7 +17,7 @@ from ptir_tables import table
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "errors.md"
-PACKAGES = ("mind_dialect", "passes", "lowering", "runtime", "translate", "tools")
+PACKAGES = ("mind_dialect", "passes", "lowering", "runtime", "translate", "array", "bridges", "tools")
 
 
 @cache

@@ -18,11 +18,12 @@ from xdsl.dialects.func import FuncOp
 from mind_dialect.ptir import OPS_BY_OPCODE
 from mind_dialect.ptir.attributes import scalar
 from mind_dialect.ptir.legal import LEGAL
+from mind_dialect.ptir.reduction import REDUCE_KINDS
 from mind_dialect.ptir.types import PtirDType, read_type
 from mind_lowering.ptir_kernels.formats import array_dtype
 from ptir_forms import program
 from ptir_oracle import array, samples
-from ptir_rows import conv, patches, segments, top, window
+from ptir_rows import conv, patches, places, read_rows, segments, top, window, write_rows
 
 
 @dataclass(frozen=True)
@@ -61,15 +62,23 @@ def R(key: str, types: str, name: str = "", below: dict[int, int] | None = None,
     return Row(key, types, properties, below or {}, name, dtypes)
 
 
-ARITHMETIC = ("add", "sub", "mul", "maximum", "minimum", "pow", "and", "or", "xor")
+ARITHMETIC = ("atan2", "add", "sub", "mul", "maximum", "minimum", "pow", "and", "or", "xor")
 SHIFTS = ("shift_left", "shift_right_arithmetic", "shift_right_logical")
 UNARY = (
     *("neg", "abs", "exp", "log", "tanh", "erf", "rsqrt", "reciprocal", "stop_gradient", "sqrt", "sin", "cos", "floor"),
     *("ceil", "round", "sign", "logistic", "expm1", "log1p", "not"),
+    *("cbrt", "round_away", "erf_inv", "lgamma", "digamma", "popcount", "count_leading_zeros"),
 )
 COMPARISONS = tuple(key for key in LEGAL if key.startswith("compare "))
 DOT = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (1,), "contract_rhs": (0,)}
+padded_places = {
+    "window_dims": (2, 3),
+    "strides": (1, 2),
+    "padding": ((2, 0), (1, 1)),
+    "window_dilation": (1, 1),
+}
 SCATTER = {"inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
+MODES = (("raise", 5), ("clamp", 7), ("fill", 7))
 NARROW = ("bf16", "f16", "f32", "f64")
 
 ROWS: tuple[Row, ...] = (
@@ -81,10 +90,15 @@ ROWS: tuple[Row, ...] = (
     R("select", "i1[3] {d}[3] {d}[3]"),
     R("clamp", "{d}[3] {d}[3] {d}[3]"),
     R("cast", "{d}[2,3]", dtype="cf64"),
-    *(R(f"reduce {kind}", "{d}[2,3]", axes=(-1,), keepdims=False) for kind in ("sum", "max", "min")),
-    *(R(f"reduce {kind}", "{d}[2,3]", "kept", axes=(0, -1), keepdims=True) for kind in ("sum", "max", "min")),
+    *(R(key, "{d}[2,3]") for key in ("real", "imag", "conj")),
+    R("complex", "{d}[2,3] {d}[2,3]", dtypes=("f32",)),
+    R("bitcast", "{d}[2,3]", dtypes=("f32", "si32"), dtype="ui32"),
+    R("truncate", "{d}[2,3]", dtype="si8"),
+    *(R(f"reduce {kind}", "{d}[2,3]", axes=(-1,), keepdims=False) for kind in REDUCE_KINDS),
+    *(R(f"reduce {kind}", "{d}[2,3]", "kept", axes=(0, -1), keepdims=True) for kind in REDUCE_KINDS),
     R("reduce sum", "{d}[2,3]", "nothing", axes=(), keepdims=False),
     R("arg_max", "{d}[2,3]", axis=-2, keepdims=True, output_dtype="si32"),
+    R("arg_min", "{d}[2,3]", axis=-2, keepdims=False, output_dtype="si64"),
     R("dot_general", "{d}[2,3] {d}[3,4]", **DOT),
     R("dot_general", "{d}[2,5,3] {d}[5,3,4]", "batches", batch_lhs=(1,), batch_rhs=(-3,), contract_lhs=(-1,), contract_rhs=(1,)),
     R("dot_general", "{d}[3] {d}[3]", "vectors", batch_lhs=(), batch_rhs=(), contract_lhs=(0,), contract_rhs=(-1,)),
@@ -120,6 +134,13 @@ ROWS: tuple[Row, ...] = (
         index_vector_dim=-1 + 2,
     ),
     *(R(f"scatter_reduce {k}", "{d}[5,2] si32[3,2] {d}[3,2]", below={1: 5}, axis=0) for k in ("add", "max", "min", "replace")),
+    *(R("gather_windows", "{d}[5,4] si32[3,1]", m, {1: n}, **{**read_rows, "mode": m}) for m, n in MODES),
+    *(
+        R(f"scatter_windows {k}", "{d}[5,4] si32[3,1] {d}[3,3]", below={1: 7}, **write_rows)
+        for k in ("add", "mul", "min", "max", "replace")
+    ),
+    *(R(f"fft {kind}", "{d}[2,4]", lengths=(4,)) for kind in ("fft", "ifft", "rfft")),
+    R("fft irfft", "{d}[2,4]", lengths=(2, 6)),
     R("dynamic_slice", "{d}[5,4] si32[2]", sizes=(2, 4)),
     R("dynamic_slice", "{d}[2,3,4] si64[3]", "deep", sizes=(1, 2, 3)),
     R("dynamic_slice", "{d}[5,4] si32[2]", "nothing", sizes=(0, 4)),
@@ -129,11 +150,14 @@ ROWS: tuple[Row, ...] = (
     R("layer_norm", "{d}[2,4] {d}[4] {d}[4]", epsilon=1e-3, feature_axis=-1),
     R("layer_norm", "{d}[4,2] {d}[4] {d}[4]", "first", epsilon=1e-3, feature_axis=0),
     *(R(f"reduce_window {kind}", "{d}[5]", **window) for kind in ("sum", "max", "min")),
+    *(R(f"window_arg {kind}", "{d}[5]", output_dtype="si32", **places) for kind in ("max", "min")),
+    R("window_arg max", "{d}[4,3]", "padding", output_dtype="si64", **padded_places),
     R("extract_patches", "{d}[2,5,5,2]", **patches),
     R("convolution", "{d}[2,4,4,2] {d}[2,2,2,3]", **conv),
     R("convolution", "{d}[1,4,4,4] {d}[2,2,2,6]", "groups", **{**conv, "feature_group_count": 2}),
     R("top_k", "{d}[2,5]", k=3, axis=-1, **top),
     R("sort", "{d}[2,4]", axis=0, descending=True),
+    *(R(f"cumulative {kind}", "{d}[2,4]", axis=0, exclusive=True, reverse=True) for kind in ("prod", "max", "min")),
     R("cumulative_sum", "{d}[2,4]", axis=-1, exclusive=True, reverse=True),
     *(R(f"segment_reduce {kind}", "{d}[4,2] si32[4]", below={1: 3}, num_segments=3, **segments) for kind in ("sum", "max")),
     R("quantize", "{d}[2,3]", output_dtype="si8"),
@@ -147,7 +171,17 @@ ROWS: tuple[Row, ...] = (
 ROUNDED = frozenset(
     [
         *("exp", "log", "tanh", "erf", "rsqrt", "sqrt", "sin", "cos", "logistic", "expm1", "log1p", "pow", "reciprocal", "div"),
-        *("reduce sum", "cumulative_sum", "layer_norm", "dot_general", "convolution", "reduce_window sum"),
+        *("cbrt", "erf_inv", "lgamma", "digamma", "atan2"),
+        *(
+            "reduce sum",
+            "reduce prod",
+            "cumulative_sum",
+            "cumulative prod",
+            "layer_norm",
+            "dot_general",
+            "convolution",
+            "reduce_window sum",
+        ),
     ]
 )
 """What may differ in its last places, since sums are taken in another order, or by another instruction."""

@@ -97,7 +97,7 @@ def _cond(draw, pool, depth):
 def _while(draw, pool, depth):
     args = _arguments(draw, pool)
     types = [a.type for a in args]
-    turns = number(SI32, (), draw(st.integers(0, 3)))
+    iterations = number(SI32, (), draw(st.integers(0, 3)))
     passes = draw(st.booleans())
 
     def cond(count, *inner):
@@ -109,7 +109,7 @@ def _while(draw, pool, depth):
         left = ptir.SubOp(count, number(SI32, (), 1))
         return [left, *_yielded(draw, _grown(draw, list(inner), depth - 1), types)]
 
-    return ptir.WhileOp(turns, *args, cond=cond, body=body).results[1:]
+    return ptir.WhileOp(iterations, *args, cond=cond, body=body).results[1:]
 
 
 def _scan(draw, pool, depth):

@@ -1,7 +1,7 @@
 """
 A plain evaluator of PTIR functions for tests: each op by its kernel, regions as Python loops. No lowering, no optimiser.
 
-Random draws are keyed by their place among the random ops of the function, and by the turns of the loops around them.
+Random draws are keyed by their place among the random ops of the function, and by the iterations of the loops around them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.program import functions
-from mind_dialect.ptir import CondOp, FusionOp, RandomOp, ScanOp, WhileOp, YieldOp
+from mind_dialect.ptir import CondOp, FusionOp, RandomOp, ScanOp, WhileOp
 from mind_dialect.ptir.types import read_type
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.table import Call, kernel_call
@@ -37,17 +37,19 @@ def evaluate(func: FuncOp, arrays: Sequence[Any], *, seed: int = 0) -> list[Any]
         for name, size in zip(read_type(argument.type).shape, array.shape, strict=True)
     }
     ordinals = {op: i for i, op in enumerate(op for op in walk(func) if isinstance(op, RandomOp))}
-    return _block(func.body.block, arrays, Run({"seed": seed}, ordinals, sizes))
+    return evaluate_block(func.body.block, arrays, Run({"seed": seed}, ordinals, sizes))
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one call needs everywhere: the seed, the keys of random ops, the sizes of named dimensions, the turns of loops."""
+    """
+    What one call needs everywhere: the seed, the keys of random ops, the sizes of named dimensions, the iterations of loops.
+    """
 
     seed: dict[str, int]
     ordinals: dict[Operation, int]
     sizes: dict[Any, int]
-    turns: tuple[int, ...] = ()
+    iterations: tuple[int, ...] = ()
 
     def perform(self, op: Operation, *operands: Any, **more: Any) -> Any:
         call = kernel_call(op)
@@ -58,11 +60,12 @@ class Run:
         return self.sizes[item] if isinstance(item, str) else item
 
 
-def _block(block: Block, arrays: Sequence[Any], context: Run) -> list[Any]:
+def evaluate_block(block: Block, arrays: Sequence[Any], context: Run) -> list[Any]:
+    """What a block hands to its last op, given its arguments."""
     values: dict[Any, Any] = dict(zip(block.args, arrays, strict=True))
     for op in block.ops:
         operands = [values[v] for v in op.operands]
-        if isinstance(op, YieldOp | ReturnOp):
+        if op is block.last_op:
             return operands
         found = _op(op, operands, context)
         values.update(zip(op.results, found, strict=True))
@@ -70,8 +73,10 @@ def _block(block: Block, arrays: Sequence[Any], context: Run) -> list[Any]:
 
 
 def _op(op: Operation, operands: list[Any], context: Run) -> Sequence[Any]:
-    def run(i: int, arguments: Sequence[Any], *turn: int) -> list[Any]:
-        return _block(op.regions[i].block, arguments, replace(context, turns=context.turns + turn) if turn else context)
+    def run(i: int, arguments: Sequence[Any], *iteration: int) -> list[Any]:
+        return evaluate_block(
+            op.regions[i].block, arguments, replace(context, iterations=context.iterations + iteration) if iteration else context
+        )
 
     match op:
         case FusionOp():
@@ -79,12 +84,12 @@ def _op(op: Operation, operands: list[Any], context: Run) -> Sequence[Any]:
         case CondOp():
             return run(0 if operands[0] else 1, operands[1:])
         case WhileOp():
-            turn = 0
-            truth, *carried = run(0, operands, turn)
+            iteration = 0
+            truth, *carried = run(0, operands, iteration)
             while truth:
-                carried = run(1, carried, turn)
-                turn += 1
-                truth, *carried = run(0, carried, turn)
+                carried = run(1, carried, iteration)
+                iteration += 1
+                truth, *carried = run(0, carried, iteration)
             return carried
         case ScanOp():
             count = op.values()["carry_count"]
@@ -98,7 +103,7 @@ def _op(op: Operation, operands: list[Any], context: Run) -> Sequence[Any]:
             empty = [np.zeros(spec.shape, array_dtype(spec.dtype.name)) for spec in specs if not scanned[0].shape[0]]
             return [*carried, *(empty or (np.stack(stack) for stack in stacks))]
         case RandomOp():
-            return [context.perform(op, ordinal=context.ordinals[op], turns=context.turns, **context.seed)]
+            return [context.perform(op, ordinal=context.ordinals[op], iterations=context.iterations, **context.seed)]
         case _:
             found = context.perform(op, *operands)
             return found if isinstance(found, tuple) else [found]
@@ -109,16 +114,30 @@ _COMPLEX = [complex(a, b) for a in _SPECIAL for b in _SPECIAL]
 
 
 def special_inputs(func: FuncOp, seed: int = 0, size: int = 3) -> list[np.ndarray]:
-    """Arguments full of special numbers, indices between 0 and 1; every name of a dimension is `size`."""
+    """
+    Arguments full of special numbers, indices between 0 and 1; every name of a dimension is `size`.
+
+    Half of the complex numbers are ordinary: products of special ones are exact, and would not show a change of rounding.
+    """
     arrays = []
     for i, argument in enumerate(func.body.block.args):
         dtype, dims = read_type(argument.type)
         shape = tuple(size if isinstance(d, str) else d for d in dims)
         count = int(np.prod(shape))
-        pool = np.array(_COMPLEX, array_dtype(dtype.name)) if dtype.kind == "complex" else samples(dtype, 40, seed=seed)
+        pool = (
+            _complex_numbers(seed + i).astype(array_dtype(dtype.name))
+            if dtype.kind == "complex"
+            else samples(dtype, 40, seed=seed)
+        )
         order = np.random.default_rng([seed, i]).permutation(max(count, len(pool))) % len(pool)
         arrays.append(pool[order[:count]].reshape(shape))
     return arrays
+
+
+def _complex_numbers(seed: int) -> np.ndarray:
+    """As many ordinary ones as special ones."""
+    parts = np.random.default_rng(seed).standard_normal((2, len(_COMPLEX)))
+    return np.concatenate([np.array(_COMPLEX), parts[0] + 1j * parts[1]])
 
 
 def same_bits(a: Any, b: Any) -> bool:

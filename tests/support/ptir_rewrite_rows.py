@@ -267,6 +267,7 @@ ROWS: tuple[Row, ...] = (
         ),
         (
             "%a = ptir.floor %x : tensor<8xf32>; %r = ptir.ceil %a : tensor<8xf32>",
+            "%x: tensor<8xcomplex<f32>> | %a = ptir.sign %x : tensor<8xcomplex<f32>>; %r = ptir.sign %a : tensor<8xcomplex<f32>>",
             "%a = ptir.exp %x : tensor<8xf32>; %r = ptir.exp %a : tensor<8xf32>",
         ),
     ),

@@ -23,7 +23,7 @@ from ptir_forms import program, shape
 SHAPES = ((), (3,), (2, 3))
 ARGUMENTS = "f64[] f64[3] f64[2,3] i1[] si32[]"
 TURNS = 4
-"""No loop turns more often."""
+"""No loop iterates more often."""
 _UNARY = (ptir.SinOp, ptir.TanhOp, ptir.LogisticOp, ptir.NegOp, ptir.CosOp, ptir.AbsOp, ptir.ErfOp)
 _BINARY = (ptir.AddOp, ptir.SubOp, ptir.MulOp, ptir.MaximumOp, ptir.MinimumOp)
 

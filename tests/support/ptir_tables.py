@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mind_dialect.ptir import EXTENSION_OPS, PTIR_OPS, PtirOp, legal
-from mind_dialect.ptir.types import ALL, PtirDType
+from mind_dialect.ptir.types import ALL, F32, F64, PtirDType
 from mind_passes.batching import BATCHING
 
 PAGE = Path(__file__).parents[2] / "docs" / "ptir.md"
@@ -27,6 +27,8 @@ DTYPE_SETS: dict[str, tuple[PtirDType, ...]] = {
     "floats": legal.FLOATS,
     "floats and complex": (*legal.FLOATS, *legal.COMPLEX),
     "wide floats": legal.WIDE_FLOATS,
+    "f32 and f64": (F32, F64),
+    "complex": legal.COMPLEX,
     "quantized": legal.QUANTIZED,
     "index": legal.INDEX,
     "i1": legal.BOOL,

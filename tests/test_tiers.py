@@ -1,0 +1,49 @@
+"""What `make test` leaves out of exhaustive tables, `make test-rest` runs: together they run everything once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TABLE = "tests/lowering/ptir/test_casts.py"
+
+
+def collected(*options: str) -> list[str]:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", TABLE, *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    return [line for line in done.stdout.splitlines() if "::test_" in line]
+
+
+def test_both_parts_of_a_table_are_the_table() -> None:
+    everything, first, rest = collected(), collected("--thin=4"), collected("--thin=4", "--rest")
+    thinned = [name for name in everything if "::test_cast[" in name]
+    assert len(thinned) > 300
+    assert len(thinned) / 6 < len([name for name in first if name in thinned]) < len(thinned) / 3
+    assert set(everything) - set(thinned) < set(first)
+    assert sorted(first + rest) == sorted(everything)
+
+
+def test_what_was_skipped_runs_alone(tmp_path: Path) -> None:
+    skipped = tmp_path / "skipped"
+    name = f"{TABLE}::test_narrow_floats_are_rounded_once"
+    chosen = [found for found in collected() if found.startswith(f"{name}[")][:3]
+    skipped.write_text("\n".join(chosen), encoding="utf-8")
+    assert collected(f"--only-from={skipped}") == chosen
+
+
+def test_quick_takes_marked_tests_alone() -> None:
+    assert collected("--quick") == []
+    assert [name.partition("::")[2] for name in collected("--quick", "tests/lowering/ptir/test_core_to_ptir.py")] == [
+        "test_every_op_has_a_rule_in_the_common_order"
+    ]
+
+
+def test_what_is_left_out_is_run_before_a_change_lands() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert makefile.count("$(THIN)") == 2
+    assert "make --jobs=2 test " in ci
+    assert "make test-rest" in ci
+    assert "make test-skipped" in ci
