@@ -14,7 +14,7 @@ EXTRAS_.venv-bench = bench
 EXTRAS_.venv-all = test,lint,demo,models,oracles
 EXTRAS_.venv-mutants = test,mutants
 
-.PHONY: help suites suites-array suites-jax suites-stablehlo demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt
+.PHONY: help test-failed suites suites-array suites-jax suites-stablehlo demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make test-all  all of it beside JAX, PyTorch and a real mlir-opt, in .venv-all"
 	@echo "make test-rest  the other cases of exhaustive tables, in .venv"
 	@echo "make test-skipped  what the last make test skipped, in .venv-all"
+	@echo "make test-failed  the tests that failed in the last run, by themselves"
 	@echo "make test-machines  native code and tools under each instruction set, without privileges, on busy cores, and so on"
 	@echo "make bench     cost per op, determinism, native code beside its peers; written to benchmarks/results"
 	@echo "make test-gpu  the tests of the CuPy target on a GPU, with the CuPy that PYTHON has; in slices, so run it again"
@@ -56,6 +57,11 @@ test-all: .venv-all/stamp mlir-opt
 test-skipped: .venv-all/stamp mlir-opt
 	@test -f .venv/skipped || { echo "make test comes first"; exit 1; }
 	@$(call tests,.venv-all) --only-from=.venv/skipped
+
+# The tests that failed in the last run, by themselves; where none did, as where a check before them failed, this fails too.
+IN ?= .venv
+test-failed:
+	@echo "== the tests that failed ($(IN))"; $(IN)/bin/python -m pytest -q --last-failed --last-failed-no-failures none
 
 # Other machines and other processes than the one at hand, as far as this one can be taken for them.
 test-machines: .venv/stamp

@@ -44,10 +44,12 @@ class Circumstance:
 
 
 def without_privileges() -> tuple[str, ...]:
-    """Return the command that runs another without root's right to read and write every file."""
-    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+    """Return the command that runs another without root's right to read and write every file, where this process may do so."""
+    prefix = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+    if os.geteuid() != 0 or shutil.which(prefix[0]) is None:
         return ()
-    return ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+    works = subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
+    return prefix if works else ()
 
 
 def alone() -> None:

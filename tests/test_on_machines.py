@@ -70,7 +70,7 @@ def test_every_circumstance_is_probed(closed: Path) -> None:
 def test_a_process_finds_the_circumstance(name: str, closed: Path) -> None:
     (found,) = [c for c in on_machines.circumstances(closed) if c.name == name]
     if name == "another user's files" and os.geteuid() == 0 and not found.prefix:
-        pytest.skip("root may write to every folder, and there is no setpriv")
+        pytest.skip("root may write to every folder, and setpriv is absent or not permitted")
     assert on_machines.run(found, ["-c", PROBES[name]]) == 0
     assert on_machines.run(found, ["-c", f"{PROBES[name]}\nraise SystemExit(3)"]) == 3
 

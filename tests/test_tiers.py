@@ -44,6 +44,5 @@ def test_what_is_left_out_is_run_before_a_change_lands() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert makefile.count("$(THIN)") == 2
-    assert "make --jobs=2 test " in ci
-    assert "make test-rest" in ci
-    assert "make test-skipped" in ci
+    commands = [line.split(" || ")[0] for line in ci.splitlines() if line.startswith("make ")]
+    assert commands[:3] == ["make test", "make test-rest", "make test-skipped"]
