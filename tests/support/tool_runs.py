@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
+from mind_tools import mind_check as mind_check_module
 from mind_tools import mind_opt as mind_opt_module
 from mind_tools import mind_run as mind_run_module
 
@@ -44,3 +45,8 @@ def mind_opt(*args: Any, stdin: str | bytes = "") -> Result:
 def mind_run(*args: Any, stdin: str | bytes = "") -> Result:
     """One run of mind-run."""
     return _run(mind_run_module.main, args, stdin)
+
+
+def mind_check(*args: Any, stdin: str | bytes = "") -> Result:
+    """One run of mind-check."""
+    return _run(mind_check_module.main, args, stdin)

@@ -1,4 +1,4 @@
-"""`python -m mind_tools opt ...` and `python -m mind_tools run ...`: the tools where their commands are not installed."""
+"""`python -m mind_tools opt ...`, `run ...` and `check ...`: the tools where their commands are not installed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import sys
 from collections.abc import Sequence
 
 USAGE = """\
-usage: python -m mind_tools {opt,run} ...
+usage: python -m mind_tools {opt,run,check} ...
 
   opt   mind-opt: verify, optimise, differentiate and lower programs
   run   mind-run: compile a function of a program and run it
+  check mind-check: run a program by every executor and compare
 """
 
 
@@ -21,6 +22,8 @@ def main(args: Sequence[str] | None = None) -> None:
         from .mind_opt import main as tool
     elif name == "run":
         from .mind_run import main as tool
+    elif name == "check":
+        from .mind_check import main as tool
     else:
         print(USAGE, end="", file=sys.stdout if name in ("-h", "--help") else sys.stderr)
         sys.exit(0 if name in ("-h", "--help") else 1)

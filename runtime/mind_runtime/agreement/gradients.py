@@ -1,0 +1,100 @@
+"""
+Our vector-Jacobian products against central differences: the program in f64, random directions of inputs and outputs.
+
+For a direction `d` of the inputs and `g` of the outputs, `<g, J d>` from differences of the program is held against
+`<J^T g, d>` from its VJP. Both are of the program with f64 in place of narrower floats, by the target `numpy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from mind_dialect.errors import error
+from mind_passes.functional import vjp
+from mind_passes.widen import widened
+
+from ..compilation import compile, find_function
+from .outcomes import results_of
+
+STEP = 1e-5
+"""Of differences of fourth order in f64, where inputs are near 1."""
+TOLERANCE = 1e-6
+"""Relative, where the differences themselves are sure of it: as those with half the step say."""
+
+
+@dataclass(frozen=True)
+class GradientCheck:
+    """One direction: the derivative along it by our VJP and by differences, and how sure the differences are."""
+
+    by_vjp: float
+    by_differences: float
+    uncertainty: float
+
+    @property
+    def error(self) -> float:
+        """How far the two are apart, relative to the larger one."""
+        return abs(self.by_vjp - self.by_differences) / max(abs(self.by_vjp), abs(self.by_differences), 1e-2)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two agree as far as differences can tell."""
+        return bool(np.isfinite(self.error)) and self.error <= TOLERANCE + 10 * self.uncertainty
+
+
+def check_gradients(
+    module: ModuleOp, function: str | None, arguments: Sequence[Any], seed: int = 0, directions: int = 3
+) -> list[GradientCheck]:
+    """
+    Hold the VJP of a function of PTIR against differences, along several random directions.
+
+    Raises what `vjp` refuses, E7001 for a function without a float among its inputs or its outputs, and the verifier's error
+    where the program has no form in f64.
+    """
+    name = find_function(module, function).sym_name.data
+    wide = widened(module)
+    primal = compile(wide, name)
+    moving = [i for i, spec in enumerate(primal.inputs) if spec.dtype.is_float]
+    outputs = [i for i, spec in enumerate(primal.outputs) if spec.dtype.is_float]
+    if not moving or not outputs:
+        what = "inputs" if not moving else "outputs"
+        raise error("E7001", f"@{name} has no float among its {what}: there is no gradient to check", option="--grad")
+    gradient = compile(vjp(wide, name), f"{name}_grad")
+    arrays = [_wide(argument) for argument in arguments]
+
+    def results(program: Any, *given: Any) -> tuple[Any, ...]:
+        return results_of(program(*given, seed=seed))
+
+    found = results(primal, *arrays)
+    checks: list[GradientCheck] = []
+    for k in range(directions):
+        rng = np.random.default_rng([seed, k])
+        d: dict[int, Any] = {i: rng.standard_normal(arrays[i].shape) for i in moving}
+        g: dict[int, Any] = {i: rng.standard_normal(found[i].shape) for i in outputs}
+
+        def along(step: float, d: dict[int, Any] = d, g: dict[int, Any] = g) -> float:
+            moved = [x + step * d[i] if i in d else x for i, x in enumerate(arrays)]
+            out = results(primal, *moved)
+            return float(sum(np.sum(weights * out[i]) for i, weights in g.items()))
+
+        adjoints = results(gradient, *arrays, *g.values())[-len(moving) :]
+        exact = float(sum(np.sum(a * d[i]) for a, i in zip(adjoints, moving, strict=True)))
+        coarse, fine = _central(along, STEP), _central(along, STEP / 2)
+        checks.append(GradientCheck(exact, fine, abs(coarse - fine) / max(abs(coarse), abs(fine), 1e-2)))
+    return checks
+
+
+def _central(along: Any, step: float) -> float:
+    return (8 * (along(step) - along(-step)) - (along(2 * step) - along(-2 * step))) / (12 * step)
+
+
+def _wide(argument: Any) -> Any:
+    array = np.asarray(argument)
+    if array.dtype.kind == "c":
+        return array.astype(np.complex128)
+    is_float = array.dtype.kind == "f" or array.dtype.name.startswith(("bfloat", "float8"))
+    return array.astype(np.float64) if is_float else array

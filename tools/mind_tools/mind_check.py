@@ -1,0 +1,201 @@
+"""
+`mind-check`: run a program by every executor that is installed, on the same inputs, and say which of them agree.
+
+The status is 0 where all that run agree, 1 where two differ or nothing runs, and 130 when interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from mind_dialect.errors import brief, error
+from mind_dialect.program import input_names
+from mind_dialect.verify import verify
+from mind_dialect.version import __version__
+
+from . import frontends
+from .command_line import guarded, print_error, usage_error
+from .diagnostics import Source
+
+if TYPE_CHECKING:
+    from mind_runtime.agreement import Agreement, Outcome
+
+DESCRIPTION = "Run a program by every executor on the same inputs, and compare what they return."
+EPILOG = """\
+example:
+
+  $ mind-check loss.mlir --executors numpy,native --grad
+
+Inputs are drawn from the types: normally distributed floats, integers inside what they index. Named dimensions have the sizes
+of --size, else 4. Results agree if they differ by at most a tolerance of their dtype (docs/tools.md has the table), NaNs and
+infinities in the same places. Where two executors differ, the first op is printed whose operands agree and whose results do not.
+"""
+
+
+def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
+    """The command line; E7001 for what is wrong with it."""
+    parser = argparse.ArgumentParser("mind-check", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("file", metavar="FILE", help="the program, in any form that mind-run reads")
+    parser.add_argument("--function", metavar="NAME", help="which function; needed where the program has several")
+    parser.add_argument("--executors", metavar="NAMES", help="as in numpy,native; all by default, absent ones are listed")
+    parser.add_argument("--inputs", metavar="FILE.npz", help="arrays by the names of inputs, in place of drawn ones")
+    parser.add_argument("--seed", metavar="N", default="0", help="of drawn inputs and of random numbers; 0 by default")
+    parser.add_argument("--size", metavar="NAME=N", action="append", default=[], help="the size of a named dimension")
+    parser.add_argument("--special", action="store_true", help="draw NaN, infinities and zeros of both signs among the floats")
+    parser.add_argument("--grad", action="store_true", help="hold the gradient against central differences in f64, too")
+    parser.add_argument("-f", "--frontend", choices=["mlir", *frontends.READERS], help="how to read FILE")
+    parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
+    parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
+    parser.add_argument("-v", "--version", action="version", version=f"mind-check {__version__}")
+    options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
+    setattr(parser, "error", usage_error(parser, lambda: options))  # noqa: B010, argparse gives no other way
+    return parser.parse_args(args)
+
+
+@dataclass
+class Check:
+    """One run of the tool; `source` is the text once it is read, for diagnostics."""
+
+    args: argparse.Namespace
+    source: Source | None = None
+    arguments: list[Any] = field(default_factory=list[Any])
+    seed: int = 0
+
+    def __call__(self) -> bool:
+        """Print what was found; whether all agree."""
+        module = self.read()
+        from mind_runtime.compilation import find_function
+        from mind_runtime.executors import executor_names
+
+        self.seed = self.number(self.args.seed, "--seed")
+        name = find_function(module, self.args.function).sym_name.data
+        named = self.args.executors.split(",") if self.args.executors is not None else executor_names()
+        self.arguments = self.inputs(module, name)
+        agrees = self.compare(module, name, named)
+        return (self.gradients(module, name) and agrees) if self.args.grad else agrees
+
+    def read(self) -> ModuleOp:
+        """The program, verified, Core IR as PTIR."""
+        from mind_lowering.core_to_ptir import convert_module
+
+        path: str = self.args.file
+        frontend = (self.args.frontend or "mlir") if path == "-" else frontends.form_of(path, self.args.frontend)
+        try:
+            data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        except OSError as e:
+            raise error("E7002", f"{path}: {e.strerror or e}", path=path) from None
+        self.source = Source(name := "stdin" if path == "-" else path, frontends.text_of(data, name))
+        module = frontends.parse(self.source.text, frontend, name, lenient=self.args.lenient)
+        verify(module)
+        convert_module(module)
+        return module
+
+    def inputs(self, module: ModuleOp, function: str) -> list[Any]:
+        """The arguments: drawn, or by name from a file."""
+        from mind_runtime.agreement import draw_arguments
+        from mind_runtime.compilation import find_function
+        from mind_runtime.given import TensorSpec
+
+        sizes = dict(self.size(text) for text in self.args.size)
+        if self.args.inputs is None:
+            return draw_arguments(module, function, self.seed, sizes, special=self.args.special)
+        from .inputs import read_input
+
+        func = find_function(module, function)
+        specs = [TensorSpec.of(n, t) for n, t in zip(input_names(func), func.function_type.inputs.data, strict=True)]
+        return [read_input(self.args.inputs, spec, i) for i, spec in enumerate(specs)]
+
+    def size(self, text: str) -> tuple[str, int]:
+        """A name and a size; E7001 for another text."""
+        name, _, number = text.partition("=")
+        if not name:
+            raise error("E7001", f"--size {brief(text)!r}: expected a name and a size, as in B=8", option="--size")
+        return name, self.number(number, "--size")
+
+    def number(self, text: str, option: str) -> int:
+        """An integer from 0; E7001 for another text."""
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise error("E7001", f"{option} {brief(text)!r}: expected an integer from 0", option=option)
+        return int(text)
+
+    def compare(self, module: ModuleOp, function: str, executors: Sequence[str]) -> bool:
+        """Run and print the matrix; whether all agree. E6002 unless something runs."""
+        from mind_runtime.agreement import run_everywhere
+
+        found = run_everywhere(module, function, self.arguments, executors, self.seed)
+        print("\n".join(matrix(found)))
+        if not any(outcome.counts for outcome in found.outcomes):
+            known = list(executors)
+            raise error("E6002", f"none of the executors {known} runs @{function}", requested=function, available=known)
+        for left, right in found.disagreements():
+            print("\n".join(self.disagreement(module, function, found, left, right)))
+        return not found.disagreements()
+
+    def disagreement(self, module: ModuleOp, function: str, found: Agreement, left: Outcome, right: Outcome) -> list[str]:
+        """What two executors differ in, and the op from which it comes."""
+        from mind_runtime.agreement import first_difference
+
+        place, difference = found.difference(left, right)
+        lines = [f"{left.executor} and {right.executor} disagree: result {place}: {difference}"]
+        op = first_difference(module, function, self.arguments, (left.executor, right.executor), self.seed)
+        if op is None:
+            return [*lines, "  every op by itself agrees; the difference needs the whole function"]
+        return [*lines, f"  the first op that differs: {str(op).splitlines()[0].strip()}", f"  at {op.location}"]
+
+    def gradients(self, module: ModuleOp, function: str) -> bool:
+        """Print the check of gradients; whether they agree."""
+        from mind_runtime.agreement import check_gradients
+
+        checks = check_gradients(module, function, self.arguments, self.seed)
+        for k, check in enumerate(checks):
+            said = "agrees" if check.agrees else "DISAGREES"
+            numbers = (
+                f"{check.by_vjp:.9g} by the VJP, {check.by_differences:.9g} by differences (sure to {check.uncertainty:.1g})"
+            )
+            print(f"gradient, direction {k}: {said}: {numbers}")
+        return all(check.agrees for check in checks)
+
+
+def matrix(found: Agreement) -> list[str]:
+    """The lines of a matrix: for each pair the largest difference, in units of the tolerance; then those that did not run."""
+    rows = [outcome for outcome in found.outcomes if outcome.counts]
+    width = max(12, *(len(outcome.executor) + 2 for outcome in found.outcomes))
+    lines = ["".ljust(width) + "".join(outcome.executor.ljust(width) for outcome in rows).rstrip()] if rows else []
+    for i, left in enumerate(rows):
+        cells = [_cell(found, left, right) if j > i else "-" if i == j else "" for j, right in enumerate(rows)]
+        lines.append((left.executor.ljust(width) + "".join(cell.ljust(width) for cell in cells)).rstrip())
+    lines += [f"{o.executor}: {o.status}: {o.error.code} {o.error.message}" for o in found.outcomes if o.error is not None]
+    return lines
+
+
+def _cell(found: Agreement, left: Outcome, right: Outcome) -> str:
+    difference = found.difference(left, right)[1]
+    return f"{difference.ratio:.2g}" if difference.agrees else f"{difference.ratio:.2g} !"
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the tool and exit."""
+
+    def body() -> int:
+        check = Check(parse_arguments(args))
+        try:
+            return 0 if check() else 1
+        except (BrokenPipeError, KeyboardInterrupt):
+            raise
+        except Exception as e:
+            print_error(e, check.source, "mind-check", check.args.traceback)
+            return 1
+
+    sys.exit(guarded("mind-check", body))
+
+
+if __name__ == "__main__":
+    main()
