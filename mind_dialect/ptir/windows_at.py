@@ -50,8 +50,8 @@ class GatherWindowsOp(OneResultOp):
     slice_sizes = prop_def(INTEGERS)
     mode = prop_def(Word("raise", "clamp", "fill"))
 
-    def is_speculatable(self) -> bool:
-        return super().is_speculatable() and self.values()["mode"] != "raise"
+    def can_fail(self) -> bool:
+        return self.values()["mode"] == "raise"
 
 
 @irdl_op_definition
@@ -78,8 +78,8 @@ class ScatterWindowsOp(ScatterOp):
     mode = prop_def(Word("raise", "drop"))
     unique = prop_def(BOOLEAN)
 
-    def is_speculatable(self) -> bool:
-        return super().is_speculatable() and self.values()["mode"] != "raise"
+    def can_fail(self) -> bool:
+        return self.values()["mode"] == "raise"
 
 
 def gather_dims(scatter: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,15 @@ LOOP = f"""ptir.while %x : {F} cond {{
         ptir.yield %a : {F}
       }}"""
 ROWS = "update_window_dims = [] inserted_window_dims = [0] scatter_dims_to_operand_dims = [0]"
+GATHERED = (
+    "offset_dims = [] collapsed_slice_dims = [0] operand_batching_dims = [] start_indices_batching_dims = [] "
+    "start_index_map = [0] index_vector_dim = 1 slice_sizes = [1]"
+)
+SCATTERED = (
+    "update_window_dims = [] inserted_window_dims = [0] input_batching_dims = [] scatter_indices_batching_dims = [] "
+    "scatter_dims_to_operand_dims = [0] index_vector_dim = 1"
+)
+UNIQUE = f"unique = false : ({S}, {J}, {J})"
 CASES: dict[str, tuple[str, bool]] = {
     "mind.neg": (f"mind.neg %x : {F}", True),
     "mind.div of floats": (f"mind.div %x, %x : {F}", True),
@@ -59,6 +68,16 @@ CASES: dict[str, tuple[str, bool]] = {
     "ptir.gather": (f"ptir.gather %k, %k axis = 0 : {K}", False),
     "ptir.scatter_add": (f"ptir.scatter_add %s, %j, %j {ROWS} : ({S}, {J}, {J}) -> {S}", False),
     "ptir.scatter_reduce": (f"ptir.scatter_reduce %s, %j, %j kind = add axis = 0 : ({S}, {J}, {J}) -> {S}", False),
+    "ptir.gather_windows": (f"ptir.gather_windows %x, %j {GATHERED} mode = raise : ({F}, {J}) -> tensor<2xf32>", False),
+    "ptir.gather_windows, clamped": (
+        f"ptir.gather_windows %x, %j {GATHERED} mode = clamp : ({F}, {J}) -> tensor<2xf32>",
+        True,
+    ),
+    "ptir.scatter_windows": (f"ptir.scatter_windows %s, %j, %j kind = add {SCATTERED} mode = raise {UNIQUE} -> {S}", False),
+    "ptir.scatter_windows, drop": (
+        f"ptir.scatter_windows %s, %j, %j kind = add {SCATTERED} mode = drop {UNIQUE} -> {S}",
+        True,
+    ),
     "ptir.segment_reduce": (
         f"ptir.segment_reduce %s, %s kind = sum num_segments = 2 indices_are_sorted = true unique = true : ({S}, {S}) -> {J}",
         False,

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
-from mind_dialect.ptir.types import BF16, F16, UI16, PtirDType, read_type
+from mind_dialect.ptir.types import BF16, F16, I1, UI16, PtirDType, read_type
 
 from .attention import add_attention
 from .control import NoKernel, random_ops
@@ -280,15 +280,20 @@ def _name(ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> str:
 
 
 def _outlined(op: PtirOp) -> FuncOp:
-    """A function of one op, which stands in no module."""
+    """Return a function of one op, in no module; for an op without results, a branch that only may fail, it returns `false`."""
     block = Block(arg_types=op.operand_types)
     for argument, value in zip(block.args, op.operands, strict=True):
         argument.name_hint = value.name_hint
     made = op.clone()
     for i, argument in enumerate(block.args):
         made.operands[i] = argument
-    block.add_ops([made, ReturnOp(*made.results)])
-    func = FuncOp("op", ([a.type for a in block.args], [r.type for r in made.results]), Region(block))
+    block.add_op(made)
+    results = made.results
+    if not results:
+        block.add_op(none := ptir.ConstantOp(PtirLiteralAttr.from_values(I1, (), [False])))
+        results = none.results
+    block.add_op(ReturnOp(*results))
+    func = FuncOp("op", ([a.type for a in block.args], [r.type for r in results]), Region(block))
     func.location = op.location
     return func
 

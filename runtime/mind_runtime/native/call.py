@@ -180,6 +180,8 @@ class Runner:
 
         def perform(frame: Frame, seed: int) -> None:
             found = run([reader(frame) for reader in readers], seed)
+            if not places:
+                return
             for place, array in zip(places, found if len(places) != 1 else [found], strict=True):
                 frame.arrays[place] = array
                 frame.table[place] = address(array)
