@@ -18,6 +18,7 @@ from mind_dialect.program import argument_attribute, functions, input_names
 from mind_dialect.verify import verify
 from mind_passes.ptir.split_parameters import PARAMETER_ATTRIBUTE
 from mind_runtime import compile
+from mind_runtime.agreement import check_gradients, draw_arguments, run_everywhere
 from models import gpt2, layers, mobilenet_v2, resnet34
 from models.optimised import compile as compile_for_speed
 from models.optimised import optimised
@@ -174,6 +175,30 @@ def weights(config: Any) -> dict[str, np.ndarray]:
     """Random weights of any model."""
     module = next(m for m in (gpt2, *IMAGES.values()) if isinstance(config, m.Config))
     return module.random_weights(config, 1)
+
+
+def drawn(name: str, module: ModuleOp) -> list[Any]:
+    """Arguments of a small program: the model's own random weights, whose scale keeps it well conditioned, and drawn inputs."""
+    (func,) = functions(module)
+    known = weights(SMALL[name])
+    return [known.get(i, x) for i, x in zip(input_names(func), draw_arguments(module), strict=True)]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_executors_agree_on_every_model(name: str) -> None:
+    """As `mind-check` would say of it; XLA takes part where JAX is installed."""
+    module = PROGRAMS[name](SMALL[name])
+    found = run_everywhere(module, None, drawn(name, module), ["numpy", "native", "xla"])
+    assert [o.executor for o in found.outcomes if o.status in ("ran", "not available")] == ["numpy", "native", "xla"]
+    assert found.outcomes[0].counts
+    assert [str(found.difference(*pair)[1]) for pair in found.disagreements()] == []
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_of_every_model_agree_with_differences(name: str) -> None:
+    module = PROGRAMS[name](SMALL[name])
+    checks = check_gradients(module, None, drawn(name, module), directions=2)
+    assert all(check.agrees and check.uncertainty < 1e-4 for check in checks), checks
 
 
 def full(run: Run, config: gpt2.Config, tokens: np.ndarray) -> np.ndarray:
