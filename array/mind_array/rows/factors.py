@@ -1,8 +1,8 @@
 """
-LU decomposition and triangular systems, which NumPy lacks: custom calls `mind.linalg.lu.v1`, `solve_lower.v1`, `solve_upper.v1`.
+LU decomposition, triangular systems and QR by reflectors: custom calls `mind.linalg.lu.v1`, `solve_lower.v1`, `geqrf.v1`, ...
 
-Programs of other front ends, such as JAX's, are made of them. Kernels go row by row, over all matrices of a batch at once, in
-operations of NumPy's; a zero on a diagonal gives infinity and NaN, as in LAPACK.
+Programs of other front ends, such as JAX's, are made of them. Kernels of what NumPy lacks go row by row, over all matrices of a
+batch at once, in operations of NumPy's; a zero on a diagonal gives infinity and NaN, as in LAPACK.
 """
 
 from __future__ import annotations
@@ -69,6 +69,17 @@ def _substitution(lower: bool) -> Any:
     return solve
 
 
+def _geqrf(xp: Any, x: Any) -> tuple[Any, Any, Any]:
+    """
+    Return R on and above the diagonal and the reflectors below it, their scales, and Q, of as many columns as reflectors.
+
+    LAPACK makes Q from the reflectors, in a call of its own; programs that do so take it from here.
+    """
+    reflectors, scales = xp.linalg.qr(x, mode="raw")
+    return xp.ascontiguousarray(xp.swapaxes(reflectors, -1, -2)), scales, xp.linalg.qr(x, mode="reduced")[0]
+
+
+GEQRF = calls.define_as("mind.linalg.geqrf.v1", _geqrf)
 LU = calls.define_as("mind.linalg.lu.v1", _lu)
 LOWER = calls.define_as("mind.linalg.solve_lower.v1", _substitution(True))
 UPPER = calls.define_as("mind.linalg.solve_upper.v1", _substitution(False))
@@ -126,5 +137,5 @@ def _lu_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Sequence[Array | None]:
 _solve_rules(True)
 _solve_rules(False)
 differentiate_call(LU, _lu_reverse, _lu_forward)
-for _target in (LU, LOWER, UPPER):
+for _target in (LU, LOWER, UPPER, GEQRF):
     batch_call_by_leading_axes(_target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ..array import Array
@@ -12,9 +13,10 @@ from ..faults import fault
 from ..operands import broadcast
 from . import elementwise as e
 from .contraction import matmul
-from .creation import eye, tril
+from .creation import eye, tril, triu
+from .factors import GEQRF
 from .linalg import TARGETS, diagonal, eigh, inv, solve, svd
-from .manipulation import expand_dims, matrix_transpose
+from .manipulation import concat, expand_dims, matrix_transpose
 from .parts import conj, select, square
 from .reductions import reduced
 
@@ -259,6 +261,29 @@ def _qr_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
     iteration = e.subtract(lower, matrix_transpose(lower))
     return [e.add(matmul(q, e.subtract(iteration, inner)), scaled), matmul(e.subtract(inner, iteration), r)]
 
+
+def _geqrf_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    """As that of Q and R; NaN where something depends on the reflectors or their scales, which have no rule."""
+    packed_adj, scales_adj, q_adj = gs
+    n = packed_adj.shape[-1]
+    lost = reduced("sum", square(tril(packed_adj, k=-1)), (-2, -1), True)
+    lost = e.add(lost, expand_dims(reduced("sum", square(scales_adj), (-1,), True), axis=-1))
+    (found,) = _qr_reverse(xs, (ys[2], triu(ys[0])[..., :n, :]), (q_adj, triu(packed_adj)[..., :n, :]))
+    is_known = e.equal(lost, constant(0, lost.dtype, lost.shape))
+    return [select(broadcast(is_known, found.shape), found, constant(math.nan, found.dtype, found.shape))]
+
+
+def _geqrf_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    """As that of Q and R; NaN for the reflectors and their scales."""
+    packed, scales, q = ys
+    n = packed.shape[-1]
+    q_tangent, r_tangent = _qr_forward(xs, (q, triu(packed)[..., :n, :]), ts)
+    unknown = constant(math.nan, packed.dtype, packed.shape)
+    padded = concat([triu(r_tangent), unknown[..., n:, :]], axis=-2)
+    return [e.add(padded, tril(unknown, k=-1)), constant(math.nan, scales.dtype, scales.shape), q_tangent]
+
+
+differentiate_call(GEQRF, _geqrf_reverse, _geqrf_forward)
 
 RULES = {
     "eigh": (_eigh_reverse, _eigh_forward),

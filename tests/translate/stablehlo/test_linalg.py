@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import mind_runtime
 from gradcheck import check_vjp
 from mind_dialect.errors import MindError
-from mind_passes.functional import vmap
+from mind_passes.functional import jvp, vjp, vmap
 from stablehlo_programs import Array, program, read, run, same
 
 RNG = np.random.default_rng(3)
@@ -124,10 +125,64 @@ def test_eigenvectors_and_singular_values_of_lapack() -> None:
     same(found[1], s, 1e-12)
 
 
+def qr(m: int, n: int, after: str = "", factors: str = "%q, %r") -> str:
+    """Q and R as JAX's `qr` makes them of reflectors; `after` stands between the two calls."""
+    k, flags = min(m, n), "{mhlo.backend_config = {}}"
+    x, q, r, s = f"tensor<{m}x{n}xf64>", f"tensor<{m}x{k}xf64>", f"tensor<{k}x{n}xf64>", f"tensor<{k}xf64>"
+    body = f"""%f:2 = stablehlo.custom_call @lapack_dgeqrf_ffi(%a) {flags} : ({x}) -> ({x}, {s})
+    %h = stablehlo.slice %f#0 [0:{m}, 0:{k}] : ({x}) -> {q}
+    {after}
+    %q = stablehlo.custom_call @lapack_dorgqr_ffi({"%g" if after else "%h"}, %f#1) {flags} : ({q}, {s}) -> {q}
+    %u = stablehlo.slice %f#0 [0:{k}, 0:{n}] : ({x}) -> {r}
+    %i = stablehlo.iota dim = 0 : tensor<{k}x{n}xi32>
+    %j = stablehlo.iota dim = 1 : tensor<{k}x{n}xi32>
+    %c = stablehlo.compare GT, %i, %j, SIGNED : (tensor<{k}x{n}xi32>, tensor<{k}x{n}xi32>) -> tensor<{k}x{n}xi1>
+    %z = stablehlo.constant dense<0.0> : {r}
+    %r = stablehlo.select %c, %z, %u : tensor<{k}x{n}xi1>, {r}"""
+    types = {"%q": q, "%r": r, "%f#1": s, "%f#0": x}
+    results = ", ".join(types[name] for name in factors.split(", "))
+    return re.sub("return .* :", f"return {factors} :", program(f"%a: {x}", body, results))
+
+
+@pytest.mark.parametrize(("m", "n"), [(4, 3), (3, 3), (3, 5), (1, 1)])
+def test_q_and_r_of_lapack(m: int, n: int) -> None:
+    x = np.random.default_rng(1).normal(size=(m, n))
+    q, r = run(qr(m, n), x)
+    same(q @ r, x, 1e-12)
+    same(q.T @ q, np.eye(min(m, n)), 1e-12)
+    np.testing.assert_array_equal(r, np.triu(r))
+
+
+@pytest.mark.parametrize("output", [0, 1])
+def test_q_and_r_have_derivatives(output: int) -> None:
+    check_vjp(read(qr(4, 3)), "main", output, [np.random.default_rng(2).normal(size=(4, 3))], 1e-5)
+
+
+def test_reflectors_themselves_have_none() -> None:
+    """What depends on them or on their scales is NaN, never a number that leaves them out."""
+    x, g = np.random.default_rng(2).normal(size=(3, 3)), np.ones((3, 3))
+    for factors, cotangent in (("%f#0", g), ("%f#1", g[0])):
+        gradient = vjp(read(qr(3, 3, factors=factors)), "main")
+        assert np.isnan(mind_runtime.compile(gradient, "main_grad")(x, cotangent)[1]).all()
+    kept = mind_runtime.compile(vjp(read(qr(3, 3, factors="%f#0")), "main"), "main_grad")(x, np.triu(g))
+    assert np.isfinite(kept[1]).all()
+    tangents = mind_runtime.compile(jvp(read(qr(3, 3, factors="%f#0")), "main"), "main_jvp")(x, g)[1]
+    np.testing.assert_array_equal(np.isnan(tangents), np.tril(g, -1) == 1)
+
+
+def test_q_of_other_reflectors_is_refused() -> None:
+    e = refused(qr(4, 3, "%g = stablehlo.negate %h : tensor<4x3xf64>"))
+    assert (e.code, "that a program changed" in e.message) == ("E8008", True)
+    with pytest.raises(MindError) as caught:
+        vjp(read(qr(3, 5)), "main")
+    assert caught.value.code == "E5001"
+
+
 CASES: dict[str, tuple[str, Any]] = {
     "cholesky": (cholesky(True), SPD),
     "lu": (lapack("getrf", [T, PIVOTS, INFO], ""), A),
     "eigh": (lapack("syevd", [T, "tensor<2x4xf64>", INFO], u8(mode="V", uplo="L")), SPD),
+    "qr": (qr(4, 4), A[0]),
     "svd": (lapack("gesdd", [T, "tensor<2x4xf64>", T, T, INFO], u8(mode="S")), A),
 }
 
@@ -178,8 +233,8 @@ def refused(text: str) -> MindError:
 
 
 def test_what_has_no_form_says_so() -> None:
-    e = refused(lapack("geqrf", [T, "tensor<2x4xf64>"], ""))
-    assert (e.code, "lapack_dgeqrf_ffi" in e.message) == ("E8008", True)
+    e = refused(lapack("geev", [T, "tensor<2x4xf64>"], ""))
+    assert (e.code, "lapack_dgeev_ffi" in e.message) == ("E8008", True)
     assert refused(lapack("potrf", [T, INFO], "")).code == "E8002"
     flags = u8(side="L", uplo="L", diag="N", trans_x="Q")
     assert refused(lapack("trsm", [W], flags, f"%a: {T}, %b: {W}", "%a, %b")).code == "E8002"

@@ -148,6 +148,28 @@ def _getrf(to: Converter, op: ForeignOp) -> Values:
     return [found[0], to.emit(ptir.AddOp, found[1], to.like(1, found[1])), _info(to, op)]
 
 
+def _geqrf(to: Converter, op: ForeignOp) -> Values:
+    """R and the reflectors that Q is made of; Q is a third result, for `_orgqr`."""
+    packed, scales = op.results
+    *batch, rows, columns = packed.shape
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        raise Refused("a QR decomposition of matrices whose sizes are open", "give the last two dimensions sizes")
+    q = TensorSpec(packed.dtype, (*batch, rows, min(rows, columns)))
+    return call(to, "geqrf", op.operands, [packed, scales, q])[:2]
+
+
+def _orgqr(to: Converter, op: ForeignOp) -> Values:
+    """Q of reflectors as `_geqrf` gave them; of wide matrices the program takes a slice of them."""
+    reflectors, scales = op.operands
+    source = reflectors.owner.operands[0] if isinstance(reflectors.owner, ptir.SliceOp) else reflectors
+    made = source.owner
+    if isinstance(made, ptir.CustomCallOp) and made.results[0] is source and scales.owner is made and len(made.results) == 3:
+        q = made.results[2]
+        if to.shape(q) == op.shape and to.shape(reflectors) == op.shape:
+            return [q]
+    raise Refused("Q of reflectors that a program changed, or of more columns", "use the reduced decomposition, of jnp.linalg.qr")
+
+
 def _eigh(to: Converter, op: ForeignOp) -> Values:
     if _letter(op, "mode") != "V":
         raise Refused("eigenvalues without eigenvectors", "use both, and drop the vectors")
@@ -170,6 +192,8 @@ _LAPACK: dict[str, Callable[[Converter, ForeignOp], Values]] = {
     "potrf": _potrf,
     "trsm": _trsm,
     "getrf": _getrf,
+    "geqrf": _geqrf,
+    **dict.fromkeys(("orgqr", "ungqr"), _orgqr),
     "syevd": _eigh,
     "heevd": _eigh,
     "gesdd": _gesdd,
