@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.traits import SymbolTable
+
+from mind_dialect import ptir
 from mind_dialect.errors import brief
+from mind_dialect.ptir.types import SI32
 
 from ..unsupported import Refused
 from .converter import Converter, Row, Values
-from .foreign import ForeignOp
+from .elementwise import total_order
+from .foreign import ForeignOp, name_of
 from .linalg import LAPACK, LINALG
 from .random_bits import rng_bit_generator
 
@@ -30,7 +37,40 @@ _ANNOTATIONS = frozenset(
 """Targets whose result is their operand."""
 _CHECKS = frozenset({"shape_assertion", "stablehlo.shape_assertion"})
 """Targets that check what PTIR's named dimensions check."""
-CUSTOM_CALLS: Mapping[str, Callable[[Converter, ForeignOp], Values]] = {**LAPACK}
+
+
+def _approx_top_k(to: Converter, op: ForeignOp) -> Values:
+    """The exact greatest or least, as XLA has them where no device approximates: `recall_target` may be exceeded."""
+    config = op.attributes.get("mhlo.backend_config")
+    axis = config.data.get("reduction_dim") if isinstance(config, DictionaryAttr) else None
+    rank, count = len(op.shape), len(op.results)
+    if not isinstance(axis, IntegerAttr) or not 0 <= axis.value.data < rank or len(op.operands) != 2 * count:
+        raise op.wrong("mhlo.backend_config", f"reduction_dim below {rank}, and an initial value for each operand")
+    along = axis.value.data
+    k, given = op.shape[along], op.operands[:count]
+    if not isinstance(k, int):
+        raise Refused("a result of ApproxTopK whose size is open", "give it a size")
+    key = total_order(to, given[0]) if to.dtype(given[0]).is_float else given[0]
+    made = to.add(ptir.TopKOp(key, k=k, axis=along, largest=_takes_largest(op), indices_dtype=SI32))
+    return [to.emit(ptir.GatherOp, x, made.results[1], axis=along) for x in given]
+
+
+def _takes_largest(op: ForeignOp) -> bool:
+    """Whether the comparator of an ApproxTopK is `x > y` of its first two arguments, not `x < y`; others are refused."""
+    found = op.attributes.get("called_computations")
+    called = found.data[0] if isinstance(found, ArrayAttr) and len(found) == 1 else None
+    function = SymbolTable.lookup_symbol(op.op, called) if isinstance(called, SymbolRefAttr) else None
+    if isinstance(function, FuncOp) and len(function.body.blocks) == 1:
+        block = function.body.block
+        ops = list(block.ops)
+        if len(ops) == 2 and name_of(ops[0]) == "stablehlo.compare" and list(ops[0].operands) == list(block.args[:2]):
+            direction = ForeignOp(ops[0], (), ()).word("comparison_direction", ("GT", "LT", "GE", "LE", "EQ", "NE"))
+            if direction in ("GT", "LT"):
+                return direction == "GT"
+    raise Refused("an ApproxTopK by another comparator than x > y or x < y", "use chlo.top_k or a sort")
+
+
+CUSTOM_CALLS: Mapping[str, Callable[[Converter, ForeignOp], Values]] = {**LAPACK, "ApproxTopK": _approx_top_k}
 """Rows of custom calls by target."""
 
 

@@ -18,6 +18,7 @@ from mind_dialect.ptir_shapes import Dim, Dims
 from ..landing import Lander
 from ..unsupported import Refused
 from .bessel_coefficients import I1E_FAR, I1E_NEAR
+from .erfc_coefficients import ERFC_FAR, ERFC_NEAR
 from .complex_functions import (
     Function,
     complex_acos,
@@ -176,6 +177,28 @@ def _bessel_i1e(to: Converter, op: ForeignOp) -> SSAValue:
     far = m.div(_polynomial(m, m.sub(m.div(16.0, large), 1.0), I1E_FAR), m(ptir.SqrtOp, large))
     far = to.select(to.compare("less", wide, 0.0), m(ptir.NegOp, far), far)
     return to.cast(to.select(to.compare("greater", size, 8.0), far, near), to.dtype(x))
+
+
+def _erfc(to: Converter, op: ForeignOp) -> SSAValue:
+    """
+    `1 - erf(x)` up to 1, beyond it `exp(-x^2)` times a rational function of `x`, `2 - erfc(-x)` below 0, all in f64.
+
+    The rational functions are those of Cephes. `x^2` is split, so that its rounding is not multiplied by the exponential: within
+    8 units in the last place of f64 where the result is no denormal number; other dtypes are rounded once.
+    """
+    x = op.operands[0]
+    if not to.dtype(x).is_float:
+        raise Refused(f"{op.short} of {to.dtype(x)}")
+    m = _Math(to, wide := to.cast(x, F64))
+    size = m(ptir.MinimumOp, m(ptir.MaximumOp, m(ptir.AbsOp, wide), 1.0), 30.0)  # erfc(30) is 0 in f64
+    high = m(ptir.StopGradientOp, to.cast(to.cast(size, F32), F64))  # its square is exact
+    decay = m.mul(m(ptir.ExpOp, m(ptir.NegOp, m.mul(high, high))), m(ptir.ExpOp, m.mul(m.sub(high, size), m.add(high, size))))
+    near, far = (m.div(*(_polynomial(m, size, c) for c in fraction)) for fraction in (ERFC_NEAR, ERFC_FAR))
+    tail = m.mul(decay, to.select(to.compare("less", size, 8.0), near, far))
+    tail = to.select(to.compare("less", wide, 0.0), m.sub(2.0, tail), tail)
+    is_small = to.compare("less_equal", m(ptir.AbsOp, wide), 1.0)
+    found = to.select(is_small, m.sub(1.0, m(ptir.ErfOp, wide)), tail)
+    return to.cast(to.select(to.compare("equal", wide, wide), found, wide), to.dtype(x))
 
 
 def _polynomial(m: _Math, t: SSAValue, coefficients: Sequence[float]) -> SSAValue:
@@ -353,7 +376,7 @@ CHLO: dict[str, Row | Refused] = {
     "chlo.digamma": _unary(ptir.DigammaOp),
     "chlo.erf": _unary(ptir.ErfOp),
     "chlo.erf_inv": _unary(ptir.ErfInvOp),
-    "chlo.erfc": _SPECIAL,
+    "chlo.erfc": _erfc,
     "chlo.is_inf": _is_inf,
     "chlo.is_neg_inf": _is_neg_inf,
     "chlo.is_pos_inf": _is_pos_inf,
