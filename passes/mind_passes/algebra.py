@@ -122,11 +122,11 @@ class PtirAlgebra:
 
     def rules(self, op: Operation) -> Rules | Whole:
         if (row := ptir.REVERSE.get(type(op))) is None:
-            raise no_rule(op, ptir.REFUSED.get(type(op), f"{op.name} has no derivative rule"))
+            raise no_rule(op, f"{op.name} has no derivative rule")
         return of(row, op)
 
     def tangent(self, op: Operation) -> ForwardRow:
         """The forward rule of `op`; E5001 if it has none."""
         if (row := ptir.FORWARD.get(type(op))) is None:
-            raise no_rule(op, ptir.REFUSED.get(type(op), f"{op.name} has no forward derivative rule"))
+            raise no_rule(op, f"{op.name} has no forward derivative rule")
         return row

@@ -33,6 +33,19 @@ def _complex(x: Any, y: Any) -> Any:
     return ma.astype(x, ma.complex128) + ma.astype(y, ma.complex128) * 1j
 
 
+def _turned(x: Any, y: Any) -> Any:
+    """A matrix of complex numbers that is no other's adjoint."""
+    return _complex(_matrix(x), y @ x.T)
+
+
+def _real_matrix(x: Any, y: Any) -> Any:
+    return _matrix(x)
+
+
+def _complex_qr(x: Any, y: Any) -> Any:
+    return _parts(*ma.linalg.qr(_complex(x.T, y.T)), *ma.linalg.qr(_turned(x, y)))
+
+
 def _parts(*arrays: Any) -> Any:
     """The real and the imaginary parts of all elements."""
     flat = [ma.reshape(a, (-1,)) for a in arrays]
@@ -90,13 +103,13 @@ ARGUMENTS: dict[str, Any] = {
     "linalg.outer": lambda x, y: ma.linalg.outer(x[0], y[1]),
     "linalg.vector_norm": lambda x, y: ma.linalg.vector_norm(x, axis=1),
     "linalg.cholesky": lambda x, y: _parts(ma.linalg.cholesky(_matrix(x)), ma.linalg.cholesky(_hermitian(x, y))),
-    "linalg.inv": lambda x, y: ma.linalg.inv(_matrix(x)),
-    "linalg.solve": lambda x, y: ma.linalg.solve(_matrix(x), y),
+    "linalg.inv": lambda x, y: _parts(ma.linalg.inv(_matrix(x)), ma.linalg.inv(_turned(x, y))),
+    "linalg.solve": lambda x, y: _parts(ma.linalg.solve(_matrix(x), y), ma.linalg.solve(_turned(x, y), _complex(y, x))),
     "linalg.eigh": lambda x, y: _squares(*ma.linalg.eigh(_matrix(x))),
     "linalg.eigvalsh": lambda x, y: ma.linalg.eigvalsh(_matrix(x)),
     "linalg.svd": lambda x, y: _squares(*ma.linalg.svd(x, full_matrices=False), *ma.linalg.svd(y.T, full_matrices=False)),
     "linalg.svdvals": lambda x, y: ma.linalg.svdvals(x),
-    "linalg.qr": lambda x, y: _squares(*ma.linalg.qr(x.T), *ma.linalg.qr(y[:, :3])),
+    "linalg.qr": lambda x, y: ma.concat([_squares(*ma.linalg.qr(x.T), *ma.linalg.qr(y[:, :3])), _complex_qr(x, y)]),
     "linalg.pinv": lambda x, y: ma.linalg.pinv(x),
     "linalg.matrix_norm": lambda x, y: ma.stack([ma.linalg.matrix_norm(x, ord=k) for k in ("fro", "nuc", 2, -2, 1, np.inf)]),
     "fft.fft": lambda x, y: _parts(*(ma.fft.fft(_complex(x, y), n=n, norm="ortho") for n in (3, 4, 7)), ma.fft.fft(x, axis=0)),
@@ -109,8 +122,8 @@ ARGUMENTS: dict[str, Any] = {
     "fft.ifftn": lambda x, y: _parts(ma.fft.ifftn(_complex(x, y), s=(2, 5))),
     "fft.rfftn": lambda x, y: _parts(ma.fft.rfftn(x, axes=(1, 0))),
     "fft.irfftn": lambda x, y: _parts(ma.fft.irfftn(_complex(x, y), norm="ortho")),
-    "linalg.det": lambda x, y: ma.linalg.det(_matrix(x)),
-    "linalg.slogdet": lambda x, y: ma.linalg.slogdet(_matrix(x))[1],
+    "linalg.det": lambda x, y: _parts(*(ma.reshape(ma.linalg.det(m(x, y)), (1,)) for m in (_real_matrix, _turned))),
+    "linalg.slogdet": lambda x, y: _parts(ma.linalg.slogdet(_matrix(x))[1], *ma.linalg.slogdet(_turned(x, y))),
     "nn.layer_norm": lambda x, y: ma.nn.layer_norm(x, y[0], y[1]),
     "nn.rms_norm": lambda x, y: ma.nn.rms_norm(x, y[0]),
     "nn.attention": lambda x, y: ma.nn.attention(x[None], y[None], y[None] * 0.5),
@@ -197,7 +210,6 @@ REFUSED = {
     "eigenvalues of complex matrices": lambda z: ma.sum(ma.linalg.eigvalsh(z)),
     "singular values of complex matrices": lambda z: ma.sum(ma.linalg.svdvals(z)),
     "singular vectors of complex matrices": lambda z: ma.sum(ma.linalg.svd(z, full_matrices=False)[1]),
-    "Q of complex matrices": lambda z: ma.sum(ma.real(ma.linalg.qr(z)[0])),
     "all singular vectors": lambda z: ma.sum(ma.linalg.svd(ma.real(z)[:2], full_matrices=True)[0]),
     "Q of more columns than rows": lambda z: ma.sum(ma.linalg.qr(ma.real(z)[:2])[1]),
     "all of Q": lambda z: ma.sum(ma.linalg.qr(ma.real(z)[:, :2], mode="complete")[0]),

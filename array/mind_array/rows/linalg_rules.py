@@ -17,7 +17,7 @@ from .creation import eye, tril, triu
 from .factors import GEQRF
 from .linalg import TARGETS, diagonal, eigh, inv, solve, svd
 from .manipulation import concat, expand_dims, matrix_transpose
-from .parts import conj, select, square
+from .parts import conj, from_parts, is_complex, parts_of, select, square
 from .reductions import reduced
 
 Arrays = Sequence[Array]
@@ -78,12 +78,26 @@ def _det_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
 
 
 def _slogdet_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
-    return [_scaled(gs[1], _adjoint(inv(xs[0])))]
+    """
+    The sign of a real determinant is constant where it has a derivative.
+
+    That of a complex one turns: with `t = tr(x^-1 dx)` the logarithm changes by the real part of `t`, the sign by itself times
+    the imaginary part.
+    """
+    g = gs[1]
+    if is_complex(xs[0]):
+        _, turn = parts_of(e.multiply(gs[0], ys[0]))
+        g = from_parts(g, turn)
+    return [_scaled(g, _adjoint(inv(xs[0])))]
 
 
 def _slogdet_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
-    sign = constant(0, ys[0].dtype, ys[0].shape)
-    return [sign, _trace_of_product(inv(xs[0]), ts[0])]
+    trace = _trace_of_product(inv(xs[0]), ts[0])
+    zero = constant(0, ys[1].dtype, ys[1].shape)
+    if not is_complex(xs[0]):
+        return [zero, trace]
+    change, turn = parts_of(trace)
+    return [e.multiply(ys[0], from_parts(zero, turn)), change]
 
 
 def _lower(x: Array) -> Array:
@@ -96,22 +110,30 @@ def _conjugated(x: Array) -> Array:
     return conj(x) if kind_of(x.dtype) == "c" else x
 
 
+def _conjugate_transposed(x: Array) -> Array:
+    return _conjugated(matrix_transpose(x))
+
+
+def _twice_hermitian(x: Array) -> Array:
+    return e.add(x, _conjugate_transposed(x))
+
+
 def _hermitian(x: Array) -> Array:
     """The Hermitian part."""
-    return e.multiply(e.add(x, _conjugated(matrix_transpose(x))), 0.5)
+    return e.multiply(_twice_hermitian(x), 0.5)
 
 
 def _cholesky_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
     """Murray: Differentiation of the Cholesky decomposition, 2016, equation 10, with adjoints for transposes."""
     factor, inverse = ys[0], inv(ys[0])
-    middle = _lower(matmul(_conjugated(matrix_transpose(factor)), tril(_conjugated(gs[0]))))
-    found = matmul(matmul(_conjugated(matrix_transpose(inverse)), middle), inverse)
+    middle = _lower(matmul(_conjugate_transposed(factor), tril(_conjugated(gs[0]))))
+    found = matmul(matmul(_conjugate_transposed(inverse), middle), inverse)
     return [_conjugated(_hermitian(found))]
 
 
 def _cholesky_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
     factor, inverse = ys[0], inv(ys[0])
-    inner = matmul(matmul(inverse, _hermitian(ts[0])), _conjugated(matrix_transpose(inverse)))
+    inner = matmul(matmul(inverse, _hermitian(ts[0])), _conjugate_transposed(inverse))
     return [matmul(factor, _lower(inner))]
 
 
@@ -233,8 +255,7 @@ def _svdvals_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
 
 
 def _tall(x: Array, q: Array) -> None:
-    """E5001 unless a QR decomposition is the reduced one of real matrices with at least as many rows as columns."""
-    _check_real(x, "qr")
+    """E5001 unless a QR decomposition is the reduced one of matrices with at least as many rows as columns."""
     m, n = x.shape[-2:]
     if m < n or q.shape[-1] != n:
         given = f"qr of {m} by {n} matrices with {q.shape[-1]} columns in Q"
@@ -242,24 +263,25 @@ def _tall(x: Array, q: Array) -> None:
 
 
 def _qr_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
-    """Walter and Lehmann: Algorithmic differentiation of linear algebra functions, 2018, section 3.3; of full rank."""
+    """
+    Walter and Lehmann: Algorithmic differentiation of linear algebra functions, 2018, section 3.3; of full rank.
+
+    Of complex matrices the diagonal of R is real, as LAPACK has it, and so is that of the Hermitian matrix in the middle.
+    """
     q, r = ys
     _tall(xs[0], q)
-    q_adj, r_adj = gs
-    middle = e.subtract(matmul(r, matrix_transpose(r_adj)), matmul(matrix_transpose(q_adj), q))
-    lower = e.add(tril(middle), matrix_transpose(tril(middle, k=-1)))
-    right = e.add(q_adj, matmul(q, lower))
-    return [matrix_transpose(solve(r, matrix_transpose(right)))]
+    q_adj, r_adj = map(_conjugated, gs)
+    middle = e.subtract(matmul(r, _conjugate_transposed(r_adj)), matmul(_conjugate_transposed(q_adj), q))
+    right = e.add(q_adj, matmul(q, _twice_hermitian(_lower(middle))))
+    return [matrix_transpose(solve(r, _conjugate_transposed(right)))]
 
 
 def _qr_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
     q, r = ys
     _tall(xs[0], q)
     scaled = matrix_transpose(solve(matrix_transpose(r), matrix_transpose(ts[0])))
-    inner = matmul(matrix_transpose(q), scaled)
-    lower = tril(inner, k=-1)
-    iteration = e.subtract(lower, matrix_transpose(lower))
-    return [e.add(matmul(q, e.subtract(iteration, inner)), scaled), matmul(e.subtract(inner, iteration), r)]
+    upper = _conjugate_transposed(_lower(_twice_hermitian(matmul(_conjugate_transposed(q), scaled))))
+    return [e.subtract(scaled, matmul(q, upper)), matmul(upper, r)]
 
 
 def _geqrf_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:

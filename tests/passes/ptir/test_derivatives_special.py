@@ -21,6 +21,7 @@ from mind_dialect.ptir import (
     ConstantOp,
     CosOp,
     CumulativeOp,
+    DigammaOp,
     DivOp,
     ErfOp,
     Expm1Op,
@@ -80,6 +81,9 @@ AT: list[tuple[type[PtirOp], tuple[float, ...], tuple[float | None, ...]]] = [
     (Log1pOp, (INF,), (0.0,)),
     (DivOp, (0.0, 2.0), (0.5, 0.0)),
     (DivOp, (1.0, INF), (0.0, 0.0)),
+    (DigammaOp, (INF,), (0.0,)),
+    (DigammaOp, (0.0,), (INF,)),
+    (DigammaOp, (-3.0,), (INF,)),
     (MaximumOp, (1.0, 1.0), (0.5, 0.5)),
     (MaximumOp, (0.0, -0.0), (0.5, 0.5)),
     (MaximumOp, (INF, INF), (0.5, 0.5)),
@@ -123,6 +127,17 @@ def test_value_at_a_point(op: type[PtirOp], operands: tuple[float, ...], expecte
     for i, derivative in enumerate(expected):
         pushed = d.pushed([one if k == i else 0 * one for k in range(len(operands))])
         np.testing.assert_allclose(float(pushed[0]), derivative, rtol=1e-6, atol=1e-37)
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [("f64", 2e-13), ("f32", 1e-6)])
+def test_trigamma(dtype: str, bound: float):
+    """The derivative of `digamma` against mpmath, below 0, near poles and far away."""
+    mp = pytest.importorskip("mpmath")
+    x = np.concatenate([np.linspace(-6.45, 6.55, 131), [1e-3, -1e-3, 0.5, 9.75, 1e3, 1e6]]).astype(dtype.replace("f", "float"))
+    with mp.workdps(40):
+        expected = [float(mp.psi(1, mp.mpf(float(v)))) for v in x]
+    (found,) = Derivatives(R(DigammaOp, f"{dtype}[{len(x)}]", data={0: x.tolist()})).gradient[0](x, np.ones_like(x))
+    np.testing.assert_allclose(found, expected, rtol=bound)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from mind_dialect.ptir import (
     ConstantOp,
     CosOp,
     CountLeadingZerosOp,
+    DigammaOp,
     DivOp,
     ErfInvOp,
     ErfOp,
@@ -94,7 +95,9 @@ UNARY: list[Row] = [
     R(RoundAwayOp, "f64[2,3]", domain=far_from_whole),
     R(CbrtOp, "f64[2,3]", domain=away_from_zero, jax=lambda jax, x: jax.numpy.cbrt(x)),
     R(ErfInvOp, "f64[2,3]", domain=between(-0.7, 0.7), jax=lambda jax, x: jax.scipy.special.erfinv(x)),
-    R(LgammaOp, "f64[2,3]", domain=positive, jax=lambda jax, x: jax.scipy.special.gammaln(x), smooth=False),
+    R(LgammaOp, "f64[2,3]", domain=positive, jax=lambda jax, x: jax.scipy.special.gammaln(x)),
+    R(DigammaOp, "f64[2,3]", domain=positive, jax=lambda jax, x: jax.scipy.special.digamma(x)),
+    R(DigammaOp, "f64[4]", data={0: [-0.5, -1.25, -3.75, 12.0]}, jax=lambda jax, x: jax.scipy.special.digamma(x)),
     R(
         Atan2Op,
         "f64[2,3] f64[2,3]",

@@ -16,6 +16,7 @@ CONFIG = "aggregate_to_topk = true, is_fallback = true, recall_target = 0.95 : f
 def approximate(
     direction: str = "GT", axis: int = 1, shape: str = "4x3", operands: str = "%p, %q", called: str = "[@c]", config: str = CONFIG
 ) -> str:
+    attributes = f"called_computations = {called}, mhlo.backend_config = {{{config.format(axis)}}}"
     return f"""
 module {{
   func.func @c(%p: tensor<f32>, %q: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<i1> {{
@@ -26,7 +27,7 @@ module {{
     %i = stablehlo.iota dim = {axis} : tensor<4x9xi32>
     %n = stablehlo.constant dense<-1> : tensor<i32>
     %z = stablehlo.constant dense<0.0> : tensor<f32>
-    %r:2 = stablehlo.custom_call @ApproxTopK(%x, %i, %z, %n) {{called_computations = {called}, mhlo.backend_config = {{{config.format(axis)}}}}}
+    %r:2 = stablehlo.custom_call @ApproxTopK(%x, %i, %z, %n) {{{attributes}}}
       : (tensor<4x9xf32>, tensor<4x9xi32>, tensor<f32>, tensor<i32>) -> (tensor<{shape}xf32>, tensor<{shape}xi32>)
     return %r#0, %r#1 : tensor<{shape}xf32>, tensor<{shape}xi32>
   }}

@@ -12,7 +12,9 @@ from mind_passes.functional import jvp
 from mind_runtime import compile
 from stablehlo_programs import EXECUTORS, program, read, run
 
-POINTS = np.concatenate([np.linspace(-7, 26.5, 1341), [1 - 2**-53, 1 + 2**-52, 8 - 2**-50, 8 + 2**-49], np.geomspace(1e-300, 1, 30)])
+POINTS = np.concatenate(
+    [np.linspace(-7, 26.5, 1341), [1 - 2**-53, 1 + 2**-52, 8 - 2**-50, 8 + 2**-49], np.geomspace(1e-300, 1, 30)]
+)
 
 
 def erfc(shape: str) -> str:

@@ -7,9 +7,11 @@ Custom calls that only annotate (shardings, layouts, placements) pass their oper
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable
 
 from mind_dialect import ptir
@@ -58,8 +60,9 @@ def _approx_top_k(to: Converter, op: ForeignOp) -> Values:
 def _takes_largest(op: ForeignOp) -> bool:
     """Whether the comparator of an ApproxTopK is `x > y` of its first two arguments, not `x < y`; others are refused."""
     found = op.attributes.get("called_computations")
-    called = found.data[0] if isinstance(found, ArrayAttr) and len(found) == 1 else None
-    function = SymbolTable.lookup_symbol(op.op, called) if isinstance(called, SymbolRefAttr) else None
+    called = cast("ArrayAttr[Attribute]", found).data if isinstance(found, ArrayAttr) else ()
+    name = called[0] if len(called) == 1 else None
+    function = SymbolTable.lookup_symbol(op.op, name) if isinstance(name, SymbolRefAttr) else None
     if isinstance(function, FuncOp) and len(function.body.blocks) == 1:
         block = function.body.block
         ops = list(block.ops)

@@ -18,7 +18,6 @@ from mind_dialect.ptir_shapes import Dim, Dims
 from ..landing import Lander
 from ..unsupported import Refused
 from .bessel_coefficients import I1E_FAR, I1E_NEAR
-from .erfc_coefficients import ERFC_FAR, ERFC_NEAR
 from .complex_functions import (
     Function,
     complex_acos,
@@ -32,6 +31,7 @@ from .complex_functions import (
 from .contraction import product
 from .converter import Converter, Row, Values
 from .elementwise import tangent, total_order
+from .erfc_coefficients import ERFC_FAR, ERFC_NEAR
 from .foreign import ForeignOp
 from .structural import broadcast_in
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from mind_dialect.ptir import DigammaOp
-
 from ..rules import ForwardRow, Row
 from . import (
     calls,
@@ -42,7 +40,3 @@ _FAMILIES = (
 )
 REVERSE: dict[type[Operation], Row] = {op: row for family in _FAMILIES for op, row in family.REVERSE.items()}
 FORWARD: dict[type[Operation], ForwardRow] = {op: row for family in _FAMILIES for op, row in family.FORWARD.items()}
-REFUSED: dict[type[Operation], str] = {
-    DigammaOp: "the trigamma function, its derivative, is no op of PTIR",
-}
-"""Ops that cannot be differentiated, with the reason."""

@@ -79,6 +79,7 @@ from mind_dialect.ptir.types import Kind, part_of
 from ...ptir.building import uniform
 from ...ptir.construct import add, cast, compare, div, elementwise, full, make, mul, neg, scale, spec, sub, typed, where
 from ..rules import FLAT, ForwardRow, Row, Rules, Tangent, Value, WholeForward, linear
+from .trigamma import trigamma
 
 if TYPE_CHECKING:
     from ...forward import Forward
@@ -264,6 +265,7 @@ DIAGONAL: dict[type[Operation], Rules] = {
     CbrtOp: (lambda op, v: div(scale(v, 1 / 3), mul(op.result, op.result)),),
     ErfInvOp: (erf_inv,),
     LgammaOp: (lambda op, v: mul(v, make(DigammaOp, op.x)),),
+    DigammaOp: (lambda op, v: mul(v, trigamma(op.x)),),
 }
 """Op class -> one rule per operand, for both modes."""
 

@@ -1,15 +1,5 @@
 // RUN: not mind-opt %s --autodiff="seed=cotangent" --split-input-file 2>&1 | filecheck %s
 
-// CHECK: error[E5001]: digamma %d: cannot be differentiated: the trigamma function, its derivative, is no op of PTIR
-builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
-func.func @of_digamma(%x: tensor<f32>) -> tensor<f32> {
-  %d = ptir.digamma %x : tensor<f32>
-  func.return %d : tensor<f32>
-}
-}
-
-// -----
-
 // CHECK: error[E5001]: scatter_windows %s: cannot be differentiated: updates that meet are multiplied; unique = true promises that none do
 builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 func.func @of_products(%x: tensor<5xf32>, %i: tensor<2x1xsi32>, %u: tensor<2xf32>) -> tensor<5xf32> {
