@@ -31,9 +31,10 @@ from machine import described
 
 from lone_products import compiled
 from mind_dialect.ptir.types import F32, F64, PtirDType
-from mind_lowering.native.host import HOSTS, Host, this_machine
+from mind_lowering.native.host import this_machine
 from mind_lowering.native.ir import Module
 from mind_lowering.native.lanes import Lanes
+from mind_lowering.native.target_info import TARGETS, TargetInfo
 from mind_runtime.native import jit
 
 SECONDS = 0.02
@@ -73,7 +74,7 @@ def spread(values: Sequence[float], digits: int) -> str:
     return f"{median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
 
-def row(host: Host, dtype: PtirDType, shape: tuple[int, int, int], form: str, rounds: int, *, decode: bool) -> str:
+def row(host: TargetInfo, dtype: PtirDType, shape: tuple[int, int, int], form: str, rounds: int, *, decode: bool) -> str:
     """A row of the table."""
     m, k, n = shape
     rng = np.random.default_rng(0)
@@ -95,7 +96,7 @@ TURNS, SUMS = 1 << 16, 10
 """Of the loops that show what a core can do."""
 
 
-def loops(host: Host) -> tuple[Callable[[int, int, int], int], Callable[[int, int, int], int], object]:
+def loops(host: TargetInfo) -> tuple[Callable[[int, int, int], int], Callable[[int, int, int], int], object]:
     """
     Functions of the address of some floats, and what must be kept as long as they are used.
 
@@ -130,7 +131,7 @@ def loops(host: Host) -> tuple[Callable[[int, int, int], int], Callable[[int, in
     return work, read, library
 
 
-def peaks(host: Host, rounds: int) -> tuple[float, float]:
+def peaks(host: TargetInfo, rounds: int) -> tuple[float, float]:
     """GFLOP/s of multiplications and additions in registers, GB/s of reading 128 MiB: f32, this thread."""
     (work, read, _kept), width, room = loops(host), host.lanes(4), np.ones(1 << 25, np.float32)
     count = room.size // (width * SUMS) * width * SUMS
@@ -140,12 +141,12 @@ def peaks(host: Host, rounds: int) -> tuple[float, float]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="matrix products beside NumPy's")
-    parser.add_argument("--isa", choices=sorted(HOSTS), help="take this machine for a lesser one")
+    parser.add_argument("--isa", choices=sorted(TARGETS), help="take this machine for a lesser one")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--small", action="store_true", help="only the smallest shapes")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args(argv)
-    host: Any = HOSTS[options.isa] if options.isa else this_machine()
+    host: Any = TARGETS[options.isa] if options.isa else this_machine()
     before = peaks(host, options.rounds)
     lines: list[str] = []
     parts = (("GFLOP/s", SHAPES, False), ("GB/s of weights", DECODE, True))

@@ -19,7 +19,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 import vector_math as vm
-from mind_lowering.native.host import HOSTS, this_machine
+from mind_lowering.native.host import this_machine
+from mind_lowering.native.target_info import TARGETS
 from mind_lowering.native.vmath import MATH
 
 ELEMENTS, ROUNDS, SECONDS = 4096, 15, 0.002
@@ -37,7 +38,7 @@ def per_element(run, repetitions: int) -> float:
 
 def measured(opcode: str, type: str, isa: str) -> tuple[float, float | None]:
     """Our time and NumPy's."""
-    dtype, host = vm.TYPES[type], HOSTS[isa]
+    dtype, host = vm.TYPES[type], TARGETS[isa]
     rng = np.random.default_rng(0)
     x = np.abs(rng.standard_normal(ELEMENTS)).astype(dtype) * 2 + dtype(0.01)
     y, out = rng.standard_normal(ELEMENTS).astype(dtype), np.empty(ELEMENTS, dtype)

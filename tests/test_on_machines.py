@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import on_machines
 
 from machines import RUNNABLE
-from mind_lowering.native.host import HOSTS
+from mind_lowering.native.target_info import TARGETS
 
 PROBES = {
     "one thread, one core": "import os; assert len(os.sched_getaffinity(0)) == 1; assert os.environ['MIND_NUM_THREADS'] == '1'",
@@ -80,7 +80,7 @@ def test_a_process_finds_the_circumstance(name: str, closed: Path) -> None:
 def test_a_process_finds_a_lesser_instruction_set(isa: str, closed: Path) -> None:
     """NumPy does without wider vectors too; OpenBLAS reads the same variables when it begins, and says nothing of it."""
     (found,) = [c for c in on_machines.circumstances(closed) if c.name == isa]
-    assert on_machines.run(found, ["-c", ISA.format(isa=isa, wide=HOSTS[isa].vector_bytes >= 32)]) == 0
+    assert on_machines.run(found, ["-c", ISA.format(isa=isa, wide=TARGETS[isa].vector_bytes >= 32)]) == 0
 
 
 def test_hogs_end_with_their_block() -> None:

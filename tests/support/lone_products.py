@@ -13,14 +13,14 @@ import numpy as np
 
 from machines import RUNNABLE
 from mind_dialect.ptir.types import PtirDType
-from mind_lowering.native.host import HOSTS, Host
 from mind_lowering.native.ir import Module
 from mind_lowering.native.products.kernels import ProductStep, steps_of
 from mind_lowering.native.products.product import Epilogue, Product, planned
+from mind_lowering.native.target_info import TARGETS, TargetInfo
 from mind_lowering.native.views import Buffer, Use, View
 from mind_runtime.native import jit, pool
 
-HOSTS_HERE = [HOSTS[isa] for isa in RUNNABLE]
+HOSTS_HERE = [TARGETS[isa] for isa in RUNNABLE]
 """The machines that this one can be taken for."""
 
 
@@ -40,7 +40,7 @@ class Compiled:
     product: Product
     text: str
     kernels: list[tuple[ProductStep, str, int]]
-    host: Host
+    host: TargetInfo
     extra: dict[int, Any]
     record: Any = field(default_factory=lambda: pool.new_record(1))
 
@@ -96,7 +96,7 @@ def unwritten(count: int) -> Any:
 
 
 def compiled(
-    host: Host,
+    host: TargetInfo,
     lhs: Any,
     rhs: Any,
     out: Any,

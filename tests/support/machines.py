@@ -1,8 +1,8 @@
 """
 The machines that tests run as: this one, or this one taken for a lesser one.
 
-A plan (which kernel, which tiles, which stores) depends on a `Host`. A test of a plan therefore names one; a test of results
-holds on every machine, and with `--isa=every` it runs as each instruction set that this machine executes.
+A plan (which kernel, which tiles, which stores) depends on a `TargetInfo`. A test of a plan therefore names one; a test of
+results holds on every machine, and with `--isa=every` it runs as each instruction set that this machine executes.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from dataclasses import replace
 from numpy._core import _multiarray_umath as numpy_core  # the only home of the names of what NumPy dispatches on
 
 from mind_lowering.native import host as host_module
-from mind_lowering.native.host import HOSTS, ISA_VARIABLE, Host
+from mind_lowering.native.host import ISA_VARIABLE
+from mind_lowering.native.target_info import TARGETS, TargetInfo
 
 THIS = host_module.this_machine()
 _TAKEN_FOR = host_module.detect()
-_FAMILY = [isa for isa, host in HOSTS.items() if host.triple == THIS.triple]
+_FAMILY = [isa for isa, host in TARGETS.items() if host.triple == THIS.triple]
 RUNNABLE = _FAMILY[_FAMILY.index(_TAKEN_FOR.isa) :]
-"""The instruction sets that this machine, or what the environment takes it for, executes: the best first, as `HOSTS` has them."""
+"""The instruction sets that this machine, or what the environment takes it for, executes, in the order of `TARGETS`."""
 _OPENBLAS = {"avx2": "Haswell", "baseline": "Nehalem"}
 _NUMPY_KEEPS = {"avx2": {"X86_V3", "AVX", "F16C", "FMA3", "AVX2"}, "baseline": set[str]()}
 
 
-def with_stated_caches() -> Host:
-    """Return this machine with the caches that `HOSTS` has, so that plans depend on the instruction set alone."""
-    like = HOSTS[THIS.isa]
+def with_stated_caches() -> TargetInfo:
+    """Return this machine with the caches that `TARGETS` has, so that plans depend on the instruction set alone."""
+    like = TARGETS[THIS.isa]
     return replace(THIS, l1_bytes=like.l1_bytes, l2_bytes=like.l2_bytes)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from lone_products import HOSTS_HERE, compiled
 from mind_dialect.ptir.types import BF16, F32, F64, PtirDType
-from mind_lowering.native.host import Host
+from mind_lowering.native.target_info import TargetInfo
 from mind_lowering.ptir_kernels.formats import array_dtype
 
 PAGE = mmap.PAGESIZE
@@ -56,7 +56,7 @@ def main() -> None:
             lines(host, dtype, rng)
 
 
-def lines(host: Host, dtype: PtirDType, rng: Any) -> None:
+def lines(host: TargetInfo, dtype: PtirDType, rng: Any) -> None:
     """Rows that begin in the middle of a line, or end there, the last one before what nobody may touch."""
     of = array_dtype(dtype.name)
     for at_end, (first, last) in ((False, (0, 685)), (True, (13, 688)), (True, (0, 688))):

@@ -17,7 +17,8 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir.legal import pairs
 from mind_dialect.ptir.types import PtirDType
 from mind_lowering import code_cache as cache
-from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE, Host, detect
+from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE, detect
+from mind_lowering.native.target_info import TargetInfo
 from mind_lowering.ptir_kernels.formats import format_of
 from mind_runtime.native import jit
 from native_checks import computed_here, several
@@ -40,7 +41,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     if request.param == "backwards":
         original = jit.load
 
-        def load(text: str, host: Host, names: Sequence[str]) -> Any:
+        def load(text: str, host: TargetInfo, names: Sequence[str]) -> Any:
             changed, count = backwards(text)
             loaded.append(count)
             return original(changed, host, names)

@@ -9,9 +9,9 @@ from functools import cache
 import llvmlite.binding as llvm
 import numpy as np
 
-from mind_lowering.native.host import HOSTS
 from mind_lowering.native.ir import Module
 from mind_lowering.native.lanes import Lanes
+from mind_lowering.native.target_info import TARGETS
 from mind_lowering.native.vmath import call
 
 TYPES = {"float": np.float32, "double": np.float64}
@@ -21,7 +21,7 @@ Kernel = Callable[..., np.ndarray]
 
 def text(opcode: str, type: str, width: int, isa: str) -> str:
     """A module with `@apply(ptr x, ptr y, ptr out, i64 n)`, which takes `width` elements at once."""
-    host, size = HOSTS[isa], np.dtype(TYPES[type]).itemsize
+    host, size = TARGETS[isa], np.dtype(TYPES[type]).itemsize
     module = Module(host.triple, opcode)
     f = module.function("apply", "void", [("ptr", "x"), ("ptr", "y"), ("ptr", "out"), ("i64", "n")], internal=False)
     lanes = Lanes(f, host, width, hint=opcode)
@@ -41,7 +41,7 @@ def machine(isa: str, code: str = "jitdefault") -> llvm.TargetMachine:
     """LLVM's idea of a machine; of `code` in `small` pieces calls are by name."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    host = HOSTS[isa]
+    host = TARGETS[isa]
     return llvm.Target.from_triple(host.triple).create_target_machine(cpu=host.cpu, opt=2, reloc="pic", codemodel=code)
 
 

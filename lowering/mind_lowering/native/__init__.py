@@ -9,13 +9,15 @@ The native CPU target: PTIR as LLVM IR text, already vectorised, one module per 
     products/        a product, and what is done before and after it                  convolutions/       <- the same with windows
     calling.py       how an entry calls a kernel: at once or by the pool of threads (pool/); partials.py, costs.py
     elementwise.py   op class -> instructions                    vmath/              <- functions of real numbers plug in here
-    memory.py        the arena        views.py, nest.py   strides and axes        lanes.py, casts.py, failures.py, ir.py, host.py
+    memory.py        the arena        views.py, nest.py   strides and axes        lanes.py, casts.py, failures.py, ir.py
+    target_info.py   what code is generated for                  host.py          <- the machine of this process
 
 Nothing here needs llvmlite; `mind_runtime.native` compiles the text and calls it. A program found on disk is not lowered, so this
 says what a lowered one is (lowered.py) and leaves the rest to be imported.
 """
 
-from .host import HOSTS, Host, detect, host_of
+from .host import detect
 from .lowered import Entry, Foreign, Native, Packing
+from .target_info import TARGETS, TargetInfo, target_of
 
-__all__ = ["HOSTS", "Entry", "Foreign", "Host", "Native", "Packing", "detect", "host_of"]
+__all__ = ["TARGETS", "Entry", "Foreign", "Native", "Packing", "TargetInfo", "detect", "target_of"]

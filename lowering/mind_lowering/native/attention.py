@@ -26,7 +26,6 @@ from .casts import cast
 from .costs import BYTES, VECTORS
 from .elementwise import EMITTERS
 from .failures import Failure, Sites
-from .host import Host
 from .ir import Function
 from .lanes import Lanes, register
 from .memory import Access
@@ -38,6 +37,7 @@ from .products.kernels import ProductStep
 from .products.product import Epilogue, Finish, Product, index_of
 from .reasons import unsupported
 from .steps import SharedStep
+from .target_info import TargetInfo
 from .views import Buffer, Use, View
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Parts:
     """Views of what is outside, and constants."""
 
 
-def find_attention(module: ModuleOp, host: Host) -> None:
+def find_attention(module: ModuleOp, host: TargetInfo) -> None:
     """Make attentions fusions, where they are kernels of this target."""
     if recognize(module, (PATTERN,)):
         defuse(module, only=lambda op: _is_one(op) and parts(op, host) is None)
@@ -78,7 +78,7 @@ def _is_one(op: ptir.FusionOp) -> bool:
     return op.values()["pattern"] == PATTERN
 
 
-def parts(op: ptir.FusionOp, host: Host) -> Parts | None:
+def parts(op: ptir.FusionOp, host: TargetInfo) -> Parts | None:
     """The parts of a fusion of that pattern if it is a kernel here."""
     ending = op.body.block.last_op
     last = None if ending is None else ending.operands[0].owner
@@ -98,7 +98,7 @@ def parts(op: ptir.FusionOp, host: Host) -> Parts | None:
     return made if _fits(made, host) else None
 
 
-def _fits(made: Parts, host: Host) -> bool:
+def _fits(made: Parts, host: TargetInfo) -> bool:
     """Whether dtypes and shapes are those of a kernel."""
     values = [v for op in (made.first, *made.chain, made.last) for v in (*op.operands, *op.results)]
     types, dtype = [read_type(v.type) for v in values], read_type(made.z.type).dtype
@@ -202,7 +202,7 @@ class AttentionStep(SharedStep):
         bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
         return Access(bases[:-1], bases[-1:])
 
-    def cost(self, host: Host) -> float:
+    def cost(self, host: TargetInfo) -> float:
         count = prod(self.scores.out.shape)
         lanes = host.lanes(self.scores.total.size)
         return count * (self.scores.depth + self.sums.columns + 30) / lanes / VECTORS + count / BYTES
@@ -210,7 +210,7 @@ class AttentionStep(SharedStep):
     def key(self) -> Hashable:
         return self.scores.key(), self.sums.key(), self.tiles, self.apart
 
-    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         from .attention_kernel import emit_attention
 
         if host.checked:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from . import vmath
 from .attention import AttentionStep
 from .elementwise import extreme
-from .host import Host
 from .ir import Function, Module
 from .lanes import Lanes, halves, ones, register, stored
 from .products.arguments import arguments
@@ -22,12 +21,13 @@ from .products.product import Product, copied_batches, index_of, unflattened
 from .products.tile import Source, Tile, emit_tile
 from .reductions import part
 from .steps import argument
+from .target_info import TargetInfo
 
 UNROLL = 4
 """Vectors of a row in one iteration of a loop."""
 
 
-def emit_attention(f: Function, host: Host, step: AttentionStep) -> int:
+def emit_attention(f: Function, host: TargetInfo, step: AttentionStep) -> int:
     """The body of the kernel; how many units of work it has."""
     return _Attention(f, host, step).emit()
 
@@ -47,7 +47,7 @@ class _Block:
 
 
 class _Attention:
-    def __init__(self, f: Function, host: Host, step: AttentionStep):
+    def __init__(self, f: Function, host: TargetInfo, step: AttentionStep):
         self.f, self.host, self.step = f, host, step
         self.scores, self.sums, self.total = step.scores, step.sums, step.scores.total
         self.type, self.tall = register(self.total), step.scores.cut.rows
@@ -210,7 +210,7 @@ class _Attention:
         return self.rows[count]
 
 
-def _rows(module: Module, host: Host, step: AttentionStep, count: int) -> str:
+def _rows(module: Module, host: TargetInfo, step: AttentionStep, count: int) -> str:
     """A function: scores of some rows become their exponentials, and what was summed is scaled and added to."""
     parameters = [("ptr", "scores"), ("ptr", "totals"), ("ptr", "greatest"), ("ptr", "sums"), ("i64", "rows")]
     f = module.function(module.unique(f"weights.{count}"), "void", parameters)
@@ -224,7 +224,7 @@ def _rows(module: Module, host: Host, step: AttentionStep, count: int) -> str:
 class _Row:
     """One row of scores."""
 
-    def __init__(self, f: Function, host: Host, step: AttentionStep, count: int):
+    def __init__(self, f: Function, host: TargetInfo, step: AttentionStep, count: int):
         self.f, self.host, self.step = f, host, step
         self.total, self.width = step.scores.total, step.scores.cut.width
         self.type = register(self.total)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from .failures import Site, Sites
-from .host import Host
 from .ir import Function, identifier, symbol
 from .pool.record import MOST_CHUNKS, Record
 from .steps import Kernel, NativeStep
+from .target_info import TargetInfo
 from .views import Buffer, Use, View
 
 SHARED = 20_000
@@ -41,7 +41,7 @@ class Calls:
     It begins in the first block of the function; `steps` are all that it will be asked for.
     """
 
-    def __init__(self, f: Function, host: Host, sites: Sites, steps: Collection[NativeStep]):
+    def __init__(self, f: Function, host: TargetInfo, sites: Sites, steps: Collection[NativeStep]):
         self.f = f
         self.host = host
         self.sites = sites

@@ -15,7 +15,7 @@ from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import read_type
 
 from .elementwise import CALLS
-from .host import Host
+from .target_info import TargetInfo
 from .views import Buffer, View
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _distinct(view: View) -> int:
     return prod(n for n, stride in zip(view.shape, view.strides, strict=True) if stride)
 
 
-def elementwise(host: Host, shape: Sequence[int], ops: Sequence[PtirOp], views: Sequence[View]) -> float:
+def elementwise(host: TargetInfo, shape: Sequence[int], ops: Sequence[PtirOp], views: Sequence[View]) -> float:
     """Of a loop over `shape` that does `ops` to `views`."""
     each = 0.0
     for op in ops:
@@ -58,7 +58,7 @@ def elementwise(host: Host, shape: Sequence[int], ops: Sequence[PtirOp], views: 
     return max(prod(shape) * each / VECTORS, traffic(views) / BYTES)
 
 
-def multiplied(host: Host, product: Product) -> float:
+def multiplied(host: TargetInfo, product: Product) -> float:
     """Of a matrix product."""
     steps = prod(product.batch) * product.rows * product.columns * product.depth
     read = traffic((product.lhs, product.rhs, product.out))

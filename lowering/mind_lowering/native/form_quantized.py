@@ -19,18 +19,18 @@ from mind_dialect.ptir.types import F32, F64, PtirDType, read_type
 from mind_passes.ptir.building import uniform
 from mind_passes.ptir.dce import replace_values
 
-from .host import Host
 from .reasons import unsupported
+from .target_info import TargetInfo
 
 QUANTIZED = (QuantizeOp, DequantizeOp, RequantizeOp)
 
 
-def why_not_quantized(op: Operation, host: Host) -> str | None:
+def why_not_quantized(op: Operation, host: TargetInfo) -> str | None:
     """Why a quantisation is not done here."""
     return unsupported([read_type(v.type).dtype for v in (*op.operands, *op.results)], host)
 
 
-def expand_quantized(module: ModuleOp, host: Host) -> None:
+def expand_quantized(module: ModuleOp, host: TargetInfo) -> None:
     """Replace quantisations of known sizes and of dtypes that are computed in here."""
     became: dict[SSAValue, SSAValue] = {}
     for op in [op for op in walk(module) if isinstance(op, QUANTIZED)]:

@@ -17,12 +17,12 @@ from mind_dialect.ptir.types import read_type
 
 from . import costs
 from .failures import Sites
-from .host import Host
 from .ir import Function
 from .memory import Access
 from .nontemporal import passing
 from .reductions import accumulator
 from .steps import Kernel, SharedStep
+from .target_info import TargetInfo
 from .views import Buffer, Ints, View
 
 __all__ = ["Group", "Kernel", "only_summed", "spread"]
@@ -91,10 +91,10 @@ class Group(SharedStep):
         """Which results are stored past the caches, when buffers have their places."""
         return passing(list(self.inputs.values()), [v for _, v in self.outputs])
 
-    def cost(self, host: Host) -> float:
+    def cost(self, host: TargetInfo) -> float:
         return costs.elementwise(host, self.shape, [*self.ops, *(op for op, _ in self.reductions)], self.views)
 
-    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         from .loops import Nest
 
         return Nest(f, host, self, sites).emit()

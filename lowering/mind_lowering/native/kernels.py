@@ -23,7 +23,6 @@ from .control import control
 from .convolutions.plan import convolution
 from .elementwise import EMITTERS
 from .form_quantized import QUANTIZED, why_not_quantized
-from .host import Host
 from .kernels_lookups import LOOKUPS
 from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
@@ -33,6 +32,7 @@ from .products.axes import add_product
 from .random_numbers import DRAWS
 from .reasons import rounded_each_step, unsupported
 from .reductions import accumulator
+from .target_info import TargetInfo
 from .views import VIEWS, View, broadcast, indices, viewed, whole, window
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _along(view: View, order: list[int], shape: tuple[int, ...], lacking: range)
     return View(view.base, view.dtype, shape, tuple(strides), view.offset)
 
 
-def why_not(op: PtirOp, host: Host) -> str | None:
+def why_not(op: PtirOp, host: TargetInfo) -> str | None:
     """Why a group cannot hold an op."""
     dtypes = [read_type(v.type).dtype for v in (*op.operands, *op.results)]
     if isinstance(op, ptir.ReduceOp):

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from mind_dialect.ptir.types import BF16, F16, F32, F64, I1, Kind, PtirDType
 
-from .host import Host
 from .ir import Function, float_text, suffix, vector
+from .target_info import TargetInfo
 
 
-def computes(dtype: PtirDType, host: Host) -> bool:
+def computes(dtype: PtirDType, host: TargetInfo) -> bool:
     """Whether there is arithmetic of a dtype here; f16 takes a machine that converts it."""
     if dtype.kind is Kind.FLOAT:
         return dtype in (BF16, F32, F64) or (dtype is F16 and host.half)
@@ -44,7 +44,7 @@ class Lanes:
     """`width` elements of every value in a function. `mask` are the lanes that count, a vector of i1, or None for all."""
 
     function: Function
-    host: Host
+    host: TargetInfo
     width: int
     mask: str | None = None
     hint: str = "v"

@@ -19,7 +19,6 @@ from mind_dialect.ptir.types import BF16, F16, read_type
 from .elementwise import CALLS, emit
 from .failures import Sites
 from .groups import Group, only_summed
-from .host import Host
 from .ir import Function, identifier
 from .lanes import Lanes
 from .nest import axes_of, lane_axis
@@ -27,6 +26,7 @@ from .nontemporal import twice
 from .places import Indexes, Place, Places, Spot
 from .products.product import unflattened
 from .reductions import accumulator, addend, combine, finished, fold, identity
+from .target_info import TargetInfo
 
 CHUNK, NARROWEST = 1 << 14, 512
 """Elements in one unit of work, where it is a run along the lanes, and how many lie along these at least."""
@@ -40,7 +40,7 @@ _NAMES = "ijklmn"
 class Nest(Places):
     """The loops of one group, on their way into a function."""
 
-    def __init__(self, f: Function, host: Host, group: Group, sites: Sites):
+    def __init__(self, f: Function, host: TargetInfo, group: Group, sites: Sites):
         axes = axes_of(group.shape, group.axes, [v.strides for v in group.views])
         super().__init__(f, host, sites, axes, group.origin[0] if group.origin else None)
         self.group = group

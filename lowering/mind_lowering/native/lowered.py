@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 
 from .failures import Site
-from .host import Host
+from .target_info import TargetInfo
 from .views import Buffer, View
 
 
@@ -76,7 +76,7 @@ class Native:
     """A lowered program: the text of its module, the steps of a call, and the memory that they work in."""
 
     name: str
-    host: Host
+    host: TargetInfo
     text: str
     steps: Sequence[Entry | Foreign]
     inputs: Sequence[int]

@@ -13,13 +13,13 @@ from math import prod
 from mind_dialect.ptir import PtirOp
 
 from .failures import Sites
-from .host import Host
 from .ir import Body, Function
 from .lanes import Lanes
 from .nest import axes_of
 from .places import Indexes, Places
 from .products.product import unflattened
 from .steps import patient
+from .target_info import TargetInfo
 from .views import Ints, View
 
 
@@ -33,7 +33,7 @@ class Ordered(Places):
     def __init__(
         self,
         f: Function,
-        host: Host,
+        host: TargetInfo,
         sites: Sites,
         shape: Ints,
         order: Sequence[int],

@@ -14,12 +14,12 @@ from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 
 from .casts import constant, counted
 from .failures import Failure, Sites, fail_where
-from .host import Host
 from .ir import Function
 from .lanes import Lanes, ones, register, stored
 from .nest import Axis
 from .nontemporal import LINE
 from .steps import argument
+from .target_info import TargetInfo
 from .views import Buffer, Indices, Lookup, View
 
 Indexes = dict[int, str]
@@ -61,7 +61,7 @@ class Place:
 class Places:
     """Reading and writing in one function, lanes along the axis `along`, `width` of them; `origin` is whose lookups can fail."""
 
-    def __init__(self, f: Function, host: Host, sites: Sites, axes: Sequence[Axis], origin: PtirOp | None = None):
+    def __init__(self, f: Function, host: TargetInfo, sites: Sites, axes: Sequence[Axis], origin: PtirOp | None = None):
         self.f, self.host, self.sites, self.axes, self.origin = f, host, sites, axes, origin
         self.along: int | None = None
         self.width = 1

@@ -23,7 +23,6 @@ from .convolutions.fusion import add_fused_convolution
 from .elementwise import EMITTERS
 from .flow import Branch, Loop
 from .groups import Group
-from .host import Host
 from .kernels import FALLBACK, KERNELS, product_block, why_not
 from .lowered import Foreign
 from .memory import Access
@@ -33,6 +32,7 @@ from .products.deferred import Deferred, defer
 from .products.fusion import add_fused_product
 from .rows.step import add_rows
 from .steps import NativeStep
+from .target_info import TargetInfo
 from .views import Buffer, Use, View, whole
 
 Step = NativeStep | Foreign | Loop | Branch
@@ -42,7 +42,7 @@ Step = NativeStep | Foreign | Loop | Branch
 class Planner:
     """The steps of a function so far, and where each value is."""
 
-    host: Host
+    host: TargetInfo
     views: dict[SSAValue, View] = field(default_factory=dict[SSAValue, View])
     steps: list[Step] = field(default_factory=list[Step])
     access: list[Access] = field(default_factory=list[Access])

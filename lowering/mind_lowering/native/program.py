@@ -34,13 +34,13 @@ from .failures import Sites
 from .flow import Branch, Code, Loop, Nested, run, steps_in
 from .form_quantized import expand_quantized
 from .groups import Group
-from .host import Host, detect
 from .ir import Module, identifier
 from .lowered import Entry, Foreign, Native, Note, Packing
 from .memory import Access, assign
 from .planner import Planner, Step, shown
 from .rows.form import form_rows, ready_to_fuse
 from .steps import Kernel, NativeStep
+from .target_info import TargetInfo
 from .views import Buffer, Use
 
 FIRST_PLACE = 2
@@ -48,9 +48,9 @@ FIRST_PLACE = 2
 _ORDER = (Use.INPUT, Use.OUTPUT, Use.CONSTANT, Use.KEPT, Use.FOREIGN)
 
 
-def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
+def prepared(func: FuncOp, host: TargetInfo) -> FuncOp:
     """
-    A function of Core IR or PTIR, verified, as optimised and fused PTIR in a module of its own; the original stays as it is.
+    Return a function of Core IR or PTIR as optimised PTIR, fused for a target, in a module of its own; the original is unchanged.
 
     E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered for NumPy.
     """
@@ -62,13 +62,13 @@ def prepared(func: FuncOp, host: Host | None = None) -> FuncOp:
     unmark_used(module)
     select_scatters(module)
     find_convolutions(module)
-    expand_quantized(module, host or detect())
-    ready_to_fuse(module, host or detect())
-    find_attention(module, host or detect())
+    expand_quantized(module, host)
+    ready_to_fuse(module, host)
+    find_attention(module, host)
     fuse(module)
     fuse_convolutions(module)
     if dynamic(work) is None:
-        form_rows(module, host or detect())
+        form_rows(module, host)
     unmark(module)
     return work
 
@@ -82,7 +82,7 @@ def dynamic(func: FuncOp) -> str | None:
     return None
 
 
-def lower(func: FuncOp, host: Host, donated: Collection[int] = (), fixed: Collection[int] = ()) -> Native:
+def lower(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed: Collection[int] = ()) -> Native:
     """
     A prepared function, all of whose dimensions have sizes, as native code for a kind of machine.
 
@@ -207,7 +207,9 @@ def _packing(
     return Packing(entry, inputs, [(b.place, b.bytes) for b in once.made])
 
 
-def _codes(module: Module, host: Host, step: Step, known: dict[Hashable, Kernel], notes: list[Note], depth: int) -> list[Code]:
+def _codes(
+    module: Module, host: TargetInfo, step: Step, known: dict[Hashable, Kernel], notes: list[Note], depth: int
+) -> list[Code]:
     """The kernels of a step, and of the steps in it; nothing for a copy of a value onto itself."""
     if isinstance(step, Loop | Branch):
         notes.append(Note(step.what, None, depth=depth))
@@ -221,7 +223,7 @@ def _codes(module: Module, host: Host, step: Step, known: dict[Hashable, Kernel]
     return [(kernel, step) for kernel in kernels]
 
 
-def _entry(module: Module, host: Host, name: str, codes: Sequence[Code], sites: Sites) -> None:
+def _entry(module: Module, host: TargetInfo, name: str, codes: Sequence[Code], sites: Sites) -> None:
     """A function that runs kernels in order."""
     f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
     run(Calls(f, host, sites, list(steps_in(codes))), codes)

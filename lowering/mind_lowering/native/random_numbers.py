@@ -19,13 +19,13 @@ from mind_dialect.ptir.types import BF16, F16, F64, PtirDType
 from . import vmath
 from .casts import cast
 from .failures import Failure, Sites, fail_where
-from .host import Host
 from .ir import Function
 from .lanes import Lanes, ones, register
 from .memory import Access
 from .pool.record import Record
 from .reasons import unsupported
 from .steps import SharedStep, argument
+from .target_info import TargetInfo
 from .views import Buffer, View
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Draw(SharedStep):
         target, *iterations = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
         return Access(iterations, [target])
 
-    def cost(self, host: Host) -> float:
+    def cost(self, host: TargetInfo) -> float:
         """A nanosecond for a uniform number, six for a normal one."""
         return self.target.count * (6.0 if self.normal else 1.0)
 
@@ -74,7 +74,7 @@ class Draw(SharedStep):
     def contents(self) -> str:
         return f"{'rng_normal' if self.normal else 'rng_uniform'} of {list(self.target.shape)}"
 
-    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         lanes = Lanes(f, host, host.lanes(8), hint="word")
         count, each = self.target.count, 4 * lanes.width
         base = argument(f, 0, "numbers")
@@ -107,7 +107,7 @@ class Draw(SharedStep):
         f.ret("0")
         return units
 
-    def _key(self, f: Function, host: Host) -> tuple[tuple[str, str], str]:
+    def _key(self, f: Function, host: TargetInfo) -> tuple[tuple[str, str], str]:
         """The two words of the key, which each loop makes another one by its iteration, and the high half of the seed."""
         record = f.op("load ptr, ptr %args, align 8", "record")
         seed = f.op(f"load i64, ptr {f.address('i64', record, str(int(Record.SEED)))}, align 8", "seed")

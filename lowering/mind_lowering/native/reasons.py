@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mind_dialect.ptir.types import BF16, F16, PtirDType
 
-from .host import Host
 from .lanes import computes
+from .target_info import TargetInfo
 
 
 def rounded_each_step(kind: str, total: PtirDType) -> str | None:
@@ -13,7 +13,7 @@ def rounded_each_step(kind: str, total: PtirDType) -> str | None:
     return f"accumulates in {total}, rounded after every step" if kind in ("sum", "prod") and total in (F16, BF16) else None
 
 
-def unsupported(dtypes: list[PtirDType], host: Host) -> str | None:
+def unsupported(dtypes: list[PtirDType], host: TargetInfo) -> str | None:
     """Why some dtypes cannot be computed in here."""
     wrong = [str(d) for d in dtypes if not computes(d, host)]
     return f"nothing is computed in {wrong[0]} here" if wrong else None

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from mind_dialect.ptir.types import Kind
 
 from .failures import Sites
-from .host import Host
 from .ir import Function
 from .lanes import Lanes, register
 from .memory import Access
@@ -17,6 +16,7 @@ from .places import Indexes, Place, Spot
 from .products.product import form
 from .reductions import combined, identity_of
 from .steps import SharedStep, patient
+from .target_info import TargetInfo
 from .views import Buffer, View
 
 VECTORS = 4
@@ -54,7 +54,7 @@ class Scan(SharedStep):
     def contents(self) -> str:
         return f"cumulative {self.kind} over {list(self.source.shape)}"
 
-    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         dtype = self.source.dtype
         loops = Ordered(f, host, sites, self.source.shape, [self.axis], self.addresses, dtype.size, VECTORS)
         source, target = loops.spots(self.addresses, ["x", "sum"])

@@ -16,7 +16,6 @@ from mind_dialect.ptir.types import Kind, PtirDType
 from .casts import cast
 from .elementwise import extreme
 from .failures import Failure, Sites, fail_where
-from .host import Host
 from .ir import Function
 from .lanes import Lanes, register
 from .memory import Access
@@ -24,6 +23,7 @@ from .ordered import Ordered
 from .places import Place
 from .products.product import form
 from .steps import SharedStep, argument, patient
+from .target_info import TargetInfo
 from .views import Buffer, Lookup, View
 
 VECTORS = 16
@@ -76,7 +76,7 @@ class IndexCheck(SharedStep):
     def contents(self) -> str:
         return f"indices of {self.op.OPCODE}"
 
-    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         for i, column in enumerate(self.columns):
             _check(f, host, sites, self.op, column, argument(f, i, "index"))
         if self.ascending:
@@ -88,7 +88,7 @@ class IndexCheck(SharedStep):
         return 1
 
 
-def _check(f: Function, host: Host, sites: Sites, op: PtirOp, column: Column, base: str) -> None:
+def _check(f: Function, host: TargetInfo, sites: Sites, op: PtirOp, column: Column, base: str) -> None:
     """All indices of a column, in row-major order, some at once."""
     view = column.index
     *outer, n = view.shape or (1,)
@@ -119,7 +119,7 @@ def _check(f: Function, host: Host, sites: Sites, op: PtirOp, column: Column, ba
         lines(0, "0")
 
 
-def _check_ascending(f: Function, host: Host, sites: Sites, op: PtirOp, ids: View) -> None:
+def _check_ascending(f: Function, host: TargetInfo, sites: Sites, op: PtirOp, ids: View) -> None:
     base, one = argument(f, 0, "ids"), Lanes(f, host, 1)
 
     def iteration(i: str, /, *values: str) -> None:
@@ -130,7 +130,7 @@ def _check_ascending(f: Function, host: Host, sites: Sites, op: PtirOp, ids: Vie
     patient(f, "1", str(ids.shape[0]), iteration)
 
 
-def _check_unique(f: Function, host: Host, sites: Sites, op: PtirOp, ids: View, seen: str, count: int) -> None:
+def _check_unique(f: Function, host: TargetInfo, sites: Sites, op: PtirOp, ids: View, seen: str, count: int) -> None:
     base, one = argument(f, 0, "ids"), Lanes(f, host, 1)
     f.call("llvm.memset.p0.i64", "void", ("ptr", seen), ("i8", "0"), ("i64", str(count)), ("i1", "false"), immediate=(3,))
 
@@ -176,7 +176,7 @@ class Scatter(SharedStep):
     def contents(self) -> str:
         return f"{self.op.OPCODE} of {list(self.updates.shape)}"
 
-    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         # They were checked to be inside: clamping changes none, and nothing outside is touched whatever they are.
         lookups = tuple([Lookup(c.index, c.stride, c.limit, clamped=True) for c in self.columns])
         views = [self.updates, replace(self.target, lookups=lookups), *(c.index for c in self.columns)]

@@ -14,12 +14,12 @@ from math import prod
 from mind_dialect.ptir.types import BF16, I1, Kind, PtirDType
 
 from .failures import Failure, Sites, fail_where
-from .host import Host
 from .ir import Body, Function
 from .lanes import Lanes, register, stored
 from .memory import Access, rounded_up
 from .products.product import form, unflattened
 from .steps import PATIENCE, SharedStep, argument, patient
+from .target_info import TargetInfo
 from .views import Buffer, View
 
 FEW = 48
@@ -101,7 +101,7 @@ class Sort(SharedStep):
         bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
         return Access(bases[:1], bases[1:])
 
-    def cost(self, host: Host) -> float:
+    def cost(self, host: TargetInfo) -> float:
         """Some ten nanoseconds an element."""
         return self.source.count * 10.0
 
@@ -114,7 +114,7 @@ class Sort(SharedStep):
         what = "sort" if self.places is None else f"the first {count}"
         return f"{what} of {n} along axis {self.axis} of {list(self.source.shape)}"
 
-    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         units = _Lines(f, host, self, sites).emit()
         f.ret("0")
         return units
@@ -138,7 +138,7 @@ def room_of(source: View, axis: int) -> int:
 class _Lines:
     """The lines of some units, each put in order by itself."""
 
-    def __init__(self, f: Function, host: Host, step: Sort, sites: Sites):
+    def __init__(self, f: Function, host: TargetInfo, step: Sort, sites: Sites):
         self.f, self.host, self.step, self.sites = f, host, step, sites
         self.keys = Keys(step.source.dtype, step.descending)
         self.one = Lanes(f, host, 1)

@@ -23,10 +23,10 @@ from mind_dialect.ptir import PtirOp
 
 from . import costs
 from .failures import Failure, Sites
-from .host import Host
 from .ir import Body, Function, Module, identifier
 from .memory import Access
 from .pool.record import Record
+from .target_info import TargetInfo
 from .views import View
 
 
@@ -69,7 +69,7 @@ class NativeStep(ABC):
     def contents(self) -> str:
         """What it computes, in words."""
 
-    def cost(self, host: Host) -> float:
+    def cost(self, host: TargetInfo) -> float:
         """
         About how many nanoseconds its kernels take on one thread: what decides whether threads share them, and in what pieces.
 
@@ -79,7 +79,7 @@ class NativeStep(ABC):
         return sum(b.bytes for b in dict.fromkeys((*access.reads, *access.writes))) / costs.BYTES
 
     @abstractmethod
-    def kernels(self, module: Module, host: Host, known: dict[Hashable, Kernel]) -> Sequence[Kernel]:
+    def kernels(self, module: Module, host: TargetInfo, known: dict[Hashable, Kernel]) -> Sequence[Kernel]:
         """Its kernels, in the order of their calls, added to the module; `known` holds those that others may share."""
 
 
@@ -91,10 +91,10 @@ class SharedStep(NativeStep):
         """What its text depends on, names apart."""
 
     @abstractmethod
-    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         """The body of the function; how many units of work it has."""
 
-    def kernels(self, module: Module, host: Host, known: dict[Hashable, Kernel]) -> Sequence[Kernel]:
+    def kernels(self, module: Module, host: TargetInfo, known: dict[Hashable, Kernel]) -> Sequence[Kernel]:
         key = (type(self), self.key(), tuple([(v.offset, v.base) for v in self.addresses]) if host.checked else ())
         if key in known:
             return [known[key]]

@@ -17,17 +17,23 @@ from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_passes.ptir.failing import forget_origins
 
 from ..core_to_ptir import replace_body
-from .host import detect, host_of
+from .host import detect
 from .program import dynamic, lower, prepared
+from .target_info import TargetInfo, target_of
+
+
+def stated(isa: str | None) -> TargetInfo:
+    """Return the target that the option `isa` names, by default this machine; E7001 for an unknown one."""
+    return detect() if isa is None else target_of(isa)
 
 
 def print_module(module: ModuleOp, isa: str | None = None) -> str:
     """
-    The LLVM IR of every function of a module, each a module of its own; `isa` names a machine, by default this one.
+    Return the LLVM IR of every function of a module, each a module of its own, for an `isa`, by default this machine's.
 
-    E6003 for a dimension without a size: such functions are lowered when a call gives the sizes.
+    E7001 for an unknown `isa`. E6003 for a dimension without a size: such functions are lowered when a call gives the sizes.
     """
-    host = detect() if isa is None else host_of(isa)
+    host = stated(isa)
     texts: list[str] = []
     for func in functions(module):
         work = prepared(func, host)
@@ -43,16 +49,20 @@ def print_module(module: ModuleOp, isa: str | None = None) -> str:
 @dataclass(frozen=True)
 class LowerToNativePass(ModulePass):
     """
-    What the native target does before it prints: Core IR converted, calls put in place, optimised, fused.
+    Optimise and fuse the functions of a module for the native target: Core IR is converted, calls are inlined.
 
-    Each `ptir.fusion`, and each op outside of one, is then a kernel.
+    Each `ptir.fusion`, and each op outside of one, is then a kernel. `isa` is what the kernels are for: `avx512`, `avx2`,
+    `baseline` or `neon`; by default this machine.
     """
 
     name = "mind-lower-to-native"
 
+    isa: str | None = None
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         register(ctx)
-        made = [(func, prepared(func)) for func in functions(op)]
+        host = stated(self.isa)
+        made = [(func, prepared(func, host)) for func in functions(op)]
         for func, new in made:
             forget_origins(new)
             replace_body(func, new)
@@ -62,7 +72,9 @@ class LowerToNativePass(ModulePass):
 
 @dataclass(frozen=True)
 class NativeTarget(Target):
-    """Print LLVM IR for this machine, or for the one that `isa` names: avx512, avx2, baseline, neon."""
+    """
+    Print LLVM IR. `isa` is what it is for: `avx512`, `avx2`, `baseline` or `neon`; by default this machine.
+    """
 
     name = "mind-native"
 

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from mind_dialect.errors import error
-from mind_lowering.native import Host
+from mind_lowering.native import TargetInfo
 
 _binding: Any = import_module("llvmlite.binding")  # which has no types
 VERSION = f"{import_module('llvmlite').__version__} {_binding.llvm_version_info}"
@@ -60,7 +60,7 @@ def parts_of(text: str) -> list[str]:
     return made
 
 
-def objects(text: str, host: Host, threads: int) -> list[bytes]:
+def objects(text: str, host: TargetInfo, threads: int) -> list[bytes]:
     """The object files of a module for a kind of machine, made by so many threads; E7004 for text that LLVM refuses."""
     parts = parts_of(text)
     machines = [machine(host) for _ in parts]  # nobody else may use one meanwhile
@@ -71,19 +71,19 @@ def objects(text: str, host: Host, threads: int) -> list[bytes]:
         return list(pool.map(_emitted, machines, modules))
 
 
-def object_code(text: str, host: Host, *, optimised: bool = True) -> bytes:
+def object_code(text: str, host: TargetInfo, *, optimised: bool = True) -> bytes:
     """The module as one object file for a kind of machine; E7004 for text that LLVM refuses."""
     made = machine(host, optimised=optimised)
     return _emitted(made, _parsed(text, made))
 
 
-def assembly(text: str, host: Host) -> str:
+def assembly(text: str, host: TargetInfo) -> str:
     """The module as assembly text, for tests and for reading."""
     made = machine(host)
     return str(made.emit_assembly(_parsed(text, made)))
 
 
-def machine(host: Host, *, optimised: bool = True) -> Any:
+def machine(host: TargetInfo, *, optimised: bool = True) -> Any:
     """LLVM's description of a kind of machine. No pass runs over the text but those of code generation."""
     here = _is_like_this(host)
     initialise(others=not here)
@@ -93,11 +93,11 @@ def machine(host: Host, *, optimised: bool = True) -> Any:
     return target.create_target_machine(cpu=cpu, features=features, opt=2 if optimised else 0, reloc="pic", codemodel="small")
 
 
-def _is_like_this(host: Host) -> bool:
+def _is_like_this(host: TargetInfo) -> bool:
     return host.triple.partition("-")[0] == str(_binding.get_process_triple()).partition("-")[0]
 
 
-def names_of(host: Host) -> tuple[str, str]:
+def names_of(host: TargetInfo) -> tuple[str, str]:
     """The processor and the features to make code for: of this very machine all it has, else what the kind has."""
     return (host.cpu, "") if host.cpu else _this_machine()
 

@@ -18,7 +18,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import DTYPES, F32
 from mind_lowering import code_cache as cache
-from mind_lowering.native import Entry, Host, Native, Packing
+from mind_lowering.native import Entry, Native, Packing, TargetInfo
 from mind_lowering.native.views import Buffer, Use
 
 from . import jit
@@ -63,7 +63,7 @@ def write(key: str, native: Native) -> None:
     cache.write(key + SUFFIX, len(text).to_bytes(_LENGTH, "little") + text + data)
 
 
-def read(key: str, host: Host, outputs: int, inputs: int) -> Image | None:
+def read(key: str, host: TargetInfo, outputs: int, inputs: int) -> Image | None:
     """The image of a program of so many inputs and outputs, if there is a whole one whose code is there too."""
     data = cache.read(key + SUFFIX)
     if data is None:
@@ -81,7 +81,7 @@ def read(key: str, host: Host, outputs: int, inputs: int) -> Image | None:
     return Image(native, library)
 
 
-def _native(head: Any, data: bytes, host: Host) -> Native:
+def _native(head: Any, data: bytes, host: TargetInfo) -> Native:
     """The program that a file says; ValueError or the like for what is none."""
     table, arena = _number(head["table"]), _number(head["arena"])
     inputs = [_number(place, -1, table) for place in _list(head["inputs"])]

@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from mind_lowering import code_cache as cache
-from mind_lowering.native import Host
+from mind_lowering.native import TargetInfo
 
 from .codegen import VERSION, assembly, initialise, names_of, object_code, objects, packed, unpacked
 
@@ -47,7 +47,7 @@ def _release(held: list[Any]) -> None:
     held.clear()
 
 
-def load(text: str, host: Host, names: Sequence[str]) -> Library:
+def load(text: str, host: TargetInfo, names: Sequence[str]) -> Library:
     """
     The functions `names` of a module, from the cache on disk or compiled now.
 
@@ -73,17 +73,17 @@ def find(name: str, names: Sequence[str]) -> Library | None:
         return None
 
 
-def code_name(text: str, host: Host) -> str:
+def code_name(text: str, host: TargetInfo) -> str:
     """Under which name the code of a module is on disk."""
     return cache.key(_FORMAT, text, *machine_of(host))
 
 
-def machine_of(host: Host) -> tuple[str, ...]:
+def machine_of(host: TargetInfo) -> tuple[str, ...]:
     """What code depends on besides its text: LLVM's names for the machine, and its version."""
     return (*names_of(host), VERSION)
 
 
-def load_for_good(text: str, host: Host, names: Sequence[str], imports: Mapping[str, int]) -> Mapping[str, int]:
+def load_for_good(text: str, host: TargetInfo, names: Sequence[str], imports: Mapping[str, int]) -> Mapping[str, int]:
     """
     The addresses of the functions `names` of a module whose code stays as long as the process: what is called when Python ends.
 

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute
 
 from mind_dialect.errors import MindError
 from mind_lowering.core_to_ptir import is_core
-from mind_lowering.native import Entry, Foreign, Native, detect
+from mind_lowering.native import Entry, Foreign, Native, TargetInfo, detect
 from mind_lowering.native.pool.record import Record
 from mind_lowering.numpy import Source, lowered
 from mind_lowering.ptir_to_xp import lowered_function
@@ -149,13 +149,13 @@ def _shared(func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[i
     host = detect()
     name = digest(func, donated, fixed, host, jit.machine_of(host))
     if name is None:
-        return _make(func, donated, threads, fixed)
+        return _make(func, host, donated, threads, fixed)
     key = (name, tuple([op.location for op in func.walk()]), threads)
     with _lock:
         if (found := _cache.get(key)) is not None:
             _cache.move_to_end(key)
             return found
-    made = _find(name, func, donated, threads, fixed) or _make(func, donated, threads, fixed, name)
+    made = _find(name, func, host, donated, threads, fixed) or _make(func, host, donated, threads, fixed, name)
     if made.body is None or made.body.constant_bytes <= CACHED_LITERAL_BYTES:
         with _lock:
             _cache[key] = made
@@ -164,16 +164,18 @@ def _shared(func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[i
     return made
 
 
-def _make(func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...], name: str | None = None) -> _Native:
+def _make(
+    func: FuncOp, host: TargetInfo, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...], name: str | None = None
+) -> _Native:
     """The body of a function, compiled now; what it takes to run it is kept on disk under a name."""
     from mind_lowering.native import program as lowering  # slow to load, and what was compiled before takes none of it
 
-    work = lowering.prepared(func)
+    work = lowering.prepared(func, host)
     if (unsized := lowering.dynamic(work)) is not None:
         return _Native(
             None, reason=f"{unsized} has a dimension without a size; calls are compiled for their sizes where that can be"
         )
-    native = lowering.lower(work, detect(), donated, fixed)
+    native = lowering.lower(work, host, donated, fixed)
     entries = [s.name for s in native.steps if isinstance(s, Entry)]
     library = jit.load(native.text, native.host, entries if native.packing is None else [*entries, native.packing.entry])
     if name is not None:
@@ -182,9 +184,10 @@ def _make(func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[int
     return _ready(func, donated, threads, native, library, foreign, lambda: native)
 
 
-def _find(name: str, func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...]) -> _Native | None:
+def _find(
+    name: str, func: FuncOp, host: TargetInfo, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...]
+) -> _Native | None:
     """The body of a function whose image is on disk."""
-    host = detect()
     found = image.read(name, host, len(func.function_type.outputs), len(func.function_type.inputs))
     if found is None:
         return None
@@ -193,7 +196,7 @@ def _find(name: str, func: FuncOp, donated: tuple[int, ...], threads: int, fixed
     def whole() -> Native:
         from mind_lowering.native import program as lowering
 
-        return lowering.lower(lowering.prepared(func), host, donated, fixed)
+        return lowering.lower(lowering.prepared(func, host), host, donated, fixed)
 
     return _ready(func, donated, threads, found.native, found.library, [], whole)
 

@@ -1,5 +1,5 @@
 // RUN: mind-opt %s -t 'native{isa=avx2}' | filecheck %s
-// RUN: mind-opt %s --lower-to-native | filecheck %s --check-prefix=FUSED
+// RUN: mind-opt %s --lower-to-native=isa=avx2 | filecheck %s --check-prefix=FUSED
 
 // One group is one function; lanes along the last axis, the rest of a row by mask; a sort of 4-bit numbers runs on NumPy and ends the entry.
 // CHECK:       ; @chain on avx2: 1 native kernel, 1 op on NumPy, arena 0 bytes

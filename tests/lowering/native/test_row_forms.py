@@ -12,7 +12,7 @@ from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
-from mind_lowering.native import HOSTS
+from mind_lowering.native import TARGETS
 from mind_lowering.native.program import lower, prepared
 from mind_passes.functional import value_and_grad
 from models import gpt2
@@ -20,7 +20,7 @@ from models.training import AdamW, train_step
 from ptir_evaluator import function_of
 from ptir_forms import like, program, reduce, softmax, spread
 
-HOST = HOSTS["avx512"]
+HOST = TARGETS["avx512"]
 
 
 def kernels(module: Any, function: Any = None) -> list[str]:
@@ -134,7 +134,7 @@ def test_what_a_merged_kernel_gives_is_made_before_it_is_read() -> None:
     """Four layers of a GPT in training: sums over rows and their readers change places as fusions grow."""
     config = gpt2.Config(vocabulary=32, context=16, width=64, layers=4, heads=4, kv_heads=4, gelu="tanh")
     (func,) = functions(train_step(gpt2.loss_program(config, batch=2, length=16), AdamW()))
-    work = prepared(func, HOSTS["avx512"])
+    work = prepared(func, TARGETS["avx512"])
     made = set(work.body.block.args)
     for op in work.body.block.ops:
         assert made.issuperset(op.operands), op.name

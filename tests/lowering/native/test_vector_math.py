@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 import vector_math as vm
 from machines import RUNNABLE
 from mind_lowering.native.elementwise import EMITTERS
-from mind_lowering.native.host import HOSTS
+from mind_lowering.native.target_info import TARGETS
 from mind_lowering.native.vmath import BY_LIBRARY, MATH, coefficients
 
 BOUNDS = {name: (2.0, 3.0) for name in MATH} | {
@@ -185,7 +185,7 @@ def test_a_maker_for_every_function_an_oracle_and_bounds():
 @each_function
 def test_errors_stay_within_the_bounds(opcode: str, type: str, isa: str):
     given = operands(opcode, type)
-    width = HOSTS[isa].lanes(np.dtype(vm.TYPES[type]).itemsize)
+    width = TARGETS[isa].lanes(np.dtype(vm.TYPES[type]).itemsize)
     found = vm.compiled(opcode, type, width, isa)(*given)
     errors = vm.ulps(found, expected(opcode, type))
     worst = int(np.argmax(errors))
@@ -227,12 +227,12 @@ def test_ulps_tell_wrong_from_right():
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("isa", list(HOSTS))
+@pytest.mark.parametrize("isa", list(TARGETS))
 @pytest.mark.parametrize("type", list(TYPES))
 @each_function
 def test_code_of_every_machine_calls_no_library(opcode: str, type: str, isa: str):
     """Assembled for all, run where it can be: NEON is looked at here only."""
-    target, width = vm.machine(isa, "small"), HOSTS[isa].lanes(np.dtype(vm.TYPES[type]).itemsize)
+    target, width = vm.machine(isa, "small"), TARGETS[isa].lanes(np.dtype(vm.TYPES[type]).itemsize)
     module = llvm.parse_assembly(vm.text(opcode, type, width, isa))
     assembly, built = target.emit_assembly(module), target.emit_object(module)
     assert built.startswith(b"\x7fELF")

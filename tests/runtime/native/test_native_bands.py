@@ -15,7 +15,8 @@ from machines import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F32, F64, SI32, PtirDType
 from mind_lowering import code_cache as cache
-from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE, Host
+from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
+from mind_lowering.native.target_info import TargetInfo
 from mind_lowering.ptir_kernels.formats import array_dtype
 from ptir_forms import dot, like, program
 
@@ -35,7 +36,7 @@ def operands(shape: tuple[int, int, int], dtype: PtirDType, batch: tuple[int, ..
 @MACHINES
 @pytest.mark.parametrize("dtype", [F32, F64, SI32, BF16], ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(map(str, s)))
-def test_every_band_is_added_once(host: Host, shape: tuple[int, int, int], dtype: PtirDType) -> None:
+def test_every_band_is_added_once(host: TargetInfo, shape: tuple[int, int, int], dtype: PtirDType) -> None:
     a, b = operands(shape, dtype)
     b[-1, -1], total = 1, F32 if dtype is BF16 else dtype
     out = np.full((shape[0], shape[2]), 77, array_dtype(total.name))
@@ -48,7 +49,7 @@ def test_every_band_is_added_once(host: Host, shape: tuple[int, int, int], dtype
 
 
 @MACHINES
-def test_batches_and_rows_that_are_apart(host: Host) -> None:
+def test_batches_and_rows_that_are_apart(host: TargetInfo) -> None:
     a, b = operands((1, 200, 700), F32, (2, 3))
     wide = np.repeat(b, 2, axis=-1)[..., :900]
     for left, right in ((a, b), (a[:, :1], b[:, :1]), (a, np.broadcast_to(b[:1], b.shape)), (a, wide[..., 7:707])):
@@ -62,7 +63,7 @@ def test_batches_and_rows_that_are_apart(host: Host) -> None:
 @MACHINES
 @pytest.mark.parametrize("dtype", [F32, F64, BF16], ids=str)
 @pytest.mark.parametrize("columns", [640, 703])
-def test_rows_begin_anywhere_in_a_line(host: Host, dtype: PtirDType, columns: int) -> None:
+def test_rows_begin_anywhere_in_a_line(host: TargetInfo, dtype: PtirDType, columns: int) -> None:
     """What is beside the rows is NaN; memory is read by whole lines where all rows begin at one place in theirs."""
     total = F32 if dtype is BF16 else dtype
     for first in (0, 1, 2, 7, 15):
@@ -83,7 +84,7 @@ def test_rows_begin_anywhere_in_a_line(host: Host, dtype: PtirDType, columns: in
 @pytest.mark.parametrize(
     "shape", [(1, 301, 500), (2, 67, 2001), (2, 128, 1100), (1, 5, 30000)], ids=lambda s: "x".join(map(str, s))
 )
-def test_dot_products_with_one_row_after_the_other(host: Host, shape: tuple[int, int, int], dtype: PtirDType) -> None:
+def test_dot_products_with_one_row_after_the_other(host: TargetInfo, shape: tuple[int, int, int], dtype: PtirDType) -> None:
     """A row of the matrix lies along the contracted axis: some vectors of partial sums, the last of them masked."""
     a, b = operands(shape, dtype)
     turned, total = np.ascontiguousarray(b.T).T, F32 if dtype is BF16 else dtype

@@ -15,14 +15,14 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_lowering import code_cache as cache
-from mind_lowering.native import HOSTS
+from mind_lowering.native import TARGETS
 from mind_lowering.native.program import lower, prepared
 from mind_runtime.native import codegen, jit, support
 from native_checks import SUM_ULPS, assert_close, several
 from ptir_evaluator import function_of
 from ptir_forms import program, softmax
 
-HOST = HOSTS["avx2"]
+HOST = TARGETS["avx2"]
 """What modules are made for that nothing here runs."""
 
 

@@ -126,7 +126,7 @@ def test_the_arena_of_a_loop_holds_what_lives_at_once() -> None:
                 lambda a, w, r: body(a, w), a, w, ptir.BroadcastToOp(s, result_shape=(n,)), carries=2
             ),
         )
-        native = lower(prepared(function_of(module)), detect())
+        native = lower(prepared(function_of(module), detect()), detect())
         assert native.arena <= 4 * 64 * 64 * 4
 
 
@@ -173,7 +173,7 @@ def test_what_is_packed_before_loops_is_bounded(monkeypatch: pytest.MonkeyPatch)
     arenas: list[int] = []
     for most, count in ((0, 0), (size, 1), (4 * size, 2)):
         monkeypatch.setattr(prepack, "MOST_KEPT", most)
-        native = lower(prepared(function_of(module)), detect())
+        native = lower(prepared(function_of(module), detect()), detect())
         arenas.append(native.arena)
         assert sum("panels of" in str(note) for note in native.notes) == count
     assert arenas[0] < arenas[1] < arenas[2] <= arenas[0] + 4 * size

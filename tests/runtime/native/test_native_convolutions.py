@@ -25,8 +25,9 @@ from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, UI16, P
 from mind_lowering import code_cache as cache
 from mind_lowering.native import Entry
 from mind_lowering.native.convolutions.convolution import Slide, choose
-from mind_lowering.native.host import CHECKS_VARIABLE, HOSTS, ISA_VARIABLE, Host
+from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.native.program import lower, prepared
+from mind_lowering.native.target_info import TARGETS, TargetInfo
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime.native import jit
 from native_checks import computed_here
@@ -220,7 +221,7 @@ def test_results_do_not_depend_on_how_work_is_shared_out(form: Form, isa: str, m
     original = jit.load
     split: list[int] = []
 
-    def load(text: str, host: Host, names: Sequence[str]) -> Any:
+    def load(text: str, host: TargetInfo, names: Sequence[str]) -> Any:
         text, count = backwards(text)
         split.append(count)
         return original(text, host, names)
@@ -241,22 +242,22 @@ def test_no_sum_is_kept_in_memory() -> None:
             Form(1, (112, 112), 3, (7, 7), 64, strides=(2, 2), padding=((3, 3), (3, 3))),
             Form(1, (56, 56), 32, (3, 3), 32, groups=32, padding=((1, 1), (1, 1))),
         ):
-            text = lower(prepared(function_of(module_of(form, F32))), HOSTS[isa]).text
-            loops = inner_loops(jit.assembly(text, HOSTS[isa]), "window")
+            text = lower(prepared(function_of(module_of(form, F32)), TARGETS[isa]), TARGETS[isa]).text
+            loops = inner_loops(jit.assembly(text, TARGETS[isa]), "window")
             assert loops
             assert all(spills(body) * 20 <= multiplications(body) for body in loops), (isa, form)
 
 
 def test_code_for_other_machines() -> None:
-    for host in HOSTS.values():
+    for host in TARGETS.values():
         for form in FORMS[:16]:
-            native = lower(prepared(function_of(module_of(form, F32))), host)
+            native = lower(prepared(function_of(module_of(form, F32)), host), host)
             assert jit.object_code(native.text, host)
             assert all(isinstance(step, Entry) for step in native.steps)
 
 
 def test_a_cut_fits_the_registers() -> None:
-    for host in HOSTS.values():
+    for host in TARGETS.values():
         for n, columns in product((1, 3, 7, 14, 56, 100), (1, 3, 16, 40, 64, 512)):
             cut = choose(host, (2, n, n, columns), columns, F32, [Slide(n, n, 3, 1, 1, 1)] * 2)
             assert cut.rows * cut.vectors + cut.vectors + 1 < host.registers

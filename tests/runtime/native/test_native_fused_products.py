@@ -200,7 +200,7 @@ def test_kernels_that_are_checked(monkeypatch: pytest.MonkeyPatch, shape: tuple[
         return ptir.AddOp(gelu(ptir.AddOp(y := product(x, w), spread(b, y))), r)
 
     held(types, body)
-    made = lower(prepared(find_function(program(types, body), "f")), detect())
+    made = lower(prepared(find_function(program(types, body), "f"), detect()), detect())
     assert any(site.failure is Failure.OUTSIDE for site in made.sites)
 
 

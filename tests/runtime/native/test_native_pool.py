@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from mind_lowering.native import HOSTS
+from mind_lowering.native import TARGETS
 from mind_lowering.native.host import this_machine
 from mind_lowering.native.pool.pool import pool_text
 from mind_lowering.native.pool.record import INTERRUPTED, MOST_CHUNKS, Record, System, system_of
@@ -224,9 +224,9 @@ def test_threads_that_the_system_refuses(allowed: int) -> None:
     assert len(asked) == allowed + 1
 
 
-@pytest.mark.parametrize("isa", HOSTS)
+@pytest.mark.parametrize("isa", TARGETS)
 @pytest.mark.parametrize("platform", ["linux", "darwin"])
 def test_it_assembles_for_every_machine(isa: str, platform: str) -> None:
-    host = HOSTS[isa]
+    host = TARGETS[isa]
     assert jit.object_code(pool_text(host.triple, system_of(host.triple, platform), 1, 1), host)[:4] == b"\x7fELF"
     assert system_of(host.triple, platform).has_pool is (platform == "linux")

@@ -24,11 +24,11 @@ from lone_products import HOSTS_HERE, compiled
 from machines import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, SI64, UI32, PtirDType
-from mind_lowering.native.host import HOSTS, Host
 from mind_lowering.native.ir import Function
 from mind_lowering.native.lanes import Lanes, register
 from mind_lowering.native.products import cut as products_cut
 from mind_lowering.native.products.product import Epilogue, Finish, index_of
+from mind_lowering.native.target_info import TARGETS, TargetInfo
 from mind_lowering.native.views import Buffer, Use, View, row_major
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime.native import jit
@@ -62,7 +62,7 @@ def check(found: Any, a: Any, b: Any, wide: Any = np.float64) -> None:
 
 
 def multiplied(
-    host: Host, a: Any, b: Any, dtype: PtirDType, pieces: int = 1, still: tuple[bool, bool] = (False, False), **options: Any
+    host: TargetInfo, a: Any, b: Any, dtype: PtirDType, pieces: int = 1, still: tuple[bool, bool] = (False, False), **options: Any
 ) -> Any:
     shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
     out = np.full(shape, 77, dtype_of(dtype))
@@ -74,7 +74,7 @@ def multiplied(
 @MACHINES
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 @pytest.mark.parametrize("rows", range(1, 18))
-def test_shapes_around_the_edges_of_tiles(host: Host, dtype: PtirDType, rows: int) -> None:
+def test_shapes_around_the_edges_of_tiles(host: TargetInfo, dtype: PtirDType, rows: int) -> None:
     for columns in range(1, 18):
         depth = (rows * 7 + columns * 3) % 17 + 1
         a, b = operands((rows, depth, columns), dtype, (rows + columns) % 4)
@@ -90,7 +90,7 @@ LARGER += [(260, 530, 270), (31, 1100, 500), (2, 40, 3400)]
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 @pytest.mark.parametrize("shape", LARGER, ids=lambda s: "x".join(map(str, s)))
 @pytest.mark.parametrize("flips", range(4))
-def test_larger_shapes(host: Host, dtype: PtirDType, shape: tuple[int, int, int], flips: int) -> None:
+def test_larger_shapes(host: TargetInfo, dtype: PtirDType, shape: tuple[int, int, int], flips: int) -> None:
     a, b = operands(shape, dtype, flips)
     check(multiplied(host, a, b, dtype), a, b, WIDE["f32"])
 
@@ -99,7 +99,7 @@ def test_larger_shapes(host: Host, dtype: PtirDType, shape: tuple[int, int, int]
 @MACHINES
 @pytest.mark.parametrize("shape", [(13, 257, 70), (40, 1000, 130), (7, 600, 97), (260, 530, 40)], ids=str)
 @pytest.mark.parametrize("flips", range(4))
-def test_operands_that_serve_many_products(host: Host, shape: tuple[int, int, int], flips: int) -> None:
+def test_operands_that_serve_many_products(host: TargetInfo, shape: tuple[int, int, int], flips: int) -> None:
     """Packed as a whole by a kernel of their own, whoever reads them."""
     a, b = operands(shape, F32, flips)
     still = (True, True)
@@ -109,7 +109,7 @@ def test_operands_that_serve_many_products(host: Host, shape: tuple[int, int, in
 
 
 @MACHINES
-def test_batches_of_operands_that_serve_many_products(host: Host) -> None:
+def test_batches_of_operands_that_serve_many_products(host: TargetInfo) -> None:
     a, b = operands((13, 70, 37), F32, 2, (3, 2))
     for same in (b, np.broadcast_to(b[:1], b.shape), np.broadcast_to(b[:, :1], b.shape)):
         for pieces in (1, 100):
@@ -119,7 +119,7 @@ def test_batches_of_operands_that_serve_many_products(host: Host) -> None:
 def test_shapes_reach_every_kind_of_cut() -> None:
     """The shapes above make each kind of cut on one machine or another, of which none has to be there."""
     kinds: set[str] = set()
-    for host, shape in itertools.product((HOSTS["avx512"], HOSTS["avx2"]), LARGER):
+    for host, shape in itertools.product((TARGETS["avx512"], TARGETS["avx2"]), LARGER):
         for flips in range(4):
             a, b = operands(shape, F32, flips)
             product = compiled(host, a, b, np.zeros((shape[0], shape[2]), np.float32), (F32,) * 4).product
@@ -136,7 +136,7 @@ def test_shapes_reach_every_kind_of_cut() -> None:
 @MACHINES
 @pytest.mark.parametrize("pieces", [2, 3, 100])
 @pytest.mark.parametrize("shape", [(260, 530, 270), (31, 300, 500), (2, 40, 3400), (3, 257, 129)])
-def test_results_do_not_depend_on_how_work_is_shared_out(host: Host, pieces: int, shape: tuple[int, int, int]) -> None:
+def test_results_do_not_depend_on_how_work_is_shared_out(host: TargetInfo, pieces: int, shape: tuple[int, int, int]) -> None:
     for flips in (0, 3):
         a, b = operands(shape, F32, flips)
         whole = multiplied(host, a, b, F32)
@@ -144,7 +144,7 @@ def test_results_do_not_depend_on_how_work_is_shared_out(host: Host, pieces: int
 
 
 @MACHINES
-def test_batches_and_strides(host: Host) -> None:
+def test_batches_and_strides(host: TargetInfo) -> None:
     a, b = operands((13, 70, 37), F32, 0, (3, 2))
     for left, right in [
         (a, b),
@@ -169,7 +169,7 @@ SPECIAL = [(5, 9, 7), (1, 40, 33), (1, 2000, 40), (40, 33, 1), (30, 17, 50), (10
 @MACHINES
 @pytest.mark.parametrize("shape", SPECIAL, ids=lambda s: "x".join(map(str, s)))
 @pytest.mark.parametrize("flips", range(4))
-def test_special_values(host: Host, shape: tuple[int, int, int], flips: int) -> None:
+def test_special_values(host: TargetInfo, shape: tuple[int, int, int], flips: int) -> None:
     """Infinities and NaN go where they belong and nowhere else, also from the last row, column and step."""
     a, b = (np.rint(x * 2) for x in operands(shape, F32, flips))
     a[-1, -1], b[-1, -1] = np.inf, -np.inf
@@ -184,7 +184,7 @@ def test_special_values(host: Host, shape: tuple[int, int, int], flips: int) -> 
 @MACHINES
 @pytest.mark.parametrize("shape", [(9, 40, 33), (1, 700, 60), (100, 50, 70), (1, 33, 2000), (200, 600, 100)])
 @pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
-def test_narrow_floats_accumulate_in_f32(host: Host, shape: tuple[int, int, int], dtype: PtirDType) -> None:
+def test_narrow_floats_accumulate_in_f32(host: TargetInfo, shape: tuple[int, int, int], dtype: PtirDType) -> None:
     if dtype is F16 and not host.half:
         pytest.skip("no conversion")
     for flips in range(4):
@@ -201,14 +201,14 @@ def test_narrow_floats_accumulate_in_f32(host: Host, shape: tuple[int, int, int]
 @MACHINES
 @pytest.mark.parametrize("dtype", [SI32, SI64, UI32], ids=str)
 @pytest.mark.parametrize("shape", [(7, 20, 19), (1, 300, 60), (60, 300, 1), (90, 300, 90), (3, 70, 30)])
-def test_integers_wrap(host: Host, dtype: PtirDType, shape: tuple[int, int, int]) -> None:
+def test_integers_wrap(host: TargetInfo, dtype: PtirDType, shape: tuple[int, int, int]) -> None:
     for flips in range(4):
         a, b = (np.asarray(x * 1e9).astype(np.int64).astype(dtype_of(dtype)) for x in operands(shape, F64, flips))
         np.testing.assert_array_equal(multiplied(host, a, b, dtype), np.matmul(a, b))
 
 
 @MACHINES
-def test_one_lane_is_stored_alone(host: Host) -> None:
+def test_one_lane_is_stored_alone(host: TargetInfo) -> None:
     """The last column of 33, in a dtype narrower than what is computed: nothing after it is written."""
     a, b = operands((1, 3, 33), BF16, 0)
     room = np.full((1, 35), 7, dtype_of(BF16))
@@ -259,7 +259,7 @@ def shaped(dtype: PtirDType, places: dict[int, Any]) -> Callable[[View], Epilogu
     "shape", [*LARGER[:8], (260, 530, 268), (2, 40, 3400), (30, 600, 200)], ids=lambda s: "x".join(map(str, s))
 )
 @pytest.mark.parametrize("flips", range(4))
-def test_epilogues(host: Host, shape: tuple[int, int, int], flips: int) -> None:
+def test_epilogues(host: TargetInfo, shape: tuple[int, int, int], flips: int) -> None:
     """Of every kind of cut; products are small integers, so that all is exact."""
     a, b = (np.rint(x) for x in operands(shape, F32, flips, (2,)))
     b[1, -1, -1] = np.nan
@@ -293,7 +293,7 @@ def spills(body: list[str]) -> int:
     return sum(bool(re.search(r"mov[au]p.*\(%rsp\)|mov[au]p.*\(%rbp\)", line)) for line in body)
 
 
-def assembly(host: Host, shape: tuple[int, int, int], dtype: PtirDType, flips: int = 0) -> str:
+def assembly(host: TargetInfo, shape: tuple[int, int, int], dtype: PtirDType, flips: int = 0) -> str:
     a, b = operands(shape, dtype, flips)
     product = compiled(host, a, b, np.zeros((shape[0], shape[2]), dtype_of(dtype)), (dtype,) * 4)
     return jit.assembly(product.text, host)
@@ -307,7 +307,7 @@ X86 = pytest.mark.parametrize("isa", ["avx512", "avx2", "baseline"])
 def test_no_sum_is_kept_in_memory(isa: str, dtype: PtirDType) -> None:
     for rows in (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 300):
         for columns, flips in ((40, 2), (200, 0), (200, 2), (3400, 0)):
-            loops = inner_loops(assembly(HOSTS[isa], (rows, 260, columns), dtype, flips))
+            loops = inner_loops(assembly(TARGETS[isa], (rows, 260, columns), dtype, flips))
             assert loops or columns == 40
             assert not any(map(spills, loops)), (rows, columns, flips)
 
@@ -318,19 +318,19 @@ def test_no_sum_is_kept_in_memory_where_weights_are_widened(isa: str, dtype: Pti
     for rows in (1, 3, 5, 12, 40):
         for columns, turned in ((200, False), (200, True), (3400, False)):
             a, b = np.zeros((rows, 260), np.float32), np.zeros((columns, 260) if turned else (260, columns), dtype_of(dtype))
-            made = compiled(HOSTS[isa], a, b.T if turned else b, np.zeros((rows, columns), np.float32), (F32, dtype, F32, F32))
-            assert not any(map(spills, inner_loops(jit.assembly(made.text, HOSTS[isa])))), (rows, columns, turned)
+            made = compiled(TARGETS[isa], a, b.T if turned else b, np.zeros((rows, columns), np.float32), (F32, dtype, F32, F32))
+            assert not any(map(spills, inner_loops(jit.assembly(made.text, TARGETS[isa])))), (rows, columns, turned)
 
 
 def test_a_tile_too_large_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products_cut, "tile_of", lambda *_: (18, 2))
-    assert any(map(spills, inner_loops(assembly(HOSTS["avx512"], (300, 64, 200), F32))))
+    assert any(map(spills, inner_loops(assembly(TARGETS["avx512"], (300, 64, 200), F32))))
 
 
 @pytest.mark.parametrize("shape", [(1, 300, 200), (13, 30, 40), (300, 700, 100), (2, 40, 3400)])
 @pytest.mark.parametrize("dtype", [F32, F64, SI32], ids=str)
 def test_code_for_other_machines(shape: tuple[int, int, int], dtype: PtirDType) -> None:
-    for host in HOSTS.values():
+    for host in TARGETS.values():
         for flips in range(4):
             a, b = operands(shape, dtype, flips)
             product = compiled(host, a, b, np.zeros((shape[0], shape[2]), dtype_of(dtype)), (dtype,) * 4)

@@ -21,7 +21,7 @@ from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
 from mind_lowering import code_cache as cache
-from mind_lowering.native import HOSTS, Entry, detect, host_of
+from mind_lowering.native import TARGETS, Entry, detect, target_of
 from mind_lowering.native import host as host_module
 from mind_lowering.native import planner as planner_module
 from mind_lowering.native.program import lower, prepared
@@ -248,7 +248,7 @@ def test_the_arena_is_used_again() -> None:
             x = softmax(x)
         return [x]
 
-    native = lower(prepared(function_of(program("f32[64,100]", body))), detect())
+    native = lower(prepared(function_of(program("f32[64,100]", body)), detect()), detect())
     assert native.arena <= 4 * 64 * 100 * 4
 
 
@@ -447,8 +447,8 @@ def test_lesser_machines_of_the_kind(isa: str, seed: int, monkeypatch: pytest.Mo
 
 def test_other_machines_are_assembled() -> None:
     module = program("f32[37,50] f32[50]", lambda x, b: [softmax(ptir.AddOp(x, spread(b, x))), ptir.TransposeOp(x, perm=(1, 0))])
-    native = lower(prepared(function_of(module)), HOSTS["neon"])
-    code = jit.object_code(native.text, HOSTS["neon"])
+    native = lower(prepared(function_of(module), TARGETS["neon"]), TARGETS["neon"])
+    code = jit.object_code(native.text, TARGETS["neon"])
     assert code[:4] == b"\x7fELF"
     assert code[18:20] == b"\xb7\x00"  # the number of the architecture AArch64
 
@@ -456,7 +456,7 @@ def test_other_machines_are_assembled() -> None:
 def test_the_isa_is_one_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(host_module.ISA_VARIABLE, "avx1024")
     assert failure(detect).code == "E7001"
-    assert failure(lambda: host_of("")).code == "E7001"
+    assert failure(lambda: target_of("")).code == "E7001"
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -502,7 +502,7 @@ def test_entries_end_at_steps_on_numpy() -> None:
         return ptir.NegOp(ptir.SegmentReduceOp(ptir.AddOp(x, x).result, ids, kind="sum", **options).result).result
 
     module = program("f16[5,9] si32[5]", body)
-    native = lower(prepared(function_of(module)), host_of("avx2"))
+    native = lower(prepared(function_of(module), target_of("avx2")), target_of("avx2"))
     assert [isinstance(step, Entry) for step in native.steps] == [True, False, True]
     assert [b.use for b in native.outputs] == [Use.OUTPUT]
     x, ids = np.random.default_rng(1).standard_normal((5, 9)).astype(np.float16), np.array([0, 4, 2, 2, 4], np.int32)
@@ -516,7 +516,7 @@ def test_code_of_programs_that_are_gone_is_freed() -> None:
 
     gone: list[Any] = []
     for n in range(1, jit.LIBRARIES + 20):
-        native = lower(prepared(function_of(program(f"f32[{n}]", lambda x: [ptir.AddOp(x, x)]))), detect())
+        native = lower(prepared(function_of(program(f"f32[{n}]", lambda x: [ptir.AddOp(x, x)])), detect()), detect())
         library = jit.load(native.text, native.host, [s.name for s in native.steps if isinstance(s, Entry)])
         gone.append(weakref.ref(jit._engines._engine))
         del library

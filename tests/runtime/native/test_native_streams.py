@@ -11,7 +11,7 @@ pytest.importorskip("llvmlite")
 
 import mind_runtime
 from mind_dialect import ptir
-from mind_lowering.native import HOSTS, nontemporal
+from mind_lowering.native import TARGETS, nontemporal
 from mind_lowering.native import host as host_module
 from mind_lowering.native.program import lower, prepared
 from mind_runtime.native import jit
@@ -78,21 +78,21 @@ NARROW = {"avx512": set[str](), "avx2": {"truths"}, "baseline": {"truths", "halv
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("isa", NARROW)
 def test_which_results_may_be_stored_past_the_caches(name: str, isa: str) -> None:
-    native = lower(prepared(function_of(program(*PROGRAMS[name])), HOSTS[isa]), HOSTS[isa])
+    native = lower(prepared(function_of(program(*PROGRAMS[name])), TARGETS[isa]), TARGETS[isa])
     aligned = name not in ("odd rows", "odd softmax")
     assert ("nontemporal" in native.text) == (aligned and name not in NARROW[isa])
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("isa", HOSTS)
+@pytest.mark.parametrize("isa", TARGETS)
 def test_every_machine_has_such_stores(isa: str) -> None:
-    native = lower(prepared(function_of(program(*PROGRAMS["elementwise"])), HOSTS[isa]), HOSTS[isa])
+    native = lower(prepared(function_of(program(*PROGRAMS["elementwise"])), TARGETS[isa]), TARGETS[isa])
     store = {"avx512": "vmovntp", "avx2": "vmovntp", "baseline": "movntp", "neon": "stnp"}[isa]
-    assert store in jit.assembly(native.text, HOSTS[isa])
+    assert store in jit.assembly(native.text, TARGETS[isa])
 
 
 def test_small_results_stay_in_the_caches() -> None:
-    host = HOSTS["avx2"]
+    host = TARGETS["avx2"]
     native = lower(prepared(function_of(program(*PROGRAMS["softmax"])), host), host)
     assert "nontemporal" not in native.text
     large = lower(prepared(function_of(program("f32[4096,2048]", softmax)), host), host)

@@ -16,8 +16,8 @@ from math import prod
 
 from mind_dialect.ptir.types import Kind, PtirDType
 
-from ..host import Host
 from ..products.product import Epilogue, form
+from ..target_info import TargetInfo
 from ..views import Ints, View
 
 MOST_VECTORS = 6
@@ -160,14 +160,16 @@ class Convolution:
         return f"convolution {size} in {self.total}{groups}{then}: tiles {cut.rows} by {cut.columns}{packed}"
 
 
-def choose(host: Host, shape: Ints, columns: int, total: PtirDType, slides: Sequence[Slide], *, by_channel: bool = False) -> Cut:
+def choose(
+    host: TargetInfo, shape: Ints, columns: int, total: PtirDType, slides: Sequence[Slide], *, by_channel: bool = False
+) -> Cut:
     """
     The axis, the rows and the vectors of tiles that keep the multipliers busiest; `shape` is that of the result.
 
     >>> from mind_dialect.ptir.types import F32
-    >>> from mind_lowering.native.host import HOSTS
+    >>> from mind_lowering.native.target_info import TARGETS
     >>> for n, columns in ((56, 64), (7, 512), (112, 64)):
-    ...     cut = choose(HOSTS["avx512"], (1, n, n, columns), columns, F32, [Slide(n, n, 3, 1, 1, 1)] * 2)
+    ...     cut = choose(TARGETS["avx512"], (1, n, n, columns), columns, F32, [Slide(n, n, 3, 1, 1, 1)] * 2)
     ...     print(cut.along, cut.rows, cut.vectors)
     2 14 2
     2 7 3

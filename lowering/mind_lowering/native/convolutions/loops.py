@@ -11,21 +11,21 @@ from itertools import groupby
 from math import prod
 
 from ..failures import Sites
-from ..host import Host
 from ..ir import Function
 from ..products.product import unflattened
+from ..target_info import TargetInfo
 from .convolution import Convolution, Slide
 from .padding import Border, has_border
 from .tile import Taps, Tile, emit_tile
 
 
-def emit_convolution(f: Function, host: Host, convolution: Convolution, sites: Sites) -> int:
+def emit_convolution(f: Function, host: TargetInfo, convolution: Convolution, sites: Sites) -> int:
     """The body of the kernel; how many units of work it has."""
     return _Loops(f, host, convolution, sites).emit()
 
 
 class _Loops:
-    def __init__(self, f: Function, host: Host, convolution: Convolution, sites: Sites):
+    def __init__(self, f: Function, host: TargetInfo, convolution: Convolution, sites: Sites):
         self.f, self.host, self.it, self.sites = f, host, convolution, sites
         self.runs = runs_of(convolution)
         self.known: dict[Tile, str] = {}

@@ -18,10 +18,10 @@ from functools import partial, reduce
 
 from mind_dialect.ptir.types import Kind
 
-from ..host import Host
 from ..ir import Function
 from ..lanes import Lanes, register
 from ..products.product import multiply_add
+from ..target_info import TargetInfo
 from .convolution import Convolution
 
 Spans = Sequence[tuple[int, int]]
@@ -142,7 +142,7 @@ class Border:
 class Padding:
     """Emits a function that adds to the sums of a tile, row by row in memory, what skipped taps give."""
 
-    def __init__(self, f: Function, host: Host, skips: Skips, load: Load, ask: Ask):
+    def __init__(self, f: Function, host: TargetInfo, skips: Skips, load: Load, ask: Ask):
         self.f, self.skips, self.it, self.vectors, self.load, self.ask = f, skips, skips.it, skips.vectors, load, ask
         self.lanes = Lanes(f, host, skips.it.cut.width, None, "tap")
         self.zero = self.lanes.constant(self.it.total, 0)

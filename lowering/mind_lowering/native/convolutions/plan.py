@@ -20,7 +20,6 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import Kind, PtirDType
 
 from ..failures import Failure, Sites
-from ..host import Host
 from ..ir import Function
 from ..kernels_windows import padded
 from ..memory import Access
@@ -32,6 +31,7 @@ from ..products.kernels import ProductStep
 from ..products.product import TOTALS, Epilogue, Product, stored_in
 from ..reasons import rounded_each_step, unsupported
 from ..steps import SharedStep
+from ..target_info import TargetInfo
 from ..views import Buffer, Ints, Use, View, filled, whole
 from .convolution import Convolution, Slide, choose
 from .loops import emit_convolution
@@ -62,7 +62,7 @@ class ConvolutionStep(SharedStep):
         reads = [v.base for v in (it.lhs, it.weights, *it.epilogue.reads) if isinstance(v.base, Buffer)]
         return Access(reads, [v.base for v in it.epilogue.writes if isinstance(v.base, Buffer)], list(it.epilogue.over))
 
-    def cost(self, host: Host) -> float:
+    def cost(self, host: TargetInfo) -> float:
         """Some three multiplications of vectors a nanosecond."""
         it = self.convolution
         return prod(it.out.shape) * it.depth / it.cut.width / 3
@@ -70,7 +70,7 @@ class ConvolutionStep(SharedStep):
     def key(self) -> Hashable:
         return self.convolution.key()
 
-    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         if host.checked:
             sites.add(Failure.OUTSIDE, None)  # what an epilogue means that leaves a tile
         units = emit_convolution(f, host, self.convolution, sites)
@@ -95,7 +95,7 @@ def convolution(planner: Planner, op: ptir.ConvolutionOp) -> str | None:
     return None
 
 
-def why_no_convolution(op: ptir.ConvolutionOp, host: Host) -> str | None:
+def why_no_convolution(op: ptir.ConvolutionOp, host: TargetInfo) -> str | None:
     """Why there is no kernel for the dtypes of a convolution."""
     total = accumulator(op)
     return unsupported([op.operand_spec(0).dtype, total, op.result_spec().dtype], host) or rounded_each_step("sum", total)

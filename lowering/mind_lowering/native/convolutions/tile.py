@@ -16,11 +16,11 @@ from mind_dialect.ptir.types import PtirDType
 
 from ..casts import cast
 from ..failures import Failure, Sites, fail_where
-from ..host import Host
 from ..ir import Function
 from ..lanes import Lanes, ones, register, stored
 from ..products.product import Finish, index_of, multiply_add, prefetch
 from ..steps import argument
+from ..target_info import TargetInfo
 from ..views import Buffer, View
 from .convolution import MOST_SHARED, Convolution
 from .padding import Padding, Skips, any_of, has_border, suspect
@@ -82,7 +82,7 @@ def parameters(convolution: Convolution) -> list[tuple[str, str]]:
     return found + [("i64", f"{end}{i}") for i in convolution.bounded for end in ("first", "end")]
 
 
-def emit_tile(f: Function, host: Host, convolution: Convolution, tile: Tile, sites: Sites) -> str:
+def emit_tile(f: Function, host: TargetInfo, convolution: Convolution, tile: Tile, sites: Sites) -> str:
     """
     Add a tile to the module of `f`; the name of its function, which gives a status.
 
@@ -95,7 +95,7 @@ def emit_tile(f: Function, host: Host, convolution: Convolution, tile: Tile, sit
 
 
 class _Tile:
-    def __init__(self, f: Function, host: Host, convolution: Convolution, tile: Tile, sites: Sites):
+    def __init__(self, f: Function, host: TargetInfo, convolution: Convolution, tile: Tile, sites: Sites):
         self.f, self.host, self.it, self.tile, self.sites = f, host, convolution, tile, sites
         self.width, self.total = convolution.cut.width, convolution.total
         whole, rest = divmod(tile.columns, self.width)

@@ -9,7 +9,7 @@ from math import prod
 
 from mind_dialect.ptir.types import Kind, PtirDType
 
-from ..host import Host
+from ..target_info import TargetInfo
 from ..views import View
 
 WIDE_PANELS = (8, 6, 4, 3, 2)
@@ -71,7 +71,7 @@ class Cut:
         return self.copy_rhs and (self.by_rows or self.kept)
 
 
-def choose(host: Host, lhs: View, rhs: View, total: PtirDType, *, decoded: bool = False, kept: bool = False) -> Cut:
+def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded: bool = False, kept: bool = False) -> Cut:
     """
     A cut by the number of registers and the sizes of caches; if `decoded`, tiles do not read the right operand where it lies.
 
@@ -124,15 +124,15 @@ def in_unit(tiles: int, between: tuple[int, int], most: int) -> int:
     return min(range(low, high + 1), key=lambda count: (iterations(count), -count))
 
 
-def tile_of(host: Host, total: PtirDType, rows: int, vectors: int) -> tuple[int, int]:
+def tile_of(host: TargetInfo, total: PtirDType, rows: int, vectors: int) -> tuple[int, int]:
     """
     The rows of a tile and the vectors in each: sums, the vectors of a step and one number of the left operand are in registers.
 
     >>> from mind_dialect.ptir.types import F32
-    >>> from mind_lowering.native.host import HOSTS
-    >>> [tile_of(HOSTS[isa], F32, 1000, 100) for isa in ("avx512", "avx2", "baseline", "neon")]
+    >>> from mind_lowering.native.target_info import TARGETS
+    >>> [tile_of(TARGETS[isa], F32, 1000, 100) for isa in ("avx512", "avx2", "baseline", "neon")]
     [(12, 2), (6, 2), (4, 2), (12, 2)]
-    >>> [tile_of(HOSTS["avx512"], F32, rows, 100) for rows in (1, 3, 4, 6, 13)]
+    >>> [tile_of(TARGETS["avx512"], F32, rows, 100) for rows in (1, 3, 4, 6, 13)]
     [(1, 8), (3, 6), (4, 4), (6, 4), (7, 3)]
     """
     fused = host.fma and total.kind is Kind.FLOAT
@@ -161,7 +161,7 @@ def _fight(lhs: View, rows: int) -> bool:
     return rows > sets * WAYS // 2
 
 
-def _dots(host: Host, width: int, lhs: View, rhs: View) -> int:
+def _dots(host: TargetInfo, width: int, lhs: View, rhs: View) -> int:
     """With how many rows of the right operand at once dot products are taken; 0 if they are not."""
     rows, depth = lhs.shape[-2:]
     contiguous = lhs.strides[-1] == 1 and rhs.strides[-2] == 1 and rhs.strides[-1] != 1
@@ -173,7 +173,7 @@ def _dots(host: Host, width: int, lhs: View, rhs: View) -> int:
     return most
 
 
-def _stream(host: Host, width: int, lhs: View, rhs: View, total: PtirDType, *, decoded: bool) -> int:
+def _stream(host: TargetInfo, width: int, lhs: View, rhs: View, total: PtirDType, *, decoded: bool) -> int:
     """
     How many rows of the right operand at a time are added to sums in cache; 0 if tiles are better.
 
@@ -217,7 +217,7 @@ def band_of(depth: int, bands: int) -> int:
     return -(-depth // (bands * 8)) * 8
 
 
-def better_swapped(host: Host, lhs: View, rhs: View, total: PtirDType) -> bool:
+def better_swapped(host: TargetInfo, lhs: View, rhs: View, total: PtirDType) -> bool:
     """Whether to compute the transpose: a column becomes a row; few columns become few rows of dot products."""
     rows, columns = lhs.shape[-2], rhs.shape[-1]
     if columns == 1 or rows == 1:

@@ -12,9 +12,9 @@ from math import prod
 
 from ..casts import cast
 from ..costs import traffic
-from ..host import Host
 from ..ir import Function, Module
 from ..lanes import Lanes, ones, register, stored
+from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of, finish_of
 from .cut import LINE
 from .product import Product, index_of, multiply_add, prefetch, unflattened
@@ -28,7 +28,7 @@ PAGE = 4096
 """Where machines stop bringing lines by themselves."""
 
 
-def emit_dots(f: Function, host: Host, product: Product) -> int:
+def emit_dots(f: Function, host: TargetInfo, product: Product) -> int:
     """The body of the kernel of a product of few rows; units of work are runs of columns. How many there are."""
     dots, columns = product.cut.dots, product.columns
     run = max(1, UNIT_BYTES // (product.depth * product.rhs.dtype.size * dots)) * dots
@@ -54,7 +54,7 @@ def emit_dots(f: Function, host: Host, product: Product) -> int:
     return prod(product.batch) * runs
 
 
-def _dots(module: Module, host: Host, product: Product, count: int) -> str:
+def _dots(module: Module, host: TargetInfo, product: Product, count: int) -> str:
     """The function of all rows against `count` columns from `%column` on."""
     parameters = [("ptr", "args"), ("i64", "batch"), ("i64", "column")]
     f = module.function(module.unique(f"dots.{product.rows}x{count}"), "void", parameters)
@@ -66,7 +66,7 @@ def _dots(module: Module, host: Host, product: Product, count: int) -> str:
     return f.name
 
 
-def _one_by_one(host: Host, product: Product) -> bool:
+def _one_by_one(host: TargetInfo, product: Product) -> bool:
     """Whether rows of the right operand are read one after the other: they come from memory, with little to do to them."""
     rhs = product.rhs
     near = traffic((rhs,)) <= host.l2_bytes // 4
@@ -76,7 +76,7 @@ def _one_by_one(host: Host, product: Product) -> bool:
 class _Sums:
     """Vectors of partial sums: of each row of the left operand with each of `count` rows of the right one."""
 
-    def __init__(self, f: Function, host: Host, product: Product, count: int, batch: list[str]):
+    def __init__(self, f: Function, host: TargetInfo, product: Product, count: int, batch: list[str]):
         self.f, self.host, self.product, self.count = f, host, product, count
         bases = addresses_of(f, product, "lhs", "rhs")
         self.a = f.address(stored(product.lhs.dtype), bases["lhs"], index_of(f, product.lhs, [*batch, "0", "0"]))
@@ -175,7 +175,7 @@ def _ask(f: Function, product: Product, b: str, k: str, count: int) -> None:
         prefetch(f, f.address(stored(dtype), b, f.add(start, str(at))))
 
 
-def _results(f: Function, host: Host, product: Product, count: int, batch: list[str], state: list[str]) -> None:
+def _results(f: Function, host: TargetInfo, product: Product, count: int, batch: list[str], state: list[str]) -> None:
     """Fold the partial sums of each row and hand them to the epilogue."""
     width, dots = product.cut.width, product.cut.dots
     hand = finish_of(f, product)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from .. import costs
 from ..failures import Failure, Sites
-from ..host import Host
 from ..ir import Function
 from ..memory import Access
 from ..steps import SharedStep
+from ..target_info import TargetInfo
 from ..views import Buffer, View
 from .arguments import arguments
 from .dot import emit_dots
@@ -75,12 +75,12 @@ class ProductStep(SharedStep):
     def key(self) -> Hashable:
         return "product", self.part, self.product.key()
 
-    def cost(self, host: Host) -> float:
+    def cost(self, host: TargetInfo) -> float:
         if self.part in _COPIES or self.part == "sums":
             return 2 * costs.traffic(self.addresses) / costs.BYTES
         return costs.multiplied(host, self.product)
 
-    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         watched = host.checked and (self.product.epilogue.words or self.product.prologue is not None)
         if watched:
             sites.add(Failure.OUTSIDE, None)

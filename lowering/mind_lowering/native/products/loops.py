@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from ..host import Host
 from ..ir import Function
 from ..lanes import register, stored
 from ..steps import poll
+from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of
 from .pack import by_group, by_panel, copy_panels, copy_rows
 from .product import Product, copied_batches, copied_size, copied_strides, index_of, panel_size, unflattened
@@ -23,13 +23,13 @@ LONG = 1 << 24
 """So many steps of a vector in one unit of work are some milliseconds."""
 
 
-def emit_tiles(f: Function, host: Host, product: Product) -> int:
+def emit_tiles(f: Function, host: TargetInfo, product: Product) -> int:
     """The body of the kernel that runs the tiles of a product; how many units of work it has."""
     return _Loops(f, host, product).emit()
 
 
 class _Loops:
-    def __init__(self, f: Function, host: Host, product: Product):
+    def __init__(self, f: Function, host: TargetInfo, product: Product):
         self.f, self.host, self.product, self.cut = f, host, product, product.cut
         self.full, self.rest = divmod(product.rows, self.cut.rows)
         self.bases = addresses_of(f, product, "lhs", "rhs", "lhs_copy", "rhs_copy")

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from math import prod
 
 from ..casts import cast
-from ..host import Host
 from ..ir import Function, vector
 from ..lanes import Lanes, ones, register, stored
 from ..steps import argument
+from ..target_info import TargetInfo
 from .product import Product, copied_size, copied_strides, distinct_axes, index_of, unflattened
 from .weights import Corner, corner
 
@@ -22,7 +22,7 @@ LINES = 1 << 13
 """So many elements of the left operand, about, are copied in one unit of work."""
 
 
-def emit_panels(f: Function, host: Host, product: Product) -> int:
+def emit_panels(f: Function, host: TargetInfo, product: Product) -> int:
     """All panels of the right operand; a unit of work is a group of them. How many there are."""
     view, cut = product.rhs, product.cut
     source, target = argument(f, 0, "rhs"), argument(f, 1, "panels")
@@ -68,7 +68,7 @@ def by_part(f: Function, count: int, size: int, number: str, then: Callable[[int
 
 
 def copy_panels(
-    f: Function, host: Host, product: Product, at: Corner, source: str, target: str, columns: int, depth: str, apart: int
+    f: Function, host: TargetInfo, product: Product, at: Corner, source: str, target: str, columns: int, depth: str, apart: int
 ) -> None:
     """
     Copy a block of some panels, from `at` on: `depth` steps of `columns` columns, filled up with zeros.
@@ -98,7 +98,14 @@ def copy_panels(
 
 
 def copy_transposed(
-    f: Function, host: Host, product: Product, at: Corner, ends: tuple[str, str], first: tuple[int, int], count: int, depth: str
+    f: Function,
+    host: TargetInfo,
+    product: Product,
+    at: Corner,
+    ends: tuple[str, str],
+    first: tuple[int, int],
+    count: int,
+    depth: str,
 ) -> None:
     """
     Copy `count` columns, which lie along memory, to where they lie across it: squares, transposed in registers.
@@ -156,7 +163,7 @@ def transposed(lanes: Lanes, type: str, rows: list[str]) -> list[str]:
 # The left operand
 
 
-def emit_rows(f: Function, host: Host, product: Product) -> int:
+def emit_rows(f: Function, host: TargetInfo, product: Product) -> int:
     """A whole copy of the left operand; a unit of work is some lines of one of its matrices. How many there are."""
     view = product.lhs
     source, target = argument(f, 0, "lhs"), argument(f, 1, "rows")
@@ -182,7 +189,7 @@ def emit_rows(f: Function, host: Host, product: Product) -> int:
     return prod(extents) * pieces
 
 
-def copy_rows(f: Function, host: Host, product: Product, source: str, target: str, rows: str, depth: str) -> None:
+def copy_rows(f: Function, host: TargetInfo, product: Product, source: str, target: str, rows: str, depth: str) -> None:
     """Copy a block of the left operand."""
     view, width = product.lhs, product.cut.width
     to_row, to_step = copied_strides(product)

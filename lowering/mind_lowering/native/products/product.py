@@ -18,9 +18,9 @@ from typing import Protocol
 from mind_dialect.ptir.types import F32, F64, SI32, SI64, UI32, UI64, Kind, PtirDType
 
 from ..casts import cast
-from ..host import Host
 from ..ir import Function
 from ..lanes import Lanes, register
+from ..target_info import TargetInfo
 from ..views import Buffer, Ints, View, row_major
 from .cut import Cut, band_of, better_swapped, choose, flipped
 from .weights import Prologue
@@ -164,7 +164,7 @@ class Product:
 
 
 def planned(
-    host: Host,
+    host: TargetInfo,
     name: str,
     lhs: View,
     rhs: View,

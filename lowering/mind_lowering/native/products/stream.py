@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from ..casts import cast
-from ..host import Host
 from ..ir import Function, Module
 from ..lanes import Lanes, register, stored
+from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of
 from .cut import LINE
 from .pack import by_part
@@ -29,7 +29,7 @@ AHEAD = 12 << 10
 """So many bytes ahead memory is asked for."""
 
 
-def emit_stream(f: Function, host: Host, product: Product) -> int:
+def emit_stream(f: Function, host: TargetInfo, product: Product) -> int:
     """The body of the kernel; units of work are bands of rows, or runs of columns. How many there are."""
     columns, bands, length = product.columns, product.cut.bands, _run(host, product)
     runs, stream = -(-columns // length), _Stream(f, host, product)
@@ -46,7 +46,7 @@ def emit_stream(f: Function, host: Host, product: Product) -> int:
 class _Stream:
     """What does a unit of work."""
 
-    def __init__(self, f: Function, host: Host, product: Product):
+    def __init__(self, f: Function, host: TargetInfo, product: Product):
         assert product.partial is not None, "planned"
         self.f, self.host, self.product, self.partial = f, host, product, product.partial
         self.bases = addresses_of(f, product, "lhs", "rhs", "partial")
@@ -120,7 +120,7 @@ class _Stream:
         return self.f.address(stored(rhs.dtype), b, self.f.mul(k, rhs.strides[-2]))
 
 
-def _run(host: Host, product: Product) -> int:
+def _run(host: TargetInfo, product: Product) -> int:
     """How many columns a unit of work has: all, if there are other units and the second cache holds their sums with ease."""
     columns, cut = product.columns, product.cut
     most = max(SHORTEST, host.l2_bytes // 4 // (product.rows * product.total.size) // 64 * 64)
@@ -128,7 +128,7 @@ def _run(host: Host, product: Product) -> int:
     return min(columns, max(SHORTEST, -(-columns // runs // 64) * 64))
 
 
-def _in_lines(host: Host, product: Product) -> bool:
+def _in_lines(host: TargetInfo, product: Product) -> bool:
     """
     Whether rows are read by whole lines of memory: where each would be two that a vector lies in, half as much again is read.
 
@@ -139,7 +139,7 @@ def _in_lines(host: Host, product: Product) -> bool:
     return cut.stream == 1 and cut.bands > 1 and host.vector_bytes > 16 and masked and rhs.strides[-2] % cut.width == 0
 
 
-def _rows(module: Module, host: Host, product: Product, steps: int, count: int) -> str:
+def _rows(module: Module, host: TargetInfo, product: Product, steps: int, count: int) -> str:
     """The function that adds what some rows of the right operand give to the sums of a run."""
     parameters = [("ptr", "a"), ("ptr", "b"), ("ptr", "y")]
     if product.prologue is not None:
@@ -180,7 +180,7 @@ def _rows(module: Module, host: Host, product: Product, steps: int, count: int) 
     return f.name
 
 
-def _line(module: Module, host: Host, product: Product, apart: int) -> str:
+def _line(module: Module, host: TargetInfo, product: Product, apart: int) -> str:
     """
     The function that adds what a row of the right operand gives to sums that are `apart`, by whole lines of memory.
 
@@ -214,7 +214,7 @@ def _line(module: Module, host: Host, product: Product, apart: int) -> str:
     return f.name
 
 
-def _ahead(host: Host, product: Product, steps: int, count: int) -> int:
+def _ahead(host: TargetInfo, product: Product, steps: int, count: int) -> int:
     """
     How many elements ahead memory is asked for, in the order in which it lies; 0 for nothing.
 

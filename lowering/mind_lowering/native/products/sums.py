@@ -10,10 +10,10 @@ from math import prod
 
 from mind_dialect.ptir.types import Kind
 
-from ..host import Host
 from ..ir import Function
 from ..lanes import Lanes, ones, register
 from ..steps import argument
+from ..target_info import TargetInfo
 from .arguments import finish_of, view_name
 from .pack import by_part
 from .product import Finish, Product, index_of, unflattened
@@ -46,7 +46,7 @@ class Sums:
     """The sums of a run of `count` columns from `y` on, those of rows `apart` from each other."""
 
     f: Function
-    host: Host
+    host: TargetInfo
     product: Product
     y: str
     apart: int
@@ -107,7 +107,7 @@ def _handing(f: Function, product: Product, finish: Finish, batch: list[str]) ->
     return hand
 
 
-def emit_sums(f: Function, host: Host, product: Product) -> int:
+def emit_sums(f: Function, host: TargetInfo, product: Product) -> int:
     """The body of the kernel that adds up the sums of bands; units of work are runs of columns. How many there are."""
     view, width, total, columns = product.partial, product.cut.width, product.total, product.columns
     assert view is not None, "planned"

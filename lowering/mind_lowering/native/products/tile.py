@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from mind_dialect.ptir.types import Kind, PtirDType
 
 from ..casts import cast
-from ..host import Host
 from ..ir import Body, Function, Module
 from ..lanes import Lanes, ones, register, stored
+from ..target_info import TargetInfo
 from .arguments import addresses_of, finish_of
 from .product import Product, index_of, multiply_add, prefetch, unflattened
 
@@ -53,7 +53,7 @@ PARAMETERS = (("ptr", "args"), ("ptr", "a"), ("ptr", "b"), ("i64", "batch"), ("i
 """Of every tile: the table of addresses, both operands' first elements, what is computed; with blocks also which one."""
 
 
-def emit_tile(module: Module, host: Host, product: Product, tile: Tile) -> str:
+def emit_tile(module: Module, host: TargetInfo, product: Product, tile: Tile) -> str:
     """Add a tile to a module; the name of its function."""
     blocks = product.blocks > 1
     parameters = [*PARAMETERS, ("i64", "depth"), ("i64", "at")] if blocks else list(PARAMETERS)
@@ -69,7 +69,7 @@ def emit_tile(module: Module, host: Host, product: Product, tile: Tile) -> str:
 
 
 class _Tile:
-    def __init__(self, f: Function, host: Host, product: Product, tile: Tile):
+    def __init__(self, f: Function, host: TargetInfo, product: Product, tile: Tile):
         self.f, self.host, self.product, self.tile = f, host, product, tile
         self.width, self.total = product.cut.width, product.total
         whole, rest = divmod(tile.columns, self.width)

@@ -16,9 +16,9 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp, ReduceOp, YieldOp
 from mind_dialect.ptir.types import Kind, PtirDType, read_type
 
-from ..host import Host
 from ..kernels import unsupported, why_not
 from ..reductions import accumulator
+from ..target_info import TargetInfo
 from ..views import VIEWS, Buffer, Indices, Ints, Use, View, broadcast, filled, indices, viewed, whole
 from .plan import Counting, RowPlan, Value, extremes
 
@@ -30,7 +30,7 @@ class Unfit(Exception):
     """Why a fusion is no row kernel."""
 
 
-def plan_rows(block: Block, host: Host, place: Callable[[SSAValue], View]) -> RowPlan:
+def plan_rows(block: Block, host: TargetInfo, place: Callable[[SSAValue], View]) -> RowPlan:
     """What the body of a fusion is as a row kernel, given where its arguments are; `Unfit` if it is none."""
     return _Planning(block, host, place).run()
 
@@ -47,7 +47,7 @@ def anywhere(argument: SSAValue) -> View:
 class _Planning:
     """One body on its way."""
 
-    def __init__(self, block: Block, host: Host, place: Callable[[SSAValue], View]):
+    def __init__(self, block: Block, host: TargetInfo, place: Callable[[SSAValue], View]):
         self.block, self.host, self.place = block, host, place
         self.views: dict[SSAValue, View] = {}
         self.made: dict[Buffer, Value] = {}

@@ -23,21 +23,21 @@ from mind_passes.ptir.patterns.matching import fusion
 
 from ...merge_rows import merge_rows
 from ...norms import expand_norms
-from ..host import Host
 from ..kernels import why_not
 from ..reductions import accumulator
+from ..target_info import TargetInfo
 from .body import axes_of_reduction
 from .step import is_row_kernel
 
 Shape = tuple[int | str, ...]
 
 
-def ready_to_fuse(module: ModuleOp, host: Host) -> None:
+def ready_to_fuse(module: ModuleOp, host: TargetInfo) -> None:
     """Expand layer norms of dtypes that are computed in here."""
     expand_norms(module, lambda op: all(why_not(o, host) is None for o in _computed(op)))
 
 
-def form_rows(module: ModuleOp, host: Host) -> None:
+def form_rows(module: ModuleOp, host: TargetInfo) -> None:
     """Merge fusions of a fused module of functions of known sizes, in place."""
     if not any(isinstance(op, ReduceOp) for op in walk(module)):
         return
@@ -120,7 +120,7 @@ def _let_reductions_out(module: ModuleOp) -> None:
     replace_values(module, became)
 
 
-def _wrap(module: ModuleOp, host: Host) -> None:
+def _wrap(module: ModuleOp, host: TargetInfo) -> None:
     """What is alone of elementwise ops and reductions as fusions."""
     became: dict[SSAValue, SSAValue] = {}
     for op in list(walk(module)):

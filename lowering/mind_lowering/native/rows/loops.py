@@ -16,13 +16,13 @@ from mind_dialect.ptir.types import PtirDType
 
 from ..elementwise import emit, integer_test
 from ..failures import Sites
-from ..host import Host
 from ..ir import Function, identifier
 from ..lanes import Lanes, stored
 from ..nest import Axis
 from ..nontemporal import twice
 from ..places import Indexes, Place, Spot
 from ..reductions import accumulator, addend, combine, finished, fold, identity
+from ..target_info import TargetInfo
 from ..views import View
 from .numbers import RowNumbers
 from .plan import Counting, RowPlan, Value, kept_as
@@ -70,7 +70,7 @@ class RowLoops(RowNumbers):
     `views` are those of inputs, outputs and of sums over rows, in this order; `along` is the axis of the lanes, one of a row's.
     """
 
-    def __init__(self, f: Function, host: Host, sites: Sites, plan: RowPlan, axes: Sequence[Axis], along: int, width: int):
+    def __init__(self, f: Function, host: TargetInfo, sites: Sites, plan: RowPlan, axes: Sequence[Axis], along: int, width: int):
         super().__init__(f, host, sites, plan, axes, along, width)
         self.kept_axes = [i for i, a in enumerate(axes) if not a.reduced]
         self.inner = [i for i, a in enumerate(axes) if a.reduced and i != along]

@@ -12,11 +12,11 @@ from mind_dialect.ptir.types import Kind, PtirDType
 from ..casts import constant
 from ..elementwise import emit
 from ..failures import Failure, Sites, fail_where
-from ..host import Host
 from ..ir import Function, identifier
 from ..lanes import Lanes, register
 from ..nest import Axis
 from ..places import Indexes, Places, Spot
+from ..target_info import TargetInfo
 from ..views import Buffer, Indices, View
 from .plan import Counting, RowPlan, Value
 
@@ -24,7 +24,7 @@ from .plan import Counting, RowPlan, Value
 class RowNumbers(Places):
     """The numbers of the row that loops have reached; `along` is the axis of the lanes, one of a row's."""
 
-    def __init__(self, f: Function, host: Host, sites: Sites, plan: RowPlan, axes: Sequence[Axis], along: int, width: int):
+    def __init__(self, f: Function, host: TargetInfo, sites: Sites, plan: RowPlan, axes: Sequence[Axis], along: int, width: int):
         super().__init__(f, host, sites, axes)
         self.plan, self.along, self.width = plan, along, width
         self.at: Indexes = {}

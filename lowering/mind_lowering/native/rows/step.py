@@ -21,13 +21,13 @@ from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
 from .. import costs
 from ..failures import Sites
 from ..groups import Group, layout
-from ..host import Host
 from ..ir import Function
 from ..memory import Access
 from ..nest import Axis, axes_of, lane_axis
 from ..nontemporal import passing
 from ..reductions import accumulator
 from ..steps import SharedStep
+from ..target_info import TargetInfo
 from ..views import Buffer, Use, View, row_major, whole
 from .body import Unfit, anywhere, computed_in, plan_rows
 from .loops import RowLoops
@@ -77,7 +77,7 @@ class RowStep(SharedStep):
         writes = [v.base for _, _, v in self.plan.outputs if isinstance(v.base, Buffer)]
         return Access(reads, [*writes, *self.partial], self._over())
 
-    def cost(self, host: Host) -> float:
+    def cost(self, host: TargetInfo) -> float:
         return _cost(self.plan, host)
 
     def contents(self) -> str:
@@ -99,7 +99,7 @@ class RowStep(SharedStep):
         parts += [(numbers[v], frozenset(op.properties.items()), accumulator(op)) for op, v in plan.columns]
         return tuple([*parts, *(layout(v) for v in self.views), tuple(self.past())])
 
-    def emit(self, f: Function, host: Host, sites: Sites) -> int:
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         found = lanes_of(self.plan, self.views, host)
         assert found is not None, "asked before"
         axes, along, width = found
@@ -131,7 +131,7 @@ class RowStep(SharedStep):
         return found
 
 
-def lanes_of(plan: RowPlan, views: Sequence[View], host: Host) -> tuple[Sequence[Axis], int, int] | None:
+def lanes_of(plan: RowPlan, views: Sequence[View], host: TargetInfo) -> tuple[Sequence[Axis], int, int] | None:
     """The axes, which of them has the lanes, and how many; None if lanes would best run from row to row."""
     axes = axes_of(plan.shape, plan.axes, [v.strides for v in views])
     width = host.lanes(max(_register_bytes(d) for d in computed_in(plan)))
@@ -145,7 +145,7 @@ def _register_bytes(dtype: PtirDType) -> int:
     return 4 if dtype.kind is Kind.FLOAT and dtype.size < 4 else dtype.size
 
 
-def plan_of(block: Block, host: Host, planner: Planner | None = None) -> RowPlan:
+def plan_of(block: Block, host: TargetInfo, planner: Planner | None = None) -> RowPlan:
     """What the body of a fusion is as a row kernel; `Unfit` if it is none, or had better not be one."""
     plan = plan_rows(block, host, anywhere if planner is None else planner.view)
     if plan.scratch > SCRATCH or plan.footprint > CACHES * host.l2_bytes:
@@ -158,7 +158,7 @@ def plan_of(block: Block, host: Host, planner: Planner | None = None) -> RowPlan
     return plan
 
 
-def is_row_kernel(fusion: FusionOp, host: Host) -> bool:
+def is_row_kernel(fusion: FusionOp, host: TargetInfo) -> bool:
     """Whether a fusion is a row kernel, wherever its operands are, or the beginning of one."""
     try:
         plan_of(fusion.body.block, host)
@@ -213,14 +213,14 @@ def _as_row(buffer: Buffer, plan: RowPlan) -> View:
     return View(buffer, buffer.dtype, plan.shape, strides)
 
 
-def _cost(plan: RowPlan, host: Host) -> float:
+def _cost(plan: RowPlan, host: TargetInfo) -> float:
     """About how many nanoseconds it takes."""
     ops = [v.op for stage in range(plan.stages) for v in plan.needed(stage) if v.op is not None]
     views = [*plan.inputs, *(v for _, _, v in plan.outputs)]
     return costs.elementwise(host, plan.shape, ops + [op for op, _ in plan.columns] * 3, views)
 
 
-def _per_unit(plan: RowPlan, host: Host) -> int:
+def _per_unit(plan: RowPlan, host: TargetInfo) -> int:
     """How many rows one unit of work has."""
     most = int((SUMMED_UNIT if plan.columns else UNIT) * plan.rows / _cost(plan, host))
     return max(1, min(most, max(-(-plan.rows // UNITS), most // 8)))

@@ -1,0 +1,58 @@
+"""
+What native code is generated for: an instruction set, the width of its vectors, the caches.
+
+The text of a program depends on a `TargetInfo` and on nothing else of the machine: lowering takes one as an argument. It holds no
+number of threads, because results may not depend on that: the runtime shares the work. `host.py` describes this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mind_dialect.errors import error
+
+
+@dataclass(frozen=True)
+class TargetInfo:
+    """A kind of machine. `cpu` and `triple` are LLVM's names; an empty `cpu` is the machine that LLVM runs on."""
+
+    isa: str
+    triple: str
+    cpu: str
+    vector_bytes: int
+    registers: int
+    """The number of vector registers."""
+    half: bool
+    """Whether an instruction converts between f16 and f32."""
+    fma: bool
+    l1_bytes: int = 32 << 10
+    l2_bytes: int = 1 << 20
+    checked: bool = False
+    """Whether kernels check each address before they read or write it: for tests."""
+
+    def lanes(self, size: int) -> int:
+        """
+        Return how many elements of `size` bytes one vector holds.
+
+        >>> TARGETS["avx2"].lanes(4), TARGETS["baseline"].lanes(8)
+        (8, 2)
+        """
+        return max(1, self.vector_bytes // size)
+
+
+_LINUX = "unknown-linux-gnu"
+TARGETS: Mapping[str, TargetInfo] = {
+    "avx512": TargetInfo("avx512", f"x86_64-{_LINUX}", "x86-64-v4", 64, 32, True, True),
+    "avx2": TargetInfo("avx2", f"x86_64-{_LINUX}", "x86-64-v3", 32, 16, True, True),
+    "baseline": TargetInfo("baseline", f"x86_64-{_LINUX}", "x86-64", 16, 16, False, False),
+    "neon": TargetInfo("neon", f"aarch64-{_LINUX}", "generic", 16, 32, True, True),
+}
+"""The kinds of machines by the name of their instruction set, the best of a family first."""
+
+
+def target_of(isa: str, option: str = "isa") -> TargetInfo:
+    """Return the target of an instruction set; E7001, which names the `option` that has it, for another."""
+    if (found := TARGETS.get(isa)) is None:
+        raise error("E7001", f"{option}={isa!r}, expected one of {sorted(TARGETS)}", option=option)
+    return found

@@ -1,0 +1,39 @@
+// RUN: mind-opt %s --lower-to-native=isa=avx2 | filecheck %s --check-prefix=FUSED
+// RUN: mind-opt %s -p 'lower-to-native{isa=baseline}' | filecheck %s --check-prefix=WHOLE
+// RUN: mind-opt %s -t 'native{isa=avx512}' | filecheck %s --check-prefix=AVX512
+// RUN: mind-opt %s -t 'native{isa=avx2}' | filecheck %s --check-prefix=AVX2
+// RUN: mind-opt %s -t 'native{isa=baseline}' | filecheck %s --check-prefix=BASELINE
+// RUN: not mind-opt %s --lower-to-native=isa=avx3 2>&1 | filecheck %s --check-prefix=UNKNOWN
+
+// A kernel computes in f16 where the instruction set converts it: there a layer norm is a fusion, elsewhere an op for NumPy.
+// FUSED-LABEL:    @norm
+// FUSED:            ptir.fusion %x, %g, %b
+// FUSED:              ptir.reduce
+// FUSED-NOT:        ptir.layer_norm
+// WHOLE-LABEL:    @norm
+// WHOLE-NOT:        ptir.fusion
+// WHOLE:            ptir.layer_norm %x, %g, %b
+// BASELINE:       ; @norm on baseline: 0 native kernels, 1 op on NumPy
+module attributes {ptir.spec_version = "ptir.v0.4"} {
+  func.func @norm(%x: tensor<4x64xf16>, %g: tensor<64xf16>, %b: tensor<64xf16>) -> tensor<4x64xf16> {
+    %n = ptir.layer_norm %x, %g, %b feature_axis = -1 epsilon = 1.0e-5 : (tensor<4x64xf16>, tensor<64xf16>, tensor<64xf16>) -> tensor<4x64xf16>
+    func.return %n : tensor<4x64xf16>
+  }
+
+// Vectors are as wide as the registers.
+// AVX512:         define internal i64 @k.s.add(ptr %args
+// AVX512:           [[Y:%y\.[0-9]+]] = load <16 x float>
+// AVX512:           fadd <16 x float> [[Y]],
+// AVX2:           define internal i64 @k.s.add(ptr %args
+// AVX2:             [[Y:%y\.[0-9]+]] = load <8 x float>
+// AVX2:             fadd <8 x float> [[Y]],
+// BASELINE:       define internal i64 @k.s.add(ptr %args
+// BASELINE:         [[Y:%y\.[0-9]+]] = load <4 x float>
+// BASELINE:         fadd <4 x float> [[Y]],
+  func.func @double(%y: tensor<64xf32>) -> tensor<64xf32> {
+    %s = ptir.add %y, %y : tensor<64xf32>
+    func.return %s : tensor<64xf32>
+  }
+
+// UNKNOWN: error[E7001]: isa='avx3', expected one of ['avx2', 'avx512', 'baseline', 'neon']
+}
