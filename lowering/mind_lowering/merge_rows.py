@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FusionOp, ReduceOp, YieldOp
+from mind_dialect.ptir import FusionOp, ReduceOp
+from mind_passes.fusion.edit import FusionEdit
+from mind_passes.ptir.building import substitute
 
 MOST_MERGED = 96
 MOST_SIBLINGS = 4
@@ -50,35 +52,27 @@ def _take_views_in(block: Block) -> None:
     for op in list(block.ops):
         if not isinstance(op, FusionOp) or any(isinstance(inner, ptir.DotGeneralOp) for inner in op.body.block.ops):
             continue
-        for i, value in enumerate(op.operands):
-            chain: list[Operation] = []
-            while isinstance(value.owner, _STRETCHED):
-                chain.append(value.owner)
-                value = value.owner.operands[0]
-            if chain and isinstance(value.owner, FusionOp) and value.owner.parent is block:
-                _take_in(op, i, value, chain)
+        chains = [_chain(value, block) for value in op.operands]
+        if any(chains):
+            edit = FusionEdit()
+            for value, chain in zip(op.operands, chains, strict=True):
+                edit.read(chain[0].operands[0] if chain else value)
+            for chain in reversed(chains):
+                edit.append(*chain)
+            edit.inline(op)
+            substitute(op, edit.fusion(op.results, like=op))
+            for view in dict.fromkeys(view for chain in chains for view in reversed(chain)):
+                if not view.results[0].first_use:
+                    block.erase_op(view)
 
 
-def _take_in(fusion: FusionOp, place: int, root: SSAValue, chain: Sequence[Operation]) -> None:
-    """Let operand `place` of a fusion be the root of views that it is the last of, and the body make them."""
-    body = fusion.body.block
-    old = body.args[place]
-    found: SSAValue = body.insert_arg(root.type, place)
-    found.name_hint = root.name_hint
-    before = body.first_op
-    assert before is not None
-    for view in reversed(chain):
-        made = view.clone({view.operands[0]: found})
-        made.results[0].name_hint = view.results[0].name_hint
-        body.insert_op_before(made, before)
-        found = made.results[0]
-    old.replace_all_uses_with(found)
-    body.erase_arg(old)
-    fusion.operands[place] = root
-    for view in chain:
-        if not any(True for _ in view.results[0].uses):
-            view.detach()
-            view.erase()
+def _chain(value: SSAValue, block: Block) -> list[Operation]:
+    """The views, in order, that make a value of what another fusion of the block gives; none if there is no such."""
+    chain: list[Operation] = []
+    while isinstance(value.owner, _STRETCHED):
+        chain.append(value.owner)
+        value = value.owner.operands[0]
+    return chain[::-1] if isinstance(value.owner, FusionOp) and value.owner.parent is block else []
 
 
 @dataclass
@@ -221,26 +215,7 @@ def merged_fusion(members: Sequence[FusionOp]) -> FusionOp:
 
     It gives what the last does, then what others than `members` need of the rest. Erase it if it is not used: it uses values.
     """
-    values: dict[SSAValue, SSAValue] = {}
-    arguments: dict[SSAValue, SSAValue] = {}
-    body = Block()
-    results: dict[SSAValue, SSAValue] = {}
-    for fusion in members:
-        for argument, value in zip(fusion.body.block.args, fusion.operands, strict=True):
-            if value in results:
-                values[argument] = results[value]
-                continue
-            if value not in arguments:
-                arguments[value] = body.insert_arg(value.type, len(body.args))
-                arguments[value].name_hint = argument.name_hint
-            values[argument] = arguments[value]
-        for op in fusion.body.block.ops:
-            if isinstance(op, YieldOp):
-                results.update(zip(fusion.results, (values[v] for v in op.operands), strict=True))
-            else:
-                body.add_op(op.clone(values))
-    given = _given(members)
-    body.add_op(YieldOp.create(operands=[results[v] for v in given]))
-    location = members[-1].location
-    types = [v.type for v in given]
-    return FusionOp.create(operands=list(arguments), result_types=types, regions=[Region(body)], location=location)
+    edit = FusionEdit()
+    for member in members:
+        edit.inline(member)
+    return edit.fusion(_given(members), location=members[-1].location)

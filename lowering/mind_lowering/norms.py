@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FusionOp, LayerNormOp, PtirLiteralAttr
 from mind_dialect.ptir.types import F32, Kind, read_type
+from mind_passes.fusion.edit import FusionEdit
 from mind_passes.ptir.dce import replace_values
 
 
@@ -24,14 +25,14 @@ def expand_norms(module: ModuleOp, is_kernel: Callable[[FusionOp], bool]) -> Non
         assert isinstance(block, Block)
         if any(isinstance(n, str) for n in shape):
             continue
-        body = Block(arg_types=op.operand_types)
-        for argument, value in zip(body.args, op.operands, strict=True):
-            argument.name_hint = value.name_hint
-        ops = _norm(body.args, [n for n in shape if isinstance(n, int)], op.values()["epsilon"], op.values()["feature_axis"])
-        body.add_ops([*ops, ptir.YieldOp(ops[-1].results[0])])
-        made = FusionOp.create(operands=op.operands, result_types=op.result_types, regions=[Region(body)], location=op.location)
+        edit = FusionEdit()
+        arguments = [edit.argument(value) for value in op.operands]
+        ops = _norm(arguments, [n for n in shape if isinstance(n, int)], op.values()["epsilon"], op.values()["feature_axis"])
+        edit.body.add_ops(ops)
+        edit.inner[op.results[0]] = ops[-1].results[0]
+        made = edit.fusion(op.results, location=op.location)
         if is_kernel(made):
-            for inner in body.ops:
+            for inner in made.body.block.ops:
                 inner.location = op.location
             made.results[0].name_hint = op.results[0].name_hint
             block.insert_op_before(made, op)

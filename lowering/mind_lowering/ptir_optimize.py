@@ -20,9 +20,9 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.program import functions
 from mind_dialect.ptir import PtirOp
+from mind_passes.fusion.fuse import fuse
 from mind_passes.ptir.canonicalize import canonicalize
 from mind_passes.ptir.cse import eliminate_common
-from mind_passes.ptir.fuse import fuse
 from mind_passes.ptir.recognize import recognize
 from mind_passes.ptir.split_parameters import split_parameters
 

@@ -9,9 +9,9 @@ from mind_dialect.dominance import walk
 from mind_dialect.errors import error
 from mind_dialect.ptir import FusionOp, ScanOp, WhileOp
 
+from .fusion.defuse import defuse
 from .inline import inline_calls
 from .loop_options import CHECKPOINT, MAX_ITERATIONS, check_checkpoint, check_max_iterations
-from .ptir.defuse import defuse
 
 
 def working_view(func: FuncOp, *, checkpoint: str | None = None, max_iterations: int | None = None) -> FuncOp:

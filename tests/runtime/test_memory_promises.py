@@ -17,7 +17,7 @@ import pytest
 import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_passes.ptir.fuse import PtirFusePass
+from mind_passes.fusion.fuse import PtirFusePass
 from mind_runtime.memory import MAX_RANK, check_rank, peak
 from mind_tools.frontends import parse
 from programs import context

@@ -18,7 +18,7 @@ from xdsl.ir import Operation, SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F32, F64, read_type
-from mind_passes.ptir.defuse import defuse
+from mind_passes.fusion.defuse import defuse
 from mind_passes.ptir.patterns import softmax
 from mind_passes.ptir.recognize import recognize
 

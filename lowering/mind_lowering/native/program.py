@@ -20,9 +20,9 @@ from xdsl.ir import Operation
 
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type
-from mind_passes.ptir.defuse import defuse
+from mind_passes.fusion.defuse import defuse
+from mind_passes.fusion.fuse import fuse
 from mind_passes.ptir.failing import mark_failing, unmark, unmark_used
-from mind_passes.ptir.fuse import fuse
 
 from ..one_hot import select_scatters
 from ..own_module import drop_barriers, own_module

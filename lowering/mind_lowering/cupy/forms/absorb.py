@@ -8,19 +8,20 @@ in as long as the whole is a kernel; what others use too stays for them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import BroadcastToOp, ConvolutionOp, FusionOp, IotaOp, PtirOp, ReshapeOp, TransposeOp, YieldOp
+from mind_dialect.ptir import BroadcastToOp, ConvolutionOp, FusionOp, IotaOp, PtirOp, ReshapeOp, TransposeOp
+from mind_passes.fusion.edit import FusionEdit
 from mind_passes.ptir.building import substitute
 from mind_passes.ptir.dce import erase_dead
 from mind_passes.ptir.patterns.matching import is_fill
 
-from ..kernels.kernel import make_kernel
 from ..kernels.maps import FREE
 from ..kernels.scalars import EMITTERS
-from ..kernels.unsupported import Unsupported
 from ..products.attention import is_attention
 from ..products.attention_gradient import is_gradient
 
@@ -31,13 +32,13 @@ MOST_MADE = 12
 _VIEWS = (*FREE, ReshapeOp, BroadcastToOp)
 
 
-def absorb_views(module: ModuleOp) -> None:
+def absorb_views(module: ModuleOp, is_kernel: Callable[[FusionOp], bool]) -> None:
     """Let the fusions of a module take in the views that they read."""
     changed = False
     for op in [op for op in walk(module) if isinstance(op, FusionOp)]:
         chains = {v: chain for v in op.operands if (chain := _chain(v, op) or _made_of_nothing(v, op))}
         for chosen in (chains, *({v: chain} for v, chain in list(chains.items())[:MOST_VIEWS] if len(chains) > 1)):
-            if not chosen or (made := _with(op, chosen)) is None:
+            if not chosen or (made := _with(op, chosen, is_kernel)) is None:
                 continue
             substitute(op, made)
             changed = True
@@ -46,7 +47,7 @@ def absorb_views(module: ModuleOp) -> None:
         erase_dead(module)
 
 
-def absorb_iterations(module: ModuleOp) -> None:
+def absorb_iterations(module: ModuleOp, is_kernel: Callable[[FusionOp], bool]) -> None:
     """Let attentions write their results where a transpose that alone uses them, and a reshape of it, would put them."""
     for op in [op for op in walk(module) if isinstance(op, FusionOp)]:
         if not (is_attention(op.body.block) or is_gradient(op.body.block)):
@@ -56,31 +57,18 @@ def absorb_iterations(module: ModuleOp) -> None:
             after = list(_used_alone(current.results[i], TransposeOp))
             after += _used_alone(after[-1].results[0], ReshapeOp) if after else []
             if after and after[-1].parent is current.parent:
-                current = _turned(current, i, after)
+                current = _turned(current, i, after, is_kernel)
 
 
-def _turned(op: FusionOp, place: int, after: list[Operation]) -> FusionOp:
+def _turned(op: FusionOp, place: int, after: list[Operation], is_kernel: Callable[[FusionOp], bool]) -> FusionOp:
     """The fusion whose result `place` is what views make of it, if it is a kernel, in the place of the old."""
-    body = op.body.clone().detach_block(0)
-    ending = body.last_op
-    assert ending is not None
-    value = ending.operands[place]
-    for view in after:
-        made = view.clone({view.operands[0]: value})
-        body.insert_op_before(made, ending)
-        value = made.results[0]
-    ending.operands[place] = value
-    try:
-        make_kernel(body)
-    except Unsupported:
+    edit = FusionEdit()
+    edit.inline(op)
+    edit.append(*after)
+    new = edit.fusion([after[-1].results[0] if i == place else v for i, v in enumerate(op.results)], like=op)
+    if not is_kernel(new):
+        new.erase()
         return op
-    new = FusionOp.create(
-        operands=op.operands,
-        result_types=[v.type for v in ending.operands],
-        properties=dict(op.properties),
-        regions=[Region(body)],
-        location=op.location,
-    )
     block = op.parent
     assert isinstance(block, Block)
     block.insert_op_before(new, op)
@@ -133,38 +121,20 @@ def _keeps_neighbours(chain: list[Operation]) -> bool:
     return all(op.values()["perm"][-1] in (-1, len(op.values()["perm"]) - 1) for op in iterations)
 
 
-def _with(op: FusionOp, chains: dict[SSAValue, list[Operation]]) -> FusionOp | None:
+def _with(op: FusionOp, chains: dict[SSAValue, list[Operation]], is_kernel: Callable[[FusionOp], bool]) -> FusionOp | None:
     """A fusion with views taken in, if it is a kernel."""
     if any(isinstance(o, ConvolutionOp) for o in op.body.block.ops):
         chains = {value: chain for value, chain in chains.items() if _keeps_neighbours(chain)}
     if not chains:
         return None
-    body = Block()
-    values: dict[SSAValue, SSAValue] = {}
-    arguments: dict[SSAValue, SSAValue] = {}
-    for argument, value in zip(op.body.block.args, op.operands, strict=True):
-        inner = {op: op.results[0] for op in chains.get(value, [])}
-        for source in dict.fromkeys(v for o in inner for v in o.operands if v.owner not in inner) if inner else [value]:
-            if source not in arguments:
-                arguments[source] = body.insert_arg(source.type, len(body.args))
-                arguments[source].name_hint = source.name_hint
-        taken = dict(arguments)
-        for made in inner:
-            body.add_op(made.clone(taken))
-        values[argument] = taken[value]
-    for inner in op.body.block.ops:
-        if isinstance(inner, YieldOp):
-            body.add_op(YieldOp.create(operands=[values[v] for v in inner.operands]))
-        else:
-            body.add_op(inner.clone(values))
-    try:
-        make_kernel(body)
-    except Unsupported:
-        return None
-    return FusionOp.create(
-        operands=list(arguments),
-        result_types=list(op.result_types),
-        properties=dict(op.properties),
-        regions=[Region(body)],
-        location=op.location,
-    )
+    edit = FusionEdit()
+    for value in op.operands:
+        chain = chains.get(value, ())
+        edit.append(*chain)
+        edit.read(value)
+    edit.inline(op)
+    made = edit.fusion(op.results, like=op)
+    if is_kernel(made):
+        return made
+    made.erase()
+    return None

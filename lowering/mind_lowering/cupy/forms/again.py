@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, ConstantOp, FusionOp, IotaOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import read_type
+from mind_passes.fusion.edit import FusionEdit
 from mind_passes.ptir.building import substitute
 
 from ..kernels.failures import sites_of
@@ -134,54 +135,30 @@ class _Slice:
 
     def within(self, user: FusionOp) -> FusionOp:
         """A copy of a fusion that computes the value itself."""
-        new = user.clone()
-        block, operands = new.body.block, list(new.operands)
-        inside: dict[SSAValue, SSAValue] = {}
+        edit = FusionEdit()
+        for argument, value in zip(user.body.block.args, user.operands, strict=True):
+            if value is not self.result:
+                edit.read(value, argument.name_hint)
         for leaf, outer in self.leaves.items():
-            if outer not in operands:
-                operands.append(outer)
-                block.insert_arg(outer.type, len(block.args))
-            inside[leaf] = block.args[operands.index(outer)]
-        copies = [op.clone(inside) for op in self.ops]
-        first = block.first_op
-        assert first is not None
-        block.insert_ops_before(copies, first)
-        for i in reversed(range(len(operands))):
-            if operands[i] is self.result:
-                block.args[i].replace_all_uses_with(inside[self.value])
-                block.erase_arg(block.args[i])
-                del operands[i]
-        new.operands = operands
-        return new
+            edit.inner[leaf] = edit.read(outer)
+        edit.append(*self.ops)
+        edit.inner[self.result] = edit.inner[self.value]
+        edit.inline(user)
+        return edit.fusion(user.results, like=user)
 
 
 def _without(op: FusionOp, gone: set[SSAValue]) -> None:
     """A fusion without results that nobody uses any more, and without what made them alone."""
-    block = op.body.block
-    ending = block.last_op
-    assert ending is not None
-    kept = [(r, v) for r, v in zip(op.results, ending.operands, strict=True) if r not in gone]
-    ending.operands = [v for _, v in kept]
-    for inner in reversed(list(block.ops)):
-        if inner is not ending and not any(r.first_use for r in inner.results):
-            block.erase_op(inner)
-    operands = list(op.operands)
-    for i in reversed(range(len(operands))):
-        if not block.args[i].first_use:
-            block.erase_arg(block.args[i])
-            del operands[i]
-    region = op.body
-    assert not isinstance(region, Block)
-    op.detach_region(region)
-    new = FusionOp.create(operands=operands, result_types=[r.type for r, _ in kept], regions=[region], location=op.location)
-    outer = op.parent
-    assert outer is not None
+    kept = [result for result in op.results if result not in gone]
     if kept:
-        outer.insert_op_before(new, op)
-    else:
-        new.erase()
-    for (old, _), result in zip(kept, new.results, strict=True):
-        result.name_hint = old.name_hint
-        old.replace_all_uses_with(result)
+        edit = FusionEdit()
+        edit.inline(op)
+        edit.prune(kept)
+        new, block = edit.fusion(kept, like=op), op.parent
+        assert block is not None
+        block.insert_op_before(new, op)
+        for old, result in zip(kept, new.results, strict=True):
+            result.name_hint = old.name_hint
+            old.replace_all_uses_with(result)
     op.detach()
     op.erase()

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, TARGETED, DotGeneralOp, FusionOp
+from mind_passes.fusion.defuse import defuse
+from mind_passes.fusion.edit import FusionEdit
+from mind_passes.fusion.fuse import fuse
 from mind_passes.ptir.dce import replace_values
-from mind_passes.ptir.defuse import defuse
 from mind_passes.ptir.failing import mark_failing, unmark, unmark_used
-from mind_passes.ptir.fuse import fuse
 from mind_passes.ptir.patterns import PATTERNS
 from mind_passes.ptir.patterns.matching import fusion
 from mind_passes.ptir.recognize import recognize
@@ -64,21 +65,21 @@ def form_kernels(module: ModuleOp, options: CupyOptions = DEFAULT) -> None:
     recomputed = recompute_attention(module, _why_no_kernel)
     if recognize(module) or recomputed:
         simplify(module)
-    expand_norms(module, lambda op: kernel_of(op) is not None)
-    absorb_views(module)
+    expand_norms(module, is_kernel)
+    absorb_views(module, is_kernel)
     if defuse(module, only=_is_no_kernel):
         recognize(module, REST)
         defuse(module, only=_is_no_kernel)
-    absorb_iterations(module)
+    absorb_iterations(module, is_kernel)
     fuse(module)
     _take_products_out(module)
     if options.fast_reduce:
         free_order(module)
     _wrap_single_ops(module)
     merge_rows(module, _is_shared_well, siblings=True)
-    absorb_views(module)
+    absorb_views(module, is_kernel)
     join(module)
-    compute_again(module, lambda op: kernel_of(op) is not None)
+    compute_again(module, is_kernel)
     unmark(module)
 
 
@@ -88,6 +89,11 @@ def kernel_of(op: FusionOp) -> Kernel | None:
         return make_kernel(op.body.block)
     except Unsupported:
         return None
+
+
+def is_kernel(op: FusionOp) -> bool:
+    """Whether a fusion is one kernel."""
+    return kernel_of(op) is not None
 
 
 def _why_no_kernel(op: FusionOp) -> str | None:
@@ -157,8 +163,8 @@ def _wrap_single_ops(module: ModuleOp) -> None:
 
 def _of_arguments(op: Operation) -> FusionOp:
     """A fusion of one op that takes all its operands from outside."""
-    body = Block(arg_types=op.operand_types)
-    made = type(op).create(operands=body.args, result_types=op.result_types, properties=dict(op.properties), location=op.location)
-    made.attributes |= op.attributes
-    body.add_ops([made, ptir.YieldOp(*made.results)])
-    return FusionOp.create(operands=op.operands, result_types=op.result_types, regions=[Region(body)], location=op.location)
+    edit = FusionEdit()
+    for value in op.operands:
+        edit.read(value)
+    edit.append(op)
+    return edit.fusion(op.results, location=op.location)

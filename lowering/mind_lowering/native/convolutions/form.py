@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, ConvolutionOp, FusionOp, PtirOp, ReshapeOp, YieldOp
+from mind_passes.fusion.edit import FusionEdit
 from mind_passes.ptir.building import substitute
 from mind_passes.ptir.patterns.matching import fusion
 from mind_passes.ptir.recognize import recognize
@@ -60,26 +61,9 @@ def _sums(op: FusionOp) -> bool:
 
 def _with(op: FusionOp, members: Sequence[PtirOp]) -> FusionOp:
     """A fusion that does what some ops, one after the other, and then a fusion of their last result do."""
-    body, last = Block(), members[-1].results[0]
-    outside = dict.fromkeys([*members[0].operands, *(v for v in op.operands if v is not last)])
-    values: dict[SSAValue, SSAValue] = {}
-    for value in outside:
-        values[value] = body.insert_arg(value.type, len(body.args))
-        values[value].name_hint = value.name_hint
-    for member in members:
-        body.add_op(made := member.clone(values))
-        made.results[0].name_hint = member.results[0].name_hint
-        values[member.results[0]] = made.results[0]
-    for argument, value in zip(op.body.block.args, op.operands, strict=True):
-        values[argument] = values[value]
-    for inner in op.body.block.ops:
-        body.add_op(
-            YieldOp.create(operands=[values[v] for v in inner.operands]) if isinstance(inner, YieldOp) else inner.clone(values)
-        )
-    return FusionOp.create(
-        operands=list(outside),
-        result_types=list(op.result_types),
-        properties=dict(op.properties),
-        regions=[Region(body)],
-        location=op.location,
-    )
+    edit, last = FusionEdit(), members[-1].results[0]
+    for value in (*members[0].operands, *(v for v in op.operands if v is not last)):
+        edit.read(value)
+    edit.append(*members)
+    edit.inline(op)
+    return edit.fusion(op.results, like=op)

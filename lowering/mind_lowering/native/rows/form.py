@@ -11,14 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, FusionOp, PtirOp, ReduceOp, YieldOp
 from mind_dialect.ptir.types import read_type
+from mind_passes.fusion.defuse import defuse
+from mind_passes.fusion.edit import FusionEdit
 from mind_passes.ptir.dce import replace_values
-from mind_passes.ptir.defuse import defuse
 from mind_passes.ptir.patterns.matching import fusion
 
 from ...merge_rows import merge_rows
@@ -173,15 +174,14 @@ def _split(op: FusionOp, place: int, reduction: ReduceOp, rows: tuple[int, ...])
     first = ReduceOp(reduction.x, kind=kind, axes=rows, keepdims=True, accum_dtype=total, out_dtype=total)
     first.result.name_hint = reduction.result.name_hint and f"{reduction.result.name_hint}.row"
     first.location = reduction.location
-    body, block = op.body.block, op.parent
+    block = op.parent
     assert isinstance(block, Block)
-    body.insert_op_before(first, reduction)
-    ending = body.last_op
-    assert ending is not None
-    ending.operands[place] = first.result
-    region = Region(op.body.detach_block(0))
-    types = [v.type for v in ending.operands]
-    made = FusionOp.create(operands=op.operands, result_types=types, regions=[region], location=op.location)
+    op.body.block.insert_op_before(first, reduction)
+    edit = FusionEdit()
+    edit.inline(op)
+    results = [first.result if i == place else v for i, v in enumerate(op.results)]
+    edit.prune(results)
+    made = edit.fusion(results, location=op.location)
     values = reduction.values()
     last = ReduceOp(
         made.results[place],
@@ -197,7 +197,5 @@ def _split(op: FusionOp, place: int, reduction: ReduceOp, rows: tuple[int, ...])
         target = last.result if i == place else new
         target.name_hint = old.name_hint
         old.replace_all_uses_with(target)
-    reduction.detach()
-    reduction.erase()
     op.detach()
     op.erase()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.elements import UnfitError
 from mind_dialect.ptir import (
@@ -19,10 +19,10 @@ from mind_dialect.ptir import (
     PtirOp,
     ReduceOp,
     ReshapeOp,
-    YieldOp,
 )
 from mind_dialect.ptir.types import Kind
 
+from ...fusion.edit import FusionEdit
 from ..building import spec_of, uniform
 from ..rewrites.casts import FLOATS
 
@@ -152,36 +152,21 @@ def fusion(ops: Sequence[Operation], results: Sequence[SSAValue], pattern: str |
     Constants of one element everywhere, and broadcasts of what is outside, are copied in, where they are cheaper made than
     read: not for products.
     """
-    body = Block()
-    members: set[Operation | Block] = set(ops)
-    values: dict[SSAValue, SSAValue] = {}
-    arguments: list[SSAValue] = []
+    edit, members = FusionEdit(), set[Operation | Block](ops)
 
     def copy(op: Operation, makes: Callable[[Operation], bool]) -> None:
         for value in op.operands:
-            if value in values:
-                continue
             owner = value.owner
-            assert owner not in members, "an op comes before what it uses"
-            if isinstance(owner, Operation) and makes(owner):
+            assert value in edit.inner or owner not in members, "an op comes before what it uses"
+            if value not in edit.inner and isinstance(owner, Operation) and makes(owner):
                 copy(owner, is_fill)
-                continue
-            arguments.append(value)
-            values[value] = body.insert_arg(value.type, len(body.args))
-            values[value].name_hint = value.name_hint
-        body.add_op(op.clone(values))
+            else:
+                edit.read(value)
+        edit.append(op)
 
     for op in ops:
         copy(op, is_no_view if isinstance(op, DotGeneralOp) else is_view)
-    body.add_op(YieldOp.create(operands=[values[v] for v in results]))
-    properties = FusionOp.store_properties({"pattern": pattern})
-    new = FusionOp.create(
-        operands=arguments,
-        properties=properties,
-        result_types=[v.type for v in results],
-        regions=[Region(body)],
-        location=ops[-1].location,
-    )
+    new = edit.fusion(results, location=ops[-1].location, pattern=pattern)
     for old, result in zip(results, new.results, strict=True):
         result.name_hint = old.name_hint
     return new

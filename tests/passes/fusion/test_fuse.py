@@ -16,11 +16,11 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import DotGeneralOp, FusionOp, PtirOp, ReduceOp, YieldOp
 from mind_dialect.ptir.types import DTYPES
 from mind_dialect.verify import verify
+from mind_passes.fusion.defuse import defuse
+from mind_passes.fusion.fuse import fuse
+from mind_passes.fusion.grouping import Group, Grouping
 from mind_passes.ptir.cse import eliminate_common
 from mind_passes.ptir.dce import erase_dead, holders
-from mind_passes.ptir.defuse import defuse
-from mind_passes.ptir.fuse import fuse
-from mind_passes.ptir.grouping import Group, Grouping
 from programs import parse
 from ptir_evaluator import evaluate, function_of, same_bits, special_inputs
 from ptir_random_programs import Maker

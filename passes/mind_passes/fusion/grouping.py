@@ -22,8 +22,8 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, DotGeneralOp, ReduceOp
 from mind_dialect.ptir_shapes import UNKNOWN, Dims
 
-from .building import spec_of, stays
-from .patterns.matching import is_view
+from ..ptir.building import spec_of, stays
+from ..ptir.patterns.matching import is_view
 
 
 @dataclass(eq=False)

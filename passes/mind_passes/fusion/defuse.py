@@ -14,7 +14,7 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FusionOp, YieldOp
 
-from .building import rewire
+from ..ptir.building import rewire
 
 
 def defuse(root: Operation, only: Callable[[FusionOp], bool] | None = None) -> bool:

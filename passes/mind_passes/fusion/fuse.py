@@ -18,9 +18,9 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import BroadcastToOp, DotGeneralOp, FusionOp
 
-from .dce import holders, replace_values
+from ..ptir.dce import holders, replace_values
+from ..ptir.patterns.matching import fusion
 from .grouping import Group, Grouping
-from .patterns.matching import fusion
 
 
 def fuse(root: Operation) -> bool:
