@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import error
+from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp, StopGradientOp
+from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
 from mind_passes.inline import calls_in, inlined
 from mind_passes.ptir.failing import number_origins
 
-from .core_to_ptir import converted, is_core
+from .core_to_ptir import converted, is_core, replace_body
 from .numpy import is_lowered
 from .ptir_to_xp import check_depth, ptir_block
 from .xp import no_outputs
@@ -42,6 +44,19 @@ def own_module(func: FuncOp, backend: str) -> tuple[ModuleOp, FuncOp]:
         raise no_outputs().at(ending or work, "func.return")
     number_origins(work)
     return module, work
+
+
+def own_functions(module: ModuleOp, backend: str) -> None:
+    """
+    Replace each function of a module by what `own_module` makes of it, in place.
+
+    Errors are those of `own_module`, and then the module is unchanged.
+    """
+    own = [(func, own_module(func, backend)[1]) for func in functions(module)]
+    for func, work in own:
+        replace_body(func, work)
+    if own:  # Core IR has become PTIR, which states its version
+        module.attributes.setdefault(VERSION_ATTRIBUTE, StringAttr(SPEC_VERSION))
 
 
 def original(func: FuncOp, number: int) -> Operation | None:

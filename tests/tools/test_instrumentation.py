@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mind_dialect
 from mind_dialect.mlir_parser import MindParser
+from mind_dialect.verify import verify
 from mind_tools import roundtrip
 from mind_tools.frontends import parse
 from mind_tools.roundtrip import check_roundtrip
@@ -62,6 +63,19 @@ def test_what_is_printed_is_the_ir_at_that_point() -> None:
     generic = mind_opt(*PASSES, "--print-ir-after=cse", "--print-op-generic", "--print-debuginfo", stdin=PROGRAM).err
     assert '"mind.exp"(%x)' in generic
     assert 'loc("stdin":2:8)' in generic
+
+
+@pytest.mark.parametrize("flag", ["--lower-to-native=isa=avx2", "--fuse-for-cupy"])
+def test_the_stages_of_a_pass_are_followed(flag: str) -> None:
+    plain = mind_opt(flag, stdin=PROGRAM)
+    result = mind_opt(flag, "--print-ir-after-all", "--time-passes", stdin=PROGRAM)
+    assert (result.status, result.out) == (0, plain.out)
+    titles, texts = TITLE.findall(result.err), TITLE.split(result.err)[2::2]
+    assert titles[0] == "After mind-convert-to-ptir"
+    assert titles[-2:] == ["After mind-forget-origins", f"After mind-{flag[2:].partition('=')[0]}"]
+    assert [f"After {name}" for name in re.findall(r"Pass (\S+) took", result.err)] == titles
+    for text in texts:
+        verify(parse(text.partition("Pass mind-")[0]))
 
 
 def test_a_failed_pass_and_the_verifier() -> None:

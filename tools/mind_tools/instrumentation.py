@@ -10,9 +10,13 @@ import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
+
+from mind_dialect import register
+from mind_passes.staged import Stage, StagedPass
 
 from .elision import elided
 from .flags import PASS_ALIASES, unknown
@@ -54,25 +58,28 @@ class Instrumentation:
         self._args = args
         self._before = _names(args.print_ir_before, passes)
         self._after = _names(args.print_ir_after, passes)
-        self._text: str | None = None
-        self._start = time.perf_counter()
+        self._open: list[tuple[float, str | None]] = []
 
-    def before(self, current: ModulePass, module: ModuleOp) -> None:
-        """Follow the beginning of a pass."""
+    def before(self, current: ModulePass | Stage, module: ModuleOp) -> None:
+        """Follow the beginning of a pass, or of a stage of one."""
         if self._args.print_ir_before_all or current.name in self._before:
             self._dump(f"Before {current.name}", module)
-        if self._args.print_ir_after_change:
-            self._text = self.text(module)
-        self._start = time.perf_counter()
+        text = self.text(module) if self._args.print_ir_after_change else None
+        self._open.append((time.perf_counter(), text))
 
-    def after(self, current: ModulePass, module: ModuleOp, *, is_last: bool) -> None:
-        """Follow the end of a pass."""
+    def after(self, current: ModulePass | Stage, module: ModuleOp, *, is_last: bool) -> None:
+        """Follow the end of a pass, or of a stage of one."""
+        start, text = self._open.pop()
         if self._args.time_passes:
-            print(f"Pass {current.name} took {time.perf_counter() - self._start} seconds", file=sys.stderr)
+            print(f"Pass {current.name} took {time.perf_counter() - start} seconds", file=sys.stderr)
         wanted = self._args.print_ir_after_all or current.name in self._after
         wanted |= self._args.print_between_passes and not is_last
-        if wanted or (self._args.print_ir_after_change and self.text(module) != self._text):
+        if wanted or (self._args.print_ir_after_change and self.text(module) != text):
             self._dump(f"After {current.name}", module)
+
+    def followed(self, current: ModulePass) -> ModulePass:
+        """Return a pass that does what `current` does, and is followed stage by stage if it has stages."""
+        return _Followed(current, self) if isinstance(current, StagedPass) else current
 
     def failed(self, stage: str, module: ModuleOp | None) -> None:
         """Follow a pass that raised an error."""
@@ -93,6 +100,21 @@ class Instrumentation:
 
     def _dump(self, title: str, module: ModuleOp) -> None:
         print(f"// -----// IR Dump {title} //----- //\n{self.text(self.shown(module))}", file=sys.stderr)
+
+
+class _Followed(ModulePass):
+    """A pass of stages that are followed."""
+
+    def __init__(self, staged: StagedPass, instruments: Instrumentation):
+        self.name = staged.name  # pyright: ignore[reportAttributeAccessIssue]
+        self._staged, self._instruments = staged, instruments
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        for stage in self._staged.stages():
+            self._instruments.before(stage, op)
+            stage.run(op)
+            self._instruments.after(stage, op, is_last=False)
 
 
 def _names(text: str, known: Collection[str]) -> frozenset[str]:

@@ -140,7 +140,7 @@ class MindOptMain(xDSLOptMain):
         self.stage = "pass pipeline"
         passes = tuple(self._make_pass(spec) for spec in parse_pipeline(self.args.passes))
         self._instruments = Instrumentation(self.args, self.available_passes)
-        self.pipeline = PassPipeline(passes, self._between_passes)
+        self.pipeline = PassPipeline(tuple(map(self._instruments.followed, passes)), self._between_passes)
         self.stage = "target"
         spec = parse_spec(self.args.target)
         make = self.available_targets[spec.name]

@@ -22,8 +22,8 @@ from ..numpy import is_lowered
 from ..ownership import Held, fresh
 from ..ptir_idioms import Step
 from ..ptir_to_xp import Lowered, Lowering, lowered_function
-from .forms.prepare import kernel_of, prepared
 from .options import DEFAULT, CupyOptions
+from .prepare import kernel_of, prepared
 
 
 class _CupyLowering(Lowering):

@@ -10,16 +10,16 @@ from xdsl.dialects.func import FuncOp
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, TARGETED, FusionOp, PtirOp
+from mind_passes.fusion.absorb_views import STRIDED
 from mind_passes.ptir.patterns.matching import fusion
 from mind_passes.ptir.recompute import KEPT
 
 from ..numpy import is_lowered
-from .forms.prepare import prepared
 from .kernels.kernel import make_kernel
-from .kernels.maps import FREE
 from .kernels.sorts import is_sorted_here
 from .kernels.unsupported import Unsupported
 from .options import DEFAULT, CupyOptions
+from .prepare import prepared
 from .products.attention import is_attention
 
 LIBRARY: dict[type[PtirOp], str] = {
@@ -35,7 +35,7 @@ LIBRARY: dict[type[PtirOp], str] = {
 }
 """Ops that are calls of array functions, and why."""
 
-_FREE = (*FREE, ptir.ReshapeOp, ptir.BroadcastToOp, ptir.ConstantOp, ptir.IotaOp, ptir.StopGradientOp, ptir.YieldOp)
+_FREE = (*STRIDED, ptir.ReshapeOp, ptir.BroadcastToOp, ptir.ConstantOp, ptir.IotaOp, ptir.StopGradientOp, ptir.YieldOp)
 """Ops that cost nothing where they stand alone."""
 _FLOW = (ptir.CondOp, ptir.WhileOp, ptir.ScanOp)
 

@@ -14,13 +14,13 @@ from xdsl.ir import SSAValue
 
 from mind_dialect.ptir import PtirOp, ReduceOp
 from mind_dialect.ptir.types import read_type
+from mind_passes.ptir.building import accumulator
 
 from . import costs
 from .failures import Sites
 from .ir import Function
 from .memory import Access
 from .nontemporal import passing
-from .reductions import accumulator
 from .steps import Kernel, SharedStep
 from .target_info import TargetInfo
 from .views import Buffer, Ints, View

@@ -18,11 +18,12 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
+from mind_passes.fusion.expand_quantized import QUANTIZED
+from mind_passes.ptir.building import accumulator
 
 from .control import control
 from .convolutions.plan import convolution
 from .elementwise import EMITTERS
-from .form_quantized import QUANTIZED, why_not_quantized
 from .kernels_lookups import LOOKUPS
 from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
@@ -30,8 +31,7 @@ from .kernels_windows import WINDOWS, one_number
 from .lanes import computes
 from .products.axes import add_product
 from .random_numbers import DRAWS
-from .reasons import rounded_each_step, unsupported
-from .reductions import accumulator
+from .reasons import not_computed, rounded_each_step, unsupported
 from .target_info import TargetInfo
 from .views import VIEWS, View, broadcast, indices, viewed, whole, window
 
@@ -177,7 +177,7 @@ def product_block(
 
 def _quantized(planner: Planner, op: PtirOp) -> str | None:
     """What was not replaced by elementwise ops."""
-    return why_not_quantized(op, planner.host) or "it is planned as it stands"
+    return not_computed(op, planner.host) or "it is planned as it stands"
 
 
 KERNELS: dict[type[PtirOp], Row] = {

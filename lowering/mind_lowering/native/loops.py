@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 
 from mind_dialect.ptir import ReduceOp
 from mind_dialect.ptir.types import BF16, F16, read_type
+from mind_passes.ptir.building import accumulator
 
 from .elementwise import CALLS, emit
 from .failures import Sites
@@ -25,7 +26,7 @@ from .nest import axes_of, lane_axis
 from .nontemporal import twice
 from .places import Indexes, Place, Places, Spot
 from .products.product import unflattened
-from .reductions import accumulator, addend, combine, finished, fold, identity
+from .reductions import addend, combine, finished, fold, identity
 from .target_info import TargetInfo
 
 CHUNK, NARROWEST = 1 << 14, 512

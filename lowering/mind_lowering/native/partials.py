@@ -16,12 +16,12 @@ from xdsl.ir import Block
 
 from mind_dialect.ptir import ReduceOp
 from mind_dialect.ptir.types import tensor_type
+from mind_passes.ptir.building import accumulator
 
 from .failures import Sites
 from .groups import Group
 from .ir import Module
 from .loops import ENOUGH, Nest
-from .reductions import accumulator
 from .views import Ints, Use, View, row_major, whole
 
 if TYPE_CHECKING:

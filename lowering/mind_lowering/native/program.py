@@ -15,30 +15,39 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from math import inf
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 
-from mind_dialect.ptir import PtirOp
+from mind_dialect.program import functions
+from mind_dialect.ptir import FusionOp, PtirOp
 from mind_dialect.ptir.types import read_type
 from mind_passes.fusion.defuse import defuse
+from mind_passes.fusion.expand_norms import expand_norms
+from mind_passes.fusion.expand_quantized import expand_quantized
+from mind_passes.fusion.form_rows import form_rows
 from mind_passes.fusion.fuse import fuse
+from mind_passes.fusion.fuse_convolutions import fuse_convolutions
+from mind_passes.fusion.select_scatters import select_scatters
+from mind_passes.fusion.wrap import is_pointwise_or_reduction
 from mind_passes.ptir.failing import mark_failing, unmark, unmark_used
+from mind_passes.ptir.recognize import recognize
+from mind_passes.staged import Stage
 
-from ..one_hot import select_scatters
 from ..own_module import drop_barriers, own_module
-from ..ptir_optimize import optimize
+from ..ptir_optimize import optimize, simplify
 from .attention import find_attention
 from .calling import Calls
-from .convolutions.form import find_convolutions, fuse_convolutions
 from .failures import Sites
 from .flow import Branch, Code, Loop, Nested, run, steps_in
-from .form_quantized import expand_quantized
 from .groups import Group
 from .ir import Module, identifier
+from .kernels import why_not
 from .lowered import Entry, Foreign, Native, Note, Packing
 from .memory import Access, assign
 from .planner import Planner, Step, shown
-from .rows.form import form_rows, ready_to_fuse
+from .reasons import not_computed
+from .rows.step import is_row_kernel
 from .steps import Kernel, NativeStep
 from .target_info import TargetInfo
 from .views import Buffer, Use
@@ -55,22 +64,54 @@ def prepared(func: FuncOp, host: TargetInfo) -> FuncOp:
     E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered for NumPy.
     """
     module, work = own_module(func, "native")
-    mark_failing(module)
-    defuse(module)
-    drop_barriers(module)
+    for stage in fusion_stages(host):
+        stage.run(module)
+    return work
+
+
+def fusion_stages(host: TargetInfo) -> list[Stage]:
+    """Return how functions of PTIR, each by itself, are optimised and fused for a target."""
+
+    def computes(op: Operation) -> bool:
+        return not_computed(op, host) is None
+
+    def has_kernel(op: PtirOp) -> bool:
+        return why_not(op, host) is None
+
+    def is_norm_kernel(op: FusionOp) -> bool:
+        return all(has_kernel(o) for o in op.body.block.ops if isinstance(o, PtirOp) and is_pointwise_or_reduction(o))
+
+    def form_row_kernels(module: ModuleOp) -> None:
+        for func in functions(module):
+            if dynamic(func) is None:
+                form_rows(func, lambda op: is_row_kernel(op, host), has_kernel)
+
+    return [
+        Stage("mind-mark-failing", mark_failing),
+        Stage("mind-ptir-defuse", defuse),
+        Stage("mind-drop-barriers", drop_barriers),
+        Stage("mind-ptir-optimize", _optimize),
+        Stage("mind-ptir-select-scatters", select_scatters),
+        Stage("mind-recognize-convolutions", _recognize_convolutions),
+        Stage("mind-ptir-expand-quantized", lambda module: expand_quantized(module, computes)),
+        Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_norm_kernel)),
+        Stage("mind-recognize-attention", lambda module: find_attention(module, host)),
+        Stage("mind-ptir-fuse", fuse),
+        Stage("mind-ptir-fuse-convolutions", fuse_convolutions),
+        Stage("mind-ptir-form-rows", form_row_kernels),
+        Stage("mind-unmark-failing", unmark),
+    ]
+
+
+def _optimize(module: ModuleOp) -> None:
     optimize(module, patterns=False)
     unmark_used(module)
-    select_scatters(module)
-    find_convolutions(module)
-    expand_quantized(module, host)
-    ready_to_fuse(module, host)
-    find_attention(module, host)
-    fuse(module)
-    fuse_convolutions(module)
-    if dynamic(work) is None:
-        form_rows(module, host)
-    unmark(module)
-    return work
+
+
+def _recognize_convolutions(module: ModuleOp) -> None:
+    """Make convolutions of products of patches."""
+    if recognize(module, ("convolution",)):
+        simplify(module)
 
 
 def dynamic(func: FuncOp) -> str | None:

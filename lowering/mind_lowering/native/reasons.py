@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mind_dialect.ptir.types import BF16, F16, PtirDType
+from xdsl.ir import Operation
+
+from mind_dialect.ptir.types import BF16, F16, PtirDType, read_type
 
 from .lanes import computes
 from .target_info import TargetInfo
@@ -11,6 +13,11 @@ from .target_info import TargetInfo
 def rounded_each_step(kind: str, total: PtirDType) -> str | None:
     """Why a sum or product that is rounded after every step is not done here."""
     return f"accumulates in {total}, rounded after every step" if kind in ("sum", "prod") and total in (F16, BF16) else None
+
+
+def not_computed(op: Operation, host: TargetInfo) -> str | None:
+    """Return why nothing is computed in a dtype of an op; None if it is."""
+    return unsupported([read_type(v.type).dtype for v in (*op.operands, *op.results)], host)
 
 
 def unsupported(dtypes: list[PtirDType], host: TargetInfo) -> str | None:

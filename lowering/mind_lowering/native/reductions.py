@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mind_dialect.ptir import ReduceOp
-from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import I1, Kind, PtirDType
+from mind_passes.ptir.building import accumulator
 
 from .casts import cast
 from .elementwise import extreme
 from .lanes import Lanes, halves, register
-
-
-def accumulator(op: ReduceOp) -> PtirDType:
-    """The dtype that a reduction accumulates in."""
-    return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
 
 
 def combine(lanes: Lanes, op: ReduceOp, a: str, b: str) -> str:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.target import Target
 
-from mind_dialect import register
 from mind_dialect.errors import error
 from mind_dialect.program import functions
-from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_passes.ptir.failing import forget_origins
+from mind_passes.staged import Stage, StagedPass
 
-from ..core_to_ptir import replace_body
+from ..own_module import own_functions
 from .host import detect
-from .program import dynamic, lower, prepared
+from .program import dynamic, fusion_stages, lower, prepared
 from .target_info import TargetInfo, target_of
 
 
@@ -47,7 +46,7 @@ def print_module(module: ModuleOp, isa: str | None = None) -> str:
 
 
 @dataclass(frozen=True)
-class LowerToNativePass(ModulePass):
+class LowerToNativePass(StagedPass):
     """
     Optimise and fuse the functions of a module for the native target: Core IR is converted, calls are inlined.
 
@@ -59,15 +58,12 @@ class LowerToNativePass(ModulePass):
 
     isa: str | None = None
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        register(ctx)
-        host = stated(self.isa)
-        made = [(func, prepared(func, host)) for func in functions(op)]
-        for func, new in made:
-            forget_origins(new)
-            replace_body(func, new)
-        if made:  # Core IR has become PTIR, which states its version
-            op.attributes.setdefault(VERSION_ATTRIBUTE, StringAttr(SPEC_VERSION))
+    def stages(self) -> Sequence[Stage]:
+        return [
+            Stage("mind-convert-to-ptir", lambda module: own_functions(module, "native")),
+            *fusion_stages(stated(self.isa)),
+            Stage("mind-forget-origins", forget_origins),
+        ]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,18 @@ from xdsl.dialects.builtin import BytesAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect.elements import Number
-from mind_dialect.ptir import BroadcastToOp, ConstantOp, CustomCallOp, PtirLiteralAttr, PtirOp, RandomOp, RegionOp, ReshapeOp
+from mind_dialect.ptir import (
+    BroadcastToOp,
+    ConstantOp,
+    CustomCallOp,
+    PtirLiteralAttr,
+    PtirOp,
+    RandomOp,
+    ReduceOp,
+    RegionOp,
+    ReshapeOp,
+)
+from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType, TensorSpec, read_type, tensor_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
@@ -86,6 +97,17 @@ def substitute(op: Operation, made: Operation) -> None:
         new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
     block.erase_op(op)
+
+
+def axes_of_reduction(op: ReduceOp) -> tuple[int, ...]:
+    """Return the axes of a reduction, counted from 0, in order."""
+    rank = len(spec_of(op.x).shape)
+    return tuple(sorted(a % rank for a in op.values()["axes"]))
+
+
+def accumulator(op: ReduceOp) -> PtirDType:
+    """Return the dtype that a reduction accumulates in."""
+    return op.values()["accum_dtype"] or default_accumulator(spec_of(op.x).dtype)
 
 
 # Constants

@@ -12,11 +12,11 @@ from cuda_emulation import compiled
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import FUSIBLE
 from mind_lowering.cupy.cuda_cpp.text import module_text
-from mind_lowering.cupy.forms.prepare import kernel_of, prepared
 from mind_lowering.cupy.kernels.body import Body
 from mind_lowering.cupy.kernels.places import linear, place, repeated, reshaped
 from mind_lowering.cupy.kernels.scalars import EMITTERS
 from mind_lowering.cupy.launching import require
+from mind_lowering.cupy.prepare import kernel_of, prepared
 from mind_lowering.cupy.source import print_module
 from mind_lowering.xp_functions import FUNCTIONS
 from programs import parse

@@ -324,12 +324,6 @@ MAPS: dict[type[PtirOp], Callable[[Any, Place, Reader], Mapped]] = {
 }
 """The map of every op that is one."""
 
-FREE: frozenset[type[PtirOp]] = frozenset({ptir.TransposeOp, ptir.SliceOp, ptir.StridedSliceOp, ptir.ReverseOp})
-"""Maps that an array library has as views, so that they cost nothing unless a kernel would have to copy them."""
-
-TOTAL: frozenset[type[PtirOp]] = frozenset({ptir.TransposeOp, ptir.ReverseOp, ptir.TileOp, ptir.ConcatOp, ptir.PadOp})
-"""Maps that look at every element of their operands: what fails there is noticed."""
-
 
 def is_one_update(op: ptir.ScatterReduceOp) -> bool:
     """Whether a scatter has one update for each row along its axis."""

@@ -3,5 +3,5 @@ Convolutions that read windows where they lie.
 
     convolution.py  `Convolution`: what slides over what, and how it is cut      plan.py    from the op
     loops.py        over groups, panels of columns, places                       tile.py    a tile of results
-    form.py         patches times weights as convolutions, before fusion         fusion.py  a convolution and what follows it
+    fusion.py       a convolution and its epilogue
 """

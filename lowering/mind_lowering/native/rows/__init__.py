@@ -1,7 +1,9 @@
 """
 Fusions over the same rows as one kernel.
 
-    form.py   which fusions become one            body.py     what is to be done with a row
-    plan.py   in which passes, and what is kept   numbers.py  numbers of rows and columns in lanes
-    loops.py  the passes                          step.py     a step of the planner
+    body.py   the ops of a row                    plan.py     in which passes over it, and the values kept between these
+    loops.py  the passes                          numbers.py  numbers of rows and columns in lanes
+    step.py   a step of the planner
+
+`mind_passes.fusion.form_rows` decides which fusions become one.
 """

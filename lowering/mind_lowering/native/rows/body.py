@@ -15,9 +15,9 @@ from xdsl.ir import Block, SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp, ReduceOp, YieldOp
 from mind_dialect.ptir.types import Kind, PtirDType, read_type
+from mind_passes.ptir.building import accumulator, axes_of_reduction
 
 from ..kernels import unsupported, why_not
-from ..reductions import accumulator
 from ..target_info import TargetInfo
 from ..views import VIEWS, Buffer, Indices, Ints, Use, View, broadcast, filled, indices, viewed, whole
 from .plan import Counting, RowPlan, Value, extremes
@@ -267,8 +267,3 @@ def _shape(value: SSAValue) -> Ints:
     if not all(isinstance(n, int) for n in dims):
         raise Unfit("a dimension without a size")
     return tuple(n for n in dims if isinstance(n, int))
-
-
-def axes_of_reduction(op: ReduceOp) -> Ints:
-    """The axes of a reduction, counted from 0, in order."""
-    return tuple(sorted(a % len(_shape(op.x)) for a in op.values()["axes"]))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from mind_dialect.ptir import MulOp, ReduceOp
 from mind_dialect.ptir.types import PtirDType
+from mind_passes.ptir.building import accumulator
 
 from ..elementwise import emit, integer_test
 from ..failures import Sites
@@ -21,7 +22,7 @@ from ..lanes import Lanes, stored
 from ..nest import Axis
 from ..nontemporal import twice
 from ..places import Indexes, Place, Spot
-from ..reductions import accumulator, addend, combine, finished, fold, identity
+from ..reductions import addend, combine, finished, fold, identity
 from ..target_info import TargetInfo
 from ..views import View
 from .numbers import RowNumbers

@@ -17,6 +17,7 @@ from xdsl.ir import Block
 
 from mind_dialect.ptir import FusionOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
+from mind_passes.ptir.building import accumulator
 
 from .. import costs
 from ..failures import Sites
@@ -25,7 +26,6 @@ from ..ir import Function
 from ..memory import Access
 from ..nest import Axis, axes_of, lane_axis
 from ..nontemporal import passing
-from ..reductions import accumulator
 from ..steps import SharedStep
 from ..target_info import TargetInfo
 from ..views import Buffer, Use, View, row_major, whole

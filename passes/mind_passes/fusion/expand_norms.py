@@ -1,23 +1,28 @@
-"""Layer norms as fusions of what they mean, for targets that make kernels of fusions."""
+"""Layer norms become fusions of elementwise ops and reductions, for targets that generate kernels from fusions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
-from mind_dialect import ptir
+from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FusionOp, LayerNormOp, PtirLiteralAttr
+from mind_dialect.ptir import LayerNormOp, PtirLiteralAttr
 from mind_dialect.ptir.types import F32, Kind, read_type
-from mind_passes.fusion.edit import FusionEdit
-from mind_passes.ptir.dce import replace_values
+
+from ..ptir.dce import replace_values
+from .edit import FusionEdit
+from .kernels import IsKernel, always
 
 
-def expand_norms(module: ModuleOp, is_kernel: Callable[[FusionOp], bool]) -> None:
-    """Put fusions in the place of layer norms whose sizes are known, where the target has a kernel for them; in f32 at least."""
+def expand_norms(module: ModuleOp, is_kernel: IsKernel = always) -> None:
+    """Replace layer norms of static shape by fusions, where these are kernels; they compute in f32 at least."""
     became: dict[SSAValue, SSAValue] = {}
     for op in [op for op in walk(module) if isinstance(op, LayerNormOp)]:
         shape = read_type(op.operands[0].type).shape
@@ -38,7 +43,7 @@ def expand_norms(module: ModuleOp, is_kernel: Callable[[FusionOp], bool]) -> Non
             block.insert_op_before(made, op)
             became[op.results[0]] = made.results[0]
         else:
-            made.erase()  # which uses values no more
+            made.erase()  # drops its uses
     replace_values(module, became)
 
 
@@ -77,3 +82,14 @@ def _norm(args: Sequence[SSAValue], shape: Sequence[int], epsilon: float, axis: 
     if wide is not dtype:
         add(ptir.CastOp, result, dtype=dtype)
     return ops
+
+
+@dataclass(frozen=True)
+class PtirExpandNormsPass(ModulePass):
+    """Replace layer norms of static shape by fusions of elementwise ops and reductions."""
+
+    name = "mind-ptir-expand-norms"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        expand_norms(op)

@@ -1,22 +1,28 @@
 """
-Scatters of one element a row into a constant, as a selection: the row that a cross entropy's gradient has at its labels.
+Scatters of one element per row into a constant become selections: the gradient of a cross entropy has such rows at its labels.
 
     scatter_reduce fill(c), indices [n, 1], updates [n, 1]   is   select(iota == indices, combined(c, updates), c)
 
-Every element is written once either way; as a selection it is part of the kernel that goes on with the row. A selection finds no
-index that is out of range, so a gather by the same indices must be there, which does.
+Every element is written once either way; a selection fuses with the ops that read the row. A selection does not check indices, so
+the block must hold a gather by the same indices, which does.
 """
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from dataclasses import dataclass
 
-from mind_dialect import ptir
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import GatherOp, PtirOp, ScatterReduceOp
 from mind_dialect.ptir.types import Kind, tensor_type
-from mind_passes.ptir.construct import compare, elementwise, make, spec, where
-from mind_passes.ptir.patterns.matching import is_fill
+
+from ..ptir.construct import compare, elementwise, make, spec, where
+from ..ptir.patterns.matching import is_fill
 
 _COMBINED: dict[str, type[PtirOp] | None] = {"add": ptir.AddOp, "max": ptir.MaximumOp, "min": ptir.MinimumOp, "replace": None}
 """The op that combines what is there with an update; None: the update alone."""
@@ -38,18 +44,18 @@ def select_scatters(root: Operation) -> None:
 
 
 def _is_selection(op: ScatterReduceOp) -> bool:
-    """Whether each row gets one update, of a constant, at an index that a gather looks at too."""
+    """Whether each row gets one update, of a constant, at an index that a gather checks."""
     shape, (element, places) = spec(op.indices).shape, spec(op.x)
     axis: int = op.values()["axis"] % len(places)
     if element.kind is Kind.COMPLEX or not isinstance(op.x.owner, Operation) or not is_fill(op.x.owner):
         return False
     if any(not isinstance(n, int) for n in places) or shape != (*places[:axis], 1, *places[axis + 1 :]):
         return False
-    return any(_looks(use.operation, op, axis) for use in op.indices.uses)
+    return any(_is_checked_by(use.operation, op, axis) for use in op.indices.uses)
 
 
-def _looks(other: Operation, op: ScatterReduceOp, axis: int) -> bool:
-    """Whether another op of the block refuses the indices that this one must refuse."""
+def _is_checked_by(other: Operation, op: ScatterReduceOp, axis: int) -> bool:
+    """Whether another op of the block rejects the indices that this one must reject."""
     if not isinstance(other, GatherOp) or other.parent is not op.parent or other.indices is not op.indices:
         return False
     shape = spec(other.x).shape
@@ -69,3 +75,14 @@ def _selection(op: ScatterReduceOp) -> list[Operation]:
     combine = _COMBINED[op.values()["kind"]]
     combined = [] if combine is None else [elementwise(combine, op.x, updates)]
     return [counted, indices, updates, here, *combined, where(here, (*combined, updates)[0], op.x)]
+
+
+@dataclass(frozen=True)
+class PtirSelectScattersPass(ModulePass):
+    """Replace scatters of one element per row by selections, where a gather checks the indices."""
+
+    name = "mind-ptir-select-scatters"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        select_scatters(op)

@@ -14,8 +14,8 @@ from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
-from mind_lowering.cupy.forms import again
-from mind_lowering.cupy.forms.prepare import prepared
+from mind_lowering.cupy.prepare import prepared
+from mind_passes.fusion import rematerialize
 from native_control_programs import dot, scan
 from ptir_forms import like, program, reduce, spread
 
@@ -82,7 +82,7 @@ def test_the_bits_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     compiler()
     batch, modules = Batch(), [program(types, body) for types, body, _ in CASES.values()]
     made = [batch.add(module.clone()) for module in modules]
-    monkeypatch.setattr(again, "LEAST_BYTES", 1 << 60)
+    monkeypatch.setitem(rematerialize.rematerialize.__kwdefaults__, "least_bytes", 1 << 60)
     plain = [batch.add(module.clone()) for module in modules]
     assert sum(p.cuda != q.cuda.replace(q.name, p.name) for p, q in zip(made, plain, strict=True)) >= 2
     for i, (p, q, module) in enumerate(zip(made, plain, modules, strict=True)):

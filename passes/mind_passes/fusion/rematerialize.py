@@ -1,67 +1,76 @@
 """
-Values that a kernel would leave for others in memory, and that are computed again where they are read, if that moves less.
+Cheap producers are rematerialized in their consumers, where that reduces memory traffic.
 
-A derivative reads what the function before it computed: of an activation by tanh five arrays, which are all found again from the
-one that the function reads itself. What is computed again has the same bits, as the same ops make it of the same numbers.
+A derivative reads what the function before it computed: for an activation by tanh five arrays, which can all be computed from the
+one that the function itself reads. The bits are the same, because the same ops run on the same numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
+from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, ConstantOp, FusionOp, IotaOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import read_type
-from mind_passes.fusion.edit import FusionEdit
-from mind_passes.ptir.building import substitute
 
-from ..kernels.failures import sites_of
+from ..ptir.building import substitute
+from ..ptir.failing import can_fail
+from .edit import FusionEdit
+from .kernels import IsKernel, always
 
-MOST_AGAIN = 32
-"""So many ops at most are computed again for one value."""
+MOST_OPS = 32
+"""At most so many ops are rematerialized for one value."""
 LEAST_BYTES = 1 << 16
-"""Smaller arrays stay where they are: they are in the cache when they are read."""
+"""Smaller arrays are stored: they are in the cache when they are read."""
 _ANYWHERE = ("elementwise", "view")
 
 
-def compute_again(module: ModuleOp, is_kernel: Callable[[FusionOp], bool]) -> None:
-    """Let fusions that go over elements and rows compute again what is cheaper so, if they are kernels still."""
+def rematerialize(module: Operation, is_kernel: IsKernel = always, *, least_bytes: int = LEAST_BYTES) -> None:
+    """
+    Rematerialize results of elementwise and row fusions in the fusions that read them, if these are kernels still.
+
+    Results of fewer than `least_bytes` bytes stay.
+    """
     for block in dict.fromkeys(op.parent for op in walk(module) if isinstance(op, FusionOp)):
         op = None if block is None else block.first_op
         while op is not None:
-            gone = _moved(op, is_kernel) if isinstance(op, FusionOp) and _is_plain(op) else set[SSAValue]()
-            following = op.next_op  # which may be new, as users are behind
+            gone = _moved(op, is_kernel, least_bytes) if isinstance(op, FusionOp) and _is_plain(op) else set[SSAValue]()
+            following = op.next_op  # may be new: users are behind
             if gone:
                 assert isinstance(op, FusionOp)
                 _without(op, gone)
             op = following
 
 
-def _moved(op: FusionOp, is_kernel: Callable[[FusionOp], bool]) -> set[SSAValue]:
-    """The results that nobody uses any more, what is computed last being looked at first."""
+def _moved(op: FusionOp, is_kernel: IsKernel, least_bytes: int) -> set[SSAValue]:
+    """Rematerialize results, those computed last first; return the results that are unused then."""
     ending = op.body.block.last_op
     assert ending is not None
     made = dict(zip(ending.operands, op.results, strict=True))
     gone: set[SSAValue] = set()
     for inner in reversed(list(op.body.block.ops)):
         for value in inner.results:
-            found = _Slice.of(op, made[value], value, gone) if value in made else None
+            found = _Slice.of(op, made[value], value, gone) if value in made and _bytes(made[value]) >= least_bytes else None
             if found is not None and found.is_cheaper() and found.move(is_kernel):
                 gone.add(made[value])
     return gone
 
 
 def _is_plain(op: FusionOp) -> bool:
-    """Whether a fusion is elementwise, with reductions or without."""
+    """Whether a fusion is elementwise, with or without reductions."""
     inner = list(op.body.block.ops)[:-1]
     return op.pattern is None and all(FUSIBLE.get(type(o)) in _ANYWHERE or isinstance(o, ReduceOp) for o in inner)
 
 
 def _bytes(value: SSAValue) -> int:
-    """The size of a value; 0 if it is not known."""
+    """Return the size of a value in bytes; 0 if it is not static."""
     spec, count = read_type(value.type), 1
     for n in spec.shape:
         count *= n if isinstance(n, int) else 0
@@ -69,21 +78,21 @@ def _bytes(value: SSAValue) -> int:
 
 
 class _Slice:
-    """What it takes to compute a result of a fusion again, in those that use it."""
+    """The ops that rematerialize a result of a fusion in the fusions that use it."""
 
     def __init__(self, result: SSAValue, value: SSAValue, users: Sequence[FusionOp]):
         self.result, self.value, self.users = result, value, users
         self.ops: list[Operation] = []
         """In the order of the fusion."""
         self.leaves: dict[SSAValue, SSAValue] = {}
-        """From values within the fusion to what has them outside: operands, and other results."""
+        """From values in the body to the values outside that hold them: operands and other results."""
 
     @staticmethod
     def of(op: FusionOp, result: SSAValue, value: SSAValue, gone: set[SSAValue]) -> _Slice | None:
-        """The slice of a result that only plain fusions of its block use; None if there is none. What is `gone` is no leaf."""
+        """Return the slice of a result that only plain fusions of its block use, or None; what is `gone` is no leaf."""
         users = list(dict.fromkeys(use.operation for use in result.uses))
         plain = [user for user in users if isinstance(user, FusionOp) and user.parent is op.parent and _is_plain(user)]
-        if not users or len(plain) != len(users) or _bytes(result) < LEAST_BYTES:
+        if not users or len(plain) != len(users):
             return None
         found = _Slice(result, value, plain)
         block = op.body.block
@@ -94,7 +103,7 @@ class _Slice:
         return found if found.reached(outside) else None
 
     def reached(self, outside: dict[SSAValue, SSAValue]) -> bool:
-        """Collect ops and leaves; whether there is no way to the value but elementwise, in not too many ops."""
+        """Collect ops and leaves; return whether the value is computed elementwise, in not too many ops."""
         seen: set[Operation] = set()
         stack = [self.value]
         while stack:
@@ -103,7 +112,7 @@ class _Slice:
                 self.leaves[value] = outside[value]
                 continue
             op = value.owner
-            if not isinstance(op, PtirOp) or FUSIBLE.get(type(op)) not in _ANYWHERE or sites_of(op):
+            if not isinstance(op, PtirOp) or FUSIBLE.get(type(op)) not in _ANYWHERE or can_fail(op):
                 return False
             if op not in seen:
                 seen.add(op)
@@ -113,17 +122,17 @@ class _Slice:
         block = owner.parent
         assert isinstance(block, Block)
         self.ops = [op for op in block.ops if op in seen]
-        return sum(not isinstance(op, ConstantOp | IotaOp) for op in self.ops) <= MOST_AGAIN
+        return sum(not isinstance(op, ConstantOp | IotaOp) for op in self.ops) <= MOST_OPS
 
     def is_cheaper(self) -> bool:
-        """Whether less is read more than is neither written nor read."""
+        """Whether the additional reads are fewer bytes than the write and the reads that are saved."""
         saved = _bytes(self.result) * (1 + len(self.users))
         for user in self.users:
             saved -= sum(_bytes(v) for v in dict.fromkeys(self.leaves.values()) if v not in user.operands)
         return saved > 0
 
-    def move(self, is_kernel: Callable[[FusionOp], bool]) -> bool:
-        """Let the users compute it; whether they all are kernels then, else nothing changes."""
+    def move(self, is_kernel: IsKernel) -> bool:
+        """Rematerialize the value in its users and return True, if they are all kernels then; else change nothing."""
         made = [self.within(user) for user in self.users]
         if not all(is_kernel(new) for new in made):
             for new in made:
@@ -134,7 +143,7 @@ class _Slice:
         return True
 
     def within(self, user: FusionOp) -> FusionOp:
-        """A copy of a fusion that computes the value itself."""
+        """Return a copy of a fusion that computes the value itself."""
         edit = FusionEdit()
         for argument, value in zip(user.body.block.args, user.operands, strict=True):
             if value is not self.result:
@@ -148,7 +157,7 @@ class _Slice:
 
 
 def _without(op: FusionOp, gone: set[SSAValue]) -> None:
-    """A fusion without results that nobody uses any more, and without what made them alone."""
+    """Remove unused results of a fusion, and the ops that only they needed."""
     kept = [result for result in op.results if result not in gone]
     if kept:
         edit = FusionEdit()
@@ -162,3 +171,20 @@ def _without(op: FusionOp, gone: set[SSAValue]) -> None:
             old.replace_all_uses_with(result)
     op.detach()
     op.erase()
+
+
+@dataclass(frozen=True)
+class PtirRematerializePass(ModulePass):
+    """
+    Rematerialize results of fusions in the fusions that read them, where that reduces memory traffic.
+
+    The fusions are elementwise or over rows. Results of fewer than `least-bytes` bytes are stored: they stay in the cache.
+    """
+
+    name = "mind-ptir-rematerialize"
+
+    least_bytes: int = LEAST_BYTES
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        rematerialize(op, least_bytes=self.least_bytes)

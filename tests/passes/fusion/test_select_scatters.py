@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions
 from mind_dialect.verify import verify
-from mind_lowering.one_hot import select_scatters
+from mind_passes.fusion.select_scatters import select_scatters
 from mind_runtime import compile
 from programs import parse
 

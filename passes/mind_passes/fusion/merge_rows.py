@@ -1,11 +1,11 @@
 """
-Fusions that have their rows in common as one: a log-sum-exp is one kernel then, and so are the sums of a backward pass.
+Fusions over the same rows are merged: a log-sum-exp becomes one kernel, and so do the sums of a backward pass.
 
-`fuse` puts one reduction at the end of a group. A kernel of a target may go on after it, and reduce again, while it has a row in
-registers or in its cache. So a fusion is merged with one that makes an operand of it and, where `siblings` are wanted, with one
-that reads the same operand, if the target says that the whole `is_good`; what stands between them and needs the first is moved
-behind. Bodies stay below `MOST_MERGED` ops, at most `FARTHEST` ops are between, and an operand has but a few siblings tried, so
-that the cost stays linear. A target that can say at once what never fits together is asked for all of a kernel, not step by step.
+`fuse` puts one reduction at the end of a group. A kernel may continue after it, and reduce again, while a row is in registers or
+in the cache. So a fusion is merged with a producer of an operand and, with `siblings`, with another reader of an operand, if the
+merged fusion is a kernel; ops between them that need the first move behind. Bodies stay below `MOST_MERGED` ops, at most
+`FARTHEST` ops are between, and each operand has at most `MOST_SIBLINGS` siblings tried, so that the cost stays linear. A target
+that can rule out most combinations at little cost is asked about whole sets first, by `may_fit`.
 """
 
 from __future__ import annotations
@@ -13,42 +13,45 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
-from mind_dialect import ptir
+from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FusionOp, ReduceOp
-from mind_passes.fusion.edit import FusionEdit
-from mind_passes.ptir.building import substitute
+
+from ..ptir.building import substitute
+from .edit import FusionEdit
+from .kernels import IsKernel, always
 
 MOST_MERGED = 96
 MOST_SIBLINGS = 4
-"""So many other users of an operand are tried, the nearest first."""
+"""At most so many other readers of an operand are tried, the nearest first."""
 FARTHEST = 200
-"""So many ops are between fusions that are merged, at most."""
+"""At most so many ops are between fusions that are merged."""
 _STRETCHED = (ptir.ReshapeOp, ptir.BroadcastToOp)
 """Views that a fusion may hold."""
 
-Predicate = Callable[[FusionOp], bool]
 Fitting = Callable[[Sequence[FusionOp]], bool]
 
 
-def merge_rows(module: ModuleOp, is_good: Predicate, *, siblings: bool = False, may_fit: Fitting | None = None) -> None:
+def merge_rows(module: Operation, is_kernel: IsKernel = always, *, siblings: bool = True, may_fit: Fitting | None = None) -> None:
     """
-    Merge fusions of a module, in place, for as long as there is something to merge.
+    Merge the fusions inside `module`, in place, until none can be merged.
 
-    `may_fit` says, at little cost, whether some fusions could be one; what it grants is held against `is_good` in the end.
+    `may_fit` returns, at little cost, whether a set of fusions could be one kernel; `is_kernel` has the last word.
     """
     ops = [op for op in walk(module) if op.regions and not isinstance(op, FusionOp)]
     for block in [block for op in ops for region in op.regions for block in region.blocks]:
         if sum(isinstance(op, FusionOp) for op in block.ops) > 1:
             _take_views_in(block)
-            _Merging({op: i for i, op in enumerate(block.ops)}, is_good, siblings, may_fit).run(block)
+            _Merging({op: i for i, op in enumerate(block.ops)}, is_kernel, siblings, may_fit).run(block)
 
 
 def _take_views_in(block: Block) -> None:
-    """Let fusions read what others give, where they read a view of it."""
+    """Let fusions read results of others directly, where they read views of them."""
     for op in list(block.ops):
         if not isinstance(op, FusionOp) or any(isinstance(inner, ptir.DotGeneralOp) for inner in op.body.block.ops):
             continue
@@ -67,7 +70,7 @@ def _take_views_in(block: Block) -> None:
 
 
 def _chain(value: SSAValue, block: Block) -> list[Operation]:
-    """The views, in order, that make a value of what another fusion of the block gives; none if there is no such."""
+    """Return the views, in order, between a result of a fusion of the block and a value; none if there are none."""
     chain: list[Operation] = []
     while isinstance(value.owner, _STRETCHED):
         chain.append(value.owner)
@@ -77,10 +80,10 @@ def _chain(value: SSAValue, block: Block) -> list[Operation]:
 
 @dataclass
 class _Merging:
-    """One block on its way; `place` orders its ops, merged ones included."""
+    """The merging of one block; `place` is the position of each op, merged ones included."""
 
     place: dict[Operation, int]
-    is_good: Predicate
+    is_kernel: IsKernel
     siblings: bool
     may_fit: Fitting | None
 
@@ -95,7 +98,7 @@ class _Merging:
                 current = self._with_another(current)
 
     def _grow(self, user: FusionOp, may_fit: Fitting) -> None:
-        """Merge a fusion with all that it can reach, at once."""
+        """Merge a fusion at once with all that it can reach."""
         members, waiting = [user], list(self._others(user))
         while waiting:
             other = waiting.pop(0)
@@ -108,7 +111,7 @@ class _Merging:
         self._try(members)
 
     def _with_another(self, user: FusionOp) -> FusionOp | None:
-        """The fusion of `user` and one that makes or reads an operand of it, if they can be one."""
+        """Return the fusion of `user` and a producer or another reader of an operand, if they can be merged."""
         for other in dict.fromkeys(self._others(user)):
             if other.parent is user.parent and other is not user and _is_wanted(other, user):
                 fits = self.may_fit is None or self.may_fit((other, user))
@@ -118,19 +121,19 @@ class _Merging:
         return None
 
     def _try(self, members: Sequence[FusionOp]) -> FusionOp | None:
-        """The fusion of some, in their order, if it is good."""
+        """Return the merged fusion of `members`, if it is a kernel."""
         between = self._between(members) if len(members) > 1 and _is_wanted(*members) else None
         if between is None:
             return None
         merged = merged_fusion(members)
-        if not self.is_good(merged):
-            merged.erase()  # which uses values no more
+        if not self.is_kernel(merged):
+            merged.erase()  # drops its uses
             return None
         self._replace(members, merged, *between)
         return merged
 
     def _others(self, user: FusionOp) -> Iterator[FusionOp]:
-        """Those that make an operand, then those before it that read one."""
+        """Yield producers of operands, then earlier readers of operands."""
         for value in user.operands:
             if isinstance(value.owner, FusionOp):
                 yield value.owner
@@ -141,9 +144,9 @@ class _Merging:
 
     def _between(self, members: Sequence[FusionOp]) -> tuple[list[Operation], list[Operation]] | None:
         """
-        What stands between fusions: what does not need them, and what does.
+        Return the ops between fusions that do not need them, and those that do.
 
-        None if one of them needs some of the latter, or if they are far apart.
+        None if one of the fusions needs some of the latter, or if they are too far apart.
         """
         first, last = members[0], members[-1]
         if self.place[last] - self.place[first] > FARTHEST:
@@ -174,7 +177,7 @@ class _Merging:
     def _replace(
         self, members: Sequence[FusionOp], merged: FusionOp, staying: Sequence[Operation], moved: Sequence[Operation]
     ) -> None:
-        """Put the merged fusion where the last one is, and behind it what needs the others."""
+        """Put the merged fusion where the last member is, and the ops that need the others behind it."""
         last = members[-1]
         block = last.parent
         assert isinstance(block, Block)
@@ -182,7 +185,7 @@ class _Merging:
         for op in reversed(moved):
             block.detach_op(op)
             block.insert_op_after(op, merged)
-        for old, new in zip(_given(members), merged.results, strict=True):
+        for old, new in zip(_results(members), merged.results, strict=True):
             new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
         places = sorted(self.place.pop(op) for op in (*members, *staying, *moved))
@@ -197,13 +200,13 @@ def _is_short(members: Sequence[FusionOp]) -> bool:
 
 
 def _is_wanted(*members: FusionOp) -> bool:
-    """Whether there is a reduction to go on after and no product, in bodies that are not too long."""
+    """Whether there is a reduction to continue after and no product, in bodies that are not too long."""
     kinds = {type(op) for member in members for op in member.body.block.ops}
     return _is_short(members) and ReduceOp in kinds and ptir.DotGeneralOp not in kinds
 
 
-def _given(members: Sequence[FusionOp]) -> list[SSAValue]:
-    """What a fusion of some gives: all that the last does, then what others than these need of the rest."""
+def _results(members: Sequence[FusionOp]) -> list[SSAValue]:
+    """Return the results of a merged fusion: those of the last member, then those of the rest that others use."""
     inside = set(members)
     kept = [v for op in members[:-1] for v in op.results if any(use.operation not in inside for use in v.uses)]
     return [*members[-1].results, *kept]
@@ -211,11 +214,28 @@ def _given(members: Sequence[FusionOp]) -> list[SSAValue]:
 
 def merged_fusion(members: Sequence[FusionOp]) -> FusionOp:
     """
-    The bodies one after the other, in a fusion that stands nowhere.
+    Return the bodies of fusions one after the other, as a fusion in no block.
 
-    It gives what the last does, then what others than `members` need of the rest. Erase it if it is not used: it uses values.
+    Its results are those of the last, then those of the rest that others use. Erase it if it is not used: it uses its operands.
     """
     edit = FusionEdit()
     for member in members:
         edit.inline(member)
-    return edit.fusion(_given(members), location=members[-1].location)
+    return edit.fusion(_results(members), location=members[-1].location)
+
+
+@dataclass(frozen=True)
+class PtirMergeRowsPass(ModulePass):
+    """
+    Merge fusions over the same rows, where a reduction is among them.
+
+    With `siblings=false` only with producers of their operands, not with other readers of these.
+    """
+
+    name = "mind-ptir-merge-rows"
+
+    siblings: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        merge_rows(op, siblings=self.siblings)

@@ -1,42 +1,39 @@
 """
-Quantisation as the elementwise ops that it is, so that it is fused with what is around it, and weights are widened in products.
+Quantisation becomes elementwise ops, so that it fuses with the ops around it, and products widen quantised weights.
 
-Numbers of up to 16 bits and their sums are exact in f32, and what is beyond saturates; of more bits, f64 is computed in.
+Numbers of up to 16 bits and their sums are exact in f32, and those beyond saturate; numbers of more bits are computed in f64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
-from mind_dialect import ptir
+from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import DequantizeOp, QuantizeOp, RequantizeOp
 from mind_dialect.ptir.types import F32, F64, PtirDType, read_type
-from mind_passes.ptir.building import uniform
-from mind_passes.ptir.dce import replace_values
 
-from .reasons import unsupported
-from .target_info import TargetInfo
+from ..ptir.building import uniform
+from ..ptir.dce import replace_values
+from .kernels import always
 
 QUANTIZED = (QuantizeOp, DequantizeOp, RequantizeOp)
 
 
-def why_not_quantized(op: Operation, host: TargetInfo) -> str | None:
-    """Why a quantisation is not done here."""
-    return unsupported([read_type(v.type).dtype for v in (*op.operands, *op.results)], host)
-
-
-def expand_quantized(module: ModuleOp, host: TargetInfo) -> None:
-    """Replace quantisations of known sizes and of dtypes that are computed in here."""
+def expand_quantized(module: Operation, is_computed: Callable[[Operation], bool] = always) -> None:
+    """Replace quantisations of static shape by elementwise ops, where the target computes in all their dtypes."""
     became: dict[SSAValue, SSAValue] = {}
     for op in [op for op in walk(module) if isinstance(op, QUANTIZED)]:
         block = op.parent
         assert isinstance(block, Block)
-        if not all(read_type(v.type).is_static for v in (*op.operands, *op.results)) or why_not_quantized(op, host):
+        if not all(read_type(v.type).is_static for v in (*op.operands, *op.results)) or not is_computed(op):
             continue
         made = _Expansion(op)
         for inner in made.ops:
@@ -48,7 +45,7 @@ def expand_quantized(module: ModuleOp, host: TargetInfo) -> None:
 
 
 class _Expansion:
-    """The ops that stand for one quantisation, and the last one's value."""
+    """The elementwise ops that replace one quantisation, and the value of the last."""
 
     def __init__(self, op: QuantizeOp | DequantizeOp | RequantizeOp):
         self.ops: list[Operation] = []
@@ -74,7 +71,7 @@ class _Expansion:
         return x if read_type(x.type).dtype is dtype else self.add(ptir.CastOp, x, dtype=dtype)
 
     def along(self, parameter: SSAValue, dtype: PtirDType) -> SSAValue:
-        """A scale or a zero point in another dtype, for every element."""
+        """Return a scale or a zero point in another dtype, broadcast to every element."""
         found = self.cast(parameter, dtype)
         if self.axis is not None:
             axis = self.axis % len(self.shape)
@@ -82,7 +79,7 @@ class _Expansion:
         return self.add(ptir.BroadcastToOp, found, result_shape=self.shape)
 
     def quantized(self, x: SSAValue, parameters: Sequence[SSAValue], result: PtirDType) -> SSAValue:
-        """The quotient is rounded as wide as the operand is computed in, then the sum is exact."""
+        """The quotient is rounded in the dtype that the operand is computed in, then the sum is exact."""
         wide = _wide(read_type(x.type).dtype)
         x = self.cast(x, wide)
         if parameters:
@@ -106,5 +103,16 @@ class _Expansion:
 
 
 def _wide(dtype: PtirDType) -> PtirDType:
-    """What a float is computed in."""
+    """Return the dtype that a float is computed in."""
     return F64 if dtype is F64 else F32
+
+
+@dataclass(frozen=True)
+class PtirExpandQuantizedPass(ModulePass):
+    """Replace quantize, dequantize and requantize of static shape by elementwise ops."""
+
+    name = "mind-ptir-expand-quantized"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        expand_quantized(op)

@@ -1,32 +1,37 @@
 """
-Casts change sides with views, so that what is moved is narrow: a cast to fewer bytes comes before its views, one to more after.
+Casts commute with views, so that views are of the narrower dtype: narrowing casts come before views, widening ones after.
 
-In a program of mixed precision the queries, keys and values of an attention are slices of one product that are turned and then
-cast. Cast first, they are views that kernels read where they lie, and a cast there and back is none. No bit of a result changes:
-a cast goes element by element, and a view only moves elements.
+In a program of mixed precision the queries, keys and values of an attention are slices of one product that are transposed and
+then cast. Cast first, they are views that kernels read in place, and a cast there and back cancels. No bit of a result changes: a
+cast is elementwise, and a view only moves elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 
+from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import BroadcastToOp, CastOp, FusionOp, PtirOp, ReshapeOp, SliceOp, TransposeOp
 from mind_dialect.ptir.types import Kind, tensor_type
-from mind_passes.ptir.building import spec_of
-from mind_passes.ptir.dce import erase_dead
-from mind_passes.ptir.rewrites.casts import lossless
+
+from ..ptir.building import spec_of
+from ..ptir.dce import erase_dead
+from ..ptir.rewrites.casts import lossless
 
 _MOVES = (TransposeOp, ReshapeOp)
 _VIEWS = (*_MOVES, BroadcastToOp)
 
 
-def move_casts(module: ModuleOp) -> bool:
-    """Let casts of floats change sides with transposes, reshapes, repetition and slices; whether any did."""
+def move_casts(module: Operation) -> bool:
+    """Move casts of floats across transposes, reshapes, broadcasts and slices; return whether any moved."""
     ops = [op for op in walk(module) if isinstance(op, PtirOp) and not isinstance(op.parent_op(), FusionOp)]
     changed = False
     for op in ops:
@@ -38,7 +43,7 @@ def move_casts(module: ModuleOp) -> bool:
         if isinstance(op, CastOp) and op.parent is not None and _is_narrower(op):
             changed |= _before_views(op)
     if changed:
-        erase_dead(module)  # what is left of the views would be a use of slices
+        erase_dead(module)  # dead views would be uses of slices
     sliced = dict.fromkeys(op.x for op in ops if isinstance(op, SliceOp) and op.parent is not None)
     if any([_before_slices(x) for x in sliced]):
         erase_dead(module)
@@ -58,7 +63,7 @@ def _is_narrower(op: CastOp) -> bool:
 
 
 def _before_views(cast: CastOp) -> bool:
-    """`cast(view(x)) = view(cast(x))`, through all views that follow each other."""
+    """`cast(view(x)) = view(cast(x))`, through a chain of views."""
     views: list[PtirOp] = []
     x = cast.x
     while isinstance(x.owner, _VIEWS) and x.owner.parent is cast.parent:
@@ -73,7 +78,7 @@ def _before_views(cast: CastOp) -> bool:
 
 
 def _before_slices(x: SSAValue) -> bool:
-    """`cast(slice(x)) = slice(cast(x))`, if such slices are all that `x` is used for, and not less than it."""
+    """`cast(slice(x)) = slice(cast(x))`, if `x` has no other uses and the slices together are no smaller than it."""
     slices = [use.operation for use in x.uses]
     casts = [use.operation for op in slices for result in op.results for use in result.uses]
     found = [op for op in casts if isinstance(op, CastOp) and _is_narrower(op)]
@@ -99,13 +104,13 @@ def _before_slices(x: SSAValue) -> bool:
 
 
 def _like(view: PtirOp, x: SSAValue) -> PtirOp:
-    """The same view of elements of another dtype."""
+    """Return the same view of elements of another dtype."""
     made = tensor_type(spec_of(x).dtype, spec_of(view.results[0]).shape)
     return type(view).create(operands=[x], properties=dict(view.properties), result_types=[made], location=view.location)
 
 
 def _replace(op: PtirOp, made: Sequence[PtirOp]) -> None:
-    """Put ops in the place of one, whose result the last of them has."""
+    """Replace an op by ops, the last of which has its result."""
     block = op.parent
     assert isinstance(block, Block)
     for new in made:
@@ -114,3 +119,14 @@ def _replace(op: PtirOp, made: Sequence[PtirOp]) -> None:
     made[-1].results[0].name_hint = op.results[0].name_hint
     op.results[0].replace_all_uses_with(made[-1].results[0])
     block.erase_op(op)
+
+
+@dataclass(frozen=True)
+class PtirMoveCastsPass(ModulePass):
+    """Move narrowing casts of floats before views, and widening casts after them."""
+
+    name = "mind-ptir-move-casts"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        move_casts(op)

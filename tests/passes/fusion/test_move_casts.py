@@ -13,8 +13,8 @@ from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import PtirOp
 from mind_dialect.verify import verify
-from mind_lowering.cupy.forms.casts import move_casts
 from mind_lowering.ptir_optimize import simplify
+from mind_passes.fusion.move_casts import move_casts
 
 pytest.importorskip("ml_dtypes", reason="no ml_dtypes: narrow floats have no arrays")
 

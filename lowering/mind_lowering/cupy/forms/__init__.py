@@ -1,1 +1,0 @@
-"""Before lowering: functions as PTIR in which every fusion is one kernel (`prepare.py`)."""

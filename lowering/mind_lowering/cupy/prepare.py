@@ -1,0 +1,169 @@
+"""
+Functions as optimised PTIR in which every fusion is one kernel: what is done before lowering, as stages.
+
+Fusions that are no kernels are taken apart and their ops are grouped anew; products leave their fusions, because the array
+library has better ones; single elementwise ops and reductions become fusions of one op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from mind_dialect.ptir import TARGETED, FusionOp, PtirOp, StopGradientOp
+from mind_passes.fusion.absorb_views import STRIDED, absorb_result_views, absorb_views
+from mind_passes.fusion.defuse import defuse
+from mind_passes.fusion.expand_norms import expand_norms
+from mind_passes.fusion.fuse import fuse
+from mind_passes.fusion.merge_producers import merge_producers
+from mind_passes.fusion.merge_rows import merge_rows
+from mind_passes.fusion.move_casts import move_casts
+from mind_passes.fusion.rematerialize import rematerialize
+from mind_passes.fusion.split import split_products
+from mind_passes.fusion.wrap import is_pointwise_or_reduction, wrap_ops
+from mind_passes.ptir.failing import forget_origins, mark_failing, unmark, unmark_used
+from mind_passes.ptir.patterns import PATTERNS
+from mind_passes.ptir.recognize import recognize
+from mind_passes.ptir.recompute import recompute_attention
+from mind_passes.staged import Stage, StagedPass
+
+from ..own_module import drop_barriers, own_functions, own_module
+from ..ptir_optimize import optimize, simplify
+from .kernels.kernel import Kernel, make_kernel
+from .kernels.unsupported import Unsupported
+from .kernels.updates import free_order
+from .options import DEFAULT, CupyOptions
+from .products.attention import is_attention
+from .products.attention_gradient import is_gradient
+
+REST = tuple(name for name in PATTERNS if name != "attention")
+"""The patterns that are looked for again in an attention that is no kernel."""
+
+
+def prepared(func: FuncOp, options: CupyOptions = DEFAULT) -> FuncOp:
+    """
+    A function of Core IR or PTIR, verified, as fused PTIR in a module of its own; the original stays as it is.
+
+    E4000 and E2007 as for the NumPy target; E6003 for a function that was lowered already.
+    """
+    module, work = own_module(func, "cupy")
+    for stage in fusion_stages(options):
+        stage.run(module)
+    return work
+
+
+def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
+    """Return how functions of PTIR, each by itself, are optimised and fused."""
+    return [
+        Stage("mind-drop-barriers", drop_barriers),
+        Stage("mind-ptir-defuse", _defuse_others),
+        Stage("mind-mark-failing", mark_failing),
+        Stage("mind-ptir-optimize", _optimize),
+        Stage("mind-ptir-move-casts", _move_casts),
+        Stage("mind-ptir-recognize", _recognize),
+        Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_kernel)),
+        Stage("mind-ptir-absorb-views", lambda module: absorb_views(module, is_kernel)),
+        Stage("mind-ptir-recognize", _recognize_rest),
+        Stage("mind-ptir-absorb-views", lambda module: absorb_result_views(module, is_kernel, _is_attention)),
+        Stage("mind-ptir-fuse", fuse),
+        Stage("mind-ptir-split-products", lambda module: split_products(module, is_kernel)),
+        *([Stage("mind-mark-any-order", free_order)] if options.fast_reduce else []),
+        Stage("mind-ptir-wrap-ops", lambda module: wrap_ops(module, _is_wrapped, is_kernel)),
+        Stage("mind-ptir-merge-rows", lambda module: merge_rows(module, _is_parallel)),
+        Stage("mind-ptir-absorb-views", lambda module: absorb_views(module, is_kernel)),
+        Stage("mind-ptir-merge-producers", lambda module: merge_producers(module, _is_parallel)),
+        Stage("mind-ptir-rematerialize", lambda module: rematerialize(module, is_kernel)),
+        Stage("mind-unmark-failing", unmark),
+    ]
+
+
+def _defuse_others(module: ModuleOp) -> bool:
+    """Take apart the fusions that are no kernels."""
+    return defuse(module, only=_is_no_kernel)
+
+
+def _optimize(module: ModuleOp) -> None:
+    optimize(module, patterns=False)
+    unmark_used(module)
+
+
+def _move_casts(module: ModuleOp) -> None:
+    if move_casts(module):
+        simplify(module)
+
+
+def _recognize(module: ModuleOp) -> None:
+    recomputed = recompute_attention(module, _why_no_kernel)
+    if recognize(module) or recomputed:
+        simplify(module)
+
+
+def _recognize_rest(module: ModuleOp) -> None:
+    """Take apart the patterns that are no kernels, and recognize other patterns in them."""
+    if _defuse_others(module):
+        recognize(module, REST)
+        _defuse_others(module)
+
+
+def kernel_of(op: FusionOp) -> Kernel | None:
+    """The kernel of a fusion; None if it has none."""
+    try:
+        return make_kernel(op.body.block)
+    except Unsupported:
+        return None
+
+
+def is_kernel(op: FusionOp) -> bool:
+    """Whether a fusion is one kernel."""
+    return kernel_of(op) is not None
+
+
+def _why_no_kernel(op: FusionOp) -> str | None:
+    try:
+        make_kernel(op.body.block)
+    except Unsupported as e:
+        return str(e)
+    return None
+
+
+def _is_no_kernel(op: FusionOp) -> bool:
+    return kernel_of(op) is None
+
+
+def _is_parallel(op: FusionOp) -> bool:
+    """Whether a fusion is a kernel with enough blocks for a long row."""
+    kernel = kernel_of(op)
+    return kernel is not None and not kernel.is_narrow
+
+
+def _is_attention(op: FusionOp) -> bool:
+    return is_attention(op.body.block) or is_gradient(op.body.block)
+
+
+def _is_wrapped(op: PtirOp) -> bool:
+    """Whether an op outside of fusions moves or computes elements, so that it is a kernel if it can be."""
+    moves = type(op) in TARGETED and type(op) not in STRIDED
+    return (is_pointwise_or_reduction(op) or moves) and not isinstance(op, StopGradientOp)
+
+
+@dataclass(frozen=True)
+class FuseForCupyPass(StagedPass):
+    """
+    Optimise and fuse the functions of a module for CuPy, as `lower-to-cupy` does before it lowers them.
+
+    Each `ptir.fusion` is one CUDA kernel then. `fast-reduce=true` lets updates of floats be combined in any order.
+    """
+
+    name = "mind-fuse-for-cupy"
+
+    fast_reduce: bool = False
+
+    def stages(self) -> Sequence[Stage]:
+        return [
+            Stage("mind-convert-to-ptir", lambda module: own_functions(module, "cupy")),
+            *fusion_stages(CupyOptions(fast_reduce=self.fast_reduce)),
+            Stage("mind-forget-origins", forget_origins),
+        ]

@@ -1,0 +1,15 @@
+"""What a fusion pass asks its target: whether a fusion is one kernel. A pass by itself, as a flag, takes each fusion for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mind_dialect.ptir import FusionOp
+
+IsKernel = Callable[[FusionOp], bool]
+
+
+def always(_: Any) -> bool:
+    """Return True: the answer of no target in particular."""
+    return True
