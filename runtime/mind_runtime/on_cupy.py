@@ -26,6 +26,7 @@ from mind_lowering.cupy.planning.plan import Plan, Unplanned
 from mind_lowering.cupy.planning.planner import plan_function
 from mind_lowering.cupy.reasons import reasons
 from mind_lowering.cupy.source import cupy_source
+from mind_lowering.memory_plan import MemoryPlan
 
 from .bodies import Body
 from .core_errors import attributed, place_of
@@ -162,6 +163,13 @@ class CupyProgram(Program):
         one = len(self.outputs) == 1
         arrays = [self._machine.read(x) for x in ([results] if one else results)]
         return arrays[0] if one else tuple(arrays)
+
+    def arena_plan(self, *arguments: Any) -> MemoryPlan | None:
+        """As of a `Program`, on the GPU."""
+        if self.runner is not None:
+            return self.runner.arena_plan()
+        bound = self._bindings.of(tuple([a.shape for a in arguments])) if self._dynamic else None
+        return None if bound is None else bound.arena_plan(*arguments)
 
     def device_memory(self, *arguments: Any) -> dict[str, int] | None:
         """What its plan has on the GPU; None without one, where each call asks CuPy for what it needs."""

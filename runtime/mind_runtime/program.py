@@ -18,6 +18,7 @@ from xdsl.ir import Operation
 from mind_dialect.errors import MindError, error
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.ptir_shapes import Dims
+from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.numpy import is_lowered, lowered
 from mind_lowering.xp import CallOp
 
@@ -119,6 +120,10 @@ class Program:
 
     def device_memory(self, *arguments: Any) -> dict[str, int] | None:
         """Bytes that a call on such arguments has on a device, by what they are for; None for a target that runs on the host."""
+        return None
+
+    def arena_plan(self, *arguments: Any) -> MemoryPlan | None:
+        """Where each temporary of a call on such arguments is, and when; None for a target that keeps them in no arena."""
         return None
 
     def memory_need(self, *arguments: Any) -> int:

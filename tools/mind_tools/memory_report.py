@@ -4,17 +4,22 @@ What `mind-run --memory` says: the most bytes in use at once beyond the inputs, 
 There are two plans. The buffer plan is of the program as it stands, calls put in place, whoever runs it. The bound is of the
 program as the target runs it, after lowering, with what kernels need beside their results; a run stays under it, but for Python's
 own objects. On the target `cupy` what is measured is the host's memory; a second line gives what the plan has on the GPU.
+`--memory=FILE.svg` draws where temporaries are, by the time for which they are needed.
 """
 
 from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
 
+from mind_dialect.errors import error
+from mind_dialect.program import shown_name
 from mind_lowering.conversion import BufferizeOptions, plan_function
+from mind_lowering.memory_plan import Block, MemoryPlan
 from mind_passes.inline import calls_in, inlined
 from mind_runtime import Program
 
@@ -39,6 +44,30 @@ def measured(program: Program, func: FuncOp, arguments: Sequence[Any]) -> tuple[
     planned = f"buffer plan {plan.peak_bytes} bytes{unknown}"
     line = f"memory: {planned}, bound of the run {bound} bytes, measured peak {peak - before} bytes"
     return results, line if not on_device(program) else f"{line} on the host\n{device_line(program.device_memory(*arguments))}"
+
+
+def memory_plan(program: Program, func: FuncOp, arguments: Sequence[Any]) -> MemoryPlan:
+    """The arena of a program, else the slots of its buffer plan, one above the other; E7001 where XLA plans."""
+    if (plan := program.arena_plan(*arguments)) is not None:
+        return plan
+    if on_xla(program):
+        message = "--memory=FILE: the target 'xla' plans memory by itself; native, cupy and numpy have plans"
+        raise error("E7001", message, option="--memory")
+    work = inlined(func).func if calls_in(func) else func
+    found = plan_function(work, BufferizeOptions(sizes=program.sizes(arguments)))
+    starts = accumulate((slot.byte_len or 0 for slot in found.slots), initial=0)
+    offsets = {slot.index: start for slot, start in zip(found.slots, starts, strict=False)}
+    blocks = tuple(
+        Block(b.value.name_hint or f"b{b.index}", offsets[b.slot], b.byte_len or 0, *b.live)
+        for b in found.buffers
+        if b.slot is not None and b.owns
+    )
+    return MemoryPlan(f"@{shown_name(program.name)}, buffer plan", found.slot_bytes, blocks)
+
+
+def on_xla(program: Program) -> bool:
+    """Whether XLA runs a program."""
+    return type(program).__module__.startswith("mind_runtime.xla")
 
 
 def on_device(program: Program) -> bool:

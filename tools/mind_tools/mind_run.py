@@ -104,13 +104,28 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--memory", action="store_true", help="show the most memory in use at once: as planned, and as measured on the host"
     )
+    parser.add_argument(
+        "--memory-plan", metavar="FILE.svg", type=Path, help="draw where temporaries are and when; --memory=FILE.svg does both"
+    )
     parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
     parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
     parser.add_argument("-v", "--version", action="version", version=f"mind-run {__version__}")
     options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
     fail = usage_error(parser, lambda: options)
     setattr(parser, "error", fail)  # noqa: B010, argparse gives no other way short of a subclass
-    return parser.parse_intermixed_args(args)
+    given = list(sys.argv[1:] if args is None else args)
+    end = given.index("--") if "--" in given else len(given)
+    for i, text in enumerate(given[:end]):
+        if text.startswith("--memory="):
+            given[i : i + 1] = ["--memory", f"--memory-plan={text.removeprefix('--memory=')}"]
+    return parser.parse_intermixed_args(given)
+
+
+_OF_TENSORS = (
+    *("--save", "--memory", "--memory-plan", "--explain", "--profile", "--trace", "--threads", "--time-limit", "--mesh"),
+    "--sharding",
+)
+"""Options that functions on shapes do not take."""
 
 
 @dataclass
@@ -146,6 +161,11 @@ class Run:
                 results, memory = measured(program, func, arguments)
             else:
                 results = program(*arguments)
+        if self.args.memory_plan is not None:
+            from .memory_report import memory_plan
+
+            program(*arguments)  # code for sizes that were seen before is compiled now
+            self.args.memory_plan.write_text(memory_plan(program, func, arguments).svg(), encoding="utf-8")
         arrays: Sequence[Array] = results if len(program.outputs) != 1 else [results]
         named = dict(zip(result_names(func), arrays, strict=True))
         if self.args.save is not None:
@@ -198,9 +218,7 @@ class Run:
 
         if (function := run_shapes.pick(module, self.args.function)) is None:
             return False
-        for option in (
-            *("--save", "--memory", "--explain", "--profile", "--trace", "--threads", "--time-limit", "--mesh", "--sharding"),
-        ):
+        for option in _OF_TENSORS:
             if getattr(self.args, option.removeprefix("--").replace("-", "_")):
                 raise error("E7001", f"{option} is for programs on tensors, not for functions on shapes", option=option)
         print("\n".join(run_shapes.run(module, function, self.args.inputs, self.args.all)))

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 
+from ..memory_plan import Block
 from .failures import Site
 from .target_info import TargetInfo
 from .views import Buffer, View
@@ -95,6 +96,8 @@ class Native:
     draws: bool = False
     """Whether native code draws random numbers, from the seed in the record."""
     packing: Packing | None = None
+    blocks: tuple[Block, ...] = ()
+    """Which part of the arena each buffer has, and when."""
 
     def explain(self) -> Iterator[str]:
         """Lines that say what runs natively, and what on NumPy and why."""

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..arena import Gaps
+from ..memory_plan import Block
 from .views import Buffer, Use
 
 ALIGNMENT = 64
@@ -97,6 +98,18 @@ def assign(steps: Sequence[Access]) -> int:
             if buffer.use is Use.ARENA and last[buffer] == i and buffer not in passed_on and buffer.over is None:
                 arena.give(buffer.offset, rounded_up(buffer.bytes))
     return arena.size
+
+
+def blocks(steps: Sequence[Access]) -> tuple[Block, ...]:
+    """Return which part of the arena each buffer has, once all have offsets, by the steps of the run, from 1."""
+    found: dict[Buffer, tuple[int, int]] = {}
+    for i, step in enumerate(map(resolved, steps), 1):
+        for buffer in (*step.reads, *step.writes):
+            if buffer.use is Use.ARENA and buffer.over is None:
+                found[buffer] = found.get(buffer, (i, i))[0], i
+    return tuple(
+        Block(buffer.name or "temporary", buffer.offset, buffer.bytes, first, last) for buffer, (first, last) in found.items()
+    )
 
 
 def _last(steps: Sequence[Access]) -> dict[Buffer, int]:

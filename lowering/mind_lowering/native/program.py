@@ -44,7 +44,7 @@ from .groups import Group
 from .ir import Module, identifier
 from .kernels import why_not
 from .lowered import Entry, Foreign, Native, Note, Packing
-from .memory import Access, assign
+from .memory import Access, assign, blocks
 from .planner import Planner, Step, shown
 from .reasons import not_computed
 from .rows.step import is_row_kernel
@@ -151,7 +151,8 @@ def lower(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed: 
     arena = assign(planner.access)
     table = _place(planner)
     cost = sum(step.cost(host) if isinstance(step, NativeStep) else inf for step in planner.steps)
-    return replace(_emitted(func, planner, outputs, arena, table), cost=cost, draws=planner.drawn)
+    made = _emitted(func, planner, outputs, arena, table)
+    return replace(made, cost=cost, draws=planner.drawn, blocks=blocks(planner.access))
 
 
 def _outputs(planner: Planner, ending: Operation) -> list[Buffer]:

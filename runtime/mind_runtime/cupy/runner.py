@@ -19,11 +19,13 @@ import numpy as np
 from xdsl.ir import Operation
 
 from mind_dialect.errors import MindError
+from mind_dialect.program import shown_name
 from mind_lowering.cupy.launching import NO_FAILURE, RECORD, CupyKernels, LaunchedKernel
 from mind_lowering.cupy.options import CupyOptions
 from mind_lowering.cupy.planning.lifetimes import every_step
 from mind_lowering.cupy.planning.plan import Branch, Call, Copy, Launch, Loop, Place, Plan, Scan, row_major
 from mind_lowering.kernels import NUMPY
+from mind_lowering.memory_plan import Block, MemoryPlan
 
 from .gpu import Array, Graph, Machine, Room
 from .lanes import in_lanes
@@ -365,6 +367,12 @@ class Runner:
         if not self.options.graph:
             lines.append("no graphs: graph=off")
         return [*lines, *(f"no graph: {issue}" for issue in self.issues)]
+
+    def arena_plan(self) -> MemoryPlan:
+        """Where each temporary is, and when."""
+        temporaries = [b for b in self.plan.buffers if b.role == "arena" and b.first >= 0 and b.bytes]
+        blocks = tuple(Block(f"temporary {i}", b.offset, b.bytes, b.first, b.last) for i, b in enumerate(temporaries))
+        return MemoryPlan(f"@{shown_name(self.plan.name)} on cupy", self.plan.arena, blocks)
 
     def memory(self, here: Sequence[bool]) -> dict[str, int]:
         """The bytes on the GPU of a call, by what they are for; `here` says which arguments are there already."""

@@ -21,7 +21,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from mind_dialect.errors import MindError
+from mind_dialect.program import shown_name
 from mind_lowering.core_to_ptir import is_core
+from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.native import Entry, Foreign, Native, TargetInfo, detect
 from mind_lowering.native.pool.record import Record
 from mind_lowering.numpy import Source, lowered
@@ -96,6 +98,14 @@ class NativeProgram(Program):
         assert runner is not None, "a program of native code"
         e = runner.ended(status, np.array((ctypes.c_int64 * Record.WORDS).from_address(record)))
         raise _as_core_error(e, self._func)
+
+    def arena_plan(self, *arguments: Any) -> MemoryPlan | None:
+        """As of a `Program`; of one with open sizes that of the sizes of these arguments, if they have code of their own."""
+        if self._made.runner is None:
+            bound = self._bindings.of(tuple([a.shape for a in arguments])) if self._dynamic else None
+            return None if bound is None else bound.arena_plan(*arguments)
+        native = self._made.runner.whole()
+        return MemoryPlan(f"@{shown_name(self.name)} on native", native.arena, native.blocks)
 
     def explain(self) -> list[str]:
         """Lines that say which ops run natively, and which on NumPy and why."""
