@@ -1,19 +1,17 @@
 """
-Folds of constants: from the constants that the operands are to those that the results are, as MLIR's own dialect folds them.
+Folds of constants: what `evaluate` computes of an op all of whose operands are constants, where that is a constant.
 
-A fold that gives None leaves the op. So does a result that no constant op of the result's type can hold. Where MLIR's would wrap
-around or take an unknown extent, which is written as a negative number, for a number, these leave the op too.
+MLIR writes an extent that is not known as a negative number; to `evaluate` it is a name. A fold that finds anything but a
+constant leaves the op. So does a result that no constant op of the result's type can hold.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
-from math import prod
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from mind_dialect.shape import (
     AddOp,
@@ -32,12 +30,20 @@ from mind_dialect.shape import (
     SplitAtOp,
     ToExtentTensorOp,
 )
+from mind_dialect.shape.evaluate import Shaped, Value, evaluate
+from mind_dialect.shape.lattice import Extent, Invalid
+from mind_dialect.shape.types import WitnessType
 
 from .constants import Constant
 
 Extents = tuple[int, ...]
-Fold = Callable[..., Any]
-"""From constants to a constant, or to one for each of several results."""
+FOLDS: frozenset[type[Operation]] = frozenset(
+    {
+        *(AddOp, MulOp, DivOp, IndexToSizeOp, SizeToIndexOp, BroadcastOp, ConcatOp, SplitAtOp, GetExtentOp, RankOp),
+        *(NumElementsOp, FromExtentsOp, ToExtentTensorOp, ShapeEqOp, CstrRequireOp),
+    }
+)
+"""The ops that MLIR folds; it never folds `meet`, `max` of constants or `debug_print`."""
 
 
 def broadcast(a: Extents, b: Extents) -> Extents | None:
@@ -64,69 +70,42 @@ def _broadcast_extents(m: int, n: int) -> int | None:
     return None
 
 
-def _broadcast_all(*shapes: Extents) -> Extents | None:
-    if len(shapes) < 2:
-        return None
-    found: Extents | None = shapes[0]
+def fold(op: Operation, constants: Sequence[Constant]) -> list[Constant] | None:
+    """Return the constants that the results of an op of `FOLDS` are, given those that its operands are; None if they are none."""
+    if isinstance(op, BroadcastOp):  # MLIR's rule for unknown extents is not NumPy's
+        return _broadcast_all(constants)
+    if isinstance(op, ShapeEqOp):  # MLIR takes an unknown extent for a number
+        return [len(set(constants)) == 1] if constants else None
+    found = evaluate(op, [_known(value) for value in constants])
+    folded = [_constant(value, result.type) for value, result in zip(found, op.results, strict=True)]
+    return None if None in folded else [value for value in folded if value is not None]
+
+
+def _broadcast_all(shapes: Sequence[Any]) -> list[Constant] | None:
+    found: Extents | None = shapes[0] if len(shapes) > 1 else None
     for shape in shapes[1:]:
         found = None if found is None else broadcast(found, shape)
-    return found
+    return None if found is None else [found]
 
 
-def _same(value: Constant) -> Constant:
-    return value
+def _known(value: Constant) -> Value:
+    """Return a constant as `evaluate` takes it: unknown extents are names."""
+    return tuple(n if n >= 0 else f"_{-n}" for n in value) if isinstance(value, tuple) else value
 
 
-def _div(a: int, b: int) -> int | None:
-    return a // b if b else None
+def _constant(value: Value, type: Attribute) -> Constant | None:
+    """Return a result of `evaluate` as a constant, if it is one. A witness that fails is False."""
+    if isinstance(value, Shaped):
+        value = value.contents
+    if isinstance(value, tuple):
+        extents = [_number(n) for n in value]
+        return None if None in extents else tuple(n for n in extents if n is not None)
+    if isinstance(value, Invalid) and isinstance(type, WitnessType):
+        return False
+    return value if isinstance(value, bool | int) else None
 
 
-def _equal(*shapes: Extents) -> bool | None:
-    return all(shape == shapes[0] for shape in shapes) if shapes else None
-
-
-def _split_at(shape: Extents, index: int) -> tuple[Extents, Extents] | None:
-    if not -len(shape) <= index <= len(shape):
-        return None
-    place = index + len(shape) if index < 0 else index
-    return shape[:place], shape[place:]
-
-
-def _get_extent(shape: Extents, index: int) -> int | None:
-    return shape[index] if 0 <= index < len(shape) and shape[index] >= 0 else None
-
-
-def _num_elements(shape: Extents) -> int | None:
-    return None if any(n < 0 for n in shape) else prod(shape)
-
-
-def _from_extents(*extents: int) -> Extents | None:
-    return None if any(n < 0 for n in extents) else extents
-
-
-FOLDS: Mapping[type[Operation], Fold] = {
-    AddOp: operator.add,
-    MulOp: operator.mul,
-    DivOp: _div,
-    IndexToSizeOp: _same,
-    SizeToIndexOp: _same,
-    BroadcastOp: _broadcast_all,
-    ConcatOp: operator.add,
-    SplitAtOp: _split_at,
-    GetExtentOp: _get_extent,
-    RankOp: len,
-    NumElementsOp: _num_elements,
-    FromExtentsOp: _from_extents,
-    ToExtentTensorOp: _same,
-    ShapeEqOp: _equal,
-    CstrRequireOp: _same,
-}
-"""Only ops all of whose operands are constants; what MLIR never folds (`meet`, `max` of constants, `debug_print`) has no row."""
-
-
-def fold(op: Operation, constants: list[Any]) -> list[Constant] | None:
-    """The constants that the results of `op` are, given those that its operands are."""
-    found: Any = FOLDS[type(op)](*constants)
-    if found is None:
-        return None
-    return list(found) if len(op.results) > 1 else [found]
+def _number(extent: Extent) -> int | None:
+    if isinstance(extent, int):
+        return extent
+    return -int(extent[1:]) if extent.startswith("_") else None
