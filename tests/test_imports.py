@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,12 @@ def test_a_native_program_from_disk_needs_no_lowering_and_a_static_one_no_shape_
     named = ["mind_lowering.native.program", "mind_dialect.shape", "xdsl.dialects.arith"]
     result = subprocess.run([sys.executable, "-c", code.format(named)], capture_output=True, text=True, timeout=60, check=True)
     assert result.stdout.strip() == "[False, False, False]"
+
+
+@pytest.mark.quick
+def test_class_names_are_unique_within_the_passes():
+    files = sorted(PACKAGES["mind_passes"][0].rglob("*.py"))
+    names = [(node.name, file.name) for file in files for node in ast.parse(file.read_text(encoding="utf-8")).body
+             if isinstance(node, ast.ClassDef)]  # fmt: skip
+    found = Counter(name for name, _ in names)
+    assert not [(name, file) for name, file in names if found[name] > 1]

@@ -221,7 +221,7 @@ class _Instance:
 
 
 @dataclass
-class _Frame:
+class _CopyFrame:
     """Where the walk stands in one block, and what the copies are added to; of a called function also its call."""
 
     ops: Iterator[Operation]
@@ -252,7 +252,7 @@ class _Copier:
         assert isinstance(made, FuncOp)
         return made
 
-    def _run(self, stack: list[_Frame]) -> None:
+    def _run(self, stack: list[_CopyFrame]) -> None:
         while stack:
             frame = stack[-1]
             if (op := next(frame.ops, None)) is None:
@@ -266,18 +266,18 @@ class _Copier:
                 frame.into.add_op(made)
                 stack += frames
 
-    def _copied(self, op: Operation, instance: _Instance) -> tuple[Operation, list[_Frame]]:
+    def _copied(self, op: Operation, instance: _Instance) -> tuple[Operation, list[_CopyFrame]]:
         """A copy of an op, its regions with empty blocks, and what is to be done to fill them, the first last."""
         values, blocks, renaming = instance.values, instance.blocks, instance.renaming
         regions: list[Region] = []
-        frames: list[_Frame] = []
+        frames: list[_CopyFrame] = []
         for region in op.regions:
             regions.append(made := Region())
             for block in region.blocks:
                 blocks[block] = new = Block(arg_types=[renaming.type(t) for t in block.arg_types])
                 _bind(block.args, new.args, values)
                 made.add_block(new)
-                frames.append(_Frame(iter(block.ops), instance, new))
+                frames.append(_CopyFrame(iter(block.ops), instance, new))
         copy = type(op).create(
             operands=[values.get(v, v) for v in op.operands],
             result_types=[renaming.type(t) for t in op.result_types],
@@ -293,7 +293,7 @@ class _Copier:
         self.origins[copy] = op
         return copy, frames[::-1]
 
-    def _begun(self, call: CallOp, frame: _Frame) -> _Frame:
+    def _begun(self, call: CallOp, frame: _CopyFrame) -> _CopyFrame:
         """The callee of a call, its arguments what the call passes."""
         callee, caller = self.callees.of(call), frame.instance
         if any(v not in caller.values for v in call.arguments):
@@ -305,7 +305,7 @@ class _Copier:
         block = callee.body.block
         names = self._names(call, callee, [v.type for v in operands], results)
         values: dict[SSAValue, SSAValue] = dict(zip(block.args, operands, strict=True))
-        return _Frame(iter(block.ops), _Instance(Renaming(names), values), frame.into, call, caller)
+        return _CopyFrame(iter(block.ops), _Instance(Renaming(names), values), frame.into, call, caller)
 
     def _names(self, call: CallOp, callee: FuncOp, operands: Sequence[Attribute], results: Sequence[Attribute]) -> dict[str, Dim]:
         """What a callee's names of dimensions are here: those of operands and results, others under names of their own."""

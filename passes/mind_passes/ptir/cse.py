@@ -55,7 +55,7 @@ class _Scope:
 
 
 @dataclass
-class _Frame:
+class _BlockFrame:
     """A block on the way through the program."""
 
     block: Block
@@ -102,7 +102,7 @@ class _Elimination:
             frame.waiting = None
             self._visit(op, frame)
 
-    def _leave(self, frame: _Frame) -> None:
+    def _leave(self, frame: _BlockFrame) -> None:
         for number in frame.added:
             del frame.scope.known[number]
         contents = None if frame.unique else self._number((tuple(frame.block.arg_types), tuple(frame.contents)))
@@ -111,7 +111,7 @@ class _Elimination:
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _visit(self, op: Operation, frame: _Frame) -> None:
+    def _visit(self, op: Operation, frame: _BlockFrame) -> None:
         """Merge `op` with the op of its key that is in reach, or put it there."""
         scope = frame.scope
         blocks = [self._blocks[block] for region in op.regions for block in region.blocks]
@@ -131,13 +131,13 @@ class _Elimination:
             frame.added.append(number)
 
 
-def _frames(op: Operation, scope: _Scope) -> list[_Frame]:
+def _frames(op: Operation, scope: _Scope) -> list[_BlockFrame]:
     """The blocks of `op`, the first on top, their arguments numbered."""
     isolated = op.has_trait(IsolatedFromAbove)
-    frames: list[_Frame] = []
+    frames: list[_BlockFrame] = []
     for region in reversed(op.regions):
         for block in reversed(region.blocks):
-            frame = _Frame(block, _Scope() if isolated else scope, iter(block.ops))
+            frame = _BlockFrame(block, _Scope() if isolated else scope, iter(block.ops))
             for value in block.args:
                 frame.scope.number(value)
             frames.append(frame)

@@ -133,7 +133,7 @@ def _of_one_length(op: ScanOp) -> bool:
 
 
 @dataclass
-class _Plan:
+class _Remaining:
     """What is left of a loop or branch: the numbers of operands, results, and of each region arguments and what it yields."""
 
     op: RegionLoop
@@ -204,18 +204,18 @@ def _picked_types(types: Sequence[Attribute], numbers: Sequence[int]) -> list[At
     return [types[i] for i in numbers]
 
 
-def _plan(op: RegionLoop, needed: set[SSAValue]) -> _Plan:
+def _plan(op: RegionLoop, needed: set[SSAValue]) -> _Remaining:
     """What is left of an op that is needed."""
     results = [i for i, v in enumerate(op.results) if v in needed]
     count = len(op.regions[0].block.args)
     arguments = [i for i in range(count) if any(region.block.args[i] in needed for region in op.regions)]
     if isinstance(op, CondOp):
-        return _Plan(op, [0, *(i + 1 for i in arguments)], results, arguments, [results, results], {})
+        return _Remaining(op, [0, *(i + 1 for i in arguments)], results, arguments, [results, results], {})
     if isinstance(op, WhileOp):
-        return _Plan(op, arguments, arguments, arguments, [[0, *(i + 1 for i in arguments)], arguments], {})
+        return _Remaining(op, arguments, arguments, arguments, [[0, *(i + 1 for i in arguments)], arguments], {})
     carried = [i for i in arguments if i < carry_count(op)]
     outputs = [i for i in results if i >= carry_count(op)]
     scanned = [i for i in arguments if i >= carry_count(op)] or [carry_count(op)]
     results = [*carried, *outputs]
     counts = {"carry_count": len(carried), "scan_output_count": len(outputs)}
-    return _Plan(op, [*carried, *scanned], results, [*carried, *scanned], [results], counts)
+    return _Remaining(op, [*carried, *scanned], results, [*carried, *scanned], [results], counts)

@@ -30,7 +30,7 @@ from mind_dialect.shapes import inverse_permutation
 from .construct import Value, add, broadcast, full, make, mul, reduce_sum, scalar, spec, transpose
 
 
-class Cut(NamedTuple):
+class AxisSlice(NamedTuple):
     """Along one axis, `size` elements from `start` on, each `step` after the one before."""
 
     start: Value | int
@@ -63,12 +63,12 @@ def place(x: Value, starts: Sequence[int], steps: Sequence[int], shape: Dims) ->
     return make(DynamicUpdateSliceOp, zeros, padded, indices(left), type=tensor_type(dtype, shape), sizes=tuple(sizes))
 
 
-def window(x: Value, cuts: Mapping[int, Cut]) -> Value:
+def window(x: Value, cuts: Mapping[int, AxisSlice]) -> Value:
     """`x` cut along some axes, whole along the others."""
     shape = spec(x).shape
     starts, limits, counts, steps = [0] * len(shape), list[int](), list[int](), [1] * len(shape)
     for a, n in enumerate(shape):
-        start, count, step = cuts.get(a, Cut(0, n))
+        start, count, step = cuts.get(a, AxisSlice(0, n))
         if not isinstance(start, int) or not isinstance(count, int):
             for b, cut in cuts.items():
                 x = taken(x, b, cut)
@@ -82,7 +82,7 @@ def window(x: Value, cuts: Mapping[int, Cut]) -> Value:
     return make(StridedSliceOp, x, type=result, starts=tuple(starts), limits=tuple(limits), strides=tuple(steps))
 
 
-def taken(x: Value, axis: int, cut: Cut) -> Value:
+def taken(x: Value, axis: int, cut: AxisSlice) -> Value:
     """`x` cut along one axis, by indices."""
     start, count, step = cut
     places: Value = make_iota(count)
@@ -122,4 +122,4 @@ def total(extents: Sequence[Dim]) -> Value | int:
     return result
 
 
-__all__ = ["Cut", "indices", "pad", "place", "taken", "total", "window"]
+__all__ = ["AxisSlice", "indices", "pad", "place", "taken", "total", "window"]

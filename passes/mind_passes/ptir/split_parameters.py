@@ -39,7 +39,7 @@ FREE = (BroadcastToOp, ReshapeOp, SliceOp, StopGradientOp)
 
 
 @dataclass
-class _Plan:
+class _Split:
     """What goes where; everything in the order of the text but `exports`, which is reversed."""
 
     exports: list[SSAValue] = field(default_factory=list[SSAValue])
@@ -78,7 +78,7 @@ def _weights(func: FuncOp, names: Iterable[str]) -> list[SSAValue]:
     return [v for name, v in known.items() if name in wanted]
 
 
-def _plan(block: Block, weights: Sequence[SSAValue], kept: set[Operation]) -> _Plan:
+def _plan(block: Block, weights: Sequence[SSAValue], kept: set[Operation]) -> _Split:
     """Forwards: what depends on weights, on constants; backwards: who needs it."""
     fixed, constant = set[SSAValue](weights), set[SSAValue]()
     for op in block.ops:
@@ -87,7 +87,7 @@ def _plan(block: Block, weights: Sequence[SSAValue], kept: set[Operation]) -> _P
         if not all(read_type(v.type).is_static for v in op.results):
             continue
         (fixed if any(v in fixed for v in op.operands) else constant).update(op.results)
-    plan = _Plan()
+    plan = _Split()
     for op in reversed(tuple(block.ops)):
         results = [v for v in op.results if v in plan.for_main]
         depends = any(v in fixed for v in op.results)
@@ -102,7 +102,7 @@ def _plan(block: Block, weights: Sequence[SSAValue], kept: set[Operation]) -> _P
     return plan
 
 
-def _prepare(func: FuncOp, plan: _Plan, weights: Sequence[SSAValue]) -> FuncOp:
+def _prepare(func: FuncOp, plan: _Split, weights: Sequence[SSAValue]) -> FuncOp:
     """The function that computes the exports."""
     taken, inputs = [v for v in weights if v in plan.for_prepare], _inputs(func)
     body = Block(arg_types=[v.type for v in taken])
@@ -142,7 +142,7 @@ def _inputs(func: FuncOp) -> dict[SSAValue, DictionaryAttr]:
     return found
 
 
-def _shorten(func: FuncOp, plan: _Plan, weights: Sequence[SSAValue], prepare: FuncOp) -> None:
+def _shorten(func: FuncOp, plan: _Split, weights: Sequence[SSAValue], prepare: FuncOp) -> None:
     """Let the function take what is prepared, and no more the weights that only that needed."""
     block, inputs, names = func.body.block, _inputs(func), input_names(func)
     became: dict[SSAValue, SSAValue] = {}

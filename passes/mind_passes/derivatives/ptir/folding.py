@@ -16,7 +16,7 @@ from mind_dialect.ptir import ReduceWindowOp
 from mind_dialect.ptir_shapes import Dim, Dims
 
 from ...ptir.construct import Value, broadcast, reshape, scalar, spec
-from ...ptir.parts import Cut, pad
+from ...ptir.parts import AxisSlice, pad
 from .windows import Sliding, cut
 
 
@@ -87,14 +87,14 @@ def fold(v: Value, axes: Sequence[Sliding]) -> Value:
     if all(a.tiled for a in axes):
         return joined(v, axes)
     foldings = [None if a.still else folding(a) for a in axes]
-    ends = [None if f is None else Cut(f.axis.low - f.sums[0] * f.phases, f.axis.n, f.axis.base) for f in foldings]
+    ends = [None if f is None else AxisSlice(f.axis.low - f.sums[0] * f.phases, f.axis.n, f.axis.base) for f in foldings]
     return cut(summed(laid_out(v, foldings, shape), foldings, shape), {i: c for i, c in enumerate(ends) if c is not None})
 
 
 def joined(v: Value, axes: Sequence[Sliding]) -> Value:
     """Windows one after the other; what is padding is cut off, and what no window reaches is 0."""
     found = reshape(v, tuple(a.y if a.still else a.o * a.window for a in axes))
-    found = cut(found, {i: Cut(a.low, min(a.n, a.o * a.window - a.low)) for i, a in enumerate(axes) if not a.still})
+    found = cut(found, {i: AxisSlice(a.low, min(a.n, a.o * a.window - a.low)) for i, a in enumerate(axes) if not a.still})
     return pad(found, [0] * len(axes), [0 if a.still else max(0, a.n + a.low - a.o * a.window) for a in axes], [0] * len(axes))
 
 

@@ -63,10 +63,10 @@ def adjoints(sweep: Reverse, op: ScanOp, gs: Sequence[SSAValue | None]) -> Seque
     mark = op.attributes.get(CHECKPOINT)
     if isinstance(mark, StringAttr) and checkpointed(sweep, op, mark.data):
         return [None] * len(op.operands)  # the scans that took its place have passed everything on
-    return _Backward(sweep, op, gs).run(everything=isinstance(mark, UnitAttr))
+    return _BackwardScan(sweep, op, gs).run(everything=isinstance(mark, UnitAttr))
 
 
-class _Backward:
+class _BackwardScan:
     """One construction of the backward scan."""
 
     def __init__(self, sweep: Reverse, op: ScanOp, gs: Sequence[SSAValue | None]):

@@ -14,7 +14,7 @@ from mind_dialect.ptir.types import SI64, tensor_type
 from mind_dialect.ptir_shapes import Dims, axes
 
 from ...ptir.construct import Value, add, broadcast, cast, dims, full, make, mul, reshape, scalar, spec, transpose
-from ...ptir.parts import Cut, window
+from ...ptir.parts import AxisSlice, window
 
 
 def gather_windows(op: ScatterAddOp, g: SSAValue) -> Value:
@@ -58,7 +58,7 @@ def component(op: ScatterAddOp, j: int, shape: Dims) -> Value:
     found, vector = spec(op.indices), op.values()["index_vector_dim"]
     if vector is None or vector == len(found.shape):
         return cast(op.indices, SI64)
-    part = window(op.indices, {vector: Cut(j, 1)})
+    part = window(op.indices, {vector: AxisSlice(j, 1)})
     return cast(reshape(part, shape), SI64)
 
 

@@ -29,7 +29,7 @@ from mind_dialect.ptir_shapes import UNKNOWN, axes, axis
 from mind_dialect.shapes import inverse_permutation
 
 from ...ptir.construct import dims, full, make, reduce_sum, reshape, reshape_like, spec, transpose
-from ...ptir.parts import Cut, pad, place, total, window
+from ...ptir.parts import AxisSlice, pad, place, total, window
 from ..rules import FLAT, ForwardRow, Row, Rules, Value, linear
 
 
@@ -60,7 +60,7 @@ def concat_rules(op: ConcatOp) -> Rules:
 
 def concat_part(op: ConcatOp, i: int, g: SSAValue) -> Value:
     a = axis(op.values()["axis"], len(spec(g).shape))
-    return window(g, {a: Cut(total([dims(x)[a] for x in op.operands[:i]]), dims(op.operands[i])[a])})
+    return window(g, {a: AxisSlice(total([dims(x)[a] for x in op.operands[:i]]), dims(op.operands[i])[a])})
 
 
 def concat_tangent(op: ConcatOp, ts: Sequence[SSAValue | None]) -> Value:
@@ -75,7 +75,7 @@ def pad_x(op: PadOp, g: SSAValue) -> Value:
     padded = [a for a, each in edges if any(each)]
     if any(shape[a] == UNKNOWN for a in padded):
         shape = dims(op.x)
-    return window(g, {a: Cut(values["low"][a], shape[a], 1 + values["interior"][a]) for a in padded})
+    return window(g, {a: AxisSlice(values["low"][a], shape[a], 1 + values["interior"][a]) for a in padded})
 
 
 def pad_tangent(op: PadOp, ts: Sequence[SSAValue | None]) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mind_dialect.ptir_shapes import Pairs
 
 from ...ptir.construct import Value
-from ...ptir.parts import Cut
+from ...ptir.parts import AxisSlice
 from .windows import Sliding, cut
 
 
@@ -18,7 +18,7 @@ def transposed(g: Value, axes: Sequence[Sliding]) -> tuple[Value, Pairs] | None:
     Places whose windows lie wholly in padding are left out. None if no others are left.
     """
     padding: list[tuple[int, int]] = []
-    cuts: dict[int, Cut] = {}
+    cuts: dict[int, AxisSlice] = {}
     for i, a in enumerate(axes):
         low = a.reach - 1 - a.low
         if a.stride == a.base == 1:
@@ -31,7 +31,7 @@ def transposed(g: Value, axes: Sequence[Sliding]) -> tuple[Value, Pairs] | None:
         if before or after:
             if a.o - before - after <= 0:
                 return None
-            cuts[i] = Cut(before, a.o - before - after)
+            cuts[i] = AxisSlice(before, a.o - before - after)
         padding.append((low + before * a.stride, high + after * a.stride))
     if any(0 in (a.x, a.y) for a in axes):
         return None

@@ -55,7 +55,7 @@ def adjoints(sweep: Reverse, op: WhileOp, gs: Sequence[SSAValue | None]) -> Sequ
         return [None] * len(op.operands)
     if trip_count(op) == 0:
         return gs  # the results are the operands
-    return _Backward(sweep, op, gs).run()
+    return _BackwardWhile(sweep, op, gs).run()
 
 
 def _plain_condition(sweep: Reverse, op: WhileOp) -> None:
@@ -87,7 +87,7 @@ def _inlined(block: Block, body: Block, arguments: Sequence[SSAValue]) -> list[S
     return []
 
 
-class _Backward:
+class _BackwardWhile:
     """One construction of the counting loop and of the one that runs back."""
 
     def __init__(self, sweep: Reverse, op: WhileOp, gs: Sequence[SSAValue | None]):

@@ -15,7 +15,7 @@ from mind_dialect.ptir import ExtractPatchesOp, PadOp
 from mind_dialect.ptir_shapes import Dim, Dims, Pairs
 
 from ...ptir.construct import Value, broadcast, reshape, scalar, spec, transpose
-from ...ptir.parts import Cut, window
+from ...ptir.parts import AxisSlice, window
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def unfold(x: Value, axes: Sequence[Sliding], padding: float) -> Value:
     if 0 in (shape := unfolded(axes)):
         return broadcast(scalar(padding, spec(x).dtype), shape)
     if all(a.tiled for a in axes):
-        cuts = {i: Cut(0, a.x if a.still else min(a.n, a.o * a.window - a.low)) for i, a in enumerate(axes)}
+        cuts = {i: AxisSlice(0, a.x if a.still else min(a.n, a.o * a.window - a.low)) for i, a in enumerate(axes)}
         low = [a.low for a in axes]
         high = [0 if a.still else max(0, a.o * a.window - a.low - a.n) for a in axes]
         return reshape(padded(cut(x, cuts), low, high, [0] * len(axes), padding), shape)
@@ -167,7 +167,7 @@ def padded(x: Value, low: Sequence[int], high: Sequence[int], interior: Sequence
     return PadOp(x, low=low, high=high, interior=interior, pad_value=number)
 
 
-def cut(x: Value, cuts: dict[int, Cut]) -> Value:
+def cut(x: Value, cuts: dict[int, AxisSlice]) -> Value:
     """`x` cut along some axes; `x` itself if nothing is cut off."""
     shape = spec(x).shape
     real = {a: c for a, c in cuts.items() if c != (0, shape[a], 1)}

@@ -47,7 +47,7 @@ def _match(root: DotGeneralOp, sides: tuple[str, str]) -> Match | None:
     return None if plan is None else Match(root, [patches, *inside], lambda _: _build(root, patches, plan))
 
 
-class _Plan(NamedTuple):
+class _AsConvolution(NamedTuple):
     """How a product is a convolution."""
 
     rows: Shape
@@ -64,7 +64,7 @@ class _Plan(NamedTuple):
 
 def _plan(
     root: DotGeneralOp, patches: ExtractPatchesOp, patch: SSAValue, weights: SSAValue, sides: tuple[str, str]
-) -> _Plan | None:
+) -> _AsConvolution | None:
     values, extents = root.values(), _sizes(patch)
     batch: list[Sequence[int]] = [values[f"batch_{side}"] for side in sides]
     contract: list[Sequence[int]] = [values[f"contract_{side}"] for side in sides]
@@ -86,14 +86,14 @@ def _plan(
     used = {*contract[1], *batch[1]}
     free = [a for a in range(len(_sizes(weights))) if a not in used]
     order = [*(contracted[a] for a in inner if a not in batch[0]), *batch[1], *free]
-    return _Plan(extents[:places], weights, order, tuple(_sizes(weights)[a] for a in free), groups, sides[0] == "rhs")
+    return _AsConvolution(extents[:places], weights, order, tuple(_sizes(weights)[a] for a in free), groups, sides[0] == "rhs")
 
 
 def _sizes(value: SSAValue) -> Shape:
     return cast(Shape, spec_of(value).shape)
 
 
-def _build(root: DotGeneralOp, patches: ExtractPatchesOp, plan: _Plan) -> PtirOp:
+def _build(root: DotGeneralOp, patches: ExtractPatchesOp, plan: _AsConvolution) -> PtirOp:
     """Weights as a filter, the convolution, and its result in the order of the product's axes."""
     values = patches.values()
     groups = plan.groups

@@ -25,7 +25,7 @@ from ..building import insert_new
 from ..dce import erase_dead
 from ..patterns.matching import fusion
 from .copies import Copies, Rows
-from .region import Forward, Region, forward_of
+from .region import ForwardAttention, Region, forward_of
 from .softmax import UnlikeError
 
 KEPT = "mind.keeps_weights"
@@ -87,7 +87,7 @@ def _replace(region: Region, block: Block, refusal: Refusal) -> None:
     _insert(rows, made, first, block)
 
 
-def _attend(forward: Forward) -> FusionOp:
+def _attend(forward: ForwardAttention) -> FusionOp:
     """The attention, the greatest score of each row, and 1 over the sum of exponentials."""
     share = ReciprocalOp.create(operands=[forward.total.result], result_types=[forward.total.result.type])
     results = [forward.root.result, forward.greatest.result, share.result]

@@ -20,7 +20,7 @@ MOST_OPS = 64
 
 
 @dataclass(frozen=True)
-class Forward:
+class ForwardAttention:
     """An attention, whoever else uses what is inside."""
 
     match: Match
@@ -41,7 +41,7 @@ class Forward:
         return tuple(n for n in spec_of(self.product.result).shape if isinstance(n, int))
 
 
-def forward_of(root: DotGeneralOp) -> Forward | None:
+def forward_of(root: DotGeneralOp) -> ForwardAttention | None:
     """The attention that ends in `root` and whose weights have other uses; UnlikeError if it is not in f32 or f64, with sizes."""
     found = attention.match(root)
     if found is None or found.is_closed():
@@ -58,14 +58,14 @@ def forward_of(root: DotGeneralOp) -> Forward | None:
         raise UnlikeError("a dimension has no size")
     if (dtype := spec_of(exponential.result).dtype) not in (F32, F64):
         raise UnlikeError(f"the softmax is in {dtype}")
-    return Forward(found, root, product, reductions["max"], exponential, reductions["sum"])
+    return ForwardAttention(found, root, product, reductions["max"], exponential, reductions["sum"])
 
 
 @dataclass
 class Region:
     """All that depends on the scores of an attention."""
 
-    forward: Forward
+    forward: ForwardAttention
     place: Mapping[Operation, int]
     """Where the ops of the block are."""
     adjoint: DotGeneralOp | None = None
