@@ -11,7 +11,7 @@ that can rule out most combinations at little cost is asked about whole sets fir
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -86,6 +86,8 @@ class _Merging:
     is_kernel: IsKernel
     siblings: bool
     may_fit: Fitting | None
+    bodies: dict[FusionOp, tuple[int, set[type[Operation]]]] = field(default_factory=dict)
+    """How many ops the body of a fusion has, and of which classes."""
 
     def run(self, block: Block) -> None:
         if self.may_fit is not None:
@@ -105,7 +107,7 @@ class _Merging:
             if other in members or other.parent is not user.parent:
                 continue
             every = sorted((*members, other), key=self.place.__getitem__)
-            if _is_short(every) and may_fit(every) and self._between(every) is not None:
+            if self._is_short(every) and may_fit(every) and self._between(every) is not None:
                 members = every
                 waiting += self._others(other)
         self._try(members)
@@ -113,7 +115,7 @@ class _Merging:
     def _with_another(self, user: FusionOp) -> FusionOp | None:
         """Return the fusion of `user` and a producer or another reader of an operand, if they can be merged."""
         for other in dict.fromkeys(self._others(user)):
-            if other.parent is user.parent and other is not user and _is_wanted(other, user):
+            if other.parent is user.parent and other is not user and self._is_wanted(other, user):
                 fits = self.may_fit is None or self.may_fit((other, user))
                 merged = self._try((other, user)) if fits else None
                 if merged is not None:
@@ -122,7 +124,7 @@ class _Merging:
 
     def _try(self, members: Sequence[FusionOp]) -> FusionOp | None:
         """Return the merged fusion of `members`, if it is a kernel."""
-        between = self._between(members) if len(members) > 1 and _is_wanted(*members) else None
+        between = self._between(members) if len(members) > 1 and self._is_wanted(*members) else None
         if between is None:
             return None
         merged = merged_fusion(members)
@@ -131,6 +133,20 @@ class _Merging:
             return None
         self._replace(members, merged, *between)
         return merged
+
+    def _body(self, op: FusionOp) -> tuple[int, set[type[Operation]]]:
+        if op not in self.bodies:
+            kinds = [type(inner) for inner in op.body.block.ops]
+            self.bodies[op] = len(kinds), set(kinds)
+        return self.bodies[op]
+
+    def _is_short(self, members: Sequence[FusionOp]) -> bool:
+        return sum(self._body(op)[0] for op in members) <= MOST_MERGED
+
+    def _is_wanted(self, *members: FusionOp) -> bool:
+        """Whether there is a reduction to continue after and no product, in bodies that are not too long."""
+        kinds = {kind for op in members for kind in self._body(op)[1]}
+        return self._is_short(members) and ReduceOp in kinds and ptir.DotGeneralOp not in kinds
 
     def _others(self, user: FusionOp) -> Iterator[FusionOp]:
         """Yield producers of operands, then earlier readers of operands."""
@@ -193,16 +209,6 @@ class _Merging:
         for op in reversed(members):
             op.detach()
             op.erase()
-
-
-def _is_short(members: Sequence[FusionOp]) -> bool:
-    return sum(len(op.body.block.ops) for op in members) <= MOST_MERGED
-
-
-def _is_wanted(*members: FusionOp) -> bool:
-    """Whether there is a reduction to continue after and no product, in bodies that are not too long."""
-    kinds = {type(op) for member in members for op in member.body.block.ops}
-    return _is_short(members) and ReduceOp in kinds and ptir.DotGeneralOp not in kinds
 
 
 def _results(members: Sequence[FusionOp]) -> list[SSAValue]:
