@@ -23,6 +23,7 @@ from mind_dialect.ptir import PtirOp
 from mind_passes.fusion.fuse import fuse
 from mind_passes.ptir.canonicalize import canonicalize
 from mind_passes.ptir.cse import eliminate_common
+from mind_passes.ptir.failing import unmark_used
 from mind_passes.ptir.recognize import recognize
 from mind_passes.ptir.split_parameters import split_parameters
 
@@ -62,6 +63,12 @@ def optimize(
                 split_parameters(func)
     if fusions:
         fuse(module)
+
+
+def optimize_marked(module: ModuleOp) -> None:
+    """Run the optimiser without patterns on a module whose failing ops are marked; those that are used need no mark then."""
+    optimize(module, patterns=False)
+    unmark_used(module)
 
 
 def _is_ptir(func: FuncOp) -> bool:

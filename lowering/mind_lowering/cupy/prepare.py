@@ -24,14 +24,14 @@ from mind_passes.fusion.move_casts import move_casts
 from mind_passes.fusion.rematerialize import rematerialize
 from mind_passes.fusion.split import split_products
 from mind_passes.fusion.wrap import is_pointwise_or_reduction, wrap_ops
-from mind_passes.ptir.failing import forget_origins, mark_failing, unmark, unmark_used
+from mind_passes.ptir.failing import forget_origins, mark_failing, unmark
 from mind_passes.ptir.patterns import PATTERNS
 from mind_passes.ptir.recognize import recognize
 from mind_passes.ptir.recompute import recompute_attention
 from mind_passes.staged import Stage, StagedPass
 
 from ..own_module import drop_barriers, own_functions, own_module
-from ..ptir_optimize import optimize, simplify
+from ..ptir_optimize import optimize_marked, simplify
 from .kernels.kernel import Kernel, make_kernel
 from .kernels.unsupported import Unsupported
 from .kernels.updates import free_order
@@ -61,7 +61,7 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
         Stage("mind-drop-barriers", drop_barriers),
         Stage("mind-ptir-defuse", _defuse_others),
         Stage("mind-mark-failing", mark_failing),
-        Stage("mind-ptir-optimize", _optimize),
+        Stage("mind-ptir-optimize", optimize_marked),
         Stage("mind-ptir-move-casts", _move_casts),
         Stage("mind-ptir-recognize", _recognize),
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_kernel)),
@@ -82,12 +82,7 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
 
 def _defuse_others(module: ModuleOp) -> bool:
     """Take apart the fusions that are no kernels."""
-    return defuse(module, only=_is_no_kernel)
-
-
-def _optimize(module: ModuleOp) -> None:
-    optimize(module, patterns=False)
-    unmark_used(module)
+    return defuse(module, only=lambda op: not is_kernel(op))
 
 
 def _move_casts(module: ModuleOp) -> None:
@@ -127,10 +122,6 @@ def _why_no_kernel(op: FusionOp) -> str | None:
     except Unsupported as e:
         return str(e)
     return None
-
-
-def _is_no_kernel(op: FusionOp) -> bool:
-    return kernel_of(op) is None
 
 
 def _is_parallel(op: FusionOp) -> bool:

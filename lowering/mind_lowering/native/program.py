@@ -30,12 +30,12 @@ from mind_passes.fusion.fuse import fuse
 from mind_passes.fusion.fuse_convolutions import fuse_convolutions
 from mind_passes.fusion.select_scatters import select_scatters
 from mind_passes.fusion.wrap import is_pointwise_or_reduction
-from mind_passes.ptir.failing import mark_failing, unmark, unmark_used
+from mind_passes.ptir.failing import mark_failing, unmark
 from mind_passes.ptir.recognize import recognize
 from mind_passes.staged import Stage
 
 from ..own_module import drop_barriers, own_module
-from ..ptir_optimize import optimize, simplify
+from ..ptir_optimize import optimize_marked, simplify
 from .attention import find_attention
 from .calling import Calls
 from .failures import Sites
@@ -90,7 +90,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-mark-failing", mark_failing),
         Stage("mind-ptir-defuse", defuse),
         Stage("mind-drop-barriers", drop_barriers),
-        Stage("mind-ptir-optimize", _optimize),
+        Stage("mind-ptir-optimize", optimize_marked),
         Stage("mind-ptir-select-scatters", select_scatters),
         Stage("mind-recognize-convolutions", _recognize_convolutions),
         Stage("mind-ptir-expand-quantized", lambda module: expand_quantized(module, computes)),
@@ -101,11 +101,6 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-ptir-form-rows", form_row_kernels),
         Stage("mind-unmark-failing", unmark),
     ]
-
-
-def _optimize(module: ModuleOp) -> None:
-    optimize(module, patterns=False)
-    unmark_used(module)
 
 
 def _recognize_convolutions(module: ModuleOp) -> None:

@@ -15,6 +15,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, FusionOp, PtirOp
 
 from ..ptir.dce import replace_values
+from ..ptir.failing import MARK
 from ..ptir.patterns.matching import fusion
 from .edit import FusionEdit
 from .kernels import IsKernel, always
@@ -39,6 +40,7 @@ def wrap_ops(
             if is_kernel(made := make(op)):
                 block.insert_op_after(made, op)
                 became[op.results[0]] = made.results[0]
+                op.attributes.pop(MARK, None)  # its copy is marked, so that the fusion stays
                 break
             made.erase()  # drops its uses
     replace_values(root, became)
