@@ -180,8 +180,8 @@ Each case is lowered to StableHLO, imported and run, and compared with what JAX 
 a derivative of reverse mode, ours of the imported program is compared with it, for a random cotangent. JAX differentiates
 functions, we the ops that they are lowered to. Adjoints of these may be rounded more often, and leave the range of f16 where the
 result does not, so f16 and bf16 that differ are judged in f32, Cholesky factors of f32 in f64. Of a Cholesky factor one triangle
-is compared, of eigenvectors and singular vectors the squares of absolute values, of a sort that is not stable the first key, as
-nothing else is determined.
+is compared, of eigenvectors and singular vectors the squares of absolute values, of a sort that is not stable the first key, of
+an approximate top-k the values, as nothing else is determined.
 
 These VJPs are not compared. The list was written by looking at all groups, so the figures are no blind score:
 

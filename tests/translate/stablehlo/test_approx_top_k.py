@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mind_dialect.errors import MindError
+from mind_dialect.program import functions
 from mind_passes.functional import vjp
 from mind_runtime import compile
 from stablehlo_programs import EXECUTORS, read, run
@@ -47,6 +48,14 @@ def test_the_exact_ones_are_taken(direction: str, axis: int, shape: str, executo
     wanted = np.take(order, range(values.shape[axis]), axis=axis)
     np.testing.assert_array_equal(places, wanted)
     np.testing.assert_array_equal(values, np.take_along_axis(X, wanted, axis=axis))
+
+
+def test_comparators_do_not_stay() -> None:
+    """Else the module would have two functions that could be meant; one that something else calls stays."""
+    assert [f.sym_name.data for f in functions(read(approximate()))] == ["main"]
+    call = "%w = call @c(%z, %z, %n, %n) : (tensor<f32>, tensor<f32>, tensor<i32>, tensor<i32>) -> tensor<i1>"
+    called = approximate().replace("    return %r#0", f"    {call}\n    return %r#0")
+    assert [f.sym_name.data for f in functions(read(called))] == ["c", "main"]
 
 
 def test_adjoints_go_where_values_came_from() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, NameLoc, StringAttr, SymbolRefAttr
@@ -99,10 +100,21 @@ def _calls(f: FuncOp) -> Iterator[str]:
                 yield decomposition.root_reference.data
 
 
+def _computations(functions: list[FuncOp]) -> Iterator[str]:
+    """Return the names of functions that custom calls name, as a comparator: rows read them, and nothing calls them."""
+    for f in functions:
+        for op in walk(f):
+            if name_of(op) == "stablehlo.custom_call":
+                given = op.properties.get("called_computations", op.attributes.get("called_computations"))
+                names = cast("ArrayAttr[Attribute]", given).data if isinstance(given, ArrayAttr) else ()
+                yield from (name.root_reference.data for name in names if isinstance(name, SymbolRefAttr))
+
+
 def _convert_functions(module: ModuleOp, functions: list[FuncOp], chosen: set[str]) -> None:
     by_name = {f.sym_name.data: f for f in functions}
     to = Converter(ROWS, OPERANDS, POINTWISE, by_name)
-    public = [f for f in functions if f.sym_name.data in chosen and _is_public(f)]
+    helpers = set(_computations(functions))
+    public = [f for f in functions if f.sym_name.data in chosen - helpers and _is_public(f)]
     stack = public or [f for f in functions if f.sym_name.data in chosen]
     made: dict[str, FuncOp] = {}
     stack.reverse()
