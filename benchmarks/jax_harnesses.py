@@ -37,7 +37,7 @@ DETERMINED: dict[str, Callable[[Sequence[Any]], list[Any]]] = {
     "sort_multiple_arrays_.*_isstable_False_": lambda ys: [ys[0]],
     "approx_top_k_": lambda ys: [ys[0]],
 }
-"""By patterns of names, what of its results is determined: one triangle; vectors up to their phases; keys, not places of equals."""
+"""By patterns of names, what of the results is determined: one triangle; vectors up to phases; keys, not places of equals."""
 SYMMETRIC = ("cholesky", "eigh")
 """Groups whose functions JAX differentiates for Hermitian operands, so that these are made Hermitian first."""
 NOT_COMPARED = {

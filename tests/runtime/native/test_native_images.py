@@ -51,7 +51,7 @@ def again(module: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Any:
     """The program from disk: nothing is verified or lowered."""
     mind_runtime.clear_cache()
     with monkeypatch.context() as patch:
-        patch.setattr(lowering, "prepared", lambda func: pytest.fail("prepared again"))
+        patch.setattr(lowering, "prepared", lambda *given: pytest.fail("prepared again"))
         return compiled(module, **options)
 
 
@@ -164,7 +164,7 @@ def test_bound_programs_from_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = ROWS
     expected = mind_runtime.bind(chain(), {names[1]: b}, target="native")(a)
     mind_runtime.clear_cache()
-    monkeypatch.setattr(lowering, "prepared", lambda func: pytest.fail("prepared again"))
+    monkeypatch.setattr(lowering, "prepared", lambda *given: pytest.fail("prepared again"))
     np.testing.assert_array_equal(mind_runtime.bind(chain(), {names[1]: b}, target="native")(a), expected)
 
 
