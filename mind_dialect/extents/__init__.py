@@ -1,0 +1,31 @@
+"""
+Symbolic extents: expressions of dimension names, facts about them, and sound answers to questions.
+
+Pure: nothing here knows xDSL. docs/dynamic.md says what is decided.
+"""
+
+from .expr import ZERO, Atom, Extent, TooLarge, extent, symbol
+from .facts import Contradiction, Facts
+from .operations import ceildiv, evaluate, floordiv, max_of, min_of, mod, substitute
+from .text import ExtentSyntaxError, extent_text, parse_extent
+
+__all__ = [
+    "ZERO",
+    "Atom",
+    "Contradiction",
+    "Extent",
+    "ExtentSyntaxError",
+    "Facts",
+    "TooLarge",
+    "ceildiv",
+    "evaluate",
+    "extent",
+    "extent_text",
+    "floordiv",
+    "max_of",
+    "min_of",
+    "mod",
+    "parse_extent",
+    "substitute",
+    "symbol",
+]
