@@ -77,18 +77,21 @@ def _of_real(formula: Callable[[_Math, SSAValue], SSAValue]) -> Function:
     return function
 
 
-def _function(real: Function, of_complex: Function) -> Row:
+def _function(name: str, real: Function, of_complex: Function) -> Function:
     """A function by its formulas for real and for complex numbers."""
 
-    def row(to: Converter, op: ForeignOp) -> SSAValue:
-        x = op.operands[0]
+    def function(to: Lander, x: SSAValue) -> SSAValue:
         if to.dtype(x).kind is Kind.COMPLEX:
             return of_complex(to, x)
         if not to.dtype(x).is_float:
-            raise Refused(f"{op.short} of {to.dtype(x)}")
+            raise Refused(f"{name} of {to.dtype(x)}")
         return real(to, x)
 
-    return row
+    return function
+
+
+def _row(function: Function) -> Row:
+    return lambda to, op: function(to, op.operands[0])
 
 
 def _sinh(m: _Math, x: SSAValue) -> SSAValue:
@@ -355,24 +358,29 @@ _BINARY = (
 )
 _SPECIAL = Refused("a special function", "compute it where its argument is known")
 
+FUNCTIONS: dict[str, Function] = {
+    "acos": _function("acos", _of_real(_acos), complex_acos(REAL_ASINH)),
+    "acosh": _function("acosh", _of_real(_acosh), complex_acosh(REAL_ASINH)),
+    "asin": _function("asin", _of_real(_asin), complex_asin(REAL_ASINH)),
+    "asinh": _function("asinh", REAL_ASINH, turned(complex_asin(REAL_ASINH))),
+    "atan": _function("atan", _of_real(_atan), turned(complex_atanh)),
+    "atanh": _function("atanh", _of_real(_atanh), complex_atanh),
+    "cosh": _function("cosh", REAL_COSH, complex_cosh(REAL_SINH, REAL_COSH)),
+    "sinh": _function("sinh", REAL_SINH, complex_sinh(REAL_SINH, REAL_COSH)),
+}
+"""Functions of one number that PTIR has no op for, by their names in CHLO, for every importer."""
 CHLO: dict[str, Row | Refused] = {
+    **{f"chlo.{name}": _row(function) for name, function in FUNCTIONS.items()},
     **{f"chlo.broadcast_{name}": _broadcast_binary(f"stablehlo.{name}") for name in _BINARY},
     "chlo.broadcast_next_after": _broadcast_binary("chlo.next_after"),
     "chlo.broadcast_polygamma": Refused("a special function with broadcasting"),
     "chlo.broadcast_zeta": Refused("a special function with broadcasting"),
     "chlo.broadcast_select": _broadcast_select,
     "chlo._asin_acos_kernel": Refused("a helper of complex arc functions"),
-    "chlo.acos": _function(_of_real(_acos), complex_acos(REAL_ASINH)),
-    "chlo.acosh": _function(_of_real(_acosh), complex_acosh(REAL_ASINH)),
-    "chlo.asin": _function(_of_real(_asin), complex_asin(REAL_ASINH)),
-    "chlo.asinh": _function(REAL_ASINH, turned(complex_asin(REAL_ASINH))),
-    "chlo.atan": _function(_of_real(_atan), turned(complex_atanh)),
-    "chlo.atanh": _function(_of_real(_atanh), complex_atanh),
     "chlo.bessel_i1e": _bessel_i1e,
     "chlo.conj": _conj,
     "chlo.constant": _constant,
     "chlo.constant_like": _constant_like,
-    "chlo.cosh": _function(REAL_COSH, complex_cosh(REAL_SINH, REAL_COSH)),
     "chlo.digamma": _unary(ptir.DigammaOp),
     "chlo.erf": _unary(ptir.ErfOp),
     "chlo.erf_inv": _unary(ptir.ErfInvOp),
@@ -386,7 +394,6 @@ CHLO: dict[str, Row | Refused] = {
     "chlo.polygamma": _SPECIAL,
     "chlo.ragged_dot": _ragged_dot,
     "chlo.scan": Refused("chlo.scan", "lower it to stablehlo.while"),
-    "chlo.sinh": _function(REAL_SINH, complex_sinh(REAL_SINH, REAL_COSH)),
     "chlo.square": _square,
     "chlo.tan": tangent,
     "chlo.top_k": _top_k,

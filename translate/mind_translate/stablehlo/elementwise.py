@@ -18,7 +18,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.scalars import BINARY, UNARY, ScalarFunction
 from mind_dialect.ptir.types import BF16, F8E4M3, F8E5M2, F16, F32, F64, I1, SI32, Kind, PtirDType, dtype_named, part_of
 
-from ..landing import INTEGER_KINDS
+from ..landing import INTEGER_KINDS, Lander
 from ..unsupported import Refused
 from .converter import Converter, Row, Values
 from .foreign import ForeignOp
@@ -98,22 +98,26 @@ def guarded(to: Converter, op_type: type[PtirOp], x: SSAValue, y: SSAValue) -> S
 
 
 def _power(to: Converter, op: ForeignOp) -> SSAValue:
-    x, y = op.operands
+    return power(to, *op.operands)
+
+
+def power(to: Lander, x: SSAValue, y: SSAValue) -> SSAValue:
+    """`x ** y`, of integers wrapping; negative powers of 0 are -1, as division by 0 is."""
     dtype = to.dtype(x)
     if dtype.kind not in INTEGER_KINDS:
         return to.emit(ptir.PowOp, x, y)
-    power = _integer_power(to, x, y)
+    positive = _integer_power(to, x, y)
     if dtype.kind is Kind.UNSIGNED:
-        return power
+        return positive
     # x ** -n: 1 and -1 stay units, 1 / 0 is -1 as in division, all others are 0
     one, minus = to.like(1, x), to.like(-1, x)
     is_odd = to.compare("equal", to.emit(ptir.AndOp, y, one), one)
     unit = to.select(to.compare("equal", x, minus), to.select(is_odd, minus, one), to.like(0, x))
     inverse = to.select(to.compare("equal", x, one), one, to.select(to.compare("equal", x, 0), minus, unit))
-    return to.select(to.compare("less", y, 0), inverse, power)
+    return to.select(to.compare("less", y, 0), inverse, positive)
 
 
-def _integer_power(to: Converter, x: SSAValue, y: SSAValue) -> SSAValue:
+def _integer_power(to: Lander, x: SSAValue, y: SSAValue) -> SSAValue:
     """`x ** y`, wrapping, by squaring: a loop over the bits of `y`, which count as unsigned."""
     dtype = to.dtype(x)
 

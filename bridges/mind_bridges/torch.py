@@ -1,0 +1,147 @@
+"""
+PyTorch: its modules as modules of PTIR, and a backend of `torch.compile`.
+
+    module, weights = from_torch(model, x)       # any nn.Module, or an ExportedProgram
+    module, weights = load("model.pt2")
+    step = torch.compile(model, backend="mind")  # forwards and backwards by our programs
+
+The extra `torch` installs it; without it every function here is E6002.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from mind_dialect.errors import MindError, brief, error
+from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_translate.fx import DECOMPOSED, KEPT, dtype_of, read_exported
+from mind_translate.fx.graph import Exported
+from mind_translate.unsupported import Refused
+
+LEAST = (2, 9)
+"""The oldest version of torch that is supported; the extra says the same."""
+
+
+class Imported(NamedTuple):
+    """A module and the arrays of its weights by the names of their inputs, which share memory with torch's."""
+
+    module: ModuleOp
+    weights: dict[str, np.ndarray]
+
+
+def require() -> Any:
+    """The module `torch`; E6002 without it, or with an older version than the extra asks for."""
+    try:
+        torch: Any = importlib.import_module("torch")
+    except ImportError as e:
+        raise _unavailable(f"PyTorch cannot be imported ({brief(e)}): pip install 'mind-dialect[torch]'") from None
+    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < LEAST:
+        least = ".".join(map(str, LEAST))
+        issue = f"PyTorch {torch.__version__} is installed, {least} or newer is needed"
+        raise _unavailable(f"{issue}: pip install 'mind-dialect[torch]'")
+    return torch
+
+
+def _unavailable(issue: str) -> MindError:
+    return error("E6002", issue, requested="torch", available=[])
+
+
+def from_torch(model: Any, *args: Any, dynamic: Any = None, **kwargs: Any) -> Imported:
+    """
+    The PTIR module of an `nn.Module` called with `args` and `kwargs`, or of an `ExportedProgram`, and its weights.
+
+    The entry is `@main`. Its inputs are the parameters, buffers and constants, under their names in the model and marked
+    `ptir.parameter`, and then the tensors among the arguments; its results are the model's, then the new values of buffers that
+    it writes to, such as running statistics in training mode. `dynamic` is `dynamic_shapes` of `torch.export`: dimensions that
+    are a `torch.export.Dim` keep their names. What depends on `model.training` is exported as it is set.
+
+    Raises E8008 with all that PTIR cannot express, each with its first line in the model; E7001 for a model that torch cannot
+    export, with torch's reason, and for arguments beside an exported program.
+    """
+    torch = require()
+    if isinstance(model, torch.export.ExportedProgram):
+        if args or kwargs or dynamic is not None:
+            raise error("E7001", "an exported program has its arguments already, expected none", option="args")
+        program = model
+    else:
+        program = _exported(model, args, kwargs, dynamic)
+    found = _read(program)
+    return Imported(found.module, {name: as_array(tensor, name) for name, tensor in found.weights.items()})
+
+
+def load(path: Path | str) -> Imported:
+    """The module and weights of a file of `torch.export.save` (`.pt2`); E7002 for a file that is none. Raises as `from_torch`."""
+    torch = require()
+    try:
+        program = torch.export.load(str(path))
+    except OSError as e:
+        raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
+    except Exception as e:
+        raise error("E7002", f"{path} is no exported program that this torch reads: {brief(e)}", path=str(path)) from None
+    return from_torch(program)
+
+
+def _exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic: Any) -> Any:
+    torch = require()
+    if not isinstance(model, torch.nn.Module):
+        message = f"expected an nn.Module or an ExportedProgram, found {brief(type(model).__name__)}"
+        raise error("E2001", message, expected="nn.Module", actual=type(model).__name__)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return torch.export.export(model, args, dict(kwargs) or None, dynamic_shapes=dynamic)
+    except Exception as e:
+        message = f"torch.export cannot export {type(model).__name__}: {brief(e)}"
+        raise error("E7001", message, option="model") from None
+
+
+def _read(program: Any) -> Exported:
+    torch = require()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        decomposed = program.run_decompositions(_decompositions())
+    return read_exported(decomposed, torch.result_type)
+
+
+def _decompositions() -> Any:
+    """What torch decomposes: all that is not core ATen, but for what has a row here, and some that is."""
+    torch = require()
+    table = torch.export.default_decompositions()
+    for name in KEPT:
+        table.pop(getattr(torch.ops.aten, name).default, None)
+    more = [getattr(torch.ops.aten, key.partition(".")[0]) for key in DECOMPOSED]
+    table.update(torch._decomp.get_decompositions(more))
+    return table
+
+
+def as_array(tensor: Any, what: str = "a tensor") -> np.ndarray:
+    """
+    The elements of a tensor of torch as a NumPy array, which shares its memory where it is a contiguous one of the CPU.
+
+    bf16 and fp8 need ml_dtypes. Raises E2005 for a dtype that PTIR does not have.
+    """
+    torch = require()
+    try:
+        dtype = array_dtype(dtype_of(tensor.dtype).name)
+    except Refused as refused:
+        raise error("E2005", f"{what}: {refused}", dtype=str(tensor.dtype), supported=["the dtypes of PTIR"]) from None
+    plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    if dtype.kind == "V" or dtype.name.startswith(("bfloat", "float8")):
+        bits = plain.view(torch.uint16 if dtype.itemsize == 2 else torch.uint8)
+        return bits.numpy().view(dtype)
+    return plain.numpy()
+
+
+def as_tensor(array: np.ndarray, dtype: Any) -> Any:
+    """The elements of a NumPy array as a tensor of torch of the same width, sharing memory."""
+    torch = require()
+    if array.dtype.kind == "V" or array.dtype.name.startswith(("bfloat", "float8")):
+        array = array.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8)
+    return torch.from_numpy(array).view(dtype)

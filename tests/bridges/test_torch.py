@@ -1,0 +1,169 @@
+"""Modules of PyTorch in: values and gradients are PyTorch's own to a few digits; what has no form is refused in one error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mind_dialect.errors import MindError
+from mind_dialect.program import argument_attribute, input_names
+from mind_dialect.verify import verify
+from mind_passes.functional import vjp
+from mind_runtime import bind, compile
+from mind_runtime.compilation import find_function
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from torch import nn  # noqa: E402, after the skip
+
+import torch_models  # noqa: E402, after the skip
+from mind_bridges.torch import Imported, as_array, from_torch, load  # noqa: E402, after the skip
+
+
+def results(imported: Imported, target: str, *arguments: Any) -> list[np.ndarray]:
+    found = bind(imported.module, imported.weights, target=target)(*map(as_array, arguments))
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+def close(found: Any, expected: Any, tolerance: float) -> None:
+    """Equal shapes and dtypes, and numbers relative to the largest."""
+    expected = as_array(expected)
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    a, b = np.asarray(found, np.float64), np.asarray(expected, np.float64)
+    np.testing.assert_allclose(a, b, 0, tolerance * max(1e-3, np.abs(b).max(initial=0)))
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("name", torch_models.MODELS)
+def test_values_of_models(name: str, target: str) -> None:
+    model, x = torch_models.made(name)
+    imported = from_torch(model, x)
+    verify(find_function(imported.module, None))
+    assert imported.weights.keys() == {**dict(model.named_parameters()), **dict(model.named_buffers())}.keys()
+    close(results(imported, target, x)[0], model(x), 1e-5)
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("name", torch_models.MODELS)
+def test_gradients_of_all_weights(name: str, target: str) -> None:
+    model, x = torch_models.made(name)
+    y = model(x)
+    cotangent = torch.randn_like(y)
+    y.backward(cotangent)
+    imported = from_torch(model, x)
+    wanted = dict(model.named_parameters())
+    program = compile(vjp(imported.module, wrt=list(wanted), output=0), "main_grad", target)
+    found = program(*imported.weights.values(), as_array(x), as_array(cotangent))
+    adjoints = found[len(found) - len(wanted) :]
+    order = [name for name in input_names(find_function(imported.module, None)) if name in wanted]
+    for name, adjoint in zip(order, adjoints, strict=True):
+        close(adjoint, wanted[name].grad, 1e-4)
+
+
+def test_weights_are_marked_and_share_memory() -> None:
+    model = nn.Linear(3, 2)
+    module, weights = from_torch(model, torch.ones(1, 3))
+    func = find_function(module, None)
+    assert input_names(func) == ["weight", "bias", "input"]
+    assert [argument_attribute(func, i, "ptir.parameter") for i in range(3)] == [True, True, False]
+    assert np.shares_memory(weights["weight"], model.weight.detach().numpy())
+
+
+def test_running_statistics_are_results() -> None:
+    model, x = torch_models.made("cnn", training=True)
+    imported = from_torch(model, x)
+    found = results(imported, "numpy", x)
+    close(found[0], model(x), 1e-5)
+    assert len(found) == 4
+    buffers = [model.norm.num_batches_tracked, model.norm.running_mean, model.norm.running_var]
+    for value, buffer in zip(sorted(found[1:], key=lambda v: (v.size, float(v.mean()))), buffers, strict=True):
+        close(value, buffer, 1e-5)
+
+
+def test_a_named_dimension_keeps_its_name() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.GELU(), nn.Linear(4, 2))
+    imported = from_torch(model, torch.ones(2, 3), dynamic=({0: torch.export.Dim("rows")},))
+    program = bind(imported.module, imported.weights)
+    assert isinstance(program.inputs[-1].shape[0], str)
+    for rows in (1, 2, 5):
+        x = torch.randn(rows, 3)
+        close(program(as_array(x)), model(x), 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_narrow_weights(dtype: Any) -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.LayerNorm(8)).to(dtype)
+    x = torch.randn(4, 8, dtype=dtype)
+    close(results(from_torch(model, x), "numpy", x)[0], model(x), 2e-2)
+
+
+class Scaled(nn.Module):
+    """Weights of fp8 with a scale."""
+
+    def __init__(self, dtype: Any):
+        super().__init__()
+        self.register_buffer("weight", torch.randn(4, 8).to(dtype))
+
+    def forward(self, x: Any) -> Any:
+        """A product with the weights in the dtype of `x`."""
+        return x @ self.weight.to(x.dtype).T * 0.5
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_weights_of_fp8(dtype: Any) -> None:
+    model, x = Scaled(dtype), torch.randn(3, 8)
+    close(results(from_torch(model, x), "numpy", x)[0], model(x), 1e-5)
+
+
+def test_an_exported_file_is_read(tmp_path: Path) -> None:
+    model, x = torch_models.made("gpt")
+    torch.export.save(torch.export.export(model, (x,)), tmp_path / "gpt.pt2")
+    close(results(load(tmp_path / "gpt.pt2"), "numpy", x)[0], model(x), 1e-5)
+
+
+class Refusing(nn.Module):
+    """What PTIR has no form for, some of it twice."""
+
+    def forward(self, x: Any) -> Any:
+        """Compute it."""
+        first = torch.rand(3) + torch.rand(3)
+        return x + first + torch.nn.functional.dropout(x, 0.5, training=True)
+
+
+def test_all_that_is_refused_is_in_one_error() -> None:
+    with pytest.raises(MindError) as caught:
+        from_torch(Refusing(), torch.ones(3))
+    assert caught.value.code == "E8008"
+    lines = caught.value.context["diagnostics"]
+    assert len(lines) == 2
+    assert any("rand" in line and "2 times" in line and "test_torch.py" in line for line in lines)
+    assert any("dropout" in line for line in lines)
+
+
+ERRORS: dict[str, tuple[Any, str]] = {
+    "no module": (lambda: from_torch(abs, 1), "E2001"),
+    "a model that torch cannot export": (lambda: from_torch(Branching(), torch.ones(2)), "E7001"),
+    "arguments beside a program": (lambda: from_torch(torch.export.export(nn.ReLU(), (torch.ones(2),)), 1), "E7001"),
+    "a file that is not there": (lambda: load("no_such_file.pt2"), "E7002"),
+    "a file that is none": (lambda: load(__file__), "E7002"),
+    "a dtype that PTIR lacks": (lambda: as_array(torch.zeros(2, dtype=torch.float8_e8m0fnu)), "E2005"),
+}
+
+
+class Branching(nn.Module):
+    """Branches by data."""
+
+    def forward(self, x: Any) -> Any:
+        """One of two results."""
+        return x if x.sum() > 0 else -x
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_bad_input_is_a_coded_error(case: str) -> None:
+    call, code = ERRORS[case]
+    with pytest.raises(MindError) as caught:
+        call()
+    assert caught.value.code == code

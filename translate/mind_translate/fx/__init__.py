@@ -1,0 +1,13 @@
+"""
+PyTorch in: programs of torch.export as PTIR modules.
+
+One table per family of ops, keyed by the names of ATen's overloads; every op that is tagged core ATen has a row or a stated
+reason. `mind_bridges.torch` exports modules and calls this.
+"""
+
+from __future__ import annotations
+
+from .graph import Exported, dtype_of, read_exported
+from .table import DECOMPOSED, KEPT, ROWS, SIZES
+
+__all__ = ["DECOMPOSED", "KEPT", "ROWS", "SIZES", "Exported", "dtype_of", "read_exported"]

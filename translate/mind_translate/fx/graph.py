@@ -1,0 +1,345 @@
+"""
+Exported programs of torch as PTIR modules.
+
+    module, weights = read_exported(torch.export.export(model, args))
+
+The graph is walked by what its nodes say of themselves (op, target, args, meta), so nothing here imports torch. Parameters,
+buffers and constants become named inputs marked `ptir.parameter`, and are handed out beside the module.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from xdsl.dialects.builtin import DictionaryAttr as Dictionary
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    FunctionType,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+    UnitAttr,
+    UnknownLoc,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from mind_dialect.errors import MindError, error
+from mind_dialect.locations import shown_location
+from mind_dialect.program import NAME_ATTRIBUTE, ssa_name, stated_attributes
+from mind_dialect.ptir.types import DTYPES, PtirDType, TensorSpec, is_dim_name, tensor_type
+from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
+from mind_dialect.ptir_shapes import UNKNOWN, Dim
+
+from ..unsupported import Refused, Unsupported
+from .converter import Call, Converter, Results
+from .table import ROWS, SIZES
+
+PARAMETER_ATTRIBUTE = "ptir.parameter"
+_DTYPES = {
+    **{f"int{n}": f"si{n}" for n in (8, 16, 32, 64)},
+    **{f"uint{n}": f"ui{n}" for n in (8, 16, 32, 64)},
+    **{"bool": "i1", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64"},
+    **{"complex64": "cf32", "complex128": "cf64", "float8_e4m3fn": "fp8_e4m3", "float8_e5m2": "fp8_e5m2"},
+}
+"""PTIR's names of torch's dtypes."""
+_SKIPPED = ("_assert", "sym_constrain", "_guards_fn")
+"""Nodes that check sizes, which the types state already, begin so."""
+_FRAME = re.compile(r'File "([^"]+)", line (\d+), in')
+_LIBRARY = re.compile(r"/(site|dist)-packages/(torch|transformers|torchvision)/|/torch/(nn|_\w+)/")
+
+
+class Exported(NamedTuple):
+    """What a program becomes: its module, the arrays of torch for its named inputs, and what its other results are."""
+
+    module: ModuleOp
+    weights: dict[str, Any]
+    """By the names of inputs; the tensors of torch themselves."""
+    mutated: tuple[str, ...]
+    """Names of the inputs whose new values are the last results, in their order."""
+
+
+def dtype_of(dtype: Any) -> PtirDType:
+    """PTIR's dtype for one of torch. Raises `Refused`."""
+    name = str(dtype).removeprefix("torch.")
+    if name not in _DTYPES:
+        raise Refused(f"the dtype {name}", "convert it to one of PTIR's")
+    return DTYPES[_DTYPES[name]]
+
+
+def spec_of(value: Any) -> TensorSpec:
+    """The type of a tensor of torch; sizes that are no number and no name are unknown. Raises `Refused`."""
+    return TensorSpec(dtype_of(value.dtype), tuple(map(size_of, value.shape)))
+
+
+def size_of(n: Any) -> Dim:
+    """A size as a number or a name."""
+    if isinstance(n, int):
+        return n
+    text = str(n)
+    return int(text) if text.isdigit() else text if is_dim_name(text) else UNKNOWN
+
+
+def key_of(target: Any) -> str:
+    """The name of an op in the table: for one of ATen that of its overload."""
+    schema = getattr(target, "_schema", None)
+    if schema is None:
+        return getattr(target, "__name__", str(target))
+    name = f"{schema.name.replace('::', '.')}.{schema.overload_name or 'default'}"
+    return name.removeprefix("aten.")
+
+
+def location_of(node: Any) -> LocationAttr:
+    """The line of the user's model that a node comes from, under the path of its module."""
+    stack: dict[str, Any] = node.meta.get("nn_module_stack") or {}
+    path = next((str(entry[0]) for entry in reversed(list(stack.values())) if entry and entry[0]), "")
+    path = re.sub(r"^L\[?['\"]?self['\"]?\]?\.?", "", path)
+    frames: list[tuple[str, str]] = _FRAME.findall(node.meta.get("stack_trace") or "")
+    own = [frame for frame in frames if not _LIBRARY.search(frame[0])] or frames
+    if not own:
+        return NameLoc(StringAttr(path), UnknownLoc()) if path else UnknownLoc()
+    place = FileLineColLoc(StringAttr(own[-1][0]), IntAttr(int(own[-1][1])), IntAttr(1))
+    return NameLoc(StringAttr(path), place) if path else place
+
+
+class _Importer:
+    """Walks one graph."""
+
+    def __init__(self, promote: Callable[[Any, Any], Any]):
+        self.to = Converter()
+        self.promote = promote
+        self.unsupported = Unsupported()
+        self.env: dict[Any, Any] = {}
+
+    def run(self, graph: Any, block: Block) -> None:
+        """Emit the ops of all calls; what has no form is counted."""
+        self.to.block = block
+        for node in graph.nodes:
+            if node.op == "call_function":
+                self.convert(node)
+            elif node.op not in ("placeholder", "output"):
+                self.refuse(node, f"{node.op} {node.target}", Refused("a part of a program that is no call of an op"))
+
+    def convert(self, node: Any) -> None:
+        """Emit one call, and bind its results."""
+        key = key_of(node.target)
+        self.to.location = location_of(node)
+        if node.target is operator.getitem:
+            self.env[node] = self._item(node)
+        elif key in SIZES or not _is_tensor(node.meta.get("val")):
+            if not key.startswith(_SKIPPED) and key in ROWS and isinstance(ROWS[key], Refused):
+                self.refuse(node, key, ROWS[key])  # pyright: ignore[reportArgumentType]
+            self.env[node] = _plain(node.meta.get("val"))
+        elif not key.startswith(_SKIPPED):
+            self._call(node, key)
+
+    def _item(self, node: Any) -> Any:
+        source, i = node.args
+        found: Any = self.env.get(source)
+        values = cast("list[Any]", found) if isinstance(found, list) else []
+        value: Any = values[i] if i < len(values) else None
+        if value is None and _is_tensor(node.meta.get("val")) and node.users and not isinstance(found, _Missing):
+            self.refuse(node, f"{key_of(source.target)}[{i}]", Refused("a result that the import does not compute"))
+        return _MISSING if isinstance(found, _Missing) else value
+
+    def _call(self, node: Any, key: str) -> None:
+        try:
+            given = [self.value(v) for v in _arguments(node)]
+            if any(_holds_missing(v) for v in given):  # what gave it is counted already
+                self._refused_row(key)
+                self.env[node] = _MISSING
+                return
+            call = self._call_of(node, key)
+            row = self._refused_row(key)
+            self.env[node] = self._checked(call, row(self.to, call, *given), node)
+        except Refused as refused:
+            self.refuse(node, key, refused)
+        except MindError as e:
+            if e.code not in ("E2005", "E8001"):
+                raise e if e.op is not None else error(e.code, f"{key}: {e.message}", **e.context) from None
+            self.refuse(node, key, Refused(e.message))
+
+    def _refused_row(self, key: str) -> Callable[..., Results]:
+        row = ROWS.get(key, Refused("an op without a row", "write it by core ATen ops, or ask for it"))
+        if isinstance(row, Refused):
+            raise row
+        return row
+
+    def refuse(self, node: Any, name: str, refused: Refused) -> None:
+        """Count what has no form."""
+        shown = name if " " in name or name.count(".") != 1 else f"aten.{name}"
+        self.unsupported.add(shown, refused, None, shown_location(location_of(node)))
+        self.env[node] = _MISSING
+
+    def _call_of(self, node: Any, key: str) -> Call:
+        value = node.meta.get("val")
+        stated: list[Any] = list(cast("Sequence[Any]", value)) if isinstance(value, tuple | list) else [value]
+        results = tuple(spec_of(v) if hasattr(v, "dtype") else None for v in stated)
+        operands: list[Any] = [a.meta.get("val") if hasattr(a, "meta") else a for a in node.args[:2]]
+        promoted = dtype_of(self.promote(*operands)) if key.partition(".")[0] in _COMPARED and len(operands) == 2 else None
+        first: Any = operands[0] if operands else None
+        contiguous = not hasattr(first, "is_contiguous") or bool(first.is_contiguous() and not first.storage_offset())
+        return Call(key, results, promoted, contiguous)
+
+    def _checked(self, call: Call, made: Results, node: Any) -> Any:
+        """The results, unless one has another type than torch says, which no program should cause."""
+        many = isinstance(node.meta["val"], tuple | list)
+        values: list[SSAValue | None] = [made] if isinstance(made, SSAValue) else list(made)
+        for value, spec in zip(values, call.results, strict=False):
+            if value is None or spec is None:
+                continue
+            found = self.to.spec(value)
+            fits = all(UNKNOWN in (m, n) or m == n for m, n in zip(found.shape, spec.shape, strict=False))
+            if found.dtype is not spec.dtype or len(found.shape) != len(spec.shape) or not fits:
+                declared, inferred = str(tensor_type(*spec)), str(tensor_type(*found))
+                message = f"aten.{call.name} states {declared}, its row gives {inferred}"
+                raise error("E4015", message, declared=declared, inferred=inferred)
+        return list(values) if many else values[0]
+
+    def value(self, argument: Any) -> Any:
+        """What an argument of a node is for a row: a value, a number, a size, or a list of them."""
+        if hasattr(argument, "op") and hasattr(argument, "target"):
+            return self.env.get(argument, _MISSING)
+        if isinstance(argument, list | tuple):
+            return [self.value(v) for v in argument]  # pyright: ignore[reportUnknownVariableType]
+        return _plain(argument)
+
+
+class _Missing:
+    """Stands for what could not be computed."""
+
+
+_MISSING = _Missing()
+_COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+
+
+def _holds_missing(value: Any) -> bool:
+    return isinstance(value, _Missing) or (isinstance(value, list) and any(map(_holds_missing, value)))  # pyright: ignore
+
+
+def _is_tensor(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_is_tensor, value))  # pyright: ignore[reportUnknownArgumentType]
+    return hasattr(value, "dtype") and hasattr(value, "shape")
+
+
+def _plain(value: Any) -> Any:
+    """A number of torch's own as Python's, or a size."""
+    if value is None or isinstance(value, bool | int | float | complex | str):
+        return value
+    if hasattr(value, "node") and not hasattr(value, "op"):
+        size = size_of(value)
+        return size
+    return value
+
+
+def _arguments(node: Any) -> list[Any]:
+    """The arguments of a call in the order of the op's schema, with its defaults."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        raise Refused("a function of Python", "only ops of ATen are converted")
+    given = list(node.args)
+    for argument in schema.arguments[len(given) :]:
+        given.append(node.kwargs[argument.name] if argument.name in node.kwargs else argument.default_value)
+    return given
+
+
+_WEIGHTS = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR")
+_MUTATIONS = ("BUFFER_MUTATION", "USER_INPUT_MUTATION", "PARAMETER_MUTATION")
+
+
+def _kind(spec: Any) -> str:
+    return spec.kind.name
+
+
+def _unique(name: str, taken: Mapping[str, Any]) -> str:
+    base, n = name, 1
+    while name in taken:
+        name, n = f"{base}_{n}", n + 1
+    return name
+
+
+def _inputs(importer: _Importer, program: Any, block: Block) -> tuple[dict[str, Any], list[str], list[Dictionary]]:
+    """Make the block's arguments; the weights by name, the names of all, and their attributes."""
+    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    weights: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    attributes: list[Dictionary] = []
+    for spec in program.graph_signature.input_specs:
+        node = nodes[spec.arg.name]
+        value = node.meta.get("val")
+        if not _is_tensor(value):
+            importer.env[node] = _plain(value)
+            continue
+        is_weight = _kind(spec) in _WEIGHTS
+        name = _unique(spec.target if is_weight else node.name, names)
+        names[name] = node.name
+        try:
+            type = tensor_type(*spec_of(value))
+        except Refused as refused:
+            importer.refuse(node, f"input {name}", refused)
+            continue
+        argument = block.insert_arg(type, len(block.args))
+        argument.name_hint = ssa_name(name)
+        importer.env[node] = argument
+        if is_weight:
+            weights[name] = _weight(program, spec)
+        stated: dict[str, Attribute] = {NAME_ATTRIBUTE: StringAttr(name)}
+        attributes.append(Dictionary(stated | ({PARAMETER_ATTRIBUTE: UnitAttr()} if is_weight else {})))
+    return weights, list(names), attributes
+
+
+def _weight(program: Any, spec: Any) -> Any:
+    if spec.target in program.state_dict:
+        return program.state_dict[spec.target]
+    return program.constants[spec.target]
+
+
+def _outputs(importer: _Importer, program: Any) -> tuple[list[SSAValue], list[str]]:
+    """The results: those of the user, then the new values of what the program writes to, and whose they are."""
+    output = next(node for node in program.graph.nodes if node.op == "output")
+    users: list[SSAValue] = []
+    written: list[tuple[SSAValue, str]] = []
+    for argument, spec in zip(output.args[0], program.graph_signature.output_specs, strict=True):
+        found = importer.value(argument)
+        if isinstance(found, _Missing) or found is None:
+            continue
+        value = cast("SSAValue", found)
+        if not isinstance(found, SSAValue):
+            importer.refuse(output, "output", Refused("a result that is no tensor", "return tensors only"))
+        elif _kind(spec) in _MUTATIONS:
+            written.append((value, spec.target))
+        else:
+            users.append(value)
+    return [*users, *(v for v, _ in written)], [name for _, name in written]
+
+
+def read_exported(program: Any, promote: Callable[[Any, Any], Any], name: str = "main") -> Exported:
+    """
+    The PTIR module of a decomposed `torch.export.ExportedProgram`; `promote` is `torch.result_type`.
+
+    The entry has an input for each parameter, buffer and constant, under its name in the model, and for each tensor that the user
+    gives. Its results are the user's, then the new values of buffers and inputs that the program writes to. Raises one E8008
+    with all that has no form in PTIR.
+    """
+    importer, block = _Importer(promote), Block()
+    weights, names, attributes = _inputs(importer, program, block)
+    importer.run(program.graph, block)
+    results, mutated = _outputs(importer, program)
+    importer.unsupported.raise_if_any()
+    importer.to.location = UnknownLoc()
+    importer.to.add(ReturnOp(*results))
+    types = FunctionType.from_lists([a.type for a in block.args], [v.type for v in results])
+    func = FuncOp(name, types, Region(block), arg_attrs=stated_attributes(attributes))
+    module = ModuleOp([func], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
+    return Exported(module, {n: weights[n] for n in names if n in weights}, tuple(mutated))
+
+
+def missing_rows(keys: Sequence[str]) -> list[str]:
+    """Those of some names of ops that have neither a row nor a reason."""
+    return [key for key in keys if key not in ROWS and key not in SIZES]

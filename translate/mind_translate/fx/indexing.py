@@ -1,0 +1,233 @@
+"""
+Rows of indexing with data. Indices of `index` and `index_put` that are negative count from the end; those of other ops must not
+be, in torch and here (E6001). Masks are indices only where the shape of the result does not depend on them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir.types import I1, SI64
+from mind_dialect.ptir_shapes import Dim, Dims
+
+from ..unsupported import Refused
+from .converter import Call, Converter, Operand, Row, Table
+from .structural import taken
+
+_SIZES_DEPEND = Refused("indexing with a mask, where the size of the result depends on data", "use torch.where")
+_KINDS = {"sum": "add", "add": "add", "amax": "max", "amin": "min"}
+
+
+def _index_select(to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAValue) -> SSAValue:
+    if not to.shape(x):
+        return to.shaped(x, call.shape)
+    return taken(to, x, to.axis(x, dim), to.reshape(indices, call.shape[dim : dim + 1] if dim >= 0 else (call.shape[dim],)))
+
+
+def _embedding(to: Converter, call: Call, weight: SSAValue, indices: SSAValue, *_: Any) -> SSAValue:
+    """Rows by number; with `padding_idx` the derivative of that row is not dropped, as no value depends on it."""
+    return to.emit(ptir.TakeOp, weight, to.index(indices))
+
+
+def _gather(to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAValue, *_: Any) -> SSAValue:
+    if not to.shape(x):
+        return to.broadcast(x, call.shape)
+    if not call.shape:
+        return to.shaped(to.emit(ptir.TakeOp, x, to.index(indices)), ())
+    return to.emit(ptir.GatherOp, _cut(to, x, call.shape, to.axis(x, dim)), to.index(indices), axis=to.axis(x, dim))
+
+
+def _cut(to: Converter, x: SSAValue, shape: Dims, but: int | None = None) -> SSAValue:
+    """The leading elements of `x` along every axis but one: as many as `shape` has."""
+    for axis, n in enumerate(shape):
+        if axis != but and n != to.shape(x)[axis]:
+            size = n if isinstance(n, int) else to.sizes(x, [axis])[0]
+            x = to.part(x, axis, 0, size)
+    return x
+
+
+class _Places:
+    """Where several index tensors point: axes, index vectors, and the axes of the result that they become."""
+
+    def __init__(self, to: Converter, x: SSAValue, indices: Sequence[SSAValue | None]):
+        self.axes = [i for i, index in enumerate(indices) if index is not None]
+        given = [index for index in indices if index is not None]
+        if any(to.is_truth(index) for index in given):
+            raise _SIZES_DEPEND
+        sizes = to.sizes(x, self.axes)
+        self.shape = _common([to.shape(index) for index in given])
+        wrapped = [to.broadcast(to.wrapped(i, n), self.shape) for i, n in zip(given, sizes, strict=True)]
+        columns = [to.reshape(to.cast(i, SI64), (*self.shape, 1)) for i in wrapped]
+        self.vectors = to.concat(columns, len(self.shape))
+        rank, count = len(to.shape(x)), len(self.shape)
+        rest = [i for i in range(rank) if i not in self.axes]
+        together = self.axes == list(range(self.axes[0], self.axes[-1] + 1))
+        start = sum(i < self.axes[0] for i in rest) if together else 0
+        self.rest = [i if i < start else i + count for i in range(len(rest))]
+        """Which axes of the result are those of `x` that have no index."""
+
+    def dims(self, window: str, missing: str, to_axes: str) -> dict[str, Any]:
+        """The dimension numbers that gathers and scatters have in common, under their names."""
+        names = {window: tuple(self.rest), missing: tuple(self.axes), to_axes: tuple(self.axes)}
+        return {**names, "index_vector_dim": len(self.shape)}
+
+
+def _common(shapes: Sequence[Dims]) -> Dims:
+    rank = max(map(len, shapes))
+    found: list[Dim] = [1] * rank
+    for shape in shapes:
+        for i, n in enumerate(shape, rank - len(shape)):
+            found[i] = n if found[i] == 1 else found[i]
+    return tuple(found)
+
+
+def _index(to: Converter, call: Call, x: SSAValue, indices: Sequence[SSAValue | None]) -> SSAValue:
+    if sum(index is not None for index in indices) == 1 and not any(i is not None and to.is_truth(i) for i in indices):
+        axis, index = next((axis, i) for axis, i in enumerate(indices) if i is not None)
+        front, _ = to.front(x, [axis])
+        found = to.emit(ptir.TakeOp, front, to.wrapped(index, to.sizes(x, [axis])[0]))
+        count = len(to.shape(index))
+        return to.transpose(found, [*range(count, count + axis), *range(count), *range(count + axis, len(call.shape))])
+    at = _Places(to, x, indices)
+    sizes = tuple(1 if i in at.axes else n for i, n in enumerate(to.sizes(x)))
+    return to.emit(
+        ptir.GatherWindowsOp,
+        x,
+        at.vectors,
+        **at.dims("offset_dims", "collapsed_slice_dims", "start_index_map"),
+        operand_batching_dims=(),
+        start_indices_batching_dims=(),
+        slice_sizes=sizes,
+        mode="raise",
+    )
+
+
+def _index_put(
+    to: Converter, call: Call, x: SSAValue, indices: Sequence[SSAValue | None], values: SSAValue, accumulate: bool = False
+) -> SSAValue:
+    """Values at index vectors; a mask over leading axes selects where the values do not depend on how many are true."""
+    values = to.cast(values, call.dtype)
+    if len(indices) == 1 and (mask := indices[0]) is not None and to.is_truth(mask):
+        rank, covered = len(to.shape(x)), len(to.shape(mask))
+        lone = len(to.shape(values)) <= rank - covered or to.shape(values)[0] == 1
+        if not lone:
+            raise _SIZES_DEPEND
+        if len(to.shape(values)) > rank - covered:
+            values = to.reshape(values, to.shape(values)[1:])
+        mask = to.broadcast(to.reshape(mask, (*to.shape(mask), *(1,) * (rank - covered))), call.shape)
+        values = to.broadcast(values, call.shape)
+        return to.select(mask, to.emit(ptir.AddOp, x, values) if accumulate else values, x)
+    at = _Places(to, x, indices)
+    kept = iter([n for i, n in enumerate(to.shape(x)) if i not in at.axes])
+    spread = iter(at.shape)
+    rank = len(at.shape) + len(at.rest)
+    shape = tuple(next(kept) if i in at.rest else next(spread) for i in range(rank))
+    return to.emit(
+        ptir.ScatterWindowsOp,
+        x,
+        at.vectors,
+        to.broadcast(values, shape),
+        **at.dims("update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims"),
+        kind="add" if accumulate else "replace",
+        input_batching_dims=(),
+        scatter_indices_batching_dims=(),
+        mode="raise",
+        unique=False,
+    )
+
+
+def scattered(to: Converter, kind: str, x: SSAValue, dim: int, indices: SSAValue, updates: SSAValue) -> SSAValue:
+    """`x` with updates combined in along an axis; as many updates count as there are indices."""
+    shape = to.shape(x)
+    x, indices, updates = (v if to.shape(v) else to.reshape(v, (1,)) for v in (x, indices, updates))
+    updates = _cut(to, updates, to.shape(indices))
+    found = to.emit(ptir.ScatterReduceOp, x, to.index(indices), updates, kind=kind, axis=to.axis(x, dim))
+    return to.reshape(found, shape)
+
+
+def _scatter(kind: str) -> Row:
+    def row(to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAValue, updates: Operand) -> SSAValue:
+        if to.is_truth(x) and kind != "replace":
+            raise Refused("a sum of truths by index")
+        shape = None if isinstance(updates, SSAValue) else to.shape(indices)
+        return scattered(to, kind, x, dim, indices, to.tensor(updates, call.dtype, shape))
+
+    return row
+
+
+def _scatter_reduce(
+    to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAValue, updates: SSAValue, kind: str, include: bool = True
+) -> SSAValue:
+    """By sum, mean, amax or amin; without `include_self` what is met starts from nothing."""
+    if kind == "prod" or to.is_truth(x):
+        raise Refused(f"scatter_reduce of kind {kind}" if kind == "prod" else "a reduction of truths by index")
+    counts = None
+    if kind == "mean":
+        ones = to.like(1, _cut(to, updates, to.shape(indices)))
+        start = to.like(1 if include else 0, x)
+        counts = scattered(to, "add", start, dim, indices, ones)
+        counts = counts if include else to.math(ptir.MaximumOp, counts, 1)
+    if not include:
+        nothing = {"amax": -math.inf, "amin": math.inf}.get(kind, 0)
+        if nothing and not call.dtype.is_float:
+            raise Refused(f"scatter_reduce of integers of kind {kind} without the elements themselves")
+        x = scattered(to, "replace", x, dim, indices, to.like(nothing, _cut(to, updates, to.shape(indices))))
+    found = scattered(to, _KINDS.get(kind, "add"), x, dim, indices, updates)
+    if counts is None:
+        return found
+    if not call.dtype.is_float:
+        raise Refused("a mean of integers by index")
+    return to.emit(ptir.DivOp, found, counts)
+
+
+def _masked_scatter(to: Converter, call: Call, x: SSAValue, mask: SSAValue, source: SSAValue) -> SSAValue:
+    """The next element of the source at each true place: places are a running count."""
+    x, mask = to.broadcast(x, call.shape), to.broadcast(mask, call.shape)
+    count = 1
+    for n in to.sizes(x):
+        count *= n
+    flat = to.cast(to.reshape(mask, (count,)), SI64)
+    seen = to.emit(ptir.CumulativeSumOp, flat, axis=0, exclusive=False, reverse=False)
+    places = to.math(ptir.MaximumOp, to.math(ptir.SubOp, seen, 1), 0)
+    elements = 1
+    for n in to.sizes(source):
+        elements *= n
+    if not elements or not count:
+        return x
+    found = to.emit(ptir.TakeOp, to.reshape(source, (elements,)), places)
+    return to.select(mask, to.reshape(found, call.shape), x)
+
+
+def _index_add(to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAValue, source: SSAValue, alpha: Any = 1) -> SSAValue:
+    if not to.shape(x):
+        raise Refused("index_add of rank 0")
+    axis = to.axis(x, dim)
+    source = to.scaled(to.cast(source, call.dtype), alpha)
+    places = to.place(to.index(to.reshape(indices, to.shape(source)[axis : axis + 1])), [axis], to.shape(source))
+    return scattered(to, "add", x, axis, places, source)
+
+
+def _truth_index(to: Converter, call: Call, x: SSAValue, mask: SSAValue, value: Operand) -> SSAValue:
+    return to.select(to.tensor(mask, I1, call.shape), to.operand(call, value), to.operand(call, x))
+
+
+INDEXING: Table = {
+    "embedding.default": _embedding,
+    "gather.default": _gather,
+    "index.Tensor": _index,
+    "index_add.default": _index_add,
+    "index_put.default": _index_put,
+    "index_select.default": _index_select,
+    "masked_fill.Scalar": _truth_index,
+    "masked_fill.Tensor": _truth_index,
+    "masked_scatter.default": _masked_scatter,
+    "scatter.src": _scatter("replace"),
+    "scatter.value": _scatter("replace"),
+    "scatter_add.default": _scatter("add"),
+    "scatter_reduce.two": _scatter_reduce,
+}

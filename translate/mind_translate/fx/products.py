@@ -1,0 +1,269 @@
+"""
+Rows of products, attention, convolutions and Fourier transforms.
+
+Narrow floats accumulate in f32, and a bias is added before the result is rounded, as torch does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir.types import F32, F64, SI64, Kind, PtirDType
+from mind_dialect.ptir_shapes import Dims
+
+from ..unsupported import Refused
+from .converter import Call, Converter, Row, Table, wide
+from .normalization import softmax
+
+
+def product(
+    to: Converter, x: SSAValue, y: SSAValue, batch: Sequence[int], contract: tuple[int, int], dtype: PtirDType | None = None
+) -> SSAValue:
+    """The sums of products over one axis of each, for each place along leading batch axes; in `dtype`."""
+    if to.is_truth(x):
+        raise Refused("a product of matrices of truths")
+    dims = {"batch_lhs": tuple(batch), "batch_rhs": tuple(batch), "contract_lhs": contract[:1], "contract_rhs": contract[1:]}
+    out = {} if dtype in (None, to.dtype(x)) else {"out_dtype": dtype}
+    return to.emit(ptir.DotGeneralOp, x, y, **dims, **out)
+
+
+def _plain(batch: Sequence[int], contract: tuple[int, int]) -> Row:
+    def row(to: Converter, call: Call, x: SSAValue, y: SSAValue) -> SSAValue:
+        return product(to, x, y, batch, contract)
+
+    return row
+
+
+def _plus(batch: Sequence[int], contract: tuple[int, int]) -> Row:
+    """`beta c + alpha x y`; with `beta = 0` the first operand does not count, whatever it holds."""
+
+    def row(to: Converter, call: Call, c: SSAValue, x: SSAValue, y: SSAValue, beta: Any = 1, alpha: Any = 1) -> SSAValue:
+        found = to.scaled(product(to, x, y, batch, contract, wide(call.dtype)), alpha)
+        if beta != 0:
+            c = to.scaled(to.tensor(c, wide(call.dtype), call.shape), beta)
+            found = to.emit(ptir.AddOp, found, c)
+        return to.cast(found, call.dtype)
+
+    return row
+
+
+def _linear(to: Converter, call: Call, x: SSAValue, weight: SSAValue, bias: SSAValue | None = None) -> SSAValue:
+    """`x w^T + b` over the last axis, whatever is before it."""
+    last = len(to.shape(x)) - 1
+    contract = (last, len(to.shape(weight)) - 1)
+    if bias is None:
+        return product(to, x, weight, (), contract)
+    found = product(to, x, weight, (), contract, wide(call.dtype))
+    return to.cast(to.emit(ptir.AddOp, found, to.tensor(bias, wide(call.dtype), to.shape(found))), call.dtype)
+
+
+def _matmul(to: Converter, call: Call, x: SSAValue, y: SSAValue) -> SSAValue:
+    """Vectors, matrices and stacks of them, whose leading axes broadcast."""
+    a, b = to.shape(x), to.shape(y)
+    if len(b) <= 2:
+        return product(to, x, y, (), (len(a) - 1, 0))
+    if len(a) == 1:
+        x, a = to.reshape(x, (1, *a)), (1, *a)
+        rows: Dims = ()
+    else:
+        rows = a[-2:-1]
+    lead = call.shape[: len(call.shape) - len(rows) - 1]
+    x, y = to.broadcast(x, (*lead, *a[-2:])), to.broadcast(y, (*lead, *b[-2:]))
+    found = product(to, x, y, range(len(lead)), (len(lead) + 1, len(lead)))
+    return to.shaped(found, call.shape)
+
+
+def _attention(
+    to: Converter,
+    call: Call,
+    query: SSAValue,
+    key: SSAValue,
+    value: SSAValue,
+    mask: SSAValue | None = None,
+    dropout: float = 0.0,
+    causal: bool = False,
+    scale: float | None = None,
+    grouped: bool = False,
+) -> SSAValue:
+    """
+    `softmax(scale q k^T + mask) v`; rows of which all is masked give 0.
+
+    A mask of truths says what takes part, one of numbers is added. `enable_gqa` repeats keys and values for groups of queries.
+    """
+    if dropout:
+        raise Refused("dropout in attention, whose numbers no other library gives", "use model.eval(), or dropout_p=0")
+    dtype = wide(call.dtype)
+    lead = call.shape[:-2]
+    query, key, value = (to.cast(v, dtype) for v in (query, key, value))
+    if grouped:
+        key, value = (_repeated(to, v, to.sizes(query, [len(lead) - 1])[0]) for v in (key, value))
+    query, key, value = (to.broadcast(v, (*lead, *to.shape(v)[-2:])) for v in (query, key, value))
+    rank = len(lead)
+    factor = 1 / math.sqrt(to.sizes(query, [rank + 1])[0]) if scale is None else scale
+    scores = product(to, to.scaled(query, factor), key, range(rank), (rank + 1, rank + 1))
+    shape = to.shape(scores)
+    if causal:
+        rows, columns = (to.emit(ptir.IotaOp, shape=shape[-2:], dtype=SI64, axis=axis) for axis in (0, 1))
+        scores = _masked(to, scores, to.compare("less_equal", columns, rows))
+    if mask is not None:
+        scores = _masked(to, scores, mask) if to.is_truth(mask) else to.emit(ptir.AddOp, scores, to.tensor(mask, dtype, shape))
+    weights = softmax(to, scores, rank + 1, safe=mask is not None)
+    return to.cast(product(to, weights, value, range(rank), (rank + 1, rank)), call.dtype)
+
+
+def _masked(to: Converter, scores: SSAValue, mask: SSAValue) -> SSAValue:
+    return to.select(to.broadcast(mask, to.shape(scores)), scores, to.like(-math.inf, scores))
+
+
+def _repeated(to: Converter, x: SSAValue, heads: int) -> SSAValue:
+    """Each head as often as queries share it."""
+    shape = to.shape(x)
+    axis = len(shape) - 3
+    times = heads // to.sizes(x, [axis])[0]
+    spread = to.broadcast(to.reshape(x, (*shape[: axis + 1], 1, *shape[axis + 1 :])), (*shape[: axis + 1], times, *shape[-2:]))
+    return to.reshape(spread, (*shape[:axis], heads, *shape[-2:]))
+
+
+def _convolution(
+    to: Converter,
+    call: Call,
+    x: SSAValue,
+    weight: SSAValue,
+    bias: SSAValue | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> SSAValue:
+    """Channels last; a transposed one is a convolution with the reversed filter of the spread-out image."""
+    n = len(to.shape(x)) - 2
+    lists = (stride, padding, dilation, output_padding)
+    stride, padding, dilation, output_padding = (list(v) * n if len(v) == 1 else list(v) for v in lists)
+    image = to.transpose(x, [0, *range(2, 2 + n), 1])
+    if transposed:
+        kernel, low = _transposed_kernel(to, weight, groups), []
+        sizes = to.sizes(weight)[2:]
+        low = [d * (k - 1) - p for d, k, p in zip(dilation, sizes, padding, strict=True)]
+        pads = [(a, a + b) for a, b in zip(low, output_padding, strict=True)]
+        steps, spread = [1] * n, stride
+    else:
+        kernel = to.transpose(weight, [*range(2, 2 + n), 1, 0])
+        pads, steps, spread = [(p, p) for p in padding], stride, [1] * n
+    if any(p < 0 for pair in pads for p in pair):
+        raise Refused("a transposed convolution with more padding than its filter reaches")
+    dtype = wide(call.dtype)
+    out = {} if dtype is call.dtype else {"out_dtype": dtype}
+    found = to.emit(
+        ptir.ConvolutionOp,
+        image,
+        kernel,
+        strides=tuple(steps),
+        padding=tuple(pads),
+        base_dilation=tuple(spread),
+        window_dilation=tuple(dilation),
+        feature_group_count=groups,
+        **out,
+    )
+    if bias is not None:
+        found = to.emit(ptir.AddOp, found, to.tensor(bias, dtype, to.shape(found)))
+    return to.transpose(to.cast(found, call.dtype), [0, n + 1, *range(1, n + 1)])
+
+
+def _transposed_kernel(to: Converter, weight: SSAValue, groups: int) -> SSAValue:
+    """`[in, out / groups, spatial...]` as `[spatial..., in / groups, out]`, reversed."""
+    inner, outer, *sizes = to.sizes(weight)
+    n = len(sizes)
+    grouped = to.reshape(weight, (groups, inner // groups, outer, *sizes))
+    kernel = to.reshape(to.transpose(grouped, [*range(3, 3 + n), 1, 0, 2]), (*sizes, inner // groups, groups * outer))
+    return to.emit(ptir.ReverseOp, kernel, axes=tuple(range(n)))
+
+
+def _transform(to: Converter, x: SSAValue, kind: str, dims: Sequence[int], lengths: Sequence[int], norm: int) -> SSAValue:
+    """A Fourier transform over axes in any order; `norm` divides by 1, by the root of the size, or by the size."""
+    if to.dtype(x) not in (F32, F64) and to.dtype(x).kind is not Kind.COMPLEX:
+        raise Refused(f"a Fourier transform of {to.dtype(x)}")
+    rank = len(to.shape(x))
+    last = [d % rank for d in dims]
+    perm = [*(i for i in range(rank) if i not in last), *last]
+    found = to.emit(ptir.FftOp, to.transpose(x, perm), kind=kind, lengths=tuple(lengths))
+    size = math.prod(lengths)
+    divided = size if kind in ("ifft", "irfft") else 1
+    factor = divided / (1, math.sqrt(size), size)[norm]
+    return to.scaled(to.transpose(found, [perm.index(i) for i in range(rank)]), factor)
+
+
+def _fft_c2c(to: Converter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, forward: bool) -> SSAValue:
+    return _transform(to, x, "fft" if forward else "ifft", dims, [to.sizes(x)[d] for d in dims], norm) if dims else x
+
+
+def _fft_r2c(to: Converter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, onesided: bool) -> SSAValue:
+    lengths = [to.sizes(x)[d] for d in dims]
+    if not onesided:
+        return _transform(to, to.cast(x, call.dtype), "fft", dims, lengths, norm)
+    return _transform(to, x, "rfft", dims, lengths, norm)
+
+
+def _fft_c2r(to: Converter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, last: int) -> SSAValue:
+    return _transform(to, x, "irfft", dims, [*(to.sizes(x)[d] for d in dims[:-1]), last], norm)
+
+
+def _distances(to: Converter, apart: SSAValue, p: float) -> SSAValue:
+    """The p-norm along the last axis, whose derivative at 0 is 0."""
+    axis = [len(to.shape(apart)) - 1]
+    size = to.emit(ptir.AbsOp, apart)
+    if p == 0:
+        return to.reduce("sum", to.cast(to.compare("not_equal", size, 0.0), to.dtype(size)), axis)
+    if p in (1, math.inf):
+        return to.reduce("sum" if p == 1 else "max", size, axis)
+    positive = to.compare("greater", size, 0.0)
+    powers = to.emit(ptir.MulOp, size, size) if p == 2 else to.math(ptir.PowOp, to.select(positive, size, to.like(1.0, size)), p)
+    total = to.reduce("sum", powers if p == 2 else to.select(positive, powers, to.like(0.0, size)), axis)
+    apart_at_all = to.compare("greater", total, 0.0)
+    safe = to.select(apart_at_all, total, to.like(1.0, total))
+    root = to.emit(ptir.SqrtOp, safe) if p == 2 else to.math(ptir.PowOp, safe, 1 / p)
+    return to.select(apart_at_all, root, to.like(0.0, root))
+
+
+def _cdist(to: Converter, call: Call, x: SSAValue, y: SSAValue, p: float, *_: Any) -> SSAValue:
+    lead, (m, n), k = call.shape[:-2], call.shape[-2:], to.shape(x)[-1]
+    x = to.broadcast(x, (*lead, m, k))
+    y = to.broadcast(y, (*lead, n, k))
+    rank = len(lead)
+    whole = (*lead, m, n, k)
+    left = to.place(x, [*range(rank + 1), rank + 2], whole)
+    right = to.place(y, [*range(rank), rank + 1, rank + 2], whole)
+    return _distances(to, to.emit(ptir.SubOp, left, right), p)
+
+
+def _pdist(to: Converter, call: Call, x: SSAValue, p: float = 2.0) -> SSAValue:
+    rows = to.sizes(x)[0]
+    pairs = [(i, j) for i in range(rows) for j in range(i + 1, rows)]
+    first, second = (to.emit(ptir.TakeOp, x, to.integers([pair[side] for pair in pairs])) for side in (0, 1))
+    return _distances(to, to.emit(ptir.SubOp, first, second), p)
+
+
+PRODUCTS: Table = {
+    "_cdist_forward.default": _cdist,
+    "_fft_c2c.default": _fft_c2c,
+    "_fft_c2r.default": _fft_c2r,
+    "_fft_r2c.default": _fft_r2c,
+    "_pdist_forward.default": _pdist,
+    "addmm.default": _plus((), (1, 0)),
+    "addmv.default": _plus((), (1, 0)),
+    "baddbmm.default": _plus((0,), (2, 1)),
+    "bmm.default": _plain((0,), (2, 1)),
+    "convolution.default": _convolution,
+    "dot.default": _plain((), (0, 0)),
+    "linear.default": _linear,
+    "matmul.default": _matmul,
+    "mm.default": _plain((), (1, 0)),
+    "mv.default": _plain((), (1, 0)),
+    "scaled_dot_product_attention.default": _attention,
+}

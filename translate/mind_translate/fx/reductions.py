@@ -1,0 +1,184 @@
+"""
+Rows of reductions, running reductions, and sorts.
+
+Sums of truths and integers are stated as si64, to which the operand is cast; narrow floats accumulate in f32, as in torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir.types import I1, SI32, SI64, Kind
+
+from ..unsupported import Refused
+from .converter import Call, Converter, Results, Row, Table, wide
+
+Axes = int | Sequence[int] | None
+
+
+def _sum(to: Converter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False, *_: Any) -> SSAValue:
+    return to.reduce("sum", to.cast(x, call.dtype), dims, keep)
+
+
+def _sum_all(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+    return to.reduce("sum", to.cast(x, call.dtype), None)
+
+
+def _prod(to: Converter, call: Call, x: SSAValue, dim: Axes = None, keep: bool = False, *_: Any) -> SSAValue:
+    return to.reduce("prod", to.cast(x, call.dtype), dim, keep)
+
+
+def _prod_all(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+    return to.reduce("prod", to.cast(x, call.dtype), None)
+
+
+def _mean(to: Converter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False, *_: Any) -> SSAValue:
+    x = to.cast(x, wide(call.dtype))
+    return to.cast(to.mean(x, to.axes(x, dims), keep), call.dtype)
+
+
+def _mean_all(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+    return _mean(to, call, x)
+
+
+def _extreme(kind: str) -> Row:
+    """The greatest or least; a maximum shares its derivative among equals, as torch's `amax` does."""
+
+    def row(to: Converter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False) -> SSAValue:
+        if to.dtype(x) is I1:
+            return to.cast(to.reduce(kind, to.cast(x, SI32), dims, keep), I1)
+        return to.reduce(kind, x, dims, keep)
+
+    return row
+
+
+def _truths(kind: str) -> Row:
+    def row(to: Converter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False) -> SSAValue:
+        return to.cast(to.reduce(kind, to.cast(to.cast(x, I1), SI32), dims, keep), call.dtype)
+
+    return row
+
+
+def _extreme_at(op_type: type[ptir.PtirOp]) -> Row:
+    """The greatest or least along one axis and its index; the value is read at the index, where its derivative goes, too."""
+
+    def row(to: Converter, call: Call, x: SSAValue, dim: int, keep: bool = False) -> Results:
+        if not to.shape(x):
+            return x, to.fill(0, SI64)
+        axis = to.axis(x, dim)
+        index = to.emit(op_type, _ordered(to, x), axis=axis, keepdims=True, output_dtype=SI64)
+        value = to.emit(ptir.GatherOp, x, index, axis=axis)
+        return to.shaped(value, call.shape), to.shaped(index, call.shape)
+
+    return row
+
+
+def _ordered(to: Converter, x: SSAValue) -> SSAValue:
+    """Truths as numbers."""
+    return to.cast(x, SI32) if to.dtype(x) is I1 else x
+
+
+def _arg(op_type: type[ptir.PtirOp]) -> Row:
+    def row(to: Converter, call: Call, x: SSAValue, dim: int | None = None, keep: bool = False) -> SSAValue:
+        if not to.shape(x):
+            return to.fill(0, SI64)
+        if dim is None:
+            x, dim = to.reshape(x, (math.prod(to.sizes(x)),)), 0
+        found = to.emit(op_type, _ordered(to, x), axis=to.axis(x, dim), keepdims=bool(keep), output_dtype=SI64)
+        return to.shaped(found, call.shape)
+
+    return row
+
+
+def _var(to: Converter, call: Call, x: SSAValue, dims: Axes = None, correction: Any = 1, keep: bool = False) -> SSAValue:
+    """The sum of squares about the mean by `n - correction`, at least 0 of them."""
+    x = to.cast(x, wide(to.dtype(x)))
+    axes = to.axes(x, dims)
+    if to.dtype(x).kind is Kind.COMPLEX:
+        parts = (_variance(to, to.emit(part, x), axes, correction, keep) for part in (ptir.RealOp, ptir.ImagOp))
+        return to.emit(ptir.AddOp, *parts)
+    return to.cast(_variance(to, x, axes, correction, keep), call.dtype)
+
+
+def _variance(to: Converter, x: SSAValue, axes: Sequence[int], correction: Any, keep: bool) -> SSAValue:
+    count = math.prod(to.sizes(x, axes)) if to.shape(x) else 1
+    centred = to.math(ptir.SubOp, x, to.mean(x, axes, keep=True))
+    total = to.reduce("sum", to.emit(ptir.MulOp, centred, centred), axes, keep)
+    return to.math(ptir.DivOp, total, float(max(0, count - (1 if correction is None else correction))))
+
+
+def _var_unbiased(to: Converter, call: Call, x: SSAValue, dims: Axes, unbiased: bool = True, keep: bool = False) -> SSAValue:
+    return _var(to, call, x, dims, 1 if unbiased else 0, keep)
+
+
+def _cumulative(kind: str) -> Row:
+    def row(to: Converter, call: Call, x: SSAValue, dim: int, *_: Any) -> SSAValue:
+        x = to.cast(x, call.dtype)
+        if not to.shape(x):
+            return x
+        properties: dict[str, Any] = {"axis": to.axis(x, dim), "exclusive": False, "reverse": False}
+        if kind == "sum":
+            return to.emit(ptir.CumulativeSumOp, x, **properties)
+        return to.emit(ptir.CumulativeOp, x, kind=kind, **properties)
+
+    return row
+
+
+def _sort(to: Converter, call: Call, x: SSAValue, dim: int = -1, descending: bool = False) -> Results:
+    """A stable sort: in which order equals are left is not stated, so that any is right."""
+    if not to.shape(x):
+        return x, to.fill(0, SI64)
+    return _top_k(to, call, x, to.sizes(x)[to.axis(x, dim)], dim, descending)
+
+
+def _sort_stable(
+    to: Converter, call: Call, x: SSAValue, stable: bool | None = None, dim: int = -1, descending: bool = False
+) -> Results:
+    return _sort(to, call, x, dim, descending)
+
+
+def _top_k(to: Converter, call: Call, x: SSAValue, k: int, dim: int = -1, largest: bool = True, *_: Any) -> Results:
+    """The greatest first, NaN among the greatest. The values are read at the indices."""
+    if not to.shape(x):
+        return x, to.fill(0, SI64)
+    axis = to.axis(x, dim)
+    found = to.add(ptir.TopKOp(_ordered(to, x), k=k, axis=axis, largest=bool(largest), indices_dtype=SI64))
+    indices = found.results[1]
+    return to.emit(ptir.GatherOp, x, indices, axis=axis), indices
+
+
+REDUCTIONS: Table = {
+    "all.default": _truths("min"),
+    "all.dim": _truths("min"),
+    "all.dims": _truths("min"),
+    "amax.default": _extreme("max"),
+    "amin.default": _extreme("min"),
+    "any.default": _truths("max"),
+    "any.dim": _truths("max"),
+    "any.dims": _truths("max"),
+    "argmax.default": _arg(ptir.ArgMaxOp),
+    "argmin.default": _arg(ptir.ArgMinOp),
+    "cumprod.default": _cumulative("prod"),
+    "cumsum.default": _cumulative("sum"),
+    "max.default": _extreme("max"),
+    "max.dim": _extreme_at(ptir.ArgMaxOp),
+    "mean.default": _mean_all,
+    "mean.dim": _mean,
+    "min.default": _extreme("min"),
+    "min.dim": _extreme_at(ptir.ArgMinOp),
+    "nonzero.default": Refused("a result whose size depends on data", "use a mask and torch.where instead"),
+    "prod.default": _prod_all,
+    "prod.dim_int": _prod,
+    "sort.default": _sort,
+    "sort.stable": _sort_stable,
+    "sum.default": _sum_all,
+    "sum.dim_IntList": _sum,
+    "topk.default": _top_k,
+    "var.correction": _var,
+    "var.dim": _var_unbiased,
+}

@@ -1,0 +1,36 @@
+"""All rows: for each ATen overload a function that emits PTIR, or the reason why there is none."""
+
+from __future__ import annotations
+
+from ..unsupported import Refused
+from .converter import Table
+from .elementwise import ELEMENTWISE
+from .indexing import INDEXING
+from .normalization import NORMALIZATION
+from .products import PRODUCTS
+from .reductions import REDUCTIONS
+from .structural import STRUCTURAL
+from .windows import WINDOWS
+
+_DERIVATIVE = Refused("a derivative that torch wrote", "export the forward function, and differentiate it here (vjp)")
+_DERIVATIVES = (
+    *("_adaptive_avg_pool2d_backward", "avg_pool2d_backward", "convolution_backward", "embedding_dense_backward"),
+    *("max_pool2d_with_indices_backward", "native_group_norm_backward", "native_layer_norm_backward"),
+)
+ROWS: Table = {
+    **ELEMENTWISE,
+    **STRUCTURAL,
+    **REDUCTIONS,
+    **INDEXING,
+    **PRODUCTS,
+    **NORMALIZATION,
+    **WINDOWS,
+    **{f"{name}.default": _DERIVATIVE for name in _DERIVATIVES},
+    "_embedding_bag.default": Refused("bags of rows of sizes that are data", "use torch.nn.functional.embedding and a mask"),
+}
+SIZES = frozenset({"sym_size.int", "sym_numel.default"})
+"""Ops whose results are sizes: they are known from the types, and need no rows."""
+KEPT = ("linear", "matmul", "scaled_dot_product_attention")
+"""Ops that have rows, so that torch is not asked to decompose them."""
+DECOMPOSED = ("grid_sampler_2d.default",)
+"""Core ops that torch is asked to decompose all the same."""

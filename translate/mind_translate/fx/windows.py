@@ -1,0 +1,234 @@
+"""
+Rows of pools and of resized images.
+
+The greatest of a window is read at its index, so that its derivative goes to the first of equals, as in torch. Averages of
+windows that are not all alike, and resized images, are products with constant matrices or rows by number along each axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir.types import F32, SI64
+from mind_dialect.ptir_shapes import Dims
+
+from ..unsupported import Refused
+from .converter import Call, Converter, Results, Row, Table, wide
+from .structural import MOST_STRIDED, taken
+
+Sizes = Sequence[int]
+
+
+def _f32(value: float) -> float:
+    """A number rounded as torch's places are."""
+    return float(F32.element.check(value))  # pyright: ignore[reportArgumentType]
+
+
+def _each(values: Sizes, n: int) -> list[int]:
+    return list(values) * n if len(values) == 1 else list(values)
+
+
+def _padding(sizes: Sizes, out: Dims, window: Sizes, strides: Sizes, low: Sizes, dilation: Sizes) -> list[tuple[int, int]]:
+    """Padding with which the windows are as many as stated, whatever way they were counted."""
+    found: list[tuple[int, int]] = []
+    for size, count, k, step, before, spread in zip(sizes, out, window, strides, low, dilation, strict=True):
+        assert isinstance(count, int)
+        found.append((before, max(0, (count - 1) * step + spread * (k - 1) + 1 - size - before)))
+    return found
+
+
+def _max_pool(n: int) -> Row:
+    def row(
+        to: Converter,
+        call: Call,
+        x: SSAValue,
+        window: Sizes,
+        stride: Sizes = (),
+        padding: Sizes = (0,),
+        dilation: Sizes = (1,),
+        *_: Any,
+    ) -> Results:
+        window = _each(window, n)
+        strides = _each(stride, n) if stride else window
+        dilation, low = _each(dilation, n), _each(padding, n)
+        sizes = to.sizes(x)
+        lead = len(sizes) - n
+        pads = _padding(sizes[lead:], call.shape[lead:], window, strides, low, dilation)
+        index = to.emit(
+            ptir.WindowArgOp,
+            x,
+            kind="max",
+            window_dims=(*(1,) * lead, *window),
+            strides=(*(1,) * lead, *strides),
+            padding=(*((0, 0),) * lead, *pads),
+            window_dilation=(*(1,) * lead, *dilation),
+            output_dtype=SI64,
+        )
+        value = to.emit(ptir.TakeOp, to.reshape(x, (math.prod(sizes),)), index)
+        return value, to.math(ptir.RemainderOp, index, math.prod(sizes[lead:]))
+
+    return row
+
+
+def _avg_pool(n: int) -> Row:
+    def row(
+        to: Converter,
+        call: Call,
+        x: SSAValue,
+        window: Sizes,
+        stride: Sizes = (),
+        padding: Sizes = (0,),
+        ceil_mode: bool = False,
+        include_pad: bool = True,
+        divisor: int | None = None,
+    ) -> SSAValue:
+        window = _each(window, n)
+        strides, low = _each(stride, n) if stride else window, _each(padding, n)
+        x = to.cast(x, wide(call.dtype))
+        sizes = to.sizes(x)
+        lead = len(sizes) - n
+        pads = _padding(sizes[lead:], call.shape[lead:], window, strides, low, [1] * n)
+        total = to.emit(
+            ptir.ReduceWindowOp,
+            x,
+            kind="sum",
+            window_dims=(*(1,) * lead, *window),
+            strides=(*(1,) * lead, *strides),
+            padding=(*((0, 0),) * lead, *pads),
+            base_dilation=(1,) * len(sizes),
+            window_dilation=(1,) * len(sizes),
+        )
+        for axis, (size, k, step, p) in enumerate(zip(sizes[lead:], window, strides, low, strict=True), lead):
+            counts = _counts(size, int(call.shape[axis]), k, step, p, include_pad)
+            if divisor is None:
+                total = to.emit(ptir.DivOp, total, _along(to, counts, axis, total))
+        return to.cast(total if divisor is None else to.math(ptir.DivOp, total, float(divisor)), call.dtype)
+
+    return row
+
+
+def _counts(size: int, out: int, window: int, step: int, padding: int, include_pad: bool) -> list[float]:
+    """How many elements each window has: those of the padding count too, or do not; what is beyond it never does."""
+    found: list[float] = []
+    for i in range(out):
+        start = i * step - padding
+        end = min(start + window, size + padding)
+        found.append(float(end - start if include_pad else min(end, size) - max(start, 0)))
+    return found
+
+
+def _along(to: Converter, values: Sequence[float], axis: int, x: SSAValue) -> SSAValue:
+    """Numbers along one axis of the shape of `x`."""
+    if len(set(values)) == 1:
+        return to.like(values[0], x)
+    return to.place(to.constant(to.dtype(x), (len(values),), values), [axis], to.shape(x))
+
+
+def _adaptive(n: int) -> Row:
+    """Averages of windows from `floor(i S / O)` to `ceil((i + 1) S / O)`, along one axis after the other."""
+
+    def row(to: Converter, call: Call, x: SSAValue, out: Sizes) -> SSAValue:
+        x = to.cast(x, wide(call.dtype))
+        for axis in range(len(call.shape) - n, len(call.shape)):
+            size, count = to.sizes(x, [axis])[0], call.shape[axis]
+            assert isinstance(count, int)
+            shape = to.shape(x)
+            if count and size % count == 0:
+                split = to.reshape(x, (*shape[:axis], count, size // count, *shape[axis + 1 :]))
+                x = to.mean(split, [axis + 1])
+            elif not count:
+                x = to.part(x, axis, 0, 0)
+            else:
+                x = to.along(x, axis, [_share(i, size, count) for i in range(count)])
+        return to.cast(x, call.dtype)
+
+    return row
+
+
+def _share(i: int, size: int, count: int) -> list[float]:
+    start, end = i * size // count, -((i + 1) * size // -count)
+    return [1 / (end - start) if start <= j < end else 0.0 for j in range(size)]
+
+
+def _factors(scales: Sequence[float] | None, sizes: Sizes, out: Sizes, align: bool = False) -> list[float]:
+    """How far apart, in the image, the places of the result are."""
+    if align:
+        return [_f32((s - 1) / (o - 1)) if o > 1 else 0.0 for s, o in zip(sizes, out, strict=True)]
+    if scales is not None:
+        return [_f32(1 / s) for s in scales]
+    return [_f32(s / o) for s, o in zip(sizes, out, strict=True)]
+
+
+def _nearest(to: Converter, call: Call, x: SSAValue, out: Any, scales: Sequence[float] | None = None) -> SSAValue:
+    for axis, factor in zip((2, 3), _factors(scales, to.sizes(x)[2:], _ints(call.shape[2:])), strict=True):
+        size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
+        places = [min(math.floor(_f32(i * factor)), size - 1) for i in range(count)]
+        x = taken(to, x, axis, to.integers(places))
+    return x
+
+
+def _ints(shape: Dims) -> list[int]:
+    return [int(n) for n in shape]
+
+
+def _bilinear(to: Converter, call: Call, x: SSAValue, out: Any, align: bool, scales: Sequence[float] | None = None) -> SSAValue:
+    """Between two neighbours along each axis, by how near they are."""
+    x = to.cast(x, wide(call.dtype))
+    for axis, factor in zip((2, 3), _factors(scales, to.sizes(x)[2:], _ints(call.shape[2:]), align), strict=True):
+        size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
+        places = [_f32(i * factor if align else max((i + 0.5) * factor - 0.5, 0.0)) for i in range(count)]
+        first = [min(math.floor(p), size - 1) for p in places]
+        parts = [p - i for p, i in zip(places, first, strict=True)]
+        left = taken(to, x, axis, to.integers(first))
+        right = taken(to, x, axis, to.integers([min(i + 1, size - 1) for i in first]))
+        less, more = ([1 - p for p in parts], parts)
+        x = to.emit(
+            ptir.AddOp,
+            to.emit(ptir.MulOp, left, _along(to, [_f32(v) for v in less], axis, left)),
+            to.emit(ptir.MulOp, right, _along(to, [_f32(v) for v in more], axis, right)),
+        )
+    return to.cast(x, call.dtype)
+
+
+def _col2im(
+    to: Converter, call: Call, x: SSAValue, out: Sizes, window: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes
+) -> SSAValue:
+    """Patches summed where they lie in the padded image, whose padding is then cut off."""
+    padded = [n + 2 * p for n, p in zip(out, padding, strict=True)]
+    counts = [(n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(padded, dilation, window, stride, strict=True)]
+    axes = [
+        [[i * d + j * s for j in range(c)] for i in range(k)] for k, d, s, c in zip(window, dilation, stride, counts, strict=True)
+    ]
+    places = [a * padded[1] + b for rows in axes[0] for columns in axes[1] for a in rows for b in columns]
+    if len(places) > MOST_STRIDED:
+        raise Refused("col2im with very many elements")
+    lead = call.shape[:-2]
+    flat = to.reshape(x, (*lead, len(places)))
+    image = to.number(0, call.dtype, (*lead, padded[0] * padded[1]))
+    indices = to.broadcast(to.integers(places), to.shape(flat))
+    summed = to.emit(ptir.ScatterReduceOp, image, indices, flat, kind="add", axis=len(lead))
+    whole = to.reshape(summed, (*lead, *padded))
+    for axis, (n, p) in enumerate(zip(out, padding, strict=True), len(lead)):
+        whole = to.part(whole, axis, p, p + n)
+    return whole
+
+
+WINDOWS: Table = {
+    "_adaptive_avg_pool2d.default": _adaptive(2),
+    "_adaptive_avg_pool3d.default": _adaptive(3),
+    "adaptive_avg_pool1d.default": _adaptive(1),
+    "avg_pool1d.default": _avg_pool(1),
+    "avg_pool2d.default": _avg_pool(2),
+    "avg_pool3d.default": _avg_pool(3),
+    "col2im.default": _col2im,
+    "grid_sampler_2d.default": Refused("a graph that torch has not decomposed", "import it by from_torch, or decompose it"),
+    "max_pool2d_with_indices.default": _max_pool(2),
+    "max_pool3d_with_indices.default": _max_pool(3),
+    "upsample_bilinear2d.vec": _bilinear,
+    "upsample_nearest2d.vec": _nearest,
+}
