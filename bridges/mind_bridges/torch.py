@@ -71,8 +71,8 @@ def from_torch(model: Any, *args: Any, dynamic: Any = None, **kwargs: Any) -> Im
             raise error("E7001", "an exported program has its arguments already, expected none", option="args")
         program = model
     else:
-        program = _exported(model, args, kwargs, dynamic)
-    found = _read(program)
+        program = exported(model, args, kwargs, dynamic)
+    found = read_program(program)
     return Imported(found.module, {name: as_array(tensor, name) for name, tensor in found.weights.items()})
 
 
@@ -88,7 +88,8 @@ def load(path: Path | str) -> Imported:
     return from_torch(program)
 
 
-def _exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic: Any) -> Any:
+def exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic: Any) -> Any:
+    """What torch exports of a module; E2001 for what is none, E7001 with torch's reason where it cannot."""
     torch = require()
     if not isinstance(model, torch.nn.Module):
         message = f"expected an nn.Module or an ExportedProgram, found {brief(type(model).__name__)}"
@@ -102,7 +103,8 @@ def _exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dyna
         raise error("E7001", message, option="model") from None
 
 
-def _read(program: Any) -> Exported:
+def read_program(program: Any) -> Exported:
+    """The module of an exported program, which torch decomposes first. Raises E8008."""
     torch = require()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -139,9 +141,13 @@ def as_array(tensor: Any, what: str = "a tensor") -> np.ndarray:
     return plain.numpy()
 
 
-def as_tensor(array: np.ndarray, dtype: Any) -> Any:
-    """The elements of a NumPy array as a tensor of torch of the same width, sharing memory."""
-    torch = require()
-    if array.dtype.kind == "V" or array.dtype.name.startswith(("bfloat", "float8")):
-        array = array.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8)
-    return torch.from_numpy(array).view(dtype)
+def backend(graph: Any, inputs: Any, *, options: Mapping[str, Any] | None = None) -> Any:
+    """
+    The backend of `torch.compile(model, backend="mind")`, which finds it by its entry point.
+
+    Graphs run by our programs, forwards and backwards, on the CPU; `options` may hold `target`, by default `native` where it is
+    installed. A graph with ops that have no form in PTIR is left to torch, with one warning that lists them all.
+    """
+    from .torch_compile import compiled
+
+    return compiled(graph, inputs, dict(options or {}))

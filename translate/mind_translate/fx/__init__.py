@@ -7,7 +7,7 @@ reason. `mind_bridges.torch` exports modules and calls this.
 
 from __future__ import annotations
 
-from .graph import Exported, dtype_of, read_exported
+from .graph import DTYPE_NAMES, Exported, dtype_of, read_exported
 from .table import DECOMPOSED, KEPT, ROWS, SIZES
 
-__all__ = ["DECOMPOSED", "KEPT", "ROWS", "SIZES", "Exported", "dtype_of", "read_exported"]
+__all__ = ["DECOMPOSED", "DTYPE_NAMES", "KEPT", "ROWS", "SIZES", "Exported", "dtype_of", "read_exported"]

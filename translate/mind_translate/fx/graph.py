@@ -41,7 +41,7 @@ from .converter import Call, Converter, Results
 from .table import ROWS, SIZES
 
 PARAMETER_ATTRIBUTE = "ptir.parameter"
-_DTYPES = {
+DTYPE_NAMES = {
     **{f"int{n}": f"si{n}" for n in (8, 16, 32, 64)},
     **{f"uint{n}": f"ui{n}" for n in (8, 16, 32, 64)},
     **{"bool": "i1", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64"},
@@ -67,9 +67,9 @@ class Exported(NamedTuple):
 def dtype_of(dtype: Any) -> PtirDType:
     """PTIR's dtype for one of torch. Raises `Refused`."""
     name = str(dtype).removeprefix("torch.")
-    if name not in _DTYPES:
+    if name not in DTYPE_NAMES:
         raise Refused(f"the dtype {name}", "convert it to one of PTIR's")
-    return DTYPES[_DTYPES[name]]
+    return DTYPES[DTYPE_NAMES[name]]
 
 
 def spec_of(value: Any) -> TensorSpec:

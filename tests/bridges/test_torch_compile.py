@@ -1,0 +1,115 @@
+"""`torch.compile(model, backend="mind")`: models train with PyTorch's own loss curve; what has no form is left to torch."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import tomllib
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from torch import nn  # noqa: E402, after the skip
+
+import torch_models  # noqa: E402, after the skip
+from mind_bridges.torch import backend  # noqa: E402, after the skip
+from mind_dialect.errors import MindError  # noqa: E402, after the skip
+
+STEPS = 50
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    torch._dynamo.reset()
+
+
+def compiled(model: Any, **options: Any) -> Any:
+    return torch.compile(model, backend=lambda graph, inputs: backend(graph, inputs, options=options), dynamic=False)
+
+
+def curve(model: Any, called: Any, x: Any, target: Any) -> list[float]:
+    """The losses of training steps."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    losses: list[float] = []
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss = torch.mean((called(x) - target) ** 2)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@pytest.mark.parametrize("name", ["gpt", "llama", "cnn", "lstm"])
+def test_training_has_the_loss_curve_of_torch(name: str) -> None:
+    model, x = torch_models.made(name, training=True)
+    target = torch.randn_like(model.eval()(x))
+    model.train()
+    twin = copy.deepcopy(model)
+    expected = curve(twin, twin, x, target)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = curve(model, compiled(model), x, target)
+    assert found[-1] < found[0]
+    assert max(abs(a - b) for a, b in zip(found, expected, strict=True)) < 1e-4
+    for ours, theirs in zip(model.buffers(), twin.buffers(), strict=True):  # running statistics
+        torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
+
+
+def test_the_backend_has_an_entry_point() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, name = project["entry-points"]["torch_dynamo_backends"]["mind"].partition(":")
+    assert getattr(importlib.import_module(module), name) is backend
+
+
+class Mixed(nn.Module):
+    """A layer, and random numbers of two kinds."""
+
+    def forward(self, x: Any) -> Any:
+        """Compute it."""
+        return x.sin() + torch.rand(3) + torch.randn(3)
+
+
+def test_a_graph_with_missing_ops_is_left_to_torch_with_one_warning() -> None:
+    with pytest.warns(UserWarning, match="leaves a graph to PyTorch") as caught:
+        found = compiled(Mixed())(torch.ones(3))
+    assert found.shape == (3,)
+    (warning,) = [w for w in caught if "leaves a graph" in str(w.message)]
+    assert "rand.default" in str(warning.message)
+    assert "randn.default" in str(warning.message)
+
+
+def test_results_do_not_share_memory_with_arguments() -> None:
+    x = torch.ones(3)
+    y = compiled(nn.Identity().forward)(x + 0)
+    y += 1
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_integers_and_inference() -> None:
+    def f(x: Any) -> Any:
+        return x.argmax(-1), x.softmax(-1)
+
+    x = torch.randn(4, 5)
+    with torch.no_grad():
+        found = compiled(f)(x)
+    assert torch.equal(found[0], f(x)[0])
+    torch.testing.assert_close(found[1], f(x)[1])
+
+
+def test_a_second_derivative_is_refused_by_torch() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = compiled(lambda x: (x**3).sum())(x)
+    (grad,) = torch.autograd.grad(y, x, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"once_differentiable|does not require grad"):
+        torch.autograd.grad(grad.sum(), x)
+
+
+def test_an_unknown_option_is_an_error() -> None:
+    graph = torch.fx.symbolic_trace(nn.ReLU())
+    with pytest.raises(MindError, match="option fast of the backend") as caught:
+        backend(graph, [torch.ones(2)], options={"fast": True})
+    assert caught.value.code == "E7001"
