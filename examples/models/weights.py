@@ -2,7 +2,7 @@
 Weights: what they must be, random ones, and safetensors files.
 
 A file is checked by its header before a tensor is read: every name, shape and dtype. Floats narrower than what is expected
-(bf16 and f16 for f32) are widened, which loses nothing; wider ones are refused. Reading needs the extra `models`.
+(bf16 and f16 for f32) are widened, which loses nothing; wider ones are refused. Writing needs the extra `models`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +18,11 @@ import numpy as np
 import mind_array as ma
 from mind_dialect.errors import brief, error
 from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_runtime.weights import Wanted, held_in, read_weights
 
 Weights = dict[str, np.ndarray]
-FLOATS = {"f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16"}
-"""Floats that weights may have: the contract's names, and those in the files."""
-WIDENED = {"f64": ("F32", "F16", "BF16"), "f32": ("F16", "BF16")}
-"""What else a file may hold for a dtype."""
+FLOATS = ("f64", "f32", "f16", "bf16")
+"""Floats that weights may have."""
 
 
 class Spec(NamedTuple):
@@ -75,26 +73,9 @@ def _deviation(name: str, shape: tuple[int, ...]) -> float:
     return math.sqrt(2 / math.prod(shape[1:])) if len(shape) == 4 else math.sqrt(1 / shape[0])
 
 
-@contextmanager
-def opened(path: Path | str):
-    """A safetensors file; E7002 for one that is not there, or damaged, E6002 without the package."""
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError:
-        message = "safetensors is not installed: install the extra `models`"
-        raise error("E6002", message, requested="safetensors", available=[]) from None
-    try:
-        file = safe_open(str(path), framework="np")
-    except (OSError, SafetensorError) as e:
-        raise error("E7002", f"{brief(path)} is no readable safetensors file: {brief(e)}", path=str(path)) from None
-    with file as f:
-        yield f
-
-
 def shapes_in(path: Path | str) -> dict[str, tuple[int, ...]]:
     """The name and shape of every tensor of a file, from its header alone."""
-    with opened(path) as file:
-        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
+    return {name: held.shape for name, held in held_in(path).items()}
 
 
 def load_safetensors(
@@ -105,38 +86,12 @@ def load_safetensors(
     ignore: Callable[[str], bool] = lambda name: False,
 ) -> Weights:
     """
-    The tensors of `specs` from a file, in their order.
+    The tensors of `specs` from a file, or from several with an index, in their order; memory maps that cannot be written to.
 
     `rename` gives the name in the file, `ignore` says which names there are of no use. E7003 for a tensor that is missing or
     that nobody asked for, E3003 for a wrong shape, E2001 for a dtype that does not fit; none is read before all are right.
     """
-    with opened(path) as file:
-        held = set(file.keys())
-        wanted = {name: rename(name) for name in specs}
-        _check_names(path, held, set(wanted.values()), ignore)
-        for name, spec in specs.items():
-            found = file.get_slice(wanted[name])
-            _check_tensor(path, wanted[name], spec, tuple(found.get_shape()), found.get_dtype())
-        return {name: file.get_tensor(wanted[name]).astype(numpy_dtype(specs[name].dtype), copy=False) for name in specs}
-
-
-def _check_names(path: Path | str, held: set[str], wanted: set[str], ignore: Callable[[str], bool]) -> None:
-    if missing := sorted(wanted - held):
-        message = f"{brief(path)} has no tensor {missing[0]!r} ({len(missing)} missing); it holds {brief(sorted(held))}"
-        raise error("E7003", message, name=missing[0], known=sorted(held))
-    if extra := sorted(name for name in held - wanted if not ignore(name)):
-        message = f"{brief(path)} holds {brief(repr(extra[0]))} ({len(extra)} unknown); the model has {brief(sorted(wanted))}"
-        raise error("E7003", message, name=extra[0], known=sorted(wanted))
-
-
-def _check_tensor(path: Path | str, name: str, spec: Spec, shape: tuple[int, ...], dtype: str) -> None:
-    if shape != spec.shape:
-        message = f"{brief(path)}: {name} has shape {brief(list(shape))}, the model needs {list(spec.shape)}"
-        raise error("E3003", message, dimension=name, extents=[shape, spec.shape])
-    allowed = (FLOATS.get(spec.dtype, spec.dtype), *WIDENED.get(spec.dtype, ()))
-    if dtype not in allowed:
-        message = f"{brief(path)}: {name} is {brief(dtype)}, the model needs one of {list(allowed)}"
-        raise error("E2001", message, expected=list(allowed), actual=dtype)
+    return read_weights(path, {name: Wanted(*spec) for name, spec in specs.items()}, rename=rename, ignore=ignore)
 
 
 def save_safetensors(path: Path | str, weights: Mapping[str, np.ndarray]) -> None:

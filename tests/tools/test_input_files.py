@@ -14,7 +14,7 @@ from mind_dialect.ptir.types import DTYPES
 from mind_dialect.types import F32, F64, I64
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime import TensorSpec
-from mind_tools.input_files import SAFETENSORS
+from mind_runtime.weights import SAFETENSORS
 from mind_tools.inputs import read_input
 from tool_runs import Result, mind_run
 
@@ -167,7 +167,7 @@ def broken(tmp_path: Path) -> dict[str, tuple[str, str]]:
         "kind.safetensors": ("E7002", "malformed"),
         "beyond.safetensors": ("E7002", "does not lie in it"),
         "short.safetensors": ("E7002", "does not lie in it"),
-        "half.safetensors": ("E2001", "holds F16 of shape [2, 3], expected float32"),
+        "half.safetensors": ("E2001", "holds f16 of shape [2, 3], expected float32"),
         "huge.safetensors": ("E2001", "expected float32 of shape [2, 3]"),
         "bad.json": ("E7002", "no readable .json file"),
         "deep.json": ("E7002", "no readable .json file"),

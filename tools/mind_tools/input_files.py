@@ -15,26 +15,18 @@ import tokenize
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any, TypeGuard, cast
+from typing import IO, Any, cast
 
 import numpy as np
 
 from mind_dialect.errors import MindError, brief, error
 from mind_runtime import TensorSpec
+from mind_runtime.weights import MAX_JSON, distinct, mapped_array, safetensors_entries
 
 Array = np.ndarray[Any, Any]
 
-MAX_JSON = 1 << 28
-"""Larger JSON files are refused, and so are larger headers of safetensors files."""
-SAFETENSORS = {
-    **{f"F{n}": f"f{n}" for n in (16, 32, 64)},
-    **{f"I{n}": f"si{n}" for n in (8, 16, 32, 64)},
-    **{f"U{n}": f"ui{n}" for n in (8, 16, 32, 64)},
-    **{"BF16": "bf16", "BOOL": "i1", "C64": "cf32", "F8_E4M3": "fp8_e4m3", "F8_E5M2": "fp8_e5m2"},
-}
-"""The contract's names of dtypes that safetensors files have."""
 _FILE = re.compile(r"(?P<path>.*\.(?P<kind>npy|npz|safetensors|json))(?::(?P<name>.+))?", re.DOTALL)
 _UNREADABLE = (
     *(ValueError, EOFError, RecursionError, NotImplementedError, RuntimeError),
@@ -136,57 +128,17 @@ def _chosen(path: Path, name: str, names: Iterable[str]) -> str:
 
 
 def _safetensors(path: Path, name: str | None, spec: TensorSpec) -> Array:
-    """The format is a length of 8 bytes, a header in JSON of so many bytes, and the data, row-major and little-endian."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        size = os.fstat(file.fileno()).st_size - 8 - length
-        if size < 0 or length > MAX_JSON:
-            raise ValueError("it is shorter than its header says")
-        header: Any = json.loads(file.read(length), object_pairs_hook=_distinct)
-        if not isinstance(header, dict):
-            raise ValueError("its header is no object")
-        entries = {key: value for key, value in cast("dict[str, Any]", header).items() if key != "__metadata__"}
-        chosen = _chosen(path, name or spec.name, entries)
-        dtype, shape, begin, end = _entry(entries[chosen], chosen)
-        if SAFETENSORS.get(dtype) not in (str(spec.dtype), f"s{spec.dtype}") or not spec.fits(shape):
-            _refuse(f"{path}:{chosen}", f"{brief(dtype)} of shape {brief(list(shape))}", spec.fits(shape), spec)
-        if end - begin != math.prod(shape) * spec.numpy_dtype.itemsize or not 0 <= begin <= end <= size:
-            raise ValueError(f"the data of {brief(chosen)!r} does not lie in it")
-        file.seek(begin, os.SEEK_CUR)
-        data = np.frombuffer(file.read(end - begin), np.uint8)
-        if dtype == "BOOL" and np.any(data > 1):
-            raise ValueError(f"{brief(chosen)!r} holds what is no truth value")
-        return data.view(spec.numpy_dtype.newbyteorder("<")).astype(spec.numpy_dtype).reshape(shape)
-
-
-def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; ValueError for a key that it has twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [key for key, _ in pairs]
-        raise ValueError(f"it has the key {brief(next(key for key in names if names.count(key) > 1))!r} twice")
-    return found
-
-
-def _entry(entry: Any, name: str) -> tuple[str, tuple[int, ...], int, int]:
-    """The dtype, the shape, and the first and the last offset that a header states; ValueError for what states none."""
-    held = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
-    dtype, shape, offsets = (held.get(key) for key in ("dtype", "shape", "data_offsets"))
-    if not isinstance(dtype, str) or not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2:
-        raise ValueError(f"the header of {brief(name)!r} is malformed")
-    begin, end = offsets
-    return dtype, tuple(shape), begin, end
-
-
-def _are_sizes(values: Any) -> TypeGuard[list[int]]:
-    """Whether something is a list of integers from 0 on."""
-    return isinstance(values, list) and all(type(n) is int and n >= 0 for n in cast("list[object]", values))
+    entries = safetensors_entries(path)
+    held = entries[_chosen(path, name or spec.name, entries)]
+    if held.dtype not in (str(spec.dtype), f"s{spec.dtype}") or not spec.fits(held.shape):
+        _refuse(f"{path}:{held.name}", f"{brief(held.dtype)} of shape {brief(list(held.shape))}", spec.fits(held.shape), spec)
+    return mapped_array(held, held.dtype)
 
 
 def _json(path: Path, name: str | None, spec: TensorSpec) -> str:
     if path.stat().st_size > MAX_JSON:
         raise ValueError(f"it has more than {MAX_JSON} bytes")
-    held: Any = json.loads(path.read_bytes(), object_pairs_hook=_distinct)
+    held: Any = json.loads(path.read_bytes(), object_pairs_hook=distinct)
     if name is not None or isinstance(held, dict):
         entries = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
         held = entries[_chosen(path, name or spec.name, entries)]
