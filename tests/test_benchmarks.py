@@ -53,6 +53,11 @@ def test_the_cost_of_core_ir_is_measured(load: Any, tmp_path: Path) -> None:
     assert "| " in (tmp_path / "core_ir.md").read_text(encoding="utf-8")
 
 
+def test_questions_about_symbolic_sizes_are_measured(load: Any, tmp_path: Path) -> None:
+    assert load("extents").main(["--count", "10", "--out", str(tmp_path)]) == 0
+    assert "| ours |" in (tmp_path / "extents.md").read_text(encoding="utf-8")
+
+
 def test_the_native_target_is_measured_beside_sides_that_compute_the_same(load: Any, tmp_path: Path) -> None:
     for needed in ("llvmlite", "psutil"):
         pytest.importorskip(needed, reason=f"{needed} is not installed (make test-all installs it)")
