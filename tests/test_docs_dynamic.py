@@ -31,7 +31,7 @@ def test_the_programs_of_the_page_run() -> None:
     names: dict[str, object] = {}
     for program in programs:
         exec(program, names)
-    assert len(programs) == 2
+    assert len(programs) == 3
 
 
 @pytest.mark.parametrize("row", table("read"))

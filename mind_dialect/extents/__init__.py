@@ -4,6 +4,7 @@ Symbolic extents: expressions of dimension names, facts about them, and sound an
 Pure: nothing here knows xDSL. docs/dynamic.md says what is decided.
 """
 
+from .declarations import declare
 from .expr import ZERO, Atom, Extent, TooLarge, extent, symbol
 from .facts import Contradiction, Facts
 from .operations import ceildiv, evaluate, floordiv, max_of, min_of, mod, substitute
@@ -18,6 +19,7 @@ __all__ = [
     "Facts",
     "TooLarge",
     "ceildiv",
+    "declare",
     "evaluate",
     "extent",
     "extent_text",

@@ -30,7 +30,7 @@ class ExtentSyntaxError(ValueError):
     """A text that is no expression; `column` counts from 0."""
 
     def __init__(self, message: str, text: str, column: int):
-        self.text, self.column = text, column
+        self.message, self.text, self.column = message, text, column
         super().__init__(f"{message} at column {column} of {text[:80]!r}")
 
 
