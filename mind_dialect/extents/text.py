@@ -212,7 +212,7 @@ class _Display:
 def _remainders(a: Atom, c: int) -> Iterator[tuple[int, Extent, str]]:
     """Yield `k, e, text` with `c * a == e + k * text`, for text of a remainder or a rounded up quotient."""
     x, d = a.args
-    divisor = _operand_text(d)
+    divisor = _divisor_text(d)
     if d.is_constant and c % d.constant == 0:
         k = -c // d.constant
         yield k, x * -k, f"({_operand_text(x)} mod {divisor})"
@@ -242,14 +242,19 @@ def _factor_text(a: Atom) -> str:
         return a.text
     if a.kind == "max":
         return f"max({','.join(sorted(map(extent_text, a.args)))})"
-    return f"({_operand_text(a.args[0])} floordiv {_operand_text(a.args[1])})"
+    return f"({_operand_text(a.args[0])} floordiv {_divisor_text(a.args[1])})"
 
 
 def _operand_text(e: Extent) -> str:
-    """Return the text of an operand of an infix operator, in parentheses unless it is a size, a name or a call."""
+    """Return the text of the left operand of an infix operator: a product needs no parentheses there."""
     text = extent_text(e)
-    is_simple = text.isalnum() or text.isidentifier() or (e.names and len(e.terms) == 1 and re.fullmatch(r"[\w*]+", text))
-    return text if is_simple else f"({text})"
+    return text if re.fullmatch(r"\w[\w*]*", text) else f"({text})"
+
+
+def _divisor_text(d: Extent) -> str:
+    """Return the text of the right operand of an infix operator: a product needs parentheses there."""
+    text = extent_text(d)
+    return text if re.fullmatch(r"\w+", text) else f"({text})"
 
 
 def _closes_last(text: str) -> bool:

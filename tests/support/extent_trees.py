@@ -39,7 +39,11 @@ def tree(r: random.Random, depth: int) -> Tree:
     if op in ("//", "%", "cd"):
         return op, a, r.choice([1, 2, 2, 3, 4, 8, 8, 16, -3])
     if op == "by":
-        return "//", a, r.choice([r.choice(NAMES), ("+", r.choice(NAMES), 1), ("+", ("max", tree(r, depth - 1), 0), 1)])
+        return (
+            "//",
+            a,
+            r.choice([r.choice(NAMES), ("*", "A", "B"), ("+", r.choice(NAMES), 1), ("+", ("max", tree(r, depth - 1), 0), 1)]),
+        )
     return op, a, tree(r, depth - 1)
 
 

@@ -32,6 +32,8 @@ CANONICAL = [
     ("B*(T floordiv 8)", "B*(T floordiv 8)"),
     ("B*T floordiv 8", "B*T floordiv 8"),
     ("(P+T) floordiv B", "(P+T) floordiv B"),
+    ("T floordiv (P*B)", "T floordiv (B*P)"),
+    ("(T floordiv P)*B", "B*(T floordiv P)"),
     ("max + min*mod + floordiv", "min*mod+floordiv+max"),
     ("max(max, min)", "max(max,min)"),
     ("min(T, 4)", "min(4,T)"),
