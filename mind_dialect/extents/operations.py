@@ -36,6 +36,7 @@ def floordiv(e: Extent, d: Extent | int, positive: Predicate = is_positive) -> E
 
     Division by the constant 0 raises ZeroDivisionError; where a symbolic divisor is 0, the quotient has no value.
 
+    >>> from mind_dialect.extents import symbol
     >>> b, t = symbol("B"), symbol("T")
     >>> floordiv(6 * b + 7, 2)
     3*B + 3
@@ -63,6 +64,7 @@ def ceildiv(e: Extent, d: Extent | int, positive: Predicate = is_positive) -> Ex
     """
     Return `e / d` rounded up.
 
+    >>> from mind_dialect.extents import symbol
     >>> ceildiv(symbol("T"), 8)
     floordiv(T + 7, 8)
     """
@@ -73,6 +75,7 @@ def mod(e: Extent, d: Extent | int, positive: Predicate = is_positive) -> Extent
     """
     Return `e - d * floordiv(e, d)`, which has the sign of `d`.
 
+    >>> from mind_dialect.extents import symbol
     >>> mod(4 * symbol("T") + 3, 2)
     1
     """
@@ -158,6 +161,7 @@ def max_of(*operands: Extent, nonnegative: Predicate = lambda e: e.is_nonnegativ
     """
     Return the maximum; `nonnegative` says which differences of operands are known to be at least 0.
 
+    >>> from mind_dialect.extents import symbol
     >>> b, t = symbol("B"), symbol("T")
     >>> max_of(b, b + 2), max_of(t + 1, b + 1)
     (B + 2, B + max(-B + T, 0) + 1)
@@ -192,6 +196,7 @@ def min_of(*operands: Extent, nonnegative: Predicate = lambda e: e.is_nonnegativ
     """
     Return the minimum.
 
+    >>> from mind_dialect.extents import symbol
     >>> b, t = symbol("B"), symbol("T")
     >>> min_of(b, t) + max_of(b, t)
     B + T
@@ -203,6 +208,7 @@ def substitute(e: Extent, values: dict[str, Extent], positive: Predicate = is_po
     """
     Replace names by extents, everywhere at once.
 
+    >>> from mind_dialect.extents import symbol
     >>> t = symbol("T")
     >>> substitute(floordiv(t + symbol("P"), 4), {"T": 4 * t})
     T + floordiv(P, 4)
@@ -229,6 +235,7 @@ def evaluate(e: Extent, sizes: dict[str, int]) -> int:
     """
     Return the value for the size of each name, with integers of any width; ZeroDivisionError where it has none.
 
+    >>> from mind_dialect.extents import symbol
     >>> evaluate(ceildiv(symbol("T"), 8), {"T": 9})
     2
     """
