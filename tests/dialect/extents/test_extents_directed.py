@@ -187,6 +187,13 @@ def test_a_quotient_of_a_negative_dividend_may_be_negative() -> None:
     assert known.divides(4, B - T) is True
 
 
+def test_a_rounded_difference_equal_to_itself_may_be_negative() -> None:
+    known = Facts()
+    known.assume_eq(floordiv(B - T, 4) * 4, B - T)
+    assert known.ge(B, T) is None
+    assert known.divides(4, B - T) is True
+
+
 def test_a_fact_of_a_scope_does_not_leave_it() -> None:
     outer = Facts()
     outer.assume_range("T", 0, 8)
