@@ -134,7 +134,10 @@ def as_array(tensor: Any, what: str = "a tensor") -> np.ndarray:
         dtype = array_dtype(dtype_of(tensor.dtype).name)
     except Refused as refused:
         raise error("E2005", f"{what}: {refused}", dtype=str(tensor.dtype), supported=["the dtypes of PTIR"]) from None
+    if str(tensor.layout) != "torch.strided":
+        raise error("E2005", f"{what} is sparse, expected a dense one", dtype=str(tensor.layout), supported=["torch.strided"])
     plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    plain = torch.zeros_like(plain) if torch._is_zerotensor(plain) else plain
     if dtype.kind == "V" or dtype.name.startswith(("bfloat", "float8")):
         bits = plain.view(torch.uint16 if dtype.itemsize == 2 else torch.uint8)
         return bits.numpy().view(dtype)

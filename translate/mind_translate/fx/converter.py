@@ -157,9 +157,9 @@ class Converter(Lander):
         moved = self.math(ptir.AddOp, indices, size)
         return self.select(self.compare("less", indices, 0), moved, indices)
 
-    def integers(self, values: Sequence[int], *shape: int) -> SSAValue:
+    def integers(self, values: Sequence[int], shape: Sequence[int] | None = None) -> SSAValue:
         """A constant of si64, of rank 1 unless its shape is stated."""
-        return self.constant(SI64, shape or (len(values),), list(values))
+        return self.constant(SI64, (len(values),) if shape is None else shape, list(values))
 
     def along(self, x: SSAValue, axis: int, matrix: Sequence[Sequence[float]]) -> SSAValue:
         """The products of a constant matrix with the vectors along an axis."""

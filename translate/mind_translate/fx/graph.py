@@ -74,6 +74,8 @@ def dtype_of(dtype: Any) -> PtirDType:
 
 def spec_of(value: Any) -> TensorSpec:
     """The type of a tensor of torch; sizes that are no number and no name are unknown. Raises `Refused`."""
+    if str(value.layout) != "torch.strided":
+        raise Refused(f"a tensor of layout {str(value.layout).removeprefix('torch.')}", "convert it by .to_dense()")
     return TensorSpec(dtype_of(value.dtype), tuple(map(size_of, value.shape)))
 
 
@@ -183,7 +185,7 @@ class _Importer:
         operands: list[Any] = [a.meta.get("val") if hasattr(a, "meta") else a for a in node.args[:2]]
         promoted = dtype_of(self.promote(*operands)) if key.partition(".")[0] in _COMPARED and len(operands) == 2 else None
         first: Any = operands[0] if operands else None
-        contiguous = not hasattr(first, "is_contiguous") or bool(first.is_contiguous() and not first.storage_offset())
+        contiguous = key.startswith("as_strided") and bool(first.is_contiguous() and not first.storage_offset())
         return Call(key, results, promoted, contiguous)
 
     def _checked(self, call: Call, made: Results, node: Any) -> Any:

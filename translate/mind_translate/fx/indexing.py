@@ -145,8 +145,12 @@ def scattered(to: Converter, kind: str, x: SSAValue, dim: int, indices: SSAValue
     """`x` with updates combined in along an axis; as many updates count as there are indices."""
     shape = to.shape(x)
     x, indices, updates = (v if to.shape(v) else to.reshape(v, (1,)) for v in (x, indices, updates))
-    updates = _cut(to, updates, to.shape(indices))
-    found = to.emit(ptir.ScatterReduceOp, x, to.index(indices), updates, kind=kind, axis=to.axis(x, dim))
+    updates, axis = _cut(to, updates, to.shape(indices)), to.axis(x, dim)
+    met = _cut(to, x, to.shape(indices), axis)
+    found = to.emit(ptir.ScatterReduceOp, met, to.index(indices), updates, kind=kind, axis=axis)
+    if met is not x:
+        start = to.integers([0] * len(to.shape(x)))
+        found = to.emit(ptir.DynamicUpdateSliceOp, x, found, start, sizes=to.sizes(met))
     return to.reshape(found, shape)
 
 

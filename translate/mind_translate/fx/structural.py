@@ -219,7 +219,7 @@ def _as_strided(
     for n, step in zip(size, stride, strict=True):
         places = [p + i * step for p in places for i in range(n)]
     flat = to.reshape(x, (math.prod(to.sizes(x)),))
-    return to.emit(ptir.TakeOp, flat, to.integers(places, *size))
+    return to.emit(ptir.TakeOp, flat, to.integers(places, size))
 
 
 def _select_scatter(to: Converter, call: Call, x: SSAValue, source: SSAValue, dim: int, index: int) -> SSAValue:
