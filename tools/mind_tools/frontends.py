@@ -1,5 +1,5 @@
 """
-From text to a module, in every form that is read: MLIR, StableHLO, Core IR, PTIR's JSON and display forms.
+From a file or text to a module, in every form that is read: MLIR, StableHLO, ONNX, Core IR, PTIR's JSON and display forms.
 
 Readers are loaded on use.
 
@@ -29,9 +29,11 @@ READERS: dict[str, tuple[str, str]] = {
     "stablehlo": ("mind_translate.stablehlo", "read_stablehlo"),
 }
 """Where the function is that reads a text, given the text and the name of its file; MLIR text is read here."""
+BINARY_READERS: dict[str, tuple[str, str]] = {"onnx": ("mind_translate.onnx", "read_onnx")}
+"""Where the function is that reads bytes, given them and the name of their file."""
 STATE_A_VERSION = frozenset({"ptir-json", "ptir-text"})
 """The forms that state a version of the contract, which `lenient` lets be missing."""
-SUFFIXES: dict[str, str] = {"coreir": "core-ir", "json": "ptir-json", "mlirbc": "stablehlo", "ptir": "ptir-text"}
+SUFFIXES: dict[str, str] = {"coreir": "core-ir", "json": "ptir-json", "mlirbc": "stablehlo", "onnx": "onnx", "ptir": "ptir-text"}
 """The forms of files by suffix, besides `.mlir`."""
 
 
@@ -53,6 +55,17 @@ def read(frontend: str, text: str, name: str, *, lenient: bool = False) -> Modul
     module, function = READERS[frontend]
     parse = getattr(importlib.import_module(module), function)
     return parse(text, name, lenient=lenient) if frontend in STATE_A_VERSION else parse(text, name)
+
+
+def read_binary(frontend: str, data: bytes, name: str) -> ModuleOp:
+    """The module of bytes in one of the forms of `BINARY_READERS`; external data lies beside the file `name`."""
+    module, function = BINARY_READERS[frontend]
+    return getattr(importlib.import_module(module), function)(data, name)
+
+
+def form_of_bytes(data: bytes, form: str) -> str:
+    """The form of a file, where its first bytes say more than `form`: no text begins as an ONNX model does."""
+    return "onnx" if form == "mlir" and len(data) > 1 and data[0] == 8 and 0 < data[1] < 128 else form
 
 
 def parse(text: str, frontend: str = "mlir", name: str = "<text>", *, lenient: bool = False) -> ModuleOp:
@@ -98,4 +111,6 @@ def load(path: Path | str, frontend: str | None = None, *, lenient: bool = False
         data = Path(path).read_bytes()
     except OSError as e:
         raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
+    if (form := form_of_bytes(data, form)) in BINARY_READERS:
+        return read_binary(form, data, str(path))
     return parse(text_of(data, str(path)), form, str(path), lenient=lenient)

@@ -51,7 +51,9 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--size", metavar="NAME=N", action="append", default=[], help="the size of a named dimension")
     parser.add_argument("--special", action="store_true", help="draw NaN, infinities and zeros of both signs among the floats")
     parser.add_argument("--grad", action="store_true", help="hold the gradient against central differences in f64, too")
-    parser.add_argument("-f", "--frontend", choices=["mlir", *frontends.READERS], help="how to read FILE")
+    parser.add_argument(
+        "-f", "--frontend", choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS], help="how to read FILE"
+    )
     parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
     parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
     parser.add_argument("-v", "--version", action="version", version=f"mind-check {__version__}")
@@ -92,8 +94,13 @@ class Check:
             data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         except OSError as e:
             raise error("E7002", f"{path}: {e.strerror or e}", path=path) from None
-        self.source = Source(name := "stdin" if path == "-" else path, frontends.text_of(data, name))
-        module = frontends.parse(self.source.text, frontend, name, lenient=self.args.lenient)
+        name = "stdin" if path == "-" else path
+        if (frontend := frontends.form_of_bytes(data, frontend)) in frontends.BINARY_READERS:
+            self.source = Source(name, "")
+            module = frontends.read_binary(frontend, data, name)
+        else:
+            self.source = Source(name, frontends.text_of(data, name))
+            module = frontends.parse(self.source.text, frontend, name, lenient=self.args.lenient)
         verify(module)
         convert_module(module)
         return module

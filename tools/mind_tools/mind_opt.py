@@ -36,7 +36,7 @@ from .command_line import guarded, usage_error
 from .diagnostics import Place, Source, as_coded, place_of, render
 from .expectations import differences
 from .flags import PASS_ALIASES, fold, unknown, unknown_option
-from .frontends import READERS, SUFFIXES, read, text_of
+from .frontends import BINARY_READERS, READERS, SUFFIXES, form_of_bytes, read, read_binary, text_of
 from .instrumentation import Instrumentation, add_arguments, write_reproducer
 from .pass_help import details, epilog
 from .roundtrip import check_roundtrip
@@ -118,7 +118,10 @@ class MindOptMain(xDSLOptMain):
         super().register_all_frontends()
 
         def parse_mlir(io: IO[bytes]) -> ModuleOp:
-            text = self._read(io.read())
+            data = io.read()
+            if (form := form_of_bytes(data, "mlir")) in BINARY_READERS:
+                return read_binary(form, data, self.get_input_name())
+            text = self._read(data)
             parser = MindParser(self.ctx, text, self.get_input_name(), self._chunk.line_offset)
             module = parser.parse_module(not self.args.no_implicit_module)
             if self.args.lenient:
@@ -126,10 +129,16 @@ class MindOptMain(xDSLOptMain):
             return module
 
         def reader(frontend: str) -> Callable[[IO[bytes]], ModuleOp]:
+            if frontend in BINARY_READERS:
+                return lambda io: read_binary(frontend, io.read(), self.get_input_name())
             return lambda io: read(frontend, self._read(io.read()), self.get_input_name(), lenient=self.args.lenient)
 
         by_suffix = {suffix: reader(frontend) for suffix, frontend in SUFFIXES.items()}
-        self.available_frontends = {"mlir": parse_mlir, **by_suffix, **{frontend: reader(frontend) for frontend in READERS}}
+        self.available_frontends = {
+            "mlir": parse_mlir,
+            **by_suffix,
+            **{frontend: reader(frontend) for frontend in (*READERS, *BINARY_READERS)},
+        }
 
     def _read(self, data: bytes) -> str:
         text = text_of(data, self.get_input_name(), self._chunk.byte_offset)
@@ -345,7 +354,7 @@ _OPTIONS = {
     "--verify-roundtrip": "Check that the module, printed in either form, reads as the same module",
 }
 _SHORTER = {
-    "input_file": "The program, .mlir, .coreir, .ptir or .json; stdin if absent",
+    "input_file": "The program, .mlir, .coreir, .ptir, .json or .onnx; stdin if absent",
     "frontend": "How to read the input; the default goes by the suffix",
     "passes": "A pipeline, a,b{x=1 y=2}; also --pass-pipeline, with or without builtin.module(...)",
     "target": "What to print, default mlir; see below",

@@ -68,7 +68,11 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("mind-run", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
-        "file", metavar="FILE", nargs="?", default="-", help="the program, .mlir, .coreir, .ptir or .json; - or absent: stdin"
+        "file",
+        metavar="FILE",
+        nargs="?",
+        default="-",
+        help="the program, .mlir, .coreir, .ptir, .json or .onnx; - or absent: stdin",
     )
     parser.add_argument("inputs", metavar="NAME=VALUE", nargs="*", help="an input of the function")
     parser.add_argument(
@@ -99,7 +103,10 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
         "--save", metavar="DIR", type=Path, help="write each result as DIR/NAME.npy instead of printing it, or all to FILE.npz"
     )
     parser.add_argument(
-        "-f", "--frontend", choices=["mlir", *frontends.READERS], help="how to read FILE; the default goes by its suffix"
+        "-f",
+        "--frontend",
+        choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS],
+        help="how to read FILE; the default goes by its suffix",
     )
     parser.add_argument(
         "--memory", action="store_true", help="show the most memory in use at once: as planned, and as measured on the host"
@@ -206,7 +213,11 @@ class Run:
         path = self.args.file
         frontend = (self.args.frontend or "mlir") if path == "-" else frontends.form_of(path, self.args.frontend)
         name = "stdin" if path == "-" else path
-        text = frontends.text_of(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), name)
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        if (frontend := frontends.form_of_bytes(data, frontend)) in frontends.BINARY_READERS:
+            self.source = Source(name, "")
+            return frontends.read_binary(frontend, data, name)
+        text = frontends.text_of(data, name)
         self.source = Source(name, text)
         return frontends.parse(text, frontend, name, lenient=self.args.lenient)
 

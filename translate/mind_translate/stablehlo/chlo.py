@@ -213,6 +213,8 @@ def _polynomial(m: _Math, t: SSAValue, coefficients: Sequence[float]) -> SSAValu
 
 
 REAL_SINH, REAL_COSH, REAL_ASINH = _of_real(_sinh), _of_real(_cosh), _of_real(_asinh)
+REAL_ACOSH, REAL_ATANH = _of_real(_acosh), _of_real(_atanh)
+REAL_ASIN, REAL_ACOS, REAL_ATAN = _of_real(_asin), _of_real(_acos), _of_real(_atan)
 
 
 def _square(to: Converter, op: ForeignOp) -> SSAValue:

@@ -86,7 +86,7 @@ def _remainder(to: Converter, op: ForeignOp) -> SSAValue:
     return guarded(to, ptir.RemainderOp, op.operands[0], op.operands[1])
 
 
-def guarded(to: Converter, op_type: type[PtirOp], x: SSAValue, y: SSAValue) -> SSAValue:
+def guarded(to: Lander, op_type: type[PtirOp], x: SSAValue, y: SSAValue) -> SSAValue:
     """x / y, or the remainder. `x / 0 = -1` and `x % 0 = x` for integers, -1 being all ones."""
     dtype, known = to.dtype(x), to.known(y)
     if dtype.kind not in INTEGER_KINDS or (known is not None and all(v != 0 for v in known)):
@@ -106,7 +106,7 @@ def power(to: Lander, x: SSAValue, y: SSAValue) -> SSAValue:
     dtype = to.dtype(x)
     if dtype.kind not in INTEGER_KINDS:
         return to.emit(ptir.PowOp, x, y)
-    positive = _integer_power(to, x, y)
+    positive = integer_power(to, x, y)
     if dtype.kind is Kind.UNSIGNED:
         return positive
     # x ** -n: 1 and -1 stay units, 1 / 0 is -1 as in division, all others are 0
@@ -117,7 +117,7 @@ def power(to: Lander, x: SSAValue, y: SSAValue) -> SSAValue:
     return to.select(to.compare("less", y, 0), inverse, positive)
 
 
-def _integer_power(to: Lander, x: SSAValue, y: SSAValue) -> SSAValue:
+def integer_power(to: Lander, x: SSAValue, y: SSAValue) -> SSAValue:
     """`x ** y`, wrapping, by squaring: a loop over the bits of `y`, which count as unsigned."""
     dtype = to.dtype(x)
 

@@ -1,0 +1,190 @@
+"""
+Rows of branches and loops: If, Loop and Scan with their graphs as regions.
+
+PTIR's regions see their arguments only: what a graph reads from outside becomes an operand, and a loop carries it unchanged.
+Known arrays become constants inside. A branch that is known at import is inlined. A Loop that counts becomes a
+scan, others a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.errors import error
+from mind_dialect.ptir.types import SI64, read_type
+
+from ..unsupported import Refused
+from .converter import Converter, Row, Scope, Values, static
+from .node import Node, axis_of
+
+
+def _values(to: Converter, found: Sequence[Any]) -> list[SSAValue]:
+    return [to.value(v) for v in found]
+
+
+def _alike(to: Converter, found: Sequence[SSAValue], wanted: Sequence[SSAValue], what: str) -> None:
+    """Raise `Refused` unless values have the same types."""
+    for x, y in zip(found, wanted, strict=True):
+        if x.type != y.type:
+            raise Refused(f"{what} of {read_type(x.type)} and {read_type(y.type)}", "give both the same type")
+
+
+def _if(to: Converter, node: Node) -> Values:
+    then, other = node.graph("then_branch"), node.graph("else_branch")
+    if isinstance(pred := node.raw(0), np.ndarray):
+        return to.inlined(then if bool(pred.reshape(-1)[0]) else other, [])
+    names = to.captured(then, other)
+    held: list[list[SSAValue]] = []
+
+    def branch(graph: Any) -> Any:
+        def body(_: Values) -> Values:
+            held.append(_values(to, to.inlined(graph, [])))
+            return held[-1]
+
+        return to.landed([], names, body)
+
+    regions = [branch(then), branch(other)]
+    _alike(to, held[0], held[1], "branches that give tensors")
+    values = to.outer_values(names)
+    return to.add(ptir.CondOp(to.reshape(node.x(), ()), *values, true=regions[0], false=regions[1])).results
+
+
+def _loop(to: Converter, node: Node) -> Values:
+    body = node.graph("body")
+    count = max(0, len(node.operands) - 2)
+    carried = [node.x(i + 2) for i in range(count)]
+    rows = len(body.output) - 1 - count
+    if rows < 0 or len(body.input) != count + 2:
+        raise error("E8005", f"a body of {len(body.input)} inputs for {count} values", region=0, expected=count + 2, actual=0)
+    start = np.array(True) if not node.has(1) else node.raw(1)
+    if isinstance(start, np.ndarray):
+        start = start.reshape(())
+        if not bool(start):
+            return _no_iteration(to, node, carried, rows)
+    trips = node.raw(0) if node.has(0) else None
+    if isinstance(start, np.ndarray) and isinstance(trips, np.ndarray) and _goes_on(to, body, carried):
+        return _counted(to, body, carried, int(trips.reshape(-1)[0]))
+    if rows:
+        raise Refused("a Loop that stacks rows, as often as data says", "give it a known trip count and a condition that is true")
+    return _while(to, node, body, carried, start)
+
+
+def _no_iteration(to: Converter, node: Node, carried: Values, rows: int) -> Values:
+    if rows:
+        raise Refused("a Loop that never runs and stacks rows")
+    return carried
+
+
+def _goes_on(to: Converter, body: Any, carried: Values) -> bool:
+    """Whether the condition of a body is true whenever it began true."""
+
+    def run() -> Any:
+        i = to.fill(0, SI64)
+        return to.inlined(body, [i, np.array(True), *carried])[0]
+
+    found = to.trial(run)
+    return isinstance(found, np.ndarray) and bool(found.reshape(-1)[0])
+
+
+def _counted(to: Converter, body: Any, carried: Values, trips: int) -> Values:
+    names = to.captured(body)
+    outer = to.outer_values(names)
+    trips = max(0, trips)
+    rows = len(body.output) - 1 - len(carried)
+
+    def iteration(carries: Values, xs: Values) -> tuple[Values, Values]:
+        own, captured = carries[: len(carried)], carries[len(carried) :]
+        found = _in_scope(to, names, captured, body, [xs[0], np.array(True), *own])
+        _alike(to, found[1 : 1 + len(own)], own, "a Loop that changes a type: values")
+        return [*found[1 : 1 + len(own)], *captured], found[1 + len(own) :]
+
+    after, stacked = to.scan([*carried, *outer], [to.counted(trips)], rows, iteration)
+    return [*after[: len(carried)], *stacked]
+
+
+def _in_scope(to: Converter, names: Sequence[str], captured: Values, body: Any, arguments: Values) -> list[Any]:
+    """The outputs of a graph whose captured names are the arguments of a region; the first may stay known."""
+    outer = to.scope
+    to.scope = Scope(dict(zip(names, captured, strict=True)), outer.opsets, outer, outer.attributes)
+    try:
+        found = to.inlined(body, arguments)
+    finally:
+        to.scope = outer
+    return [found[0] if isinstance(found[0], np.ndarray) else to.value(found[0]), *_values(to, found[1:])]
+
+
+def _while(to: Converter, node: Node, body: Any, carried: Values, start: Any) -> Values:
+    """Carries the iteration, the condition, the values and what the body reads."""
+    names = to.captured(body)
+    outer = to.outer_values(names)
+    limit = to.reshape(node.x(0), ()) if node.has(0) else to.fill((1 << 63) - 1, SI64)
+    initial = [to.fill(0, SI64), limit, to.reshape(to.value(start), ()), *carried, *outer]
+    types = [v.type for v in initial]
+    n = 3 + len(carried)
+
+    def goes_on(v: Values) -> Values:
+        return [to.emit(ptir.AndOp, v[2], to.compare("less", v[0], v[1])), *v]
+
+    def iteration(v: Values) -> Values:
+        found = _in_scope(to, names, v[n:], body, [v[0], v[2], *v[3:n]])
+        own = found[1:]
+        _alike(to, own, v[3:n], "a Loop that changes a type: values")
+        return [to.plus(v[0], 1), v[1], to.reshape(to.value(found[0]), ()), *own, *v[n:]]
+
+    made = ptir.WhileOp(*initial, cond=to.region(types, goes_on), body=to.region(types, iteration))
+    return to.add(made).results[3:n]
+
+
+def _scan(to: Converter, node: Node) -> Values:
+    """Axes and directions of inputs and outputs are transposes and reverses around a loop over axis 0."""
+    body, m = node.graph("body"), node.int("num_scan_inputs")
+    n = len(node.operands) - m
+    k = len(body.output) - n
+    if m < 1 or n < 0 or k < 0 or len(body.input) != n + m:
+        raise error("E8005", f"a body of {len(body.input)} inputs", region=0, expected=n + m, actual=len(body.input))
+    carried = [node.x(i) for i in range(n)]
+    xs = [
+        _turned(to, node.x(n + i), axis, backwards)
+        for i, (axis, backwards) in enumerate(
+            zip(_each(node, "scan_input_axes", m), _each(node, "scan_input_directions", m), strict=True)
+        )
+    ]
+    for x in xs:
+        static(to.shape(x)[:1], "Scan")
+    names = to.captured(body)
+    outer = to.outer_values(names)
+
+    def iteration(carries: Values, rows: Values) -> tuple[Values, Values]:
+        own, captured = carries[:n], carries[n:]
+        found = _values(to, _in_scope(to, names, captured, body, [*own, *rows]))
+        _alike(to, found[:n], own, "a Scan that changes a type: values")
+        return [*found[:n], *captured], found[n:]
+
+    after, stacked = to.scan([*carried, *outer], xs, k, iteration)
+    directions, axes = _each(node, "scan_output_directions", k), _each(node, "scan_output_axes", k)
+    found = [_turned(to, y, axis, back, out=True) for y, axis, back in zip(stacked, axes, directions, strict=True)]
+    return [*after[:n], *found]
+
+
+def _each(node: Node, name: str, count: int) -> list[int]:
+    found = node.ints(name) or [0] * count
+    if len(found) != count:
+        raise error("E8002", f"{name} has {len(found)} entries, expected {count}", attribute=name, value=found)
+    return found
+
+
+def _turned(to: Converter, x: SSAValue, axis: int, backwards: int, *, out: bool = False) -> SSAValue:
+    """The scanned axis first, or from the first place to its own, in the direction of the loop."""
+    rank = len(to.shape(x))
+    axis = axis_of(axis, rank)
+    x = to.emit(ptir.ReverseOp, x, axes=(0 if out else axis,)) if backwards else x
+    order = [axis, *(i for i in range(rank) if i != axis)]
+    return to.transpose(x, [order.index(i) for i in range(rank)] if out else order)
+
+
+CONTROL: dict[str, Row | Refused] = {"If": _if, "Loop": _loop, "Scan": _scan}

@@ -1,0 +1,603 @@
+"""
+The walk over a graph of ONNX: nodes by the table of rows, function bodies for what has no row, all that is refused in one error.
+
+A value is an SSA value, or an array that is known at import: an initialiser, a constant, or a size that the model computes.
+Known arrays become constants where an op reads them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import numpy as np
+from xdsl.dialects.builtin import LocationAttr, NameLoc, StringAttr, UnknownLoc
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from mind_dialect import ptir
+from mind_dialect.errors import MindError, brief, error
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir.types import SI64, PtirDType, is_dim_name, tensor_type
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
+
+from ..landing import INTEGER_KINDS, Lander
+from ..unsupported import Refused, Unsupported
+from .extents import Array, Extent, UndecidedError, dim_of, is_symbolic, settled, shape_array
+from .model import DOMAINS, NUMBER_OF, OLDEST_OPSET, Tensors, array_dtype, dtype_of_array, package
+from .node import Node, Sequenced, Unusable, Value, Values, no_dtype
+
+MOST_FOLDED = 1 << 16
+"""Arrays of at most this many elements are computed at import."""
+MOST_NODES = 1 << 17
+"""As many nodes are converted, those of inlined functions included."""
+MAX_DEPTH = 40
+"""Functions may call functions this deep."""
+
+
+class Row(Protocol):
+    """Emits the ops of one node; its results are those of the node, in order, fewer where the last ones are not wanted."""
+
+    def __call__(self, to: Converter, node: Node, /) -> Any: ...
+
+
+Table = Mapping[str, Row | Refused]
+Fold = Callable[["Node", list[Array]], "Array | list[Array] | None"]
+
+
+def common_shape(*shapes: Dims) -> Dims:
+    """
+    The shape that all broadcast to; E3001 where there is none.
+
+    >>> common_shape((2, 1), ("N", 1, 3))
+    ('N', 2, 3)
+    """
+    found: list[Dim] = []
+    for place in range(-max(map(len, shapes)), 0):
+        sizes = {shape[place] for shape in shapes if len(shape) >= -place and shape[place] != 1}
+        if (UNKNOWN in sizes and len(sizes) > 1) or (len([n for n in sizes if isinstance(n, str)]) and len(sizes) > 1):
+            raise Refused(f"shapes {_listed(shapes)} that fit only for some sizes", "pass dims= with the sizes of dimensions")
+        if len(sizes) > 1:
+            message = (
+                f"cannot broadcast {_listed(shapes)}: {' and '.join(map(str, sorted(map(str, sizes))))} at dimension {place}"
+            )
+            raise error("E3001", message, shapes=shapes, dimension=place, extents=tuple(sizes))
+        found.append(next(iter(sizes), 1))
+    return tuple(found)
+
+
+def _listed(shapes: Sequence[Dims]) -> str:
+    return " with ".join(f"[{', '.join(map(str, shape))}]" for shape in shapes)
+
+
+def static(shape: Dims, what: str = "an op") -> tuple[int, ...]:
+    """A shape whose dimensions all have sizes. Raises `Refused`."""
+    sizes = tuple(n for n in shape if isinstance(n, int))
+    if len(sizes) != len(shape):
+        raise Refused(f"{what} along a dimension without a size", "pass dims= with the sizes of dimensions")
+    return sizes
+
+
+@dataclass
+class Scope:
+    """What names mean in a graph or in the body of a function, and which versions of the operators hold there."""
+
+    values: dict[str, Value]
+    opsets: Mapping[str, int]
+    outer: Scope | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Of a function's body: the attributes of its call."""
+
+    def find(self, name: str) -> Value | None:
+        """The value of a name, here or around."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.outer
+        return None
+
+
+class Converter(Lander):
+    """Converts graphs by a table of rows, one of folds, and the functions of a model."""
+
+    def __init__(self, table: Table, folds: Mapping[str, Fold], functions: Mapping[tuple[str, str], Any], tensors: Tensors):
+        super().__init__()
+        self.table, self.folds, self.functions, self.tensors = table, folds, functions, tensors
+        self.unsupported = Unsupported()
+        self.scope: Scope = Scope({}, {})
+        self.parameters: dict[SSAValue, Array] = {}
+        """Initialisers that are arguments of the program."""
+        self.sizes: dict[SSAValue, Array] = {}
+        """Scalars and vectors of sizes with names that were emitted."""
+        self._nodes: int = 0
+        self._depth: int = 0
+
+    # Values
+
+    def value(self, value: Value) -> SSAValue:
+        """A value of the program; an array becomes a constant. Raises `Refused` for what PTIR cannot hold."""
+        if isinstance(value, Unusable):
+            raise value.refused
+        if isinstance(value, Sequenced):
+            raise Refused("a sequence as a tensor")
+        if not isinstance(value, np.ndarray):
+            return value
+        return self._emitted_sizes(value) if is_symbolic(value) else self.array_constant(value)
+
+    def array_constant(self, array: Array) -> SSAValue:
+        """A constant of the elements of an array, stored once where all are equal. Raises `Refused`, E4005."""
+        dtype = dtype_of_array(array.dtype)
+        if dtype is None:
+            raise Refused(f"the element type {array.dtype.name}")
+        flat = np.ascontiguousarray(array).reshape(-1)
+        raw = flat.view(np.uint8).reshape(flat.size, -1) if flat.size else np.zeros((0, 1), np.uint8)
+        if dtype.bits == 4:
+            raw = raw & 15
+        same = flat.size > 1 and bool(np.all(raw == raw[0]))
+        data = (raw[0] if same else raw).tobytes()
+        if same:
+            literal = PtirLiteralAttr.filled(dtype, array.shape, dtype.element.unpack(data)[0])
+            if dtype.element.pack(list(literal.values())) == data:
+                return self.add(ptir.ConstantOp(literal)).results[0]
+            data = raw.tobytes()
+        return self.add(ptir.ConstantOp(PtirLiteralAttr.from_bytes(dtype, array.shape, data))).results[0]
+
+    def _emitted_sizes(self, array: Array) -> SSAValue:
+        """Sizes as numbers of the run: the elements of something that has them are counted."""
+        parts = [self.reshape(self._emitted_size(v), (1,)) for v in array.reshape(-1)]
+        return self.reshape(self.concat(parts, 0), array.shape)
+
+    def _emitted_size(self, value: Any) -> SSAValue:
+        if not isinstance(value, Extent):
+            return self.fill(int(value), SI64)
+        found: SSAValue | None = None
+        for monomial, factor in value.poly.items():
+            term = self.fill(factor, SI64)
+            for name in monomial:
+                ones = self.broadcast(self.fill(1, SI64, (1,)), (name,))
+                count = self.emit(ptir.ReduceOp, ones, kind="sum", axes=(0,), keepdims=False)
+                term = self.emit(ptir.MulOp, term, count)
+            found = term if found is None else self.emit(ptir.AddOp, found, term)
+        assert found is not None
+        return found
+
+    def known_array(self, value: SSAValue) -> Array | None:
+        """The elements of a parameter or of a small constant; None for data."""
+        if value in self.parameters:
+            return self.parameters[value]
+        dtype, shape = self.spec(value)
+        if (known := self.known(value)) is None:
+            return None
+        return np.array(known).astype(array_dtype(dtype)).reshape([n for n in shape if isinstance(n, int)])
+
+    # Arithmetic
+
+    def two(self, op_type: Callable[..., PtirOp], x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """A binary op on operands that broadcast; a number stands for a tensor of it."""
+        if not isinstance(x, SSAValue):
+            assert isinstance(y, SSAValue)
+            x = self.like(x, y)
+        if not isinstance(y, SSAValue):
+            y = self.like(y, x)
+        shape = common_shape(self.shape(x), self.shape(y))
+        return self.emit(op_type, self.broadcast(x, shape), self.broadcast(y, shape))
+
+    def plus(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x + y`."""
+        return self.two(ptir.AddOp, x, y)
+
+    def minus(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x - y`."""
+        return self.two(ptir.SubOp, x, y)
+
+    def times(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x * y`."""
+        return self.two(ptir.MulOp, x, y)
+
+    def over(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x / y`."""
+        return self.two(ptir.DivOp, x, y)
+
+    def compared(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
+        """`x kind y` on operands that broadcast."""
+        shape = common_shape(self.shape(x), self.shape(y))
+        return self.compare(kind, self.broadcast(x, shape), self.broadcast(y, shape))
+
+    def chosen(self, pred: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
+        """`x` where `pred`, else `y`, on operands that broadcast."""
+        shape = common_shape(self.shape(pred), self.shape(x), self.shape(y))
+        return self.select(*(self.broadcast(v, shape) for v in (pred, x, y)))
+
+    def reduced(self, kind: str, x: SSAValue, axes: Sequence[int], *, keepdims: bool = True) -> SSAValue:
+        """A reduction; of no axes none."""
+        return self.emit(ptir.ReduceOp, x, kind=kind, axes=tuple(axes), keepdims=keepdims) if axes else x
+
+    def mean(self, x: SSAValue, axes: Sequence[int], *, keepdims: bool = True) -> SSAValue:
+        """The mean along axes, also along those without a size."""
+        total = self.reduced("sum", x, axes, keepdims=keepdims)
+        dims = [self.shape(x)[a] for a in axes]
+        if all(isinstance(n, int) for n in dims):
+            return self.over(total, self.like(math.prod(n for n in dims if isinstance(n, int)), total))
+        return self.over(total, self.cast(self.value(_product(dims)), self.dtype(x)))
+
+    def counted(self, n: Dim, dtype: PtirDType = SI64) -> SSAValue:
+        """0 to n - 1."""
+        return self.emit(ptir.IotaOp, shape=(n,), dtype=dtype, axis=0)
+
+    def along(self, v: SSAValue, axis: int, rank: int) -> SSAValue:
+        """A vector as a tensor of `rank` dimensions, along `axis`."""
+        return self.reshape(v, (*(1,) * axis, *self.shape(v), *(1,) * (rank - axis - 1)))
+
+    def scan(
+        self, carries: Values, xs: Values, count: int, body: Callable[[Values, Values], tuple[Values, Values]]
+    ) -> tuple[Values, Values]:
+        """A loop over axis 0 of `xs`; `body` gives the next carries and `count` rows. Its results are both, the rows stacked."""
+        n = len(carries)
+
+        def region(values: Values) -> Values:
+            after, rows = body(values[:n], [self.reshape(v, self.shape(v)) for v in values[n:]])
+            return [*after, *rows]
+
+        types = [v.type for v in carries] + [self._row_type(v) for v in xs]
+        made = self.add(
+            ptir.ScanOp(*carries, *xs, carry_count=n, scan_output_count=count, body=self.region(types, region))
+        ).results
+        return made[:n], made[n:]
+
+    def _row_type(self, x: SSAValue) -> Any:
+        dtype, shape = self.spec(x)
+        return tensor_type(dtype, shape[1:])
+
+    # Names
+
+    def schema(self, proto: Any) -> Any:
+        """The schema of a node in the opset that holds; None for what the package does not know."""
+        domain = "" if proto.domain in DOMAINS else proto.domain
+        version = self.scope.opsets.get(domain)
+        return None if version is None else schema_of(proto.op_type, version, domain)
+
+    # Nodes
+
+    def convert_nodes(self, nodes: Sequence[Any]) -> None:
+        """Convert nodes in order and bind their results."""
+        outer = self.location
+        for proto in nodes:
+            self.location = self.location_of(proto)
+            self.convert(proto)
+        self.location = outer
+
+    def location_of(self, proto: Any) -> LocationAttr:
+        """The location of a node: its name, else that of its first result."""
+        name = shown_name(proto.name or next((o for o in proto.output if o), ""))
+        return NameLoc(StringAttr(name), UnknownLoc()) if name else UnknownLoc()
+
+    def convert(self, proto: Any) -> None:
+        """Convert one node; what has no form is counted, and its results are unusable."""
+        self._nodes += 1
+        if self._nodes > MOST_NODES:
+            raise error("E4000", f"more than {MOST_NODES} nodes, those of functions included", given="nodes", expected="fewer")
+        name = proto.op_type if proto.domain in DOMAINS else f"{proto.domain}.{proto.op_type}"
+        place = shown_name(proto.name or next((o for o in proto.output if o), ""))
+        try:
+            operands = [self._operand(name) for name in proto.input]
+            if any(isinstance(v, Unusable) and v.refused is FOLLOWS for v in operands):
+                raise FOLLOWS
+            made = self._made(Node(self, proto, operands), name)
+        except Refused as refused:
+            if refused is not FOLLOWS:
+                self.unsupported.add(name, refused, place=place)
+            made = [Unusable(FOLLOWS)] * len(proto.output)
+        except MindError as e:
+            if not e.message.startswith("node "):
+                raise MindError(e.code, f"node {brief(place)!r} ({brief(name)}): {e.message}", dict(e.context)) from None
+            raise
+        except VerifyException as e:
+            raise error("E4016", f"node {brief(place)!r} ({brief(name)}): {brief(e)}", issue=str(e)) from None
+        except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as e:
+            message = f"node {brief(place)!r} ({brief(name)}): malformed: {brief(e)}"
+            raise error("E4016", message, issue=f"{type(e).__name__}: {brief(e)}") from e
+        self._bind(proto.output, made)
+
+    def _operand(self, name: str) -> Value | None:
+        if not name:
+            return None
+        found = self.scope.find(name)
+        if found is None:
+            raise error("E2002", f"no value is named {brief(name)!r}", name=brief(name))
+        return found
+
+    def _bind(self, names: Sequence[str], made: Values) -> None:
+        for name, value in zip(names, made, strict=False):
+            if name and value is not None:
+                self.scope.values[name] = value
+                if isinstance(value, SSAValue) and value.name_hint is None and value not in self.parameters:
+                    value.name_hint = hint_of(name)
+
+    def _made(self, node: Node, name: str) -> Values:
+        if (folded := self._folded(node, name)) is not None:
+            return folded
+        domain = "" if node.proto.domain in DOMAINS else node.proto.domain
+        if (function := self.functions.get((domain, node.proto.op_type))) is not None:
+            return self._called(node, function)
+        row = self.table.get(name)
+        if row is None:
+            if (function := self._function_of(node)) is not None:
+                return self._called(node, function)
+            if self.schema(node.proto) is not None:
+                raise Refused(f"an op of the domain {brief(domain) or 'ai.onnx'} without a row")
+            raise Refused("an op that no opset of the model has", "import the domain, or define the function in the model")
+        if isinstance(row, Refused):
+            raise row
+        self._check(node)
+        try:
+            made = row(self, node)
+        except UndecidedError:
+            raise Refused("sizes that depend on dimensions without sizes", "pass dims= with the sizes of dimensions") from None
+        except MindError as e:
+            if e.code == "E2005":  # PTIR has the op, but not for this dtype
+                raise Refused(e.message) from None
+            raise
+        return [*cast(Values, made)] if isinstance(made, list | tuple) and not isinstance(made, Sequenced) else [made]
+
+    def _check(self, node: Node) -> None:
+        """Raise E2007 unless a node has as many operands as its schema says, E4000 for an op that its opset lacks."""
+        schema = self.schema(node.proto)
+        if schema is None:
+            domain = node.proto.domain or "ai.onnx"
+            version = self.scope.opsets.get("" if domain in DOMAINS else domain)
+            message = f"no op of opset {version} of {brief(domain)}"
+            raise error("E4000", message, given=node.name, expected=f"an op of opset {version}")
+        if not schema.domain and (version := self.scope.opsets[""]) < OLDEST_OPSET:
+            newer = schema_of(schema.name, OLDEST_OPSET, "")
+            if newer is None or newer.since_version != schema.since_version:
+                advice = f"convert the model to opset {OLDEST_OPSET} with onnx.version_converter"
+                raise Refused(f"its form in opset {version}, which opset {OLDEST_OPSET} has changed", advice)
+        count = len(node.proto.input)
+        if not schema.min_input <= count <= schema.max_input:
+            expected = f"{schema.min_input} to {schema.max_input}" if schema.max_input != schema.min_input else schema.min_input
+            raise error("E2007", f"has {count} operands, expected {expected}", expected=expected, actual=count)
+        if len(node.proto.output) > schema.max_output:
+            expected, actual = schema.max_output, len(node.proto.output)
+            raise error("E2007", f"has {actual} results, expected at most {expected}", expected=expected, actual=actual)
+        if unknown := [a for a in node.attributes if a not in schema.attributes]:
+            known = sorted(schema.attributes)
+            raise error(
+                "E4000", f"has no attribute {brief(unknown[0])!r}, expected one of {known}", given=unknown[0], expected=known
+            )
+
+    def _folded(self, node: Node, name: str) -> Values | None:
+        """The results as arrays, where all operands are known, and small enough."""
+        fold = self.folds.get(name)
+        arrays = [v for v in node.operands if v is not None]
+        if fold is None:
+            return None
+        if name not in OF_TYPES:
+            arrays = [v for v in arrays if isinstance(v, np.ndarray) and v.size <= MOST_FOLDED]
+            if len(arrays) != sum(v is not None for v in node.operands):
+                return None
+        try:
+            with np.errstate(all="ignore"):
+                found = fold(node, cast(list[Array], arrays))
+        except UndecidedError:
+            return None
+        return None if found is None else [settled(v) for v in (found if isinstance(found, list) else [found])]
+
+    # Functions
+
+    def _function_of(self, node: Node) -> Any:
+        """The body that the schema of an op has; None for an op without one."""
+        schema = self.schema(node.proto)
+        if schema is None:
+            return None
+        domain = "" if node.proto.domain in DOMAINS else node.proto.domain
+        version = self.scope.opsets[domain]
+        proto = package().FunctionProto()
+        if schema.has_context_dependent_function:
+            text = schema.get_context_dependent_function_with_opset_version(
+                max(v for v in schema.context_dependent_function_opset_versions if v <= version),
+                node.proto.SerializeToString(),
+                [self._type_of(v).SerializeToString() for v in node.operands],
+            )
+        elif schema.has_function:
+            text = schema.get_function_with_opset_version(max(v for v in schema.function_opset_versions if v <= version))
+        else:
+            return None
+        if not text:
+            return None
+        proto.ParseFromString(text)
+        if not proto.attribute_proto:  # defaults that the body refers to
+            proto.attribute_proto.extend(a.default_value for a in schema.attributes.values() if a.default_value.name)
+        return proto
+
+    def _type_of(self, value: Value | None) -> Any:
+        onnx = package()
+        if isinstance(value, SSAValue | np.ndarray):
+            shaped = value if isinstance(value, np.ndarray) and not is_symbolic(value) else self.value(value)
+            dtype = dtype_of_array(shaped.dtype) if isinstance(shaped, np.ndarray) else self.dtype(shaped)
+            shape = shaped.shape if isinstance(shaped, np.ndarray) else self.shape(shaped)
+            if dtype is not None:
+                dims = [None if n == UNKNOWN else n for n in shape]
+                return onnx.helper.make_tensor_type_proto(NUMBER_OF[dtype.name], dims)
+        return onnx.TypeProto()
+
+    def _called(self, node: Node, function: Any) -> Values:
+        """The nodes of a function's body in the place of its call."""
+        if self._depth >= MAX_DEPTH:
+            raise error("E4000", f"calls nested deeper than {MAX_DEPTH}", given="a recursive call", expected="calls that end")
+        if len(node.operands) > len(function.input):
+            given, expected = len(node.operands), len(function.input)
+            raise error("E2007", f"has {given} operands, expected at most {expected}", expected=expected, actual=given)
+        given = [*node.operands, *[None] * (len(function.input) - len(node.operands))]
+        attributes = {a.name: a for a in function.attribute_proto} | node.attributes
+        opsets = {("" if o.domain in DOMAINS else o.domain): o.version for o in function.opset_import}
+        values = {name: v for name, v in zip(function.input, given, strict=True) if v is not None}
+        outer, self.scope = self.scope, Scope(dict(values), {**self.scope.opsets, **opsets}, None, attributes)
+        self.scope.values.update({name: ABSENT for name, v in zip(function.input, given, strict=True) if v is None})
+        self._depth += 1
+        try:
+            for proto in function.node:
+                self.convert(with_attributes(proto, attributes, self.scope))
+            return [self._result(name) for name in function.output]
+        finally:
+            self.scope = outer
+            self._depth -= 1
+
+    def _result(self, name: str) -> Value | None:
+        found = self.scope.find(name)
+        return None if found is ABSENT else found
+
+    # Graphs
+
+    def inlined(self, graph: Any, arguments: Values) -> list[Value]:
+        """The nodes of a subgraph here, its inputs bound to `arguments`; its outputs."""
+        outer = self.scope
+        self.scope = Scope({}, outer.opsets, outer, outer.attributes)
+        try:
+            if len(arguments) != len(graph.input):
+                given, expected = len(graph.input), len(arguments)
+                message = f"graph {brief(graph.name)!r} takes {given} values, expected {expected}"
+                raise error("E8005", message, region=0, expected=expected, actual=given)
+            self.scope.values.update({i.name: v for i, v in zip(graph.input, arguments, strict=True)})
+            for tensor in graph.initializer:
+                array = self.tensors.array(tensor)
+                self.scope.values[tensor.name] = Unusable(no_dtype(tensor.data_type)) if array is None else array
+            for proto in graph.node:
+                self.convert(with_attributes(proto, outer.attributes, outer) if outer.attributes else proto)
+            found = [self.scope.find(o.name) for o in graph.output]
+            missing = [o.name for o, v in zip(graph.output, found, strict=True) if v is None]
+            if missing:
+                raise error("E2002", f"no value is named {brief(missing[0])!r}", name=brief(missing[0]))
+            return [v for v in found if v is not None]
+        finally:
+            self.scope = outer
+
+    def captured(self, *graphs: Any) -> list[str]:
+        """The names of values of the run, from outside, that graphs read, in the order of their first use."""
+        found: dict[str, None] = {}
+        for graph in graphs:
+            _reads(graph, set(), found)
+        return [name for name in found if isinstance(self.scope.find(name), SSAValue)]
+
+    def outer_values(self, names: Sequence[str]) -> list[SSAValue]:
+        """The values of captured names."""
+        return [v for v in map(self.scope.find, names) if isinstance(v, SSAValue)]
+
+    def landed(self, arguments: Values, names: Sequence[str], body: Callable[[Values], Values]) -> Any:
+        """A region whose arguments are those and the captured values, which have their names in it."""
+        outer = self.scope
+        types: list[Attribute] = [v.type for v in arguments] + [v.type for v in self.outer_values(names)]
+        count = len(arguments)
+
+        def inside(landed: Values) -> Values:
+            self.scope = Scope(dict(zip(names, landed[count:], strict=True)), outer.opsets, outer, outer.attributes)
+            return [*body(landed[:count])]
+
+        try:
+            return self.region(types, inside)
+        finally:
+            self.scope = outer
+
+    def trial(self, run: Callable[[], Any]) -> Any:
+        """What `run` gives, with its ops thrown away and nothing of it counted."""
+        counted, self.unsupported, nodes = self.unsupported, Unsupported(), self._nodes
+        try:
+            with self.inside(Block()):
+                return run()
+        finally:
+            self.unsupported, self._nodes = counted, nodes
+
+
+FOLLOWS = Refused("what gave an operand is refused")
+"""Of results of refused nodes: they are not counted again."""
+ABSENT = Unusable(Refused("an operand that is not given"))
+OF_TYPES = frozenset({"Shape", "Size", "CastLike", "Constant"})
+"""Folds that look at the type of an operand, or have none."""
+
+
+def with_attributes(proto: Any, attributes: Mapping[str, Any], scope: Scope) -> Any:
+    """A node of a function's body: references to attributes as those of the call, operands that are absent as no operands."""
+    absent = [name for name in proto.input if name and scope.find(name) is ABSENT]
+    if not absent and not any(a.ref_attr_name for a in proto.attribute):
+        return proto
+    found = package().NodeProto()
+    found.CopyFrom(proto)
+    del found.attribute[:]
+    for a in proto.attribute:
+        if not a.ref_attr_name:
+            found.attribute.append(a)
+        elif a.ref_attr_name in attributes:
+            found.attribute.add().CopyFrom(attributes[a.ref_attr_name])
+            found.attribute[-1].name = a.name
+    found.input[:] = ["" if name in absent else name for name in proto.input]
+    return found
+
+
+def schema_of(name: str, version: int, domain: str) -> Any:
+    """The schema of an operator in an opset; None where the opset has none."""
+    with suppress(Exception):  # its SchemaError, whose place in the package has changed
+        return package().defs.get_schema(name, version, domain)
+    return None
+
+
+def _reads(graph: Any, inside: set[str], found: dict[str, None]) -> None:
+    known = inside | {i.name for i in graph.input} | {t.name for t in graph.initializer}
+    for proto in graph.node:
+        found.update(dict.fromkeys(name for name in proto.input if name and name not in known))
+        for a in proto.attribute:
+            if a.HasField("g"):
+                _reads(a.g, known, found)
+        known.update(proto.output)
+    found.update(dict.fromkeys(o.name for o in graph.output if o.name not in known))
+
+
+def _product(dims: Sequence[Dim]) -> Array:
+    sizes = shape_array(dims)
+    if sizes is None:
+        raise Refused("a mean along a dimension without a size", "pass dims= with the sizes of dimensions")
+    found = np.empty((), object)
+    found[()] = math.prod(sizes.tolist())
+    return found
+
+
+def dims_of(sizes: Sequence[Any]) -> list[Dim]:
+    """Sizes as dimensions; unknown for those that are no number and no name."""
+    return [dim_of(v) for v in sizes]
+
+
+def shown_name(name: str) -> str:
+    """A name of the model, as messages and locations show it."""
+    return brief(name) if name.isprintable() else brief(ascii(name)[1:-1])
+
+
+def hint_of(name: str) -> str | None:
+    """
+    A name as MLIR text can write it; None for one that has no such letters.
+
+    >>> hint_of("encoder/layer.0:out"), hint_of("12"), hint_of("x")
+    ('encoder_layer.0_out', None, 'x')
+    """
+    found = re.sub(r"[^A-Za-z0-9_$.-]", "_", name)[:200]
+    return (
+        found if found and not found[0].isdigit() and SSAValue.is_valid_name(found) and not re.search(r"_\d+$", found) else None
+    )
+
+
+def dim_name(name: str, fallback: str) -> str:
+    """
+    A `dim_param` as the name of a dimension.
+
+    >>> dim_name("batch", "x_0"), dim_name("seq len", "x_0"), dim_name("1+", "x_0")
+    ('batch', 'seq_len', 'x_0')
+    """
+    found = re.sub(r"\W", "_", name, flags=re.ASCII)[:100]
+    return found if is_dim_name(found) else fallback
+
+
+def is_integer(dtype: PtirDType) -> bool:
+    """Whether a dtype is one of integers."""
+    return dtype.kind in INTEGER_KINDS

@@ -1,0 +1,210 @@
+"""Rows of pools, normalizations, interpolation and Fourier transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.errors import error
+from mind_dialect.ptir.types import F32, SI64
+
+from ..unsupported import Refused
+from .converter import Converter, Row, Values, static
+from .node import Node, distinct_axes
+from .products import Window, window_of
+from .structural import padded
+
+
+def pooled(to: Converter, x: SSAValue, kind: str, window: Window) -> SSAValue:
+    """A reduction of windows of the spatial dimensions."""
+    return to.emit(ptir.ReduceWindowOp, x, kind=kind, base_dilation=(1,) * (len(window.size) + 2), **_windows(window))
+
+
+def _windows(window: Window) -> dict[str, Any]:
+    return {
+        "window_dims": (1, 1, *window.size),
+        "strides": (1, 1, *window.strides),
+        "padding": ((0, 0), (0, 0), *window.padding),
+        "window_dilation": (1, 1, *window.dilations),
+    }
+
+
+def _pool_window(to: Converter, node: Node, x: SSAValue) -> Window:
+    return window_of(node, static(to.shape(x)[2:], "windows"), node.ints("kernel_shape") or [])
+
+
+def _max_pool(to: Converter, node: Node) -> Values:
+    x = node.x()
+    window = _pool_window(to, node, x)
+    found = [pooled(to, x, "max", window)]
+    if node.wants(1):
+        if node.int("storage_order"):
+            raise Refused("indices of MaxPool in column-major order", "use storage_order 0")
+        found.append(to.emit(ptir.WindowArgOp, x, kind="max", output_dtype=SI64, **_windows(window)))
+    return found
+
+
+def _average_pool(to: Converter, node: Node) -> SSAValue:
+    """Sums over counts: of the elements, and with `count_include_pad` of the pads, but not of what `ceil_mode` adds."""
+    x = node.x()
+    window = _pool_window(to, node, x)
+    ones = to.fill(1, to.dtype(x), (1, 1, *static(to.shape(x)[2:])))
+    counted = window
+    if node.int("count_include_pad"):
+        low, high = [0, 0, *window.low], [0, 0, *window.high]
+        ones = to.pad(ones, 1, low, high)
+        n = len(window.size)
+        counted = Window(window.size, window.strides, window.dilations, [0] * n, [0] * n, window.extra)
+    return to.over(pooled(to, x, "sum", window), pooled(to, ones, "sum", counted))
+
+
+def _powered(to: Converter, x: SSAValue, p: float) -> SSAValue:
+    size = to.emit(ptir.AbsOp, x)
+    return size if p == 1 else to.times(x, x) if p == 2 else to.two(ptir.PowOp, size, p)
+
+
+def _rooted(to: Converter, x: SSAValue, p: float) -> SSAValue:
+    return x if p == 1 else to.emit(ptir.SqrtOp, x) if p == 2 else to.two(ptir.PowOp, x, 1 / p)
+
+
+def _lp_pool(to: Converter, node: Node) -> SSAValue:
+    x, p = node.x(), node.int("p", 2)
+    return _rooted(to, pooled(to, _powered(to, x, p), "sum", _pool_window(to, node, x)), p)
+
+
+def _spatial(to: Converter, x: SSAValue) -> list[int]:
+    return list(range(2, len(to.shape(x))))
+
+
+def _global_lp_pool(to: Converter, node: Node) -> SSAValue:
+    x, p = node.x(), node.int("p", 2)
+    return _rooted(to, to.reduced("sum", _powered(to, x, p), _spatial(to, x)), p)
+
+
+def _lp_normalization(to: Converter, node: Node) -> SSAValue:
+    x, p = node.x(), node.int("p", 2)
+    return to.over(x, _rooted(to, to.reduced("sum", _powered(to, x, p), [node.axis("axis", -1, x)]), p))
+
+
+def _lrn(to: Converter, node: Node) -> SSAValue:
+    """`x / (bias + alpha / size * sum of squares of neighbouring channels) ** beta`."""
+    x, size = node.x(), node.int("size", 1)
+    rank = len(to.shape(x))
+    if size < 1 or rank < 2:
+        raise error("E8002", f"size is {size}", attribute="size", value=size)
+    low = (size - 1) // 2
+    total = to.emit(
+        ptir.ReduceWindowOp,
+        to.times(x, x),
+        kind="sum",
+        window_dims=tuple(size if i == 1 else 1 for i in range(rank)),
+        strides=(1,) * rank,
+        padding=tuple((low, size - 1 - low) if i == 1 else (0, 0) for i in range(rank)),
+        base_dilation=(1,) * rank,
+        window_dilation=(1,) * rank,
+    )
+    scale = to.plus(to.times(total, node.float("alpha", 1e-4) / size), node.float("bias", 1.0))
+    return to.over(x, to.two(ptir.PowOp, scale, node.float("beta", 0.75)))
+
+
+# Normalization
+
+
+def _normalized(to: Converter, x: SSAValue, axes: Sequence[int], epsilon: float) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """`(x - mean) / sqrt(variance + epsilon)`, the mean and the inverse deviation."""
+    mean = to.mean(x, axes)
+    centre = to.minus(x, mean)
+    inverse = to.emit(ptir.RsqrtOp, to.plus(to.mean(to.times(centre, centre), axes), epsilon))
+    return to.times(centre, inverse), mean, inverse
+
+
+def _layer_norm(to: Converter, node: Node) -> Values:
+    """In f32 at least, as `stash_type` says."""
+    x = node.x()
+    axis = node.axis("axis", -1, x)
+    dtype = to.dtype(x)
+    wide = node.dtype("stash_type", F32) if dtype.bits < 32 else dtype
+    y, mean, inverse = _normalized(to, to.cast(x, wide), range(axis, len(to.shape(x))), node.float("epsilon", 1e-5))
+    found = to.times(to.cast(y, dtype), node.x(1))
+    return [found if not node.has(2) else to.plus(found, node.x(2)), mean, inverse]
+
+
+def _batch_norm(to: Converter, node: Node) -> Values:
+    x, gamma, beta, mean, variance = (node.x(i) for i in range(5))
+    rank = len(to.shape(x))
+    if rank < 1:
+        raise error("E3002", "a scalar, expected rank 1 or more", expected="1 or more", actual=rank)
+    channel = min(1, rank - 1)
+    running: list[SSAValue] = []
+    if node.int("training_mode"):
+        axes = [i for i in range(rank) if i != channel]
+        held, momentum = (mean, variance), node.float("momentum", 0.9)
+        mean = to.mean(x, axes, keepdims=False)
+        centre = to.minus(x, to.along(mean, channel, rank))
+        variance = to.mean(to.times(centre, centre), axes, keepdims=False)
+        running = [
+            to.plus(to.times(old, momentum), to.times(new, 1 - momentum)) for old, new in zip(held, (mean, variance), strict=True)
+        ]
+    inverse = to.emit(ptir.RsqrtOp, to.plus(variance, node.float("epsilon", 1e-5)))
+    gain, shift, centre = (to.along(v, channel, rank) for v in (to.times(inverse, to.cast(gamma, to.dtype(inverse))), beta, mean))
+    found = to.plus(to.times(to.minus(to.cast(x, to.dtype(centre)), centre), gain), to.cast(shift, to.dtype(centre)))
+    return [to.cast(found, to.dtype(x)), *running]
+
+
+def _instance_norm(to: Converter, node: Node) -> SSAValue:
+    x = node.x()
+    y, _, _ = _normalized(to, x, _spatial(to, x), node.float("epsilon", 1e-5))
+    gain, shift = (to.along(node.x(i), 1, len(to.shape(x))) for i in (1, 2))
+    return to.plus(to.times(y, gain), shift)
+
+
+# Fourier transforms
+
+
+def _dft(to: Converter, node: Node) -> SSAValue:
+    """Along one axis; the last dimension holds real numbers, or real and imaginary parts."""
+    x = node.x()
+    shape = to.shape(x)
+    rank = len(shape)
+    axis = (node.integers(2) or [-2])[0] if node.has(2) else node.int("axis", 1 if "axis" in node.attributes else -2)
+    if "axis" not in node.attributes and not node.has(2) and node.to.scope.opsets[""] < 20:
+        axis = 1
+    axis = distinct_axes([axis], rank)[0]
+    inverse, one_sided = bool(node.int("inverse")), bool(node.int("onesided"))
+    if shape[-1] not in (1, 2) or axis == rank - 1 or (inverse and one_sided):
+        raise Refused("a transform of this form", "use the last dimension for parts, and onesided only forwards")
+    length = (node.integers(1) or [None])[0] if node.has(1) else None
+    (n,) = static(shape[axis : axis + 1], "DFT")
+    length = n if length is None else length
+    high = [0] * rank
+    high[axis] = length - n
+    x = padded(to, x, [0] * rank, high, None)
+    parts = [to.reshape(to.part(x, rank - 1, i, i + 1), to.shape(x)[:-1]) for i in range(2 if shape[-1] == 2 else 1)]
+    real, imag = parts if len(parts) == 2 else (parts[0], to.like(0, parts[0]))
+    order = [*(i for i in range(rank - 1) if i != axis), axis]
+    z = to.transpose(to.emit(ptir.ComplexOp, real, imag), order)
+    z = to.emit(ptir.FftOp, z, kind="ifft" if inverse else "fft", lengths=(length,))
+    z = to.transpose(z, [order.index(i) for i in range(rank - 1)])
+    if one_sided:
+        z = to.part(z, axis, 0, length // 2 + 1)
+    both = [to.reshape(to.emit(op, z), (*to.shape(z), 1)) for op in (ptir.RealOp, ptir.ImagOp)]
+    return to.concat(both, rank - 1)
+
+
+NN: dict[str, Row | Refused] = {
+    "AveragePool": _average_pool,
+    "BatchNormalization": _batch_norm,
+    "DFT": _dft,
+    "GlobalAveragePool": lambda to, node: to.mean(node.x(), _spatial(to, node.x())),
+    "GlobalLpPool": _global_lp_pool,
+    "GlobalMaxPool": lambda to, node: to.reduced("max", node.x(), _spatial(to, node.x())),
+    "InstanceNormalization": _instance_norm,
+    "LRN": _lrn,
+    "LayerNormalization": _layer_norm,
+    "LpNormalization": _lp_normalization,
+    "LpPool": _lp_pool,
+    "MaxPool": _max_pool,
+}

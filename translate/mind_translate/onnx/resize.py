@@ -1,0 +1,162 @@
+"""
+Rows of interpolation: along each axis by a matrix of known weights, as scales and sizes are known at import.
+
+The definitions of coordinates and filters are those of the operator Resize in its documentation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.errors import error
+
+from ..unsupported import Refused
+from .converter import Converter, Row, static
+from .model import array_dtype
+from .node import Node, distinct_axes
+from .structural import taken
+
+Array = np.ndarray[Any, Any]
+COORDINATES = (
+    *("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"),
+)
+NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+
+
+def _coordinates(mode: str, n: int, m: int, scale: float, roi: tuple[float, float]) -> Array:
+    """Where each of `m` results is among `n` elements; `scale` is as given, which need not be `m / n`."""
+    i = np.arange(m, dtype=np.float64)
+    match mode:
+        case "half_pixel":
+            return (i + 0.5) / scale - 0.5
+        case "half_pixel_symmetric":
+            adjustment = m / (scale * n)
+            return n / 2 * (1 - adjustment) + (i + 0.5) / scale - 0.5
+        case "pytorch_half_pixel":
+            return (i + 0.5) / scale - 0.5 if m > 1 else np.zeros(m)
+        case "align_corners":
+            length = n * scale
+            return i * (n - 1) / (length - 1) if length != 1 else np.zeros(m)
+        case "tf_crop_and_resize":
+            start, end = roi
+            return start * (n - 1) + i * (end - start) * (n - 1) / (m - 1) if m > 1 else np.full(m, 0.5 * (start + end) * (n - 1))
+        case _:
+            return i / scale
+
+
+def _nearest(x: Array, mode: str, n: int) -> Array:
+    match mode:
+        case "round_prefer_floor":
+            found = np.ceil(x - 0.5)
+        case "round_prefer_ceil":
+            found = np.floor(x + 0.5)
+        case "floor":
+            found = np.floor(x)
+        case _:
+            found = np.ceil(x)
+    return np.clip(found, 0, n - 1).astype(np.int64)
+
+
+def _filter(kind: str, distance: Array, a: float) -> Array:
+    """The weight of an element at a distance: a triangle, or Keys' cubic with parameter `a`."""
+    d = np.abs(distance)
+    if kind == "linear":
+        return np.clip(1 - d, 0, None)
+    near = (a + 2) * d**3 - (a + 3) * d**2 + 1
+    far = a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
+    return np.where(d <= 1, near, np.where(d < 2, far, 0))
+
+
+def _weights(kind: str, x: Array, n: int, a: float, exclude: bool, stretch: float) -> Array:
+    """The matrix of weights, results by elements; what lies outside counts to the border, or not at all."""
+    reach = (1 if kind == "linear" else 2) * stretch
+    first = np.floor(x - reach).astype(np.int64) + 1
+    count = math.ceil(2 * reach) + 1
+    places = first[:, None] + np.arange(-1, count)[None, :]
+    found = _filter(kind, (places - x[:, None]) / stretch, a)
+    if exclude:
+        found = np.where((places < 0) | (places >= n), 0, found)
+    if exclude or stretch > 1:
+        found = found / found.sum(1, keepdims=True)
+    matrix = np.zeros((len(x), n))
+    np.add.at(matrix, (np.arange(len(x))[:, None], np.clip(places, 0, n - 1)), found)
+    return matrix
+
+
+def _sizes(node: Node, shape: Sequence[int], axes: Sequence[int]) -> tuple[list[int], list[float]]:
+    """The result's extents and the scales, along the axes."""
+    scales, sizes = node.array(2), node.integers(3)
+    if sizes is not None and len(sizes):
+        policy = node.word("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
+        wanted = [s / shape[a] for s, a in zip(sizes, axes, strict=True)]
+        if policy != "stretch":
+            scale = min(wanted) if policy == "not_larger" else max(wanted)
+            return [math.floor(scale * shape[a] + 0.5) for a in axes], [scale] * len(axes)
+        return list(sizes), wanted
+    if scales is None or scales.size != len(axes):
+        raise error("E2007", "has neither scales nor sizes for its axes", expected=len(axes), actual=0)
+    given = [float(s) for s in scales.reshape(-1)]
+    return [math.floor(shape[a] * s) for a, s in zip(axes, given, strict=True)], given
+
+
+def _resize(to: Converter, node: Node) -> SSAValue:
+    x = node.x()
+    shape = to.shape(x)
+    axes = distinct_axes(node.ints("axes") or list(range(len(shape))), len(shape))
+    known = [n if isinstance(n, int) else 0 for n in shape]
+    if any(not isinstance(shape[a], int) for a in axes):
+        scales = node.array(2) if node.has(2) else None
+        if scales is None or scales.size != len(axes):
+            static(shape, "Resize")
+        kept = [(a, float(s)) for a, s in zip(axes, scales.reshape(-1), strict=True)]  # pyright: ignore[reportOptionalMemberAccess]
+        if any(s != 1 for a, s in kept if not isinstance(shape[a], int)):
+            static(shape, "Resize")
+    extents, scales = _sizes(node, known, axes)
+    mode = node.word("mode", "nearest", ("nearest", "linear", "cubic"))
+    transform = node.word("coordinate_transformation_mode", "half_pixel", COORDINATES)
+    roi = node.array(1)
+    outside: SSAValue | None = None
+    dtype = to.dtype(x)
+    for i, (axis, m, scale) in enumerate(zip(axes, extents, scales, strict=True)):
+        n = shape[axis]
+        if not isinstance(n, int) or (m == n and scale == 1 and transform != "tf_crop_and_resize"):
+            continue
+        window = (0.0, 1.0)
+        if transform == "tf_crop_and_resize" and roi is not None:
+            window = (float(roi.reshape(-1)[i]), float(roi.reshape(-1)[i + len(axes)]))
+        if scale <= 0 or n == 0:
+            raise error("E8002", f"a scale of {scale} of an extent of {n}", attribute="scales", value=scale)
+        places = _coordinates(transform, n, m, scale, window)
+        if mode == "nearest":
+            x = taken(to, x, axis, _nearest(places, node.word("nearest_mode", "round_prefer_floor", NEAREST), n))
+        else:
+            stretch = 1 / scale if node.int("antialias") and scale < 1 else 1.0
+            a, exclude = node.float("cubic_coeff_a", -0.75), bool(node.int("exclude_outside"))
+            x = _along(to, x, axis, _weights(mode, places, n, a, exclude, stretch))
+        if transform == "tf_crop_and_resize":
+            beyond = (places < 0) | (places > n - 1)
+            flags = to.along(to.array_constant(beyond), axis, len(shape))
+            outside = flags if outside is None else to.two(ptir.OrOp, outside, flags)
+    if outside is not None:
+        x = to.chosen(outside, to.fill(node.float("extrapolation_value", 0.0), dtype), x)
+    return x
+
+
+def _along(to: Converter, x: SSAValue, axis: int, matrix: Array) -> SSAValue:
+    """The product of a matrix with the vectors along an axis; integers are rounded as they are interpolated in floats."""
+    dtype, rank = to.dtype(x), len(to.shape(x))
+    if not dtype.is_float:
+        raise Refused("an interpolation of integers", "cast the operand to a float")
+    weights = to.array_constant(matrix.astype(array_dtype(dtype)))
+    found = to.emit(ptir.DotGeneralOp, x, weights, batch_lhs=(), batch_rhs=(), contract_lhs=(axis,), contract_rhs=(1,))
+    order = [*range(axis), rank - 1, *range(axis, rank - 1)]
+    return to.transpose(found, order)
+
+
+RESIZE: dict[str, Row | Refused] = {"Resize": _resize}

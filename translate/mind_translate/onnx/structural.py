@@ -1,0 +1,468 @@
+"""
+Rows that move elements: reshape, slice, pad, split, sequences. What they read as sizes must be known at import.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.errors import brief, error
+from mind_dialect.ptir.types import I1, SI64
+from mind_dialect.ptir_shapes import UNKNOWN, Dim
+
+from ..unsupported import Refused
+from .converter import Converter, Row, Values, common_shape, dims_of, static
+from .extents import Extent
+from .node import Node, Sequenced, axis_of, distinct_axes
+
+_HOW = "pass dims= with the sizes of dimensions"
+
+
+def zero(to: Converter, x: SSAValue) -> Any:
+    """The zero of the dtype of `x`."""
+    return False if to.is_truth(x) else 0
+
+
+def known_dims(to: Converter, sizes: Sequence[Any]) -> tuple[Dim, ...]:
+    """Sizes as dimensions. Raises `Refused` for one that is neither a number nor the name of a dimension."""
+    dims = dims_of(sizes)
+    if UNKNOWN in dims:
+        raise Refused(f"the size {sizes[dims.index(UNKNOWN)]}", _HOW)
+    if any(isinstance(n, int) and n < 0 for n in dims):
+        raise error("E3006", f"a negative extent in {brief(dims)}", shape=tuple(dims), index=None, value=min(map(str, dims)))
+    return tuple(dims)
+
+
+def _reshape(to: Converter, node: Node) -> SSAValue:
+    """0 keeps an extent, -1 is what is left; one size that is no name is left too."""
+    x, sizes = node.x(), node.sizes(1) or []
+    shape = to.shape(x)
+    keep = not node.int("allowzero")
+    target: list[Any] = []
+    for i, n in enumerate(sizes):
+        if not isinstance(n, Extent) and n == 0 and keep:
+            if i >= len(shape):
+                raise error("E3002", f"extent {i} is 0, and the operand has rank {len(shape)}", expected=i + 1, actual=len(shape))
+            target.append(shape[i])
+        else:
+            target.append(n if isinstance(n, Extent) else int(n))
+    dims = [_dim(n) for n in target]
+    return to.reshape(x, _settled(shape, dims))
+
+
+def _dim(n: Any) -> Dim:
+    return n if isinstance(n, str) else dims_of([n])[0]
+
+
+def _settled(shape: Sequence[Dim], dims: Sequence[Dim]) -> tuple[Dim, ...]:
+    """Extents of a reshape with at most one -1, which is computed where it is a number or a name. Raises `Refused`, E3007."""
+    rest = [-1 if n == UNKNOWN else n for n in dims]
+    if rest.count(-1) > 1:
+        raise Refused(f"a reshape to [{', '.join(map(str, dims))}], of which two sizes are not known", _HOW)
+    if -1 not in rest:
+        return tuple(rest)
+    left, right = list(shape), [n for n in rest if n != -1]
+    for name in [n for n in right if isinstance(n, str)]:
+        if name not in left:
+            return tuple(rest)
+        left.remove(name)
+        right.remove(name)
+    count, names = math.prod(n for n in left if isinstance(n, int)), [n for n in left if isinstance(n, str)]
+    others = math.prod(n for n in right if isinstance(n, int))
+    found: Dim = -1
+    if not names:
+        if not others or count % others:
+            message = f"cannot reshape [{', '.join(map(str, shape))}] to [{', '.join(map(str, dims))}]"
+            raise error("E3007", message, shapes=(tuple(shape), tuple(dims)), counts=(count, others))
+        found = count // others
+    elif len(names) == 1 and count == others:
+        found = names[0]
+    return tuple(found if n == -1 else n for n in rest)
+
+
+def _flatten(to: Converter, node: Node) -> SSAValue:
+    x = node.x()
+    shape, axis = to.shape(x), node.int("axis", 1)
+    if not -len(shape) <= axis <= len(shape):
+        raise error("E3004", f"axis {axis} is out of range for rank {len(shape)}", axis=axis, rank=len(shape))
+    axis = axis + len(shape) if axis < 0 else axis
+    parts = [shape[:axis], shape[axis:]]
+    dims: list[Dim] = []
+    for part in parts:
+        names = [n for n in part if n != 1]
+        is_static = all(isinstance(n, int) for n in part)
+        dims.append(math.prod(n for n in part if isinstance(n, int)) if is_static else names[0] if len(names) == 1 else -1)
+    if dims.count(-1) > 1:
+        raise Refused("a matrix of two sizes that are not known", _HOW)
+    return to.reshape(x, tuple(dims))
+
+
+def _transpose(to: Converter, node: Node) -> SSAValue:
+    x = node.x()
+    rank = len(to.shape(x))
+    return to.transpose(x, distinct_axes(node.ints("perm") or list(range(rank))[::-1], rank))
+
+
+def _expand(to: Converter, node: Node) -> SSAValue:
+    x = node.x()
+    return to.broadcast(x, common_shape(to.shape(x), known_dims(to, node.sizes(1) or [])))
+
+
+def _squeeze(to: Converter, node: Node) -> SSAValue:
+    x = node.x()
+    shape, axes = to.shape(x), node.axes(1, x)
+    if axes is None:
+        if any(isinstance(n, str) for n in shape):
+            raise Refused("Squeeze without axes of a tensor with dimensions without a size", "give it axes")
+        axes = [i for i, n in enumerate(shape) if n == 1]
+    for a in axes:
+        if isinstance(n := shape[a], int) and n != 1:
+            raise error("E3009", f"extent {n} at axis {a}, expected 1", axis=a, extent=n, shape=shape)
+    return to.reshape(x, tuple(n for i, n in enumerate(shape) if i not in axes))
+
+
+def _unsqueeze(to: Converter, node: Node) -> SSAValue:
+    x = node.x()
+    given = (node.ints("axes") if "axes" in node.attributes else node.integers(1)) or []
+    axes = distinct_axes(given, len(to.shape(x)) + len(given))
+    rest = iter(to.shape(x))
+    return to.reshape(x, tuple(1 if i in axes else next(rest) for i in range(len(to.shape(x)) + len(axes))))
+
+
+def _concat(to: Converter, node: Node) -> SSAValue:
+    xs = node.xs()
+    return to.concat(xs, node.axis("axis", 0, xs[0]))
+
+
+def _slice(to: Converter, node: Node) -> SSAValue:
+    x = node.x()
+    shape = to.shape(x)
+    starts, ends = node.sizes(1) or [], node.sizes(2) or []
+    axes = distinct_axes(node.integers(3) or [], len(shape)) if node.has(3) else list(range(len(starts)))
+    steps = (node.integers(4) or []) if node.has(4) else [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise error("E4007", "starts, ends, axes and steps differ in length", rank=len(shape), lengths=(len(starts), len(ends)))
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        x = _sliced(to, x, axis, start, end, step)
+    return x
+
+
+def _sliced(to: Converter, x: SSAValue, axis: int, start: Any, end: Any, step: int) -> SSAValue:
+    """Python's slice along one axis, with ends that may be sizes with names."""
+    n = to.shape(x)[axis]
+    if step == 0:
+        raise error("E4008", f"step 0 at axis {axis}", dimension=axis, step=step)
+    if not isinstance(n, int):
+        whole = dims_of([end])[0] == n if isinstance(end, Extent) else end >= 1 << 31
+        if isinstance(start, int) and start == 0 and step == 1 and whole:
+            return x
+        backwards = step == -1 and isinstance(start, int) and start == -1 and isinstance(end, int) and end <= -(1 << 31)
+        if backwards:
+            return to.emit(ptir.ReverseOp, x, axes=(axis,))
+        raise Refused("a slice of a dimension without a size", _HOW)
+    if isinstance(start, Extent) or isinstance(end, Extent):
+        raise Refused("a slice up to a dimension without a size", _HOW)
+    places = range(*slice(start, end, step).indices(n))
+    if not places:
+        return to.part(x, axis, 0, 0)
+    first, last = (places[0], places[-1]) if step > 0 else (places[-1], places[0])
+    found = to.part(x, axis, first, last + 1, abs(step))
+    return found if step > 0 else to.emit(ptir.ReverseOp, found, axes=(axis,))
+
+
+def _pad(to: Converter, node: Node) -> SSAValue:
+    x = node.x()
+    rank = len(to.shape(x))
+    axes = distinct_axes(node.integers(3) or [], rank) if node.has(3) else list(range(rank))
+    pads = node.integers(1) or []
+    if len(pads) != 2 * len(axes):
+        raise error("E8002", f"{len(pads)} pads, expected {2 * len(axes)}", attribute="pads", value=pads)
+    mode = node.word("mode", "constant", ("constant", "reflect", "edge", "wrap"))
+    low, high = [0] * rank, [0] * rank
+    for i, axis in enumerate(axes):
+        low[axis], high[axis] = pads[i], pads[i + len(axes)]
+    if mode != "constant":
+        for axis in axes:
+            x = _mirrored(to, x, axis, low[axis], high[axis], mode)
+        return x
+    return padded(to, x, low, high, node.optional(2))
+
+
+def padded(to: Converter, x: SSAValue, low: Sequence[int], high: Sequence[int], value: SSAValue | None) -> SSAValue:
+    """Elements of `value`, or zeros, before and after; negative counts cut elements off."""
+    for axis, (a, b) in enumerate(zip(low, high, strict=True)):
+        if a < 0 or b < 0:
+            (n,) = static((to.shape(x)[axis],), "a negative pad")
+            x = to.part(x, axis, max(0, -a), max(0, -a, n + min(0, b)))
+    low, high = [max(0, n) for n in low], [max(0, n) for n in high]
+    number = zero(to, x) if value is None else to.known_scalar(value)
+    if number is not None:
+        return to.pad(x, number, low, high)
+    assert value is not None
+    whole = to.pad(x, zero(to, x), low, high)
+    inside = to.pad(to.fill(True, I1, to.shape(x)), False, low, high)
+    return to.select(inside, whole, to.broadcast(to.reshape(value, ()), to.shape(whole)))
+
+
+def _mirrored(to: Converter, x: SSAValue, axis: int, low: int, high: int, mode: str) -> SSAValue:
+    """Pads with elements of the operand: those at the places that the mode gives to places outside."""
+    if low == high == 0:
+        return x
+    (n,) = static((to.shape(x)[axis],), f"a pad of mode {mode}")
+    if n == 0 or (mode == "reflect" and n == 1):
+        raise error("E8002", f"mode {mode} of an extent of {n}", attribute="mode", value=mode)
+    places = np.arange(-low, n + high)
+    if mode == "edge":
+        places = np.clip(places, 0, n - 1)
+    elif mode == "wrap":
+        places = places % n
+    else:
+        places = np.abs((places + n - 1) % (2 * n - 2) - (n - 1)) if n > 1 else places
+    return taken(to, x, axis, places)
+
+
+def taken(to: Converter, x: SSAValue, axis: int, places: Any) -> SSAValue:
+    """The rows of `x` along an axis at known places."""
+    rank = len(to.shape(x))
+    order = [axis, *(i for i in range(rank) if i != axis)]
+    index = to.array_constant(np.asarray(places, np.int64))
+    rows = to.emit(ptir.TakeOp, to.transpose(x, order), index)
+    return to.transpose(rows, [order.index(i) for i in range(rank)])
+
+
+def _tile(to: Converter, node: Node) -> SSAValue:
+    return to.emit(ptir.TileOp, node.x(), repeats=tuple(node.integers(1) or ()))
+
+
+def _parts(to: Converter, node: Node, x: SSAValue, axis: int) -> list[int]:
+    (n,) = static((to.shape(x)[axis],), "Split")
+    given = node.ints("split") if "split" in node.attributes else node.integers(1)
+    if given is None:
+        count = node.int("num_outputs", node.results)
+        if count < 1:
+            raise error("E8002", f"num_outputs is {count}, expected 1 or more", attribute="num_outputs", value=count)
+        chunk = -(-n // count)
+        given = [max(0, min(chunk, n - i * chunk)) for i in range(count)]
+    if sum(given) != n or any(k < 0 for k in given):
+        raise error("E3003", f"parts of {brief(given)} along an extent of {n}", dimension=axis, extents=(sum(given), n))
+    return given
+
+
+def _split(to: Converter, node: Node) -> Values:
+    x = node.x()
+    axis = node.axis("axis", 0, x)
+    found: list[SSAValue] = []
+    start = 0
+    for n in _parts(to, node, x, axis):
+        found.append(to.part(x, axis, start, start + n))
+        start += n
+    return found
+
+
+def _constant_of_shape(to: Converter, node: Node) -> SSAValue:
+    fill = node.tensor("value")
+    number = to.array_constant(np.zeros((), np.float32) if fill is None else fill.reshape(()))
+    return to.broadcast(number, known_dims(to, node.sizes(0) or []))
+
+
+def _range(to: Converter, node: Node) -> SSAValue:
+    arrays = [node.array(i) for i in range(3)]
+    start, limit, delta = (a.reshape(-1)[0] for a in arrays if a is not None)
+    if isinstance(limit, Extent) or isinstance(start, Extent):
+        if start != 0 or delta != 1:
+            raise Refused("a range of a size that is no name", _HOW)
+        return to.counted(known_dims(to, [limit])[0])
+    if delta == 0:
+        raise error("E8002", "delta is 0", attribute="delta", value=0)
+    dtype = to.dtype(node.x(0))
+    count = max(0, math.ceil((limit.item() - start.item()) / delta.item()))
+    steps = to.counted(count, dtype) if count else to.fill(0, dtype, (0,))
+    return to.plus(to.times(steps, to.like(delta.item(), steps)), to.like(start.item(), steps))
+
+
+def _eye_like(to: Converter, node: Node) -> SSAValue:
+    x = node.x()
+    dtype = node.dtype("dtype", to.dtype(x))
+    rows, columns = (to.emit(ptir.IotaOp, shape=to.shape(x), dtype=SI64, axis=i) for i in (0, 1))
+    return to.cast(to.compare("equal", columns, to.plus(rows, node.int("k"))), dtype)
+
+
+def _trilu(to: Converter, node: Node) -> SSAValue:
+    x = node.x()
+    rank, k = len(to.shape(x)), (node.integers(1) or [0])[0]
+    rows, columns = (to.emit(ptir.IotaOp, shape=to.shape(x)[-2:], dtype=SI64, axis=i) for i in (0, 1))
+    kind = "greater_equal" if node.int("upper", 1) else "less_equal"
+    if rank < 2:
+        raise error("E3002", f"rank {rank}, expected 2 or more", expected="2 or more", actual=rank)
+    keep = to.compare(kind, columns, to.plus(rows, to.like(max(-(1 << 62), min(1 << 62, k)), rows)))
+    return to.select(to.broadcast(keep, to.shape(x)), x, to.like(zero(to, x), x))
+
+
+def _depth_to_space(to: Converter, node: Node) -> SSAValue:
+    x, b = node.x(), node.int("blocksize")
+    n, c, h, w = static(to.shape(x), "DepthToSpace")
+    if b < 1 or c % (b * b):
+        raise error("E8002", f"blocksize {b} of {c} channels", attribute="blocksize", value=b)
+    if node.word("mode", "DCR", ("DCR", "CRD")) == "DCR":
+        x = to.transpose(to.reshape(x, (n, b, b, c // (b * b), h, w)), [0, 3, 4, 1, 5, 2])
+    else:
+        x = to.transpose(to.reshape(x, (n, c // (b * b), b, b, h, w)), [0, 1, 4, 2, 5, 3])
+    return to.reshape(x, (n, c // (b * b), h * b, w * b))
+
+
+def _space_to_depth(to: Converter, node: Node) -> SSAValue:
+    x, b = node.x(), node.int("blocksize")
+    n, c, h, w = static(to.shape(x), "SpaceToDepth")
+    if b < 1 or h % b or w % b:
+        raise error("E8002", f"blocksize {b} of {h} by {w}", attribute="blocksize", value=b)
+    order = [0, 3, 5, 1, 2, 4] if node.word("mode", "DCR", ("DCR", "CRD")) == "DCR" else [0, 1, 3, 5, 2, 4]
+    return to.reshape(to.transpose(to.reshape(x, (n, c, h // b, b, w // b, b)), order), (n, c * b * b, h // b, w // b))
+
+
+def _shape(to: Converter, node: Node) -> Any:
+    """Of what the fold does not know: a dimension without name or size."""
+    raise Refused("the shape of a tensor with a dimension without a size", _HOW)
+
+
+def _center_crop_pad(to: Converter, node: Node) -> SSAValue:
+    """Pad or cut around the middle, the odd element at the end."""
+    x = node.x()
+    rank = len(to.shape(x))
+    axes = distinct_axes(node.ints("axes") or list(range(rank)), rank)
+    low, high = [0] * rank, [0] * rank
+    for axis, wanted in zip(axes, node.integers(1) or [], strict=True):
+        (n,) = static((to.shape(x)[axis],), "CenterCropPad")
+        low[axis] = (wanted - n) // 2 if wanted >= n else -((n - wanted) // 2)
+        high[axis] = wanted - n - low[axis]
+    return padded(to, x, low, high, None)
+
+
+def _reverse_sequence(to: Converter, node: Node) -> SSAValue:
+    """Each sequence of a batch backwards, up to its length."""
+    x, lengths = node.x(), node.x(1)
+    batch, time = node.int("batch_axis", 1), node.int("time_axis", 0)
+    if {batch, time} != {0, 1}:
+        raise error("E8002", f"batch_axis {batch} and time_axis {time}, expected 0 and 1", attribute="batch_axis", value=batch)
+    shape = to.shape(x)
+    places = to.emit(ptir.IotaOp, shape=shape, dtype=SI64, axis=time)
+    ends = to.broadcast(to.along(to.cast(lengths, SI64), batch, len(shape)), shape)
+    back = to.minus(to.minus(ends, 1), places)
+    index = to.select(to.compare("less", places, ends), back, places)
+    return to.emit(ptir.GatherOp, x, index, axis=time)
+
+
+# Sequences, which are lists at import
+
+
+def _sequence(node: Node, i: int = 0) -> Sequenced:
+    value = node.raw(i)
+    if not isinstance(value, Sequenced):
+        raise Refused("a sequence that the program is given", "pass its tensors as inputs")
+    return value
+
+
+def _place(node: Node, i: int, length: int, *, end: bool = False) -> int:
+    given = node.integers(i)
+    place = given[0] if given else length if end else length - 1
+    if not -length <= place < length + end:
+        raise error("E3004", f"position {place} in a sequence of {length}", axis=place, rank=length)
+    return place % length if place < 0 else place
+
+
+def _sequence_insert(to: Converter, node: Node) -> Sequenced:
+    found = Sequenced(_sequence(node))
+    found.insert(_place(node, 2, len(found), end=True), node.raw(1))
+    return found
+
+
+def _sequence_erase(to: Converter, node: Node) -> Sequenced:
+    found = Sequenced(_sequence(node))
+    del found[_place(node, 1, len(found))]
+    return found
+
+
+def _sequence_at(to: Converter, node: Node) -> Any:
+    held = _sequence(node)
+    return held[_place(node, 1, len(held))]
+
+
+def _concat_from_sequence(to: Converter, node: Node) -> SSAValue:
+    xs = [to.value(v) for v in _sequence(node)]
+    new = bool(node.int("new_axis"))
+    if not xs:
+        raise error("E2007", "an empty sequence", expected="1 or more", actual=0)
+    axis = axis_of(node.int("axis", 0), len(to.shape(xs[0])) + new)
+    if new:
+        xs = [to.reshape(x, (*to.shape(x)[:axis], 1, *to.shape(x)[axis:])) for x in xs]
+    return to.concat(xs, axis)
+
+
+def _split_to_sequence(to: Converter, node: Node) -> Sequenced:
+    x = node.x()
+    axis, keep = node.axis("axis", 0, x), bool(node.int("keepdims", 1))
+    (n,) = static((to.shape(x)[axis],), "SplitToSequence")
+    split = node.array(1)
+    sizes = [1] * n if split is None else [int(v) for v in split.reshape(-1)]
+    if split is not None and split.ndim == 0:
+        chunk = max(1, sizes[0])
+        sizes = [min(chunk, n - i) for i in range(0, n, chunk)]
+    if sum(sizes) != n or any(k < 0 for k in sizes):
+        raise error("E3003", f"parts of {brief(sizes)} along an extent of {n}", dimension=axis, extents=(sum(sizes), n))
+    starts = np.cumsum([0, *sizes]).tolist()
+    parts = [to.part(x, axis, a, b) for a, b in pairwise(starts)]
+    if split is None and not keep:
+        parts = [to.reshape(p, (*to.shape(p)[:axis], *to.shape(p)[axis + 1 :])) for p in parts]
+    return Sequenced(parts)
+
+
+def _sequence_map(to: Converter, node: Node) -> list[Sequenced]:
+    """The body on each element; operands that are no sequences are the same for all."""
+    body, held = node.graph("body"), _sequence(node)
+    found = [Sequenced() for _ in body.output]
+    for i, value in enumerate(held):
+        rest = [node.raw(j) for j in range(1, len(node.operands))]
+        given = [value, *(v[i] if isinstance(v, Sequenced) else v for v in rest)]
+        for sequence, result in zip(found, to.inlined(body, given), strict=True):
+            sequence.append(result)
+    return found
+
+
+STRUCTURAL: dict[str, Row | Refused] = {
+    "CenterCropPad": _center_crop_pad,
+    "Concat": _concat,
+    "ConcatFromSequence": _concat_from_sequence,
+    "ConstantOfShape": _constant_of_shape,
+    "DepthToSpace": _depth_to_space,
+    "Expand": _expand,
+    "EyeLike": _eye_like,
+    "Flatten": _flatten,
+    "Pad": _pad,
+    "Range": _range,
+    "Reshape": _reshape,
+    "ReverseSequence": _reverse_sequence,
+    "SequenceAt": _sequence_at,
+    "SequenceConstruct": lambda to, node: Sequenced(node.raw(i) for i in range(len(node.operands))),
+    "SequenceEmpty": lambda to, node: Sequenced(),
+    "SequenceErase": _sequence_erase,
+    "SequenceInsert": _sequence_insert,
+    "SequenceLength": lambda to, node: np.array(len(_sequence(node)), np.int64),
+    "SequenceMap": _sequence_map,
+    "Shape": _shape,
+    "Size": _shape,
+    "Slice": _slice,
+    "SpaceToDepth": _space_to_depth,
+    "Split": _split,
+    "SplitToSequence": _split_to_sequence,
+    "Squeeze": _squeeze,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Trilu": _trilu,
+    "Unsqueeze": _unsqueeze,
+}

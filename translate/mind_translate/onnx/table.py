@@ -1,0 +1,71 @@
+"""All rows: for each operator of ONNX a function that emits PTIR, its function body, or the reason why there is none."""
+
+from __future__ import annotations
+
+from ..unsupported import Refused
+from .control import CONTROL
+from .converter import Row
+from .elementwise import ELEMENTWISE
+from .indexing import INDEXING
+from .learned import LEARNED
+from .nn import NN
+from .products import PRODUCTS
+from .recurrent import RECURRENT
+from .reductions import REDUCTIONS
+from .resize import RESIZE
+from .structural import STRUCTURAL
+
+_WORDS = Refused("words", "PTIR has tensors of numbers only")
+_RANDOM = Refused("random numbers of no stated algorithm", "pass them as inputs, or use ptir.rng_uniform")
+_TRAINING = Refused("an op of training", "differentiate the model with autodiff, and update the weights in PTIR")
+_IMAGE = Refused("a sampling of images at computed places", "write it as gathers and products")
+_OLD = Refused("an op that no opset from 13 on has", "convert the model with onnx.version_converter")
+
+REASONS: dict[str, Refused] = {
+    "Bernoulli": _RANDOM,
+    "Col2Im": _IMAGE,
+    "DeformConv": _IMAGE,
+    "Det": Refused("a determinant", "compute it before the program"),
+    "GridSample": _IMAGE,
+    "ImageDecoder": Refused("the decoding of images", "decode before the program"),
+    "MaxRoiPool": _IMAGE,
+    "MelWeightMatrix": Refused("a mel filter bank", "compute it before the program, as an initialiser"),
+    "Multinomial": _RANDOM,
+    "RandomNormal": _RANDOM,
+    "RandomNormalLike": _RANDOM,
+    "RandomUniform": _RANDOM,
+    "RandomUniformLike": _RANDOM,
+    "RegexFullMatch": _WORDS,
+    "RoiAlign": _IMAGE,
+    "STFT": Refused("a transform of windows", "cut the signal into frames, and use DFT"),
+    "StringConcat": _WORDS,
+    "StringNormalizer": _WORDS,
+    "StringSplit": _WORDS,
+    "TfIdfVectorizer": Refused("counts of n-grams", "compute them before the program"),
+    "Upsample": _OLD,
+    "ai.onnx.preview.training.Adagrad": _TRAINING,
+    "ai.onnx.preview.training.Adam": _TRAINING,
+    "ai.onnx.preview.training.Gradient": _TRAINING,
+    "ai.onnx.preview.training.Momentum": _TRAINING,
+}
+BY_FUNCTION: frozenset[str] = frozenset(
+    """
+    AffineGrid Attention BlackmanWindow CausalConvWithState DynamicQuantizeLinear GroupNormalization HammingWindow HannWindow
+    LinearAttention MeanVarianceNormalization NegativeLogLikelihoodLoss RMSNormalization RotaryEmbedding
+    SoftmaxCrossEntropyLoss SwiGLU ai.onnx.preview.FlexAttention
+    """.split()
+)
+"""Operators whose function body, as their schema states it, is converted."""
+ROWS: dict[str, Row | Refused] = {
+    **ELEMENTWISE,
+    **STRUCTURAL,
+    **REDUCTIONS,
+    **INDEXING,
+    **PRODUCTS,
+    **NN,
+    **RESIZE,
+    **RECURRENT,
+    **CONTROL,
+    **LEARNED,
+    **REASONS,
+}
