@@ -170,9 +170,41 @@ def test_reflectors_themselves_have_none() -> None:
     np.testing.assert_array_equal(np.isnan(tangents), np.tril(g, -1) == 1)
 
 
-def test_q_of_other_reflectors_is_refused() -> None:
-    e = refused(qr(4, 3, "%g = stablehlo.negate %h : tensor<4x3xf64>"))
+@pytest.mark.parametrize(("m", "n"), [(5, 3), (3, 3), (1, 0)])
+def test_all_of_q(m: int, n: int) -> None:
+    """As JAX's `full_matrices`: columns of any numbers stand behind the reflectors."""
+    x, s = f"tensor<{m}x{n}xf64>", f"tensor<{n}xf64>"
+    body = f"""%f:2 = stablehlo.custom_call @lapack_dgeqrf_ffi(%a) {{mhlo.backend_config = {{}}}} : ({x}) -> ({x}, {s})
+    %z = stablehlo.constant dense<7.0> : tensor<f64>
+    %p = stablehlo.pad %f#0, %z, low = [0, 0], high = [0, {m - n}], interior = [0, 0] : ({x}, tensor<f64>) -> tensor<{m}x{m}xf64>
+    %r = stablehlo.custom_call @lapack_dorgqr_ffi(%p, %f#1) {{mhlo.backend_config = {{}}}}
+      : (tensor<{m}x{m}xf64>, {s}) -> tensor<{m}x{m}xf64>"""
+    matrix = np.random.default_rng(4).normal(size=(m, n))
+    q = run(program(f"%a: {x}", body, f"tensor<{m}x{m}xf64>"), matrix)
+    same(q.T @ q, np.eye(m), 1e-12)
+    same(q @ np.linalg.qr(matrix, mode="complete")[1], matrix, 1e-12)
+
+
+CHANGES = {
+    "negated": (4, 3, "%g = stablehlo.negate %h : tensor<4x3xf64>"),
+    "other columns": (3, 5, "%g = stablehlo.slice %f#0 [0:3, 1:4] : (tensor<3x5xf64>) -> tensor<3x3xf64>"),
+    "columns before": (
+        *(4, 3),
+        "%y = stablehlo.constant dense<0.0> : tensor<f64>\n"
+        "%w = stablehlo.slice %f#0 [0:4, 0:2] : (tensor<4x3xf64>) -> tensor<4x2xf64>\n"
+        "%g = stablehlo.pad %w, %y, low = [0, 1], high = [0, 0], interior = [0, 0] "
+        ": (tensor<4x2xf64>, tensor<f64>) -> tensor<4x3xf64>",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_q_of_other_reflectors_is_refused(name: str) -> None:
+    e = refused(qr(*CHANGES[name]))
     assert (e.code, "that a program changed" in e.message) == ("E8008", True)
+
+
+def test_wide_matrices_have_no_derivative() -> None:
     with pytest.raises(MindError) as caught:
         vjp(read(qr(3, 5)), "main")
     assert caught.value.code == "E5001"

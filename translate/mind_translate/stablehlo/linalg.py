@@ -159,15 +159,33 @@ def _geqrf(to: Converter, op: ForeignOp) -> Values:
 
 
 def _orgqr(to: Converter, op: ForeignOp) -> Values:
-    """Q of reflectors as `_geqrf` gave them; of wide matrices the program takes a slice of them."""
+    """
+    Q of reflectors as `_geqrf` gave them, which the program brought to the shape of Q.
+
+    Of wide matrices it takes the first columns, of all of Q for tall ones it adds columns, whose values do not count.
+    """
     reflectors, scales = op.operands
-    source = reflectors.owner.operands[0] if isinstance(reflectors.owner, ptir.SliceOp) else reflectors
+    source = _without_last_columns(reflectors)
     made = source.owner
     if isinstance(made, ptir.CustomCallOp) and made.results[0] is source and scales.owner is made and len(made.results) == 3:
-        q = made.results[2]
-        if to.shape(q) == op.shape and to.shape(reflectors) == op.shape:
+        q, shape = made.results[2], to.shape(reflectors)
+        if to.shape(q) == op.shape == shape:
             return [q]
-    raise Refused("Q of reflectors that a program changed, or of more columns", "use the reduced decomposition, of jnp.linalg.qr")
+        if op.shape == shape == (*to.shape(source)[:-1], to.shape(source)[-2]):
+            return call(to, "qr", made.operands, [op.results[0], to.spec(source)], mode="complete")[:1]
+    raise Refused("Q of reflectors that a program changed", "take them as geqrf gave them, as jnp.linalg.qr does")
+
+
+def _without_last_columns(x: SSAValue) -> SSAValue:
+    """Return the matrices of which these are the first columns, or which these are with columns behind them; else themselves."""
+    op = x.owner
+    if isinstance(op, ptir.SliceOp) and not any(op.values()["starts"]):
+        return op.x
+    if isinstance(op, ptir.PadOp):
+        values = op.values()
+        if not any((*values["low"], *values["interior"], *values["high"][:-1])):
+            return op.x
+    return x
 
 
 def _eigh(to: Converter, op: ForeignOp) -> Values:
