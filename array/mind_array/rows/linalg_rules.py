@@ -254,34 +254,42 @@ def _svdvals_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
     return [diagonal(matmul(matmul(matrix_transpose(found.U), ts[0]), matrix_transpose(found.Vh)))]
 
 
-def _tall(x: Array, q: Array) -> None:
-    """E5001 unless a QR decomposition is the reduced one of matrices with at least as many rows as columns."""
+def _reduced(x: Array, q: Array) -> None:
+    """E5001 unless a QR decomposition is the reduced one."""
     m, n = x.shape[-2:]
-    if m < n or q.shape[-1] != n:
+    if q.shape[-1] != min(m, n):
         given = f"qr of {m} by {n} matrices with {q.shape[-1]} columns in Q"
-        raise fault("E5001", f"{given} has no derivative; reduced ones of at least as many rows as columns have", op="qr")
+        raise fault("E5001", f"{given} has no derivative; reduced ones have", op="qr")
 
 
 def _qr_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
     """
     Walter and Lehmann: Algorithmic differentiation of linear algebra functions, 2018, section 3.3; of full rank.
 
-    Of complex matrices the diagonal of R is real, as LAPACK has it, and so is that of the Hermitian matrix in the middle.
+    Of complex matrices the diagonal of R is real, as LAPACK has it, and so is that of the Hermitian matrix in the middle. Of wide
+    ones the first columns are decomposed, and the others of R are `Q^H` times those of the matrix.
     """
     q, r = ys
-    _tall(xs[0], q)
+    _reduced(xs[0], q)
     q_adj, r_adj = map(_conjugated, gs)
-    middle = e.subtract(matmul(r, _conjugate_transposed(r_adj)), matmul(_conjugate_transposed(q_adj), q))
+    k = q.shape[-1]
+    first, others, others_adj = r[..., :k], xs[0][..., k:], r_adj[..., k:]
+    q_adj, r_adj = e.add(q_adj, matmul(others, _conjugate_transposed(others_adj))), r_adj[..., :k]
+    middle = e.subtract(matmul(first, _conjugate_transposed(r_adj)), matmul(_conjugate_transposed(q_adj), q))
     right = e.add(q_adj, matmul(q, _twice_hermitian(_lower(middle))))
-    return [matrix_transpose(solve(r, _conjugate_transposed(right)))]
+    found = matrix_transpose(solve(first, _conjugate_transposed(right)))
+    return [concat([found, _conjugated(matmul(q, others_adj))], axis=-1)]
 
 
 def _qr_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
     q, r = ys
-    _tall(xs[0], q)
-    scaled = matrix_transpose(solve(matrix_transpose(r), matrix_transpose(ts[0])))
-    upper = _conjugate_transposed(_lower(_twice_hermitian(matmul(_conjugate_transposed(q), scaled))))
-    return [e.subtract(scaled, matmul(q, upper)), matmul(upper, r)]
+    _reduced(xs[0], q)
+    k, adjoint = q.shape[-1], _conjugate_transposed(q)
+    scaled = matrix_transpose(solve(matrix_transpose(r[..., :k]), matrix_transpose(ts[0][..., :k])))
+    upper = _conjugate_transposed(_lower(_twice_hermitian(matmul(adjoint, scaled))))
+    change = e.subtract(scaled, matmul(q, upper))
+    others = e.add(matmul(_conjugate_transposed(change), xs[0][..., k:]), matmul(adjoint, ts[0][..., k:]))
+    return [change, concat([matmul(upper, r[..., :k]), others], axis=-1)]
 
 
 def _geqrf_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
