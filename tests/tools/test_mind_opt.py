@@ -187,7 +187,7 @@ USAGE = {
     "option of mlir-opt without a value": (["--run-reproducer"], "E7001", "here it is the command line at the head of the file"),
     "pass to print after": (["--print-ir-after=cse,autodif"], "E7003", "unknown pass 'autodif'; did you mean autodiff"),
     "pass to print before": (["--mlir-print-ir-before=nope"], "E7003", "unknown pass 'nope'"),
-    "unknown frontend": (["-f", "onnx"], "E7003", "unknown frontend 'onnx'"),
+    "unknown frontend": (["-f", "caffe"], "E7003", "unknown frontend 'caffe'"),
     "malformed pipeline": (["-p", "cse{a"], "E7001", "cannot read 'cse{a' at column 6"),
     "malformed pipeline 2": (["-p", "cse;dce"], "E7001", "cannot read"),
     "nested pipeline": (["--pass-pipeline=builtin.module(func.func(cse))"], "E7001", "there is no nesting here"),

@@ -217,7 +217,7 @@ MISTAKES = {
     "threads elsewhere": (["--threads", "2", "--all", "random:0"], "E7001", "threads 2 for the target 'numpy'"),
     "threads as an option": (["--target", "native{threads=2}", "--all", "fill:1"], "E7001", "by threads= or --threads"),
     "unknown option": (["--savee", "x"], "E7001", "did you mean --save"),
-    "unknown frontend": (["-f", "onnx"], "E7003", "unknown frontend"),
+    "unknown frontend": (["-f", "caffe"], "E7003", "unknown frontend"),
     "unwritable folder": (["--all", "random:0", "--save", "/dev/null/x"], "E7002", "Not a directory"),
 }
 

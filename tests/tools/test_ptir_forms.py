@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mind_tools.frontends import READERS, SUFFIXES
+from mind_tools.frontends import BINARY_READERS, READERS, SUFFIXES
 from mind_tools.mind_run import Run, parse_arguments
 from tool_runs import mind_opt, mind_run
 
@@ -77,6 +77,6 @@ def test_strict_targets() -> None:
 
 
 def test_every_suffix_has_a_reader() -> None:
-    assert set(SUFFIXES.values()) == set(READERS)
+    assert set(SUFFIXES.values()) == {*READERS, *BINARY_READERS}
     result = mind_opt("-f", "ptir-json", stdin="[]")
     assert "error[E4000]: expected an object" in result.err
