@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import reduce
 from math import gcd
+from operator import add, mul, sub
+from typing import Generic, NamedTuple, TypeVar
 
 from .expr import (
     MAX_DEPTH,
@@ -231,7 +234,48 @@ def substitute(e: Extent, values: dict[str, Extent], positive: Predicate = is_po
     return total
 
 
-def evaluate(e: Extent, sizes: dict[str, int]) -> int:
+V = TypeVar("V")
+
+
+class Algebra(NamedTuple, Generic[V]):
+    """What the parts of an expression are elsewhere: numbers, names, and `+`, `-`, `*`, `//`, `max` of two."""
+
+    number: Callable[[int], V]
+    name: Callable[[str], V]
+    add: Callable[[V, V], V]
+    sub: Callable[[V, V], V]
+    mul: Callable[[V, V], V]
+    floordiv: Callable[[V, V], V]
+    max: Callable[[V, V], V]
+
+
+def fold(e: Extent, to: Algebra[V]) -> V:
+    """
+    Return what an expression is in another algebra; terms stand as in its text.
+
+    >>> from mind_dialect.extents import symbol
+    >>> text = Algebra(str, str, *(f"({{}} {sign} {{}})".format for sign in ("+", "-", "*", "//")), max="max({}, {})".format)
+    >>> fold(2 - symbol("T"), text), fold(ceildiv(2 * symbol("T"), 3), text)
+    ('(2 - T)', '(T - (T // 3))')
+    """
+
+    def of(a: Atom) -> V:
+        if a.kind == "name":
+            return to.name(a.text)
+        return reduce(to.floordiv if a.kind == "div" else to.max, [fold(x, to) for x in a.args])
+
+    def product(m: Monomial, c: int) -> V:
+        factors = [*([to.number(c)] if c != 1 or not m else []), *map(of, m)]
+        return reduce(to.mul, factors)
+
+    terms = sorted(e.sorted_terms, key=lambda term: term[1] < 0) or [((), 0)]
+    total = product(*terms[0])
+    for m, c in terms[1:]:
+        total = to.sub(total, product(m, -c)) if c < 0 else to.add(total, product(m, c))
+    return total
+
+
+def evaluate(e: Extent, sizes: Mapping[str, int]) -> int:
     """
     Return the value for the size of each name, with integers of any width; ZeroDivisionError where it has none.
 
@@ -240,15 +284,7 @@ def evaluate(e: Extent, sizes: dict[str, int]) -> int:
     2
     """
 
-    def of(a: Atom) -> int:
-        if a.kind == "name":
-            return sizes[a.text]
-        args = [evaluate(x, sizes) for x in a.args]
-        return args[0] // args[1] if a.kind == "div" else max(args)
+    def quotient(a: int, b: int) -> int:
+        return a // b
 
-    total = 0
-    for m, c in e.terms.items():
-        for a in m:
-            c *= of(a)
-        total += c
-    return total
+    return fold(e, Algebra(int, sizes.__getitem__, add, sub, mul, quotient, max))

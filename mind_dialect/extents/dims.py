@@ -1,0 +1,234 @@
+"""
+Dimensions as types hold them: a size, the canonical text of an expression such as `"B"` or `"P+T"`, or `"?"` for nothing known.
+
+Equal texts are equal normal forms, so equality of dimensions is equality of Python objects. An expression here divides by numbers
+only, so that it has a value for all sizes of its names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from .expr import Extent, TooLarge, extent
+from .facts import Facts
+from .operations import evaluate, floordiv, max_of, min_of, substitute
+from .text import ExtentSyntaxError, extent_text, parse_extent
+
+UNKNOWN = "?"
+Dim = int | str
+
+
+def dim_of(e: Extent) -> Dim:
+    """
+    Return the dimension of an expression.
+
+    >>> dim_of(parse_extent("T + P")), dim_of(parse_extent("T - T + 4"))
+    ('P+T', 4)
+    """
+    return e.constant if e.is_constant else extent_text(e)
+
+
+def extent_of(dim: Dim) -> Extent:
+    """Return the expression of a dimension that is known; `ExtentSyntaxError` or `TooLarge` for a text that is none."""
+    return extent(dim) if isinstance(dim, int) else parse_extent(dim)
+
+
+@lru_cache(4096)
+def canonical(text: str) -> Dim:
+    """
+    Return the dimension that a text says; `ExtentSyntaxError` or `TooLarge` for a text that is none.
+
+    >>> canonical("B*2"), canonical("B"), canonical("B*T floordiv 2")
+    ('2*B', 'B', 'B*T floordiv 2')
+    """
+    e = parse_extent(text)
+    if not _has_value(e):
+        raise ExtentSyntaxError("a quotient by names, which may be 0, expected one by a number,", text, 0)
+    return dim_of(e)
+
+
+@lru_cache(4096)
+def _has_value(e: Extent) -> bool:
+    """Whether an expression has a value for all sizes of its names."""
+    return all(a.kind == "name" or (all(map(_has_value, a.args)) and (a.kind != "div" or a.args[1].is_constant)) for a in e.atoms)
+
+
+def dim_texts(encoding: str) -> list[str]:
+    """
+    Return the parts of an encoding, split at commas outside of parentheses.
+
+    >>> dim_texts("B,*,max(B,T)")
+    ['B', '*', 'max(B,T)']
+    """
+    if "(" not in encoding:
+        return encoding.split(",")
+    parts, depth = [""], 0
+    for c in encoding:
+        depth += (c == "(") - (c == ")")
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return parts
+
+
+def is_expression(dim: Dim) -> bool:
+    """
+    Whether a dimension is neither a size, a name nor unknown.
+
+    >>> is_expression("P+T"), is_expression("T"), is_expression("?")
+    (True, False, False)
+    """
+    return isinstance(dim, str) and dim != UNKNOWN and not dim.isidentifier()
+
+
+@lru_cache(4096)
+def names_in(dim: Dim) -> tuple[str, ...]:
+    """
+    Return the names in a dimension, sorted.
+
+    >>> names_in("P+T"), names_in("T"), names_in(4), names_in("?")
+    (('P', 'T'), ('T',), (), ())
+    """
+    if isinstance(dim, int) or dim == UNKNOWN:
+        return ()
+    return tuple(sorted(parse_extent(dim).names)) if is_expression(dim) else (dim,)
+
+
+def _computed(of: Callable[..., Extent], *dims: Dim) -> Dim:
+    if UNKNOWN in dims:
+        return UNKNOWN
+    try:
+        e = of(*map(extent_of, dims))
+    except TooLarge:
+        return UNKNOWN
+    return dim_of(e) if _has_value(e) else UNKNOWN
+
+
+def add_dims(a: Dim, b: Dim) -> Dim:
+    """
+    Return the sum; unknown if either is, or if the text would be too large. So do the other operations.
+
+    >>> add_dims("T", "P"), add_dims("T", 1), add_dims("T", "?")
+    ('P+T', 'T+1', '?')
+    """
+    return a + b if isinstance(a, int) and isinstance(b, int) else _computed(Extent.__add__, a, b)
+
+
+def sub_dims(a: Dim, b: Dim) -> Dim:
+    """
+    Return the difference, which may be negative.
+
+    >>> sub_dims("P+T", "T"), sub_dims("T", 1)
+    ('P', 'T-1')
+    """
+    return a - b if isinstance(a, int) and isinstance(b, int) else _computed(Extent.__sub__, a, b)
+
+
+def mul_dims(a: Dim, b: Dim) -> Dim:
+    """
+    Return the product.
+
+    >>> mul_dims("T", 2), mul_dims("T", "B")
+    ('2*T', 'B*T')
+    """
+    return a * b if isinstance(a, int) and isinstance(b, int) else _computed(Extent.__mul__, a, b)
+
+
+def floordiv_dims(a: Dim, b: Dim) -> Dim:
+    """
+    Return the quotient, rounded down; unknown where the divisor may be 0.
+
+    >>> floordiv_dims("64*T", 8), floordiv_dims("T", 8), floordiv_dims("T", 0), floordiv_dims("B*T", "T")
+    ('8*T', 'T floordiv 8', '?', '?')
+    """
+    return UNKNOWN if b == 0 else _computed(floordiv, a, b)
+
+
+def exact_quotient(a: Dim, b: Dim) -> Dim:
+    """
+    Return the quotient where it is known to be exact and the divisor at least 1, so that factors cancel.
+
+    >>> exact_quotient("12*B*T", "4*T"), exact_quotient("B", 4)
+    ('3*B', 'B floordiv 4')
+    """
+
+    def quotient(e: Extent, d: Extent) -> Extent:
+        return floordiv(e, d, positive=lambda _: True)
+
+    return _computed(quotient, a, b)
+
+
+def max_dims(a: Dim, b: Dim) -> Dim:
+    """
+    Return the greater one.
+
+    >>> max_dims("T", "B"), max_dims("T", 0)
+    ('max(B,T)', 'T')
+    """
+    return _computed(max_of, a, b)
+
+
+def min_dims(a: Dim, b: Dim) -> Dim:
+    """
+    Return the lesser one.
+
+    >>> min_dims("T", "B"), min_dims("T", 0)
+    ('min(B,T)', 0)
+    """
+    return _computed(min_of, a, b)
+
+
+def substituted(dim: Dim, values: Mapping[str, Dim]) -> Dim:
+    """
+    Return a dimension with others in the place of names; unknown if one of those is.
+
+    >>> substituted("P+T", {"T": 4}), substituted("P+T", {"T": "2*P"}), substituted("T", {"P": 1})
+    ('P+4', '3*P', 'T')
+    """
+    if not is_expression(dim):
+        return values.get(dim, dim) if isinstance(dim, str) else dim
+    here = {name: values[name] for name in names_in(dim) if name in values}
+    if not here:
+        return dim
+    if UNKNOWN in here.values():
+        return UNKNOWN
+    try:
+        return dim_of(substitute(extent_of(dim), {name: extent_of(d) for name, d in here.items()}))
+    except TooLarge:
+        return UNKNOWN
+
+
+def size_in(dim: Dim, sizes: Mapping[str, int]) -> int | None:
+    """
+    Return the size of a dimension for sizes of names; None where one is missing.
+
+    >>> size_in("P+T", {"P": 2, "T": 3}), size_in("P+T", {"P": 2}), size_in("?", {})
+    (5, None, None)
+    """
+    if isinstance(dim, int):
+        return dim
+    if not is_expression(dim):
+        return sizes.get(dim)
+    return evaluate(extent_of(dim), sizes) if all(name in sizes for name in names_in(dim)) else None
+
+
+@lru_cache(4096)
+def are_unequal(a: Dim, b: Dim) -> bool:
+    """
+    Whether two dimensions differ for all sizes of their names.
+
+    >>> are_unequal(3, 4), are_unequal("T", "T+1"), are_unequal("B", "T"), are_unequal("2*B", 3)
+    (True, True, False, True)
+    """
+    if a == b or UNKNOWN in (a, b):
+        return False
+    if not is_expression(a) and not is_expression(b):
+        return isinstance(a, int) and isinstance(b, int)
+    return Facts().eq(extent_of(a), extent_of(b)) is False
+
+
+def simplicity(dim: Dim) -> tuple[bool, bool, int, str]:
+    """Return the key that sorts dimensions known to be equal: sizes first, then names by text, then short expressions."""
+    return isinstance(dim, str), is_expression(dim), len(str(dim)) if is_expression(dim) else 0, str(dim)
