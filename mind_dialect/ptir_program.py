@@ -18,6 +18,8 @@ from xdsl.ir import Attribute, Block, Operation
 
 from .dominance import walk
 from .errors import MindError, brief, error
+from .extents import ExtentSyntaxError, TooLarge
+from .extents.dims import dim_texts, is_expression, names_in
 
 SPEC_VERSION = "ptir.v0.4"
 VERSION_ATTRIBUTE = "ptir.spec_version"
@@ -115,12 +117,21 @@ class ProgramCheck:
 
     def _unbound(self, op: Operation, name: str, dims: ArrayAttr[Attribute]) -> Iterator[MindError]:
         for dim in dims:
-            if isinstance(dim, StringAttr) and dim.data not in self._names:
-                self._names.add(dim.data)
-                issue = f"{name} uses the dimension name {dim.data}, which no input and no earlier value has"
-                yield error("E8001", issue, name=dim.data, extents=()).at(op, op.name)
+            for used in _names(dim.data) if isinstance(dim, StringAttr) else ():
+                if used not in self._names:
+                    self._names.add(used)
+                    issue = f"{name} uses the dimension name {used}, which no input and no earlier value has"
+                    yield error("E8001", issue, name=used, extents=()).at(op, op.name)
 
     def _bind(self, types: Iterable[Attribute]) -> None:
         for type in types:
             if isinstance(type, TensorType) and isinstance(encoding := cast(TensorType, type).encoding, StringAttr):
-                self._names.update(encoding.data.split(","))
+                self._names.update(text for text in dim_texts(encoding.data) if not is_expression(text))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The names in a dimension; another text is one name."""
+    try:
+        return names_in(text) or (text,)
+    except (ExtentSyntaxError, TooLarge):
+        return (text,)

@@ -100,6 +100,10 @@ class Kernels(PtirKernels):
             if size is not None and n != size:
                 raise _mismatch(f"dimension {names[i]}", [size, n])
 
+    def larger(self, a: int, b: int) -> int:
+        """The larger of two sizes."""
+        return max(a, b)
+
     def check(self, *operands: Array, op: str, **properties: Any) -> None:
         """Ask the shape rule of an op about the sizes that its operands have; raises the rule's error."""
         rule: Any = OPS_BY_OPCODE[op].RULE

@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.target import Target
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.extents.dims import is_expression, names_in
 from mind_dialect.literals import HEX_ABOVE, nested
 from mind_dialect.program import functions, input_names
 from mind_dialect.ptir import FusionOp
@@ -38,7 +39,7 @@ from .core_to_ptir import converted, is_core
 from .frees import check_frees, home
 from .ptir_to_xp import Lowered, lowered_function
 from .xp import CallOp, ExpectOp, FreeOp, ReturnOp, can_free, is_constant
-from .xp_arguments import ARRAY_NAMES, SEED, TURNS, dim_name, dtype_text, number_text, text, tuple_text
+from .xp_arguments import ARRAY_NAMES, SEED, TURNS, check_known, dim_name, dim_text, dtype_text, number_text, text, tuple_text
 from .xp_regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp, YieldOp
 
 HEADER = """\
@@ -245,15 +246,25 @@ class _Writer:
     def _expect(self, op: ExpectOp) -> None:
         """Sizes for new names, then a check of what was known."""
         value, dims = self.names[op.input], op.values()
-        known = [dim_name(d) if d in self.sizes else str(d) if isinstance(d, int) else "None" for d in dims]
+        known = [self._size(d) for d in dims]
         for i, d in enumerate(dims):
-            if isinstance(d, str) and d != "?" and d not in self.sizes:
+            if isinstance(d, str) and d != "?" and not is_expression(d) and d not in self.sizes:
                 self.sizes.add(d)
                 self._line(f"{dim_name(d)} = {value}.shape[{i}]")
-                known[i + 1 :] = [dim_name(d) if e == d else k for e, k in zip(dims[i + 1 :], known[i + 1 :], strict=True)]
+                known = [k if j == i else self._size(e) for j, (e, k) in enumerate(zip(dims, known, strict=True))]
+        for d in dims:
+            if is_expression(d):
+                check_known(str(d), self.sizes)
         given = op.input in self.block.args
         if any(k != "None" and not (given and k.isdecimal()) for k in known):
             self._line(f"k.expect({value}, {dims!a}, {tuple_text(known)})")
+
+    def _size(self, dim: int | str) -> str:
+        """A dimension of which the size is known, else None."""
+        if isinstance(dim, int):
+            return str(dim)
+        names = names_in(dim)
+        return dim_text(dim) if names and self.sizes.issuperset(names) else "None"
 
     def _assign(self, targets: Sequence[str], values: Sequence[SSAValue], block: Block | None) -> None:
         """`targets = values`; with a `block`, its values are given up then, as they have other names now."""

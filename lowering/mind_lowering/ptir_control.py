@@ -190,7 +190,7 @@ def _results(lowering: Lowering, olds: Sequence[SSAValue], news: Sequence[SSAVal
     for old, new, where in zip(olds, news, held, strict=True):
         lowering.bind(old, new, where)
         new.name_hint = old.name_hint
-        lowering.expect_input(new)
+        lowering.expect_result(new)
 
 
 def lower_scan(lowering: Lowering, op: ptir.ScanOp) -> None:
@@ -216,7 +216,7 @@ def lower_scan(lowering: Lowering, op: ptir.ScanOp) -> None:
     _results(lowering, op.results[:count], made.results, loop.end(initial, yielded[:count], _from_carries(loop)))
     for result, stack in zip(op.results[count:], stacks, strict=True):
         lowering.bind(result, stack)
-        lowering.expect_input(stack)
+        lowering.expect_result(stack)
         stack.name_hint = result.name_hint
 
 

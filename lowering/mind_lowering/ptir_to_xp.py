@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
+from mind_dialect.extents.dims import is_expression
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_shapes import UNKNOWN
@@ -87,7 +88,7 @@ def lowered_function(
     for i, (old, argument) in enumerate(zip(block.args, new.args, strict=True)):
         argument.name_hint = old.name_hint
         lowering.bind(old, argument, fresh() if i in donate else fixed())
-        lowering.expect_input(argument)
+    lowering.expect_inputs(new.args)
     lowering.function(block, ending)
     new.add_ops(lowering.ops)
     made = FuncOp.create(properties=dict(func.properties), attributes=dict(func.attributes), regions=[Region(new)])
@@ -313,11 +314,21 @@ class Lowering:
 
     # Dynamic dimensions
 
-    def expect_input(self, argument: SSAValue) -> None:
-        """Give the names of an input's dimensions their sizes."""
-        dims = read_type(argument.type).shape
+    def expect_inputs(self, arguments: Sequence[SSAValue]) -> None:
+        """Give the names of inputs' dimensions their sizes; once all names have them, check expressions of names."""
+        shapes = [read_type(argument.type).shape for argument in arguments]
+        for argument, dims in zip(arguments, shapes, strict=True):
+            if any(isinstance(d, str) and not is_expression(d) for d in dims):
+                self.expect(argument, [UNKNOWN if is_expression(d) else d for d in dims])
+        for argument, dims in zip(arguments, shapes, strict=True):
+            if any(map(is_expression, dims)):
+                self.expect(argument, [d if is_expression(d) else UNKNOWN for d in dims])
+
+    def expect_result(self, value: SSAValue) -> None:
+        """Check the dimensions of what a loop gives, and give new names their sizes."""
+        dims = read_type(value.type).shape
         if any(isinstance(d, str) for d in dims):
-            self.expect(argument, dims)
+            self.expect(value, dims)
 
     def expect(self, value: SSAValue, dims: Sequence[int | str]) -> None:
         """Append a check of a value's dimensions."""

@@ -27,6 +27,7 @@ from xdsl.ir import Operation as Op
 from xdsl.utils.target import Target
 
 from mind_dialect.errors import error
+from mind_dialect.extents.dims import is_expression, names_in
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.shape import AssumingYieldOp, FuncOp, ReduceOp, ReturnOp, YieldOp
 from mind_dialect.shape.dataflow import Dataflow
@@ -39,6 +40,7 @@ from mind_passes.shape.reify import reify_module
 from . import shape_functions
 from .numpy import Names
 from .shape_python_ops import ROWS, is_certain
+from .xp_arguments import python_text
 
 Parts = tuple[str | None, ...]
 """The extents of a shape of known rank, each as Python; None for one that is unknown."""
@@ -80,6 +82,7 @@ class Writer:
         self._indent = 1
         self._count = 0
         self._dims: dict[str, str] = {}
+        self._expressions: list[tuple[SSAValue, str, str, Ranked]] = []
         self._later: dict[SSAValue, Callable[[], Any]] = {}
         self._known: list[dict[Any, Any]] = [{}]
 
@@ -108,6 +111,8 @@ class Writer:
             self.line(f"# @{self.func.sym_name.data!a}")
         for argument, name, original in zip(entry.args, names, originals, strict=True):
             self._parameter(argument, name, f"input {shown_name(original)}")
+        for expressions in self._expressions:
+            self._check_expressions(*expressions)
         return names
 
     def _parameter(self, argument: SSAValue, name: str, what: str) -> None:
@@ -126,6 +131,7 @@ class Writer:
         self.line(f"if {' or '.join([f'len({name}) != {len(dims)}', *sizes])}:")
         self.line(f"    raise misfit({what!a}, {name}, {expected!a})")
         self._unpack(argument, name, what, dims)
+        self._expressions.append((argument, name, what, dims))
 
     def _unpack(self, argument: SSAValue, name: str, what: str, dims: Ranked) -> None:
         """Names for the extents of an input; equal names of dimensions must have equal sizes."""
@@ -135,6 +141,8 @@ class Writer:
                 parts.append(str(dim))
             elif dim == UNKNOWN:
                 parts.append(self.assign(f"{name}[{i}]", f"{name}_{i}"))
+            elif is_expression(dim):
+                parts.append(f"{name}[{i}]")
             elif dim not in self._dims:
                 parts.append(self.assign(f"{name}[{i}]", dim))
                 self._dims[dim] = parts[-1]
@@ -144,6 +152,16 @@ class Writer:
                 self.line(f"    raise unequal({what!a}, {i}, {dim!a}, {name}[{i}], {bound})")
                 parts.append(bound)
         self._set(argument, tuple(parts))
+
+    def _check_expressions(self, argument: SSAValue, name: str, what: str, dims: Ranked) -> None:
+        """Demand of an input that dimensions are what its type says of the names of all inputs."""
+        for i, dim in enumerate(dims):
+            if is_expression(dim):
+                if (expected := self._atom(dim)) is None:
+                    message = f"{what}: dimension {i} is {dim}, expected names that dimensions of inputs have"
+                    raise error("E8001", message, name=dim, extents=())
+                self.line(f"if {name}[{i}] != {expected}:")
+                self.line(f"    raise unequal({what!a}, {i}, {dim!a}, {name}[{i}], {expected})")
 
     def _end(self, results: Sequence[SSAValue]) -> None:
         texts: list[str] = []
@@ -234,7 +252,11 @@ class Writer:
         """What is known of a size, as Python."""
         if isinstance(known, int):
             return str(known) if known >= 0 else f"({known})"
-        return self._dims.get(known) if isinstance(known, str) else None
+        if not isinstance(known, str) or not all(name in self._dims for name in names_in(known)):
+            return None
+        return (
+            self._dims.get(known) or self.computed("{}", python_text(known, self._dims.__getitem__)) if known != UNKNOWN else None
+        )
 
     def size(self, value: SSAValue) -> str | None:
         """A size; None if it is unknown."""

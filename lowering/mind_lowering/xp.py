@@ -34,7 +34,7 @@ from xdsl.traits import HasParent, IsTerminator, ReturnLike
 
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir.literal import PtirLiteralAttr
-from mind_dialect.ptir.types import is_dim_name, read_type
+from mind_dialect.ptir.types import is_dim, read_type
 
 from .coded_op import CodedOp
 from .xp_arguments import argument, plain_name, stored
@@ -151,8 +151,8 @@ def _check_names(values: Mapping[str, Any]) -> None:
     """Names in lists stand for dimensions and become variables."""
     for value in values.values():
         for name in cast("tuple[Any, ...]", value) if isinstance(value, tuple) else ():
-            if isinstance(name, str) and not is_dim_name(name):
-                expected = "a name of a dimension"
+            if isinstance(name, str) and not is_dim(name):
+                expected = "a dimension"
                 raise error("E4000", f"{name!r} in a list, expected {expected}", given=name, expected=expected)
 
 
@@ -175,7 +175,7 @@ def check_tensor(value: SSAValue) -> None:
 @irdl_op_definition
 class ExpectOp(XpOp):
     """
-    The dimensions of a value as the run finds them: sizes must be equal (E8001), and so must names that have a size by now.
+    The dimensions of a value as the run finds them: sizes must be equal (E8001), and so must expressions of known names.
 
     A name seen for the first time gets its size here; `?` says nothing.
     """
@@ -194,8 +194,8 @@ class ExpectOp(XpOp):
         found = argument(self.dims)
         rank = len(read_type(self.input.type).shape)
         dims = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else ()
-        if len(dims) != rank or not all(isinstance(d, int) or d == "?" or (isinstance(d, str) and is_dim_name(d)) for d in dims):
-            expected = f"{rank} sizes, names or ?"
+        if len(dims) != rank or not all(isinstance(d, int) or d == "?" or (isinstance(d, str) and is_dim(d)) for d in dims):
+            expected = f"{rank} sizes, expressions of names or ?"
             raise error("E4000", f"dims {self.dims}, expected {expected}", given=str(self.dims), expected=expected)
         return dims
 

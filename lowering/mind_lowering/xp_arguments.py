@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, i1, i64
@@ -12,6 +12,8 @@ from xdsl.ir import Attribute
 
 from mind_dialect.codecs import BOOLEAN, INTEGERS, is_array
 from mind_dialect.errors import brief, error
+from mind_dialect.extents.dims import extent_of, names_in
+from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import CF64, DTYPE_OF_TYPE, F64, PtirDType
 
@@ -105,11 +107,18 @@ def text(value: Any, iterations: Sequence[str] = (), sizes: Collection[str] | No
     if isinstance(value, tuple):
         items = cast("tuple[Any, ...]", value)
         for v in items:
-            if isinstance(v, str) and sizes is not None and v not in sizes:
-                message = f"the size of dimension {v} is not known here, expected that of an input or of an earlier value"
-                raise error("E8001", f"{message}, in no other region", name=v, extents=())
-        return tuple_text([dim_name(v) if isinstance(v, str) else text(v) for v in items])
+            if isinstance(v, str) and sizes is not None:
+                check_known(v, sizes)
+        return tuple_text([dim_text(v) if isinstance(v, str) else text(v) for v in items])
     return _plain(value)
+
+
+def check_known(dim: str, sizes: Collection[str]) -> None:
+    """E8001 for a name in a dimension that is not one of `sizes`: it gets its size later, or had it in another region."""
+    for name in names_in(dim):
+        if name not in sizes:
+            message = f"the size of dimension {name} is not known here, expected that of an input or of an earlier value"
+            raise error("E8001", f"{message}, in no other region", name=name, extents=())
 
 
 def _plain(value: Any) -> str:
@@ -139,6 +148,36 @@ def tuple_text(texts: Sequence[str]) -> str:
 def dim_name(name: str) -> str:
     """The local variable that holds the size of a named dimension."""
     return f"d_{name}"
+
+
+def dim_text(dim: str) -> str:
+    """
+    The size of a dimension as Python.
+
+    >>> dim_text("B"), dim_text("2*P+T-1"), dim_text("max(B,T)")
+    ('d_B', '2 * d_P + d_T - 1', 'd_B + k.larger(d_T - d_B, 0)')
+    """
+    return python_text(dim, dim_name, "k.larger({}, {})")
+
+
+def python_text(dim: str, name: Callable[[str], str], larger: str = "max({}, {})") -> str:
+    """
+    A dimension as Python, with other texts for names.
+
+    >>> python_text("(B+1)*2*T", str.lower), python_text("(P+T) floordiv 4+1", str.lower), python_text("max(B,T)", str.lower)
+    ('2 * b * t + 2 * t', '(p + t) // 4 + 1', 'b + max(t - b, 0)')
+    """
+
+    def operand(text: str) -> str:
+        return text if text.isalnum() or text.isidentifier() else f"({text})"
+
+    def times(a: str, b: str) -> str:
+        return f"{a} * {operand(b)}"
+
+    def quotient(a: str, b: str) -> str:
+        return f"{operand(a)} // {operand(b)}"
+
+    return fold(extent_of(dim), Algebra(str, name, "{} + {}".format, "{} - {}".format, times, quotient, larger.format))
 
 
 def dtype_text(dtype: PtirDType) -> str:

@@ -14,10 +14,11 @@ from xdsl.printer import Printer
 from ..codecs import BOOLEAN, INT64, INTEGERS, Codec, is_array
 from ..elements import Number
 from ..errors import MindError, brief, error
+from ..extents.dims import is_expression
 from ..literals import coded
 from ..ptir_shapes import Dim, Pairs
 from .literal import PtirLiteralAttr, check_element, parse_literal
-from .types import DTYPE_OF_TYPE, F64, PtirDType, dtype_named, is_dim_name, unknown_dtype
+from .types import DTYPE_OF_TYPE, F64, PtirDType, checked_dim, dtype_named, unknown_dtype
 
 
 def _is_integer(attribute: Attribute) -> TypeIs[IntegerAttr[Any]]:
@@ -133,9 +134,9 @@ class DTypeCodec(Codec):
 
 class DimsCodec(Codec):
     """
-    Sizes and names of dimensions, written `[B, 4, -1]`.
+    Sizes, names of dimensions and expressions of them, written `[B, 4, -1, "P+T"]`.
 
-    Stored as `array<i64: ...>` when there are no names, else as an array of strings and integers.
+    Stored as `array<i64: ...>` when there are only sizes, else as an array of canonical texts and integers.
     """
 
     kind = "a list of sizes and dimension names"
@@ -147,34 +148,30 @@ class DimsCodec(Codec):
             raise self.wrong(value) from None
         if isinstance(value, str):
             raise self.wrong(value)
-        if not any(isinstance(d, str) for d in items):
-            return INTEGERS.attribute(cast(Sequence[int], items))
-        return ArrayAttr([self._item(d) for d in items])
-
-    def _item(self, dim: Dim) -> Attribute:
-        if isinstance(dim, str):
-            if is_dim_name(dim):
-                return StringAttr(dim)
-            raise invalid("a dimension name of letters, digits and underscores", dim)
-        return INTEGER.attribute(dim)
+        dims = [checked_dim(d) if isinstance(d, str) else d for d in items]
+        if not any(isinstance(d, str) for d in dims):
+            return INTEGERS.attribute(cast(Sequence[int], dims))
+        return ArrayAttr([StringAttr(d) if isinstance(d, str) else INTEGER.attribute(d) for d in dims])
 
     def value(self, attribute: Attribute) -> tuple[Dim, ...]:
         if is_array(attribute):
             return INTEGERS.value(attribute)
         if _is_list(attribute):
             dims = tuple(d.data if isinstance(d, StringAttr) else INTEGER.value(d) for d in attribute.data)
-            if any(isinstance(d, str) for d in dims) and all(is_dim_name(d) for d in dims if isinstance(d, str)):
+            texts = [d for d in dims if isinstance(d, str)]
+            if texts and all(checked_dim(d) == d for d in texts):
                 return dims
         raise self.wrong(attribute)
 
     def print(self, printer: Printer, attribute: Attribute) -> None:
-        printer.print_string(f"[{', '.join(map(str, self.value(attribute)))}]")
+        texts = [f'"{d}"' if is_expression(d) else str(d) for d in self.value(attribute)]
+        printer.print_string(f"[{', '.join(texts)}]")
 
     def parse(self, parser: Parser) -> Attribute:
         start = parser.pos
 
         def item() -> Dim:
-            name = parser.parse_optional_identifier()
+            name = parser.parse_optional_identifier() or parser.parse_optional_str_literal()
             return parse_integer(parser) if name is None else name
 
         return parsed(parser, self, start, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, item))

@@ -17,9 +17,10 @@ from xdsl.irdl import result_def, traits_def
 from xdsl.traits import NoMemoryEffect
 
 from ..errors import MindError, error
+from ..extents.dims import are_unequal, is_expression
 from ..op import TENSOR, DialectOp, value_of
 from ..profiles import Profile
-from ..ptir_shapes import UNKNOWN, Dims
+from ..ptir_shapes import UNKNOWN, Dim, Dims
 from .attributes import scalar
 from .legal import check_legal, mixed, row_key
 from .types import PtirDType, TensorSpec, read_type, tensor_type
@@ -174,7 +175,12 @@ class OneResultOp(PtirOp, ABC):
 
 
 def check_declared(declared: Sequence[TensorSpec], inferred: Sequence[TensorSpec]) -> None:
-    """Raise E4015 unless declared results are the inferred ones, but for names and sizes given to unknown dimensions."""
+    """
+    Raise E4015 unless declared results are the inferred ones, but for what a type says otherwise of expressions, or more.
+
+    An unknown dimension may be declared to have a size or name. So may one that is an expression, unless it cannot be that; it
+    may be declared unknown too. The run checks what is declared and not known.
+    """
     if len(declared) != len(inferred):
         message = f"expects {len(inferred)} results, found {len(declared)}"
         raise error("E2007", message, expected=len(inferred), actual=len(declared))
@@ -182,7 +188,14 @@ def check_declared(declared: Sequence[TensorSpec], inferred: Sequence[TensorSpec
         if given == found:
             continue
         fits = given.dtype is found.dtype and len(given.shape) == len(found.shape)
-        if not fits or any(n not in (m, UNKNOWN) for m, n in zip(given.shape, found.shape, strict=True)):
+        if not fits or not all(_may_declare(m, n) for m, n in zip(given.shape, found.shape, strict=True)):
             which = f" {i}" if len(declared) > 1 else ""
             shown, expected = str(tensor_type(*given)), str(tensor_type(*found))
             raise error("E4015", f"declared result{which} {shown}, inferred {expected}", declared=shown, inferred=expected)
+
+
+def _may_declare(declared: Dim, inferred: Dim) -> bool:
+    """Whether a type may say `declared` of a dimension of which the rule says `inferred`."""
+    if declared == inferred or inferred == UNKNOWN:
+        return True
+    return is_expression(inferred) and not are_unequal(declared, inferred)

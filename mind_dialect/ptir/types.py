@@ -1,10 +1,10 @@
 """
-PTIR types: builtin tensors of the contract's 19 dtypes, with dimensions that are a size, a name, or unknown.
+PTIR types: builtin tensors of the contract's 19 dtypes, with dimensions that are a size, an expression of names, or unknown.
 
-    tensor<2x3xsi32>    tensor<?x4xf32, "B,*">    tensor<?xf32>
+    tensor<2x3xsi32>    tensor<?x4xf32, "B,*">    tensor<?x?xf32, "P+T,2*B">    tensor<?xf32>
 
-The encoding names each dynamic dimension, with `*` for one that is static or has no name; a type whose dynamic dimensions
-all lack names has no encoding. Equal names are equal sizes within one call.
+The encoding says each dynamic dimension in canonical text, with `*` for one that is static or of which nothing is known; a type
+whose dynamic dimensions are all unknown has no encoding. Equal names are equal sizes within one call.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from xdsl.ir import Attribute
 
 from ..elements import Boolean, Complex, Element, Float, Integer, SmallFloat
 from ..errors import MindError, brief, error
+from ..extents import ExtentSyntaxError, TooLarge
+from ..extents.dims import canonical, dim_texts, names_in
 from ..ptir_shapes import MAX_EXTENT, UNKNOWN, Dim, Dims
 from ..types import DType
 
@@ -178,6 +180,14 @@ def is_dim_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
+def is_dim(text: str) -> bool:
+    """Whether a text is a name of a dimension, or an expression of names in canonical form."""
+    try:
+        return checked_dim(text) == text
+    except MindError:
+        return False
+
+
 def tensor_type(dtype: PtirDType, shape: Sequence[Dim]) -> TensorType:
     """The builtin type of a dtype and dimensions, in its one canonical form; the same object again while it is remembered."""
     return _tensor_type(dtype, tuple(shape))
@@ -232,12 +242,52 @@ def _spec(type: Attribute) -> TensorSpec:
 
 
 def _named(tensor: TensorType, extents: tuple[int, ...]) -> Dims:
-    names = tensor.encoding.data.split(",") if isinstance(tensor.encoding, StringAttr) else []
-    fits = len(names) == len(extents) and all(
-        name == "*" or (n == DYNAMIC_INDEX and is_dim_name(name)) for n, name in zip(extents, names, strict=True)
-    )
-    if not fits or set(names) == {"*"}:
-        expected = "a string with a name for each dynamic dimension and * for the others, or no encoding without names"
-        message = f"encoding of {brief(tensor)}: expected {expected}"
-        raise error("E2001", message, expected=expected, actual=brief(tensor.encoding))
-    return tuple(n if n != DYNAMIC_INDEX else UNKNOWN if name == "*" else name for n, name in zip(extents, names, strict=True))
+    texts = dim_texts(tensor.encoding.data) if isinstance(tensor.encoding, StringAttr) else []
+    fits = len(texts) == len(extents) and all(text == "*" or n == DYNAMIC_INDEX for n, text in zip(extents, texts, strict=True))
+    if not fits or set(texts) == {"*"}:
+        expected = (
+            "a string with a name or expression for each dynamic dimension and * for the others, or no encoding without names"
+        )
+        raise _wrong_encoding(tensor, f"expected {expected}", expected)
+    named = [UNKNOWN if text == "*" else _dim(tensor, text) for text in texts]
+    return tuple(n if n != DYNAMIC_INDEX else dim for n, dim in zip(extents, named, strict=True))
+
+
+def _dim(tensor: TensorType, text: str) -> str:
+    if is_dim_name(text):
+        return text
+    try:
+        dim = checked_dim(text)
+    except MindError as e:
+        raise _wrong_encoding(tensor, e.message, "an expression of names") from None
+    if isinstance(dim, int) or dim != text:
+        raise _wrong_encoding(tensor, f"dimension {brief(text)!r}, expected its canonical text, {dim}", dim)
+    return dim
+
+
+def _wrong_encoding(tensor: TensorType, issue: str, expected: Dim) -> MindError:
+    return error("E2001", f"encoding of {brief(tensor)}: {issue}", expected=expected, actual=brief(tensor.encoding))
+
+
+def checked_dim(text: str) -> Dim:
+    """
+    The dimension that a text says, in canonical form; E8002 for a text that is no expression, or too large a one.
+
+    >>> checked_dim("T + P"), checked_dim("B")
+    ('P+T', 'B')
+    """
+    if is_dim_name(text):
+        return text
+    try:
+        dim = canonical(text)
+        wrong = next((name for name in names_in(dim) if not is_dim_name(name)), None)
+        issue = None if wrong is None else f"{wrong!r} is no name of ASCII letters, digits and underscores"
+    except ExtentSyntaxError as e:
+        issue = f"{e.message} at column {e.column}"
+        dim = UNKNOWN
+    except TooLarge as e:
+        issue, dim = str(e), UNKNOWN
+    if issue is not None:
+        message = f"dimension {brief(text)!r}: {issue}; expected an expression of names such as P+T"
+        raise error("E8002", message, attribute="dimension", value=brief(text))
+    return dim

@@ -5,32 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import MindError, brief, error
+from ..extents.dims import UNKNOWN, Dim, are_unequal, is_expression, simplicity
 from ..shapes.extents import axis_error
 
-UNKNOWN = "?"
 INFER = -1
 """In `reshape`, the one extent that follows from the others."""
 MAX_EXTENT = (1 << 63) - 1
 """What MLIR and NumPy can hold."""
-Dim = int | str
 Dims = tuple[Dim, ...]
 Pairs = tuple[tuple[int, int], ...]
 
 
 def meet(a: Dim, b: Dim) -> Dim | None:
     """
-    What is known of two dimensions that must be equal: a size says more than a name, a name more than nothing; None if unequal.
+    What is known of two dimensions that must be equal: a size says more than a name, a name more than an expression, which says
+    more than nothing; None if they are unequal for all sizes of names.
 
-    >>> meet("B", 4), meet("?", "B"), meet("B", "C"), meet(3, 4)
-    (4, 'B', 'B', None)
+    >>> meet("B", 4), meet("?", "B"), meet("B", "C"), meet(3, 4), meet("P+T", "N"), meet("T", "T+1")
+    (4, 'B', 'B', None, 'N', None)
     """
     if a == b or b == UNKNOWN:
         return a
     if a == UNKNOWN:
         return b
-    if isinstance(a, str):
-        return b if isinstance(b, int) else a
-    return a if isinstance(b, str) else None
+    if are_unequal(a, b):
+        return None
+    if is_expression(a) or is_expression(b):
+        return min(a, b, key=simplicity)
+    return b if isinstance(b, int) else a
 
 
 def same_shape(first: Dims, *others: Dims, category: str | None = None) -> Dims:

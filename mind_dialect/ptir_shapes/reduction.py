@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from ..errors import error
+from ..extents.dims import add_dims, floordiv_dims, max_dims, mul_dims
 from . import dims
 from .dims import UNKNOWN, Dim, Dims, Pairs, at_least, bounded, equal_dims, lengths, rank_error
 
@@ -73,12 +74,13 @@ def dot_general(
 
 
 def _window_extent(n: Dim, window: int, stride: int, pads: tuple[int, int], base: int, dilation: int) -> Dim:
-    if isinstance(n, str):
-        trivial = window == stride == base == dilation == 1 and pads == (0, 0)
-        return n if trivial else UNKNOWN
-    padded = sum(pads) + (0 if n == 0 else (n - 1) * base + 1)
     reach = (window - 1) * dilation + 1
-    return 0 if padded < reach else (padded - reach) // stride + 1
+    if isinstance(n, int):
+        padded = sum(pads) + (0 if n == 0 else (n - 1) * base + 1)
+        return 0 if padded < reach else (padded - reach) // stride + 1
+    spread = max_dims(0, add_dims(mul_dims(n, base), 1 - base)) if base > 1 else n
+    # Where fewer are there than the window reaches, the quotient is at most 0.
+    return max_dims(0, floordiv_dims(add_dims(spread, sum(pads) - reach + stride), stride))
 
 
 def windows(
@@ -133,8 +135,7 @@ def extract_patches(x: Dims, *, window: Sequence[int], strides: Sequence[int], d
         raise rank_error("x", "at least 2 (batch, spatial..., channels)", len(x))
     spatial = windows(x[1:-1], window, strides, padding, (1,) * (len(x) - 2), dilation)
     cells, channels = prod(window), x[-1]
-    patch = channels * cells if isinstance(channels, int) else channels if cells == 1 else UNKNOWN
-    return bounded((x[0], *spatial, patch))
+    return bounded((x[0], *spatial, mul_dims(channels, cells)))
 
 
 def convolution(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
 
 from ..errors import MindError, brief, error
+from ..extents.dims import add_dims, are_unequal, exact_quotient, max_dims, mul_dims, sub_dims
 from . import dims
 from .dims import (
     INFER,
@@ -45,10 +47,10 @@ def compare(lhs: Dims, rhs: Dims) -> Dims:
 
 def reshape(x: Dims, *, new_shape: Sequence[Dim]) -> Dims:
     """
-    One extent may be -1. It is unknown if it depends on dynamic dimensions that do not cancel.
+    One extent may be -1: the quotient of the others, of which none may be 0 then.
 
     >>> reshape((2, 6), new_shape=(3, -1)), reshape(("B", 6), new_shape=("B", 2, -1)), reshape(("B", 6), new_shape=(-1,))
-    ((3, 4), ('B', 2, 3), ('?',))
+    ((3, 4), ('B', 2, 3), ('6*B',))
     >>> reshape((2, 3), new_shape=(2, 4))
     Traceback (most recent call last):
     ...
@@ -62,15 +64,17 @@ def reshape(x: Dims, *, new_shape: Sequence[Dim]) -> Dims:
     old_names, new_names = old_names - common, new_names - common
     count, known = prod(n for n in x if isinstance(n, int)), prod(n for n in given if isinstance(n, int) and n != INFER)
     inferred: Dim = UNKNOWN
+    old, new = _product(count, old_names), _product(known, new_names)
     fits = not holes or known > 0
-    if not old_names and not new_names:
-        fits = fits and (count % known == 0 if holes else count == known)
-        inferred = count // known if fits and holes else UNKNOWN
-    elif holes and old_names.total() == 1 and not new_names and count == known:
-        inferred = next(iter(old_names))
+    if isinstance(old, int) and isinstance(new, int):
+        fits = fits and (old % new == 0 if holes else old == new)
+        inferred = old // new if fits and holes else UNKNOWN
+    else:
+        fits = fits and (bool(holes) or not are_unequal(old, new))
+        inferred = exact_quotient(old, new) if fits and holes else UNKNOWN
     if not fits:
-        message = f"cannot reshape {brief(list(x))} to {brief(list(given))}: {_shown(count)} elements to {_shown(known)}"
-        raise error("E3007", message, shapes=(x, given), counts=(_shown(count), _shown(known)))
+        message = f"cannot reshape {brief(list(x))} to {brief(list(given))}: {_shown(old)} elements to {_shown(new)}"
+        raise error("E3007", message, shapes=(x, given), counts=(_shown(old), _shown(new)))
     return bounded([inferred if i in holes else n for i, n in enumerate(given)])
 
 
@@ -78,8 +82,12 @@ def _names(shape: Sequence[Dim]) -> list[str]:
     return [n for n in shape if isinstance(n, str)]
 
 
-def _shown(n: int) -> int | str:
-    return n if n.bit_length() < 200 else f"about 2^{n.bit_length() - 1}"
+def _product(size: int, dims: Counter[str]) -> Dim:
+    return reduce(mul_dims, dims.elements(), size)
+
+
+def _shown(n: Dim) -> Dim:
+    return n if isinstance(n, str) or n.bit_length() < 200 else f"about 2^{n.bit_length() - 1}"
 
 
 def transpose(x: Dims, *, perm: Sequence[int]) -> Dims:
@@ -126,7 +134,7 @@ def broadcast_to(x: Dims, *, result_shape: Sequence[Dim]) -> Dims:
         raise error("E3002", message, category="BroadcastRankMismatch", expected=len(x), actual=len(target))
     for i, m in enumerate(x):
         n = target[pad + i]
-        if m != 1 and meet(m, n) is None:
+        if m != 1 and meet(m, n) is None and are_unequal(m, 1):
             given = f"cannot broadcast {brief(list(x))} to {brief(list(target))}"
             message = f"{given}: {m} and {n} at dimension {pad + i}, expected equal or 1 and any"
             raise error("E3001", message, category="BroadcastDimsInvalid", shapes=(x, target), dimension=pad + i, extents=(m, n))
@@ -172,7 +180,7 @@ def strided_slice(x: Dims, *, starts: Sequence[int], limits: Sequence[int], stri
 def concat(*xs: Dims, axis: int) -> Dims:
     """
     >>> concat((2, 3), (4, 3), axis=0), concat((2, "B"), (2, 1), axis=-1)
-    ((6, 3), (2, '?'))
+    ((6, 3), (2, 'B+1'))
     >>> concat((2, 3), (4, 5), axis=0)
     Traceback (most recent call last):
     ...
@@ -186,8 +194,7 @@ def concat(*xs: Dims, axis: int) -> Dims:
         for i, n in enumerate(x):
             if i != a:
                 result[i] = equal_dims(f"dimension {i}", result[i], n)
-        n = x[a]
-        total = total + n if isinstance(total, int) and isinstance(n, int) else UNKNOWN
+        total = add_dims(total, x[a])
     result[a] = total
     return bounded(result)
 
@@ -205,19 +212,18 @@ def pad(x: Dims, *, low: Sequence[int], high: Sequence[int], interior: Sequence[
 def _padded(n: Dim, outer: int, interior: int) -> Dim:
     if isinstance(n, int):
         return n + outer + max(0, n - 1) * interior
-    return n if outer == 0 and interior == 0 else UNKNOWN
+    between = mul_dims(max_dims(0, sub_dims(n, 1)), interior) if interior else 0
+    return add_dims(add_dims(n, outer), between)
 
 
 def tile(x: Dims, *, repeats: Sequence[int]) -> Dims:
     """
     >>> tile((2, "B"), repeats=(3, 1)), tile(("B",), repeats=(2,))
-    ((6, 'B'), ('?',))
+    ((6, 'B'), ('2*B',))
     """
     lengths(len(x), repeats=repeats)
     at_least(0, repeats=repeats)
-    return bounded(
-        [n if r == 1 else 0 if r == 0 else UNKNOWN if isinstance(n, str) else n * r for n, r in zip(x, repeats, strict=True)]
-    )
+    return bounded([0 if r == 0 else mul_dims(n, r) for n, r in zip(x, repeats, strict=True)])
 
 
 def iota(*, shape: Sequence[Dim], axis: int) -> Dims:

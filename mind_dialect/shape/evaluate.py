@@ -22,6 +22,8 @@ from typing import Any, NamedTuple, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, StringAttr, TensorType
 from xdsl.ir import Attribute, Operation
 
+from ..extents import ExtentSyntaxError, TooLarge
+from ..extents.dims import canonical, dim_texts
 from . import lattice
 from .constants import ConstantDimOp, ConstantOp, ConstShapeOp, ConstSizeOp, ConstWitnessOp
 from .constraints import AssumingAllOp, CstrBroadcastableOp, CstrEqOp, CstrRequireOp, IsBroadcastableOp, ShapeEqOp
@@ -76,10 +78,18 @@ def shape_of_type(type: Attribute) -> Shape:
     encoding = cast(Attribute, cast(Any, type).encoding) if isinstance(type, TensorType) else None
     if not isinstance(encoding, StringAttr):
         return found
-    names = encoding.data.split(",")
-    if len(names) != len(found):
+    texts = dim_texts(encoding.data)
+    if len(texts) != len(found):
         return found
-    return tuple(name if n == UNKNOWN and name.isidentifier() else n for n, name in zip(found, names, strict=True))
+    return tuple(_stated(text) if n == UNKNOWN else n for n, text in zip(found, texts, strict=True))
+
+
+def _stated(text: str) -> lattice.Extent:
+    """What a part of an encoding says; others than ours may say anything."""
+    try:
+        return text if text.isidentifier() else UNKNOWN if text == "*" else canonical(text)
+    except (ExtentSyntaxError, TooLarge):
+        return UNKNOWN
 
 
 def top_of(type: Attribute) -> Value:

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, Index
 from xdsl.ir import Attribute, Operation
 
 from .. import neighbours
+from ..extents.dims import sub_dims
 from . import lattice
 from .evaluate import Row, Shaped, Value, as_shape, settle, top_of
 from .lattice import UNKNOWN, Shape, Unranked
@@ -57,7 +58,7 @@ def _index_cast(op: arith.IndexCastOp, value: Value) -> Value:
 
 
 def _subtract(a: lattice.Extent, b: lattice.Extent) -> Value:
-    return a - b if isinstance(a, int) and isinstance(b, int) else a if b == 0 else 0 if a == b != UNKNOWN else UNKNOWN
+    return a if b == 0 else sub_dims(a, b)
 
 
 def _min(a: lattice.Extent, b: lattice.Extent) -> Value:

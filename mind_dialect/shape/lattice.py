@@ -25,6 +25,7 @@ from math import prod
 from typing import TypeVar
 
 from ..errors import brief
+from ..extents.dims import add_dims, are_unequal, floordiv_dims, max_dims, min_dims, mul_dims, simplicity
 from ..ptir_shapes.dims import MAX_EXTENT, UNKNOWN
 
 MAX_RANK = 1000
@@ -113,16 +114,16 @@ def join_size(a: Extent, b: Extent) -> Size:
     """
     What is known of one size that is both: the greatest lower bound.
 
-    >>> join_size("?", 3), join_size("B", 3), join_size("C", "B"), join_size(3, 4)
-    (3, 3, 'B', Invalid(reason='sizes 3 and 4 differ'))
+    >>> join_size("?", 3), join_size("B", 3), join_size("C", "B"), join_size("P+T", "T"), join_size(3, 4)
+    (3, 3, 'B', 'T', Invalid(reason='sizes 3 and 4 differ'))
     """
     if a == b or b == UNKNOWN:
         return a
     if a == UNKNOWN:
         return b
-    if isinstance(a, str):
-        return min(a, b) if isinstance(b, str) else b
-    return a if isinstance(b, str) else Invalid(f"sizes {a} and {b} differ")
+    if are_unequal(a, b):
+        return Invalid(f"sizes {a} and {b} differ")
+    return min(a, b, key=simplicity)
 
 
 def join(a: Shape, b: Shape, error: str | None = None) -> Shape:
@@ -190,11 +191,11 @@ def add(a: Extent, b: Extent) -> Size:
     The sum; unknown if either is.
 
     >>> add(2, 3), add(2, "?"), add("B", 0), add("B", 1), add(2**62, 2**62).reason
-    (5, '?', 'B', '?', 'size overflow: 4611686018427387904 + 4611686018427387904 does not fit 64 bits')
+    (5, '?', 'B', 'B+1', 'size overflow: 4611686018427387904 + 4611686018427387904 does not fit 64 bits')
     """
     if isinstance(a, int) and isinstance(b, int):
         return _checked(a + b, lambda: f"{a} + {b}")
-    return a if b == 0 else b if a == 0 else UNKNOWN
+    return a if b == 0 else b if a == 0 else add_dims(a, b)
 
 
 @_of_valid
@@ -203,11 +204,11 @@ def mul(a: Extent, b: Extent) -> Size:
     The product; unknown if either is, also where the other is 0.
 
     >>> mul(2, 3), mul("?", 0), mul("B", 1), mul("B", 2)
-    (6, '?', 'B', '?')
+    (6, '?', 'B', '2*B')
     """
     if isinstance(a, int) and isinstance(b, int):
         return _checked(a * b, lambda: f"{a} * {b}")
-    return a if b == 1 else b if a == 1 else UNKNOWN
+    return a if b == 1 else b if a == 1 else mul_dims(a, b)
 
 
 @_of_valid
@@ -215,14 +216,14 @@ def div(a: Extent, b: Extent) -> Size:
     """
     The quotient, rounded down.
 
-    >>> div(7, 2), div("?", 2), div("B", 1), div("?", 0)
-    (3, '?', 'B', Invalid(reason='integer division or modulo by zero'))
+    >>> div(7, 2), div("?", 2), div("B", 1), div("4*B", 2), div("?", 0)
+    (3, '?', 'B', '2*B', Invalid(reason='integer division or modulo by zero'))
     """
     if b == 0:
         return Invalid("integer division or modulo by zero")
     if isinstance(a, int) and isinstance(b, int):
         return _checked(a // b, lambda: f"{a} / {b}")
-    return a if b == 1 else UNKNOWN
+    return a if b == 1 else floordiv_dims(a, b)
 
 
 @_of_valid
@@ -235,7 +236,7 @@ def max_size(a: Extent, b: Extent) -> Size:
     """
     if isinstance(a, int) and isinstance(b, int):
         return max(a, b)
-    return a if a == b or b == 0 else b if a == 0 else UNKNOWN
+    return max_dims(a, b)
 
 
 @_of_valid
@@ -248,7 +249,7 @@ def min_size(a: Extent, b: Extent) -> Size:
     """
     if isinstance(a, int) and isinstance(b, int):
         return min(a, b)
-    return a if a in (b, 0) else b if b == 0 else UNKNOWN
+    return 0 if 0 in (a, b) and UNKNOWN in (a, b) else min_dims(a, b)
 
 
 # Shapes
@@ -398,15 +399,14 @@ def num_elements(shape: Shape) -> Size:
     """
     The product of the extents; of large ones and a 0 it is 0.
 
-    >>> num_elements((2, 3)), num_elements(()), num_elements((3, "?")), num_elements((1, "B")), num_elements((2**62, 2, 0))
-    (6, 1, '?', 'B', 0)
+    >>> num_elements((2, 3)), num_elements(()), num_elements((3, "?")), num_elements((3, "B")), num_elements((2**62, 2, 0))
+    (6, 1, '?', '3*B', 0)
     """
     if not isinstance(shape, tuple):
         return shape if isinstance(shape, Invalid) else UNKNOWN
-    others = [extent for extent in shape if extent != 1]
-    sizes = [extent for extent in others if isinstance(extent, int)]
-    if len(sizes) < len(others):
-        return others[0] if len(others) == 1 else UNKNOWN
+    sizes = [extent for extent in shape if isinstance(extent, int)]
+    if len(sizes) < len(shape):
+        return reduce(mul_dims, [extent for extent in shape if isinstance(extent, str)], prod(sizes))
     return _checked(prod(sizes), lambda: f"the product of {show(shape)}")
 
 

@@ -10,10 +10,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from mind_dialect.dominance import walk
+from mind_dialect.extents.dims import names_in, substituted
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.attributes import DIMS
 from mind_dialect.ptir.types import DTYPE_OF_TYPE, read_type, tensor_type
-from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
+from mind_dialect.ptir_shapes import Dim, Dims
 
 
 def has_names(type: Attribute) -> bool:
@@ -41,17 +42,23 @@ def names_used(func: FuncOp) -> list[str]:
         for region in op.regions:
             for block in region.blocks:
                 _add(block.arg_types, found)
-        for attribute in op.properties.values() if isinstance(op, PtirOp) else ():
-            if isinstance(attribute, ArrayAttr):
-                items = cast(ArrayAttr[Attribute], attribute)
-                found.update(dict.fromkeys(d.data for d in items if isinstance(d, StringAttr)))
+        for dims in _properties(op).values():
+            found.update(dict.fromkeys(name for d in dims for name in names_in(d)))
     return list(found)
+
+
+def _properties(op: Operation) -> dict[str, Dims]:
+    """The properties that are lists of dimensions, not all of them sizes."""
+    if not isinstance(op, PtirOp):
+        return {}
+    found = {name: op.properties.get(name) for name, codec in op.CODECS.items() if codec is DIMS}
+    return {name: DIMS.value(cast(Attribute, a)) for name, a in found.items() if isinstance(a, ArrayAttr)}
 
 
 def _add(types: Iterable[Attribute], found: dict[str, None]) -> None:
     for type in types:
         if has_names(type):
-            found.update(dict.fromkeys(d for d in read_type(type).shape if isinstance(d, str) and d != UNKNOWN))
+            found.update(dict.fromkeys(name for d in read_type(type).shape for name in names_in(d)))
 
 
 class Renaming:
@@ -72,13 +79,9 @@ class Renaming:
 
     def dims(self, dims: Dims) -> Dims:
         """`dims` with others in the place of names."""
-        return tuple(self.names.get(d, d) if isinstance(d, str) else d for d in dims)
+        return tuple(substituted(d, self.names) for d in dims)
 
     def properties(self, op: Operation) -> dict[str, Attribute]:
         """The properties of `op`."""
-        found = dict(op.properties)
-        if self.names and isinstance(op, PtirOp):
-            for name, codec in op.CODECS.items():
-                if codec is DIMS and isinstance(found.get(name), ArrayAttr):
-                    found[name] = DIMS.attribute(self.dims(DIMS.value(found[name])))
-        return found
+        changed = _properties(op) if self.names else {}
+        return {**op.properties, **{name: DIMS.attribute(self.dims(dims)) for name, dims in changed.items()}}

@@ -21,6 +21,7 @@ from xdsl.traits import SymbolTable
 from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.extents.dims import is_expression, names_in
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from mind_dialect.program import functions
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
@@ -313,14 +314,17 @@ class _Copier:
         last = callee.body.block.last_op
         returned = () if last is None else last.operand_types
         for what, declared, given in (("operands", callee.body.block.arg_types, operands), ("results", returned, results)):
-            if len(declared) != len(given) or not all(_match(d, g, names) for d, g in zip(declared, given, strict=True)):
+            for d, g in zip(declared, given, strict=False):
+                _unify(d, g, names)
+            renaming = Renaming(names)
+            if len(declared) != len(given) or any(renaming.type(d) != g for d, g in zip(declared, given, strict=True)):
                 expected, actual = (brief(f"({', '.join(map(str, types))})") for types in (declared, given))
                 issue = f"{what} {actual}, expected {expected}"
                 raise error("E4016", f"func.call of {call.callee}: {issue}", operation=call, issue=issue)
         for name in self.callees.names(callee):
             if name not in names:
                 names[name] = self._free(name)
-        self.taken.update(dict.fromkeys(d for d in names.values() if isinstance(d, str)))
+        self.taken.update(dict.fromkeys(name for d in names.values() for name in names_in(d)))
         return names
 
     def _free(self, name: str) -> str:
@@ -335,18 +339,12 @@ class _Copier:
         return found
 
 
-def _match(declared: Attribute, given: Attribute, names: dict[str, Dim]) -> bool:
-    """Whether a type is the declared one with other dimensions in the place of names, which are added to `names`."""
-    shape = dims_of(declared) if has_names(declared) else None
-    if shape is None:
-        return declared == given
-    other = dims_of(given)
-    if other is None or len(other) != len(shape):
-        return False
-    for name, dim in zip(shape, other, strict=True):
-        if isinstance(name, str) and name != UNKNOWN and dim != UNKNOWN:
+def _unify(declared: Attribute, given: Attribute, names: dict[str, Dim]) -> None:
+    """Add to `names` the dimensions that a type has where the declared one has new names."""
+    shape, other = dims_of(declared) if has_names(declared) else None, dims_of(given)
+    for name, dim in zip(shape or (), other or (), strict=False):
+        if isinstance(name, str) and name != UNKNOWN and dim != UNKNOWN and not is_expression(name):
             names.setdefault(name, dim)
-    return Renaming(names).type(declared) == given
 
 
 def _bind(olds: Sequence[SSAValue], news: Sequence[SSAValue], values: dict[SSAValue, SSAValue]) -> None:

@@ -33,6 +33,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mind_dialect import ptir
 from mind_dialect.core import CoreOp
 from mind_dialect.errors import MindError, error
+from mind_dialect.extents.dims import is_expression, size_in
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type
 from mind_lowering.core_rules import RULES, converted_type
@@ -76,10 +77,10 @@ def keyword(value: Any, sizes: dict[str, int], seed: int = 0, iterations: Values
     return value
 
 
-def _size(name: str, sizes: dict[str, int]) -> int:
-    if name not in sizes:
-        raise error("E8001", f"dimension {name} has no size here, expected an operand that has it", name=name, extents=())
-    return sizes[name]
+def _size(dim: str, sizes: dict[str, int]) -> int:
+    if (size := size_in(dim, sizes)) is None:
+        raise error("E8001", f"dimension {dim} has no size here, expected an operand that has it", name=dim, extents=())
+    return size
 
 
 def check_result(type: Attribute) -> None:
@@ -89,11 +90,16 @@ def check_result(type: Attribute) -> None:
 
 
 def bind_sizes(types: Sequence[Attribute], values: Sequence[Any], sizes: dict[str, int]) -> None:
-    """Give names of dimensions the sizes that arrays have."""
-    for type, value in zip(types, values, strict=True):
-        for dim, n in zip(read_any(type)[1], np.shape(value), strict=True):
-            if isinstance(dim, str):
-                sizes[dim] = n
+    """Give names of dimensions the sizes that arrays have; E8001 for an expression of names that has another size."""
+    dims = [
+        pair for type, value in zip(types, values, strict=True) for pair in zip(read_any(type)[1], np.shape(value), strict=True)
+    ]
+    for dim, n in dims:
+        if isinstance(dim, str) and not is_expression(dim):
+            sizes[dim] = n
+    for dim, n in dims:
+        if is_expression(dim) and (expected := size_in(dim, sizes)) not in (n, None):
+            raise error("E8001", f"dimension {dim} has size {n}, expected {expected}", name=dim, extents=(expected, n))
 
 
 def admitted(op: Operation, values: Values) -> None:
@@ -249,9 +255,9 @@ def _run_xp(functions: MindRunner, _interpreter: Interpreter, op: CallOp, values
 def _run_expect(functions: MindRunner, _interpreter: Interpreter, op: ExpectOp, values: Values) -> Values:
     sizes, dims = functions.sizes_at(op), op.values()
     for dim, n in zip(dims, np.shape(values[0]), strict=True):
-        if isinstance(dim, str) and dim != "?":
+        if isinstance(dim, str) and dim != "?" and not is_expression(dim):
             sizes.setdefault(dim, n)
-    NUMPY.expect(values[0], dims, [d if isinstance(d, int) else sizes.get(d) for d in dims])
+    NUMPY.expect(values[0], dims, [size_in(d, sizes) for d in dims])
     return ()
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from xdsl.ir import Attribute, Block, SSAValue
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.extents.dims import size_in
 from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.types import Kind, read_type
 from mind_dialect.ptir_shapes import Dims
@@ -58,7 +59,12 @@ Sizes = Mapping[str, int]
 
 def extents(type: Attribute, sizes: Sizes) -> Shape:
     """The extents of a tensor type; what has no size counts as 1."""
-    return tuple([n if isinstance(n, int) else sizes.get(n, 1) for n in read_type(type).shape])
+    return tuple([n if isinstance(n, int) else _extent(n, sizes) for n in read_type(type).shape])
+
+
+def _extent(dim: str, sizes: Sizes) -> int:
+    found = size_in(dim, sizes)
+    return 1 if found is None else found
 
 
 def byte_count(type: Attribute, sizes: Sizes) -> int:

@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.extents.dims import is_expression, size_in
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.ptir_shapes import Dims
 from mind_lowering.memory_plan import MemoryPlan
@@ -170,10 +171,19 @@ class Program:
         sizes: dict[str, int] = {}
         for i, (shape, spec) in enumerate(zip(shapes, self.inputs, strict=True)):
             for d, (dim, n) in enumerate(zip(spec.shape, shape, strict=True)):
-                if isinstance(dim, str) and dim != "?" and sizes.setdefault(dim, n) != n:
-                    message = f"{self._what(i)}: dimension {d}, {dim}, has size {n}, elsewhere {sizes[dim]}; expected one size"
-                    raise error("E8001", message, name=dim, extents=(sizes[dim], n))
+                if isinstance(dim, str) and dim != "?" and not is_expression(dim):
+                    self._check_size(i, d, dim, n, sizes.setdefault(dim, n))
+        for i, (shape, spec) in enumerate(zip(shapes, self.inputs, strict=True)):
+            for d, (dim, n) in enumerate(zip(spec.shape, shape, strict=True)):
+                if is_expression(dim):
+                    self._check_size(i, d, dim, n, size_in(dim, sizes))
         return sizes
+
+    def _check_size(self, i: int, d: int, dim: int | str, n: int, expected: int | None) -> None:
+        if n != expected:
+            elsewhere = "is not known: no input has all its names" if expected is None else f"elsewhere {expected}"
+            message = f"{self._what(i)}: dimension {d}, {dim}, has size {n}, {elsewhere}; expected one size"
+            raise error("E8001", message, name=dim, extents=(expected, n))
 
     def _check_sizes(self, arguments: Sequence[Any]) -> None:
         """E8001 as by `sizes`, E6004 if what the program needs with them is not there."""

@@ -21,6 +21,7 @@ from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.extents.dims import is_expression
 from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
 from mind_dialect.program import value_ids
@@ -140,7 +141,7 @@ def bound_function(func: FuncOp, shapes: Shapes) -> tuple[FuncOp, dict[Operation
     bindings: dict[str, int] = {}
     for argument, shape in zip(func.body.block.args, shapes, strict=True):
         for dim, n in zip(dims_of(argument.type) or (), shape, strict=True):
-            if isinstance(dim, str):
+            if isinstance(dim, str) and not is_expression(dim):
                 bindings[dim] = n
     if UNKNOWN in bindings:
         return None

@@ -58,7 +58,8 @@ def test_a_patch_has_as_many_channels_as_its_cells_have(window: tuple[int, int],
         (1, 4, 4, channels), window=window, strides=(1, 1), dilation=(1, 1), padding=((0, 0), (0, 0))
     )
     cells = window[0] * window[1]
-    last = channels * cells if isinstance(channels, int) else channels if cells == 1 else UNKNOWN
+    of_name = "C" if cells == 1 else f"{cells}*C"
+    last = channels * cells if isinstance(channels, int) else of_name if channels == "C" else UNKNOWN
     assert found == (1, 5 - window[0], 5 - window[1], last)
 
 

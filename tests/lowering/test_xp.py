@@ -185,7 +185,7 @@ BROKEN = [
     ("E4000", "keepdims = false", '"x=1);import os#" = false', "argument name"),
     ("E4000", "keepdims = false", "lambda = false", "argument name 'lambda'"),
     ("E4000", "keepdims = false", "keepdims = unit", "argument"),
-    ("E4000", "axis = array<i64: 0, 1>", 'axis = ["0;import os"]', "a name of a dimension"),
+    ("E4000", "axis = array<i64: 0, 1>", 'axis = ["0;import os"]', "expected a dimension"),
     ("E4000", "with {value = #ptir.literal<[1.0, nan, -inf, -0.0] : tensor<4xf32>>}", "", "k.constant of"),
     (
         "E4000",

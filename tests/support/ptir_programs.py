@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from mind_dialect.extents.dims import is_expression
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_translate.ptir.rows import WITHOUT_ROW
@@ -43,9 +44,9 @@ def row_module(row: Row) -> ModuleOp:
 
 
 def can_say(row: Row) -> bool:
-    """Whether every dimension has a size or a name."""
+    """Whether every dimension is a size or a name."""
     types = [v.type for op in row_module(row).walk() for v in (*op.operands, *op.results)]
-    return not any("?" in read_type(t).shape for t in types)
+    return not any(d == "?" or is_expression(d) for t in types for d in read_type(t).shape)
 
 
 SAYABLE = [row for row in ACCEPTED if can_say(row) and row.op not in WITHOUT_ROW]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from mind_dialect.extents.dims import mul_dims
 from mind_dialect.op import value_of
 from mind_dialect.ptir import ConvolutionOp, PtirOp
 from mind_dialect.ptir.types import tensor_type
 from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..ptir.construct import dims, reshape, spec, transpose
-from .rules import Flags, Row, Value, Values, by_loop, infers, merged, reshape_to, to_front
+from .rules import Flags, Row, Value, Values, by_loop, infers, reshape_to, to_front
 
 
 def shaped(op: PtirOp, operands: Sequence[Value], shape: Dims, **changed: int) -> PtirOp:
@@ -29,7 +30,7 @@ def shaped(op: PtirOp, operands: Sequence[Value], shape: Dims, **changed: int) -
 def as_one_lead(op: PtirOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
     """The op on an operand 0 whose first axis holds the batch too; the other operands are not batched."""
     shape = dims(op.operands[0])
-    lead = merged(size, shape[0])
+    lead = mul_dims(size, shape[0])
     if not infers(lead, shape[1:]):
         return by_loop(op, xs, flags, size)
     result = dims(op.results[0])
@@ -57,7 +58,7 @@ def _filters(op: ConvolutionOp, xs: Values, flags: Flags, size: Dim) -> Value | 
         split = (groups, out // groups)
     else:
         return by_loop(op, xs, flags, size)
-    channels = merged(merged(groups, size), split[-1])
+    channels = mul_dims(mul_dims(groups, size), split[-1])
     if not infers(channels, (*window, per_group)):
         return by_loop(op, xs, flags, size)
     apart = reshape(rhs, (size, *window, per_group, *split))

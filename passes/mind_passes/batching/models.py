@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mind_dialect.call_providers import provided
+from mind_dialect.extents.dims import mul_dims
 from mind_dialect.ptir import (
     CustomCallOp,
     DequantizeOp,
@@ -21,7 +22,7 @@ from mind_dialect.ptir.types import F32, tensor_type
 from mind_dialect.ptir_shapes import Dim
 
 from ..ptir import construct as c
-from .rules import Flags, Row, Rule, Value, Values, after, again, by_loop, infers, merged, rank, reshape_to, spread, spread_all
+from .rules import Flags, Row, Rule, Value, Values, after, again, by_loop, infers, rank, reshape_to, spread, spread_all
 
 CALLS: dict[str, Rule] = {}
 """The rules of custom calls that have one, by target."""
@@ -64,7 +65,7 @@ def quantized(op: QuantizationOp, xs: Values, flags: Flags, size: Dim) -> Value 
         return again(op, [x, *parameters], size, axis=0)
     a: int = axis % rank(op.operands[0])
     shape = c.dims(x)
-    count = merged(size, shape[a + 1])
+    count = mul_dims(size, shape[a + 1])
     rest = (*shape[1 : a + 1], *shape[a + 2 :])
     if not infers(count, rest):
         return by_loop(op, xs, flags, size)

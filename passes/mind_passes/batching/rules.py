@@ -122,18 +122,6 @@ def again(op: OpT, operands: Sequence[Value], size: Dim, at: int = 0, /, **chang
     )
 
 
-def merged(a: Dim, b: Dim) -> Dim:
-    """
-    The extent of two axes in one.
-
-    >>> merged(2, 3), merged(1, "N"), merged("N", 1), merged("N", 2)
-    (6, 'N', 'N', '?')
-    """
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    return b if a == 1 else a if b == 1 else UNKNOWN
-
-
 def reshape_to(x: Value, shape: Dims) -> Value:
     """`x` under another shape, one dimension of which may be unknown: it follows from the others."""
     if UNKNOWN not in shape:
@@ -197,7 +185,6 @@ __all__ = [
     "by_loop",
     "from_front",
     "infers",
-    "merged",
     "rank",
     "reshape_to",
     "spread",

@@ -21,6 +21,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import Pure
 
 from mind_dialect.errors import error
+from mind_dialect.extents.dims import extent_of, names_in
+from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.shape import (
     AddOp,
     AnyOp,
@@ -79,7 +81,7 @@ class Emitter:
         self.source: Operation | None = None
         self.label = ""
         self.names: dict[str, SSAValue] = {}
-        """The extents that names of dimensions stand for."""
+        """The extents that names of dimensions and expressions of them stand for."""
         self.faults: list[Fault] = []
         self.made: list[Operation] = []
         self._known: dict[SSAValue, Value] = {}
@@ -174,6 +176,10 @@ class Emitter:
         """`a - b`, which may be negative."""
         return self.emit(arith.SubiOp(self.index(a), self.index(b)))
 
+    def larger(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """The greater of two."""
+        return self.emit(arith.MaxSIOp(self.index(a), self.index(b)))
+
     def max(self, a: SSAValue, n: int) -> SSAValue:
         """The greater of `a` and `n`."""
         return self.emit(arith.MaxSIOp(self.index(a), self.number(n)))
@@ -231,12 +237,16 @@ class Emitter:
         return self.count(self.shape(extents))
 
     def dim(self, dim: Extent) -> SSAValue:
-        """A dimension that a property states; E8001 for a name that nothing has."""
+        """A dimension that a property or type states; E8001 for a name that nothing has."""
         if isinstance(dim, int):
             return self.number(dim)
+        for name in names_in(dim):
+            if name not in self.names:
+                message = f"the dimension name {name} is used, which no input and no earlier value has"
+                raise error("E8001", message, name=name, extents=())
         if dim not in self.names:
-            message = f"the dimension name {dim} is used, which no input and no earlier value has"
-            raise error("E8001", message, name=dim, extents=())
+            to = Algebra(self.number, self.names.__getitem__, self.add, self.sub, self.mul, self.div, self.larger)
+            self.names[dim] = fold(extent_of(dim), to)
         return self.names[dim]
 
     def stated(self, dims: Sequence[Extent]) -> Shape:

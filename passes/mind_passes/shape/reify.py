@@ -24,6 +24,7 @@ from xdsl.passes import ModulePass
 from mind_dialect import ptir, register
 from mind_dialect.core import CoreOp
 from mind_dialect.errors import CATALOGUE, MindError, error
+from mind_dialect.extents.dims import is_expression, names_in
 from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
 from mind_dialect.profiles import Profile, profile_of
@@ -61,10 +62,20 @@ class Reifier:
             return
         found = self.shapes[value] = e.shape_of(emitted, len(dims))
         for i, dim in enumerate(dims):
-            if isinstance(dim, str) and dim != UNKNOWN:
-                bound = e.names.setdefault(dim, e.extent(found, i))
-                e.require(e.extent(found, i), "eq", bound, "E8001", _NAMED.format(i=i, what=what, name=dim))
-                found.extents[i] = bound
+            if isinstance(dim, str) and dim != UNKNOWN and not is_expression(dim):
+                e.names.setdefault(dim, e.extent(found, i))
+                self._require(found, i, dim, what)
+
+    def bind_expressions(self, value: SSAValue, what: str) -> None:
+        """Demand of an input whose shape is bound that its dimensions are what its type says of the names of all inputs."""
+        for i, dim in enumerate(_dims(value.type) or ()):
+            if is_expression(dim):
+                self._require(self.shapes[value], i, dim, what)
+
+    def _require(self, found: Shape, i: int, dim: Extent, what: str) -> None:
+        e, bound = self.e, self.e.dim(dim)
+        e.require(e.extent(found, i), "eq", bound, "E8001", _NAMED.format(i=i, what=what, name=dim))
+        found.extents[i] = bound
 
     def op(self, op: Operation) -> None:
         """Emit what belongs to one op."""
@@ -110,7 +121,9 @@ class Reifier:
             if dim == has or dim == UNKNOWN:
                 continue
             extent = e.extent(found, i)
-            stated = e.names.setdefault(dim, extent) if isinstance(dim, str) else e.number(dim)
+            if isinstance(dim, str) and not is_expression(dim):
+                e.names.setdefault(dim, extent)
+            stated = e.dim(dim)
             wording = f"dimension {i} of the result has size {{lhs}}, declared {{rhs}}"
             if extent is not stated:
                 e.require(extent, "eq", stated, "E8001", wording)
@@ -128,20 +141,18 @@ class Reifier:
             before, e.anchor = e.anchor, value.owner.next_op
             found = e.shape_of(value, len(dims))
             for i, dim in enumerate(dims):
-                if isinstance(dim, str) and dim != UNKNOWN and dim not in e.names:
-                    e.names[dim] = e.extent(found, i)
+                if isinstance(dim, str) and dim != UNKNOWN and not is_expression(dim):
+                    e.names.setdefault(dim, e.extent(found, i))
             e.anchor = before
             return found
         return e.shape([self._dim(d) for d in dims])
 
     def _dim(self, dim: Extent) -> SSAValue:
         e = self.e
-        if isinstance(dim, int):
-            return e.number(dim)
-        if dim in e.names:
-            return e.names[dim]
+        if dim != UNKNOWN and all(name in e.names for name in names_in(dim)):
+            return e.dim(dim)
         found = e.emit(ConstantOp.of(UNKNOWN, size))
-        return found if dim == UNKNOWN else e.names.setdefault(dim, found)
+        return found if dim == UNKNOWN or is_expression(dim) else e.names.setdefault(cast(str, dim), found)
 
 
 def _dims(type: Attribute) -> Ranked | None:
@@ -226,6 +237,8 @@ def reify(function: func.FuncOp, name: str | None = None, keep_values: bool = Fa
     for argument, emitted, what in zip(body.args, block.args, input_names(function), strict=True):
         emitted.name_hint = argument.name_hint
         reifier.bind(argument, emitted, f"input {what}")
+    for argument, what in zip(body.args, input_names(function), strict=True):
+        reifier.bind_expressions(argument, f"input {what}")
     for op in body.ops:
         if not isinstance(op, func.ReturnOp):
             reifier.op(op)
@@ -251,6 +264,8 @@ def reify_inline(function: func.FuncOp) -> list[Fault]:
     reifier.e.anchor = body.first_op
     for argument, what in zip(body.args, input_names(function), strict=True):
         reifier.bind(argument, argument, f"input {what}")
+    for argument, what in zip(body.args, input_names(function), strict=True):
+        reifier.bind_expressions(argument, f"input {what}")
     for op in list(body.ops):
         if not isinstance(op, func.ReturnOp):
             reifier.op(op)

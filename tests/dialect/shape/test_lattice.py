@@ -11,13 +11,14 @@ import itertools
 from collections.abc import Callable, Iterator
 from functools import cache, reduce
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mind_dialect.extents.dims import size_in
 from mind_dialect.shape import lattice
 from mind_dialect.shape.lattice import (
     MAX_EXTENT,
@@ -39,6 +40,7 @@ from mind_dialect.shape.lattice import (
 BAD = Invalid("given")
 EXTENTS = (0, 1, 2, "?", "B")
 SIZES = (*EXTENTS, "C", BAD)
+EXPRESSIONS = ("B+1", "2*B", "B*C", "B+C", "B floordiv 2", "max(B,C)", "min(2,B)")
 RANKED = [s for n in range(3) for s in itertools.product(EXTENTS, repeat=n)]
 SHAPES = [*RANKED, UNRANKED, BAD]
 PLAIN = [s for s in SHAPES if s is UNRANKED or s is BAD or "B" not in s]
@@ -51,7 +53,7 @@ ANY_SHAPE = [*(s for n in range(3) for s in itertools.product(UNIVERSE, repeat=n
 def sizes_of(size: Any, env: dict[str, int]) -> list[int]:
     if isinstance(size, Invalid):
         return []
-    return [size] if isinstance(size, int) else list(UNIVERSE) if size == "?" else [env[size]]
+    return list(UNIVERSE) if size == "?" else [cast(int, size_in(size, env))]
 
 
 @cache
@@ -68,7 +70,7 @@ def shapes_of(shape: Any, env: dict[str, int]) -> list[tuple[int, ...]]:
 def environments(*values: Any) -> list[dict[str, int]]:
     """All sizes of the names that occur."""
     text = repr(values)
-    return [e for e in ENVIRONMENTS if ("'B'" in text or e["B"] == 0) and ("'C'" in text or e["C"] == 0)]
+    return [e for e in ENVIRONMENTS if ("B" in text or e["B"] == 0) and ("C" in text or e["C"] == 0)]
 
 
 def outcomes(function: Callable[..., Any], *values: Any) -> Iterator[tuple[dict[str, int], Any]]:
@@ -107,7 +109,7 @@ def contains(value: Any, env: dict[str, int], concrete: Any) -> bool:
     if isinstance(value, Invalid):
         return False
     if isinstance(concrete, int):
-        return value == "?" or (env[value] if isinstance(value, str) else value) == concrete
+        return value == "?" or size_in(value, env) == concrete
     if value is UNRANKED:
         return True
     return len(value) == len(concrete) and all(contains(m, env, n) for m, n in zip(value, concrete, strict=True))
@@ -301,11 +303,35 @@ def test_concat_split_and_get_extent_lose_nothing() -> None:
     ],
 )
 def test_functions_of_sizes_are_sound(function: Callable[..., Any], oracle: Callable[..., Any]) -> None:
-    for a, b in itertools.product(SIZES, repeat=2):
+    for a, b in itertools.product((*SIZES, *EXPRESSIONS), repeat=2):
         if function is not lattice.generalize_size or BAD not in (a, b):
             check_sound(function, oracle, a, b)
             if isinstance(a, int) and isinstance(b, int) and not (b == 0 and function is lattice.div):
                 assert function is lattice.generalize_size or function(a, b) == oracle(a, b)
+
+
+def test_expressions_join_to_what_both_are() -> None:
+    for a, b in itertools.product((*SIZES, *EXPRESSIONS), repeat=2):
+        found = lattice.join_size(a, b)
+        assert found == lattice.join_size(b, a)
+        if isinstance(found, Invalid):
+            assert not list(outcomes(same, a, b)), (a, b)
+        else:
+            check_sound(lattice.join_size, same, a, b)
+            assert found in (a, b)
+    for a, b, c in itertools.product((*SIZES, *EXPRESSIONS), repeat=3):
+        one, other = lattice.join_size(lattice.join_size(a, b), c), lattice.join_size(a, lattice.join_size(b, c))
+        assert one == other or isinstance(one, Invalid) or isinstance(other, Invalid), (a, b, c)
+
+
+def test_arithmetic_of_names_is_exact() -> None:
+    assert lattice.mul("B", "C") == lattice.mul("C", "B") == "B*C"
+    assert lattice.div(lattice.mul("B", 2), 2) == "B"
+    assert lattice.div("B", "C") == "?"  # C may be 0
+    assert num_elements(("B", 2, "C")) == num_elements((2, "C", "B")) == "2*B*C"
+    assert eq(("B", 2), (2, "B")) is None
+    assert eq(("B+1",), ("B",)) is False
+    assert isinstance(join(("B", "B+1"), ("B", "B")), Invalid)
 
 
 def test_unknown_sums_and_products_are_unknown_as_the_specification_says() -> None:

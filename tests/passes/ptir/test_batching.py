@@ -165,7 +165,7 @@ def test_examples_with_dynamic_dimensions(name: str):
 
 
 def test_of_an_empty_batch_nothing_can_be_inferred():
-    module = program("f32[B,6]", lambda x: ptir.ReshapeOp(x, new_shape=(-1,)))
+    module = program("f32[?,6]", lambda x: ptir.ReshapeOp(x, new_shape=(-1,)))
     assert failure(vectorize, module, options=VectorizeOptions(size=0)).code == "E5006"
     call = compiled(vectorize(module).module, "f_vmap")
     assert failure(call, np.zeros((0, 2, 6), np.float32)).code == "E3007"

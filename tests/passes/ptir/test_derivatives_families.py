@@ -241,7 +241,7 @@ def test_a_window_of_any_size_has_a_derivative_of_the_same_size():
                 base_dilation=(1,),
                 window_dilation=(1,),
             ),
-            "has a dimension without a name",
+            "windows slide along a dimension B, expected a size",
         ),
     ],
     ids=["sort", "reduce_window"],

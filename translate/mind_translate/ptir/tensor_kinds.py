@@ -9,6 +9,7 @@ from typing import Any, cast
 from mind_dialect.codecs import INT64
 from mind_dialect.elements import Number
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.extents.dims import is_expression
 from mind_dialect.literals import HEX_ABOVE, MAX_ELEMENTS
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import UNKNOWN, Dim, Dims, TensorSpec, is_dim_name
@@ -51,10 +52,15 @@ class Dimension(Kind):
 
 
 def named(dim: str) -> str:
-    """The name of a dimension; E8001 for one that has none, as both forms know only sizes and names."""
+    """The name of a dimension; as both forms know only sizes and names, E8001 for one without, E4000 for an expression."""
     if dim == UNKNOWN:
         message = "a dynamic dimension without a name, which this form cannot say"
         raise error("E8001", f'{message}; name it in the type, as in tensor<?x4xf32, "B,*">', name=dim, extents=())
+    if is_expression(dim):
+        message = (
+            f"the dimension {dim}, an expression of names, which this form cannot say; give it a size or a name in the types"
+        )
+        raise error("E4000", message, given=dim, expected="a size or a name")
     return dim
 
 

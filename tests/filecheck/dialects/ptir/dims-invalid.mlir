@@ -1,7 +1,7 @@
 // RUN: PTIR_INVALID
 
 // An encoding names each dynamic dimension and holds * for the others; one without names is absent.
-// CHECK: error[E2001]: neg %a: encoding of tensor<?x4xf32, "B">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: error[E2001]: neg %a: encoding of tensor<?x4xf32, "B">: expected a string with a name or expression for each dynamic dimension and * for the others, or no encoding without names
 // CHECK: = note: TypeError
 func.func @too_few_names(%x: tensor<?x4xf32, "B">) {
   %a = ptir.neg %x : tensor<?x4xf32, "B">
@@ -10,7 +10,7 @@ func.func @too_few_names(%x: tensor<?x4xf32, "B">) {
 
 // -----
 
-// CHECK: error[E2001]: neg %a: encoding of tensor<?x4xf32, "B,C">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: error[E2001]: neg %a: encoding of tensor<?x4xf32, "B,C">: expected a string with a name or expression for each dynamic dimension and * for the others, or no encoding without names
 // CHECK: = note: TypeError
 func.func @name_of_a_static_dimension(%x: tensor<?x4xf32, "B,C">) {
   %a = ptir.neg %x : tensor<?x4xf32, "B,C">
@@ -19,7 +19,7 @@ func.func @name_of_a_static_dimension(%x: tensor<?x4xf32, "B,C">) {
 
 // -----
 
-// CHECK: error[E2001]: neg %a: encoding of tensor<?x4xf32, "*,*">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: error[E2001]: neg %a: encoding of tensor<?x4xf32, "*,*">: expected a string with a name or expression for each dynamic dimension and * for the others, or no encoding without names
 // CHECK: = note: TypeError
 func.func @no_names(%x: tensor<?x4xf32, "*,*">) {
   %a = ptir.neg %x : tensor<?x4xf32, "*,*">
@@ -28,7 +28,7 @@ func.func @no_names(%x: tensor<?x4xf32, "*,*">) {
 
 // -----
 
-// CHECK: error[E2001]: neg %a: encoding of tensor<?xf32, "2B">: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: error[E2001]: neg %a: encoding of tensor<?xf32, "2B">: dimension '2B': expected an operator at column 1; expected an expression of names such as P+T
 // CHECK: = note: TypeError
 func.func @no_name(%x: tensor<?xf32, "2B">) {
   %a = ptir.neg %x : tensor<?xf32, "2B">
@@ -37,7 +37,7 @@ func.func @no_name(%x: tensor<?xf32, "2B">) {
 
 // -----
 
-// CHECK: error[E2001]: neg %a: encoding of tensor<4xf32, 3 : i32>: expected a string with a name for each dynamic dimension and * for the others, or no encoding without names
+// CHECK: error[E2001]: neg %a: encoding of tensor<4xf32, 3 : i32>: expected a string with a name or expression for each dynamic dimension and * for the others, or no encoding without names
 // CHECK: = note: TypeError
 func.func @encoding_of_another_kind(%x: tensor<4xf32, 3 : i32>) {
   %a = ptir.neg %x : tensor<4xf32, 3 : i32>
@@ -117,5 +117,68 @@ func.func @bound_too_late(%x: tensor<4xf32>, %u: tensor<?x2xf32>) {
 // CHECK: = note: DynamicDimensionMismatch
 func.func @unknown_extent(%x: tensor<?xf32>) {
   %a = "ptir.broadcast_to"(%x) <{result_shape = ["?"]}> : (tensor<?xf32>) -> tensor<?xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: error[E2001]: neg %a: encoding of tensor<?xf32, "T+P">: dimension 'T+P', expected its canonical text, P+T
+// CHECK: = note: TypeError
+func.func @another_spelling(%x: tensor<?xf32, "T+P">) {
+  %a = ptir.neg %x : tensor<?xf32, "T+P">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E2001]: neg %a: encoding of tensor<?xf32, "T-T+4">: dimension 'T-T+4', expected its canonical text, 4
+// CHECK: = note: TypeError
+func.func @an_expression_of_one_size(%x: tensor<?xf32, "T-T+4">) {
+  %a = ptir.neg %x : tensor<?xf32, "T-T+4">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E2001]: neg %a: encoding of tensor<?xf32, "B floordiv T">: dimension 'B floordiv T': a quotient by names, which may be 0, expected one by a number, at column 0; expected an expression of names such as P+T
+// CHECK: = note: TypeError
+func.func @a_quotient_without_value(%x: tensor<?xf32, "B floordiv T">) {
+  %a = ptir.neg %x : tensor<?xf32, "B floordiv T">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E4015]: concat %a: declared result tensor<?xf32, "P+T+1">, inferred tensor<?xf32, "P+T">
+// CHECK: = note: VerificationError
+func.func @never_that_size(%x: tensor<?xf32, "P">, %y: tensor<?xf32, "T">) {
+  %a = ptir.concat %x, %y axis = 0 : (tensor<?xf32, "P">, tensor<?xf32, "T">) -> tensor<?xf32, "P+T+1">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E3001]: add %a: shapes ['T'] and ['T+1'] differ at dimension 0: T and T+1; broadcast_to makes them equal
+// CHECK: = note: ShapeError
+func.func @never_equal(%x: tensor<?xf32, "T">, %y: tensor<?xf32, "T+1">) {
+  %a = ptir.add %x, %y : (tensor<?xf32, "T">, tensor<?xf32, "T+1">) -> tensor<?xf32, "T">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E3007]: reshape %a: cannot reshape ['2*B'] to ['2*B+1']: 2*B elements to 2*B+1
+// CHECK: = note: ShapeError
+func.func @never_as_many(%b: tensor<?xf32, "B">, %x: tensor<?xf32, "2*B">) {
+  %a = ptir.reshape %x new_shape = ["2*B+1"] : tensor<?xf32, "2*B"> -> tensor<?xf32, "2*B+1">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E8001]: ptir.broadcast_to: result_shape uses the dimension name P, which no input and no earlier value has
+// CHECK: = note: DynamicDimensionMismatch
+func.func @a_name_in_an_expression_without_a_size(%x: tensor<?xf32, "T">) {
+  %a = ptir.broadcast_to %x result_shape = ["P+T"] : tensor<?xf32, "T"> -> tensor<?xf32, "P+T">
   func.return
 }

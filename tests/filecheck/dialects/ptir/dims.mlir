@@ -122,4 +122,29 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   // GENERIC-NEXT:  %a = "ptir.concat"(%x, %y) <{axis = 0 : i64}> : (tensor<?xf32, "N">, tensor<3xf32>) -> tensor<?xf32>
   // GENERIC-NEXT:  %b = "ptir.concat"(%x, %y) <{axis = 0 : i64}> : (tensor<?xf32, "N">, tensor<3xf32>) -> tensor<?xf32, "M">
   // GENERIC-NEXT:  %c = "ptir.tile"(%x) <{repeats = array<i64: 2>}> : (tensor<?xf32, "N">) -> tensor<?xf32>
+
+  // What ops compute from names is an expression of them, so that equal sizes are known to be equal.
+  func.func @expressions(%x: tensor<?x4xf32, "P,*">, %y: tensor<?x4xf32, "T,*">, %z: tensor<?x4xf32, "P+T,*">) -> tensor<?x4xf32, "P+T,*"> {
+    %a = ptir.concat %x, %y axis = 0 : (tensor<?x4xf32, "P,*">, tensor<?x4xf32, "T,*">) -> tensor<?x4xf32, "P+T,*">
+    %b = ptir.add %a, %z : tensor<?x4xf32, "P+T,*">
+    %c = ptir.reshape %b new_shape = [-1] : tensor<?x4xf32, "P+T,*"> -> tensor<?xf32, "4*P+4*T">
+    %d = ptir.reshape %c new_shape = ["P+T", 4] : tensor<?xf32, "4*P+4*T"> -> tensor<?x4xf32, "P+T,*">
+    func.return %d : tensor<?x4xf32, "P+T,*">
+  }
+  // CHECK-LABEL: func.func @expressions(
+  // CHECK-NEXT:  %a = ptir.concat %x, %y axis = 0 : (tensor<?x4xf32, "P,*">, tensor<?x4xf32, "T,*">) -> tensor<?x4xf32, "P+T,*">
+  // CHECK-NEXT:  %b = ptir.add %a, %z : tensor<?x4xf32, "P+T,*">
+  // CHECK-NEXT:  %c = ptir.reshape %b new_shape = [-1] : tensor<?x4xf32, "P+T,*"> -> tensor<?xf32, "4*P+4*T">
+  // CHECK-NEXT:  %d = ptir.reshape %c new_shape = ["P+T", 4] : tensor<?xf32, "4*P+4*T"> -> tensor<?x4xf32, "P+T,*">
+  // CHECK-NEXT:  func.return %d : tensor<?x4xf32, "P+T,*">
+  // GENERIC: sym_name = "expressions"
+  // GENERIC: %d = "ptir.reshape"(%c) <{new_shape = ["P+T", 4 : i64]}> : (tensor<?xf32, "4*P+4*T">) -> tensor<?x4xf32, "P+T,*">
+
+  // Commas in parentheses belong to the expression.
+  func.func @maximum(%x: tensor<?x?x?xf32, "B,T,max(B,T)">) -> tensor<?x?x?xf32, "B,T,max(B,T)"> {
+    func.return %x : tensor<?x?x?xf32, "B,T,max(B,T)">
+  }
+  // CHECK-LABEL: func.func @maximum(%x: tensor<?x?x?xf32, "B,T,max(B,T)">) -> tensor<?x?x?xf32, "B,T,max(B,T)"> {
+  // GENERIC: sym_name = "maximum"
+  // GENERIC-NEXT:  ^bb0(%x: tensor<?x?x?xf32, "B,T,max(B,T)">):
 }
