@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mind_dialect import ptir
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.extents.expr import of_atom
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import SI64, PtirDType, is_dim_name, tensor_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
@@ -156,10 +157,10 @@ class Converter(Lander):
         if not isinstance(value, Extent):
             return self.fill(int(value), SI64)
         found: SSAValue | None = None
-        for monomial, factor in value.poly.items():
+        for monomial, factor in value.value.sorted_terms:
             term = self.fill(factor, SI64)
-            for name in monomial:
-                ones = self.broadcast(self.fill(1, SI64, (1,)), (name,))
+            for atom in monomial:
+                ones = self.broadcast(self.fill(1, SI64, (1,)), (dim_of(Extent(of_atom(atom))),))
                 count = self.emit(ptir.ReduceOp, ones, kind="sum", axes=(0,), keepdims=False)
                 term = self.emit(ptir.MulOp, term, count)
             found = term if found is None else self.emit(ptir.AddOp, found, term)

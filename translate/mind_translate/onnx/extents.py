@@ -1,5 +1,5 @@
 """
-Sizes that a model computes from its dimensions: integers, and polynomials of the names of dimensions.
+Sizes that a model computes from its dimensions: integers, and expressions of the names of dimensions.
 
 Shape subgraphs run on them at import: NumPy's object arrays apply the operators below element by element. A comparison that
 depends on a size raises `UndecidedError`, and what depends on it is not folded.
@@ -7,14 +7,15 @@ depends on a size raises `UndecidedError`, and what depends on it is not folded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import add, mul, sub
 from typing import Any, cast
 
 import numpy as np
 
+from mind_dialect import extents as engine
+from mind_dialect.extents import dims
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
-
-from ..stablehlo.sizes import Poly, constant, number, plus, shown, symbol, times
 
 Array = np.ndarray[Any, Any]
 
@@ -25,53 +26,50 @@ class UndecidedError(Exception):
 
 class Extent:
     """
-    A polynomial of names that is no plain number; `extent` makes one.
+    An expression of names that is no plain number; `sized` makes one.
 
-    >>> n = extent({("N",): 1})
+    >>> from mind_dialect.extents import symbol
+    >>> n = sized(symbol("N"))
     >>> n * 4 // 4, n + 2 - n, n == -1
     (N, 2, False)
     """
 
-    def __init__(self, poly: Poly):
-        self.poly = poly
+    def __init__(self, value: engine.Extent):
+        self.value = value
 
     def __repr__(self) -> str:
-        return shown(self.poly)
+        return engine.extent_text(self.value)
 
     def __add__(self, other: Any) -> Any:
-        return extent(plus(self.poly, _poly(other)))
+        return _computed(add, self.value, _value(other))
 
     def __sub__(self, other: Any) -> Any:
-        return extent(plus(self.poly, _poly(other), -1))
+        return _computed(sub, self.value, _value(other))
 
     def __rsub__(self, other: Any) -> Any:
-        return extent(plus(_poly(other), self.poly, -1))
+        return _computed(sub, _value(other), self.value)
 
     def __mul__(self, other: Any) -> Any:
-        return extent(times(self.poly, _poly(other)))
+        return _computed(mul, self.value, _value(other))
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __floordiv__(self, other: Any) -> Any:
-        divisor = number(_poly(other))
-        if divisor is None:
-            if self == other:
-                return 1
+        divisor = _value(other)
+        if divisor == self.value:
+            return 1
+        if not divisor.is_constant or divisor.constant <= 0:
             raise UndecidedError
-        if divisor == 0 or any(n % divisor for n in self.poly.values()):
-            raise UndecidedError
-        return extent({monomial: n // divisor for monomial, n in self.poly.items()})
+        return _computed(engine.floordiv, self.value, divisor)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Extent) and other.poly == self.poly:
-            return True
-        difference = plus(self.poly, _poly(other), -1)
-        if all(n > 0 for n in difference.values()) and difference.get((), 0) > 0:
-            return False  # sizes are 0 or more
-        raise UndecidedError
+        found = engine.Facts().eq(self.value, _value(other))
+        if found is None:
+            raise UndecidedError
+        return found
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(self.value)
 
     def __bool__(self) -> bool:
         raise UndecidedError
@@ -82,40 +80,42 @@ class Extent:
     __le__ = __gt__ = __ge__ = __mod__ = __rmod__ = __rfloordiv__ = __neg__ = __abs__ = __lt__  # pyright: ignore[reportAssignmentType]
 
 
-def _poly(value: Any) -> Poly:
-    if isinstance(value, Extent):
-        return value.poly
-    if isinstance(value, int):
-        return constant(value)
-    if isinstance(value, np.integer):
-        return constant(int(cast(Any, value)))
+def _value(given: Any) -> engine.Extent:
+    if isinstance(given, Extent):
+        return given.value
+    if isinstance(given, int | np.integer):
+        return engine.extent(int(cast(Any, given)))
     raise UndecidedError
 
 
-def extent(poly: Poly) -> Extent | int:
-    """A polynomial as a size."""
-    found = number(poly)
-    return Extent(poly) if found is None else found
+def _computed(of: Callable[..., engine.Extent], *operands: engine.Extent) -> Extent | int:
+    try:
+        return sized(of(*operands))
+    except engine.TooLarge:
+        raise UndecidedError from None
+
+
+def sized(value: engine.Extent) -> Extent | int:
+    """An expression as a size."""
+    return value.constant if value.is_constant else Extent(value)
 
 
 def shape_array(shape: Iterable[Dim]) -> Array | None:
     """The sizes of a shape as a vector; None where one is not known and has no name."""
-    dims = list(shape)
-    if UNKNOWN in dims:
+    known = list(shape)
+    if UNKNOWN in known:
         return None
-    if all(isinstance(n, int) for n in dims):
-        return np.array(dims, np.int64)
-    found = np.empty(len(dims), object)
-    for i, n in enumerate(dims):
-        found[i] = Extent({(n,): 1}) if isinstance(n, str) else n
+    if all(isinstance(n, int) for n in known):
+        return np.array(known, np.int64)
+    found = np.empty(len(known), object)
+    for i, n in enumerate(known):
+        found[i] = sized(dims.extent_of(n))
     return found
 
 
 def dim_of(value: Any) -> Dim:
-    """A size as a dimension: a number, a name, or unknown for other polynomials."""
-    if isinstance(value, Extent):
-        return symbol(value.poly) or UNKNOWN
-    return int(value)
+    """A size as a dimension."""
+    return dims.dim_of(value.value) if isinstance(value, Extent) else int(value)
 
 
 def is_symbolic(array: Array) -> bool:
