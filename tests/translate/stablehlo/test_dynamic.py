@@ -48,6 +48,20 @@ def f32(*shape: int) -> np.ndarray:
 
 SCATTERED = ("%x: tensor<?x3xf32>, %i: tensor<?x1xi32>, %u: tensor<?x3xf32>", "tensor<?x3xf32>")
 CASES: dict[str, tuple[str, str, str, list[tuple[Any, ...]], Callable[..., Any]]] = {
+    "sizes that no dimension of an argument has": (
+        "%x: tensor<?xf32>",
+        """%n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+        %two = stablehlo.constant dense<2> : tensor<i32>
+        %half = stablehlo.divide %n, %two : tensor<i32>
+        %odd = stablehlo.remainder %n, %two : tensor<i32>
+        %up = stablehlo.add %half, %odd : tensor<i32>
+        %more = stablehlo.maximum %up, %two : tensor<i32>
+        %s = stablehlo.reshape %more : (tensor<i32>) -> tensor<1xi32>
+        %r = stablehlo.dynamic_iota %s, dim = 0 : (tensor<1xi32>) -> tensor<?xf32>""",
+        "tensor<?xf32>",
+        [(f32(n),) for n in (0, 1, 4, 7)],
+        lambda x: np.arange(max(-(-len(x) // 2), 2), dtype=np.float32),
+    ),
     "broadcast to a size of another argument": (
         "%x: tensor<?x3xf32>, %b: tensor<3xf32>",
         """%n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x3xf32>) -> tensor<i32>

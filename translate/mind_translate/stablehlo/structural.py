@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.elements import Number
 from mind_dialect.errors import error
+from mind_dialect.extents.dims import extent_of
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import F32, I1, SI32, SI64, Kind, PtirDType
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
@@ -204,15 +205,16 @@ def known_integers(to: Converter, value: SSAValue) -> tuple[int, ...]:
 
 
 def _dynamic_broadcast_in_dim(to: Converter, op: ForeignOp) -> SSAValue:
-    x, dims, target = op.operands[0], op.integers("broadcast_dimensions"), to.sizes.dims(op.operands[1])
+    x, dims, target = op.operands[0], op.integers("broadcast_dimensions"), to.sizes.shape(op.operands[1])
     if all(0 <= d < len(target) for d in dims) and len(dims) == len(to.shape(x)):
         to.sizes.placed(to.shape(x), [target[d] for d in dims])
-    return broadcast_in(to, op, x, dims, to.sizes.shape(op.operands[1]))
+    return broadcast_in(to, op, x, dims, target)
 
 
 def _dynamic_reshape(to: Converter, op: ForeignOp) -> SSAValue:
-    x = op.operands[0]
-    return to.reshape(x, to.sizes.reshaped(to.shape(x), to.sizes.dims(op.operands[1])))
+    x, target = op.operands[0], to.sizes.shape(op.operands[1])
+    to.sizes.reshaped(to.shape(x), target)
+    return to.reshape(x, target)
 
 
 def _dynamic_iota(to: Converter, op: ForeignOp) -> SSAValue:
@@ -223,13 +225,13 @@ def _real_dynamic_slice(to: Converter, op: ForeignOp) -> SSAValue:
     """Slices of known bounds; along a dimension with a name, all of it."""
     x, shape = op.operands[0], to.shape(op.operands[0])
     starts, strides = (known_integers(to, v) for v in (op.operands[1], op.operands[3]))
-    limits = to.sizes.dims(op.operands[2])
+    limits = to.sizes.shape(op.operands[2])
     if not len(starts) == len(limits) == len(strides) == len(shape):
         raise op.wrong("operands", f"{len(shape)} starts, limits and strides")
     for n, start, limit, stride in zip(shape, starts, limits, strides, strict=True):
-        if isinstance(limit, dict) or (isinstance(limit, str) and (limit != n or start or stride != 1)):
+        if isinstance(limit, str) and (limit != n or start or stride != 1):
             raise Refused("a slice whose bounds are computed")
-    return sliced(to, op, x, starts, [limit for limit in limits if not isinstance(limit, dict)], strides)
+    return sliced(to, op, x, starts, limits, strides)
 
 
 def _get_dimension_size(to: Converter, op: ForeignOp) -> SSAValue:
@@ -243,7 +245,7 @@ def _get_dimension_size(to: Converter, op: ForeignOp) -> SSAValue:
     if size == UNKNOWN:
         raise Refused("the size of a dimension that follows from no argument's")
     counted_ones = to.emit(ptir.ReduceOp, to.fill(1, op.dtype, (size,)), kind="sum", axes=(0,), keepdims=False)
-    to.sizes.values[counted_ones] = [{(size,): 1}]
+    to.sizes.values[counted_ones] = [extent_of(size)]
     return counted_ones
 
 
