@@ -260,7 +260,9 @@ def _dim(tensor: TensorType, text: str) -> str:
         dim = checked_dim(text)
     except MindError as e:
         raise _wrong_encoding(tensor, e.message, "an expression of names") from None
-    if isinstance(dim, int) or dim != text:
+    if isinstance(dim, int):
+        raise _wrong_encoding(tensor, f"dimension {brief(text)!r} is the size {dim}, which belongs in the shape", dim)
+    if dim != text:
         raise _wrong_encoding(tensor, f"dimension {brief(text)!r}, expected its canonical text, {dim}", dim)
     return dim
 
