@@ -14,7 +14,7 @@ EXTRAS_.venv-bench = bench
 EXTRAS_.venv-all = test,lint,demo,models,oracles
 EXTRAS_.venv-mutants = test,mutants
 
-.PHONY: help test-failed suites suites-array suites-jax suites-stablehlo suites-torch demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt
+.PHONY: help test-failed suites suites-array suites-jax suites-onnx suites-stablehlo suites-torch demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt
 .DELETE_ON_ERROR:
 
 help:
@@ -29,7 +29,7 @@ help:
 	@echo "make bench     cost per op, determinism, native code beside its peers; written to benchmarks/results"
 	@echo "make test-gpu  the tests of the CuPy target on a GPU, with the CuPy that PYTHON has; in slices, so run it again"
 	@echo "make bench-gpu the CuPy target beside what PYTHON has of PyTorch and JAX on a GPU; in slices too"
-	@echo "make suites SUITES=PATH  public test suites (StableHLO's data, JAX's harnesses, PyTorch's samples, the array API's tests) on our executors; written to docs/"
+	@echo "make suites SUITES=PATH  public test suites (StableHLO's data, JAX's harnesses, PyTorch's samples, ONNX's node tests, the array API's tests) on our executors; written to docs/"
 	@echo "make gpu-report  registers, spills, occupancy and bytes of CUDA kernels, without a GPU; written to benchmarks/results/gpu_report.md"
 	@echo "make mutants   small changes of chosen modules that no test notices; written to benchmarks/results/mutants.md"
 	@echo "make fuzz SECONDS=600  generated inputs of every kind, none of which may fail without a code; written to benchmarks/results/fuzz.md"
@@ -97,7 +97,7 @@ bench-gpu:
 
 # SUITES holds array-api-tests, stablehlo/testdata and so on. VISIBLE=--visible takes the files that rows may be written from.
 SUITES ?= ../shared/suites
-suites: suites-stablehlo suites-jax suites-torch suites-array
+suites: suites-stablehlo suites-jax suites-torch suites-onnx suites-array
 
 suites-array: .venv/stamp
 	@.venv/bin/python -m pip install -qq --disable-pip-version-check ndindex pytest-json-report
@@ -115,6 +115,10 @@ suites-jax: .venv-all/stamp
 # The samples of PyTorch's operator tests: values and derivatives.
 suites-torch: .venv-all/stamp
 	@.venv-all/bin/python benchmarks/suites_torch.py $(VISIBLE) --write docs/conformance-torch.md
+
+# The node tests and models that come with ONNX.
+suites-onnx: .venv-all/stamp
+	@.venv-all/bin/python benchmarks/suites_onnx.py $(VISIBLE) --write docs/conformance-onnx.md
 
 # A real mlir-opt for the tests that read our text with it: the newest that this Debian can install.
 mlir-opt:
