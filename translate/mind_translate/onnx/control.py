@@ -19,7 +19,8 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.types import SI64, read_type
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Scope, Values, static
+from .converter import Converter, Row, Scope, Values
+from .emitter import static
 from .node import Node, axis_of
 
 

@@ -19,7 +19,8 @@ from mind_dialect.ptir.types import F32, F64, I1, SI32, Kind, PtirDType
 from ..stablehlo.chlo import REAL_ACOS, REAL_ACOSH, REAL_ASIN, REAL_ASINH, REAL_ATAN, REAL_ATANH, REAL_COSH, REAL_SINH
 from ..stablehlo.elementwise import guarded, integer_power
 from ..unsupported import Refused
-from .converter import Converter, Row, Values, common_shape, is_integer
+from .converter import Converter, Row, Values
+from .emitter import common_shape, is_integer
 from .node import Node
 
 _UNARY: dict[str, type[PtirOp]] = {

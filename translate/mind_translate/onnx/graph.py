@@ -20,9 +20,10 @@ from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.ptir_shapes import Dim
 
 from ..unsupported import Refused
-from .converter import FOLLOWS, Converter, Scope, dim_name, hint_of, shown_name
+from .converter import FOLLOWS, Converter, Scope
 from .fold import FOLDS
 from .model import DOMAINS, Array, Tensors, array_dtype, dtype_of_array, dtype_of_number, opsets
+from .names import dim_name, hint_of, shown_name
 from .node import Unusable, Value, no_dtype
 from .table import ROWS
 

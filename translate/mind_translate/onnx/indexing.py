@@ -16,7 +16,8 @@ from mind_dialect.ptir.types import SI64, Kind
 from mind_dialect.ptir_shapes import Dim
 
 from ..unsupported import Refused
-from .converter import Converter, Row, static
+from .converter import Converter, Row
+from .emitter import static
 from .node import Node
 from .structural import taken
 

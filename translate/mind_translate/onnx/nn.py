@@ -12,7 +12,8 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.types import F32, SI64
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values, static
+from .converter import Converter, Row, Values
+from .emitter import static
 from .node import Node, distinct_axes
 from .products import Window, window_of
 from .structural import padded

@@ -16,7 +16,8 @@ from mind_dialect.ptir.types import DTYPES, F32, SI32, PtirDType
 from mind_dialect.ptir_shapes import Dims
 
 from ..unsupported import Refused
-from .converter import Converter, Row, common_shape, static
+from .converter import Converter, Row
+from .emitter import common_shape, static
 from .node import Node
 
 

@@ -11,7 +11,8 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import I1, SI64, UI8, Kind
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values, static
+from .converter import Converter, Row, Values
+from .emitter import static
 from .node import Node, axis_of
 
 Pre = Callable[[Converter, SSAValue], SSAValue]

@@ -17,7 +17,8 @@ from mind_dialect import ptir
 from mind_dialect.errors import error
 
 from ..unsupported import Refused
-from .converter import Converter, Row, static
+from .converter import Converter, Row
+from .emitter import static
 from .model import array_dtype
 from .node import Node, distinct_axes
 from .structural import taken

@@ -13,6 +13,7 @@ from .products import PRODUCTS
 from .recurrent import RECURRENT
 from .reductions import REDUCTIONS
 from .resize import RESIZE
+from .sequences import SEQUENCES
 from .structural import STRUCTURAL
 
 _WORDS = Refused("words", "PTIR has tensors of numbers only")
@@ -59,6 +60,7 @@ BY_FUNCTION: frozenset[str] = frozenset(
 ROWS: dict[str, Row | Refused] = {
     **ELEMENTWISE,
     **STRUCTURAL,
+    **SEQUENCES,
     **REDUCTIONS,
     **INDEXING,
     **PRODUCTS,

@@ -1,0 +1,222 @@
+"""
+What rows emit with: values and known arrays as operands, operands that broadcast, loops; and shapes that fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.errors import error
+from mind_dialect.extents.expr import of_atom
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir.types import SI64, PtirDType, tensor_type
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
+
+from ..landing import INTEGER_KINDS, Lander
+from ..unsupported import Refused
+from .extents import Array, Extent, dim_of, is_symbolic, shape_array
+from .model import array_dtype, dtype_of_array
+from .node import Sequenced, Unusable, Value, Values
+
+
+class Emitter(Lander):
+    """Emits ops of PTIR on values, known arrays and numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.parameters: dict[SSAValue, Array] = {}
+        """Initialisers that are arguments of the program."""
+
+    # Values
+
+    def value(self, value: Value) -> SSAValue:
+        """A value of the program; an array becomes a constant. Raises `Refused` for what PTIR cannot hold."""
+        if isinstance(value, Unusable):
+            raise value.refused
+        if isinstance(value, Sequenced):
+            raise Refused("a sequence as a tensor")
+        if not isinstance(value, np.ndarray):
+            return value
+        return self._emitted_sizes(value) if is_symbolic(value) else self.array_constant(value)
+
+    def array_constant(self, array: Array) -> SSAValue:
+        """A constant of the elements of an array, stored once where all are equal. Raises `Refused`, E4005."""
+        dtype = dtype_of_array(array.dtype)
+        if dtype is None:
+            raise Refused(f"the element type {array.dtype.name}")
+        flat = np.ascontiguousarray(array).reshape(-1)
+        raw = flat.view(np.uint8).reshape(flat.size, -1) if flat.size else np.zeros((0, 1), np.uint8)
+        if dtype.bits == 4:
+            raw = raw & 15
+        same = flat.size > 1 and bool(np.all(raw == raw[0]))
+        data = (raw[0] if same else raw).tobytes()
+        if same:
+            literal = PtirLiteralAttr.filled(dtype, array.shape, dtype.element.unpack(data)[0])
+            if dtype.element.pack(list(literal.values())) == data:
+                return self.add(ptir.ConstantOp(literal)).results[0]
+            data = raw.tobytes()
+        return self.add(ptir.ConstantOp(PtirLiteralAttr.from_bytes(dtype, array.shape, data))).results[0]
+
+    def _emitted_sizes(self, array: Array) -> SSAValue:
+        """Sizes as numbers of the run: the elements of something that has them are counted."""
+        parts = [self.reshape(self._emitted_size(v), (1,)) for v in array.reshape(-1)]
+        return self.reshape(self.concat(parts, 0), array.shape)
+
+    def _emitted_size(self, value: Any) -> SSAValue:
+        if not isinstance(value, Extent):
+            return self.fill(int(value), SI64)
+        found: SSAValue | None = None
+        for monomial, factor in value.value.sorted_terms:
+            term = self.fill(factor, SI64)
+            for atom in monomial:
+                ones = self.broadcast(self.fill(1, SI64, (1,)), (dim_of(Extent(of_atom(atom))),))
+                count = self.emit(ptir.ReduceOp, ones, kind="sum", axes=(0,), keepdims=False)
+                term = self.emit(ptir.MulOp, term, count)
+            found = term if found is None else self.emit(ptir.AddOp, found, term)
+        assert found is not None
+        return found
+
+    def known_array(self, value: SSAValue) -> Array | None:
+        """The elements of a parameter or of a small constant; None for data."""
+        if value in self.parameters:
+            return self.parameters[value]
+        dtype, shape = self.spec(value)
+        if (known := self.known(value)) is None:
+            return None
+        return np.array(known).astype(array_dtype(dtype)).reshape([n for n in shape if isinstance(n, int)])
+
+    # Arithmetic
+
+    def two(self, op_type: Callable[..., PtirOp], x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """A binary op on operands that broadcast; a number stands for a tensor of it."""
+        if not isinstance(x, SSAValue):
+            assert isinstance(y, SSAValue)
+            x = self.like(x, y)
+        if not isinstance(y, SSAValue):
+            y = self.like(y, x)
+        shape = common_shape(self.shape(x), self.shape(y))
+        return self.emit(op_type, self.broadcast(x, shape), self.broadcast(y, shape))
+
+    def plus(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x + y`."""
+        return self.two(ptir.AddOp, x, y)
+
+    def minus(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x - y`."""
+        return self.two(ptir.SubOp, x, y)
+
+    def times(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x * y`."""
+        return self.two(ptir.MulOp, x, y)
+
+    def over(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
+        """`x / y`."""
+        return self.two(ptir.DivOp, x, y)
+
+    def compared(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
+        """`x kind y` on operands that broadcast."""
+        shape = common_shape(self.shape(x), self.shape(y))
+        return self.compare(kind, self.broadcast(x, shape), self.broadcast(y, shape))
+
+    def chosen(self, pred: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
+        """`x` where `pred`, else `y`, on operands that broadcast."""
+        shape = common_shape(self.shape(pred), self.shape(x), self.shape(y))
+        return self.select(*(self.broadcast(v, shape) for v in (pred, x, y)))
+
+    def reduced(self, kind: str, x: SSAValue, axes: Sequence[int], *, keepdims: bool = True) -> SSAValue:
+        """A reduction; of no axes none."""
+        return self.emit(ptir.ReduceOp, x, kind=kind, axes=tuple(axes), keepdims=keepdims) if axes else x
+
+    def mean(self, x: SSAValue, axes: Sequence[int], *, keepdims: bool = True) -> SSAValue:
+        """The mean along axes, also along those without a size."""
+        total = self.reduced("sum", x, axes, keepdims=keepdims)
+        dims = [self.shape(x)[a] for a in axes]
+        if all(isinstance(n, int) for n in dims):
+            return self.over(total, self.like(math.prod(n for n in dims if isinstance(n, int)), total))
+        return self.over(total, self.cast(self.value(_product(dims)), self.dtype(x)))
+
+    def counted(self, n: Dim, dtype: PtirDType = SI64) -> SSAValue:
+        """0 to n - 1."""
+        return self.emit(ptir.IotaOp, shape=(n,), dtype=dtype, axis=0)
+
+    def along(self, v: SSAValue, axis: int, rank: int) -> SSAValue:
+        """A vector as a tensor of `rank` dimensions, along `axis`."""
+        return self.reshape(v, (*(1,) * axis, *self.shape(v), *(1,) * (rank - axis - 1)))
+
+    def scan(
+        self, carries: Values, xs: Values, count: int, body: Callable[[Values, Values], tuple[Values, Values]]
+    ) -> tuple[Values, Values]:
+        """A loop over axis 0 of `xs`; `body` gives the next carries and `count` rows. Its results are both, the rows stacked."""
+        n = len(carries)
+
+        def region(values: Values) -> Values:
+            after, rows = body(values[:n], [self.reshape(v, self.shape(v)) for v in values[n:]])
+            return [*after, *rows]
+
+        types = [v.type for v in carries] + [self._row_type(v) for v in xs]
+        made = self.add(
+            ptir.ScanOp(*carries, *xs, carry_count=n, scan_output_count=count, body=self.region(types, region))
+        ).results
+        return made[:n], made[n:]
+
+    def _row_type(self, x: SSAValue) -> Any:
+        dtype, shape = self.spec(x)
+        return tensor_type(dtype, shape[1:])
+
+
+def common_shape(*shapes: Dims) -> Dims:
+    """
+    The shape that all broadcast to; E3001 where there is none.
+
+    >>> common_shape((2, 1), ("N", 1, 3))
+    ('N', 2, 3)
+    """
+    found: list[Dim] = []
+    for place in range(-max(map(len, shapes)), 0):
+        sizes = {shape[place] for shape in shapes if len(shape) >= -place and shape[place] != 1}
+        if (UNKNOWN in sizes and len(sizes) > 1) or (len([n for n in sizes if isinstance(n, str)]) and len(sizes) > 1):
+            raise Refused(f"shapes {_listed(shapes)} that fit only for some sizes", "pass dims= with the sizes of dimensions")
+        if len(sizes) > 1:
+            message = (
+                f"cannot broadcast {_listed(shapes)}: {' and '.join(map(str, sorted(map(str, sizes))))} at dimension {place}"
+            )
+            raise error("E3001", message, shapes=shapes, dimension=place, extents=tuple(sizes))
+        found.append(next(iter(sizes), 1))
+    return tuple(found)
+
+
+def _listed(shapes: Sequence[Dims]) -> str:
+    return " with ".join(f"[{', '.join(map(str, shape))}]" for shape in shapes)
+
+
+def static(shape: Dims, what: str = "an op") -> tuple[int, ...]:
+    """A shape whose dimensions all have sizes. Raises `Refused`."""
+    sizes = tuple(n for n in shape if isinstance(n, int))
+    if len(sizes) != len(shape):
+        raise Refused(f"{what} along a dimension without a size", "pass dims= with the sizes of dimensions")
+    return sizes
+
+
+def _product(dims: Sequence[Dim]) -> Array:
+    sizes = shape_array(dims)
+    if sizes is None:
+        raise Refused("a mean along a dimension without a size", "pass dims= with the sizes of dimensions")
+    found = np.empty((), object)
+    found[()] = math.prod(sizes.tolist())
+    return found
+
+
+def dims_of(sizes: Sequence[Any]) -> list[Dim]:
+    """Sizes as dimensions."""
+    return [dim_of(v) for v in sizes]
+
+
+def is_integer(dtype: PtirDType) -> bool:
+    """Whether a dtype is one of integers."""
+    return dtype.kind in INTEGER_KINDS
