@@ -1,6 +1,6 @@
 """
 Where the numbers of `mind_lowering.special_coefficients` come from: `python tests/support/special_fits.py` prints that file.
-With the argument `bessel` it prints `mind_translate.stablehlo.bessel_coefficients`.
+With the argument `bessel` it prints `mind_translate.bessel_coefficients`.
 
 Polynomials interpolate at Chebyshev's points in 60 digits of mpmath; their variable is scaled to -1 .. 1, where powers are tame.
 """
@@ -76,20 +76,21 @@ def tables() -> dict[str, list[float]]:
         }
 
 
-def bessel_near(x: mp.mpf) -> mp.mpf:
-    """`exp(-x) I1(x) / x`."""
-    return mp.exp(-x) * mp.besseli(1, x) / x if x else mp.mpf(1) / 2
+def bessel_near(order: int) -> Function:
+    """`exp(-x) I(x) / x^order` of the modified Bessel function of order 0 or 1."""
+    return lambda x: mp.exp(-x) * mp.besseli(order, x) / x**order if x else mp.mpf(1) / (1 + order)
 
 
-def bessel_far(t: mp.mpf) -> mp.mpf:
-    """`sqrt(x) exp(-x) I1(x)` where `t = 8 / x`."""
-    return mp.sqrt(8 / t) * mp.exp(-8 / t) * mp.besseli(1, 8 / t) if t else 1 / mp.sqrt(2 * mp.pi)
+def bessel_far(order: int) -> Function:
+    """`sqrt(x) exp(-x) I(x)` where `t = 8 / x`."""
+    return lambda t: mp.sqrt(8 / t) * mp.exp(-8 / t) * mp.besseli(order, 8 / t) if t else 1 / mp.sqrt(2 * mp.pi)
 
 
 def bessel_tables() -> dict[str, list[float]]:
-    """The tables of the first modified Bessel function of order 1."""
+    """The tables of the modified Bessel functions of the first kind."""
     with mp.workdps(60):
-        return {"I1E_NEAR": interpolated(bessel_near, 28, 0, 8), "I1E_FAR": interpolated(bessel_far, 24, 0, 1)}
+        near = {f"I{order}E_NEAR": interpolated(bessel_near(order), 28, 0, 8) for order in (0, 1)}
+        return near | {f"I{order}E_FAR": interpolated(bessel_far(order), 24, 0, 1) for order in (0, 1)}
 
 
 FILES = {"special": tables, "bessel": bessel_tables}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import mind_translate.stablehlo.bessel_coefficients as numbers
+import mind_translate.bessel_coefficients as numbers
 from mind_dialect.errors import MindError
 from mind_passes.functional import jvp
 from mind_runtime import compile

@@ -7,7 +7,6 @@ Each decomposition names its formula and the range in which it keeps its digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -15,9 +14,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import DTYPES, F32, F64, SI32, SI64, Kind, dtype_named
 from mind_dialect.ptir_shapes import Dim, Dims
 
+from ..bessel import bessel_ie
+from ..formulas import Formula, of_real, polynomial
 from ..landing import Lander
 from ..unsupported import Refused
-from .bessel_coefficients import I1E_FAR, I1E_NEAR
 from .complex_functions import (
     Function,
     complex_acos,
@@ -34,47 +34,6 @@ from .elementwise import tangent, total_order
 from .erfc_coefficients import ERFC_FAR, ERFC_NEAR
 from .foreign import ForeignOp
 from .structural import broadcast_in
-
-
-class _Math:
-    """Arithmetic of real numbers as it is written, for the formulas below; plain numbers stand for constants."""
-
-    def __init__(self, to: Lander, x: SSAValue):
-        self.to, self.x = to, x
-
-    def __call__(self, op_type: Callable[..., ptir.PtirOp], *operands: SSAValue | float) -> SSAValue:
-        return self.to.emit(op_type, *(v if isinstance(v, SSAValue) else self.to.like(v, self.x) for v in operands))
-
-    def add(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
-        """`x + y`."""
-        return self(ptir.AddOp, x, y)
-
-    def sub(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
-        """`x - y`."""
-        return self(ptir.SubOp, x, y)
-
-    def mul(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
-        """`x * y`."""
-        return self(ptir.MulOp, x, y)
-
-    def div(self, x: SSAValue | float, y: SSAValue | float) -> SSAValue:
-        """`x / y`."""
-        return self(ptir.DivOp, x, y)
-
-
-def _real(to: Lander, x: SSAValue) -> _Math:
-    """Formulas on a real number, computed in f32 at least."""
-    return _Math(to, to.cast(x, F32) if to.dtype(x).bits < 32 else x)
-
-
-def _of_real(formula: Callable[[_Math, SSAValue], SSAValue]) -> Function:
-    """A function of real numbers by its formula."""
-
-    def function(to: Lander, x: SSAValue) -> SSAValue:
-        m = _real(to, x)
-        return to.cast(formula(m, m.x), to.dtype(x))
-
-    return function
 
 
 def _function(name: str, real: Function, of_complex: Function) -> Function:
@@ -94,7 +53,7 @@ def _row(function: Function) -> Row:
     return lambda to, op: function(to, op.operands[0])
 
 
-def _sinh(m: _Math, x: SSAValue) -> SSAValue:
+def _sinh(m: Formula, x: SSAValue) -> SSAValue:
     """`sign(x) (e + e / (e + 1)) / 2` with `e = expm1(|x|)`; from 20 on `exp(|x| - log 2)`, which does not overflow early."""
     size = m(ptir.AbsOp, x)
     e = m(ptir.Expm1Op, m(ptir.MinimumOp, size, 20.0))
@@ -104,7 +63,7 @@ def _sinh(m: _Math, x: SSAValue) -> SSAValue:
     return m.to.select(m.to.compare("less", x, 0.0), m(ptir.NegOp, found), m.to.select(m.to.compare("equal", x, 0.0), x, found))
 
 
-def _cosh(m: _Math, x: SSAValue) -> SSAValue:
+def _cosh(m: Formula, x: SSAValue) -> SSAValue:
     """`exp(|x| - log 2) + exp(-|x| - log 2)`."""
     size = m(ptir.AbsOp, x)
     log2 = math.log(2.0)
@@ -116,7 +75,7 @@ def _large(x_dtype_bits: int) -> float:
     return 1e5 if x_dtype_bits == 32 else 1e9
 
 
-def _asinh(m: _Math, x: SSAValue) -> SSAValue:
+def _asinh(m: Formula, x: SSAValue) -> SSAValue:
     """`sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2)))`; for large ones `log|x| + log 2`."""
     size = m(ptir.AbsOp, x)
     limit = _large(m.to.dtype(x).bits)
@@ -128,7 +87,7 @@ def _asinh(m: _Math, x: SSAValue) -> SSAValue:
     return m.to.select(m.to.compare("less", x, 0.0), m(ptir.NegOp, found), m.to.select(m.to.compare("equal", x, 0.0), x, found))
 
 
-def _acosh(m: _Math, x: SSAValue) -> SSAValue:
+def _acosh(m: Formula, x: SSAValue) -> SSAValue:
     """`log1p(t + sqrt(t) sqrt(t + 2))` with `t = x - 1`, NaN below 1; for large ones `log x + log 2`."""
     limit = _large(m.to.dtype(x).bits)
     t = m(ptir.MinimumOp, m.sub(x, 1.0), limit)
@@ -139,47 +98,37 @@ def _acosh(m: _Math, x: SSAValue) -> SSAValue:
     )
 
 
-def _atanh(m: _Math, x: SSAValue) -> SSAValue:
+def _atanh(m: Formula, x: SSAValue) -> SSAValue:
     """`(log1p(x) - log1p(-x)) / 2`."""
     return m.mul(m.sub(m(ptir.Log1pOp, x), m(ptir.Log1pOp, m(ptir.NegOp, x))), 0.5)
 
 
-def _root_of_product(m: _Math, x: SSAValue, y: SSAValue) -> SSAValue:
+def _root_of_product(m: Formula, x: SSAValue, y: SSAValue) -> SSAValue:
     """`sqrt(x) sqrt(y)`; the derivative of `sqrt(x y)` is `inf * 0` where only one of them is 0."""
     return m.mul(m(ptir.SqrtOp, x), m(ptir.SqrtOp, y))
 
 
-def _asin(m: _Math, x: SSAValue) -> SSAValue:
+def _asin(m: Formula, x: SSAValue) -> SSAValue:
     """`atan2(x, sqrt(1 - x) sqrt(1 + x))`."""
     return m(ptir.Atan2Op, x, _root_of_product(m, m.sub(1.0, x), m.add(1.0, x)))
 
 
-def _acos(m: _Math, x: SSAValue) -> SSAValue:
+def _acos(m: Formula, x: SSAValue) -> SSAValue:
     """`atan2(sqrt(1 - x) sqrt(1 + x), x)`."""
     return m(ptir.Atan2Op, _root_of_product(m, m.sub(1.0, x), m.add(1.0, x)), x)
 
 
-def _atan(m: _Math, x: SSAValue) -> SSAValue:
+def _atan(m: Formula, x: SSAValue) -> SSAValue:
     """`atan2(x, 1)`."""
     return m(ptir.Atan2Op, x, 1.0)
 
 
 def _bessel_i1e(to: Converter, op: ForeignOp) -> SSAValue:
-    """
-    `exp(-|x|) I1(x)`: up to 8 a polynomial in `|x|` times `x`, beyond it one in `8 / |x|` over `sqrt(|x|)`, both in f64.
-
-    Within 4 units in the last place of f64; other dtypes are rounded once.
-    """
+    """Within 4 units in the last place of f64; other dtypes are rounded once."""
     x = op.operands[0]
     if not to.dtype(x).is_float:
         raise Refused(f"{op.short} of {to.dtype(x)}")
-    m = _Math(to, wide := to.cast(x, F64))
-    size = m(ptir.AbsOp, wide)
-    near = m.mul(wide, _polynomial(m, m.sub(m.mul(m(ptir.MinimumOp, size, 8.0), 0.25), 1.0), I1E_NEAR))
-    large = m(ptir.MaximumOp, size, 8.0)
-    far = m.div(_polynomial(m, m.sub(m.div(16.0, large), 1.0), I1E_FAR), m(ptir.SqrtOp, large))
-    far = to.select(to.compare("less", wide, 0.0), m(ptir.NegOp, far), far)
-    return to.cast(to.select(to.compare("greater", size, 8.0), far, near), to.dtype(x))
+    return to.cast(bessel_ie(1, Formula(to, to.cast(x, F64))), to.dtype(x))
 
 
 def _erfc(to: Converter, op: ForeignOp) -> SSAValue:
@@ -192,11 +141,11 @@ def _erfc(to: Converter, op: ForeignOp) -> SSAValue:
     x = op.operands[0]
     if not to.dtype(x).is_float:
         raise Refused(f"{op.short} of {to.dtype(x)}")
-    m = _Math(to, wide := to.cast(x, F64))
+    m = Formula(to, wide := to.cast(x, F64))
     size = m(ptir.MinimumOp, m(ptir.MaximumOp, m(ptir.AbsOp, wide), 1.0), 30.0)  # erfc(30) is 0 in f64
     high = m(ptir.StopGradientOp, to.cast(to.cast(size, F32), F64))  # its square is exact
     decay = m.mul(m(ptir.ExpOp, m(ptir.NegOp, m.mul(high, high))), m(ptir.ExpOp, m.mul(m.sub(high, size), m.add(high, size))))
-    near, far = (m.div(*(_polynomial(m, size, c) for c in fraction)) for fraction in (ERFC_NEAR, ERFC_FAR))
+    near, far = (m.div(*(polynomial(m, size, c) for c in fraction)) for fraction in (ERFC_NEAR, ERFC_FAR))
     tail = m.mul(decay, to.select(to.compare("less", size, 8.0), near, far))
     tail = to.select(to.compare("less", wide, 0.0), m.sub(2.0, tail), tail)
     is_small = to.compare("less_equal", m(ptir.AbsOp, wide), 1.0)
@@ -204,17 +153,9 @@ def _erfc(to: Converter, op: ForeignOp) -> SSAValue:
     return to.cast(to.select(to.compare("equal", wide, wide), found, wide), to.dtype(x))
 
 
-def _polynomial(m: _Math, t: SSAValue, coefficients: Sequence[float]) -> SSAValue:
-    """Horner's scheme, lowest power first."""
-    found: SSAValue | float = coefficients[-1]
-    for c in coefficients[-2::-1]:
-        found = m.add(m.mul(t, found), c)
-    return found if isinstance(found, SSAValue) else m.to.like(found, t)
-
-
-REAL_SINH, REAL_COSH, REAL_ASINH = _of_real(_sinh), _of_real(_cosh), _of_real(_asinh)
-REAL_ACOSH, REAL_ATANH = _of_real(_acosh), _of_real(_atanh)
-REAL_ASIN, REAL_ACOS, REAL_ATAN = _of_real(_asin), _of_real(_acos), _of_real(_atan)
+REAL_SINH, REAL_COSH, REAL_ASINH = of_real(_sinh), of_real(_cosh), of_real(_asinh)
+REAL_ACOSH, REAL_ATANH = of_real(_acosh), of_real(_atanh)
+REAL_ASIN, REAL_ACOS, REAL_ATAN = of_real(_asin), of_real(_acos), of_real(_atan)
 
 
 def _square(to: Converter, op: ForeignOp) -> SSAValue:
@@ -361,12 +302,12 @@ _BINARY = (
 _SPECIAL = Refused("a special function", "compute it where its argument is known")
 
 FUNCTIONS: dict[str, Function] = {
-    "acos": _function("acos", _of_real(_acos), complex_acos(REAL_ASINH)),
-    "acosh": _function("acosh", _of_real(_acosh), complex_acosh(REAL_ASINH)),
-    "asin": _function("asin", _of_real(_asin), complex_asin(REAL_ASINH)),
+    "acos": _function("acos", of_real(_acos), complex_acos(REAL_ASINH)),
+    "acosh": _function("acosh", of_real(_acosh), complex_acosh(REAL_ASINH)),
+    "asin": _function("asin", of_real(_asin), complex_asin(REAL_ASINH)),
     "asinh": _function("asinh", REAL_ASINH, turned(complex_asin(REAL_ASINH))),
-    "atan": _function("atan", _of_real(_atan), turned(complex_atanh)),
-    "atanh": _function("atanh", _of_real(_atanh), complex_atanh),
+    "atan": _function("atan", of_real(_atan), turned(complex_atanh)),
+    "atanh": _function("atanh", of_real(_atanh), complex_atanh),
     "cosh": _function("cosh", REAL_COSH, complex_cosh(REAL_SINH, REAL_COSH)),
     "sinh": _function("sinh", REAL_SINH, complex_sinh(REAL_SINH, REAL_COSH)),
 }

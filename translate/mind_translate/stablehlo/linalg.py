@@ -7,36 +7,20 @@ ones and the side of a system are ops around it, so that the calls need no rules
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.errors import error
-from mind_dialect.ptir.types import F32, SI32, Kind, TensorSpec, tensor_type
+from mind_dialect.ptir.types import SI32, TensorSpec
 from mind_dialect.ptir_shapes import Dims
 
+from ..linear_algebra import call, mirrored, transposed, triangular_solution
 from ..unsupported import Refused
 from .converter import Converter, Row, Values
 from .foreign import ForeignOp
-
-_DTYPES = ("f32", "f64", "cf32", "cf64")
-_WIDENED = ("f16", "bf16")
-
-
-def call(to: Converter, name: str, operands: Sequence[SSAValue], results: Sequence[TensorSpec], **attributes: Any) -> Values:
-    """The results of `mind.linalg.NAME.v1`, of these types; f16 and bf16 are computed in f32."""
-    if (dtype := to.dtype(operands[0])).name in _WIDENED:
-        wide = [TensorSpec(F32, shape) if given is dtype else TensorSpec(given, shape) for given, shape in results]
-        found = call(to, name, [to.cast(x, F32) for x in operands], wide, **attributes)
-        return [to.cast(x, given) for x, (given, _) in zip(found, results, strict=True)]
-    if dtype.name not in _DTYPES:
-        raise Refused(f"linear algebra of {dtype.name}", "convert the operands to f32, and the result back")
-    types = [tensor_type(*spec) for spec in results]
-    made = to.add(ptir.CustomCallOp(*operands, target=f"mind.linalg.{name}.v1", attrs=attributes, result_types=types))
-    return made.results
 
 
 def square(to: Converter, x: SSAValue) -> Dims:
@@ -48,30 +32,6 @@ def square(to: Converter, x: SSAValue) -> Dims:
         message = f"matrices of {shape[-2]} by {shape[-1]}, expected square ones"
         raise error("E3003", message, dimension="rows and columns", extents=shape[-2:])
     return shape
-
-
-def transposed(to: Converter, x: SSAValue, *, conjugate: bool = False) -> SSAValue:
-    """Matrices with rows and columns exchanged; with `conjugate` the adjoint."""
-    rank = len(to.shape(x))
-    x = to.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
-    return to.emit(ptir.ConjOp, x) if conjugate and to.dtype(x).kind is Kind.COMPLEX else x
-
-
-def mirrored(to: Converter, x: SSAValue, *, lower: bool) -> SSAValue:
-    """
-    The Hermitian matrices of which one triangle is read.
-
-    What a call computes of whole matrices then has the derivative of what is computed of the triangle.
-    """
-    kept = to.emit(ptir.CompareOp, *_row_and_column(to, x), kind="greater_equal" if lower else "less_equal")
-    return to.select(kept, x, transposed(to, x, conjugate=True))
-
-
-def _row_and_column(to: Converter, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The indices of each element in its matrix."""
-    shape, last = to.shape(x), len(to.shape(x)) - 1
-    row, column = (to.emit(ptir.IotaOp, shape=shape, dtype=SI32, axis=axis) for axis in (last - 1, last))
-    return row, column
 
 
 def _cholesky(to: Converter, op: ForeignOp) -> SSAValue:
@@ -103,14 +63,7 @@ def solution(to: Converter, a: SSAValue, b: SSAValue, *, left: bool, lower: bool
     if any(isinstance(m, int) and isinstance(n, int) and m != n for m, n in zip(*meeting, strict=True)):
         message = f"a triangular system of shapes {list(shapes[0])} and {list(shapes[1])}, expected equal batches and extents"
         raise error("E3003", message, dimension="batch and rows", extents=tuple(map(tuple, meeting)))
-    if unit:
-        a = to.select(to.emit(ptir.CompareOp, *_row_and_column(to, a), kind="equal"), to.like(1, a), a)
-    if turned != "NO_TRANSPOSE":
-        a, lower = transposed(to, a, conjugate=turned == "ADJOINT"), not lower
-    if not left:
-        a, b, lower = transposed(to, a), transposed(to, b), not lower
-    (found,) = call(to, "solve_lower" if lower else "solve_upper", [a, b], [to.spec(b)])
-    return found if left else transposed(to, found)
+    return triangular_solution(to, a, b, left=left, lower=lower, unit=unit, turned=turned)
 
 
 def _letter(op: ForeignOp, name: str) -> str:
