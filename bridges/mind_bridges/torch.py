@@ -104,11 +104,14 @@ def exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynam
 
 
 def read_program(program: Any) -> Exported:
-    """The module of an exported program, which torch decomposes first. Raises E8008."""
+    """The module of an exported program, which torch decomposes first. Raises E8008; E7001 where torch cannot."""
     torch = require()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        decomposed = program.run_decompositions(_decompositions())
+        try:
+            decomposed = program.run_decompositions(_decompositions())
+        except Exception as e:
+            raise error("E7001", f"torch cannot decompose the program: {brief(e)}", option="model") from None
     return read_exported(decomposed, torch.result_type)
 
 
@@ -118,7 +121,7 @@ def _decompositions() -> Any:
     table = torch.export.default_decompositions()
     for name in KEPT:
         table.pop(getattr(torch.ops.aten, name).default, None)
-    more = [getattr(torch.ops.aten, key.partition(".")[0]) for key in DECOMPOSED]
+    more = [getattr(getattr(torch.ops.aten, name), overload) for name, overload in (key.split(".") for key in DECOMPOSED)]
     table.update(torch._decomp.get_decompositions(more))
     return table
 

@@ -10,31 +10,13 @@ import numpy as np
 import pytest
 
 from mind_dialect.errors import MindError
-from mind_passes.functional import vjp
 from mind_runtime import compile
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch.nn import functional as F  # noqa: E402, after the skip
 
-from mind_bridges.torch import as_array, from_torch  # noqa: E402, after the skip
-
-Inputs = tuple[Any, ...]
-
-
-class Function(torch.nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function: Callable[..., Any]):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *xs: Any) -> Any:
-        """Call it."""
-        return self.function(*xs)
-
-
-def normal(*shape: int) -> Any:
-    return torch.randn(shape)
+from mind_bridges.torch import from_torch  # noqa: E402, after the skip
+from torch_rows import Function, Inputs, Row, check_derivatives, check_values, differentiated, normal  # noqa: E402
 
 
 def ints(*shape: int, low: int = -9, high: int = 10) -> Any:
@@ -42,7 +24,7 @@ def ints(*shape: int, low: int = -9, high: int = 10) -> Any:
 
 
 SPECIAL = torch.tensor([0.0, -0.0, math.inf, -math.inf, math.nan, 1.5, -2.5, 0.5])
-ROWS: dict[str, tuple[Callable[..., Any], Callable[[], Inputs]]] = {
+ROWS: dict[str, Row] = {
     "sign of NaN": (torch.sign, lambda: (SPECIAL,)),
     "trunc": (torch.trunc, lambda: (SPECIAL,)),
     "round to even": (torch.round, lambda: (SPECIAL,)),
@@ -146,37 +128,14 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[[], Inputs]]] = {
 }
 
 
-def outputs(found: Any) -> list[Any]:
-    return list(torch.utils._pytree.tree_leaves(found))
-
-
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("target", ["numpy", "native"])
 @pytest.mark.parametrize("name", ROWS)
 def test_values(name: str, target: str) -> None:
-    torch.manual_seed(1)
-    function, arguments = ROWS[name]
-    given = arguments()
-    module, weights = from_torch(Function(function), *given)
-    found = compile(module, target=target)(*weights.values(), *map(as_array, given))
-    found = found if isinstance(found, tuple) else (found,)
-    for ours, theirs in zip(found, outputs(function(*given)), strict=True):
-        theirs = as_array(theirs)
-        assert ours.dtype == theirs.dtype
-        np.testing.assert_allclose(ours, theirs, 2e-5, 2e-5)
+    check_values(ROWS[name], target)
 
 
-def differentiated(name: str) -> tuple[list[Any], list[Any]]:
-    """The arguments of a row, and its results that have derivatives; none where an argument is infinite or NaN."""
-    torch.manual_seed(1)
-    function, arguments = ROWS[name]
-    given = [x.clone().requires_grad_(x.is_floating_point()) for x in arguments()]
-    if not all(torch.isfinite(x).all() for x in given):
-        return given, []
-    return given, [y for y in outputs(function(*given)) if y.requires_grad]
-
-
-SMOOTH = [name for name in ROWS if differentiated(name)[1]]
+SMOOTH = [name for name in ROWS if differentiated(ROWS[name])[1]]
 
 
 def test_most_rows_have_derivatives() -> None:
@@ -186,16 +145,7 @@ def test_most_rows_have_derivatives() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives(name: str) -> None:
-    function, _ = ROWS[name]
-    given, results = differentiated(name)
-    moving = [i for i, x in enumerate(given) if x.requires_grad]
-    cotangents = [torch.randn_like(y) for y in results]
-    expected = torch.autograd.grad(results, [given[i] for i in moving], cotangents, allow_unused=True)
-    module, weights = from_torch(Function(function), *(x.detach() for x in given))
-    gradient = vjp(module, wrt=[len(weights) + i for i in moving])
-    found = compile(gradient, "main_grad")(*weights.values(), *map(as_array, given), *map(as_array, cotangents))
-    for ours, theirs in zip(found[len(found) - len(moving) :], expected, strict=True):
-        np.testing.assert_allclose(ours, 0 * ours if theirs is None else as_array(theirs), 1e-4, 1e-4)
+    check_derivatives(ROWS[name])
 
 
 REFUSED: dict[str, tuple[Callable[..., Any], Callable[[], Inputs], str]] = {
@@ -206,10 +156,22 @@ REFUSED: dict[str, tuple[Callable[..., Any], Callable[[], Inputs], str]] = {
         "kind prod",
     ),
     "strides of a transpose": (lambda x: torch.as_strided(x.T, (2, 2), (1, 1)), lambda: (normal(2, 3),), "no contiguous tensor"),
-    "a row that is missing": (
-        torch.special.bessel_j0,
-        lambda: (normal(2),),
-        "special_bessel_j0.default, at .*: an op without a row",
+    "a row that is missing": (torch.igamma, lambda: (normal(2), normal(2)), "igamma.default, at .*: an op without a row"),
+    "a mask that selects": (torch.masked_select, lambda: (normal(3), normal(3) > 0), "size depends on data|data"),
+    "unique elements": (torch.unique, lambda: (normal(3),), "size depends on data|data"),
+    "random integers": (lambda x: x + torch.randint(3, (2,)), lambda: (normal(2),), "no other library gives"),
+    "eigenvectors": (torch.linalg.eig, lambda: (normal(3, 3),), "scale nothing determines"),
+    "an LU decomposition without pivots": (lambda x: torch.linalg.lu(x, pivot=False), lambda: (normal(3, 3),), "without pivots"),
+    "buckets of a number": (lambda b: torch.bucketize(0.5, b), lambda: (torch.tensor([0.0, 1.0]),), "bucketize.Scalar, at"),
+    "buckets by a size that is data": (
+        lambda x, b: torch.bucketize(x, b[b > 0]),
+        lambda: (normal(3), torch.tensor([0.0, 1.0])),
+        "torch cannot|data",
+    ),
+    "a logarithm of sums of complex numbers": (
+        lambda x: torch.logcumsumexp(x, 0),
+        lambda: (torch.complex(normal(3), normal(3)),),
+        "logcumsumexp of cf32",
     ),
 }
 

@@ -50,6 +50,10 @@ DTYPE_NAMES = {
 """PTIR's names of torch's dtypes."""
 _SKIPPED = ("_assert", "sym_constrain", "_guards_fn")
 """Nodes that check sizes, which the types state already, begin so."""
+_RAISED = "_linalg_check_errors.default"
+"""An op with an effect: it raises for a code of failure. Calls of `mind.linalg` raise themselves."""
+_TOKEN = "token"
+"""What orders ops with effects in graphs of torch: no value, and not an input of ours."""
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in')
 _LIBRARY = re.compile(r"/(site|dist)-packages/(torch|transformers|torchvision)/|/torch/(nn|_\w+)/")
 
@@ -133,6 +137,8 @@ class _Importer:
         self.to.location = location_of(node)
         if node.target is operator.getitem:
             self.env[node] = self._item(node)
+        elif key == "with_effects" and key_of(node.args[1]) == _RAISED:
+            self.env[node] = [_TOKEN]
         elif key in SIZES or not _is_tensor(node.meta.get("val")):
             if not key.startswith(_SKIPPED) and key in ROWS and isinstance(ROWS[key], Refused):
                 self.refuse(node, key, ROWS[key])  # pyright: ignore[reportArgumentType]
@@ -275,8 +281,8 @@ def _inputs(importer: _Importer, program: Any, block: Block) -> tuple[dict[str, 
     for spec in program.graph_signature.input_specs:
         node = nodes[spec.arg.name]
         value = node.meta.get("val")
-        if not _is_tensor(value):
-            importer.env[node] = _plain(value)
+        if not _is_tensor(value) or _kind(spec) == "TOKEN":
+            importer.env[node] = _TOKEN if _kind(spec) == "TOKEN" else _plain(value)
             continue
         is_weight = _kind(spec) in _WEIGHTS
         name = _unique(spec.target if is_weight else node.name, names)
@@ -309,7 +315,7 @@ def _outputs(importer: _Importer, program: Any) -> tuple[list[SSAValue], list[st
     written: list[tuple[SSAValue, str]] = []
     for argument, spec in zip(output.args[0], program.graph_signature.output_specs, strict=True):
         found = importer.value(argument)
-        if isinstance(found, _Missing) or found is None:
+        if isinstance(found, _Missing) or found is None or _kind(spec) == "TOKEN":
             continue
         value = cast("SSAValue", found)
         if not isinstance(found, SSAValue):

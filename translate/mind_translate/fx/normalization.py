@@ -42,7 +42,7 @@ def _softmax(*, log: bool = False, safe: bool = False) -> Row:
     return row
 
 
-def _stated(to: Converter, call: Call, values: Sequence[SSAValue]) -> Results:
+def _stated(to: Converter, call: Call, values: Sequence[SSAValue]) -> list[SSAValue | None]:
     """The results in the dtypes and shapes that the call states."""
     found: list[SSAValue | None] = []
     for value, spec in zip(values, call.results, strict=False):
@@ -151,7 +151,7 @@ def _batch_norm(
     training: bool,
     momentum: float,
     epsilon: float,
-) -> Results:
+) -> Sequence[SSAValue | None]:
     """By the statistics of the batch, with new running ones: the unbiased variance, by `momentum`."""
     if not training:
         return [*_batch_norm_by(to, call, x, weight, bias, mean, variance, momentum, epsilon)[:3], mean, variance]
@@ -165,7 +165,26 @@ def _batch_norm(
     return _stated(to, call, [_affine(to, found, weight, bias, [1]), batch_mean, scale, *running])
 
 
+def _batch_norm_with_update(
+    to: Converter,
+    call: Call,
+    x: SSAValue,
+    weight: Any,
+    bias: Any,
+    mean: SSAValue,
+    variance: SSAValue,
+    momentum: float,
+    epsilon: float,
+) -> Results:
+    """The functional form in training, with an empty result before the running statistics: room of other devices."""
+    *first, reserve, new_mean, new_variance = call.results
+    inner = Call(call.name, (*first, new_mean, new_variance))
+    found = _batch_norm(to, inner, x, weight, bias, mean, variance, True, momentum, epsilon)
+    return [*found[:3], None if reserve is None else to.number(0, *reserve), *found[3:]]
+
+
 NORMALIZATION: Table = {
+    "_batch_norm_with_update_functional.default": _batch_norm_with_update,
     "_log_softmax.default": _softmax(log=True),
     "_native_batch_norm_legit.default": Refused(
         "running statistics that are updated in place", "functional graphs of torch.export hold the functional form"

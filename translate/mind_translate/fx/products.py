@@ -214,47 +214,10 @@ def _fft_c2r(to: Converter, call: Call, x: SSAValue, dims: Sequence[int], norm: 
     return _transform(to, x, "irfft", dims, [*(to.sizes(x)[d] for d in dims[:-1]), last], norm)
 
 
-def _distances(to: Converter, apart: SSAValue, p: float) -> SSAValue:
-    """The p-norm along the last axis, whose derivative at 0 is 0."""
-    axis = [len(to.shape(apart)) - 1]
-    size = to.emit(ptir.AbsOp, apart)
-    if p == 0:
-        return to.reduce("sum", to.cast(to.compare("not_equal", size, 0.0), to.dtype(size)), axis)
-    if p in (1, math.inf):
-        return to.reduce("sum" if p == 1 else "max", size, axis)
-    positive = to.compare("greater", size, 0.0)
-    powers = to.emit(ptir.MulOp, size, size) if p == 2 else to.math(ptir.PowOp, to.select(positive, size, to.like(1.0, size)), p)
-    total = to.reduce("sum", powers if p == 2 else to.select(positive, powers, to.like(0.0, size)), axis)
-    apart_at_all = to.compare("greater", total, 0.0)
-    safe = to.select(apart_at_all, total, to.like(1.0, total))
-    root = to.emit(ptir.SqrtOp, safe) if p == 2 else to.math(ptir.PowOp, safe, 1 / p)
-    return to.select(apart_at_all, root, to.like(0.0, root))
-
-
-def _cdist(to: Converter, call: Call, x: SSAValue, y: SSAValue, p: float, *_: Any) -> SSAValue:
-    lead, (m, n), k = call.shape[:-2], call.shape[-2:], to.shape(x)[-1]
-    x = to.broadcast(x, (*lead, m, k))
-    y = to.broadcast(y, (*lead, n, k))
-    rank = len(lead)
-    whole = (*lead, m, n, k)
-    left = to.place(x, [*range(rank + 1), rank + 2], whole)
-    right = to.place(y, [*range(rank), rank + 1, rank + 2], whole)
-    return _distances(to, to.emit(ptir.SubOp, left, right), p)
-
-
-def _pdist(to: Converter, call: Call, x: SSAValue, p: float = 2.0) -> SSAValue:
-    rows = to.sizes(x)[0]
-    pairs = [(i, j) for i in range(rows) for j in range(i + 1, rows)]
-    first, second = (to.emit(ptir.TakeOp, x, to.integers([pair[side] for pair in pairs])) for side in (0, 1))
-    return _distances(to, to.emit(ptir.SubOp, first, second), p)
-
-
 PRODUCTS: Table = {
-    "_cdist_forward.default": _cdist,
     "_fft_c2c.default": _fft_c2c,
     "_fft_c2r.default": _fft_c2r,
     "_fft_r2c.default": _fft_r2c,
-    "_pdist_forward.default": _pdist,
     "addmm.default": _plus((), (1, 0)),
     "addmv.default": _plus((), (1, 0)),
     "baddbmm.default": _plus((0,), (2, 1)),

@@ -15,7 +15,6 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir.types import I1, SI32, SI64, Kind
 
-from ..unsupported import Refused
 from .converter import Call, Converter, Results, Row, Table, wide
 
 Axes = int | Sequence[int] | None
@@ -116,6 +115,10 @@ def _var_unbiased(to: Converter, call: Call, x: SSAValue, dims: Axes, unbiased: 
     return _var(to, call, x, dims, 1 if unbiased else 0, keep)
 
 
+def _var_mean(to: Converter, call: Call, x: SSAValue, dims: Axes = None, correction: Any = 1, keep: bool = False) -> Results:
+    return _var(to, call, x, dims, correction, keep), _mean(to, Call(call.name, call.results[1:]), x, dims, keep)
+
+
 def _cumulative(kind: str) -> Row:
     def row(to: Converter, call: Call, x: SSAValue, dim: int, *_: Any) -> SSAValue:
         x = to.cast(x, call.dtype)
@@ -171,7 +174,6 @@ REDUCTIONS: Table = {
     "mean.dim": _mean,
     "min.default": _extreme("min"),
     "min.dim": _extreme_at(ptir.ArgMinOp),
-    "nonzero.default": Refused("a result whose size depends on data", "use a mask and torch.where instead"),
     "prod.default": _prod_all,
     "prod.dim_int": _prod,
     "sort.default": _sort,
@@ -181,4 +183,5 @@ REDUCTIONS: Table = {
     "topk.default": _top_k,
     "var.correction": _var,
     "var.dim": _var_unbiased,
+    "var_mean.correction": _var_mean,
 }

@@ -222,6 +222,34 @@ def _as_strided(
     return to.emit(ptir.TakeOp, flat, to.integers(places, size))
 
 
+def _diagonal_scatter(
+    to: Converter, call: Call, x: SSAValue, source: SSAValue, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> SSAValue:
+    """`x` with the elements `[i, i + offset]` of two axes replaced, along the last axis of the source."""
+    a, b = to.axis(x, dim1), to.axis(x, dim2)
+    count = to.sizes(source)[-1]
+    if not count:
+        return x
+    front, back = to.front(x, [a, b])
+    source, _ = to.front(to.cast(source, call.dtype), [len(to.shape(source)) - 1])
+    row, column = (to.emit(ptir.IotaOp, shape=to.shape(front)[:2], dtype=SI64, axis=axis) for axis in (0, 1))
+    spread = to.emit(ptir.TakeOp, source, to.clamp(row if offset >= 0 else column, 0, count - 1))
+    inside = to.compare("equal", to.emit(ptir.SubOp, column, row), offset)
+    return to.transpose(to.select(to.place(inside, [0, 1], to.shape(front)), spread, front), back)
+
+
+def _unfold(to: Converter, call: Call, x: SSAValue, dim: int, size: int, step: int) -> SSAValue:
+    """Windows of a size along an axis, their elements along a last one."""
+    if not to.shape(x):
+        return to.shaped(x, call.shape)
+    axis = to.axis(x, dim)
+    starts = range(0, to.sizes(x, [axis])[0] - size + 1, step)
+    front, _ = to.front(x, [axis])
+    found = to.emit(ptir.TakeOp, front, to.integers([i + j for i in starts for j in range(size)], (len(starts), size)))
+    rank = len(call.shape)
+    return to.transpose(found, [*range(2, axis + 2), 0, *range(axis + 2, rank), 1])
+
+
 def _select_scatter(to: Converter, call: Call, x: SSAValue, source: SSAValue, dim: int, index: int) -> SSAValue:
     axis = to.axis(x, dim)
     size = to.sizes(x, [axis])[0]
@@ -306,12 +334,15 @@ STRUCTURAL: Table = {
     "arange.start_step": _arange,
     "cat.default": _cat,
     "constant_pad_nd.default": _constant_pad,
+    "diagonal_scatter.default": _diagonal_scatter,
     "flip.default": _flip,
     "full.default": _full,
     "full_like.default": _full,
     "native_dropout.default": _dropout,
     "new_full.default": _new_full,
     "rand.default": _random("torch.rand"),
+    "randint.default": _random("torch.randint"),
+    "randint.low": _random("torch.randint"),
     "randn.default": _random("torch.randn"),
     "randperm.default": _random("torch.randperm"),
     "reflection_pad1d.default": _edge_pad("reflect"),
@@ -322,6 +353,7 @@ STRUCTURAL: Table = {
     "replication_pad2d.default": _edge_pad("replicate"),
     "replication_pad3d.default": _edge_pad("replicate"),
     "resize_.default": Refused("a tensor that changes its size in place", "make a new tensor"),
+    "rrelu_with_noise_functional.default": _random("rrelu in training mode"),
     "scalar_tensor.default": _scalar_tensor,
     "select_scatter.default": _select_scatter,
     "slice_scatter.default": _slice_scatter,
@@ -331,4 +363,5 @@ STRUCTURAL: Table = {
     "sym_stride.int": Refused("a stride", "values of PTIR have none"),
     "tril.default": _triangle("less_equal"),
     "triu.default": _triangle("greater_equal"),
+    "unfold.default": _unfold,
 }

@@ -6,9 +6,14 @@ from ..unsupported import Refused
 from .converter import Table
 from .elementwise import ELEMENTWISE
 from .indexing import INDEXING
+from .linalg import LINALG
+from .neighbours import NEIGHBOURS
 from .normalization import NORMALIZATION
+from .norms import NORMS
 from .products import PRODUCTS
 from .reductions import REDUCTIONS
+from .running import RUNNING
+from .sampling import SAMPLING
 from .structural import STRUCTURAL
 from .windows import WINDOWS
 
@@ -17,20 +22,40 @@ _DERIVATIVES = (
     *("_adaptive_avg_pool2d_backward", "avg_pool2d_backward", "convolution_backward", "embedding_dense_backward"),
     *("max_pool2d_with_indices_backward", "native_group_norm_backward", "native_layer_norm_backward"),
 )
+_SIZE = Refused("a result whose size depends on data", "use a mask and torch.where instead")
 ROWS: Table = {
     **ELEMENTWISE,
+    **NEIGHBOURS,
     **STRUCTURAL,
     **REDUCTIONS,
+    **RUNNING,
+    **NORMS,
     **INDEXING,
     **PRODUCTS,
+    **LINALG,
     **NORMALIZATION,
     **WINDOWS,
+    **SAMPLING,
     **{f"{name}.default": _DERIVATIVE for name in _DERIVATIVES},
+    "_unique2.default": _SIZE,
+    "masked_select.default": _SIZE,
+    "nonzero.default": _SIZE,
     "_embedding_bag.default": Refused("bags of rows of sizes that are data", "use torch.nn.functional.embedding and a mask"),
 }
 SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 """Ops whose results are sizes: they are known from the types, and need no rows."""
 KEPT = ("_safe_softmax", "linear", "matmul", "scaled_dot_product_attention")
 """Ops that have rows, so that torch is not asked to decompose them."""
-DECOMPOSED = ("grid_sampler_2d.default",)
-"""Core ops that torch is asked to decompose all the same."""
+DECOMPOSED = (
+    *(
+        "bucketize.Tensor",
+        "dist.default",
+        "grid_sampler_2d.default",
+        "ldexp.Tensor",
+        "narrow_copy.default",
+        "native_batch_norm.default",
+    ),
+    *("tril_indices.default", "triu_indices.default", "upsample_bicubic2d.default", "upsample_bilinear2d.default"),
+    "upsample_trilinear3d.default",
+)
+"""Ops that torch has decompositions of into ops with rows, but leaves whole unless it is asked."""

@@ -7,6 +7,7 @@ windows that are not all alike, and resized images, are products with constant m
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -129,6 +130,42 @@ def _along(to: Converter, values: Sequence[float], axis: int, x: SSAValue) -> SS
     return to.place(to.constant(to.dtype(x), (len(values),), values), [axis], to.shape(x))
 
 
+def _adaptive_max(n: int) -> Row:
+    """The greatest of each window of an adaptive pool, read at its index; short windows repeat their last element."""
+
+    def row(to: Converter, call: Call, x: SSAValue, out: Sizes) -> Results:
+        lead = len(call.shape) - n
+        sizes, counts = to.sizes(x)[lead:], _ints(call.shape[lead:])
+        windows = [_windows(size, count) for size, count in zip(sizes, counts, strict=True)]
+        if math.prod(len(w) * len(w[0]) for w in windows if w) > MOST_STRIDED:
+            raise Refused("an adaptive pool with very many elements")
+        if not math.prod(call.shape):  # pyright: ignore[reportArgumentType]
+            return x, to.fill(0, SI64, call.shape)
+        places = [
+            sum(i * math.prod(sizes[k + 1 :]) for k, i in enumerate(at))
+            for cell in itertools.product(*windows)
+            for at in itertools.product(*cell)
+        ]
+        width = math.prod(len(w[0]) for w in windows)
+        table = to.integers(places, (*counts, width))
+        flat, _ = to.front(to.reshape(x, (*to.shape(x)[:lead], math.prod(sizes))), [lead])
+        met = to.emit(ptir.TakeOp, flat, table)
+        met = to.transpose(met, [*range(n + 1, n + 1 + lead), *range(n + 1)])
+        best = to.emit(ptir.ArgMaxOp, met, axis=lead + n, keepdims=True, output_dtype=SI64)
+        found = (to.emit(ptir.GatherOp, v, best, axis=lead + n) for v in (met, to.broadcast(table, to.shape(met))))
+        value, index = (to.reshape(v, call.shape) for v in found)
+        return value, index
+
+    return row
+
+
+def _windows(size: int, count: int) -> list[list[int]]:
+    """The places of each window of an adaptive pool, all as many as those of the longest."""
+    bounds = [(i * size // count, -((i + 1) * size // -count)) for i in range(count)]
+    width = max((end - start for start, end in bounds), default=0)
+    return [[min(j, end - 1) for j in range(start, start + width)] for start, end in bounds]
+
+
 def _adaptive(n: int) -> Row:
     """Averages of windows from `floor(i S / O)` to `ceil((i + 1) S / O)`, along one axis after the other."""
 
@@ -195,6 +232,27 @@ def _bilinear(to: Converter, call: Call, x: SSAValue, out: Any, align: bool, sca
     return to.cast(x, call.dtype)
 
 
+def _bilinear_smooth(to: Converter, call: Call, x: SSAValue, out: Any, align: bool, *scales: float | None) -> SSAValue:
+    """
+    `antialias=True`: weights that fall linearly to 0 at a distance of one place of the wider of image and result.
+
+    The places are those of `_bilinear`; each row of weights is divided by its sum.
+    """
+    x = to.cast(x, wide(call.dtype))
+    for axis, scale in zip((2, 3), scales, strict=True):
+        size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
+        (factor,) = _factors(None if align or scale is None else [scale], [size], [count], align)
+        reach = max(factor, 1.0)
+        rows: list[list[float]] = []
+        for i in range(count):
+            center = factor * (i + 0.5)
+            first, end = max(int(center - reach + 0.5), 0), min(int(center + reach + 0.5), size)
+            row = [max(0.0, 1 - abs((j - center + 0.5) / reach)) if first <= j < end else 0.0 for j in range(size)]
+            rows.append([w / sum(row) for w in row])
+        x = to.along(x, axis, rows)
+    return to.cast(x, call.dtype)
+
+
 def _col2im(
     to: Converter, call: Call, x: SSAValue, out: Sizes, window: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes
 ) -> SSAValue:
@@ -219,13 +277,17 @@ def _col2im(
 
 
 WINDOWS: Table = {
+    "_upsample_bilinear2d_aa.default": _bilinear_smooth,
     "_adaptive_avg_pool2d.default": _adaptive(2),
     "_adaptive_avg_pool3d.default": _adaptive(3),
     "adaptive_avg_pool1d.default": _adaptive(1),
+    "adaptive_max_pool2d.default": _adaptive_max(2),
+    "adaptive_max_pool3d.default": _adaptive_max(3),
     "avg_pool1d.default": _avg_pool(1),
     "avg_pool2d.default": _avg_pool(2),
     "avg_pool3d.default": _avg_pool(3),
     "col2im.default": _col2im,
+    "fractional_max_pool2d.default": Refused("windows at places that torch computes from random numbers", "use max_pool2d"),
     "grid_sampler_2d.default": Refused("a graph that torch has not decomposed", "import it by from_torch, or decompose it"),
     "max_pool2d_with_indices.default": _max_pool(2),
     "max_pool3d_with_indices.default": _max_pool(3),
