@@ -10,10 +10,12 @@ from .linalg import LINALG
 from .neighbours import NEIGHBOURS
 from .normalization import NORMALIZATION
 from .norms import NORMS
+from .orthogonal import ORTHOGONAL
 from .products import PRODUCTS
 from .reductions import REDUCTIONS
 from .running import RUNNING
 from .sampling import SAMPLING
+from .special import SPECIAL
 from .structural import STRUCTURAL
 from .windows import WINDOWS
 
@@ -33,6 +35,8 @@ ROWS: Table = {
     **INDEXING,
     **PRODUCTS,
     **LINALG,
+    **SPECIAL,
+    **ORTHOGONAL,
     **NORMALIZATION,
     **WINDOWS,
     **SAMPLING,
