@@ -31,7 +31,11 @@ Each sample is exported, imported and run, and compared with what PyTorch comput
 random cotangent. Not compared are the VJPs of
 
 {kept}
+
+Cases without a form are those that the table refuses for a stated reason, such as random numbers and results whose size depends
+on data, and those that `torch.export` cannot export. The last column leaves them out.
 """
+NO_ROW = "an op without a row"
 
 
 def judge_share(share: int, shares: int, options: argparse.Namespace) -> list[Case]:
@@ -62,6 +66,17 @@ def counted(cases: Sequence[Case], key: str) -> Counter[str]:
     return Counter(case.outcomes[key].status for case in cases if key in case.outcomes)
 
 
+def lacks_row(case: Case, key: str) -> bool:
+    """Whether a case is refused, and for nothing but a missing row."""
+    outcome = case.outcomes.get(key)
+    return outcome is not None and outcome.status == "refused" and all(reason.endswith(NO_ROW) for reason in outcome.reasons)
+
+
+def share(part: int, whole: int) -> str:
+    """A percentage."""
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
 def part(cases: Sequence[Case], options: argparse.Namespace) -> str:
     """Return the results as Markdown."""
     from torch_opinfo import NOT_COMPARED
@@ -71,11 +86,15 @@ def part(cases: Sequence[Case], options: argparse.Namespace) -> str:
     kept = "\n".join(f"- `{name}`: {why}" for name, why in NOT_COMPARED.items())
     head = HEAD.format(version=version("torch").partition("+")[0], which=which, most=options.most, kept=kept)
     lines = ["# Conformance: samples of PyTorch's operators", "", head]
-    lines += table(["suite", "executor", "cases", "passed", "refused", "wrong"])
+    lines += table(["suite", "executor", "cases", "passed", "refused", "wrong", "of all", "of those with a form"])
     for kind in KINDS:
         for executor in executors:
-            n = counted(cases, f"{kind} {executor}")
-            lines.append(f"| PyTorch OpInfo, {kind} | {executor} | {n.total()} | {n['passed']} | {n['refused']} | {n['wrong']} |")
+            key = f"{kind} {executor}"
+            n = counted(cases, key)
+            with_form = n["passed"] + n["wrong"] + sum(lacks_row(case, key) for case in cases)
+            shares = (share(n["passed"], n.total()), share(n["passed"], with_form))
+            figures = (n.total(), n["passed"], n["refused"], n["wrong"], *shares)
+            lines.append(f"| PyTorch OpInfo, {kind} | {executor} | {' | '.join(map(str, figures))} |")
     lines += ["", "## Refused by the import", ""]
     lines += table(["reason", *KINDS])
     reasons = {

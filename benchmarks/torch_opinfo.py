@@ -28,6 +28,7 @@ from mind_runtime import compile
 CLOSE = Expectation("expect_close", 0, 0, None)
 VALUES, PRODUCTS = "values", "VJPs"
 NOT_COMPARED = {
+    "logcumsumexp": "torch computes them by logarithms of cotangents, in f32 off by 2e-3; tests of the row compare in f64",
     "nn.functional.max_unpool": "places that are written twice: torch gives each the adjoint, we the one whose value is there",
 }
 """How names of operators begin whose VJPs are not compared, and why."""
