@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mind_dialect.errors import MindError
+from mind_runtime import bind
+
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch.nn import functional as F  # noqa: E402, after the skip
 
-from torch_rows import Row, check_derivatives, check_values, differentiated, given, normal, run  # noqa: E402, after the skip
+from mind_bridges.torch import from_torch  # noqa: E402, after the skip
+from torch_rows import Function, Row, check_derivatives, check_values, differentiated, given, normal, outputs, run  # noqa: E402
 
 INF, NAN = math.inf, math.nan
 SPECIAL = torch.tensor([0.0, -0.0, INF, -INF, NAN, 1.5, -2.5, 0.5])
@@ -151,3 +155,31 @@ def test_neighbours_and_signs_of_zero_are_exact(target: str) -> None:
     (found,), expected = run(*row[:1], given(row), target), torch.nextafter(*pairs()).numpy()
     np.testing.assert_array_equal(np.signbit(found[~np.isnan(found)]), np.signbit(expected[~np.isnan(expected)]))
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.cummax(x, 0),
+        lambda x: torch.mode(x, 1),
+        lambda x: torch.logcumsumexp(x, 1),
+        lambda x: torch.linalg.vector_norm(x),
+        lambda x: torch.fmax(x, x.flip(1)),
+        lambda x: x.unfold(1, 2, 1),
+    ],
+)
+def test_rows_of_any_number(function: Any) -> None:
+    dynamic = (({0: torch.export.Dim("rows")},),)
+    module, _ = from_torch(Function(function), torch.ones(5, 3), dynamic=dynamic)
+    torch.manual_seed(1)
+    x = normal(7, 3)
+    found = bind(module, {}, target="numpy")(x.numpy())
+    for ours, theirs in zip(found if isinstance(found, tuple) else (found,), outputs(function(x)), strict=True):
+        np.testing.assert_allclose(ours, theirs.numpy(), 1e-5, 1e-5)
+
+
+def test_a_running_sum_along_rows_of_any_number_is_refused() -> None:
+    dynamic = (({0: torch.export.Dim("rows")},),)
+    with pytest.raises(MindError, match="a size that is not known") as caught:
+        from_torch(Function(lambda x: torch.logcumsumexp(x, 0)), torch.ones(5, 3), dynamic=dynamic)
+    assert caught.value.code == "E8008"
