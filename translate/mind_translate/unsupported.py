@@ -18,7 +18,7 @@ MOST_SHOWN = 50
 """An error lists this many kinds of ops in full."""
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)  # not frozen: context managers assign the traceback of exceptions
 class Refused(Exception):
     """An op that has no form in PTIR: the reason, and what its author can do."""
 

@@ -37,8 +37,8 @@ def _alike(to: Converter, found: Sequence[SSAValue], wanted: Sequence[SSAValue],
 
 def _if(to: Converter, node: Node) -> Values:
     then, other = node.graph("then_branch"), node.graph("else_branch")
-    if isinstance(pred := node.raw(0), np.ndarray):
-        return to.inlined(then if bool(pred.reshape(-1)[0]) else other, [])
+    if isinstance(node.raw(0), np.ndarray):
+        return to.inlined(then if bool(node.number(0)) else other, [])
     names = to.captured(then, other)
     held: list[list[SSAValue]] = []
 
@@ -63,13 +63,11 @@ def _loop(to: Converter, node: Node) -> Values:
     if rows < 0 or len(body.input) != count + 2:
         raise error("E8005", f"a body of {len(body.input)} inputs for {count} values", region=0, expected=count + 2, actual=0)
     start = np.array(True) if not node.has(1) else node.raw(1)
-    if isinstance(start, np.ndarray):
-        start = start.reshape(())
-        if not bool(start):
-            return _no_iteration(to, node, carried, rows)
+    if isinstance(start, np.ndarray) and node.has(1) and not bool(node.number(1)):
+        return _no_iteration(to, node, carried, rows)
     trips = node.raw(0) if node.has(0) else None
     if isinstance(start, np.ndarray) and isinstance(trips, np.ndarray) and _goes_on(to, body, carried):
-        return _counted(to, body, carried, int(trips.reshape(-1)[0]))
+        return _counted(to, body, carried, int(node.number(0)))
     if rows:
         raise Refused("a Loop that stacks rows, as often as data says", "give it a known trip count and a condition that is true")
     return _while(to, node, body, carried, start)
@@ -89,7 +87,7 @@ def _goes_on(to: Converter, body: Any, carried: Values) -> bool:
         return to.inlined(body, [i, np.array(True), *carried])[0]
 
     found = to.trial(run)
-    return isinstance(found, np.ndarray) and bool(found.reshape(-1)[0])
+    return isinstance(found, np.ndarray) and found.size == 1 and bool(found.all())
 
 
 def _counted(to: Converter, body: Any, carried: Values, trips: int) -> Values:
@@ -152,7 +150,7 @@ def _scan(to: Converter, node: Node) -> Values:
     xs = [
         _turned(to, node.x(n + i), axis, backwards)
         for i, (axis, backwards) in enumerate(
-            zip(_each(node, "scan_input_axes", m), _each(node, "scan_input_directions", m), strict=True)
+            zip(node.each("scan_input_axes", m, 0), node.each("scan_input_directions", m, 0), strict=True)
         )
     ]
     for x in xs:
@@ -167,16 +165,9 @@ def _scan(to: Converter, node: Node) -> Values:
         return [*found[:n], *captured], found[n:]
 
     after, stacked = to.scan([*carried, *outer], xs, k, iteration)
-    directions, axes = _each(node, "scan_output_directions", k), _each(node, "scan_output_axes", k)
+    directions, axes = node.each("scan_output_directions", k, 0), node.each("scan_output_axes", k, 0)
     found = [_turned(to, y, axis, back, out=True) for y, axis, back in zip(stacked, axes, directions, strict=True)]
     return [*after[:n], *found]
-
-
-def _each(node: Node, name: str, count: int) -> list[int]:
-    found = node.ints(name) or [0] * count
-    if len(found) != count:
-        raise error("E8002", f"{name} has {len(found)} entries, expected {count}", attribute=name, value=found)
-    return found
 
 
 def _turned(to: Converter, x: SSAValue, axis: int, backwards: int, *, out: bool = False) -> SSAValue:

@@ -109,6 +109,8 @@ class Converter(Emitter):
             if any(isinstance(v, Unusable) and v.refused is FOLLOWS for v in operands):
                 raise FOLLOWS
             made = self._made(Node(self, proto, operands), name)
+            if absent := [i for i, o in enumerate(proto.output) if o and (i >= len(made) or made[i] is None)]:
+                raise error("E2007", f"has no result {absent[0]}", expected=len(proto.output), actual=len(made))
         except Refused as refused:
             if refused is not FOLLOWS:
                 self.unsupported.add(name, refused, place=place)
@@ -140,11 +142,13 @@ class Converter(Emitter):
                     value.name_hint = hint_of(name)
 
     def _made(self, node: Node, name: str) -> Values:
-        if (folded := self._folded(node, name)) is not None:
-            return folded
         domain = "" if node.proto.domain in DOMAINS else node.proto.domain
         if (function := self.functions.get((domain, node.proto.op_type))) is not None:
             return self._called(node, function)
+        if (schema := self.schema(node.proto)) is not None:
+            node.check(schema)
+        if (folded := self._folded(node, name)) is not None:
+            return folded
         row = self.table.get(name)
         if row is None:
             if (function := self._function_of(node)) is not None:
@@ -154,7 +158,7 @@ class Converter(Emitter):
             raise Refused("an op that no opset of the model has", "import the domain, or define the function in the model")
         if isinstance(row, Refused):
             raise row
-        self._check(node)
+        self._check_version(node)
         try:
             made = row(self, node)
         except UndecidedError:
@@ -165,8 +169,8 @@ class Converter(Emitter):
             raise
         return [*cast(Values, made)] if isinstance(made, list | tuple) and not isinstance(made, Sequenced) else [made]
 
-    def _check(self, node: Node) -> None:
-        """Raise E2007 unless a node has as many operands as its schema says, E4000 for an op that its opset lacks."""
+    def _check_version(self, node: Node) -> None:
+        """Raise E4000 for an op that its opset lacks. Raises `Refused` for a form that opset 13 has changed."""
         schema = self.schema(node.proto)
         if schema is None:
             domain = node.proto.domain or "ai.onnx"
@@ -178,18 +182,6 @@ class Converter(Emitter):
             if newer is None or newer.since_version != schema.since_version:
                 advice = f"convert the model to opset {OLDEST_OPSET} with onnx.version_converter"
                 raise Refused(f"its form in opset {version}, which opset {OLDEST_OPSET} has changed", advice)
-        count = len(node.proto.input)
-        if not schema.min_input <= count <= schema.max_input:
-            expected = f"{schema.min_input} to {schema.max_input}" if schema.max_input != schema.min_input else schema.min_input
-            raise error("E2007", f"has {count} operands, expected {expected}", expected=expected, actual=count)
-        if len(node.proto.output) > schema.max_output:
-            expected, actual = schema.max_output, len(node.proto.output)
-            raise error("E2007", f"has {actual} results, expected at most {expected}", expected=expected, actual=actual)
-        if unknown := [a for a in node.attributes if a not in schema.attributes]:
-            known = sorted(schema.attributes)
-            raise error(
-                "E4000", f"has no attribute {brief(unknown[0])!r}, expected one of {known}", given=unknown[0], expected=known
-            )
 
     def _folded(self, node: Node, name: str) -> Values | None:
         """The results as arrays, where all operands are known, and small enough."""

@@ -304,9 +304,7 @@ def _is_inf(to: Converter, node: Node, x: SSAValue) -> SSAValue:
 
 def _dropout(to: Converter, node: Node) -> Values:
     """Inference: the operand, and a mask of truths."""
-    training = node.array(2)
-    ratio = node.array(1)
-    if training is not None and bool(training.reshape(-1)[0]) and (ratio is None or float(ratio.reshape(-1)[0]) != 0):
+    if bool(node.number(2)) and node.number(1) != 0:
         raise Refused("Dropout in training mode", "export the model for inference")
     x = node.x()
     return [x, *([to.fill(True, I1, to.shape(x))] if node.wants(1) else [])]

@@ -16,6 +16,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from .converter import Fold
+from .emitter import common_shape, static
 from .extents import Array, UndecidedError, is_symbolic, settled, shape_array
 from .model import array_dtype
 from .node import Node, axis_of, distinct_axes
@@ -65,12 +66,17 @@ def _elementwise(function: Callable[..., Any]) -> Fold:
     """A function of NumPy on operands of one dtype; floats keep it."""
 
     def fold(node: Node, xs: list[Array]) -> Array | None:
-        if math.prod(np.broadcast_shapes(*(x.shape for x in xs))) > MOST or _is_small_float(xs[0]):
+        if math.prod(_common_shape(xs)) > MOST or _is_small_float(xs[0]):
             return None
         found = np.asarray(function(*xs))
         return settled(found) if found.dtype == object else found.astype(xs[0].dtype) if _same(xs) else found
 
     return fold
+
+
+def _common_shape(xs: list[Array]) -> tuple[int, ...]:
+    """The shape that all broadcast to; E3001 where there is none."""
+    return static(common_shape(*(x.shape for x in xs)))
 
 
 def _is_small_float(x: Array) -> bool:
@@ -87,7 +93,7 @@ def _same(xs: list[Array]) -> bool:
 
 def _comparison(function: Callable[..., Any]) -> Fold:
     def fold(node: Node, xs: list[Array]) -> Array | None:
-        if math.prod(np.broadcast_shapes(*(x.shape for x in xs))) > MOST or _is_small_float(xs[0]):
+        if math.prod(_common_shape(xs)) > MOST or _is_small_float(xs[0]):
             return None
         if not any(is_symbolic(x) for x in xs):
             return np.asarray(function(*xs)).astype(bool)
@@ -100,11 +106,12 @@ def _comparison(function: Callable[..., Any]) -> Fold:
 
 def _div(node: Node, xs: list[Array]) -> Array | None:
     x, y = xs
+    _common_shape(xs)
     if is_symbolic(x) or is_symbolic(y):
         return settled(np.asarray(np.floor_divide(x, y)))
     if x.dtype.kind == "f" and not _is_small_float(x):
         return np.asarray(np.divide(x, y)).astype(x.dtype)
-    if x.dtype.kind not in "iu" or np.any(y == 0):
+    if x.dtype.kind not in "iu" or not _same(xs) or np.any(y == 0):
         return None
     quotient = np.abs(x.astype(object)) // np.abs(y.astype(object))
     return (np.sign(x.astype(object)) * np.sign(y.astype(object)) * quotient).astype(x.dtype)
@@ -112,6 +119,7 @@ def _div(node: Node, xs: list[Array]) -> Array | None:
 
 def _mod(node: Node, xs: list[Array]) -> Array | None:
     x, y = xs
+    _common_shape(xs)
     if is_symbolic(x) or is_symbolic(y):
         raise UndecidedError
     return np.mod(x, y) if x.dtype.kind in "iu" and not node.int("fmod") and np.all(y != 0) and not _is_small_float(x) else None
@@ -205,7 +213,7 @@ def _slice(node: Node, xs: list[Array]) -> Array | None:
 
 
 def _where(node: Node, xs: list[Array]) -> Array | None:
-    if math.prod(np.broadcast_shapes(*(x.shape for x in xs))) > MOST or xs[0].dtype.kind != "b":
+    if math.prod(_common_shape(xs)) > MOST or xs[0].dtype.kind != "b":
         return None
     if any(is_symbolic(x) for x in xs[1:]):
         xs = [xs[0], *(x.astype(object) for x in xs[1:])]
@@ -215,6 +223,8 @@ def _where(node: Node, xs: list[Array]) -> Array | None:
 def _range(node: Node, xs: list[Array]) -> Array | None:
     if any(is_symbolic(x) for x in xs):
         raise UndecidedError
+    if any(x.size != 1 for x in xs):
+        return None  # an error, which the row states
     start, limit, delta = (x.reshape(-1)[0] for x in xs)
     if xs[0].dtype.kind not in "iu" or not delta or (int(limit) - int(start)) // int(delta) > MOST:
         return None
@@ -231,7 +241,7 @@ def _constant_of_shape(node: Node, xs: list[Array]) -> Array | None:
 
 
 def _expand(node: Node, xs: list[Array]) -> Array | None:
-    shape = np.broadcast_shapes(xs[0].shape, tuple(_integers(xs[1]) or []))
+    shape = static(common_shape(xs[0].shape, tuple(_integers(xs[1]) or [])))
     return np.broadcast_to(xs[0], shape).copy() if math.prod(shape) <= MOST else None
 
 
@@ -257,6 +267,8 @@ def _split(node: Node, xs: list[Array]) -> list[Array] | None:
     given = node.ints("split") if "split" in node.attributes else _integers(xs[1]) if len(xs) > 1 else None
     if given is None:
         count = node.int("num_outputs", node.results)
+        if count != node.results:
+            return None  # an error, which the row states
         chunk = -(-x.shape[axis] // max(1, count))
         given = [max(0, min(chunk, x.shape[axis] - i * chunk)) for i in range(count)]
     if sum(given) != x.shape[axis] or any(n < 0 for n in given):

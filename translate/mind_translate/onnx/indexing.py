@@ -49,8 +49,8 @@ def _gather(to: Converter, node: Node) -> SSAValue:
 
 
 def _gather_elements(to: Converter, node: Node) -> SSAValue:
-    x, index = node.x(), node.x(1)
-    axis = node.axis("axis", 0, x)
+    x = node.x()
+    index, axis = node.ranked(1, len(to.shape(x))), node.axis("axis", 0, x)
     index = from_start(to, index, to.shape(x)[axis])
     for i, (n, m) in enumerate(zip(to.shape(x), to.shape(index), strict=True)):
         if i != axis and n != m:
@@ -60,8 +60,9 @@ def _gather_elements(to: Converter, node: Node) -> SSAValue:
 
 
 def _scatter_elements(to: Converter, node: Node) -> SSAValue:
-    x, index, updates = node.x(0), node.x(1), node.x(2)
-    axis = node.axis("axis", 0, x)
+    x = node.x()
+    rank, axis = len(to.shape(x)), node.axis("axis", 0, x)
+    index, updates = node.ranked(1, rank), node.ranked(2, rank)
     kind = KINDS[node.word("reduction", "none", tuple(KINDS))]
     index = from_start(to, index, to.shape(x)[axis])
     outside = [i for i, (n, m) in enumerate(zip(to.shape(x), to.shape(index), strict=True)) if i != axis and n != m]
@@ -102,6 +103,8 @@ def _vectors(to: Converter, index: SSAValue, sizes: Sequence[Dim]) -> SSAValue:
 
 
 def _components(to: Converter, index: SSAValue, rank: int) -> int:
+    if not to.shape(index):
+        raise error("E3002", "indices are a scalar, expected rank 1 or more", expected="1 or more", actual=0)
     (n,) = static(to.shape(index)[-1:], "index vectors")
     if not 1 <= n <= rank:
         raise error("E3003", f"index vectors of {n} components into rank {rank}", dimension=-1, extents=(n, rank))
@@ -188,7 +191,11 @@ def _max_unpool(to: Converter, node: Node) -> SSAValue:
     x, index = node.x(0), node.x(1)
     shape, size = static(to.shape(x), "MaxUnpool"), node.ints("kernel_shape") or []
     n = len(size)
-    strides, pads = node.ints("strides") or [1] * n, node.ints("pads") or [0] * (2 * n)
+    if len(shape) != n + 2:
+        raise error(
+            "E3002", f"X has rank {len(shape)}, expected {n + 2}, as kernel_shape says", expected=n + 2, actual=len(shape)
+        )
+    strides, pads = node.each("strides", n, 1), node.each("pads", 2 * n, 0)
     spatial = [(s - 1) * t - a - b + k for s, t, a, b, k in zip(shape[2:], strides, pads[:n], pads[n:], size, strict=True)]
     own = (*shape[:2], *spatial)
     result = tuple(node.integers(2) or own) if node.has(2) else own

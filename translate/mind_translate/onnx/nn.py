@@ -72,8 +72,15 @@ def _rooted(to: Converter, x: SSAValue, p: float) -> SSAValue:
 
 
 def _lp_pool(to: Converter, node: Node) -> SSAValue:
-    x, p = node.x(), node.int("p", 2)
+    x, p = node.x(), _order(node)
     return _rooted(to, pooled(to, _powered(to, x, p), "sum", _pool_window(to, node, x)), p)
+
+
+def _order(node: Node) -> int:
+    """The order of a norm; E8002 below 1."""
+    if (p := node.int("p", 2)) < 1:
+        raise error("E8002", f"p is {p}, expected 1 or more", attribute="p", value=p)
+    return p
 
 
 def _spatial(to: Converter, x: SSAValue) -> list[int]:
@@ -81,12 +88,12 @@ def _spatial(to: Converter, x: SSAValue) -> list[int]:
 
 
 def _global_lp_pool(to: Converter, node: Node) -> SSAValue:
-    x, p = node.x(), node.int("p", 2)
+    x, p = node.x(), _order(node)
     return _rooted(to, to.reduced("sum", _powered(to, x, p), _spatial(to, x)), p)
 
 
 def _lp_normalization(to: Converter, node: Node) -> SSAValue:
-    x, p = node.x(), node.int("p", 2)
+    x, p = node.x(), _order(node)
     return to.over(x, _rooted(to, to.reduced("sum", _powered(to, x, p), [node.axis("axis", -1, x)]), p))
 
 

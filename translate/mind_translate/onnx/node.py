@@ -49,6 +49,30 @@ class Node:
         """Whether somebody names result `i`."""
         return i < self.results and bool(self.proto.output[i])
 
+    def check(self, schema: Any) -> None:
+        """Raise E2007 for operands and results, E4000 and E8002 for attributes, that the schema does not state, or that lack."""
+        count, least, most = len(self.proto.input), schema.min_input, schema.max_input
+        if not least <= count <= most:
+            expected = f"{least} to {most}" if most != least else least
+            raise error("E2007", f"has {count} operands, expected {expected}", expected=expected, actual=count)
+        optional = package().defs.OpSchema.FormalParameterOption.Optional
+        for i, formal in enumerate(schema.inputs[:least]):
+            if formal.option != optional and not self.has(i):
+                raise error("E2007", f"operand {formal.name} is missing", expected=least, actual=count)
+        if self.results > schema.max_output:
+            expected, actual = schema.max_output, self.results
+            raise error("E2007", f"has {actual} results, expected at most {expected}", expected=expected, actual=actual)
+        if unknown := [a for a in self.attributes if a not in schema.attributes]:
+            known = sorted(schema.attributes)
+            message = f"has no attribute {brief(unknown[0])!r}, expected one of {known}"
+            raise error("E4000", message, given=unknown[0], expected=known)
+        for name, stated in sorted(schema.attributes.items()):
+            if name in self.attributes:
+                self._attribute(name, stated.type.name)
+            elif stated.required:
+                message = f"attribute {name} is missing, expected {stated.type.name}"
+                raise error("E8002", message, attribute=name, value=None)
+
     # Operands
 
     def has(self, i: int) -> bool:
@@ -58,7 +82,7 @@ class Node:
     def raw(self, i: int) -> Value:
         """Operand `i`; E2007 where it is missing. Raises `Refused` for what PTIR cannot hold."""
         if not self.has(i):
-            raise error("E2007", f"operand {i} is missing", expected=i + 1, actual=len(self.operands))
+            raise error("E2007", f"operand {self.formal(i)} is missing", expected=i + 1, actual=len(self.operands))
         value = self.operands[i]
         assert value is not None
         if isinstance(value, Unusable):
@@ -68,6 +92,13 @@ class Node:
     def x(self, i: int = 0) -> SSAValue:
         """Operand `i` as a value."""
         return self.to.value(self.raw(i))
+
+    def ranked(self, i: int, rank: int) -> SSAValue:
+        """Operand `i` as a value of a rank; E3002 for another."""
+        x = self.x(i)
+        if (actual := len(self.to.shape(x))) != rank:
+            raise error("E3002", f"{self.formal(i)} has rank {actual}, expected {rank}", expected=rank, actual=actual)
+        return x
 
     def optional(self, i: int) -> SSAValue | None:
         """Operand `i` as a value; None where it is not given."""
@@ -87,6 +118,14 @@ class Node:
             names = self.formal(i)
             raise Refused(f"{names} must be {STATIC}", f"make it an initialiser, or pass static={{{self.proto.input[i]!r}: ...}}")
         return found
+
+    def number(self, i: int) -> Any:
+        """The one element of operand `i`; None where it is not given, E3002 for fewer or more. Raises `Refused` for data."""
+        found = self.array(i)
+        if found is not None and found.size != 1:
+            message = f"{self.formal(i)} has shape {list(found.shape)}, expected a scalar"
+            raise error("E3002", message, expected=0, actual=found.ndim)
+        return None if found is None else found.reshape(-1)[0]
 
     def formal(self, i: int) -> str:
         """What the schema calls operand `i`."""
@@ -139,6 +178,13 @@ class Node:
         """An attribute that is a list of integers."""
         found = self._attribute(name, "INTS")
         return None if found is None else [int(n) for n in found]
+
+    def each(self, name: str, count: int, default: int) -> list[int]:
+        """An attribute that is a list of `count` integers; E8002 for more or fewer."""
+        found = self.ints(name) or [default] * count
+        if len(found) != count:
+            raise error("E8002", f"{name} has {len(found)} entries, expected {count}", attribute=name, value=found)
+        return found
 
     def floats(self, name: str) -> list[float] | None:
         """An attribute that is a list of numbers."""

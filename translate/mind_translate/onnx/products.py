@@ -329,6 +329,9 @@ def _qlinear_conv(to: Converter, node: Node) -> SSAValue:
 def _spread(to: Converter, p: SSAValue, x: SSAValue, axis: int, block: int) -> SSAValue:
     """A parameter of blocks along `axis`, repeated to the shape of `x`."""
     shape, given = static(to.shape(x), "blocks"), static(to.shape(p), "blocks")
+    if len(given) != len(shape) or block < 1 or given[axis] * block < shape[axis]:
+        message = f"blocks of {brief(block)} along axis {axis} of {list(shape)}, and scales of shape {list(given)}"
+        raise error("E8002", message, attribute="block_size", value=block)
     wide = to.reshape(p, (*given[: axis + 1], 1, *given[axis + 1 :]))
     repeated: Dims = (*given[: axis + 1], block, *given[axis + 1 :])
     flat = (*given[:axis], given[axis] * block, *given[axis + 1 :])

@@ -67,14 +67,17 @@ class _Layer:
     def __init__(self, to: Converter, node: Node, gates: int):
         self.to, self.node, self.gates = to, node, gates
         self.batch_first = bool(node.int("layout"))
-        x = node.x()
+        x, w = node.ranked(0, 3), node.ranked(1, 3)
+        for i, rank in ((3, 2), (4, 1), (5, 3), (6, 3), (7, 2)):
+            if node.has(i):
+                node.ranked(i, rank)
         self.x = to.transpose(x, [1, 0, 2]) if self.batch_first else x
         way = node.word("direction", "forward", ("forward", "reverse", "bidirectional"))
         self.backwards = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[way]
         self.hidden = node.int("hidden_size")
         self.clip = node.float("clip", 0.0)
-        recurrence = to.shape(node.x(2))
-        if len(recurrence) != 3 or recurrence[0] != len(self.backwards) or not isinstance(recurrence[2], int):
+        recurrence = to.shape(node.ranked(2, 3))
+        if to.shape(w)[0] != recurrence[0] or recurrence[0] != len(self.backwards) or not isinstance(recurrence[2], int):
             raise error("E3002", f"R of shape {list(recurrence)}", expected="[directions, gates * hidden, hidden]", actual=3)
         self.hidden = self.hidden or recurrence[2]
 

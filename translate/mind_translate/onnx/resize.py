@@ -94,6 +94,8 @@ def _sizes(node: Node, shape: Sequence[int], axes: Sequence[int]) -> tuple[list[
     """The result's extents and the scales, along the axes."""
     scales, sizes = node.array(2), node.integers(3)
     if sizes is not None and len(sizes):
+        if len(sizes) != len(axes):
+            raise error("E3002", f"{len(sizes)} sizes for {len(axes)} axes", expected=len(axes), actual=len(sizes))
         policy = node.word("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
         wanted = [s / shape[a] for s, a in zip(sizes, axes, strict=True)]
         if policy != "stretch":
@@ -110,6 +112,8 @@ def _resize(to: Converter, node: Node) -> SSAValue:
     x = node.x()
     shape = to.shape(x)
     axes = distinct_axes(node.ints("axes") or list(range(len(shape))), len(shape))
+    if any(shape[a] == 0 for a in axes):
+        raise error("E8002", f"an extent of 0 in {list(shape)}", attribute="scales", value=0)
     known = [n if isinstance(n, int) else 0 for n in shape]
     if any(not isinstance(shape[a], int) for a in axes):
         scales = node.array(2) if node.has(2) else None
@@ -131,7 +135,7 @@ def _resize(to: Converter, node: Node) -> SSAValue:
         window = (0.0, 1.0)
         if transform == "tf_crop_and_resize" and roi is not None:
             window = (float(roi.reshape(-1)[i]), float(roi.reshape(-1)[i + len(axes)]))
-        if scale <= 0 or n == 0:
+        if scale <= 0:
             raise error("E8002", f"a scale of {scale} of an extent of {n}", attribute="scales", value=scale)
         places = _coordinates(transform, n, m, scale, window)
         if mode == "nearest":

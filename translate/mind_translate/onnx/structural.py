@@ -244,10 +244,11 @@ def _tile(to: Converter, node: Node) -> SSAValue:
 def _parts(to: Converter, node: Node, x: SSAValue, axis: int) -> list[int]:
     (n,) = static((to.shape(x)[axis],), "Split")
     given = node.ints("split") if "split" in node.attributes else node.integers(1)
+    count = node.int("num_outputs", node.results) if given is None else len(given)
+    if count != node.results:
+        message = f"{brief(count)} parts for {node.results} results"
+        raise error("E8002", message, attribute="split" if given else "num_outputs", value=count)
     if given is None:
-        count = node.int("num_outputs", node.results)
-        if count < 1:
-            raise error("E8002", f"num_outputs is {count}, expected 1 or more", attribute="num_outputs", value=count)
         chunk = -(-n // count)
         given = [max(0, min(chunk, n - i * chunk)) for i in range(count)]
     if sum(given) != n or any(k < 0 for k in given):
@@ -273,8 +274,7 @@ def _constant_of_shape(to: Converter, node: Node) -> SSAValue:
 
 
 def _range(to: Converter, node: Node) -> SSAValue:
-    arrays = [node.array(i) for i in range(3)]
-    start, limit, delta = (a.reshape(-1)[0] for a in arrays if a is not None)
+    start, limit, delta = (node.number(i) for i in range(3))
     if isinstance(limit, Extent) or isinstance(start, Extent):
         if start != 0 or delta != 1:
             raise Refused("a range of a size that is no name", _HOW)
@@ -306,7 +306,7 @@ def _trilu(to: Converter, node: Node) -> SSAValue:
 
 
 def _depth_to_space(to: Converter, node: Node) -> SSAValue:
-    x, b = node.x(), node.int("blocksize")
+    x, b = node.ranked(0, 4), node.int("blocksize")
     n, c, h, w = static(to.shape(x), "DepthToSpace")
     if b < 1 or c % (b * b):
         raise error("E8002", f"blocksize {b} of {c} channels", attribute="blocksize", value=b)
@@ -318,7 +318,7 @@ def _depth_to_space(to: Converter, node: Node) -> SSAValue:
 
 
 def _space_to_depth(to: Converter, node: Node) -> SSAValue:
-    x, b = node.x(), node.int("blocksize")
+    x, b = node.ranked(0, 4), node.int("blocksize")
     n, c, h, w = static(to.shape(x), "SpaceToDepth")
     if b < 1 or h % b or w % b:
         raise error("E8002", f"blocksize {b} of {h} by {w}", attribute="blocksize", value=b)
@@ -337,7 +337,10 @@ def _center_crop_pad(to: Converter, node: Node) -> SSAValue:
     rank = len(to.shape(x))
     axes = distinct_axes(node.ints("axes") or list(range(rank)), rank)
     low, high = [0] * rank, [0] * rank
-    for axis, wanted in zip(axes, node.integers(1) or [], strict=True):
+    sizes = node.integers(1) or []
+    if len(sizes) != len(axes):
+        raise error("E3002", f"{len(sizes)} sizes for {len(axes)} axes", expected=len(axes), actual=len(sizes))
+    for axis, wanted in zip(axes, sizes, strict=True):
         (n,) = static((to.shape(x)[axis],), "CenterCropPad")
         low[axis] = (wanted - n) // 2 if wanted >= n else -((n - wanted) // 2)
         high[axis] = wanted - n - low[axis]
