@@ -23,7 +23,7 @@ from mind_dialect.ptir_shapes import UNKNOWN
 from ..unsupported import Refused, Unsupported
 from .emitter import Emitter
 from .extents import Array, UndecidedError, is_symbolic, settled
-from .model import DOMAINS, NUMBER_OF, OLDEST_OPSET, Tensors, dtype_of_array, package
+from .model import DOMAINS, NUMBER_OF, OLDEST_OPSET, SAME_SINCE, Tensors, dtype_of_array, package
 from .names import hint_of, shown_name
 from .node import Node, Sequenced, Unusable, Value, Values, no_dtype
 
@@ -177,7 +177,7 @@ class Converter(Emitter):
             version = self.scope.opsets.get("" if domain in DOMAINS else domain)
             message = f"no op of opset {version} of {brief(domain)}"
             raise error("E4000", message, given=node.name, expected=f"an op of opset {version}")
-        if not schema.domain and (version := self.scope.opsets[""]) < OLDEST_OPSET:
+        if not schema.domain and (version := self.scope.opsets[""]) < SAME_SINCE.get(schema.name, OLDEST_OPSET):
             newer = schema_of(schema.name, OLDEST_OPSET, "")
             if newer is None or newer.since_version != schema.since_version:
                 advice = f"convert the model to opset {OLDEST_OPSET} with onnx.version_converter"
