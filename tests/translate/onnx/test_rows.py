@@ -1,0 +1,268 @@
+"""Rows with many forms, against ONNX Runtime: convolutions, pools, resizes, recurrent layers, quantised ops, ai.onnx.ml."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mind_runtime import compile
+from mind_translate.onnx import read_onnx
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+h: Any = onnx.helper
+Array = np.ndarray[Any, Any]
+
+
+def agrees(
+    op: str, inputs: list[Any], results: int = 1, *, opset: int = 21, domain: str = "", known: int = 99, **attributes: Any
+):
+    """
+    Compare one node with ONNX Runtime, on numpy and native. None is an operand that is not given.
+
+    Operands from number `known` on are initialisers. Floats agree within 1e-5 of the number and of 1, integers exactly.
+    """
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+    outputs = [f"y{i}" for i in range(results)]
+    node = h.make_node(op, names, outputs, name="n", domain=domain, **attributes)
+    given = {name: np.asarray(x) for name, x in zip(names, inputs, strict=True) if name}
+    stored = {name for name in given if int(name[1:]) >= known}
+    dtypes = {name: h.np_dtype_to_tensor_dtype(x.dtype) for name, x in given.items()}
+    values = [h.make_tensor_value_info(k, dtypes[k], x.shape) for k, x in given.items() if k not in stored]
+    tensors = [onnx.numpy_helper.from_array(given[name], name) for name in sorted(stored)]
+    graph = h.make_graph([node], "g", values, [onnx.ValueInfoProto(name=o) for o in outputs], tensors)
+    imports = [h.make_opsetid("", opset), *([h.make_opsetid(domain, 3)] if domain else [])]
+    text = h.make_model(graph, opset_imports=imports, ir_version=10).SerializeToString()
+    feeds = {name: x for name, x in given.items() if name not in stored}
+    expected = runtime.InferenceSession(text, providers=["CPUExecutionProvider"]).run(None, feeds)
+    for target in ("numpy", "native"):
+        made = compile(read_onnx(text), target=target)(*feeds.values())
+        for x, y in zip([made] if results == 1 else made, expected, strict=True):
+            assert (x.shape, x.dtype) == (y.shape, y.dtype)
+            if y.dtype.kind in "biu":
+                np.testing.assert_array_equal(x, y)
+            else:
+                np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
+
+
+def normal(*shape: int) -> Array:
+    """Random numbers that depend on the shape alone."""
+    return np.random.default_rng(zlib.crc32(repr(shape).encode())).normal(size=shape).astype(np.float32)
+
+
+def whole(low: int, high: int, dtype: Any, *shape: int) -> Array:
+    """Random integers."""
+    return np.random.default_rng(zlib.crc32(repr(shape).encode())).integers(low, high, shape).astype(dtype)
+
+
+CONVOLUTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "strides": {"strides": [2, 3]},
+    "pads that differ": {"pads": [0, 2, 1, 3]},
+    "dilations": {"dilations": [2, 3], "pads": [1, 0, 0, 2]},
+    "same upper": {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+    "same lower": {"auto_pad": "SAME_LOWER", "strides": [2, 3]},
+    "valid": {"auto_pad": "VALID", "strides": [3, 2]},
+}
+
+
+@pytest.mark.parametrize("form", CONVOLUTIONS)
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_convolutions(form: str, groups: int):
+    agrees("Conv", [normal(2, 4, 9, 10), normal(8, 4 // groups, 3, 2), normal(8)], group=groups, **CONVOLUTIONS[form])
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_convolutions_of_other_ranks(rank: int):
+    agrees("Conv", [normal(1, 2, *[6] * rank), normal(3, 2, *[3] * rank)], pads=[1, 0, 2, 1, 0, 1][: 2 * rank])
+
+
+TRANSPOSED: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "strides": {"strides": [2, 3]},
+    "output padding": {"strides": [2, 3], "output_padding": [1, 2]},
+    "pads": {"strides": [2, 2], "pads": [1, 0, 0, 1]},
+    "dilations": {"dilations": [2, 2]},
+    "output shape": {"strides": [3, 2], "output_shape": [14, 10]},
+}
+
+
+@pytest.mark.parametrize("form", TRANSPOSED)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_transposed_convolutions(form: str, groups: int):
+    agrees("ConvTranspose", [normal(1, 4, 5, 5), normal(4, 3, 3, 2), normal(3 * groups)], group=groups, **TRANSPOSED[form])
+
+
+POOLS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "strides": {"strides": [2, 3]},
+    "pads": {"pads": [1, 1, 0, 1], "strides": [2, 1]},
+    "ceil": {"ceil_mode": 1, "strides": [3, 3]},
+    "ceil and pads": {"ceil_mode": 1, "strides": [2, 3], "pads": [1, 0, 1, 1]},
+    "dilations": {"dilations": [2, 3]},
+    "dilations and ceil": {"dilations": [2, 1], "ceil_mode": 1, "strides": [2, 2]},
+    "same upper": {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+    "same lower": {"auto_pad": "SAME_LOWER", "strides": [2, 2]},
+}
+
+
+@pytest.mark.parametrize("form", POOLS)
+def test_max_pools(form: str):
+    agrees("MaxPool", [normal(2, 3, 8, 9)], kernel_shape=[3, 2], **POOLS[form])
+
+
+@pytest.mark.parametrize("form", ["plain", "strides", "pads", "ceil"])
+def test_places_of_max_pools(form: str):
+    agrees("MaxPool", [normal(2, 3, 8, 9)], 2, kernel_shape=[3, 2], **POOLS[form])
+
+
+@pytest.mark.parametrize("pads_count", [0, 1])
+@pytest.mark.parametrize("form", POOLS)
+def test_average_pools(form: str, pads_count: int):
+    agrees("AveragePool", [normal(2, 3, 8, 9)], kernel_shape=[3, 2], count_include_pad=pads_count, **POOLS[form])
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+@pytest.mark.parametrize("form", ["plain", "strides", "pads"])
+def test_lp_pools(form: str, p: int):
+    agrees("LpPool", [normal(2, 3, 8, 9)], kernel_shape=[3, 2], p=p, **POOLS[form])
+
+
+COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+
+
+@pytest.mark.parametrize("coordinates", COORDINATES)
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("size", [(8, 11), (3, 4), (1, 7)])
+def test_resizes(mode: str, coordinates: str, size: tuple[int, int]):
+    sizes = np.array([1, 2, *size], np.int64)
+    agrees("Resize", [normal(1, 2, 5, 6), None, None, sizes], known=3, mode=mode, coordinate_transformation_mode=coordinates)
+
+
+@pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+@pytest.mark.parametrize("scales", [(2, 1.5), (0.7, 0.5), (1, 3)])
+def test_nearest_resizes_by_scales(rounding: str, scales: tuple[float, float]):
+    factors = np.array([1, 1, *scales], np.float32)
+    agrees("Resize", [normal(1, 2, 5, 6), None, factors], known=2, mode="nearest", nearest_mode=rounding)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_antialiased_resizes(mode: str):
+    sizes = np.array([1, 2, 3, 4], np.int64)
+    agrees("Resize", [normal(1, 2, 9, 8), None, None, sizes], known=3, mode=mode, antialias=1)
+
+
+LAYERS = {"RNN": (1, 2), "GRU": (3, 2), "LSTM": (4, 3)}
+"""Gates and results of recurrent layers."""
+
+
+@pytest.mark.parametrize("op", LAYERS)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("whole_state", [False, True])
+def test_recurrent_layers(op: str, direction: str, whole_state: bool):
+    """With biases, lengths of sequences and initial states, or with none of them."""
+    gates, results = LAYERS[op]
+    d = 1 + (direction == "bidirectional")
+    given: list[Any] = [normal(5, 3, 4), normal(d, gates * 6, 4), normal(d, gates * 6, 6)]
+    if whole_state:
+        given += [normal(d, gates * 12), np.array([5, 2, 3], np.int32), normal(d, 3, 6)]
+        given += [normal(1 + d, 3, 6)[:d], normal(d, 18)] if op == "LSTM" else []
+    agrees(op, given, results, hidden_size=6, direction=direction)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_where_a_gru_resets(first: int):
+    given = [normal(5, 3, 4), normal(1, 18, 4), normal(1, 18, 6), normal(1, 36)]
+    agrees("GRU", given, 2, hidden_size=6, linear_before_reset=first, clip=0.7)
+
+
+def test_activations_of_layers():
+    given = [normal(5, 3, 4), normal(1, 24, 4), normal(1, 24, 6)]
+    agrees("LSTM", given, 3, hidden_size=6, activations=["HardSigmoid", "Softsign", "Relu"], clip=3.0)
+    agrees(
+        "RNN",
+        [normal(5, 3, 4), normal(2, 6, 4), normal(2, 6, 6)],
+        2,
+        hidden_size=6,
+        direction="bidirectional",
+        activations=["Relu", "Tanh"],
+    )
+
+
+# Quantised ops
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("axis", [None, 1])
+def test_quantize_and_dequantize(dtype: Any, axis: int | None):
+    """Halves included: they go to the even neighbour."""
+    count = () if axis is None else (3,)
+    scale, zero = np.abs(normal(*count)) + np.float32(0.1), whole(0, 9, dtype, *count)
+    x = np.concatenate([normal(2, 3, 4) * 20, np.round(normal(2, 3, 4) * 3) * scale.reshape(-1)[:1] / 2], 2)
+    options = {} if axis is None else {"axis": axis}
+    agrees("QuantizeLinear", [x.astype(np.float32), scale, zero], **options)
+    agrees("DequantizeLinear", [whole(0, 100, dtype, 2, 3, 4), scale, zero], **options)
+
+
+@pytest.mark.parametrize("zero", [0, 3])
+def test_integer_products(zero: int):
+    x, w = whole(0, 255, np.uint8, 4, 5), whole(-128, 127, np.int8, 5, 3)
+    agrees("MatMulInteger", [x, w, np.uint8(zero)])
+    agrees(
+        "ConvInteger",
+        [whole(0, 255, np.uint8, 1, 2, 6, 6), whole(0, 255, np.uint8, 3, 2, 3, 3), np.uint8(zero)],
+        pads=[1, 1, 1, 1],
+    )
+
+
+def test_quantised_products():
+    """As 8-bit numbers, which may not differ by one."""
+    x, w = whole(0, 255, np.uint8, 4, 5), whole(-128, 127, np.int8, 5, 3)
+    scales = (np.float32(0.03), np.uint8(7)), (np.float32(0.05), np.int8(0)), (np.float32(0.9), np.uint8(120))
+    agrees("QLinearMatMul", [x, *scales[0], w, *scales[1], *scales[2]])
+    image, kernel = whole(0, 255, np.uint8, 1, 2, 6, 6), whole(-128, 127, np.int8, 3, 2, 3, 3)
+    given = [image, *scales[0], kernel, *scales[1], *scales[2], whole(-999, 999, np.int32, 3)]
+    agrees("QLinearConv", given, strides=[2, 1])
+
+
+def test_dynamic_quantization():
+    agrees("DynamicQuantizeLinear", [normal(3, 4)], 3)
+
+
+# ai.onnx.ml
+
+
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+def test_normalizers(norm: str):
+    agrees("Normalizer", [np.abs(normal(3, 4))], domain="ai.onnx.ml", norm=norm)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
+def test_linear_regressors(transform: str):
+    weights, shifts = normal(8).tolist(), normal(2).tolist()
+    attributes = {"coefficients": weights, "intercepts": shifts, "targets": 2, "post_transform": transform}
+    agrees("LinearRegressor", [normal(3, 4)], domain="ai.onnx.ml", **attributes)
+
+
+def test_other_rows_of_ml():
+    x = normal(3, 4)
+    agrees("Binarizer", [x], domain="ai.onnx.ml", threshold=0.2)
+    agrees("Scaler", [x], domain="ai.onnx.ml", offset=normal(4).tolist(), scale=[0.5, 2.0, 1.0, -1.0])
+    agrees("ArrayFeatureExtractor", [x, np.array([[0, 3]], np.int64)], domain="ai.onnx.ml", known=1)
+    missing = np.where(x > 0.3, np.float32(np.nan), x)
+    agrees(
+        "Imputer", [missing], domain="ai.onnx.ml", imputed_value_floats=[1.0, 2.0, 3.0, 4.0], replaced_value_float=float("nan")
+    )
+    agrees("FeatureVectorizer", [x, normal(3, 2)], domain="ai.onnx.ml", inputdimensions=[4, 2])
+    agrees(
+        "LabelEncoder",
+        [whole(0, 5, np.int64, 3, 4)],
+        domain="ai.onnx.ml",
+        keys_int64s=[0, 1, 3],
+        values_int64s=[7, 5, 2],
+        default_int64=-4,
+    )
+    agrees("OneHotEncoder", [whole(0, 5, np.int64, 6)], domain="ai.onnx.ml", cats_int64s=[0, 1, 3], zeros=1)
