@@ -192,7 +192,7 @@ def test_activations_of_layers():
     )
 
 
-# Quantised ops
+# Quantised ops; weights of 7 bits, whose products ONNX Runtime sums without saturation under every instruction set
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
@@ -209,7 +209,7 @@ def test_quantize_and_dequantize(dtype: Any, axis: int | None):
 
 @pytest.mark.parametrize("zero", [0, 3])
 def test_integer_products(zero: int):
-    x, w = whole(0, 255, np.uint8, 4, 5), whole(-128, 127, np.int8, 5, 3)
+    x, w = whole(0, 255, np.uint8, 4, 5), whole(-64, 64, np.int8, 5, 3)
     agrees("MatMulInteger", [x, w, np.uint8(zero)])
     agrees(
         "ConvInteger",
@@ -220,10 +220,10 @@ def test_integer_products(zero: int):
 
 def test_quantised_products():
     """As 8-bit numbers, which may not differ by one."""
-    x, w = whole(0, 255, np.uint8, 4, 5), whole(-128, 127, np.int8, 5, 3)
+    x, w = whole(0, 255, np.uint8, 4, 5), whole(-64, 64, np.int8, 5, 3)
     scales = (np.float32(0.03), np.uint8(7)), (np.float32(0.05), np.int8(0)), (np.float32(0.9), np.uint8(120))
     agrees("QLinearMatMul", [x, *scales[0], w, *scales[1], *scales[2]])
-    image, kernel = whole(0, 255, np.uint8, 1, 2, 6, 6), whole(-128, 127, np.int8, 3, 2, 3, 3)
+    image, kernel = whole(0, 255, np.uint8, 1, 2, 6, 6), whole(-64, 64, np.int8, 3, 2, 3, 3)
     given = [image, *scales[0], kernel, *scales[1], *scales[2], whole(-999, 999, np.int32, 3)]
     agrees("QLinearConv", given, strides=[2, 1])
 
