@@ -124,6 +124,8 @@ ROWS: dict[str, Row] = {
     "strides": (lambda x: torch.as_strided(x, (2, 3), (1, 2), 1), lambda: (normal(4, 3),)),
     "diagonals": (lambda x: torch.diagonal(x, 1, 0, 2), lambda: (normal(3, 2, 5),)),
     "parts that are written by steps": (lambda x, y: torch.slice_scatter(x, y, 1, 1, 6, 2), lambda: (normal(2, 6), normal(2, 3))),
+    "detached": (lambda x, y: x.detach() * y + (x.round() - x).detach() + x, lambda: (normal(4), normal(4))),
+    "detached integers": (lambda x: x.detach() + 1, lambda: (ints(4),)),
     "a range of floats": (lambda x: x + torch.arange(0.5, 2.0, 0.25), lambda: (normal(6),)),
 }
 

@@ -127,6 +127,17 @@ ROWS: dict[str, Row] = {
     "powers of 2": (torch.ldexp, lambda: (normal(5), torch.tensor([0, 3, 2, 1, 5]))),
     "cubic resize": (lambda x: F.interpolate(x, (5, 7), mode="bicubic"), lambda: (normal(1, 2, 3, 4),)),
     "volumes that are resized": (lambda x: F.interpolate(x, (5, 2, 7), mode="trilinear"), lambda: (normal(1, 2, 3, 4, 3),)),
+    "a resize without scales": (
+        lambda x: torch.ops.aten.upsample_bilinear2d(x, (5, 3), True),
+        lambda: (normal(1, 2, 3, 4),),
+    ),
+    "a part that is copied": (lambda x: torch.narrow_copy(x, 1, 1, 2), lambda: (normal(2, 4),)),
+    "batch norm by running statistics": (
+        lambda x, w, b, m, v: torch.native_batch_norm(x, w, b, m.detach(), v.detach(), False, 0.1, 1e-5)[0],
+        lambda: (normal(4, 3, 5), normal(3), normal(3), normal(3), normal(3).abs()),
+    ),
+    "indices of lower triangles": (lambda x: torch.tril_indices(3, 4, -1) + x.long().sum(), lambda: (normal(2),)),
+    "extremes of nothing": (torch.fmax, lambda: (torch.zeros(0), torch.zeros(0))),
     "indices of triangles": (lambda x: torch.triu_indices(3, 4) + x.long().sum(), lambda: (normal(2),)),
 }
 SMOOTH = [name for name in ROWS if differentiated(ROWS[name])[1]]

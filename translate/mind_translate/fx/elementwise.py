@@ -282,6 +282,10 @@ def _same(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
     return x
 
 
+def _detach(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+    return to.emit(ptir.StopGradientOp, x) if call.dtype.is_float or call.dtype.kind is Kind.COMPLEX else x
+
+
 def _copy(to: Converter, call: Call, x: SSAValue, source: SSAValue, *_: Any) -> SSAValue:
     return to.operand(call, source)
 
@@ -358,7 +362,7 @@ ELEMENTWISE: Table = {
     **_both("__rshift__", _shift(left=False)),
     **_both("bitwise_left_shift", _shift(left=True), "Tensor", "Tensor_Scalar"),
     **_both("bitwise_right_shift", _shift(left=False), "Tensor", "Tensor_Scalar"),
-    **{f"{name}.default": _same for name in ("alias", "clone", "detach", "lift_fresh_copy", "contiguous")},
+    **{f"{name}.default": _same for name in ("alias", "clone", "lift_fresh_copy", "contiguous")},
     "_to_copy.default": _to_copy,
     "abs.default": _abs,
     "atan2.default": _binary(ptir.Atan2Op),
@@ -366,6 +370,7 @@ ELEMENTWISE: Table = {
     "bitwise_not.default": _unary(ptir.NotOp),
     "complex.default": _complex,
     "copy.default": _copy,
+    **dict.fromkeys(("detach.default", "detach_copy.default"), _detach),
     "elu.default": _elu,
     "gelu.default": _gelu,
     "hardtanh.default": _hardtanh,

@@ -48,7 +48,7 @@ ROWS: Table = {
 }
 SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 """Ops whose results are sizes: they are known from the types, and need no rows."""
-KEPT = ("_safe_softmax", "linear", "matmul", "scaled_dot_product_attention")
+KEPT = ("_safe_softmax", "detach", "linear", "matmul", "scaled_dot_product_attention")
 """Ops that have rows, so that torch is not asked to decompose them."""
 DECOMPOSED = (
     *(
