@@ -24,7 +24,7 @@ if importlib.util.find_spec("hypothesis") is not None:
 
 collect_ignore = [
     *("runtime/xla/sharded.py", "support/array_api_jitted.py", "support/jax_models.py", "support/jax_programs.py"),
-    *("support/planted_failures.py", "support/torch_models.py"),
+    *("support/planted_failures.py", "support/torch_models.py", "support/torch_rows.py"),
 ]
 """Modules without doctests that need JAX, PyTorch or a path of their own, or change what they import."""
 ORACLES = {"jax": "jax", "torch": "torch", "scikit-learn": "scikit-learn", "cupy": "cupy-cuda13x"}

@@ -56,4 +56,4 @@ func.func @dims(%x: tensor<2xf32>) -> tensor<2xf32> {
   xp.expect %x ["a b"] : tensor<2xf32>
   xp.return %x : tensor<2xf32>
 }
-// CHECK: error[E4000]: xp.expect: dims ["a b"], expected 1 sizes, names or ?
+// CHECK: error[E4000]: xp.expect: dims ["a b"], expected 1 sizes, expressions of names or ?
