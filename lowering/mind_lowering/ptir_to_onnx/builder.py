@@ -1,0 +1,72 @@
+"""Emits ONNX nodes and initializers in the order of the program, under deterministic names."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from mind_dialect.errors import brief, error
+from mind_dialect.ptir.types import F32, F64, I1, SI32, SI64, PtirDType
+
+Array = np.ndarray[Any, Any]
+MAX_BYTES = (1 << 31) - 1
+"""The largest message that protobuf can hold."""
+NUMBERS: dict[PtirDType, int] = {F32: 1, SI32: 6, SI64: 7, I1: 9, F64: 11}
+"""`TensorProto.DataType` of each dtype that is exported."""
+ARRAYS: dict[PtirDType, Any] = {F32: np.float32, SI32: np.int32, SI64: np.int64, I1: np.bool_, F64: np.float64}
+
+
+def package() -> Any:
+    """Return the module `onnx`; E7002 where it is not installed."""
+    try:
+        import_module("onnx.helper")
+        return import_module("onnx")
+    except ImportError as e:
+        message = f"ONNX models are written by the package onnx: {brief(e)}; install mind-dialect[onnx]"
+        raise error("E7002", message, path="onnx") from None
+
+
+class Builder:
+    """The nodes and initializers emitted so far; a value is the name of a tensor."""
+
+    def __init__(self, onnx: Any, taken: set[str]):
+        self.onnx, self.taken = onnx, taken
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+        self.bytes = 0
+        self._numbers: dict[tuple[str, bytes, tuple[int, ...]], str] = {}
+
+    def fresh(self, hint: str) -> str:
+        """Return a name that no other tensor has."""
+        name, n = hint, 0
+        while name in self.taken:
+            name, n = f"{hint}_{n}", n + 1
+        self.taken.add(name)
+        return name
+
+    def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
+        """Emit a node with one result."""
+        result = self.fresh(operator.lower())
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [result], name=result, **attributes))
+        return result
+
+    def constant(self, array: Array) -> str:
+        """Return an initializer that holds an array; equal small arrays share one. E7002 above 2 GB."""
+        key = (array.dtype.name, array.tobytes() if array.size <= 64 else b"", array.shape)
+        if array.size <= 64 and key in self._numbers:
+            return self._numbers[key]
+        self.bytes += array.nbytes
+        if self.bytes > MAX_BYTES:
+            message = f"the constants of the program take more than {MAX_BYTES} bytes, which is all that an ONNX model can hold"
+            raise error("E7002", f"{message}; pass large ones as inputs", path="onnx")
+        name = self.fresh("constant")
+        self.initializers.append(self.onnx.numpy_helper.from_array(array, name))
+        if array.size <= 64:
+            self._numbers[key] = name
+        return name
+
+    def integers(self, values: Any) -> str:
+        """Return an initializer of int64, as shapes and axes are."""
+        return self.constant(np.array(list(values), np.int64))

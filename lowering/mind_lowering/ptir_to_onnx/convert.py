@@ -1,0 +1,63 @@
+"""The driver: one function of PTIR as the bytes of an ONNX model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+
+from mind_dialect.ptir.types import read_type
+from mind_passes.inline import inlined
+
+from ..conversion import LegalitySpec
+from ..conversion.legality import LegalityReport, check_function_legality
+from .builder import NUMBERS, Builder, package
+from .rules import REFUSED, RULES, refusal
+
+OPSET = 21
+IR_VERSION = 10
+"""The version of the format that belongs to the opset."""
+
+
+def specification() -> LegalitySpec:
+    """Static sizes, the dtypes of `NUMBERS`, every op with a rule or a reason."""
+    return LegalitySpec(refuses=refusal).with_dynamic_dims(False).allow_dtypes(NUMBERS).allow_ops((*RULES, *REFUSED))
+
+
+def onnx_model(func: FuncOp) -> bytes:
+    """
+    Return a verified function of PTIR as an ONNX model, the same bytes for the same program; calls are inlined.
+
+    Inputs have the names of the arguments, else `arg0`, `arg1`; results have those of their values, else `result0`. Constants
+    are initializers. Raises E7002 without the package `onnx` or above 2 GB of constants, E8008 with all that has no form in ONNX.
+    """
+    onnx = package()
+    whole = inlined(func).func
+    report = LegalityReport(tuple(check_function_legality(whole, specification())))
+    if not report.is_legal:
+        raise report.error("onnx")
+    b = Builder(onnx, set())
+    names: dict[SSAValue, str] = {}
+    for i, argument in enumerate(whole.body.block.args):
+        names[argument] = b.fresh(argument.name_hint or f"arg{i}")
+    inputs = [_info(onnx, names[v], v) for v in whole.body.block.args]
+    returned = whole.body.block.last_op
+    assert isinstance(returned, ReturnOp)
+    outputs = [b.fresh(v.name_hint or f"result{i}" if v not in names else f"result{i}") for i, v in enumerate(returned.operands)]
+    for op in whole.body.block.ops:
+        if op is not returned:
+            rule: Any = RULES[type(op)][0]  # pyright: ignore[reportArgumentType]
+            names[op.results[0]] = rule(b, op, [names[v] for v in op.operands])
+    for value, name in zip(returned.operands, outputs, strict=True):
+        b.nodes.append(onnx.helper.make_node("Identity", [names[value]], [name], name=name))
+    infos = [_info(onnx, name, v) for name, v in zip(outputs, returned.operands, strict=True)]
+    graph = onnx.helper.make_graph(b.nodes, whole.sym_name.data, inputs, infos, b.initializers)
+    opsets = [onnx.helper.make_opsetid("", OPSET)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="mind-dialect")
+    return model.SerializeToString(deterministic=True)
+
+
+def _info(onnx: Any, name: str, value: SSAValue) -> Any:
+    spec = read_type(value.type)
+    return onnx.helper.make_tensor_value_info(name, NUMBERS[spec.dtype], list(spec.shape))
