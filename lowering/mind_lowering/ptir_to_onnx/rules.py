@@ -74,6 +74,71 @@ def _slice(b: Builder, op: ptir.SliceOp, x: list[str]) -> str:
     return b("Slice", x[0], b.integers(starts), b.integers(ends)) if starts else b("Identity", x[0])
 
 
+def _strided_slice(b: Builder, op: ptir.StridedSliceOp, x: list[str]) -> str:
+    values = op.values()
+    bounds = [b.integers(values[name]) for name in ("starts", "limits")]
+    axes = range(len(values["starts"]))
+    return b("Slice", x[0], *bounds, b.integers(axes), b.integers(values["strides"])) if axes else b("Identity", x[0])
+
+
+def _reverse(b: Builder, op: ptir.ReverseOp, x: list[str]) -> str:
+    """From the last element to the one before the first, which no end that counts from 0 can say."""
+    axes = [a % len(_shape(op)) for a in op.values()["axes"]]
+    if not axes:
+        return b("Identity", x[0])
+    last, before, back = ([n] * len(axes) for n in (-1, -(1 << 62), -1))
+    return b("Slice", x[0], *(b.integers(v) for v in (last, before, axes, back)))
+
+
+def _tile(b: Builder, op: ptir.TileOp, x: list[str]) -> str:
+    repeats = op.values()["repeats"]
+    return b("Tile", x[0], b.integers(repeats)) if repeats else b("Identity", x[0])
+
+
+def _pad(b: Builder, op: ptir.PadOp, x: list[str]) -> str:
+    values = op.values()
+    if not values["low"]:
+        return b("Identity", x[0])
+    filler = b.constant(np.array(values["pad_value"].item(), ARRAYS[op.operand_spec(0).dtype]))
+    return b("Pad", x[0], b.integers([*values["low"], *values["high"]]), filler)
+
+
+def _iota(b: Builder, op: ptir.IotaOp, x: list[str]) -> str:
+    dtype, shape = op.result_spec()
+    axis: int = op.values()["axis"] % len(shape)
+    counted = np.arange(_shape(op)[axis], dtype=ARRAYS[dtype]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return b("Expand", b.constant(counted), b.integers(_shape(op)))
+
+
+def _cumulative_sum(b: Builder, op: ptir.CumulativeSumOp, x: list[str]) -> str:
+    values = op.values()
+    axis = b.constant(np.array(values["axis"] % len(_shape(op)), np.int64))
+    return b("CumSum", x[0], axis, exclusive=int(values["exclusive"]), reverse=int(values["reverse"]))
+
+
+def _cast(b: Builder, op: ptir.CastOp, x: list[str]) -> str:
+    return b("Cast", x[0], to=NUMBERS[op.result_spec().dtype])
+
+
+def _convolution(b: Builder, op: ptir.ConvolutionOp, x: list[str]) -> str:
+    """Channels are last here, and the second dimension in ONNX."""
+    values, rank = op.values(), len(_shape(op))
+    spatial = range(rank - 2)
+    lhs = b("Transpose", x[0], perm=[0, rank - 1, *(i + 1 for i in spatial)])
+    rhs = b("Transpose", x[1], perm=[rank - 1, rank - 2, *spatial])
+    given = {
+        "strides": list(values["strides"]),
+        "dilations": list(values["window_dilation"]),
+        "pads": [pair[side] for side in (0, 1) for pair in values["padding"]],
+        "group": values["feature_group_count"],
+    }
+    return b("Transpose", b("Conv", lhs, rhs, **given), perm=[0, *(i + 2 for i in spatial), 1])
+
+
+def _layer_norm(b: Builder, op: ptir.LayerNormOp, x: list[str]) -> str:
+    return b("LayerNormalization", *x, axis=-1, epsilon=op.values()["epsilon"])
+
+
 def _concat(b: Builder, op: ptir.ConcatOp, x: list[str]) -> str:
     return b("Concat", *x, axis=op.values()["axis"] % len(_shape(op)))
 
@@ -133,6 +198,16 @@ RULES: Mapping[type[PtirOp], tuple[Rule, frozenset[PtirDType]]] = {
     ptir.TransposeOp: (_transpose, EVERY),
     ptir.BroadcastToOp: (_broadcast_to, EVERY),
     ptir.SliceOp: (_slice, EVERY),
+    ptir.StridedSliceOp: (_strided_slice, EVERY),
+    ptir.ReverseOp: (_reverse, EVERY),
+    ptir.TileOp: (_tile, EVERY),
+    ptir.PadOp: (_pad, NUMERIC),
+    ptir.IotaOp: (_iota, NUMERIC),
+    ptir.CastOp: (_cast, EVERY),
+    ptir.SignOp: (_named("Sign"), NUMERIC),
+    ptir.ConvolutionOp: (_convolution, frozenset({F32})),
+    ptir.LayerNormOp: (_layer_norm, frozenset({F32})),
+    ptir.CumulativeSumOp: (_cumulative_sum, FLOATS),
     ptir.ConcatOp: (_concat, EVERY),
     ptir.ReduceOp: (_reduce, NUMERIC),
     ptir.DotGeneralOp: (_dot_general, NUMERIC),
@@ -143,16 +218,16 @@ _WANTED = "ONNX can say it, and no rule is written"
 _NO_OPERATOR = "no operator of ONNX computes it"
 REFUSED: Mapping[type[PtirOp], str] = {
     **dict.fromkeys(
-        (ptir.CastOp, ptir.SignOp, ptir.Expm1Op, ptir.Log1pOp, ptir.CbrtOp, ptir.RoundAwayOp, ptir.Atan2Op, ptir.RemainderOp),
+        (ptir.Expm1Op, ptir.Log1pOp, ptir.CbrtOp, ptir.RoundAwayOp, ptir.Atan2Op, ptir.RemainderOp),
         _WANTED,
     ),
     **dict.fromkeys((ptir.ShiftLeftOp, ptir.ShiftRightArithmeticOp, ptir.ShiftRightLogicalOp, ptir.BitcastOp), _WANTED),
-    **dict.fromkeys((ptir.TruncateOp, ptir.StridedSliceOp, ptir.PadOp, ptir.TileOp, ptir.IotaOp, ptir.ReverseOp), _WANTED),
-    **dict.fromkeys((ptir.DynamicSliceOp, ptir.DynamicUpdateSliceOp, ptir.ExtractPatchesOp, ptir.ConvolutionOp), _WANTED),
-    **dict.fromkeys((ptir.ArgMaxOp, ptir.ArgMinOp, ptir.ReduceWindowOp, ptir.WindowArgOp, ptir.CumulativeSumOp), _WANTED),
+    **dict.fromkeys((ptir.TruncateOp,), _WANTED),
+    **dict.fromkeys((ptir.DynamicSliceOp, ptir.DynamicUpdateSliceOp, ptir.ExtractPatchesOp), _WANTED),
+    **dict.fromkeys((ptir.ArgMaxOp, ptir.ArgMinOp, ptir.ReduceWindowOp, ptir.WindowArgOp), _WANTED),
     **dict.fromkeys((ptir.CumulativeOp, ptir.SortOp, ptir.TopKOp, ptir.TakeOp, ptir.GatherOp, ptir.ScatterAddOp), _WANTED),
     **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp, ptir.ScatterReduceOp, ptir.SegmentReduceOp), _WANTED),
-    **dict.fromkeys((ptir.LayerNormOp, ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp, ptir.FftOp), _WANTED),
+    **dict.fromkeys((ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp, ptir.FftOp), _WANTED),
     **dict.fromkeys((ptir.FusionOp, ptir.CondOp, ptir.WhileOp, ptir.ScanOp), _WANTED),
     **dict.fromkeys((ptir.ErfInvOp, ptir.LgammaOp, ptir.DigammaOp), _NO_OPERATOR),
     **dict.fromkeys((ptir.PopcountOp, ptir.CountLeadingZerosOp), _NO_OPERATOR),
@@ -163,6 +238,49 @@ REFUSED: Mapping[type[PtirOp], str] = {
 """The ops without a rule."""
 
 
+def _cast_condition(op: ptir.CastOp) -> str | None:
+    source, to = op.operand_spec(0).dtype, op.values()["dtype"]
+    if source in FLOATS and to not in FLOATS:
+        return f"from {source} to {to}: ONNX leaves open what is out of range"
+    return None if to in EVERY else f"in {to}"
+
+
+def _convolution_condition(op: ptir.ConvolutionOp) -> str | None:
+    if set(op.values()["base_dilation"]) - {1} or len(_shape(op)) < 3:
+        return f"with base dilation or without spatial dimensions: {_WANTED}"
+    return None
+
+
+def _dot_condition(op: ptir.DotGeneralOp) -> str | None:
+    dims = sum(len(op.operand_spec(i).shape) for i in range(2))
+    return f"on {dims} dimensions: Einsum has {len(ascii_letters)} letters for them" if dims > len(ascii_letters) else None
+
+
+def _layer_norm_condition(op: ptir.LayerNormOp) -> str | None:
+    last = len(_shape(op)) - 1
+    return None if op.values()["feature_axis"] in (-1, last) else f"along another axis than the last: {_WANTED}"
+
+
+def _pad_condition(op: ptir.PadOp) -> str | None:
+    return f"with interior padding: {_WANTED}" if any(op.values()["interior"]) else None
+
+
+def _reduce_condition(op: ptir.ReduceOp) -> str | None:
+    kind = op.values()["kind"]
+    return None if kind in REDUCTIONS else f"of kind {kind}: {_NO_OPERATOR}"
+
+
+CONDITIONS: Mapping[type[PtirOp], Callable[[Any], str | None]] = {
+    ptir.CastOp: _cast_condition,
+    ptir.ConvolutionOp: _convolution_condition,
+    ptir.DotGeneralOp: _dot_condition,
+    ptir.LayerNormOp: _layer_norm_condition,
+    ptir.PadOp: _pad_condition,
+    ptir.ReduceOp: _reduce_condition,
+}
+"""Why an op with a rule has none for its properties, if so."""
+
+
 def refusal(op: Any) -> str | None:
     """Return why an op cannot be exported, if it cannot."""
     if not isinstance(op, PtirOp):
@@ -171,18 +289,14 @@ def refusal(op: Any) -> str | None:
         return f"operation {op.name} is not allowed: {reason}"
     if type(op) not in RULES:
         return None
-    allowed = RULES[type(op)][1]
     used = [op.operand_spec(i).dtype for i in range(len(op.operands))] or [op.result_spec().dtype]
     if isinstance(op, ptir.SelectOp):
         used = used[1:]
-    for dtype in used:
-        if dtype not in allowed:
-            return f"operation {op.name} is not allowed in {dtype}"
+    if (wrong := next((dtype for dtype in used if dtype not in RULES[type(op)][1]), None)) is not None:
+        return f"operation {op.name} is not allowed in {wrong}"
+    if (condition := CONDITIONS.get(type(op))) is not None and (found := condition(op)) is not None:
+        return f"operation {op.name} is not allowed {found}"
     values = op.values()
-    if isinstance(op, ptir.ReduceOp) and values["kind"] not in REDUCTIONS:
-        return f"operation {op.name} of kind {values['kind']} is not allowed: {_NO_OPERATOR}"
-    if isinstance(op, ptir.DotGeneralOp) and sum(len(op.operand_spec(i).shape) for i in range(2)) > len(ascii_letters):
-        return f"operation {op.name} is not allowed: Einsum has {len(ascii_letters)} letters for dimensions"
     for key in ("accum_dtype", "out_dtype"):
         if values.get(key) is not None and values[key] is not used[0]:
             return f"operation {op.name} is not allowed with {key} {values[key]}: ONNX accumulates in the operands' dtype"

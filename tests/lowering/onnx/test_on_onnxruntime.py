@@ -62,7 +62,39 @@ def test_op_rows(row: Any) -> None:
 
 def test_every_exported_op_has_a_row() -> None:
     from_rows = {type(op) for row in ROWS for d in row.legal() if is_exported(m := row.module(d)) for op in m.walk()}
-    assert set(RULES) - from_rows == {ptir.ConstantOp}
+    assert set(RULES) - from_rows == {ptir.ConstantOp, ptir.PadOp, ptir.IotaOp, ptir.CastOp}, "the last three have tests below"
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "si32", "si64"])
+@pytest.mark.parametrize(("low", "high"), [((1, 0), (0, 2)), ((0, 0), (0, 0)), ((2, 3), (1, 1))])
+def test_padding_without_interior(dtype: str, low: tuple[int, ...], high: tuple[int, ...]) -> None:
+    made = program(f"{dtype}[2,3]", lambda x: ptir.PadOp(x, low=low, high=high, interior=(0, 0), pad_value=-7))
+    agree(made, [np.arange(6).reshape(2, 3).astype(compile(made).inputs[0].numpy_dtype)], "pad")
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "si32", "si64"])
+@pytest.mark.parametrize(("shape", "axis"), [((4,), 0), ((2, 3), 0), ((2, 3), -1), ((0, 2), 0)])
+def test_counting_along_each_axis(dtype: str, shape: tuple[int, ...], axis: int) -> None:
+    made = program("f32[2]", lambda x: [ptir.IotaOp(shape=shape, dtype=dtype, axis=axis), ptir.NegOp(x)])
+    agree(made, [np.ones(2, np.float32)], "iota")
+
+
+@pytest.mark.parametrize("to", ["f32", "f64", "si32", "si64", "i1"])
+@pytest.mark.parametrize("source", ["f32", "f64", "si32", "si64", "i1"])
+def test_casts(source: str, to: str) -> None:
+    made = program(f"{source}[6]", lambda x: ptir.CastOp(x, dtype=to))
+    if source[0] == "f" and to[0] != "f":
+        with pytest.raises(MindError, match=r"E8008: .*ONNX leaves open what is out of range"):
+            onnx_model(find_function(made, "f"))
+        return
+    values = np.array([0, 1, -1, 3, 1 << 24, -5]) * (0.1 if source[0] == "f" else 1)
+    agree(made, [values.astype(compile(made).inputs[0].numpy_dtype)], f"{source} to {to}")
+
+
+def test_interior_padding_is_refused() -> None:
+    made = program("f32[3]", lambda x: ptir.PadOp(x, low=(0,), high=(0,), interior=(1,), pad_value=0.0))
+    with pytest.raises(MindError, match=r"E8008: .*interior padding"):
+        onnx_model(find_function(made, "f"))
 
 
 SPECIAL = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -7.25, np.inf, -np.inf, np.nan]
