@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,10 +110,37 @@ def read_program(program: Any) -> Exported:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            decomposed = program.run_decompositions(_decompositions())
+            with _stopped_gradients(program):
+                decomposed = program.run_decompositions(_decompositions())
         except Exception as e:
             raise error("E7001", f"torch cannot decompose the program: {brief(e)}", option="model") from None
     return read_exported(decomposed, torch.result_type)
+
+
+@contextmanager
+def _stopped_gradients(program: Any) -> Generator[None]:
+    """Detach, for a while, what blocks of `torch.no_grad()` give: decomposing the program takes the blocks away."""
+    torch = require()
+    block, graph, signature = torch.ops.higher_order.wrap_with_set_grad_enabled, program.graph, program.graph_signature
+    detached: list[Any] = []
+    for node in [n for n in graph.nodes if n.target is block and not n.args[0]]:
+        for result in list(node.users):
+            with graph.inserting_after(result):
+                made = graph.call_function(torch.ops.aten.detach.default, (result,))
+            made.meta.update(result.meta)
+            result.replace_all_uses_with(made)
+            made.args = (result,)  # it was replaced there too
+            signature.replace_all_uses(result.name, made.name)
+            detached.append(made)
+    program.graph_module.recompile()
+    try:
+        yield
+    finally:
+        for made in detached:
+            made.replace_all_uses_with(made.args[0])
+            signature.replace_all_uses(made.name, made.args[0].name)
+            graph.erase_node(made)
+        program.graph_module.recompile()
 
 
 def _decompositions() -> Any:

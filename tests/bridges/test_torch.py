@@ -11,7 +11,7 @@ import pytest
 from mind_dialect.errors import MindError
 from mind_dialect.program import argument_attribute, input_names
 from mind_dialect.verify import verify
-from mind_passes.functional import vjp
+from mind_passes.functional import grad, vjp
 from mind_runtime import bind, compile
 from mind_runtime.compilation import find_function
 
@@ -167,3 +167,34 @@ def test_bad_input_is_a_coded_error(case: str) -> None:
     with pytest.raises(MindError) as caught:
         call()
     assert caught.value.code == code
+
+
+class Frozen(nn.Module):
+    """A loss of which parts are computed without gradients."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
+
+    def forward(self, x: Any) -> Any:
+        with torch.no_grad():
+            y = x * self.w
+            z = y + x
+            with torch.enable_grad():
+                again = z * self.w
+        return (z * x * self.w).sum() + (y * again).sum()
+
+
+def test_blocks_without_gradients_have_none() -> None:
+    model, x = Frozen(), torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64, requires_grad=True)
+    program = torch.export.export(model, (x.detach(),))
+    before = str(program.graph)
+    imported = from_torch(program)
+    assert str(program.graph) == before, "the program of the caller stays as it is"
+    value = model(x)
+    value.backward()
+    (found,) = results(imported, "numpy", x.detach())
+    close(found, value.detach(), 1e-14)
+    found = compile(grad(imported.module), "main_grad")(*map(as_array, (model.w.detach(), x.detach())))
+    for ours, theirs in zip(found, (model.w.grad, x.grad), strict=True):
+        close(ours, theirs, 1e-14)
