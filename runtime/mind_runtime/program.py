@@ -57,6 +57,11 @@ class Program:
         self._expected = tuple((s.numpy_dtype, s.shape) for s in self.inputs)
         self._limit = limit
         self._dynamic = not all(s.is_static for s in self.inputs)
+        dims = [
+            (i, d, dim) for i, s in enumerate(self.inputs) for d, dim in enumerate(s.shape) if isinstance(dim, str) and dim != "?"
+        ]
+        self._named = [found for found in dims if not is_expression(found[2])]
+        self._computed = [found for found in dims if is_expression(found[2])]
         self._fitting: set[tuple[int, ...]] = set()
         self._guard = Guard(func) if self._dynamic and not is_lowered(func) else None
 
@@ -169,17 +174,13 @@ class Program:
 
     def _sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
         sizes: dict[str, int] = {}
-        for i, (shape, spec) in enumerate(zip(shapes, self.inputs, strict=True)):
-            for d, (dim, n) in enumerate(zip(spec.shape, shape, strict=True)):
-                if isinstance(dim, str) and dim != "?" and not is_expression(dim):
-                    self._check_size(i, d, dim, n, sizes.setdefault(dim, n))
-        for i, (shape, spec) in enumerate(zip(shapes, self.inputs, strict=True)):
-            for d, (dim, n) in enumerate(zip(spec.shape, shape, strict=True)):
-                if is_expression(dim):
-                    self._check_size(i, d, dim, n, size_in(dim, sizes))
+        for i, d, name in self._named:
+            self._check_size(i, d, name, shapes[i][d], sizes.setdefault(name, shapes[i][d]))
+        for i, d, dim in self._computed:
+            self._check_size(i, d, dim, shapes[i][d], size_in(dim, sizes))
         return sizes
 
-    def _check_size(self, i: int, d: int, dim: int | str, n: int, expected: int | None) -> None:
+    def _check_size(self, i: int, d: int, dim: str, n: int, expected: int | None) -> None:
         if n != expected:
             elsewhere = "is not known: no input has all its names" if expected is None else f"elsewhere {expected}"
             message = f"{self._what(i)}: dimension {d}, {dim}, has size {n}, {elsewhere}; expected one size"
