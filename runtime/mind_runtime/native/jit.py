@@ -106,9 +106,15 @@ def load_for_good(text: str, host: TargetInfo, names: Sequence[str], imports: Ma
 
 
 def _engine() -> Any:
+    """
+    A linker of LLVM.
+
+    It is JITLink, which takes one block of memory for all sections of an object. LLVM's older linker takes one for each kind of
+    section, in a large process more than 2 GiB from one another, which ends the process: addresses within an object have 32 bits.
+    """
     initialise()
     machine = _binding.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
-    return _binding.create_lljit_compiler(machine)
+    return _binding.create_lljit_compiler(machine, use_jit_link=True)
 
 
 class _Engines:
