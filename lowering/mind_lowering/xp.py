@@ -14,7 +14,6 @@ loops are in `xp_regions`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from keyword import iskeyword
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -37,7 +36,7 @@ from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import is_dim, read_type
 
 from .coded_op import CodedOp
-from .xp_arguments import argument, plain_name, stored
+from .xp_arguments import argument, keywords, stored
 from .xp_functions import CHECK, CONSTANT, COPY, FUNCTIONS, IN_PLACE, REPEATING, Storage
 
 __all__ = [
@@ -100,18 +99,7 @@ class CallOp(XpOp):
 
     def values(self) -> dict[str, Any]:
         """The keyword arguments as Python values; E4000 for what no Python call can say."""
-        if self.arguments is None:
-            return {}
-        if not isinstance(self.arguments, DictionaryAttr):
-            given = str(self.arguments)
-            raise error("E4000", f"arguments {given}, expected a dictionary", given=given, expected="a dictionary")
-        found: dict[str, Any] = {}
-        for name, attribute in self.arguments.data.items():
-            if not plain_name(name) or iskeyword(name):
-                expected = "a lower-case identifier"
-                raise error("E4000", f"argument name {name!r}, expected {expected}", given=name, expected=expected)
-            found[name] = argument(attribute)
-        return found
+        return keywords(self.arguments)
 
     @property
     def target(self) -> SSAValue | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, i1, i64
@@ -88,6 +89,22 @@ def argument(attribute: Attribute) -> Any:
         return {name: argument(a) for name, a in attribute.data.items()}
     expected = "numbers, truths, words, an element type, a literal, or lists and maps of them"
     raise error("E4000", f"argument {brief(attribute)}, expected {expected}", given=brief(attribute), expected=expected)
+
+
+def keywords(stored: Attribute | None) -> dict[str, Any]:
+    """The keyword arguments of a call as Python values; E4000 for what no Python call can say."""
+    if stored is None:
+        return {}
+    if not isinstance(stored, DictionaryAttr):
+        given = str(stored)
+        raise error("E4000", f"arguments {given}, expected a dictionary", given=given, expected="a dictionary")
+    found: dict[str, Any] = {}
+    for name, attribute in stored.data.items():
+        if not plain_name(name) or iskeyword(name):
+            expected = "a lower-case identifier"
+            raise error("E4000", f"argument name {name!r}, expected {expected}", given=name, expected=expected)
+        found[name] = argument(attribute)
+    return found
 
 
 def plain_name(name: str) -> bool:

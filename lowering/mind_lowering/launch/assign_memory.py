@@ -1,8 +1,10 @@
 """
 The memory plan of a function of the `launch` dialect: where each temporary lies, which results take the memory of arguments.
 
-1. A temporary that only passes its memory on to an output, in place, is that output.
-2. An output takes the memory of a donated input of its type that is not used any more when the output is first written.
+1. An output takes the memory of a donated input of its type. Where there are as many of the one as of the other, the first takes
+   that of the first, and so on, if need be by a copy at the end: what goes around from call to call stays where it is. Else an
+   output takes what is not used any more when it is first written.
+2. A temporary that only passes its memory on to an output, in place, is that output.
 3. A write that is in place of a temporary used there for the last time has its memory.
 4. Temporaries get offsets in the arena, so that those in use at a time have no byte in common.
 """
@@ -15,8 +17,9 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
@@ -26,13 +29,15 @@ from mind_dialect.program import functions
 from ..arena import Gaps
 from .check_memory import check_memory
 from .compute_ops import ComputeOp
-from .liveness import Liveness, launch_ops
-from .memory_ops import ALIGNMENT, AllocOp, Space
+from .liveness import Liveness, base, launch_ops
+from .memory_ops import ALIGNMENT, AllocOp, CopyOp, Space
 from .return_op import ReturnOp
 
 ARENA_BYTES = "launch.arena_bytes"
 """The attribute of a function that says how large its arena is."""
 ORDERS = ("size", "program")
+MOST_RESTING = 1 << 16
+"""Bytes up to which memory rests, where it is to."""
 MOST_BY_SIZE = 2000
 """Temporaries up to which offsets are given by size, which takes time quadratic in their number."""
 
@@ -73,17 +78,21 @@ class LaunchAssignMemoryPass(ModulePass):
                 assign_memory(func, order=self.order, align=self.align)
 
 
-def assign_memory(func: FuncOp, *, order: str = "size", align: int = ALIGNMENT) -> int:
-    """Plan the memory of a function and check the plan; the bytes of its arena, which the function states too."""
+def assign_memory(func: FuncOp, *, order: str = "size", align: int = ALIGNMENT, rest: int = 0) -> int:
+    """
+    Plan the memory of a function and check the plan; the bytes of its arena, which the function states too.
+
+    In program order, memory of up to `MOST_RESTING` bytes rests for `rest` ops before it is used again: ops that share none may
+    run side by side.
+    """
     for op in launch_ops(func.body.block):
         if isinstance(op, AllocOp) and op.kind is Space.ARENA:
             op.at = None
-    _put_into_outputs(func)
-    _take_donated(func)
-    live = Liveness(func)
+    live = _take_donated(func, Liveness(func))
+    live = _put_into_outputs(func, live)
     slots = _slots(live, align)
     by_size = order == "size" and len(slots) <= MOST_BY_SIZE
-    total = _place_by_size(slots) if by_size else _place_in_order(slots)
+    total = _place_by_size(slots) if by_size else _place_in_order(slots, rest)
     func.attributes[ARENA_BYTES] = IntegerAttr(total, i64)
     check_memory(func, live)  # offsets change nothing in it
     return total
@@ -93,24 +102,25 @@ def _temporaries(live: Liveness) -> list[AllocOp]:
     return [a for a in live.allocations if a.kind is Space.ARENA]
 
 
-def _in_place(live: Liveness) -> Iterator[tuple[ComputeOp, AllocOp, AllocOp]]:
-    """Yield whole allocations that an op may write in place of others which it uses last, with the op."""
+def _in_place(live: Liveness) -> Iterator[tuple[AllocOp, AllocOp]]:
+    """Yield allocations that an op may write in place of others which it uses last: the written and the read one."""
     for op in live.order:
         if not isinstance(op, ComputeOp):
             continue
         for w, r in op.inplace_pairs:
-            new, old = op.writes[w].owner, op.reads[r].owner
-            if isinstance(new, AllocOp) and isinstance(old, AllocOp) and new is not old and new.ref.nbytes == old.ref.nbytes:
-                if live.first[new] == live.order[op] == live.last[old] and new.parent is old.parent:
-                    yield op, new, old
+            new, old = base(op.writes[w]).owner, base(op.reads[r]).owner
+            if not isinstance(new, AllocOp) or not isinstance(old, AllocOp) or new.parent is not old.parent:
+                continue
+            if live.first[new] == live.order[op] == live.last[old] and new.ref.nbytes == old.ref.nbytes:
+                if live.is_passed_on(op, old, new):
+                    yield new, old
 
 
-def _put_into_outputs(func: FuncOp) -> None:
-    """Let temporaries that outputs are written in place of be those outputs, from the last op to the first."""
-    live = Liveness(func)
+def _put_into_outputs(func: FuncOp, live: Liveness) -> Liveness:
+    """Let temporaries that outputs are written in place of be those outputs, from the last op to the first; what is live then."""
     becomes: dict[AllocOp, AllocOp] = {}
     taken: set[AllocOp] = set()
-    for _, new, old in reversed(list(_in_place(live))):
+    for new, old in reversed(list(_in_place(live))):
         output = new if new.kind is Space.OUTPUT and new.over is None else becomes.get(new)
         if output is None or new in taken or old in becomes or old.kind is not Space.ARENA or old.res.type != output.res.type:
             continue
@@ -124,33 +134,59 @@ def _put_into_outputs(func: FuncOp) -> None:
         old.res.replace_all_uses_with(output.res)
         old.detach()
         old.erase()
+    return Liveness(func) if becomes else live
 
 
-def _take_donated(func: FuncOp) -> None:
-    """Let outputs take the memory of donated inputs that are used no more when they are first written, in the order of both."""
-    live = Liveness(func)
+def _take_donated(func: FuncOp, live: Liveness) -> Liveness:
+    """Let outputs take the memory of donated inputs of their type, as the head of the file says; what is live then."""
     ending = func.body.block.last_op
-    returned = {v.owner for v in (() if ending is None else ending.operands)}
-    donated = [a for a in live.allocations if a.donated is not None and a not in returned]
-    taken = {a.over.owner for a in live.allocations if a.over is not None}
-    passed_on = {(new, old) for _, new, old in _in_place(live)}
-    for output in live.allocations:
-        if output.kind is not Space.OUTPUT or output.over is not None:
-            continue
-        for old in donated:
-            over = live.last[old] < live.first[output] or (output, old) in passed_on
-            if old in taken or old.res.type != output.res.type or not over or live.order[old] > live.order[output]:
+    assert isinstance(ending, ReturnOp)
+    taken = {a.over.owner for a in live.allocations if a.over is not None} | {v.owner for v in ending.inputs}
+    passed_on = set(_in_place(live))
+    donated = _by_type([a for a in live.allocations if a.donated is not None])
+    copied = False
+    for type, outputs in _by_type([v.owner for v in ending.inputs if isinstance(v.owner, AllocOp)]).items():
+        given = donated.get(type, [])
+        pairs = list(zip(outputs, given, strict=False))
+        if len(outputs) != len(given):
+            pairs += [(output, old) for output in outputs for old in given]
+        for output, old in pairs:
+            if output.kind is not Space.OUTPUT or output.over is not None or old in taken or not output.ref.nbytes:
                 continue
-            output.operands = (*output.operands, old.res)
+            free = live.last[old] < live.first[output] or (output, old) in passed_on
+            if free and live.order[old] < live.order[output]:
+                output.operands = (*output.operands, old.res)
+            elif len(outputs) == len(given):
+                _copy_at_the_end(output, old, ending)
+                copied = True
+            else:
+                continue
             taken.add(old)
-            break
+    return Liveness(func) if copied else live
+
+
+def _by_type(allocations: Sequence[AllocOp]) -> dict[Attribute, list[AllocOp]]:
+    found: dict[Attribute, list[AllocOp]] = {}
+    for alloc in allocations:
+        found.setdefault(alloc.res.type, []).append(alloc)
+    return found
+
+
+def _copy_at_the_end(output: AllocOp, old: AllocOp, ending: ReturnOp) -> None:
+    """Let a result be computed in a temporary and copied into a donated input when all is read."""
+    output.space, output.index = StringAttr(Space.ARENA), None
+    copy = CopyOp(output.res, old.res)
+    copy.location = ending.location
+    assert ending.parent is not None
+    ending.parent.insert_op_before(copy, ending)
+    ending.operands = [old.res if v is output.res else v for v in ending.inputs]
 
 
 def _slots(live: Liveness, align: int) -> list[Slot]:
     """The places that the temporaries need, those written in place of others in one."""
     slots = {a: Slot(_rounded(a.ref.nbytes, align), live.first[a], live.last[a], [a]) for a in _temporaries(live)}
     given: set[AllocOp] = set()
-    for _, new, old in _in_place(live):
+    for new, old in _in_place(live):
         if new in slots and old in slots and new not in given and old not in given and slots[new].allocations == [new]:
             slot = slots[old]
             if slot.last != live.last[old]:
@@ -187,7 +223,7 @@ def _place_by_size(slots: Sequence[Slot]) -> int:
     return max((stop for _, stop, _ in placed), default=0)
 
 
-def _place_in_order(slots: Sequence[Slot]) -> int:
+def _place_in_order(slots: Sequence[Slot], rest: int) -> int:
     """Give each slot the tightest gap when it is first used, and the gap back after it was last used."""
     arena = Gaps()
     used: list[tuple[int, int, int]] = []
@@ -198,5 +234,5 @@ def _place_in_order(slots: Sequence[Slot]) -> int:
         at = arena.take(slot.size) if slot.size else 0
         _state(slot, at)
         if slot.size:
-            heappush(used, (slot.last, at, slot.size))
+            heappush(used, (slot.last + (rest if slot.size <= MOST_RESTING else 0), at, slot.size))
     return arena.size

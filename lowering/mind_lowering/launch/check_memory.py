@@ -19,10 +19,10 @@ from xdsl.ir import Operation, SSAValue
 from mind_dialect.errors import MindError, error
 
 from .base import LaunchOp
-from .control_ops import AtOp, ForOp, PrepackOp, WhileOp
+from .control_ops import ForOp, PrepackOp, WhileOp
 from .definedness import check_defined
-from .liveness import Liveness, base
-from .memory_ops import AllocOp, Space, ViewOp
+from .liveness import Liveness, base, offset
+from .memory_ops import AllocOp, Space
 from .ref import read_ref
 
 
@@ -57,17 +57,24 @@ def _check_writes(op: LaunchOp, live: Liveness) -> None:
 def _check_pairs(op: LaunchOp, live: Liveness) -> None:
     """Raise E9102 for an op that writes what it reads or writes otherwise."""
     reads, writes = op.effects()
+    read_at, written_at = live.touched(op)
     pairs = op.inplace_pairs
     for i, write in enumerate(writes):
-        for j, read in enumerate(reads):
-            if (i, j) not in pairs and _may_overlap(write, read, live):
+        roots = live.roots(write)
+        for j in sorted({j for root in roots for j in read_at.get(root, ())}):
+            read = reads[j]
+            if write is read and (i, j) in pairs:
+                continue
+            if not _may_overlap(write, read, live):
+                continue
+            if (i, j) not in pairs:
                 raise error("E9102", f"write {i} lies in memory of read {j}", value=str(write.type), other=str(read.type))
-            if (i, j) in pairs and write is not read and base(write) is base(read) and _may_overlap(write, read, live):
-                if (write.type, _offset(write)) != (read.type, _offset(read)):
-                    message = f"write {i} is in place of read {j} with another layout or offset"
-                    raise error("E9102", message, value=str(write.type), other=str(read.type))
-        for j, other in enumerate(writes[:i]):
-            if _may_overlap(write, other, live):
+            if base(write) is base(read) and (write.type, offset(write)) != (read.type, offset(read)):
+                message = f"write {i} is in place of read {j} with another layout or offset"
+                raise error("E9102", message, value=str(write.type), other=str(read.type))
+        for j in sorted({j for root in roots for j in written_at[root] if j < i}):
+            if _may_overlap(write, writes[j], live):
+                other = writes[j]
                 raise error("E9102", f"write {i} lies in memory of write {j}", value=str(write.type), other=str(other.type))
 
 
@@ -75,7 +82,7 @@ def _may_overlap(a: SSAValue, b: SSAValue, live: Liveness) -> bool:
     """Whether two values may have an element in common; carries of one loop have not."""
     if base(a) is not base(b):
         return not _are_distinct(base(a), base(b)) and bool(live.roots(a) & live.roots(b))
-    first, second = _offset(a), _offset(b)
+    first, second = offset(a), offset(b)
     if first is None or second is None:
         return True
     x, y = read_ref(a.type).span, read_ref(b.type).span
@@ -85,17 +92,6 @@ def _may_overlap(a: SSAValue, b: SSAValue, live: Liveness) -> bool:
 def _are_distinct(a: SSAValue, b: SSAValue) -> bool:
     """Whether two addresses are carries, or results, of one op: `_check_carries` keeps them apart."""
     return a.owner is b.owner
-
-
-def _offset(value: SSAValue) -> int | None:
-    """The elements between the address of a value and that of what it is a view of; None where it moves with a loop."""
-    found = 0
-    while isinstance(owner := value.owner, ViewOp | AtOp):
-        if isinstance(owner, AtOp):
-            return None
-        found += owner.word("offset", 0)
-        value = owner.source
-    return found
 
 
 def _check_carries(op: LaunchOp, live: Liveness) -> None:
@@ -163,9 +159,7 @@ def _expect_passed_on(new: AllocOp, old: AllocOp, live: Liveness, ops: dict[int,
     if end < begin:
         return
     op = ops.get(begin)
-    if end == begin and isinstance(op, LaunchOp):
-        reads, writes = op.effects()
-        if any(writes[w] is new.res and reads[r] is old.res for w, r in op.inplace_pairs):
-            return
+    if end == begin and isinstance(op, LaunchOp) and live.is_passed_on(op, old, new):
+        return
     message = f"{memory} is in use by an allocation of {old.kind} of type {old.res.type}"
     raise error("E9102", message, value=str(new.res.type), other=str(old.res.type)).at(new, new.name)

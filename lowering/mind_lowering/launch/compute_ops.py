@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from xdsl.dialects.builtin import DictionaryAttr, IndexType, StringAttr
+from xdsl.dialects.builtin import IndexType, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, opt_prop_def, prop_def, region_def, var_operand_def
 from xdsl.parser import Parser
@@ -15,6 +15,7 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.attributes import Int, PairsCodec, Text
 
 from ..coded_op import ending, expect_types
+from ..xp_arguments import keywords
 from ..xp_functions import CONSTANT, FUNCTIONS
 from .base import AnyAttribute, LaunchOp, parse_types, parse_values, print_types, print_values
 from .control_ops import ForOp, IfOp, WhileOp, YieldOp, trip_count
@@ -89,12 +90,12 @@ class ComputeOp(LaunchOp):
         return found, properties, attributes
 
 
-def _check_body(op: ComputeOp, region: Region, indices: int) -> None:
-    """Raise E8005 unless a body takes the tensors that are read, then indices, and yields those that are written."""
+def _check_body(op: ComputeOp, region: Region, indices: int, results: int) -> None:
+    """Raise E8005 unless a body takes the tensors that are read, then indices, and yields the first of those that are written."""
     last = ending(region, "body", YieldOp)
     taken = [*(read_ref(v.type).tensor for v in op.reads), *([IndexType()] * indices)]
     expect_types("body", "takes", region.block.arg_types, taken)
-    expect_types("body", "yields", last.operand_types, [read_ref(v.type).tensor for v in op.writes])
+    expect_types("body", "yields", last.operand_types, [read_ref(v.type).tensor for v in op.writes[:results]])
 
 
 @irdl_op_definition
@@ -103,13 +104,21 @@ class KernelOp(ComputeOp):
     A kernel: its body says what it computes, as PTIR on tensors; `schedule` says how.
 
     A kernel without a body packs, moves or sums partial results as its schedule says. `indices` are induction variables that it
-    depends on, `cost` an estimate in ns, `fails` the run-time errors that it may report.
+    depends on, `cost` an estimate in ns, `fails` the run-time errors that it may report. The last `scratch` of what is written
+    are no results: memory for partial results and counters, and the record of a failure.
     """
 
     name = "launch.kernel"
-    WORDS: ClassVar = {"inplace": PairsCodec(), "schedule": AnyAttribute(), "cost": Int(), "fails": AnyAttribute()}
+    WORDS: ClassVar = {
+        "inplace": PairsCodec(),
+        "scratch": Int(),
+        "schedule": AnyAttribute(),
+        "cost": Int(),
+        "fails": AnyAttribute(),
+    }
     sym_name = prop_def()
     inplace = opt_prop_def()
+    scratch = opt_prop_def()
     schedule = opt_prop_def()
     cost = opt_prop_def()
     fails = opt_prop_def()
@@ -131,9 +140,21 @@ class KernelOp(ComputeOp):
             properties={"sym_name": StringAttr(sym_name), **self.words_of(words)},
         )
 
+    @property
+    def symbol(self) -> str:
+        """The name of the kernel."""
+        return Text().value(self.sym_name)
+
+    @property
+    def results_written(self) -> Sequence[SSAValue]:
+        """The arrays that are written, without those for the kernel's own use."""
+        return self.writes[: len(self.writes) - self.word("scratch", 0)]
+
     def check_op(self) -> None:
         super().check_op()
         Text().value(self.sym_name)
+        if not 0 <= self.word("scratch", 0) < len(self.writes):
+            raise self.invalid("scratch", f"a number from 0 to {len(self.writes) - 1}, as {len(self.writes)} arrays are written")
         if self.word("cost", 0) < 0:
             raise self.invalid("cost", "at least 0")
         if any(trip_count(i) is None for i in self.indices):
@@ -141,7 +162,7 @@ class KernelOp(ComputeOp):
                 "E2001", "an index is no induction variable of launch.for", expected="induction variable", actual="a value"
             )
         if self.body.blocks:
-            _check_body(self, self.body, len(self.indices))
+            _check_body(self, self.body, len(self.indices), len(self.results_written))
         elif self.schedule is None:
             raise error("E8005", "has neither a body nor a schedule", region="body", expected="one of both", actual="nothing")
 
@@ -184,14 +205,22 @@ class CallOp(ComputeOp):
     def __init__(self, callee: str, reads: Sequence[SSAValue], writes: Sequence[SSAValue], **words: Any):
         super().__init__(operands=[reads, writes], properties={"callee": StringAttr(callee), **self.words_of(words)})
 
+    @property
+    def function(self) -> str:
+        """The name of what is called."""
+        return Text().value(self.callee)
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the keyword arguments as Python values; E4000 for what no Python call can say."""
+        return keywords(self.word("with"))
+
     def check_op(self) -> None:
         super().check_op()
         callee = Text().value(self.callee)
         if callee not in FUNCTIONS or callee == CONSTANT:
             expected = sorted(FUNCTIONS.keys() - {CONSTANT})
             raise error("E4000", f"unknown function {callee!r}, expected one of {expected}", given=callee, expected=expected)
-        if not isinstance(self.word("with", DictionaryAttr({})), DictionaryAttr):
-            raise self.invalid("with", "a dictionary")
+        self.keywords()
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -241,7 +270,7 @@ class HostCallOp(ComputeOp):
             if not (isinstance(value.owner, AllocOp) and value.owner.kind is Space.HOST):
                 message = f"write {i} is no allocation in the space host"
                 raise error("E2001", message, expected="launch.alloc host", actual=str(value.type))
-        _check_body(self, self.body, 0)
+        _check_body(self, self.body, 0, len(self.writes))
         ops = [op.name for op in self.body.block.ops]
         if len(ops) != 2:
             raise error("E8005", f"the body holds {ops[:-1]}, expected one op", region="body", expected="one op", actual=ops[:-1])

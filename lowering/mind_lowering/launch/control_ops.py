@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -26,7 +28,7 @@ from mind_dialect.ptir.attributes import Int
 from mind_dialect.ptir.types import I1
 
 from ..coded_op import ending, expect_types
-from .base import LaunchOp, parse_types, parse_values, print_types, print_values
+from .base import Flag, LaunchOp, parse_types, parse_values, print_types, print_values
 from .ref import Ref, read_ref, ref
 
 
@@ -90,20 +92,22 @@ class ForOp(LaunchOp):
     """
     A loop of a known number of iterations.
 
-    The body takes the induction variable and the carries, and yields the carries of the next iteration.
+    The body takes the induction variable and the carries, and yields the carries of the next iteration. One that is `unrolled` is
+    its iterations one after the other, each with addresses of its own.
     """
 
     name = "launch.for"
+    WORDS: ClassVar = {"unrolled": Flag()}
     count = prop_def()
+    unrolled = opt_prop_def()
     inits = var_operand_def()
     body = region_def()
     res = var_result_def()
 
-    def __init__(self, count: int, inits: Sequence[SSAValue], body: Block):
+    def __init__(self, count: int, inits: Sequence[SSAValue], body: Block, *, unrolled: bool = False):
+        properties = {"count": IntegerAttr(count, i64), **self.words_of({"unrolled": unrolled})}
         types = [v.type for v in inits]
-        super().__init__(
-            operands=[inits], result_types=[types], regions=[Region(body)], properties={"count": IntegerAttr(count, i64)}
-        )
+        super().__init__(operands=[inits], result_types=[types], regions=[Region(body)], properties=properties)
 
     @property
     def trip_count(self) -> int:
@@ -120,7 +124,7 @@ class ForOp(LaunchOp):
         expect_types("body", "gives", self.result_types, types)
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.trip_count} ")
+        printer.print_string(f" {self.trip_count}{'' if self.unrolled is None else ' unrolled'} ")
         _print_loop(printer, self.inits)
         printer.print_region(self.body)
         printer.print_op_attributes(self.attributes, print_keyword=True)
@@ -128,6 +132,7 @@ class ForOp(LaunchOp):
     @classmethod
     def parse(cls, parser: Parser) -> ForOp:
         count = Int().parse(parser)
+        words = {} if parser.parse_optional_keyword("unrolled") is None else {"unrolled": UnitAttr()}
         inits = _parse_loop(parser)
         body = parser.parse_region()
         attributes = parser.parse_optional_attr_dict_with_keyword()
@@ -135,7 +140,7 @@ class ForOp(LaunchOp):
         return cls.build(
             operands=[inits],
             result_types=[types],
-            properties={"count": count},
+            properties={"count": count, **words},
             attributes={} if attributes is None else attributes.data,
             regions=[body],
         )

@@ -30,6 +30,7 @@ from ..own_module import own_module
 from .base import LaunchOp
 from .compute_ops import HostCallOp, KernelOp
 from .control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp, YieldOp
+from .kernel_body import body_of_fusion
 from .liveness import base
 from .memory_ops import AllocOp, CopyOp, Space, ViewOp
 from .ref import read_ref, ref
@@ -298,22 +299,13 @@ def _is_carried(value: SSAValue) -> bool:
 def _body(op: PtirOp) -> Block:
     """Return the body of a kernel: that of a fusion, which is used up, or an op alone."""
     if isinstance(op, ptir.FusionOp):
-        block = op.body.block
-        op.body.detach_block(block)
-        last = block.last_op
-        assert last is not None
-        yielded = list(last.operands)
-        last.detach()
-        last.erase()
-    else:
-        block = Block(arg_types=op.operand_types)
-        for argument, value in zip(block.args, op.operands, strict=True):
-            argument.name_hint = value.name_hint
-        alone = op.clone(dict(zip(op.operands, block.args, strict=True)))
-        alone.operands = block.args
-        block.add_op(alone)
-        yielded = list(alone.results)
-    block.add_op(YieldOp(yielded))
+        return body_of_fusion(op)
+    block = Block(arg_types=op.operand_types)
+    for argument, value in zip(block.args, op.operands, strict=True):
+        argument.name_hint = value.name_hint
+    alone = op.clone(dict(zip(op.operands, block.args, strict=True)))
+    alone.operands = block.args
+    block.add_ops([alone, YieldOp(alone.results)])
     return block
 
 

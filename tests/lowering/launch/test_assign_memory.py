@@ -9,17 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.dialects.func import FuncOp
 
 from launch_machine import execute
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
+from mind_dialect.ptir.types import F32
 from mind_lowering.launch import AllocOp, Space
 from mind_lowering.launch.assign_memory import ARENA_BYTES, LaunchAssignMemoryPass, assign_memory
 from mind_lowering.launch.check_memory import check_memory
+from mind_lowering.launch.compute_ops import KernelOp
 from mind_lowering.launch.convert import converted_to_launch
 from mind_lowering.launch.liveness import Liveness
+from mind_lowering.launch.memory_ops import CopyOp, ViewOp
+from mind_lowering.launch.ref import ref
 from native_control_programs import BOTH
 from ptir_evaluator import evaluate, function_of, same_bits, special_inputs
 from ptir_forms import dot, layer_norm, program, softmax
@@ -91,6 +95,67 @@ def test_an_output_takes_a_donated_input_that_nothing_reads_later(donate: tuple[
     assign_memory(func)
     outputs = [op for op in func.walk() if isinstance(op, AllocOp) and op.kind is Space.OUTPUT]
     assert [op.over is not None for op in outputs] == [False, bool(donate)]
+
+
+def results(func: FuncOp) -> list[Any]:
+    """Of each result whether its memory is its own (None), or which input it is given, or over which it is written."""
+    ending = func.body.block.last_op
+    assert ending is not None
+    owners = [v.owner for v in ending.operands]
+    return [op.number if op.kind is Space.INPUT else None if op.over is None else ("over", op.over.owner.number) for op in owners]
+
+
+def test_as_many_outputs_as_donated_inputs_pair_in_order() -> None:
+    """The first result is made before the second input is read for the last time, and goes into the first all the same."""
+
+    def update(v: Any, w: Any) -> Any:
+        sums = ptir.AddOp(ptir.TransposeOp(w, perm=(1, 0)), w)
+        return [sums, ptir.MulOp(v, w)]
+
+    module = program("f32[3,3] f32[3,3]", update)
+    func = converted_to_launch(function_of(module), (0, 1))
+    assign_memory(func)
+    func.verify()
+    assert results(func) == [0, ("over", 1)], "computed apart and copied where %v is read later; over %w, which is read last"
+    arrays = special_inputs(function_of(module))
+    for found, wanted in zip(execute(func, arrays), evaluate(function_of(module), arrays, seed=7), strict=True):
+        assert same_bits(found, wanted)
+
+
+def test_with_more_outputs_than_donated_inputs_nothing_is_copied() -> None:
+    module = program("f32[3]", lambda x: [ptir.ExpOp(x), ptir.NegOp(x), ptir.AbsOp(x)])
+    func = converted_to_launch(function_of(module), (0,))
+    assign_memory(func)
+    assert results(func) == [None, None, ("over", 0)]
+    assert not any(isinstance(op, CopyOp) for op in func.walk())
+
+
+def test_what_is_read_in_another_order_too_is_not_written_over() -> None:
+    module = program("f32[3,3]", lambda x: ptir.ExpOp(x))
+    func = converted_to_launch(function_of(module), (0,))
+    given, output = [op for op in func.walk() if isinstance(op, AllocOp)]
+    (kernel,) = [op for op in func.walk() if isinstance(op, KernelOp)]
+    turned = ViewOp(given.res, ref(F32, (3, 3), (1, 3)))
+    assert kernel.parent is not None
+    made = KernelOp("both", [given.res, turned.res], [output.res], inplace=[(0, 0)], schedule=StringAttr("none"))
+    kernel.parent.insert_ops_before([turned, made], kernel)
+    kernel.detach()
+    kernel.erase()
+    assign_memory(func)
+    func.verify()
+    assert results(func) == [0], "computed apart, then copied"
+
+
+@pytest.mark.parametrize("size", [64, 1 << 17])
+def test_small_memory_rests_where_it_is_asked_to(size: int) -> None:
+    def body(x: Any) -> Any:
+        for _ in range(4):
+            x = ptir.SortOp(x, axis=0, descending=False)
+        return x
+
+    func = converted_to_launch(function_of(program(f"f32[{size}]", body)))
+    at_once, later = (assign_memory(func, order="program", rest=rest) for rest in (0, 100))
+    assert (at_once, later) == (8 * size, (12 if size == 64 else 8) * size)
 
 
 def is_refused(func: FuncOp) -> bool:

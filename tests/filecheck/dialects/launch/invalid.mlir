@@ -445,3 +445,49 @@ func.func @test_without_a_truth(%x: tensor<4xf32>) {
   launch.return
 }
 // CHECK: error[E2001]: launch.condition: decides by memref<4xf32>, expected memref<i1>
+
+// -----
+
+func.func @nothing_but_scratch(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = launch.alloc input 0 : memref<4xf32>
+  %1 = launch.alloc output 0 : memref<4xf32>
+  launch.kernel @exp(%0) -> (%1) scratch 1 schedule "none" : (memref<4xf32>) -> (memref<4xf32>)
+  launch.return %1 : memref<4xf32>
+}
+// CHECK: error[E8002]: launch.kernel: scratch is 1 : i64, expected a number from 0 to 0, as 1 arrays are written
+
+// -----
+
+func.func @a_body_that_yields_scratch(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = launch.alloc input 0 : memref<4xf32>
+  %1 = launch.alloc output 0 : memref<4xf32>
+  %2 = launch.alloc arena : memref<4xf32>
+  launch.kernel @exp(%0) -> (%1, %2) scratch 1 : (memref<4xf32>) -> (memref<4xf32>, memref<4xf32>) {
+  ^bb0(%a: tensor<4xf32>):
+    %b = ptir.exp %a : tensor<4xf32>
+    launch.yield %b, %b : tensor<4xf32>, tensor<4xf32>
+  }
+  launch.return %1 : memref<4xf32>
+}
+// CHECK: error[E8005]: launch.kernel: region body yields ['tensor<4xf32>', 'tensor<4xf32>'], expected ['tensor<4xf32>']
+
+// -----
+
+func.func @arguments_that_no_call_can_have(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = launch.alloc input 0 : memref<4xf32>
+  %1 = launch.alloc output 0 : memref<4xf32>
+  launch.call "xp.exp"(%0) -> (%1) with {"no name" = 1 : i64} : (memref<4xf32>) -> (memref<4xf32>)
+  launch.return %1 : memref<4xf32>
+}
+// CHECK: error[E4000]: launch.call: argument name 'no name', expected a lower-case identifier
+
+// -----
+
+func.func @read_again_in_another_order(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %0 = launch.alloc input 0 donated : memref<2x2xf32>
+  %1 = launch.view %0 : memref<2x2xf32> to memref<2x2xf32, strided<[1, 2]>>
+  %2 = launch.alloc output 0 over %0 : memref<2x2xf32>
+  launch.kernel @add(%0, %1) -> (%2) inplace [[0, 0]] schedule "none" : (memref<2x2xf32>, memref<2x2xf32, strided<[1, 2]>>) -> (memref<2x2xf32>)
+  launch.return %2 : memref<2x2xf32>
+}
+// CHECK: error[E9102]: launch.alloc: memory of a donated input is in use by an allocation of input of type memref<2x2xf32>

@@ -34,7 +34,8 @@ func.func @compute(%x: tensor<4x8xf32>) -> (tensor<f32>, tensor<8xf32>) {
     %b = ptir.exp %a : tensor<4x8xf32>
     launch.yield %b : tensor<4x8xf32>
   }
-  launch.kernel @sum(%2) -> (%1) : (memref<4x8xf32>) -> (memref<f32>) {
+  %5 = launch.alloc arena : memref<64xui8>
+  launch.kernel @sum(%2) -> (%1, %5) scratch 1 schedule {grid = 2 : i64} : (memref<4x8xf32>) -> (memref<f32>, memref<64xui8>) {
   ^bb0(%a: tensor<4x8xf32>):
     %b = ptir.reduce %a kind = sum axes = [0, 1] keepdims = false : tensor<4x8xf32> -> tensor<f32>
     launch.yield %b : tensor<f32>
@@ -53,7 +54,7 @@ func.func @control(%xs: tensor<5x8xf32>, %h: tensor<8xf32>) -> tensor<8xf32> {
   %2 = launch.alloc arena : memref<8xf32>
   %3 = launch.alloc output 0 : memref<8xf32>
   %p = launch.alloc arena : memref<i1>
-  %4, %5 = launch.for 5 (%1, %2) : (memref<8xf32>, memref<8xf32>) {
+  %4, %5 = launch.for 5 unrolled (%1, %2) : (memref<8xf32>, memref<8xf32>) {
   ^bb0(%i: index, %a: memref<8xf32>, %b: memref<8xf32>):
     %6 = launch.at %0[%i] : memref<5x8xf32> to memref<8xf32>
     launch.call "xp.add"(%a, %6) -> (%b) : (memref<8xf32>, memref<8xf32>) -> (memref<8xf32>)
@@ -116,7 +117,8 @@ func.func @control(%xs: tensor<5x8xf32>, %h: tensor<8xf32>) -> tensor<8xf32> {
 // CHECK-NEXT:       %b = ptir.exp %a : tensor<4x8xf32>
 // CHECK-NEXT:       launch.yield %b : tensor<4x8xf32>
 // CHECK-NEXT:     }
-// CHECK-NEXT:     launch.kernel @sum(%2) -> (%1) : (memref<4x8xf32>) -> (memref<f32>) {
+// CHECK-NEXT:     %5 = launch.alloc arena : memref<64xui8>
+// CHECK-NEXT:     launch.kernel @sum(%2) -> (%1, %5) scratch 1 schedule {grid = 2 : i64} : (memref<4x8xf32>) -> (memref<f32>, memref<64xui8>) {
 // CHECK-NEXT:     ^bb0(%a_1: tensor<4x8xf32>):
 // CHECK-NEXT:       %b_1 = ptir.reduce %a_1 kind = sum axes = [0, 1] keepdims = false : tensor<4x8xf32> -> tensor<f32>
 // CHECK-NEXT:       launch.yield %b_1 : tensor<f32>
@@ -134,7 +136,7 @@ func.func @control(%xs: tensor<5x8xf32>, %h: tensor<8xf32>) -> tensor<8xf32> {
 // CHECK-NEXT:     %2 = launch.alloc arena : memref<8xf32>
 // CHECK-NEXT:     %3 = launch.alloc output 0 : memref<8xf32>
 // CHECK-NEXT:     %p = launch.alloc arena : memref<i1>
-// CHECK-NEXT:     %4, %5 = launch.for 5 (%1, %2) : (memref<8xf32>, memref<8xf32>) {
+// CHECK-NEXT:     %4, %5 = launch.for 5 unrolled (%1, %2) : (memref<8xf32>, memref<8xf32>) {
 // CHECK-NEXT:     ^bb0(%i: index, %a: memref<8xf32>, %b: memref<8xf32>):
 // CHECK-NEXT:       %6 = launch.at %0[%i] : memref<5x8xf32> to memref<8xf32>
 // CHECK-NEXT:       launch.call "xp.add"(%a, %6) -> (%b) : (memref<8xf32>, memref<8xf32>) -> (memref<8xf32>)
