@@ -28,17 +28,17 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from peers.gpu_programs import PROGRAMS
 
 from mind_dialect import ptir
-from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.types import read_type
 from mind_lowering.cupy.cuda_cpp.text import NVRTC_OPTIONS, modules
 from mind_lowering.cupy.kernels.call_kernels import call_kernels
 from mind_lowering.cupy.lower import lowered_for_cupy
-from mind_lowering.cupy.planning.lifetimes import every_step, reads_and_writes
-from mind_lowering.cupy.planning.plan import Call, Copy, Launch, Step
 from mind_lowering.cupy.planning.planner import plan_function
 from mind_lowering.cupy.source import cupy_source
+from mind_lowering.launch.compute_ops import CallOp, KernelOp
+from mind_lowering.launch.liveness import launch_ops
+from mind_lowering.launch.ref import read_ref
 from mind_runtime.cupy.profile import flops_of, limits_of
-from mind_runtime.cupy.tape import Work
+from mind_runtime.cupy.tape import Step, Work
 from mind_runtime.profile import Limits
 
 
@@ -156,9 +156,8 @@ def report(title: str, func: Any, donated: Collection[int], architecture: str) -
     made = lowered_for_cupy(func, donated)
     source, kernels = cupy_source(made.func)
     calls = call_kernels(made.func, source.name, kernels)
-    names = {op: (name, kernels.found[name].launch) for op, name in kernels.of.items()}
-    plan = plan_function(made.func, names, donated, calls)
-    steps = [timed(step, kernels, limits) for step in every_step(plan.steps) if isinstance(step, Launch | Call | Copy)]
+    plan = plan_function(made.func, kernels.launches(), donated, calls)
+    steps = [timed(op, kernels, limits) for op in launch_ops(plan.func.body.block) if isinstance(op, Step)]
     usage: dict[str, Usage] = {}
     with ThreadPoolExecutor() as pool:
         for found in pool.map(lambda module: compiled(module[0], architecture), modules(kernels.text()) if kernels.found else ()):
@@ -166,21 +165,21 @@ def report(title: str, func: Any, donated: Collection[int], architecture: str) -
     return Report(title, steps, usage, plan.arena)
 
 
-def moved_bytes(step: Step, kernels: Any) -> int:
-    """Return the bytes that a step must read and write: where it takes or updates parts of an operand, only those."""
-    reads, writes = reads_and_writes(step)
-    if not (isinstance(step, Launch) and isinstance(step.op, FusionOp)):
-        return sum(place.bytes for place in (*reads, *writes))
-    into = kernels.found[step.kernel].launch.into
-    moved = sum(place.bytes for place in step.outputs) if into is None else 0
-    for i, (place, argument) in enumerate(zip(step.inputs, step.op.body.block.args, strict=True)):
+def moved_bytes(op: Step, kernels: Any) -> int:
+    """Return the bytes that an op must read and write: where it takes or updates parts of an operand, only those."""
+    if not isinstance(op, KernelOp) or not op.body.blocks:
+        return sum(read_ref(value.type).nbytes for values in op.effects() for value in values)
+    into = kernels.found[op.symbol].launch.into
+    moved = sum(read_ref(value.type).nbytes for value in op.results_written) if into is None else 0
+    for i, (value, argument) in enumerate(zip(op.reads, op.body.block.args, strict=True)):
         users = [use.operation for use in argument.uses]
+        size = read_ref(value.type).nbytes
         if i == into:
             moved += sum(bytes_of(user.operands[1]) for user in users)
         elif all(isinstance(user, PARTS) and user.operands[0] is argument for user in users):
-            moved += min(place.bytes, sum(bytes_of(user.results[0]) for user in users))
+            moved += min(size, sum(bytes_of(user.results[0]) for user in users))
         else:
-            moved += place.bytes
+            moved += size
     return moved
 
 
@@ -190,19 +189,19 @@ def bytes_of(value: SSAValue) -> int:
     return dtype.size * prod(n for n in shape if isinstance(n, int))
 
 
-def timed(step: Step, kernels: Any, limits: Limits) -> Timed:
-    """Return a step and the least time that it takes."""
-    reads, _ = reads_and_writes(step)
-    moved = moved_bytes(step, kernels)
-    dtype = reads[0].dtype.name if reads else ""
-    operations = flops_of(Work(lambda: None, step))
+def timed(op: Step, kernels: Any, limits: Limits) -> Timed:
+    """Return an op and the least time that it takes."""
+    reads, _ = op.effects()
+    moved = moved_bytes(op, kernels)
+    dtype = read_ref(reads[0].type).dtype.name if reads else ""
+    operations = flops_of(Work(lambda: None, op))
     rate = limits.flops.get(dtype, limits.flops["f32"])
     seconds = max(moved / limits.bandwidth, operations / rate)
-    if isinstance(step, Launch):
-        how = kernels.found[step.kernel].launch
-        symbol = kernels.symbols[step.kernel]
+    if isinstance(op, KernelOp):
+        how = kernels.found[op.symbol].launch
+        symbol = kernels.symbols[op.symbol]
         return Timed(symbol, symbol, how.block, how.grid, moved, seconds)
-    return Timed(step.function if isinstance(step, Call) else "copy", None, 0, 0, moved, seconds)
+    return Timed(op.function if isinstance(op, CallOp) else "copy", None, 0, 0, moved, seconds)
 
 
 def page(reports: Sequence[Report], architecture: str) -> str:

@@ -22,8 +22,7 @@ from mind_lowering.cupy.kernels.call_kernels import call_kernels
 from mind_lowering.cupy.launching import CupyKernels, device
 from mind_lowering.cupy.lower import lowered_for_cupy
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
-from mind_lowering.cupy.planning.plan import Plan, Unplanned
-from mind_lowering.cupy.planning.planner import plan_function
+from mind_lowering.cupy.planning.planner import Plan, Unplanned, plan_function
 from mind_lowering.cupy.reasons import reasons
 from mind_lowering.cupy.source import cupy_source
 from mind_lowering.memory_plan import MemoryPlan
@@ -69,10 +68,9 @@ class CupyProgram(Program):
         scope: dict[str, Any] = {"__builtins__": {}, "xp": k.xp, "k": k}
         for name, literal in source.constants:
             scope[name] = k.constant(value=literal)
-        names = {op: (name, kernels.found[name].launch) for op, name in kernels.of.items()}
         plan: Plan | None = None
         try:
-            plan = plan_function(func, names, donated, calls)  # which adds kernels
+            plan = plan_function(func, kernels.launches(), donated, calls)  # which adds kernels
         except Unplanned as e:
             self.unplanned = str(e)
         self._cuda = kernels.text()

@@ -12,20 +12,18 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Region
 
 import mind_runtime
 from fake_device import FakeDevice
 from fake_gpu import RULES, FakeArray
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions
-from mind_dialect.ptir import FusionOp
 from mind_lowering.cupy.kernels.random_numbers import loops_around
 from mind_lowering.cupy.launching import CupyKernels
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
-from mind_lowering.cupy.planning.lifetimes import every_step
-from mind_lowering.cupy.planning.plan import Launch
 from mind_lowering.kernels import NUMPY
+from mind_lowering.launch.compute_ops import KernelOp
+from mind_lowering.launch.liveness import launch_ops
 from mind_lowering.xp import CallOp
 from mind_runtime.on_cupy import CupyProgram
 
@@ -37,14 +35,14 @@ class NumpyDevice(FakeDevice):
         raise AssertionError("a kernel that was not replaced")
 
 
-def meaning(op: FusionOp) -> Any:
-    """What a fusion does, as a program of NumPy."""
-    body = op.body.clone() if isinstance(op.body, Region) else op.body
+def meaning(op: KernelOp) -> Any:
+    """What the body of a kernel does, as a program of NumPy."""
+    body = op.body.clone()
     block = body.block
     ending = block.last_op
     block.insert_op_before(ReturnOp(*ending.operands), ending)
+    types = FunctionType.from_lists(list(block.arg_types), list(ending.operand_types))
     ending.detach()
-    types = FunctionType.from_lists(list(op.operand_types), list(op.result_types))
     func = FuncOp("f", types, body)
     return mind_runtime.compile(ModuleOp([func], {"ptir.spec_version": _version()}))
 
@@ -57,13 +55,13 @@ def _version() -> Any:
     return StringAttr(SPEC_VERSION)
 
 
-def function_of(op: FusionOp, counters: int) -> Any:
-    """A kernel of a fusion, which checks what it is given."""
+def function_of(op: KernelOp, counters: int) -> Any:
+    """A kernel with a body, which checks what it is given."""
     run = meaning(op)
 
     def launch(grid: Any, block: Any, arrays: Sequence[Any]) -> None:
         RULES.log["launches"] += 1
-        n, m = len(op.operands), len(op.results)
+        n, m = len(op.reads), len(op.results_written)
         for x in arrays:
             assert isinstance(x, FakeArray), "a kernel is given memory of the host"
             assert x.flags.c_contiguous
@@ -121,15 +119,18 @@ def turning(symbol: str) -> Any:
     return launch
 
 
-def replaced(program: CupyProgram, step: Launch, counters: int) -> Any:
+def replaced(program: CupyProgram, op: KernelOp, counters: int) -> Any:
     """What a launch does, on NumPy."""
-    symbol = program.symbols[step.kernel]
-    if isinstance(step.op, FusionOp):
-        return function_of(step.op, counters)
-    if step.op is None:
+    assert program.runner is not None
+    symbol = program.symbols[op.symbol]
+    if op.body.blocks:
+        return function_of(op, counters)
+    origin = program.runner.plan.origins.get(op)
+    if origin is None:
         return turning(symbol)
-    if step.op.function.startswith("k.rng_"):
-        return drawing(step.op)
+    assert isinstance(origin, CallOp)
+    if origin.function.startswith("k.rng_"):
+        return drawing(origin)
     every = list(program.symbols.values())
     return FakeDevice().functions(program.cuda, every)[every.index(symbol)]
 
@@ -138,10 +139,12 @@ def on_numpy(module: Any, donated: Sequence[int] = (), options: CupyOptions = DE
     """The first function of a module, for a device that is none, its kernels NumPy's."""
     program = CupyProgram(next(iter(functions(module))), CupyKernels(NumpyDevice()), donated, 1 << 40, options)
     if program.runner is not None:
+        program.runner.plan.func.verify()  # every launch, and the use of memory
         made: dict[str, Any] = {}
-        for step in every_step(program.runner.plan.steps):
-            if isinstance(step, Launch):
-                kernel = program.runner._launched[step.kernel]
-                if step.kernel not in made:
-                    made[step.kernel] = kernel.function = replaced(program, step, kernel.counters)
+        for op in launch_ops(program.runner.plan.func.body.block):
+            if isinstance(op, KernelOp):
+                name = op.symbol
+                kernel = program.runner._launched[name]
+                if name not in made:
+                    made[name] = kernel.function = replaced(program, op, kernel.counters)
     return program

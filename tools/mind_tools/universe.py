@@ -97,7 +97,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-convert-shape-to-std": _from("mind_lowering.shape_to_std", "ConvertShapeToStdPass"),
     "mind-lower-to-native": _from("mind_lowering.native.target", "LowerToNativePass"),
     "mind-fuse-for-cupy": _from("mind_lowering.cupy.prepare", "FuseForCupyPass"),
-    "mind-lower-to-cupy": _from("mind_lowering.cupy.lower", "LowerToCupyPass"),
+    "mind-lower-to-cupy": _from("mind_lowering.cupy.lower_to_cupy", "LowerToCupyPass"),
     "mind-lower-to-numpy": _from("mind_lowering.lower_to_numpy", "LowerToNumpyPass"),
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {

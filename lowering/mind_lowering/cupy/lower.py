@@ -1,23 +1,15 @@
-"""The pass that lowers whole modules for CuPy: `xp` calls as for NumPy, and every fusion that is a kernel kept as its launch."""
+"""Functions lowered for CuPy: `xp` calls as for NumPy, and every fusion that is a kernel kept as its launch."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.passes import ModulePass
 
-from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp, PtirOp
-from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
-from mind_passes.ptir.failing import forget_origins
 
-from .. import xp
-from ..core_to_ptir import is_core, replace_body
+from ..core_to_ptir import is_core
 from ..numpy import is_lowered
 from ..ownership import Held, fresh
 from ..ptir_idioms import Step
@@ -66,26 +58,3 @@ def lowered_for_cupy(func: FuncOp, donate: Collection[int] = (), options: CupyOp
 def is_ours(func: FuncOp) -> bool:
     """Whether a function is Core IR or PTIR, to be lowered."""
     return not is_lowered(func) and (is_core(func) or any(isinstance(op, PtirOp) for op in func.walk()))
-
-
-@dataclass(frozen=True)
-class LowerToCupyPass(ModulePass):
-    """
-    Lower functions of Core IR and PTIR to calls over an array namespace, each `ptir.fusion` to one CUDA kernel.
-
-    The functions are optimised and fused first. `fast-reduce=true` lets updates of floats be combined in any order.
-    """
-
-    name = "mind-lower-to-cupy"
-
-    fast_reduce: bool = False
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        xp.register(ctx)
-        options = CupyOptions(fast_reduce=self.fast_reduce)
-        made = [(func, lowered_for_cupy(func, options=options).func) for func in functions(op) if is_ours(func)]
-        for func, new in made:
-            forget_origins(new)
-            replace_body(func, new)
-        if made:  # Core IR has become PTIR, which says what its version is
-            op.attributes.setdefault(VERSION_ATTRIBUTE, StringAttr(SPEC_VERSION))

@@ -70,6 +70,10 @@ class Kernels:
             self.symbols[name] = f"{name}_{opcodes[:_LONGEST].rstrip('_')}"
         return self.names[key]
 
+    def launches(self) -> dict[FusionOp, tuple[str, Launch]]:
+        """For each fusion the name of its kernel in Python, and how that is launched."""
+        return {op: (name, self.found[name].launch) for op, name in self.of.items()}
+
     def text(self) -> str:
         """All kernels as C++."""
         return "\n".join(kernel.named(self.symbols[name]) for name, kernel in self.found.items())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mind_lowering.cupy.planning.plan import Launch
+from mind_lowering.launch.compute_ops import KernelOp
 
 from .tape import Work
 
@@ -40,7 +40,7 @@ class _Seen:
     writes: list[Span]
 
 
-def in_lanes(works: Sequence[Work], blocks: Callable[[Launch], int], address: Callable[..., int]) -> list[Item]:
+def in_lanes(works: Sequence[Work], blocks: Callable[[KernelOp], int], address: Callable[..., int]) -> list[Item]:
     """The steps with their lanes; `blocks` says of how many blocks a launch is, `address` where an array begins."""
     found: list[Item] = []
     seen: list[_Seen] = []
@@ -50,7 +50,7 @@ def in_lanes(works: Sequence[Work], blocks: Callable[[Launch], int], address: Ca
         for number, work in enumerate(works[first : first + WINDOW], met):
             reads, writes = ([_span(x, address) for x in xs if x.size] for xs in (work.reads, work.writes))
             needs = [i for i in range(met, number) if _meet(seen[i], reads, writes)]
-            small = isinstance(work.step, Launch) and blocks(work.step) <= FEW_BLOCKS
+            small = isinstance(work.step, KernelOp) and blocks(work.step) <= FEW_BLOCKS
             lane = _lane(needs, seen, number, small=small)
             if number == met:
                 lane, waits = 0, [i for n, i in last.items() if n != 0]

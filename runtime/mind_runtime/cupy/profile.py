@@ -7,8 +7,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from mind_dialect.errors import error
-from mind_dialect.ptir import ConvolutionOp, DotGeneralOp, FusionOp
-from mind_lowering.cupy.planning.plan import Call, Copy, Launch
+from mind_dialect.ptir import ConvolutionOp, DotGeneralOp
+from mind_lowering.launch.compute_ops import CallOp, KernelOp
+from mind_lowering.launch.ref import read_ref
 
 from ..profile import REPEATS, Limits, Profile, Span, medians, time_of
 from .tape import Work
@@ -43,10 +44,10 @@ def limits_of(name: str, capability: str, attributes: dict[str, int]) -> Limits:
 def flops_of(work: Work) -> int:
     """The operations of the products and convolutions in a step; what goes element by element is not counted."""
     step = work.step
-    if isinstance(step, Call) and step.function == "xp.matmul":
-        return 2 * prod(step.outputs[0].shape) * step.inputs[0].shape[-1]
+    if isinstance(step, CallOp) and step.function == "xp.matmul":
+        return 2 * read_ref(step.writes[0].type).count * read_ref(step.reads[0].type).shape[-1]
     found = 0
-    for op in step.op.body.block.ops if isinstance(step, Launch) and isinstance(step.op, FusionOp) else ():
+    for op in step.body.block.ops if isinstance(step, KernelOp) and step.body.blocks else ():
         if isinstance(op, DotGeneralOp):
             shape = op.operand_spec(0).shape
             axes: tuple[int, ...] = op.values()["contract_lhs"]
@@ -61,9 +62,9 @@ def flops_of(work: Work) -> int:
 def name_of(work: Work, symbols: dict[str, str]) -> str:
     """What a step is called: a kernel by its name in CUDA, which says the ops that it comes from."""
     step = work.step
-    if isinstance(step, Launch):
-        return symbols.get(step.kernel, step.kernel)
-    return "copy" if isinstance(step, Copy) else step.function if isinstance(step, Call) else type(step).__name__.lower()
+    if isinstance(step, KernelOp):
+        return symbols.get(step.symbol, step.symbol)
+    return step.function if isinstance(step, CallOp) else "copy"
 
 
 def profile_on_gpu(program: CupyProgram, arguments: Sequence[Any], seed: int) -> Profile:

@@ -1,42 +1,35 @@
-"""How a plan becomes a tape: its steps with the arrays that they work on, for one set of addresses."""
+"""How a plan becomes a tape: its launches with the arrays that they work on, for one set of addresses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import PtirDType
 from mind_lowering.cupy.launching import CupyKernels, LaunchedKernel
-from mind_lowering.cupy.planning.plan import (
-    MOST_UNROLLED,
-    Branch,
-    Buffer,
-    Call,
-    Copy,
-    Launch,
-    Loop,
-    Place,
-    Scan,
-    Step,
-    all_device,
-    enqueued,
-    is_device,
-)
+from mind_lowering.cupy.planning.device import MOST_UNROLLED, all_device, enqueued, is_device
+from mind_lowering.launch.compute_ops import CallOp, KernelOp
+from mind_lowering.launch.control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp
+from mind_lowering.launch.memory_ops import AllocOp, CopyOp, Space, ViewOp
+from mind_lowering.launch.ref import read_ref
 from mind_lowering.xp_arguments import SEED, TURNS
 from mind_lowering.xp_functions import IN_PLACE
 
 from .gpu import Array, Machine, Room
-from .tape import Host, Next, State, Tape, Test, Times, While, Work
+from .tape import Host, Next, State, Step, Tape, Test, Times, While, Work
+
+BLOCKS = (Space.ARENA, Space.RECORD, Space.STATE)
+"""Spaces that are one block of memory each."""
 
 
 @dataclass
 class Recorder:
-    """Makes tapes. `rooms` says where the buffers of each role are, by role or by role and number."""
+    """Makes tapes. `rooms` says where memory of each space is, by space, or by space and number."""
 
     machine: Machine
     kernels: CupyKernels
@@ -47,65 +40,78 @@ class Recorder:
     """Raises what a kernel has noted."""
     blame: Callable[[Operation, MindError], MindError]
     tf32: bool = False
-    bound: dict[Buffer, tuple[Room, int]] = field(default_factory=dict[Buffer, tuple[Room, int]])
+    turns: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """The induction variables of loops that are unrolled."""
     arrays: dict[Any, Array] = field(default_factory=dict[Any, Array])
 
-    def tape(self, steps: Sequence[Step]) -> Tape:
-        """The tape of steps."""
+    def tape(self, ops: Iterable[Operation]) -> Tape:
+        """The tape of ops."""
         made = Tape()
-        self.append(made, steps)
+        self.append(made, ops)
         return made
 
-    def append(self, tape: Tape, steps: Sequence[Step]) -> None:
-        """Put steps behind those of a tape."""
-        for step in steps:
-            if isinstance(step, Launch | Copy | Call):
-                work = self.work(step)
-                if is_device(step):
+    def append(self, tape: Tape, ops: Iterable[Operation]) -> None:
+        """Put ops behind those of a tape."""
+        for op in ops:
+            if isinstance(op, KernelOp | CopyOp | CallOp):
+                work = self.work(op)
+                if is_device(op):
                     tape.section().works.append(work)
                 else:
                     tape.parts.append(Host(self.guarded(work)))
-            elif isinstance(step, Branch):
-                tape.parts.append(Test(self.truth(step.condition), self.tape(step.then), self.tape(step.other)))
-            elif isinstance(step, Loop):
-                self.loop(tape, step)
-            elif step.unrolled:
-                for i in range(step.count):
-                    for whole, inner in (*step.scanned, *step.stacks):
-                        self.bound[inner.buffer] = self.slice(whole, i)
-                    self.append(tape, step.body)
-            elif step.turning:
-                self.turning(tape, step)
-            else:
-                tape.parts.append(self.times(step))
+            elif isinstance(op, IfOp):
+                tape.parts.append(Test(self.truth(op.predicate), self.tape(op.then.block.ops), self.tape(op.otherwise.block.ops)))
+            elif isinstance(op, WhileOp):
+                self.loop(tape, op)
+            elif isinstance(op, ForOp):
+                self.scan(tape, op)
+
+    def scan(self, tape: Tape, op: ForOp) -> None:
+        """A scan: unrolled, iterations that are the same launches, or some in which the host takes part."""
+        block = op.body.block
+        if op.unrolled is not None:
+            for i in range(op.trip_count):
+                self.turns[block.args[0]] = i
+                self.append(tape, block.ops)
+        elif all_device(block.ops):
+            self.alike(tape, op)
+        else:
+            tape.parts.append(self.times(op))
 
     # Where things are
 
-    def where(self, buffer: Buffer) -> tuple[Room, int]:
-        """The memory of a buffer, and where in it it begins."""
-        if buffer.role == "slice":
-            return self.bound[buffer]
-        key: Any = buffer.role if buffer.role in ("arena", "kept", "record", "state") else (buffer.role, buffer.index)
-        return self.rooms[key], buffer.offset
+    def where(self, value: SSAValue) -> tuple[Room, int]:
+        """The memory of a value, and where in it it begins, in bytes."""
+        owner = value.owner
+        if isinstance(owner, ViewOp):
+            room, start = self.where(owner.source)
+            return room, start + owner.word("offset", 0) * read_ref(value.type).dtype.size
+        if isinstance(owner, AtOp):
+            return self.slice(owner.source, self.turns[owner.index])
+        assert isinstance(owner, AllocOp), "loops carry nothing"
+        if owner.over is not None:
+            return self.where(owner.over)
+        return self.rooms[owner.kind if owner.kind in BLOCKS else (owner.kind, owner.number)], owner.word("at", 0)
 
-    def array(self, place: Place) -> Array:
-        """The array of a place."""
-        room, start = self.where(place.buffer)
-        key = (room.address, start + place.offset, place.shape, place.strides, place.dtype)
+    def array(self, value: SSAValue) -> Array:
+        """The array of a value."""
+        room, start = self.where(value)
+        key = (room.address, start, value.type)
         if (found := self.arrays.get(key)) is None:
-            dtype = self.kernels.dtype(place.dtype.name)
-            found = self.machine.array(room, start + place.offset, place.shape, place.strides, dtype)
+            layout = read_ref(value.type)
+            strides = tuple([s * layout.dtype.size for s in layout.strides])
+            found = self.machine.array(room, start, layout.shape, strides, self.kernels.dtype(layout.dtype.name))
             self.arrays[key] = found
         return found
 
-    def slice(self, whole: Place, i: int) -> tuple[Room, int]:
+    def slice(self, whole: SSAValue, i: int) -> tuple[Room, int]:
         """Where slice `i` along the first axis is."""
-        room, start = self.where(whole.buffer)
-        return room, start + whole.offset + i * whole.strides[0]
+        (room, start), layout = self.where(whole), read_ref(whole.type)
+        return room, start + i * layout.strides[0] * layout.dtype.size
 
-    def truth(self, place: Place) -> Callable[[], bool]:
+    def truth(self, value: SSAValue) -> Callable[[], bool]:
         """What reads a truth from the GPU, after what was noted before it."""
-        array = self.array(place)
+        array = self.array(value)
 
         def read() -> bool:
             found = bool(self.machine.read(array))
@@ -114,49 +120,59 @@ class Recorder:
 
         return read
 
-    def loop(self, tape: Tape, step: Loop) -> None:
+    def loop(self, tape: Tape, op: WhileOp) -> None:
         """
         A loop, of which an iteration and the test after it are one graph, and the first test part of another, but for host
         calls.
         """
-        test, iteration = Tape(), self.tape(step.body)
-        if all_device([*step.body, *step.test]):
-            self.append(tape, step.test)
+        tests, ops = list(op.test.block.ops), list(op.body.block.ops)
+        test, iteration = Tape(), self.tape(ops)
+        if all_device([*ops[:-1], *tests[:-1]]):
+            self.append(tape, tests)
         else:
-            self.append(test, step.test)
+            self.append(test, tests)
             iteration.parts.append(Next(self.state))
-        self.append(iteration, step.test)
-        tape.parts.append(While(self.state, test, self.truth(step.condition), iteration))
+        self.append(iteration, tests)
+        tape.parts.append(While(self.state, test, self.truth(_condition(op).go_on), iteration))
 
-    def turning(self, tape: Tape, step: Scan) -> None:
-        """A scan whose iterations are the same work again: as many of them are one graph as an unrolled scan may have steps."""
-        together = max(1, MOST_UNROLLED // enqueued(step.body))
-        rounds, rest = divmod(step.count, together)
+    def alike(self, tape: Tape, op: ForOp) -> None:
+        """A scan whose iterations are the same work again: as many are one graph as an unrolled scan may have launches."""
+        ops = list(op.body.block.ops)
+        together = max(1, MOST_UNROLLED // enqueued(ops))
+        rounds, rest = divmod(op.trip_count, together)
         if rounds:
-            tape.parts.append(Times(self.state, rounds, self.tape(step.body * together)))
-        self.append(tape, step.body * rest)
+            tape.parts.append(Times(self.state, rounds, self.tape(ops * together)))
+        self.append(tape, ops * rest)
 
-    def times(self, step: Scan) -> Times:
-        """A scan in whose iterations the host takes part."""
-        pairs = [(self.machine.copy, whole, self.array(inner)) for whole, inner in step.scanned]
-        stacks = [(whole, self.array(inner)) for whole, inner in step.stacks]
-        views: dict[tuple[Place, int], Array] = {}
+    def times(self, op: ForOp) -> Times:
+        """A scan in whose iterations the host takes part: copies of slices come first and last."""
+        pairs: list[tuple[AtOp, Array]] = []
+        stacks: list[tuple[AtOp, Array]] = []
+        others: list[Operation] = []
+        for inner in op.body.block.ops:
+            if isinstance(inner, CopyOp) and isinstance(inner.source.owner, AtOp):
+                pairs.append((inner.source.owner, self.array(inner.target)))
+            elif isinstance(inner, CopyOp) and isinstance(inner.target.owner, AtOp):
+                stacks.append((inner.target.owner, self.array(inner.source)))
+            else:
+                others.append(inner)
+        views: dict[tuple[AtOp, int], Array] = {}
 
-        def part(whole: Place, inner: Array, i: int) -> Array:
-            if (found := views.get((whole, i))) is None:
-                room, start = self.slice(whole, i)
-                found = views[whole, i] = self.machine.array(room, start, inner.shape, inner.strides, inner.dtype)
+        def part(at: AtOp, inner: Array, i: int) -> Array:
+            if (found := views.get((at, i))) is None:
+                room, start = self.slice(at.source, i)
+                found = views[at, i] = self.machine.array(room, start, inner.shape, inner.strides, inner.dtype)
             return found
 
         def bring(i: int) -> None:
-            for copy, whole, inner in pairs:
-                copy(inner, part(whole, inner, i))
+            for at, inner in pairs:
+                self.machine.copy(inner, part(at, inner, i))
 
         def take(i: int) -> None:
-            for whole, inner in stacks:
-                self.machine.copy(part(whole, inner, i), inner)
+            for at, inner in stacks:
+                self.machine.copy(part(at, inner, i), inner)
 
-        return Times(self.state, step.count, self.tape(step.body), bring, take)
+        return Times(self.state, op.trip_count, self.tape(others), bring, take)
 
     # What is enqueued
 
@@ -168,31 +184,30 @@ class Recorder:
                 work.run()
             except MindError as e:
                 self.failed()
-                raise self.blame(work.step.op, e) if work.step.op is not None and e.op is None else e from None
+                raise self.blame(work.step, e) if e.op is None else e from None
 
         return Work(run, work.step, work.reads, work.writes)
 
-    def work(self, step: Launch | Copy | Call) -> Work:
-        """One step on its arrays."""
-        if isinstance(step, Copy):
-            target, source = self.array(step.target), self.array(step.source)
-            return Work(lambda: self.machine.copy(target, source), step, (source,), (target,))
-        inputs = tuple(map(self.array, step.inputs))
-        outputs = tuple(map(self.array, step.outputs))
-        if isinstance(step, Launch):
-            own = tuple(self.array(p) for p in (step.scratch, step.counters, step.record) if p is not None)
-            kernel, arrays = self.launched[step.kernel], (*inputs, *outputs, *own)
-            return Work(lambda: kernel.run(arrays), step, inputs, (*outputs, *own))
-        return Work(self.call(step, inputs, outputs), step, inputs, outputs)
+    def work(self, op: Step) -> Work:
+        """One launch, copy or call on its arrays."""
+        if isinstance(op, CopyOp):
+            target, source = self.array(op.target), self.array(op.source)
+            return Work(lambda: self.machine.copy(target, source), op, (source,), (target,))
+        reads, writes = tuple(map(self.array, op.reads)), tuple(map(self.array, op.writes))
+        if isinstance(op, KernelOp):
+            kernel, arrays = self.launched[op.symbol], (*reads, *writes)
+            return Work(lambda: kernel.run(arrays), op, reads, writes)
+        return Work(self.call(op, reads, writes), op, reads, writes)
 
-    def call(self, step: Call, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
+    def call(self, op: CallOp, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], None]:
         """A call of the array library, its results put where they belong."""
-        machine, function = self.machine, self.function(step.function)
-        options = {name: self.value(value) for name, value in step.arguments.items()}
-        if step.function in IN_PLACE:
+        machine, name = self.machine, op.function
+        function, arguments = self.function(name), op.keywords()
+        options = {key: self.value(value) for key, value in arguments.items()}
+        if name in IN_PLACE:
             return lambda: function(*inputs, out=outputs[0], **options)
-        plain = self.generic(step, function, inputs, outputs, options)
-        if step.function == "xp.matmul":
+        plain = self.generic(arguments, function, inputs, outputs, options)
+        if name == "xp.matmul":
 
             def multiply() -> None:
                 if not inputs[0].size or not inputs[1].size:
@@ -203,11 +218,13 @@ class Recorder:
             return multiply
         return plain
 
-    def generic(self, step: Call, function: Any, inputs: Any, outputs: Any, options: dict[str, Any]) -> Callable[[], None]:
+    def generic(
+        self, arguments: Mapping[str, Any], function: Any, inputs: Any, outputs: Any, options: dict[str, Any]
+    ) -> Callable[[], None]:
         """A call whose results are copied."""
         machine, state = self.machine, self.state
-        seeded = [name for name, value in step.arguments.items() if value is SEED]
-        turning = [name for name, value in step.arguments.items() if value is TURNS]
+        seeded = [name for name, value in arguments.items() if value is SEED]
+        turning = [name for name, value in arguments.items() if value is TURNS]
 
         def run() -> None:
             for name in seeded:
@@ -248,3 +265,9 @@ def _clear(array: Array) -> None:
     """Set every element to 0; of dtypes that the array library cannot fill, the bytes."""
     plain = array if array.dtype.kind in "biufc" else array.view(f"u{array.dtype.itemsize}")
     plain.fill(0)
+
+
+def _condition(op: WhileOp) -> ConditionOp:
+    last = op.test.block.last_op
+    assert isinstance(last, ConditionOp), "verified"
+    return last

@@ -22,9 +22,12 @@ from mind_dialect.errors import MindError
 from mind_dialect.program import shown_name
 from mind_lowering.cupy.launching import NO_FAILURE, RECORD, CupyKernels, LaunchedKernel
 from mind_lowering.cupy.options import CupyOptions
-from mind_lowering.cupy.planning.lifetimes import every_step
-from mind_lowering.cupy.planning.plan import Branch, Call, Copy, Launch, Loop, Place, Plan, Scan, row_major
+from mind_lowering.cupy.planning.planner import Plan, given_input
 from mind_lowering.kernels import NUMPY
+from mind_lowering.launch.compute_ops import CallOp, KernelOp
+from mind_lowering.launch.control_ops import ForOp, IfOp, WhileOp
+from mind_lowering.launch.liveness import Liveness, launch_ops
+from mind_lowering.launch.memory_ops import AllocOp, CopyOp, Space
 from mind_lowering.memory_plan import Block, MemoryPlan
 
 from .gpu import Array, Graph, Machine, Room
@@ -32,7 +35,7 @@ from .lanes import in_lanes
 from .recorder import Recorder
 from .tape import Section, State, Tape, Work, observe
 
-_KINDS = {"launches": Launch, "calls": Call, "copies": Copy, "branches": Branch, "loops": Loop, "scans": Scan}
+_KINDS = {"launches": KernelOp, "calls": CallOp, "copies": CopyOp, "branches": IfOp, "loops": WhileOp, "scans": ForOp}
 MOST_TAPES = 8
 """So many tapes are kept."""
 MOST_MOVES = 8
@@ -93,10 +96,12 @@ class Runner:
         """Where the seed is, for draws."""
         self._seed: int | None = None
         """The one that is there."""
-        self._recorded = [s for s in every_step(plan.steps) if isinstance(s, Launch) and s.record is not None]
+        self._ops = list(launch_ops(plan.func.body.block))
+        self._recorded = [found for op in self._ops if isinstance(op, KernelOp) and (found := _record_of(op)) is not None]
+        self._given, self._made = plan.inputs, plan.outputs
         self._tapes: OrderedDict[Addresses, Tape] = OrderedDict()
-        self._inputs, self._outputs = Moving.of(len(plan.inputs)), Moving.of(len(plan.outputs))
-        self._own: dict[tuple[str, int], Array] = {}
+        self._inputs, self._outputs = Moving.of(len(self._given)), Moving.of(len(self._made))
+        self._own: dict[tuple[Space, int], Array] = {}
         self.made = 0
         """How many tapes were made."""
         self.issues: dict[str, None] = {}
@@ -105,9 +110,8 @@ class Runner:
         self.last: Tape | None = None
         self._quick: dict[Addresses, Graph] = {}
         """The graphs of whole calls, by where arguments and results are."""
-        self._specs = [(kernels.dtype(p.dtype.name), p.shape) for p in plan.inputs]
-        results = [(kernels.dtype(p.dtype.name), p.shape, p.buffer) for p in plan.outputs]
-        self._results = [(dtype, shape, b.index if b.role == "input" else None) for dtype, shape, b in results]
+        self._specs = [self._spec(op) for op in self._given]
+        self._results = [(*self._spec(op), given_input(op)) for op in self._made]
 
     def quick(self, arguments: Sequence[Any], seed: int = 0) -> list[Any] | None:
         """As a call, for arrays that were here before: looked up, and one graph launched. None where there is more to do."""
@@ -178,34 +182,43 @@ class Runner:
 
     # Memory
 
+    def _spec(self, op: AllocOp) -> tuple[Any, tuple[int, ...]]:
+        """The dtype of the array library, and the sizes."""
+        return self.kernels.dtype(op.ref.dtype.name), op.ref.shape
+
     def _allocate(self) -> None:
-        """The arena, what is kept, constants."""
+        """The arena, what is kept from call to call, constants."""
         machine, plan = self.machine, self.plan
-        for role, size in (("arena", plan.arena), ("kept", plan.kept), ("record", plan.records), ("state", plan.state)):
+        arena = max(plan.arena, any(op.kind is Space.ARENA for op in plan.allocations))  # what has no elements is somewhere too
+        for space, size in ((Space.ARENA, arena), (Space.RECORD, plan.records), (Space.STATE, plan.state)):
             if size:
-                self._rooms[role] = room = machine.room(size)
-                if role in ("kept", "record"):
+                self._rooms[space] = room = machine.room(size)
+                if space is not Space.ARENA:
                     whole = machine.array(room, 0, (size // 4,), (4,), np.dtype("uint32"))
-                    whole.fill(0 if role == "kept" else 0xFFFFFFFF)
-        if plan.state:
-            self._drawn = machine.array(self._rooms["state"], 0, (1,), (8,), np.dtype("uint64"))
+                    whole.fill(0 if space is Space.STATE else 0xFFFFFFFF)
+        if plan.draws:
+            self._drawn = machine.array(self._rooms[Space.STATE], 0, (1,), (8,), np.dtype("uint64"))
         if plan.records:
             count = plan.records // 8
-            self._records = machine.array(self._rooms["record"], 0, (count,), (8,), np.dtype("uint64"))
-        for place, literal in plan.constants:
-            elements: Any = np.ascontiguousarray(NUMPY.constant(value=literal))
-            whole = elements if any(place.strides) or not place.shape else elements.reshape(-1)[:1].reshape(())
-            room = self._rooms["constant", place.buffer.index] = machine.room(place.buffer.bytes)
-            if place.bytes:
-                strides = row_major(whole.shape, place.dtype.size)
-                machine.send(machine.array(room, 0, whole.shape, strides, self.kernels.dtype(place.dtype.name)), whole)
+            self._records = machine.array(self._rooms[Space.RECORD], 0, (count,), (8,), np.dtype("uint64"))
+        for op in plan.allocations:
+            if op.kind is Space.CONSTANT:
+                room = self._rooms[op.kind, op.number] = machine.room(op.ref.nbytes)
+                if op.ref.nbytes:
+                    elements: Any = np.ascontiguousarray(NUMPY.constant(value=op.literal_value)).reshape(op.ref.shape)
+                    machine.send(self._whole(room, op), elements)
 
-    def _place(self, role: str, i: int, place: Place) -> Array:
+    def _whole(self, room: Room, op: AllocOp) -> Array:
+        """All of an allocation as an array."""
+        dtype, shape = self._spec(op)
+        strides = tuple([s * op.ref.dtype.size for s in op.ref.strides])
+        return self.machine.array(room, 0, shape, strides, dtype)
+
+    def _place(self, space: Space, i: int, op: AllocOp) -> Array:
         """The array that is copied to, or from, for an argument or result."""
-        if (role, i) not in self._own:
-            room = self.machine.room(place.bytes)
-            self._own[role, i] = self.machine.array(room, 0, place.shape, place.strides, self.kernels.dtype(place.dtype.name))
-        return self._own[role, i]
+        if (space, i) not in self._own:
+            self._own[space, i] = self._whole(self.machine.room(op.ref.nbytes), op)
+        return self._own[space, i]
 
     # Tapes
 
@@ -215,9 +228,9 @@ class Runner:
         changed = [i for i, a in enumerate(arguments) if not self._inputs.copied[i] and not here(a)]
         for i in changed:
             self._inputs.copied[i] = True
-        owned = [j for j, p in enumerate(self.plan.outputs) if p.buffer.role == "output"]
+        owned = [j for j, (_, _, given) in enumerate(self._results) if given is None]
         if home and not all(self._outputs.copied[j] for j in owned):
-            self._outputs.copied = [True] * len(self.plan.outputs)
+            self._outputs.copied = [True] * len(self._made)
             changed = [0]
         if changed:
             self._forget()
@@ -237,27 +250,25 @@ class Runner:
                 break
         for i, copied in enumerate(self._inputs.copied):
             if copied:
-                own = self._place("input", i, self.plan.inputs[i])
+                own = self._place(Space.INPUT, i, self._given[i])
                 (self.machine.copy if here(arguments[i]) else self.machine.send)(own, arguments[i])
         return tape, list(arguments), results
 
     def _result(self, j: int) -> Array:
-        place = self.plan.outputs[j]
         if self._outputs.copied[j]:
-            return self._place("output", j, place)
-        return self.machine.fresh(place.shape, self.kernels.dtype(place.dtype.name))
+            return self._place(Space.OUTPUT, j, self._made[j])
+        dtype, shape, _ = self._results[j]
+        return self.machine.fresh(shape, dtype)
 
     def _key(self, arguments: Sequence[Any], results: Mapping[int, Array]) -> Addresses:
         address = self.machine.address
         inputs = [None if c else address(a) for a, c in zip(arguments, self._inputs.copied, strict=True)]
-        outputs = [
-            address(results[j]) if j in results and not self._outputs.copied[j] else None for j in range(len(self.plan.outputs))
-        ]
+        outputs = [address(results[j]) if j in results and not self._outputs.copied[j] else None for j in range(len(self._made))]
         return (*inputs, *outputs)
 
     def _note(self, key: Addresses) -> None:
-        self._inputs.note(key[: len(self.plan.inputs)])
-        self._outputs.note(key[len(self.plan.inputs) :])
+        self._inputs.note(key[: len(self._given)])
+        self._outputs.note(key[len(self._given) :])
 
     def _settle(self) -> bool:
         """Copy what has moved from now on; False if nothing else has."""
@@ -278,12 +289,16 @@ class Runner:
         self.made += 1
         rooms = dict(self._rooms)
         for i, (argument, copied) in enumerate(zip(arguments, self._inputs.copied, strict=True)):
-            rooms["input", i] = self.machine.room_of(self._place("input", i, self.plan.inputs[i]) if copied else argument)
+            rooms[Space.INPUT, i] = self.machine.room_of(self._place(Space.INPUT, i, self._given[i]) if copied else argument)
         for j, result in results.items():
-            rooms["output", j] = self.machine.room_of(result)
+            rooms[Space.OUTPUT, j] = self.machine.room_of(result)
         tf32 = self.options.tf32
-        recorder = Recorder(self.machine, self.kernels, self._launched, rooms, self._state, self._check, self._blame, tf32)
-        return recorder.tape(self.plan.steps)
+        recorder = Recorder(self.machine, self.kernels, self._launched, rooms, self._state, self._check, self._blamed, tf32)
+        return recorder.tape(self.plan.func.body.block.ops)
+
+    def _blamed(self, op: Operation, e: MindError) -> MindError:
+        origin = self.plan.origins.get(op)
+        return e if origin is None else self._blame(origin, e)
 
     # Runs
 
@@ -310,8 +325,8 @@ class Runner:
             section.issue = f"{type(e).__name__}: {e}"
             self.issues[section.issue] = None
 
-    def _blocks(self, step: Launch) -> int:
-        return self._launched[step.kernel].grid
+    def _blocks(self, op: KernelOp) -> int:
+        return self._launched[op.symbol].grid
 
     def _check(self) -> None:
         """Raise the error of the first step that noted a failure."""
@@ -321,21 +336,19 @@ class Runner:
         if all(n == NO_FAILURE for n in noted):
             return
         self._records.fill(np.uint64(NO_FAILURE))
-        for step in self._recorded:
-            assert step.record is not None
-            start = step.record.buffer.offset // 8
-            self._launched[step.kernel].check(noted[start : start + RECORD])
+        for kernel, at in self._recorded:
+            self._launched[kernel].check(noted[at // 8 : at // 8 + RECORD])
 
     def _handed_out(self, arguments: Sequence[Any], results: Mapping[int, Array], *, home: bool) -> list[Any]:
         """The results for the caller."""
         found: list[Any] = []
-        for j, place in enumerate(self.plan.outputs):
-            if place.buffer.role == "input":
-                found.append(self._donated(place.buffer.index, arguments, home=home))
+        for j, (dtype, shape, given) in enumerate(self._results):
+            if given is not None:
+                found.append(self._donated(given, arguments, home=home))
             elif home:
                 found.append(self.machine.read(results[j]))
             elif self._outputs.copied[j]:
-                fresh = self.machine.fresh(place.shape, self.kernels.dtype(place.dtype.name))
+                fresh = self.machine.fresh(shape, dtype)
                 self.machine.copy(fresh, results[j])
                 found.append(fresh)
             else:
@@ -346,7 +359,7 @@ class Runner:
         """A result in the memory of a donated argument."""
         if not self._inputs.copied[i]:
             return self.machine.read(arguments[i]) if home else arguments[i]
-        own = self._place("input", i, self.plan.inputs[i])
+        own = self._place(Space.INPUT, i, self._given[i])
         if home:
             return self.machine.read(own)
         if self.machine.is_here(arguments[i]):
@@ -359,36 +372,45 @@ class Runner:
     def explain(self) -> list[str]:
         """Lines that say what memory there is, what the host takes part in and why, and which sections are no graphs."""
         plan = self.plan
-        steps = list(every_step(plan.steps))
-        counted = Counter(type(s) for s in steps)
+        counted = Counter(type(op) for op in self._ops)
         counts = [f"{counted[kind]} {word}" for word, kind in _KINDS.items() if counted[kind]]
         lines = [f"plan: {', '.join(counts) or 'nothing'}; arena of {plan.arena} bytes"]
-        lines += [f"host: {s.function}: {s.host}" for s in steps if isinstance(s, Call) and s.host is not None]
+        calls = [op for op in self._ops if isinstance(op, CallOp) and op.sync is not None]
+        lines += [f"host: {op.function}: {op.word('sync')}" for op in calls]
         if not self.options.graph:
             lines.append("no graphs: graph=off")
         return [*lines, *(f"no graph: {issue}" for issue in self.issues)]
 
     def arena_plan(self) -> MemoryPlan:
         """Where each temporary is, and when."""
-        temporaries = [b for b in self.plan.buffers if b.role == "arena" and b.first >= 0 and b.bytes]
-        blocks = tuple(Block(f"temporary {i}", b.offset, b.bytes, b.first, b.last) for i, b in enumerate(temporaries))
-        return MemoryPlan(f"@{shown_name(self.plan.name)} on cupy", self.plan.arena, blocks)
+        live = Liveness(self.plan.func)
+        temporaries = [op for op in live.allocations if op.kind is Space.ARENA and op.ref.nbytes]
+        blocks = [
+            Block(op.res.name_hint or f"temporary {i}", op.word("at"), op.ref.nbytes, live.first[op], live.last[op])
+            for i, op in enumerate(temporaries)
+        ]
+        return MemoryPlan(f"@{shown_name(self.plan.func.sym_name.data)} on cupy", self.plan.arena, tuple(blocks))
 
     def memory(self, here: Sequence[bool]) -> dict[str, int]:
         """The bytes on the GPU of a call, by what they are for; `here` says which arguments are there already."""
         plan = self.plan
-        copied = (p.bytes for p, given in zip(plan.inputs, here, strict=True) if not given)
-        constants = sum(p.buffer.bytes for p, _ in plan.constants)
-        own = plan.kept + plan.records + plan.state
+        copied = (op.ref.nbytes for op, given in zip(self._given, here, strict=True) if not given)
+        constants = sum(op.ref.nbytes for op in plan.allocations if op.kind is Space.CONSTANT)
         return {
             "arena": plan.arena,
             "results": plan.output_bytes,
             "constants": constants,
             "copies of arguments": sum(copied),
-            "counters": own,
+            "counters": plan.records + plan.state,
         }
 
     @property
     def bytes(self) -> int:
         """What a run needs beside its arguments: the arena, what is kept, results."""
-        return self.plan.arena + self.plan.kept + self.plan.records + self.plan.state + self.plan.output_bytes
+        return self.plan.arena + self.plan.records + self.plan.state + self.plan.output_bytes
+
+
+def _record_of(op: KernelOp) -> tuple[str, int] | None:
+    """The name of a kernel that can fail, and where among the records its own is."""
+    owner = op.writes[-1].owner
+    return (op.symbol, owner.word("at")) if isinstance(owner, AllocOp) and owner.kind is Space.RECORD else None

@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from mind_lowering.cupy.planning.plan import Step
+from mind_lowering.launch.compute_ops import CallOp, KernelOp
+from mind_lowering.launch.memory_ops import CopyOp
 
 from .gpu import Array, Graph
+
+Step = KernelOp | CallOp | CopyOp
+"""What is enqueued as one."""
 
 
 @dataclass
@@ -25,7 +29,7 @@ class State:
 
 @dataclass(frozen=True)
 class Work:
-    """Something to enqueue, and the step it comes from."""
+    """Something to enqueue, and the op of the plan that it is."""
 
     run: Callable[[], None]
     step: Step

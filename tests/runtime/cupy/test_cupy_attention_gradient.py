@@ -18,7 +18,7 @@ from attention_gradients import CASES, NARROW, attend, causal, gradient, qkv
 from cuda_emulation import ARCHITECTURES, compiled, compiler
 from cupy_agreement import agree, arguments, in_one_batch
 from fake_device import Batch
-from mind_lowering.cupy.planning.plan import Launch
+from mind_lowering.launch.compute_ops import KernelOp
 from mind_runtime.on_cupy import CupyProgram
 from models import gpt2
 from models.training import AdamW, train_step
@@ -142,7 +142,8 @@ def test_a_training_step_of_a_model_keeps_no_weights(compute: str | None, suffix
     assert kernels == [f"attend{suffix}", f"attend_queries{suffix}", f"attend_keys{suffix}"]
     assert made.cuda.count("const I limit = ") == made.cuda.count("+ 1 < 512 ?") == 2  # of the attention, and of its queries
     assert made.runner is not None, made.unplanned
-    assert max(b.bytes for b in made.runner.plan.buffers) < 4 * 512 * 512 * 2
-    launched = {made.symbols[step.kernel]: step for step in made.runner.plan.steps if isinstance(step, Launch)}
-    inputs = {n.partition("_attention")[2]: len(step.inputs) for n, step in launched.items() if "_attention" in n}
+    assert max(op.ref.nbytes for op in made.runner.plan.allocations) < 4 * 512 * 512 * 2
+    ops = [op for op in made.runner.plan.func.body.block.ops if isinstance(op, KernelOp)]
+    launched = {made.symbols[op.symbol]: op for op in ops}
+    inputs = {n.partition("_attention")[2]: len(op.reads) for n, op in launched.items() if "_attention" in n}
     assert inputs == {"": 1, "_gradient_of_queries": 5, "_gradient_of_keys_values": 5}  # queries, keys and values are in one

@@ -10,7 +10,7 @@ import pytest
 import mind_runtime
 from fake_gpu import RULES, FakeMachine, awkward
 from mind_dialect import ptir
-from mind_lowering.cupy.planning.plan import Launch
+from mind_lowering.launch.compute_ops import KernelOp
 from mind_runtime.cupy.lanes import MOST_LANES, WINDOW, in_lanes
 from mind_runtime.cupy.tape import Work
 from numpy_launches import on_numpy
@@ -49,7 +49,7 @@ def test_independent_branches_run_side_by_side() -> None:
 
 
 def step(grid: int) -> Any:
-    made = object.__new__(Launch)
+    made = object.__new__(KernelOp)
     made.number = grid
     return made
 

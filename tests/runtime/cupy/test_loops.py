@@ -15,9 +15,9 @@ from fake_gpu import RULES, FakeMachine
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.cupy.planning import lifetimes, plan
+from mind_lowering.cupy.planning import device, planner
 from mind_lowering.cupy.planning.host_calls import CAPTURED, HOST, VIEWS
-from mind_lowering.cupy.planning.plan import Scan
+from mind_lowering.launch.control_ops import ForOp
 from mind_lowering.xp_functions import FUNCTIONS
 from mind_runtime.cupy import recorder
 from native_control_programs import counted, dot, scan
@@ -51,18 +51,18 @@ def test_a_scan_reads_nothing(steps: int, together: int | None, monkeypatch: pyt
     """Whether its steps are one graph, or some of its iterations are one."""
     unrolled = together is None or steps == 0
     if together is not None:
-        monkeypatch.setattr(plan, "MOST_UNROLLED", 0)
-        monkeypatch.setattr(recorder, "enqueued", lambda body: recorder.MOST_UNROLLED // together)
+        monkeypatch.setattr(device, "MOST_UNROLLED", 0)
+        monkeypatch.setattr(recorder, "enqueued", lambda ops: recorder.MOST_UNROLLED // together)
     module = program(f"f32[6] f32[6] f32[{steps},6]", recurrence)
     made = on_numpy(module.clone())
     assert made.runner is not None
-    found = [s for s in made.runner.plan.steps if isinstance(s, Scan)]
-    assert all(s.unrolled is unrolled for s in found)
+    found = [op for op in made.runner.plan.func.body.block.ops if isinstance(op, ForOp)]
+    assert all((op.unrolled is not None) is unrolled for op in found)
     values = numbers(made)
     expected = mind_runtime.compile(module)(*values)
     here = [there(x) for x in values]
-    made(*here)
-    made(*here)
+    for _ in range(4):  # results come back to one of two places
+        made(*here)
     RULES.log.clear()
     results = made(*here)
     assert RULES.log["waits"] == 0
@@ -81,7 +81,7 @@ def test_what_a_loop_never_changes_stays_until_it_is_over(monkeypatch: pytest.Mo
         return [w, a]
 
     module = program("f32[4,4] si32[]", lambda w, n: list(counted(n, body, dot(w, w), w)))
-    monkeypatch.setattr(lifetimes, "SMALL", -1)
+    monkeypatch.setattr(planner, "REST", 0)
     made, plain = on_numpy(module.clone()), mind_runtime.compile(module)
     w = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
     for iterations in (0, 1, 4):
@@ -149,7 +149,7 @@ def later(h: Any, xs: Any) -> Any:
 def test_slices_of_iterations_are_moved_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every width, from any address, within others too."""
     compiler()
-    monkeypatch.setattr(plan, "MOST_UNROLLED", -1)
+    monkeypatch.setattr(device, "MOST_UNROLLED", -1)
     batch = Batch()
     cases = [(program(types, body), types) for types, body in SCANS]
     made = [(batch.add(module.clone()), module, types) for module, types in cases]
@@ -163,7 +163,7 @@ def test_slices_of_iterations_are_moved_by_kernels(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("unrolled", [True, False])
 def test_random_numbers_are_those_of_numpy_for_every_seed_and_iteration(unrolled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not unrolled:
-        monkeypatch.setattr(plan, "MOST_UNROLLED", -1)
+        monkeypatch.setattr(device, "MOST_UNROLLED", -1)
         monkeypatch.setattr(recorder, "MOST_UNROLLED", -1)
     module = program("f32[4]", drawn)
     made, plain = on_numpy(module.clone()), mind_runtime.compile(module)

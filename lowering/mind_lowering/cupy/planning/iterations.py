@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
+from xdsl.ir import SSAValue
+
+from ...launch.ref import read_ref
 from ..kernels.kernel import NAME, THREADS, VECTOR_BYTES, Kernel, Launch, indented
-from .plan import Place
+from .addresses import alignment
 
 _UNITS = {16: "mind::Pack<mind::ui64, 2>", 8: "mind::ui64", 4: "mind::ui32", 2: "mind::ui16", 1: "mind::ui8"}
 _MOST_BLOCKS = 1024
@@ -23,7 +26,7 @@ def iteration_kernel(*, begins: bool) -> Kernel:
     return Kernel(text, Launch((), 1, 32), (), ("first_iteration" if begins else "next_iteration",))
 
 
-def slices_kernel(pairs: Sequence[tuple[Place, Place]], *, out: bool) -> Kernel:
+def slices_kernel(pairs: Sequence[tuple[SSAValue, SSAValue]], *, out: bool) -> Kernel:
     """
     What copies the slices of an iteration from whole arrays, or `out` to them, given pairs of a whole and its slice.
 
@@ -32,8 +35,8 @@ def slices_kernel(pairs: Sequence[tuple[Place, Place]], *, out: bool) -> Kernel:
     reads, writes, iterations = list[str](), list[str](), list[str]()
     most = 0
     for i, (whole, inner) in enumerate(pairs):
-        unit = _unit(whole, inner)
-        type, count = _UNITS[unit], inner.bytes // unit
+        unit, size = _unit(whole, inner), read_ref(inner.type).nbytes
+        type, count = _UNITS[unit], size // unit
         most = max(most, count)
         reads.append(f"const {type}* __restrict__ a{i}")
         writes.append(f"{type}* __restrict__ b{i}")
@@ -48,8 +51,6 @@ def slices_kernel(pairs: Sequence[tuple[Place, Place]], *, out: bool) -> Kernel:
     return Kernel(text, Launch((), min(-(-most // THREADS), _MOST_BLOCKS), THREADS), (), ("slices_out" if out else "slices_in",))
 
 
-def _unit(whole: Place, inner: Place) -> int:
+def _unit(whole: SSAValue, inner: SSAValue) -> int:
     """How many bytes are copied at once: all slices begin at a multiple of them."""
-    if not whole.buffer.aligned or not inner.buffer.aligned:
-        return whole.dtype.size
-    return gcd(VECTOR_BYTES, whole.offset, inner.offset, inner.bytes)
+    return gcd(VECTOR_BYTES, alignment(whole), alignment(inner), read_ref(inner.type).nbytes)

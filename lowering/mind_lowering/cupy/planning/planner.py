@@ -1,45 +1,93 @@
-"""How a plan is made: one walk over a lowered function."""
+"""How a plan is made: one walk over a lowered function, which becomes a function of launches whose memory is assigned."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import prod
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect.ptir import FusionOp, PtirLiteralAttr
-from mind_dialect.ptir.types import PtirDType, dtype_named, read_type
 
 from ...kernels import NUMPY
-from ...xp import CallOp, ExpectOp, FreeOp, ReturnOp, is_constant
+from ...launch import compute_ops, control_ops
+from ...launch.assign_memory import assign_memory
+from ...launch.kernel_body import body_of_fusion
+from ...launch.liveness import launch_ops, whole
+from ...launch.memory_ops import AllocOp, CopyOp, Space, ViewOp
+from ...launch.ref import Ref, read_ref
+from ...launch.return_op import ReturnOp
+from ...xp import CallOp, ExpectOp, FreeOp, is_constant
+from ...xp import ReturnOp as LoweredReturnOp
 from ...xp_functions import COPY, EMPTY, ROW_MAJOR
-from ...xp_regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp
+from ...xp_regions import ConditionOp, ForOp, IfOp, WhileOp
 from ..kernels.call_kernels import CallKernels
+from ..kernels.in_place import over_operands
 from ..kernels.stages import Staged
-from ..launching import ALIGNMENT
+from .addresses import is_ordered
+from .builder import PLACED, Builder, Unplanned
 from .host_calls import VIEWS, host_reason
-from .iterations import iteration_kernel
-from .lifetimes import place_buffers
-from .plan import (
-    Branch,
-    Buffer,
-    Call,
-    Copy,
-    Launch,
-    Loop,
-    Place,
-    Plan,
-    Step,
-    Unplanned,
-    row_major,
-    same_strides,
-)
-from .planned_products import plan_matmul, plan_product, reshaped
+from .planned_products import plan_matmul, plan_product
 from .planned_scans import plan_scan, yielded
+
+__all__ = ["Plan", "Unplanned", "plan_function"]
+REST = 128
+"""Small memory rests for so many ops of a plan before it is used again: launches that share none may run side by side."""
+
+
+@dataclass
+class Plan:
+    """A function of launches, and what is beside it."""
+
+    func: FuncOp
+    arena: int
+    """Bytes of temporaries."""
+    records: int
+    """Bytes for what kernels note of failures."""
+    state: int
+    """Bytes that are zero at first: the seed and the induction variables, where there are draws, and counters of kernels."""
+    draws: bool
+    """Whether the state begins with the seed."""
+    origins: Mapping[Operation, Operation]
+    """The op of the lowered function that an op comes from."""
+    allocations: list[AllocOp] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.allocations = [op for op in launch_ops(self.func.body.block) if isinstance(op, AllocOp)]
+
+    @property
+    def inputs(self) -> list[AllocOp]:
+        """The inputs by number."""
+        return [op for op in self.allocations if op.kind is Space.INPUT]
+
+    @property
+    def outputs(self) -> list[AllocOp]:
+        """Where the results are: in memory of their own, or of a donated input."""
+        ending = self.func.body.block.last_op
+        assert isinstance(ending, ReturnOp)
+        return [v.owner for v in ending.inputs if isinstance(v.owner, AllocOp)]
+
+    @property
+    def output_bytes(self) -> int:
+        """Of results in memory of their own."""
+        return sum(op.ref.nbytes for op in self.outputs if given_input(op) is None)
+
+    @property
+    def in_place(self) -> list[tuple[int, int]]:
+        """Results in the memory of donated inputs, by number."""
+        found = [(i, given_input(op)) for i, op in enumerate(self.outputs)]
+        return [(i, given) for i, given in found if given is not None]
+
+
+def given_input(result: AllocOp) -> int | None:
+    """The number of the input in whose memory a result is; None for memory of its own."""
+    if result.over is not None and isinstance(result.over.owner, AllocOp):
+        return result.over.owner.number
+    return result.number if result.kind is Space.INPUT else None
 
 
 def plan_function(
@@ -49,69 +97,73 @@ def plan_function(
     The plan of a function lowered for CuPy; Unplanned where a dimension has no size.
 
     `kernels` gives for each fusion the name of its kernel and its `Launch` of `kernel.py`, `calls` those of calls that are
-    kernels of ours.
+    kernels of ours. The bodies of fusions move into the plan.
     """
-    planner = Planner(kernels, donated, calls or CallKernels())
+    build = Builder(donated, calls or CallKernels())
+    planner = _Planner(build, kernels)
     block = func.body.block
-    for i, argument in enumerate(block.args):
-        dtype, shape = planner.spec(argument)
-        buffer = planner.buffer("input", dtype.size * prod(shape), i)
-        planner.places[argument] = Place(buffer, 0, shape, row_major(shape, dtype.size), dtype)
+    new = Block(arg_types=block.arg_types)
+    for i, (argument, made) in enumerate(zip(block.args, new.args, strict=True)):
+        made.name_hint = argument.name_hint
+        address = build.alloc(*build.spec(argument), Space.INPUT, i, donated=i in donated)
+        address.name_hint = argument.name_hint
+        build.bind(argument, address)
     planner.block(block)
     ending = block.last_op
-    assert isinstance(ending, ReturnOp), "lowered"
-    outputs = planner.results(ending, donated)
-    inputs = [planner.places[a] for a in block.args]
-    state = 0 if planner.state is None else planner.state.buffer.bytes
-    plan = Plan(func.sym_name.data, planner.steps, inputs, outputs, planner.constants, planner.buffers, state=state)
-    place_buffers(plan, donated)
-    return plan
+    assert isinstance(ending, LoweredReturnOp), "lowered"
+    build.add(ReturnOp(_results(build, ending)), ending)
+    new.add_ops([*(() if build.state is None else (build.state,)), *build.ops])
+    for kernel, fusion in planner.fusions:
+        kernel.body.add_block(body_of_fusion(fusion))
+    state = build.place_state()
+    planned = FuncOp.create(properties=dict(func.properties), attributes=dict(func.attributes), regions=[Region(new)])
+    planned.location = func.location
+    arena = assign_memory(planned, order="program", align=PLACED, rest=REST)
+    return Plan(planned, arena, build.records, state, build.state is not None, build.origins)
+
+
+def _results(build: Builder, ending: LoweredReturnOp) -> list[SSAValue]:
+    """Where the results are: in memory of their own, or of a donated input."""
+    found: list[SSAValue] = []
+    outermost = set(build.ops)
+    for i, value in enumerate(ending.operands):
+        address = build.values[value]
+        owner, dtype, shape = whole(address), *build.spec(value)
+        given = owner is not None and owner.kind is Space.INPUT and owner.number in build.donated and address is owner.res
+        own_memory = owner is not None and owner.kind is Space.ARENA and owner in outermost
+        if owner is None or owner.res in found or not (given or own_memory):
+            own = build.alloc(dtype, shape, Space.OUTPUT, i)
+            build.copy(address, own, ending)
+            address = own
+        elif own_memory:
+            address = _as_output(build, owner, address, i)
+        found.append(address)
+    return found
+
+
+def _as_output(build: Builder, owner: AllocOp, address: SSAValue, i: int) -> SSAValue:
+    """Let a temporary be the memory of a result, whose sizes may be others: what was in it is then a view."""
+    if owner.res.type == address.type:
+        owner.become_output(i)
+        return owner.res
+    output = AllocOp(address.type, Space.OUTPUT, i)
+    view = ViewOp(output.res, owner.res.type)
+    at = build.ops.index(owner)
+    build.ops[at : at + 1] = [output, view]
+    owner.res.replace_all_uses_with(view.res)
+    return output.res
 
 
 @dataclass
-class Planner:
+class _Planner:
+    """Appends the launches of ops."""
+
+    build: Builder
     kernels: Mapping[FusionOp, tuple[str, Any]]
-    donated: Collection[int] = ()
-    calls: CallKernels = field(default_factory=CallKernels)
-    steps: list[Step] = field(default_factory=list["Step"])
-    places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
-    buffers: list[Buffer] = field(default_factory=list[Buffer])
-    constants: list[tuple[Place, PtirLiteralAttr]] = field(default_factory=list[tuple[Place, PtirLiteralAttr]])
-    state: Place | None = None
-    """The seed and the induction variables, once they are needed."""
-
-    # Values
-
-    def spec(self, value: SSAValue) -> tuple[PtirDType, tuple[int, ...]]:
-        """The dtype and sizes of a value."""
-        dtype, dims = read_type(value.type)
-        shape = tuple(n for n in dims if isinstance(n, int))
-        if len(shape) != len(dims):
-            raise Unplanned("a dimension has no size before the run")
-        return dtype, shape
-
-    def buffer(self, role: str, size: int, index: int = -1) -> Buffer:
-        """New memory."""
-        made = Buffer(role, size, index)
-        self.buffers.append(made)
-        return made
-
-    def made(self, value: SSAValue) -> Place:
-        """A place of its own for a value."""
-        dtype, shape = self.spec(value)
-        buffer = self.buffer("arena", dtype.size * prod(shape))
-        place = self.places[value] = Place(buffer, 0, shape, row_major(shape, dtype.size), dtype)
-        return place
-
-    def room(self, role: str, size: int, dtype: str) -> Place:
-        """Bytes, or numbers, for a kernel's own use."""
-        kind = dtype_named(dtype)
-        return Place(self.buffer(role, size * kind.size), 0, (size,), (kind.size,), kind)
-
-    # Ops
+    fusions: list[tuple[compute_ops.KernelOp, FusionOp]] = field(default_factory=list[tuple[compute_ops.KernelOp, FusionOp]])
 
     def block(self, block: Block) -> None:
-        """Append the steps of a block's ops."""
+        """Append the launches of a block's ops."""
         for op in block.ops:
             if isinstance(op, CallOp):
                 self.call(op)
@@ -122,231 +174,149 @@ class Planner:
             elif isinstance(op, WhileOp):
                 self.loop(op)
             elif isinstance(op, ForOp):
-                plan_scan(self, op)
+                plan_scan(self.build, op, self.block)
             else:
                 assert isinstance(op, FreeOp | ExpectOp) or op is block.last_op, op.name
 
     def launch(self, op: FusionOp) -> None:
         """A kernel of ours."""
+        build = self.build
         name, how = self.kernels[op]
-        inputs = [self.ready(self.places[v], op) for v in op.operands]
+        reads = [build.ready(build.values[v], op) for v in op.operands]
+        pairs = over_operands(op)
         if how.into is None:
-            outputs = [self.made(r) for r in op.results]
+            writes = [build.made(r) for r in op.results]
         else:
-            self.places[op.results[0]] = inputs[how.into]
-            outputs = [self.places[op.results[0]]]
-        step = Launch(op, name, inputs, outputs)
-        if how.scratch:
-            step.scratch = self.room("arena", how.scratch, "ui8")
-        if how.counters:
-            step.counters = self.room("kept", how.counters, "ui32")
-        if how.fails:
-            step.record = self.room("record", 3, "ui64")
-        if how.grid:
-            self.steps.append(step)
+            into: int = how.into
+            writes = [build.bind(op.results[0], reads[into])]
+            pairs |= {(0, into)}
+        if not how.grid:
+            return
+        own = [build.scratch(how.scratch)] if how.scratch else []
+        own += [build.counting(how.counters)] if how.counters else []
+        own += [build.record()] if how.fails else []
+        schedule = DictionaryAttr({"grid": IntegerAttr(how.grid, i64), "block": IntegerAttr(how.block, i64)})
+        words: dict[str, Any] = {"inplace": sorted(pairs) or None, "scratch": len(own) or None, "schedule": schedule}
+        made = compute_ops.KernelOp(name, reads, [*writes, *own], **words)
+        self.fusions.append((made, op))
+        build.add(made, op)
 
     def staged(self, op: CallOp, staged: Staged) -> None:
         """A call that is kernels of ours."""
-        scratch = [self.room("arena", size, "ui8") for size in staged.scratch]
+        build = self.build
         kinds = {
-            "operand": [self.ready(self.places[v], op) for v in op.operands],
-            "result": [self.made(r) for r in op.results],
-            "scratch": scratch,
+            "scratch": [build.scratch(size) for size in staged.scratch],
+            "operand": [build.ready(build.values[v], op) for v in op.operands],
+            "result": [build.made(r) for r in op.results],
         }
 
-        def place(word: str) -> Place:
+        def address(word: str) -> SSAValue:
             kind, _, number = word.partition(" ")
-            return kinds[kind][int(number)] if number else self.iterations()
+            return kinds[kind][int(number)] if number else build.iterations()
 
         for stage in staged.stages:
             if stage.kernel.launch.grid:
-                reads, writes = [place(w) for w in stage.reads], [place(w) for w in stage.writes]
-                self.steps.append(Launch(op, self.calls.names[stage], reads, writes))
-
-    def iterations(self) -> Place:
-        """The seed, then the induction variable of each loop."""
-        if self.state is None:
-            self.state = self.room("state", 1 + max(self.calls.loops.values(), default=-1) + 1, "ui64")
-        return self.state
-
-    def iteration(self, op: LoopOp, *, begins: bool = False) -> None:
-        """Append what sets the induction variable of a loop, if draws depend on it."""
-        if op in self.calls.loops:
-            number = replace(self.iterations(), offset=8 * (1 + self.calls.loops[op]), shape=(1,))
-            self.steps.append(self.counted(number, begins=begins))
-
-    def counted(self, number: Place, *, begins: bool = False) -> Launch:
-        """What sets the number of an iteration, to 0 or to the next."""
-        return Launch(None, self.calls.add(iteration_kernel(begins=begins)), [], [number])
+                reads, writes = [address(w) for w in stage.reads], [address(w) for w in stage.writes]
+                build.kernel(build.calls.names[stage], reads, writes, op.function, op)
 
     def call(self, op: CallOp) -> None:
         """A view, a constant, kernels of ours, or a call of the array library."""
-        function, arguments = op.function, op.values()
+        build, function, arguments = self.build, op.function, op.values()
         if is_constant(op):
             return self.constant(op, arguments["value"])
-        if (staged := self.calls.of.get(op)) is not None:
+        if (staged := build.calls.of.get(op)) is not None:
             return self.staged(op, staged)
-        inputs = [self.places[v] for v in op.operands]
+        inputs = [build.values[v] for v in op.operands]
         if function == EMPTY:
-            self.made(op.results[0])
+            build.made(op.results[0])
             return None
         if function in VIEWS and (view := self.view(op, inputs[0], arguments)) is not None:
-            self.places[op.results[0]] = view
+            build.bind(op.results[0], view)
             return None
-        if function == "k.dot_general" and plan_product(self, op, inputs, arguments):
+        if function == "k.dot_general" and plan_product(build, op, inputs, arguments):
             return None
-        if function == "xp.matmul" and plan_matmul(self, op, inputs):
+        if function == "xp.matmul" and plan_matmul(build, op, inputs):
             return None
         if not op.results:
             raise Unplanned("shapes are checked during the run")
-        host = host_reason(op)
-        if op.target is not None or function.endswith("_into"):
-            target = self.places[op.target if op.target is not None else op.operands[0]]
-            self.places[op.results[0]] = target
-            self.steps.append(Call(op, function, inputs, arguments, [target], host, into=True))
-        elif function in (COPY, ROW_MAJOR):
-            self.steps.append(Copy(inputs[0], self.made(op.results[0]), op))
+        if function in (COPY, ROW_MAJOR):
+            build.add(CopyOp(inputs[0], build.made(op.results[0])), op)
+            return None
+        into = op.target if op.target is not None else op.operands[0] if function.endswith("_into") else None
+        if into is None:
+            writes = [build.made(r) for r in op.results]
         else:
-            self.steps.append(Call(op, function, inputs, arguments, [self.made(r) for r in op.results], host))
+            writes = [build.bind(op.results[0], build.values[into])]
+        pairs = [(0, i) for i, v in enumerate(inputs) if v is writes[0]]
+        words: dict[str, Any] = {"with": op.arguments, "inplace": pairs or None, "sync": host_reason(op)}
+        build.add(compute_ops.CallOp(function, inputs, writes, **words), op)
         return None
 
-    def constant(self, op: CallOp, literal: Any) -> None:
+    def constant(self, op: CallOp, literal: PtirLiteralAttr) -> None:
         """A constant; one number is repeated by strides of 0."""
-        dtype, shape = self.spec(op.results[0])
-        fill = literal.is_fill
-        buffer = self.buffer("constant", dtype.size if fill else dtype.size * prod(shape), len(self.constants))
-        strides = (0,) * len(shape) if fill else row_major(shape, dtype.size)
-        place = self.places[op.results[0]] = Place(buffer, 0, shape, strides, dtype)
-        self.constants.append((place, literal))
+        dtype, shape = self.build.spec(op.results[0])
+        if literal.is_fill:
+            one = self.build.constant(PtirLiteralAttr.from_bytes(dtype, (), literal.data.data))
+            self.build.bind(op.results[0], self.build.view(one, Ref(dtype, shape, (0,) * len(shape))))
+        else:
+            self.build.bind(op.results[0], self.build.constant(literal))
 
-    def view(self, op: CallOp, source: Place, arguments: dict[str, Any]) -> Place | None:
-        """The place of a view, as NumPy finds it; None where elements have to be moved."""
-        dtype, shape = self.spec(op.results[0])
+    def view(self, op: CallOp, source: SSAValue, arguments: dict[str, Any]) -> SSAValue | None:
+        """The address of a view, as NumPy finds it; None where elements have to be moved."""
+        layout = read_ref(source.type)
+        _, shape = self.build.spec(op.results[0])
         if op.function in ("k.reshape", ROW_MAJOR, "k.identity"):
-            return None if op.function == ROW_MAJOR and not source.is_ordered else reshaped(source, shape)
-        kind = np.dtype(f"V{dtype.size}")
-        seen: Any = np.lib.stride_tricks.as_strided(np.empty(1, kind), source.shape, source.strides)
+            return None if op.function == ROW_MAJOR and not is_ordered(source) else self.build.reshaped(source, shape)
+        seen: Any = np.lib.stride_tricks.as_strided(np.empty(1, "V1"), layout.shape, layout.strides)
         start = seen.__array_interface__["data"][0]
         seen = getattr(NUMPY, op.function.partition(".")[2])(seen, **arguments)
-        offset = 0 if 0 in shape else seen.__array_interface__["data"][0] - start
-        return Place(source.buffer, source.offset + offset, shape, tuple(seen.strides), dtype)
-
-    def copy(self, source: Place, target: Place, op: Operation | None) -> None:
-        """Append a copy, unless it is one of a place to itself."""
-        if target.bytes and not self.is_same(source, target):
-            self.steps.append(Copy(source, target, op))
-
-    @staticmethod
-    def is_same(a: Place, b: Place) -> bool:
-        """Whether two places of one shape are the same elements."""
-        return a.buffer is b.buffer and a.offset == b.offset and same_strides(a.shape, a.strides, b.strides)
+        moved = seen.__array_interface__["data"][0] - start
+        return self.build.view(source, Ref(layout.dtype, shape, tuple(seen.strides)), moved)
 
     # Control flow
 
-    def nested(self, block: Block) -> list[Step]:
-        """The steps of a region's block."""
-        outer, self.steps = self.steps, []
-        self.block(block)
-        inner, self.steps = self.steps, outer
-        return inner
-
     def branch(self, op: IfOp) -> None:
         """Each branch copies what it yields to where the results are."""
-        results = [self.made(r) for r in op.results]
-        found: list[list[Step]] = []
+        results = [self.build.made(r) for r in op.results]
+        found: list[Block] = []
         for region in op.regions:
-            outer, self.steps = self.steps, []
-            self.block(region.block)
-            self.assign(yielded(region.block), results, op)
-            found.append(self.steps)
-            self.steps = outer
-        self.steps.append(Branch(op, self.places[op.condition], found[0], found[1]))
-
-    def assign(self, values: Sequence[SSAValue], targets: Sequence[Place], op: Operation) -> None:
-        """Copies of values to places, all at once: what another copy would overwrite is put aside first."""
-        sources = [self.places[v] for v in values]
-        written = {t.buffer for s, t in zip(sources, targets, strict=True) if not self.is_same(s, t)}
-        for i, (source, target) in enumerate(zip(sources, targets, strict=True)):
-            if source.buffer in written and not self.is_same(source, target):
-                aside = Place(self.buffer("arena", source.bytes), 0, target.shape, target.strides, target.dtype)
-                self.copy(source, aside, op)
-                sources[i] = aside
-        for source, target in zip(sources, targets, strict=True):
-            self.copy(source, target, op)
-
-    def carried(self, op: WhileOp | ForOp, arguments: Sequence[SSAValue]) -> list[Place]:
-        """Where a loop keeps what it carries: where the initial value is, if the loop takes it and it is all of its memory."""
-        found: list[Place] = []
-        for i, (value, argument) in enumerate(zip(op.initial(), arguments, strict=True)):
-            source = self.places[value]
-            if i in op.taken() and self.is_alone(source) and not any(p.buffer is source.buffer for p in found):
-                self.places[argument] = source
-            else:
-                self.copy(source, self.made(argument), op)
-            found.append(self.places[argument])
-        return found
-
-    def is_alone(self, place: Place) -> bool:
-        """Whether nothing but one value is in the memory of a place, which is the function's to write to."""
-        own = place.buffer.role == "arena" or (place.buffer.role == "input" and place.buffer.index in self.donated)
-        return own and place.is_whole and sum(p.buffer is place.buffer for p in self.places.values()) == 1
+            with self.build.region() as ops:
+                self.block(region.block)
+                self.build.assign(yielded(region.block), results, op)
+            found.append(Block([*ops, control_ops.YieldOp()]))
+        self.build.add(control_ops.IfOp(self.build.values[op.condition], [], *found), op)
 
     def loop(self, op: WhileOp) -> None:
-        """Keep loop-carried values in one place from iteration to iteration."""
-        test, body = op.cond_region.block, op.body_region.block
-        carried = self.carried(op, test.args)
-        self.iteration(op, begins=True)
-        tests = self.nested(test)
+        """Keep loop-carried values at one address from iteration to iteration."""
+        build, test, body = self.build, op.cond_region.block, op.body_region.block
+        carried = build.carried(op, test.args)
+        build.iteration(op, begins=True)
+        with build.region() as tests:
+            self.block(test)
         condition = test.last_op
         assert isinstance(condition, ConditionOp), "verified"
-        for argument, value in zip(body.args, condition.inputs, strict=True):
-            self.places[argument] = self.places[value]
-        outer, self.steps = self.steps, []
-        self.block(body)
-        self.assign(yielded(body), carried, op)
-        self.iteration(op)
-        iteration, self.steps = self.steps, outer
-        self.steps.append(Loop(op, tests, self.places[condition.go_on], iteration))
-        for result, value in zip(op.results, condition.inputs, strict=True):
-            self.places[result] = self.places[value]
+        passed = [build.values[v] for v in condition.inputs]
+        tests = _hoisted(build, tests, passed)
+        for argument, address in zip(body.args, passed, strict=True):
+            build.bind(argument, address)
+        with build.region() as iteration:
+            self.block(body)
+            build.assign(yielded(body), carried, op)
+            build.iteration(op)
+        ending = control_ops.ConditionOp(build.values[condition.go_on])
+        made = control_ops.WhileOp([], Block([*tests, ending]), Block([*iteration, control_ops.YieldOp()]))
+        build.add(made, op)
+        for result, address in zip(op.results, passed, strict=True):
+            build.bind(result, address)
 
-    def ready(self, place: Place, op: Operation) -> Place:
-        """A place with the same elements that a kernel can read: in row-major order, from a good address."""
-        if place.is_ordered and place.offset % ALIGNMENT == 0 and place.buffer.aligned:
-            return place
-        if place.buffer.role == "constant" and not any(place.strides):
-            literal = self.constants[place.buffer.index][1]
-            buffer = self.buffer("constant", place.bytes, len(self.constants))
-            made = Place(buffer, 0, place.shape, row_major(place.shape, place.dtype.size), place.dtype)
-            self.constants.append((made, literal))
-            return made
-        return self.moved(place, op)
 
-    def ordered(self, place: Place, op: Operation) -> Place:
-        """A place with the same elements in row-major order."""
-        return place if place.is_ordered else self.moved(place, op)
-
-    def moved(self, place: Place, op: Operation) -> Place:
-        """A copy in row-major order."""
-        strides = row_major(place.shape, place.dtype.size)
-        made = Place(self.buffer("arena", place.bytes), 0, place.shape, strides, place.dtype)
-        self.copy(place, made, op)
-        return made
-
-    def results(self, ending: ReturnOp, donated: Collection[int]) -> list[Place]:
-        """Where the results are: in memory of their own, or of a donated input."""
-        found: list[Place] = []
-        taken: set[Buffer] = set()
-        for i, value in enumerate(ending.operands):
-            place = self.places[value]
-            given = place.buffer.role == "input" and place.buffer.index in donated
-            if place.buffer in taken or not place.is_whole or not (place.buffer.role == "arena" or given):
-                dtype, shape = place.dtype, place.shape
-                own = Place(self.buffer("output", place.bytes, i), 0, shape, row_major(shape, dtype.size), dtype)
-                self.copy(place, own, ending)
-                place = own
-            elif not given:
-                place.buffer.role, place.buffer.index = "output", i
-            taken.add(place.buffer)
-            found.append(place)
-        return found
+def _hoisted(build: Builder, ops: Sequence[Operation], values: Sequence[SSAValue]) -> list[Operation]:
+    """`ops` without the memory of values and views of it, which are appended: what comes after the ops can then name them."""
+    moved: set[Operation] = set()
+    for value in values:
+        owner = value.owner
+        while isinstance(owner, Operation):
+            moved.add(owner)
+            owner = owner.source.owner if isinstance(owner, ViewOp) else None
+    build.ops += [op for op in ops if op in moved]
+    return [op for op in ops if op not in moved]
