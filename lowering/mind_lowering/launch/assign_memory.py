@@ -82,8 +82,7 @@ def assign_memory(func: FuncOp, *, order: str = "size", align: int = ALIGNMENT, 
     """
     Plan the memory of a function and check the plan; the bytes of its arena, which the function states too.
 
-    In program order, memory of up to `MOST_RESTING` bytes rests for `rest` ops before it is used again: ops that share none may
-    run side by side.
+    Memory of up to `MOST_RESTING` bytes rests for `rest` ops before it is used again: ops that share none may run side by side.
     """
     for op in launch_ops(func.body.block):
         if isinstance(op, AllocOp) and op.kind is Space.ARENA:
@@ -91,8 +90,10 @@ def assign_memory(func: FuncOp, *, order: str = "size", align: int = ALIGNMENT, 
     live = _take_donated(func, Liveness(func))
     live = _put_into_outputs(func, live)
     slots = _slots(live, align)
+    for slot in slots:
+        slot.last += rest if slot.size <= MOST_RESTING else 0
     by_size = order == "size" and len(slots) <= MOST_BY_SIZE
-    total = _place_by_size(slots) if by_size else _place_in_order(slots, rest)
+    total = _place_by_size(slots) if by_size else _place_in_order(slots)
     func.attributes[ARENA_BYTES] = IntegerAttr(total, i64)
     check_memory(func, live)  # offsets change nothing in it
     return total
@@ -223,7 +224,7 @@ def _place_by_size(slots: Sequence[Slot]) -> int:
     return max((stop for _, stop, _ in placed), default=0)
 
 
-def _place_in_order(slots: Sequence[Slot], rest: int) -> int:
+def _place_in_order(slots: Sequence[Slot]) -> int:
     """Give each slot the tightest gap when it is first used, and the gap back after it was last used."""
     arena = Gaps()
     used: list[tuple[int, int, int]] = []
@@ -234,5 +235,5 @@ def _place_in_order(slots: Sequence[Slot], rest: int) -> int:
         at = arena.take(slot.size) if slot.size else 0
         _state(slot, at)
         if slot.size:
-            heappush(used, (slot.last + (rest if slot.size <= MOST_RESTING else 0), at, slot.size))
+            heappush(used, (slot.last, at, slot.size))
     return arena.size

@@ -146,15 +146,16 @@ def test_what_is_read_in_another_order_too_is_not_written_over() -> None:
     assert results(func) == [0], "computed apart, then copied"
 
 
+@pytest.mark.parametrize("order", ["size", "program"])
 @pytest.mark.parametrize("size", [64, 1 << 17])
-def test_small_memory_rests_where_it_is_asked_to(size: int) -> None:
+def test_small_memory_rests_where_it_is_asked_to(size: int, order: str) -> None:
     def body(x: Any) -> Any:
         for _ in range(4):
             x = ptir.SortOp(x, axis=0, descending=False)
         return x
 
     func = converted_to_launch(function_of(program(f"f32[{size}]", body)))
-    at_once, later = (assign_memory(func, order="program", rest=rest) for rest in (0, 100))
+    at_once, later = (assign_memory(func, order=order, rest=rest) for rest in (0, 100))
     assert (at_once, later) == (8 * size, (12 if size == 64 else 8) * size)
 
 

@@ -118,7 +118,7 @@ def plan_function(
     state = build.place_state()
     planned = FuncOp.create(properties=dict(func.properties), attributes=dict(func.attributes), regions=[Region(new)])
     planned.location = func.location
-    arena = assign_memory(planned, order="program", align=PLACED, rest=REST)
+    arena = assign_memory(planned, order="size", align=PLACED, rest=REST)
     return Plan(planned, arena, build.records, state, build.state is not None, build.origins)
 
 
