@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 
+from .declared_dims import DECLARED, undeclarable
 from .dominance import walk
 from .errors import MindError, brief, error
 from .extents import ExtentSyntaxError, TooLarge
@@ -88,6 +89,8 @@ class ProgramCheck:
         """What `op` breaks: a wrong version of the module it is the first to show, a name without a size."""
         if isinstance(op, FuncOp):
             self._names = set()
+            if DECLARED in op.attributes:
+                yield from undeclarable(op)
         if op.name.startswith("ptir."):
             if op.parent is not None and op.parent not in self._blocks:
                 self._blocks.add(op.parent)

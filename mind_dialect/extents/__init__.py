@@ -4,7 +4,7 @@ Symbolic extents: expressions of dimension names, facts about them, and sound an
 Pure: nothing here knows xDSL. docs/dynamic.md says what is decided.
 """
 
-from .declarations import declare
+from .declarations import Declaration, declare, parse_declaration, substituted_texts
 from .expr import ZERO, Atom, Extent, TooLarge, extent, symbol
 from .facts import Contradiction, Facts
 from .operations import ceildiv, evaluate, floordiv, max_of, min_of, mod, substitute
@@ -14,6 +14,7 @@ __all__ = [
     "ZERO",
     "Atom",
     "Contradiction",
+    "Declaration",
     "Extent",
     "ExtentSyntaxError",
     "Facts",
@@ -27,7 +28,9 @@ __all__ = [
     "max_of",
     "min_of",
     "mod",
+    "parse_declaration",
     "parse_extent",
     "substitute",
+    "substituted_texts",
     "symbol",
 ]

@@ -6,24 +6,108 @@ Facts in text, as a function declares them:
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
-from .expr import MAX_COEFFICIENT, Extent, TooLarge
+from .expr import MAX_COEFFICIENT, Extent, TooLarge, symbol
 from .facts import Facts
+from .operations import evaluate
 from .text import ExtentSyntaxError, parse_extent
 
 RANGE = re.compile(r"\s*([^\W\d]\w*)\s+in\s+([0-9]+)\s*\.\.\s*([0-9]+)?\s*")
 REMAINDER = re.compile(r"([^%]*)%\s*([0-9]+)\s*==\s*([0-9]+)\s*")
 RELATION = re.compile(r"==|!=|<=|>=|<|>")
-RELATIONS: dict[str, Callable[[Facts, Extent, Extent, str], None]] = {
-    "==": lambda facts, a, b, source: facts.assume_eq(a, b, source),
-    "!=": lambda facts, a, b, source: facts.assume_ne(a, b, source),
-    ">=": lambda facts, a, b, source: facts.assume_ge(a, b, source),
-    ">": lambda facts, a, b, source: facts.assume_ge(a, b + 1, source),
-    "<=": lambda facts, a, b, source: facts.assume_ge(b, a, source),
-    "<": lambda facts, a, b, source: facts.assume_ge(b, a + 1, source),
+RELATIONS: dict[str, tuple[Callable[[int, int], bool], Callable[[Facts, Extent, Extent, str], None]]] = {
+    "==": (operator.eq, lambda facts, a, b, source: facts.assume_eq(a, b, source)),
+    "!=": (operator.ne, lambda facts, a, b, source: facts.assume_ne(a, b, source)),
+    ">=": (operator.ge, lambda facts, a, b, source: facts.assume_ge(a, b, source)),
+    ">": (operator.gt, lambda facts, a, b, source: facts.assume_ge(a, b + 1, source)),
+    "<=": (operator.le, lambda facts, a, b, source: facts.assume_ge(b, a, source)),
+    "<": (operator.lt, lambda facts, a, b, source: facts.assume_ge(b, a + 1, source)),
 }
+"""How sizes are compared, and what is assumed of expressions."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A fact that a text says: of which names, whether sizes have it, and how it is assumed."""
+
+    text: str
+    names: tuple[str, ...]
+    holds: Callable[[Mapping[str, int]], bool]
+    """Whether sizes of all the names have it; False where an expression has no value for them."""
+    assume: Callable[[Facts, str], None]
+    """Assume it of a source; `Contradiction` as of `Facts`."""
+
+
+@lru_cache(1024)
+def parse_declaration(text: str) -> Declaration:
+    """
+    Return the fact that a text says; `ExtentSyntaxError` for a text that is none, `TooLarge` beyond the limits.
+
+    >>> fact = parse_declaration("P + T <= 1024")
+    >>> fact.names, fact.holds({"P": 1000, "T": 24}), fact.holds({"P": 1000, "T": 25})
+    (('P', 'T'), True, False)
+    """
+    if (found := RANGE.fullmatch(text)) is not None:
+        name, low, high = found.groups()
+        lo, hi = _integer(low), None if high is None else _integer(high)
+        within = range(lo, (MAX_COEFFICIENT if hi is None else hi) + 1)
+        return _declaration(text, lambda v: v[0] in within, lambda f, s: f.assume_range(name, lo, hi, s), symbol(name))
+    if (found := REMAINDER.fullmatch(text)) is not None:
+        n, r = _integer(found[2]), _integer(found[3])
+        if not 0 <= r < n:
+            raise ExtentSyntaxError(f"remainder {r} of a division by {n}, expected less than the divisor,", text, found.start(3))
+        e = parse_extent(found[1])
+        return _declaration(text, lambda v: v[0] % n == r, lambda f, s: f.assume_remainder(e, n, r, s), e)
+    if (found := RELATION.search(text)) is None:
+        raise ExtentSyntaxError("expected a range, a relation or a remainder, found none", text, 0)
+    left, right = parse_extent(text[: found.start()]), _parse_from(text, found.end())
+    compare, assume = RELATIONS[found[0]]
+    return _declaration(text, lambda v: compare(*v), lambda f, s: assume(f, left, right, s), left, right)
+
+
+NAME = re.compile(r"[^\W\d]\w*")
+
+
+def substituted_texts(text: str, values: Mapping[str, int | str]) -> tuple[str, ...]:
+    """
+    Return the texts of a fact with sizes or expressions in the place of names.
+
+    >>> substituted_texts("T % 8 == 0", {"T": "P+T"}), substituted_texts("T >= B", {"B": 4})
+    (('(P+T) % 8 == 0',), ('T >= 4',))
+    >>> substituted_texts("T in 1..64", {"T": "P+1"})
+    ('1 <= P+1', 'P+1 <= 64')
+    """
+    if (found := RANGE.fullmatch(text)) is not None:
+        name, lo, hi = found.groups()
+        value = values.get(name, name)
+        if isinstance(value, str) and NAME.fullmatch(value):
+            return (f"{value} in {lo}..{hi or ''}",)
+        return (f"{lo} <= {value}", *(() if hi is None else (f"{value} <= {hi}",)))
+
+    def shown(match: re.Match[str]) -> str:
+        value = str(values.get(match[0], match[0]))
+        return value if value.isalnum() or NAME.fullmatch(value) else f"({value})"
+
+    return (NAME.sub(shown, text),)
+
+
+def _declaration(
+    text: str, test: Callable[[list[int]], bool], assume: Callable[[Facts, str], None], *sides: Extent
+) -> Declaration:
+    """Return a fact whose test is asked about the values of expressions."""
+
+    def holds(sizes: Mapping[str, int]) -> bool:
+        try:
+            return test([evaluate(e, sizes) for e in sides])
+        except ZeroDivisionError:
+            return False
+
+    return Declaration(text, tuple(sorted({name for e in sides for name in e.names})), holds, assume)
 
 
 def declare(facts: Facts, text: str, source: str = "") -> None:
@@ -42,19 +126,7 @@ def declare(facts: Facts, text: str, source: str = "") -> None:
     ...
     mind_dialect.extents.facts.Contradiction: T >= 97 (T > 96) contradicts T in 1..100, T % 8 == 0, P + T <= 1024
     """
-    source = source or text
-    if (found := RANGE.fullmatch(text)) is not None:
-        name, lo, hi = found.groups()
-        return facts.assume_range(name, _integer(lo), None if hi is None else _integer(hi), source)
-    if (found := REMAINDER.fullmatch(text)) is not None:
-        n, r = _integer(found[2]), _integer(found[3])
-        if not 0 <= r < n:
-            raise ExtentSyntaxError(f"remainder {r} of a division by {n}, expected less than the divisor,", text, found.start(3))
-        return facts.assume_remainder(parse_extent(found[1]), n, r, source)
-    if (found := RELATION.search(text)) is None:
-        raise ExtentSyntaxError("expected a range, a relation or a remainder, found none", text, 0)
-    left, right = parse_extent(text[: found.start()]), _parse_from(text, found.end())
-    return RELATIONS[found[0]](facts, left, right, source)
+    parse_declaration(text).assume(facts, source or text)
 
 
 def _parse_from(text: str, start: int) -> Extent:

@@ -18,6 +18,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
+from mind_dialect.declared_dims import keep_declarations
 from mind_dialect.errors import MindError, error
 from mind_dialect.program import NAME_ATTRIBUTE, input_names, ssa_name, stated_attributes, value_ids
 from mind_dialect.verify import verify
@@ -121,6 +122,7 @@ def jvp_function(func: FuncOp, name: str, options: ForwardOptions) -> FuncOp:
     types = FunctionType.from_lists([a.type for a in block.args], [r.type for r in results])
     made = FuncOp(name, types, Region(block), arg_attrs=stated_attributes(arguments))
     made.attributes[JVP_OF] = SymbolRefAttr(func.sym_name.data)
+    keep_declarations(func, made)
     made.location = func.location
     return made
 

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mind_dialect.declared_dims import keep_declarations
 from mind_dialect.errors import MindError, error
 from mind_dialect.op import DialectOp
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, profile_of
@@ -194,6 +195,7 @@ class Sweep:
         if isinstance(self.algebra, CoreAlgebra) and self.algebra.profile is not profile_of(func.parent_op()):
             attributes[PROFILE_ATTRIBUTE] = StringAttr(str(self.algebra.profile))
         gradient.attributes.update(attributes)
+        keep_declarations(func, gradient)
         gradient.location = func.location
         return gradient
 

@@ -19,8 +19,10 @@ from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
 from mind_dialect import register
+from mind_dialect.declared_dims import declarations_of, state_declarations, undeclarable
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.extents import substituted_texts
 from mind_dialect.extents.dims import is_expression, names_in
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from mind_dialect.program import functions
@@ -77,6 +79,9 @@ def _copy(func: FuncOp, callees: _Callees) -> Inlined:
     """A copy of a checked function."""
     copier = _Copier(callees, func)
     made = copier.function(func)
+    state_declarations(made, copier.declared)
+    for fault in undeclarable(made):
+        raise fault.at(func, func.name)
     reached = callees.reached(func)
     if any(profile_of(f) is Profile.CORE_V1_1 for f in reached) and profile_of(func) is not Profile.CORE_V1_1:
         made.attributes[PROFILE_ATTRIBUTE] = StringAttr(Profile.CORE_V1_1)
@@ -241,6 +246,8 @@ class _Copier:
         self.values: dict[SSAValue, SSAValue] = {}
         self.taken = dict.fromkeys(callees.names(root))
         self.late: list[tuple[Operation, Operation, _Instance]] = []
+        self.declared: list[str] = []
+        """What called functions declare of sizes, in names of this one."""
 
     def function(self, func: FuncOp) -> FuncOp:
         """The copy of `func`."""
@@ -305,6 +312,7 @@ class _Copier:
         results = [caller.renaming.type(t) for t in call.result_types]
         block = callee.body.block
         names = self._names(call, callee, [v.type for v in operands], results)
+        self.declared += [text for fact in declarations_of(callee) for text in substituted_texts(fact.text, names)]
         values: dict[SSAValue, SSAValue] = dict(zip(block.args, operands, strict=True))
         return _CopyFrame(iter(block.ops), _Instance(Renaming(names), values), frame.into, call, caller)
 

@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
+from mind_dialect.declared_dims import keep_declarations
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.profiles import PROFILE_ATTRIBUTE
@@ -212,6 +213,7 @@ class _Vectorization:
         if PROFILE_ATTRIBUTE in self.func.attributes:
             made.attributes[PROFILE_ATTRIBUTE] = self.func.attributes[PROFILE_ATTRIBUTE]
         made.location = self.func.location
+        keep_declarations(self.func, made)
         return made
 
 

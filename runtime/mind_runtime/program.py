@@ -15,7 +15,9 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from mind_dialect.declared_dims import broken, declarations_of
 from mind_dialect.errors import MindError, error
+from mind_dialect.extents import Declaration
 from mind_dialect.extents.dims import is_expression, size_in
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.ptir_shapes import Dims
@@ -62,6 +64,7 @@ class Program:
         ]
         self._named = [found for found in dims if not is_expression(found[2])]
         self._computed = [found for found in dims if is_expression(found[2])]
+        self._declared = declarations_of(func)
         self._fitting: set[tuple[int, ...]] = set()
         self._guard = Guard(func) if self._dynamic and not is_lowered(func) else None
 
@@ -178,7 +181,18 @@ class Program:
             self._check_size(i, d, name, shapes[i][d], sizes.setdefault(name, shapes[i][d]))
         for i, d, dim in self._computed:
             self._check_size(i, d, dim, shapes[i][d], size_in(dim, sizes))
+        if (found := broken(self._declared, sizes)) is not None:
+            raise self._broken(found, sizes)
         return sizes
+
+    def _broken(self, found: Declaration, sizes: Mapping[str, int]) -> MindError:
+        """E8010 for sizes that break a declaration, which names the arguments that have them."""
+        first = {name: (i, d) for i, d, name in reversed(self._named)}
+        given = [
+            f"{self._what(i)} has size {sizes[name]} as dimension {d}, {name}" for name in found.names for i, d in (first[name],)
+        ]
+        context = {name: sizes[name] for name in found.names}
+        return error("E8010", f"{'; '.join(given)}; declared is {found.text!r}", declaration=found.text, sizes=context)
 
     def _check_size(self, i: int, d: int, dim: str, n: int, expected: int | None) -> None:
         if n != expected:

@@ -14,6 +14,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
+from mind_dialect.declared_dims import bind_declarations
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.program import functions
@@ -51,7 +52,7 @@ def specialize(module: ModuleOp, bindings: Mapping[str, int]) -> None:
     Give named dimensions their sizes in every function of a verified module, in place.
 
     E7003 for a name that no function has; the coded error of an op that is wrong for these sizes; E8001 for a call of a
-    function that names the dimension otherwise.
+    function that names the dimension otherwise; E8010 for sizes that break what a function declares.
     """
     known: dict[str, None] = {}
     for func in functions(module):
@@ -78,6 +79,7 @@ def _specialize(func: FuncOp, renaming: Renaming) -> None:
             op.properties.update(renaming.properties(op))
     for block in func.body.blocks:
         _infer(block)
+    bind_declarations(func, renaming.names)
     inputs = [renaming.type(type) for type in func.function_type.inputs]
     last = func.body.last_block.last_op if func.body.last_block is not None else None
     outputs = [renaming.type(type) for type in func.function_type.outputs] if last is None else list(last.operand_types)

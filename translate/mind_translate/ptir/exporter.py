@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from mind_dialect.declared_dims import DECLARED
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import ClampOp, LayerNormOp, PtirOp, ReshapeOp, YieldOp
@@ -64,6 +65,9 @@ class _Exporter:
         if not isinstance(last, ReturnOp):
             message = f"@{name} is not one block that ends in func.return"
             raise error("E4000", message, operation=func, given=f"{len(func.body.blocks)} blocks", expected="one block")
+        if DECLARED in func.attributes:
+            message = f"@{name} declares sizes in {DECLARED}, which this form cannot say"
+            raise error("E4000", message, operation=func, given=DECLARED, expected="no declarations")
         scope = _Scope(self, func.body.block)
         results = [scope.whole(values) for values in _gathered(last.operands)]
         arguments = [_specified(func, v) for v in func.body.block.args]
