@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from xml.sax.saxutils import escape, quoteattr
 
 WIDTH, HEIGHT, MARGIN = 960, 540, 60
@@ -38,7 +39,7 @@ class MemoryPlan:
     bytes: int
     blocks: tuple[Block, ...]
 
-    @property
+    @cached_property
     def steps(self) -> int:
         """The number of the last step that needs a block."""
         return max((block.last for block in self.blocks), default=0)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import IO, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -21,6 +22,7 @@ from mind_passes.staged import Stage, StagedPass
 from .elision import elided
 from .flags import PASS_ALIASES, unknown
 
+_Printer = TypeVar("_Printer", bound=Printer)
 _FLAGS = {
     "--print-ir-before-all": "Print the IR before each pass, to stderr",
     "--print-ir-after-all": "Print the IR after each pass, to stderr",
@@ -79,7 +81,7 @@ class Instrumentation:
 
     def followed(self, current: ModulePass) -> ModulePass:
         """Return a pass that does what `current` does, and is followed stage by stage if it has stages."""
-        return _Followed(current, self) if isinstance(current, StagedPass) else current
+        return FollowedPass(current, self) if isinstance(current, StagedPass) else current
 
     def failed(self, stage: str, module: ModuleOp | None) -> None:
         """Follow a pass that raised an error."""
@@ -94,15 +96,19 @@ class Instrumentation:
     def text(self, module: ModuleOp, *, generic: bool = False) -> str:
         """Return the text of `module` under the options for printing."""
         stream = io.StringIO()
-        generic |= self._args.print_op_generic
-        Printer(stream, print_generic_format=generic, print_debuginfo=self._args.print_debuginfo).print_op(module)
+        self.printer(Printer, stream, generic=generic).print_op(module)
         return f"{stream.getvalue()}\n"
+
+    def printer(self, kind: type[_Printer], stream: IO[str], *, generic: bool = False) -> _Printer:
+        """Return a printer of some kind under the options for printing."""
+        generic |= self._args.print_op_generic
+        return kind(stream, print_generic_format=generic, print_debuginfo=self._args.print_debuginfo)
 
     def _dump(self, title: str, module: ModuleOp) -> None:
         print(f"// -----// IR Dump {title} //----- //\n{self.text(self.shown(module))}", file=sys.stderr)
 
 
-class _Followed(ModulePass):
+class FollowedPass(ModulePass):
     """A pass of stages that are followed."""
 
     def __init__(self, staged: StagedPass, instruments: Instrumentation):

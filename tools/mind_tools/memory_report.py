@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 
 from mind_dialect.errors import error
 from mind_dialect.program import shown_name
@@ -53,16 +54,26 @@ def memory_plan(program: Program, func: FuncOp, arguments: Sequence[Any]) -> Mem
     if on_xla(program):
         message = "--memory=FILE: the target 'xla' plans memory by itself; native, cupy and numpy have plans"
         raise error("E7001", message, option="--memory")
+    return buffer_plan(func, program.sizes(arguments))
+
+
+def buffer_plan(func: FuncOp, sizes: Mapping[str, int], names: Mapping[SSAValue, str] | None = None) -> MemoryPlan:
+    """
+    Return the slots of the buffer plan of a function, one above the other; a buffer of unknown size has no bytes.
+
+    `sizes` are the extents of named dimensions, `names` how to call values without a name. Errors are those of `plan_function`.
+    """
+    names = names or {}
     work = inlined(func).func if calls_in(func) else func
-    found = plan_function(work, BufferizeOptions(sizes=program.sizes(arguments)))
+    found = plan_function(work, BufferizeOptions(sizes=sizes))
     starts = accumulate((slot.byte_len or 0 for slot in found.slots), initial=0)
     offsets = {slot.index: start for slot, start in zip(found.slots, starts, strict=False)}
     blocks = tuple(
-        Block(b.value.name_hint or f"b{b.index}", offsets[b.slot], b.byte_len or 0, *b.live)
+        Block(b.value.name_hint or names.get(b.value) or f"b{b.index}", offsets[b.slot], b.byte_len or 0, *b.live)
         for b in found.buffers
         if b.slot is not None and b.owns
     )
-    return MemoryPlan(f"@{shown_name(program.name)}, buffer plan", found.slot_bytes, blocks)
+    return MemoryPlan(f"@{shown_name(func.sym_name.data)}, buffer plan", found.slot_bytes, blocks)
 
 
 def on_xla(program: Program) -> bool:

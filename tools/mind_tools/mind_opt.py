@@ -148,13 +148,17 @@ class MindOptMain(xDSLOptMain):
     def setup_pipeline(self) -> None:
         self.stage = "pass pipeline"
         passes = tuple(self._make_pass(spec) for spec in parse_pipeline(self.args.passes))
-        self._instruments = Instrumentation(self.args, self.available_passes)
+        self._instruments = self.instruments()
         self.pipeline = PassPipeline(tuple(map(self._instruments.followed, passes)), self._between_passes)
         self.stage = "target"
         spec = parse_spec(self.args.target)
         make = self.available_targets[spec.name]
         if not inspect.signature(make).parameters:  # else it is a function that prints, of xDSL's older kind
             _made("target", cast(Any, make)(), spec)
+
+    def instruments(self) -> Instrumentation:
+        """Return what follows the passes."""
+        return Instrumentation(self.args, self.available_passes)
 
     def _make_pass(self, spec: ArgSpec) -> ModulePass:
         spec = ArgSpec(PASS_ALIASES.get(spec.name, spec.name), spec.parameters)
