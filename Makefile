@@ -14,7 +14,7 @@ EXTRAS_.venv-bench = bench
 EXTRAS_.venv-all = test,lint,demo,models,oracles
 EXTRAS_.venv-mutants = test,mutants
 
-.PHONY: help test-failed suites suites-array suites-jax suites-onnx suites-stablehlo suites-torch demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt
+.PHONY: help test-failed suites suites-array suites-jax suites-onnx suites-stablehlo suites-torch demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt vendor-elk
 .DELETE_ON_ERROR:
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo "make gpu-report  registers, spills, occupancy and bytes of CUDA kernels, without a GPU; written to benchmarks/results/gpu_report.md"
 	@echo "make mutants   small changes of chosen modules that no test notices; written to benchmarks/results/mutants.md"
 	@echo "make fuzz SECONDS=600  generated inputs of every kind, none of which may fail without a code; written to benchmarks/results/fuzz.md"
+	@echo "make vendor-elk  fetch the layout library of mind-view again"
 	@echo "make clean     remove every environment and cache"
 
 demo: .venv-demo/stamp
@@ -123,6 +124,15 @@ suites-onnx: .venv-all/stamp
 # A real mlir-opt for the tests that read our text with it: the newest that this Debian can install.
 mlir-opt:
 	@sh tests/install_mlir_opt.sh
+
+# The layout library of mind-view, which is committed: it is fetched only to take another version.
+ELKJS = 0.12.1
+ELK_FILES = tools/mind_tools/viewer/static
+vendor-elk:
+	@rm -rf build/elkjs && mkdir -p build/elkjs && cd build/elkjs && npm pack --silent elkjs@$(ELKJS) > /dev/null && tar xzf elkjs-$(ELKJS).tgz
+	@cp build/elkjs/package/lib/elk-api.js build/elkjs/package/lib/elk-worker.min.js $(ELK_FILES)
+	@cp build/elkjs/package/LICENSE.md $(ELK_FILES)/elkjs-LICENSE.md
+	@echo "elkjs $(ELKJS) is in $(ELK_FILES)"
 
 clean:
 	rm -rf $(ENVIRONMENTS) .mutants .fuzz build dist .pytest_cache .ruff_cache .hypothesis

@@ -13,6 +13,7 @@ from unittest import mock
 from mind_tools import mind_check as mind_check_module
 from mind_tools import mind_opt as mind_opt_module
 from mind_tools import mind_run as mind_run_module
+from mind_tools import mind_view as mind_view_module
 
 
 @dataclass(frozen=True)
@@ -50,3 +51,8 @@ def mind_run(*args: Any, stdin: str | bytes = "") -> Result:
 def mind_check(*args: Any, stdin: str | bytes = "") -> Result:
     """One run of mind-check."""
     return _run(mind_check_module.main, args, stdin)
+
+
+def mind_view(*args: Any, stdin: str | bytes = "") -> Result:
+    """One run of mind-view."""
+    return _run(mind_view_module.main, args, stdin)

@@ -1,4 +1,4 @@
-"""`python -m mind_tools opt ...`, `run ...` and `check ...`: the tools where their commands are not installed."""
+"""`python -m mind_tools opt ...`, `run ...`, `check ...` and `view ...`: the tools where their commands are not installed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import sys
 from collections.abc import Sequence
 
 USAGE = """\
-usage: python -m mind_tools {opt,run,check} ...
+usage: python -m mind_tools {opt,run,check,view} ...
 
   opt   mind-opt: verify, optimise, differentiate and lower programs
   run   mind-run: compile a function of a program and run it
   check mind-check: run a program by every executor and compare
+  view  mind-view: write an HTML file that shows a program after each pass, its graph and its memory plan
 """
 
 
@@ -24,6 +25,8 @@ def main(args: Sequence[str] | None = None) -> None:
         from .mind_run import main as tool
     elif name == "check":
         from .mind_check import main as tool
+    elif name == "view":
+        from .mind_view import main as tool
     else:
         print(USAGE, end="", file=sys.stdout if name in ("-h", "--help") else sys.stderr)
         sys.exit(0 if name in ("-h", "--help") else 1)

@@ -1,0 +1,220 @@
+"""The page of mind-view in a headless Chromium: by keyboard alone, without a request, with nothing of a program run as code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from browser import Page, browser, found
+from mind_tools.viewer import view
+
+pytestmark = pytest.mark.skipif(found() is None, reason="there is no Chromium")
+
+LOSS = Path(__file__).parents[2] / "tests" / "filecheck" / "examples" / "readme.mlir"
+LONG = 1500
+CONTRAST = """() => {
+  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const luminance = (hex) => {
+    const [r, g, b] = [1, 3, 5].map((i) => linear(parseInt(hex.slice(i, i + 2), 16) / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const value = (name) => luminance(getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  const on = (grounds, texts) => grounds.flatMap((ground) => texts.map((text) => [text, ground]));
+  const pairs = [
+    ...on(["--page", "--panel", "--chosen"], ["--text", "--quiet", "--accent"]),
+    ...on(["--added", "--removed", "--changed", "--strong"], ["--text"]),
+  ];
+  return pairs.map(([a, b]) => {
+    const [x, y] = [value(a), value(b)].sort((p, q) => q - p);
+    return [a, b, (x + 0.05) / (y + 0.05)];
+  });
+}"""
+"""For each text and ground of the style sheet the contrast, as WCAG 2.2 defines it."""
+IN_SIGHT = """(() => {
+  const a = document.querySelector('.node.selected').getBoundingClientRect(), b = byId('canvas').getBoundingClientRect();
+  return a.left >= b.left && a.right <= b.right && a.top >= b.top && a.bottom <= b.bottom;
+})()"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """One browser for all tests."""
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def shown(page: Page, tmp_path: Path) -> Iterator[Page]:
+    """The page of the README's program; at the end nothing has failed and nothing was asked for."""
+    page.requests.clear()
+    page.problems.clear()
+    file = tmp_path / "loss.html"
+    view(LOSS, "autodiff,lower-to-native,convert-ptir-to-launch").save(file)
+    page.open(file)
+    yield page
+    assert page.problems == []
+    assert [url for url in page.requests if not url.startswith(("file:", "blob:"))] == []
+
+
+def focused(page: Page) -> str:
+    return page.run("document.activeElement.getAttribute('aria-label') || document.activeElement.textContent")
+
+
+def graph(page: Page) -> list[str]:
+    """Open the graph, and return the names of its nodes."""
+    page.press("2")
+    page.wait("/^\\d+ nodes/.test(byId('graph-status').textContent)")
+    return page.run("[...document.querySelectorAll('.node')].map(node => node.getAttribute('aria-label'))")
+
+
+def test_the_program_side_by_side(shown: Page) -> None:
+    shown.run("showStep(1)")
+    assert shown.run("byId('change').textContent") == "mind-autodiff: 9 added"
+    rows = shown.run("[...document.querySelectorAll('.row[data-differs]')].map(row => row.innerText)")
+    assert len(rows) == 9
+    assert all("added" in row and "+" in row for row in rows), "in words and as a mark, not as a colour alone"
+    shown.press("[")
+    assert shown.run("byId('change').textContent").startswith("as it is read")
+    shown.press("]", "n")
+    assert "func.func @loss_grad" in shown.run("document.activeElement.textContent")
+    shown.press("ArrowDown", "Enter")
+    details = shown.run("byId('details').textContent")
+    assert "mind.mul" in details
+    assert "gradient of @loss with respect to x, w" in details
+    assert "launch.kernel @broadcast_to_mul_exp_reduce_mul_mul" in details
+
+
+def test_folded_lines_open(shown: Page) -> None:
+    shown.run("showStep(1)")
+    before = shown.run("document.querySelectorAll('.row').length")
+    shown.run("document.querySelector('.fold').focus()")
+    shown.press("Enter")
+    assert shown.run("document.querySelectorAll('.row').length") == before + 4 == shown.run("current().rows.length")
+
+
+def test_the_graph_by_keyboard(shown: Page) -> None:
+    shown.run("showStep(1)")
+    names = graph(shown)
+    assert len(names) == shown.run("current().op.length")
+    assert "func.func @loss_grad 9 ops, open" in names or any(n.startswith("func.func @loss_grad") for n in names)
+    shown.run("document.querySelector('.node[tabindex=\"0\"]').focus()")
+    assert focused(shown).startswith("func.func @loss ")
+    shown.press("ArrowRight", "ArrowDown")
+    assert focused(shown).startswith("%0 = mind.mul")
+    shown.press("ArrowDown", "Enter")
+    assert focused(shown).startswith("%1 = mind.exp")
+    assert "mind.exp" in shown.run("byId('details').textContent")
+    assert shown.run("document.querySelectorAll('.edge.into').length") == 1
+    shown.press("ArrowUp")
+    assert focused(shown).startswith("%0 = mind.mul")
+    scale = shown.run("graphPane.scale")
+    shown.press("+")
+    assert shown.run("graphPane.scale") > scale
+
+
+def test_a_box_closes_and_opens(shown: Page) -> None:
+    shown.run("showStep(1)")
+    everything = len(graph(shown))
+    shown.run("document.querySelector('.node[tabindex=\"0\"]').focus()")
+    shown.press(" ")
+    shown.wait(f"document.querySelectorAll('.node').length < {everything}")
+    assert focused(shown).startswith("func.func @loss ")
+    assert "closed, holds" in focused(shown)
+    shown.press(" ")
+    shown.wait(f"document.querySelectorAll('.node').length === {everything}")
+
+
+def test_edges_are_uses(shown: Page) -> None:
+    """As many as pairs of a row and what defines its operands, where all boxes are open."""
+    shown.run("showStep(1)")
+    graph(shown)
+    pairs = shown.run("new Set(current().uses.flatMap((u, r) => u.filter((_, i) => i % 2 === 0).map((f) => `${f} ${r}`))).size")
+    assert shown.run("document.querySelectorAll('.edge').length") == pairs > 0
+
+
+def test_the_search(shown: Page) -> None:
+    shown.run("showStep(1)")
+    shown.press("/", *"exp")
+    assert shown.run("byId('found').textContent") == "2 found"
+    shown.press("Enter")
+    assert shown.run("byId('found').textContent") == "1 of 2 found"
+    assert "mind.exp" in shown.run("document.querySelector('.row.selected').textContent")
+    shown.press("Enter", "Enter")
+    assert shown.run("byId('found').textContent") == "1 of 2 found"
+    shown.press(*"zzz")
+    assert shown.run("byId('found').textContent") == "none found"
+
+
+def test_everything_has_a_name_and_tabs_reach_it(shown: Page) -> None:
+    names = shown.run("[...document.querySelectorAll('button')].filter(b => !(b.textContent.trim() || b.ariaLabel)).length")
+    assert names == 0
+    assert shown.run("[...document.querySelectorAll('input')].every(i => i.labels.length === 1)")
+    shown.press("3")
+    assert shown.run("!byId('memory').hidden && byId('program').hidden && byId('graph').hidden")
+    assert shown.run("document.querySelectorAll('#memory svg rect').length") > 4
+    shown.press("ArrowRight")
+    assert focused(shown) == "Program"
+    assert shown.run("!byId('program').hidden")
+
+
+def test_text_has_contrast(shown: Page) -> None:
+    """At least 4.5 to 1, as WCAG 2.2 asks (1.4.3), in both colour schemes."""
+    script = f"({CONTRAST})()"
+    for scheme in ("light", "dark"):
+        shown.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        low = [entry for entry in shown.run(script) if entry[2] < 4.5]
+        assert low == [], scheme
+    shown.call("Emulation.setEmulatedMedia", features=[])
+
+
+@pytest.mark.parametrize("name", ["</script><img src=x onerror=alert(1)>", "'\"`${alert(1)}", "\u2028]]>--><!--<script>alert(1)"])
+def test_a_hostile_name_is_shown_as_text(page: Page, tmp_path: Path, name: str) -> None:
+    quoted = json.dumps(name, ensure_ascii=False)
+    file = tmp_path / "hostile.mlir"
+    file.write_text(
+        f"func.func @{quoted}(%x: tensor<2xf32>) -> tensor<2xf32> {{\n"
+        f"  %0 = mind.exp %x : tensor<2xf32> loc({quoted}({quoted}:1:2))\n"
+        "  func.return %0 : tensor<2xf32>\n}",
+        encoding="utf-8",
+    )
+    page.problems.clear()
+    page.requests.clear()
+    view(file).save(tmp_path / "out.html")
+    page.run("window.alert = undefined, 0")
+    page.open(tmp_path / "out.html")
+    graph(page)
+    page.run("select(strings[current().op[2]] === 'mind.exp' ? 2 : -1, true)")
+    assert name in page.run("byId('details').textContent")
+    assert page.run("document.images.length") == 0
+    assert page.problems == []
+    assert [url for url in page.requests if not url.startswith(("file:", "blob:"))] == []
+
+
+def test_a_long_program_opens_in_parts(page: Page, tmp_path: Path) -> None:
+    ops = "\n".join(f"  %v{i + 1} = mind.exp %v{i} : tensor<4xf32>" for i in range(LONG))
+    file = tmp_path / "long.mlir"
+    file.write_text(f"func.func @f(%v0: tensor<4xf32>) -> tensor<4xf32> {{\n{ops}\n  func.return %v{LONG} : tensor<4xf32>\n}}")
+    view(file).save(tmp_path / "long.html")
+    page.open(tmp_path / "long.html")
+    assert len(graph(page)) < 100
+    page.run("byId('query').focus()")
+    page.press(*f"%v{LONG // 2} =", "Enter")
+    page.wait("document.querySelectorAll('.node.selected').length === 1")
+    assert page.run("document.querySelector('.node.selected').getAttribute('aria-label')").startswith(f"%v{LONG // 2} = mind.exp")
+    assert page.run(IN_SIGHT)
+
+
+def test_the_frame_of_a_notebook(page: Page, tmp_path: Path) -> None:
+    """The page runs in it, layout included, and cannot reach what is around it."""
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><meta charset=utf-8>{view(LOSS)._repr_html_()}", encoding="utf-8")
+    page.problems.clear()
+    page.open(tmp_path / "notebook.html", height=700)
+    page.run("document.querySelector('iframe').focus()")
+    page.press("2")
+    reached = "(() => { try { return Boolean(document.querySelector('iframe').contentDocument); } catch { return false; } })()"
+    assert page.run(reached) is False
+    page.screenshot(tmp_path / "frame.png")
+    assert page.problems == []
