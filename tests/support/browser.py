@@ -79,16 +79,17 @@ class Page:
         self.call("Page.navigate", url=path.resolve().as_uri())
         self.wait("document.readyState === 'complete'")
 
-    def run(self, script: str) -> Any:
-        """The value of an expression, promises awaited."""
-        result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+    def run(self, script: str, world: int | None = None) -> Any:
+        """The value of an expression, promises awaited; in a context of another frame if that is given."""
+        more = {} if world is None else {"contextId": world}
+        result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True, **more)
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
-    def wait(self, condition: str) -> None:
+    def wait(self, condition: str, world: int | None = None) -> None:
         """Wait until an expression is true."""
         end = time.monotonic() + SECONDS
-        while not self.run(condition):
+        while not self.run(condition, world):
             assert time.monotonic() < end, f"never true: {condition}"
             time.sleep(0.05)
 

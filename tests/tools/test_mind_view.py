@@ -210,6 +210,27 @@ def test_the_memory_plan_is_that_of_mind_run(tmp_path: Path) -> None:
     assert "<td>1</td>" in text, "values have the names of the text"
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"), [("tensor<8x64xf32>", "native kernels"), ('tensor<?x64xf32, "B,*">', "compiled for their sizes")]
+)
+def test_the_plan_of_an_executor_is_its_arena(tmp_path: Path, rows: str, said: str) -> None:
+    """With sizes or without, which come from the command line then."""
+    pytest.importorskip("llvmlite")
+    square = "tensor<64x64xf32>"
+    dot = f"batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : ({rows}, {square}) -> {rows}"
+    program = f"""
+func.func @f(%x: {rows}, %w: {square}) -> {rows} {{
+  %0 = ptir.dot_general %x, %w {dot}
+  %1 = ptir.sort %0 axis = 0 descending = false : {rows}
+  %2 = ptir.dot_general %1, %w {dot}
+  func.return %2 : {rows}
+}}"""
+    text = write(tmp_path, program, "--lenient", "--executor", "native", "--size", "B=8")
+    assert "@f on native: " in text
+    assert said in text
+    assert f"<td>{8 * 64 * 4:,}</td>" in text
+
+
 def test_a_program_without_a_plan_says_why(tmp_path: Path) -> None:
     text = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  func.return %x : tensor<2xf32>\n}"
     assert "nothing but inputs, constants and results" in write(tmp_path, text)

@@ -73,7 +73,7 @@ def graph(page: Page) -> list[str]:
 def test_the_program_side_by_side(shown: Page) -> None:
     shown.run("showStep(1)")
     assert shown.run("byId('change').textContent") == "mind-autodiff: 9 added"
-    rows = shown.run("[...document.querySelectorAll('.row[data-differs]')].map(row => row.innerText)")
+    rows = shown.run("[...document.querySelectorAll('.row[data-differs]')].map(row => row.textContent)")
     assert len(rows) == 9
     assert all("added" in row and "+" in row for row in rows), "in words and as a mark, not as a colour alone"
     shown.press("[")
@@ -85,6 +85,14 @@ def test_the_program_side_by_side(shown: Page) -> None:
     assert "mind.mul" in details
     assert "gradient of @loss with respect to x, w" in details
     assert "launch.kernel @broadcast_to_mul_exp_reduce_mul_mul" in details
+
+
+def test_the_words_that_differ_are_marked(shown: Page) -> None:
+    shown.run("showStep(2)")
+    marks = "(row) => [...row.querySelectorAll('code')].map(code => [...code.querySelectorAll('mark')].map(m => m.textContent))"
+    found = shown.run(f"[...document.querySelectorAll('.row[data-differs]')].map({marks})")
+    assert [["%1", "mind.exp", "%0"], ["%2", "ptir.exp", "%1"]] in found
+    assert [[], ['attributes {ptir.spec_version = "ptir.v0.4"} ']] in found
 
 
 def test_folded_lines_open(shown: Page) -> None:
@@ -212,9 +220,11 @@ def test_the_frame_of_a_notebook(page: Page, tmp_path: Path) -> None:
     (tmp_path / "notebook.html").write_text(f"<!doctype html><meta charset=utf-8>{view(LOSS)._repr_html_()}", encoding="utf-8")
     page.problems.clear()
     page.open(tmp_path / "notebook.html", height=700)
-    page.run("document.querySelector('iframe').focus()")
-    page.press("2")
     reached = "(() => { try { return Boolean(document.querySelector('iframe').contentDocument); } catch { return false; } })()"
     assert page.run(reached) is False
-    page.screenshot(tmp_path / "frame.png")
+    (frame,) = [child["frame"]["id"] for child in page.call("Page.getFrameTree")["frameTree"]["childFrames"]]
+    world = page.call("Page.createIsolatedWorld", frameId=frame)["executionContextId"]
+    page.run("document.getElementById('tab-graph').click()", world)
+    page.wait("/^\\d+ nodes/.test(document.getElementById('graph-status').textContent)", world)
+    assert page.run("document.querySelectorAll('.node').length", world) > 4
     assert page.problems == []

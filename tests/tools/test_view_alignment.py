@@ -47,6 +47,10 @@ def test_a_value_that_is_gone_cannot_be_renumbered() -> None:
     assert kinds(before, lines("%0 = a", "%4 = new", "%2 = c %4")) == [(SAME, 1, 1), (REPLACED, 1, 1), (CHANGED, 1, 1)]
 
 
+def test_a_line_that_only_moves_into_a_region_is_no_change() -> None:
+    assert kinds(lines("  %0 = a", "  %1 = b %0"), lines("    %0 = a", "    %2 = b %0")) == [(RENUMBERED, 2, 2)]
+
+
 def test_names_in_strings_are_text() -> None:
     assert kinds(lines('a "%0"'), lines('a "%1"')) == [(REPLACED, 1, 1)]
 

@@ -2,8 +2,8 @@
 Which lines of a program are those of the program before a pass, and which of them differ.
 
 An op that a pass leaves in place keeps its lines; other lines are matched by their location in the source and their text without
-the names of values, then by their location alone. A line that differs in the names of values only, each the new name of the same
-value, is renumbered and not changed.
+the names of values, then by their location alone. A line that differs in indentation and in the names of values only, each the
+new name of the same value, is renumbered and not changed.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _key(line: Line, kept: set[Operation]) -> object:
 
 
 def _nameless(text: str) -> str:
-    return _NAME.sub(lambda match: match[1] or "%", text)
+    return _NAME.sub(lambda match: match[1] or "%", text.strip())
 
 
 def _names(text: str) -> list[str]:

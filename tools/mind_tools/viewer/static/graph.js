@@ -1,8 +1,9 @@
 "use strict";
 // The graph of a step's ops. ELK lays out what is open; ops that hold others, and long runs of ops, can be opened and closed.
 
-const MOST_CHILDREN = 50;  // of one box; more are grouped into runs
-const MOST_AT_FIRST = 70;  // nodes that are shown before anything is opened
+const MOST_CHILDREN = 80;  // of one box; more are grouped into runs
+const LONGEST_RUN = 50;
+const MOST_AT_FIRST = 90;  // nodes that are shown before anything is opened
 const MOST_USERS = 12;  // edges that leave a box; of more none is drawn
 const LEAST_AT_FIRST = 0.7;  // scale
 const MOST_SHOWN = 1500;  // nodes that are laid out at all
@@ -34,9 +35,9 @@ function boxesOf(step, strings) {
   boxes.forEach((box, row) => (step.parent[row] < 0 ? root : boxes[step.parent[row]]).children.push(box));
   const grouped = (children) => {
     if (children.length <= MOST_CHILDREN) return children;
-    const runs = [];
-    for (let i = 0; i < children.length; i += MOST_CHILDREN) {
-      const held = children.slice(i, i + MOST_CHILDREN);
+    const size = Math.ceil(children.length / Math.ceil(children.length / LONGEST_RUN)), runs = [];
+    for (let i = 0; i < children.length; i += size) {
+      const held = children.slice(i, i + size);
       runs.push({ id: `g${held[0].id}`, row: -1, name: "", children: held, parent: null, open: false, size: 0, run: true });
     }
     return grouped(runs);
@@ -59,7 +60,7 @@ function labels(box, step, strings) {
     const first = (held) => (held.run ? first(held.children[0]) : held);
     return [`lines ${step.line[first(box).row] + 1} to ${step.line[last(box).row] + 1}`, most];
   }
-  const values = step.values[box.row], types = step.types[box.row].map((type) => strings[type]).join(", ");
+  const values = step.values[box.row].replaceAll(" ", ", "), types = step.types[box.row].map((type) => strings[type]).join(", ");
   const title = [values && box.name !== "arguments" ? `${values} =` : "", box.name, step.symbol[box.row] || ""].filter(Boolean).join(" ");
   return [title, box.name === "arguments" ? `${values}: ${types}` : types || (box.children.length ? `${box.size - 1} ops` : "")];
 }

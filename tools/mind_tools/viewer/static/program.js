@@ -50,18 +50,33 @@ function summary(step) {
   return step.number === 0 ? `${step.lines.length} lines` : parts.join(", ") || "no change";
 }
 
-// The parts of two lines between what they begin and end with in common, as [start, end before, end after].
-function difference(before, after) {
-  const most = Math.min(before.length, after.length);
+const words = (text) => text.trim().match(/%?[\w.]+|\s+|./gu) || [];
+
+// The words of a line that differ from those of the other: each by itself where there are as many, else all that lies between.
+function differing(text, other) {
+  const mine = words(text), theirs = words(other);
+  if (mine.length === theirs.length) return mine.map((word, i) => [word, word !== theirs[i]]);
+  const most = Math.min(mine.length, theirs.length);
   let start = 0, end = 0;
-  while (start < most && before[start] === after[start]) start++;
-  while (end < most - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end++;
-  while (start && /[\w%]/.test(before[start - 1])) start--;  // whole words
-  return [start, before.length - end, after.length - end];
+  while (start < most && mine[start] === theirs[start]) start++;
+  while (end < most - start && mine[mine.length - 1 - end] === theirs[theirs.length - 1 - end]) end++;
+  return mine.map((word, i) => [word, i >= start && i < mine.length - end]);
+}
+
+// A line with the words marked that differ from another line; neighbours share a mark.
+function marked(text, other) {
+  const parts = [text.slice(0, text.length - text.trimStart().length)];
+  let open = null;
+  for (const [word, differs] of differing(text, other)) {
+    if (differs && !open) parts.push(open = element("mark"));
+    if (!differs) open = null;
+    (open || { append: (plain) => parts.push(plain) }).append(word);
+  }
+  return parts;
 }
 
 const MARKS = {
-  [SAME]: ["", ""], [RENUMBERED]: ["\u2248", "only numbers of values differ"], [CHANGED]: ["~", "changed"],
+  [SAME]: ["", ""], [RENUMBERED]: ["\u2248", "only numbers of values or indentation differ"], [CHANGED]: ["~", "changed"],
   removed: ["\u2212", "removed"], added: ["+", "added"], none: ["", ""],
 };
 
@@ -124,20 +139,18 @@ class ProgramPane {
   row([kind, before, after]) {
     const old = before >= 0 ? this.step.before[before] : "", now = after >= 0 ? this.step.lines[after] : "";
     const marks = kind === REPLACED ? [before >= 0 ? "removed" : "none", after >= 0 ? "added" : "none"] : [kind, kind];
-    const parts = kind === CHANGED ? difference(old, now) : null;
     const row = element("div", { class: "row", role: "row", tabindex: "-1", "data-line": after });
-    if (this.step.number) row.append(...this.cells(before, old, marks[0], parts && [parts[0], parts[1]]));
-    row.append(...this.cells(after, now, marks[1], parts && [parts[0], parts[2]]));
+    if (this.step.number) row.append(...this.cells(before, old, marks[0], kind === CHANGED ? now : null));
+    row.append(...this.cells(after, now, marks[1], kind === CHANGED ? old : null));
     if (kind === CHANGED || kind === REPLACED) row.dataset.differs = "";
     this.rows.push(row);
     return row;
   }
 
-  cells(index, text, mark, part) {
+  cells(index, text, mark, other) {
     const [sign, word] = MARKS[mark], kind = { [RENUMBERED]: "renumbered", [CHANGED]: "changed" }[mark] || mark || "same";
     const line = element("code", { class: kind, role: "cell" });
-    if (part && part[0] < part[1]) line.append(text.slice(0, part[0]), element("mark", {}, text.slice(...part)), text.slice(part[1]));
-    else line.append(text);
+    line.append(...(other === null ? [text] : marked(text, other)));
     return [
       element("span", { class: "number", role: "rowheader" }, index >= 0 ? String(index + 1) : ""),
       element("span", { class: `sign ${kind}`, role: "cell", title: word }, sign, element("span", { class: "hidden" }, word)),
