@@ -173,6 +173,21 @@ def test_regions_of_an_op_are_boxes_of_their_own(tmp_path: Path) -> None:
     ]
 
 
+def test_an_op_that_is_not_printed_is_where_its_parent_is(tmp_path: Path) -> None:
+    """A terminator without operands, which `shape.assuming` leaves out."""
+    program = """
+func.func @f(%w: !shape.witness) {
+  shape.assuming %w {
+  }
+  func.return
+}"""
+    data = Parts(write(tmp_path, program)).data
+    names, step = [data["strings"][i] for i in data["steps"][0]["op"]], data["steps"][0]
+    outer, inner = names.index("shape.assuming"), names.index("shape.assuming_yield")
+    assert step["parent"][inner] == outer
+    assert step["line"][inner] == step["line"][outer]
+
+
 def test_derivatives_and_kernels_are_told_by_location(tmp_path: Path) -> None:
     data = Parts(write(tmp_path, LOSS, *PASSES)).data
     strings, step = data["strings"], data["steps"][1]

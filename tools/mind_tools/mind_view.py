@@ -97,7 +97,8 @@ class MindViewMain(Recording):
         """Write the page, and say what it shows."""
         super().run()
         if self._view is not None and self._path != "-" and not self.failed:
-            print(f"{self._path}: {len(self._view.steps)} steps, {self._view.ops} ops at the end")
+            steps, ops = len(self._view.steps), self._view.ops
+            print(f"{self._path}: {steps} step{'s' * (steps != 1)}, {ops} op{'s' * (ops != 1)} at the end")
 
 
 def _size(text: str) -> tuple[str, int]:

@@ -57,7 +57,7 @@ class Ops:
 
 
 def table(module: ModuleOp, first: Mapping[Operation, int], names: Mapping[SSAValue, str]) -> Ops:
-    """Return the ops of a module; `first` has the first line of each, `names` those of values."""
+    """Return the ops of a module; `first` has the first line of each that is printed, `names` those of values."""
     builder = _Builder(Ops(), first, names)
     builder.regions(module, -1)
     builder.connect()
@@ -113,7 +113,8 @@ class _Builder:
         ops, row = self.ops, len(self.ops)
         ops.name.append(name)
         ops.parent.append(parent)
-        ops.line.append(self.first[op] if op is not None else ops.line[parent] if parent >= 0 else 0)
+        around = ops.line[parent] if parent >= 0 else 0
+        ops.line.append(around if op is None else self.first.get(op, around))
         ops.uses.append([])
         ops.values.append([f"%{self.names[value]}" if value in self.names else "" for value in values])
         ops.types.append([str(value.type) for value in values])
