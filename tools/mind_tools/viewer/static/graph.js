@@ -19,6 +19,7 @@ const LAYOUT = {
 };
 const BOX = { "elk.padding": "[top=40,left=14,bottom=14,right=14]" };
 
+const isOp = (name) => name !== "" && name !== "arguments" && !name.startsWith("region ");  // other rows have no line of their own
 const shortened = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}\u2026` : text);
 
 function drawn(tag, attributes = {}, ...children) {
@@ -30,7 +31,7 @@ function drawn(tag, attributes = {}, ...children) {
 
 // The boxes of a step: one for each op, and one for each run of ops where there are too many beside each other.
 function boxesOf(step, strings) {
-  const boxes = step.op.map((name, row) => ({ id: `r${row}`, row, name: strings[name], children: [], parent: null, open: false, size: 1 }));
+  const boxes = step.op.map((name, row) => ({ id: `r${row}`, row, name: strings[name], children: [], parent: null, open: false, size: isOp(strings[name]) ? 1 : 0 }));
   const root = { id: "root", row: -1, name: "", children: [], parent: null, open: true, size: 0 };
   boxes.forEach((box, row) => (step.parent[row] < 0 ? root : boxes[step.parent[row]]).children.push(box));
   const grouped = (children) => {
@@ -62,7 +63,7 @@ function labels(box, step, strings) {
   }
   const values = step.values[box.row].replaceAll(" ", ", "), types = step.types[box.row].map((type) => strings[type]).join(", ");
   const title = [values && box.name !== "arguments" ? `${values} =` : "", box.name, step.symbol[box.row] || ""].filter(Boolean).join(" ");
-  return [title, box.name === "arguments" ? `${values}: ${types}` : types || (box.children.length ? `${box.size - 1} ops` : "")];
+  return [title, box.name === "arguments" ? `${values}: ${types}` : types || (box.children.length ? `${box.size - isOp(box.name)} ops` : "")];
 }
 
 class GraphPane {
@@ -182,14 +183,15 @@ class GraphPane {
   node(box) {
     const { x, y, width, height } = box.at, holds = box.children.length > 0;
     const kind = box.open ? "open" : holds ? "closed" : box.name === "arguments" ? "arguments" : "op";
-    const words = holds ? (box.open ? ", open" : `, closed, holds ${box.size - (box.row >= 0)} ops`) : "";
-    const made = drawn("g", { class: `node ${kind}`, role: "button", tabindex: "-1", "aria-label": box.full + words });
+    const words = holds ? (box.open ? ", open" : `, closed, holds ${box.size - isOp(box.name)} ops`) : "";
+    const made = drawn("g", { class: `node ${kind}`, role: "button", tabindex: "-1", "aria-label": `${box.title} ${box.sub}`.trim() + words });
+    if (`${box.title} ${box.sub}`.includes("\u2026")) made.setAttribute("aria-description", box.full);
     if (holds) made.setAttribute("aria-expanded", String(box.open));
     const rounding = kind === "arguments" ? height / 2 : 4;
     made.append(drawn("title", {}, box.full), drawn("rect", { x, y, width, height, rx: rounding }));
     if (kind === "closed") made.append(drawn("rect", { x: x + 3, y: y + 3, width: width - 6, height: height - 6, rx: 2, class: "inner" }));
     made.append(drawn("text", { x: x + 10, y: y + 18, class: "title" }, box.title));
-    if (box.sub) made.append(drawn("text", { x: x + 10, y: y + 18 + LINE_HEIGHT }, box.sub));
+    if (box.sub) made.append(" ", drawn("text", { x: x + 10, y: y + 18 + LINE_HEIGHT }, box.sub));
     made.box = box;
     box.drawn = made;
     return made;

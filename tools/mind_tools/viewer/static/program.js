@@ -152,7 +152,7 @@ class ProgramPane {
     const line = element("code", { class: kind, role: "cell" });
     line.append(...(other === null ? [text] : marked(text, other)));
     return [
-      element("span", { class: "number", role: "rowheader" }, index >= 0 ? String(index + 1) : ""),
+      element("span", { class: "number", role: "cell" }, index >= 0 ? String(index + 1) : ""),
       element("span", { class: `sign ${kind}`, role: "cell", title: word }, sign, element("span", { class: "hidden" }, word)),
       line,
     ];
