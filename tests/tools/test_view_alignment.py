@@ -42,6 +42,13 @@ def test_another_value_under_any_number_is_a_change() -> None:
     assert kinds(before, lines("%3 = a", "%4 = b", "%5 = c %3, %3")) == [(RENUMBERED, 2, 2), (CHANGED, 1, 1)]
 
 
+def test_another_value_under_the_same_number_is_a_change() -> None:
+    first, second = test.TestOp(), test.TestOp()
+    before = [Line("%0 = a", first, 0), Line("%1 = b", second, 0), *lines("%2 = c %0, %1")]
+    after = [Line("%1 = a", first, 0), Line("%0 = b", second, 0), *lines("%2 = c %0, %1")]
+    assert kinds(before, after) == [(RENUMBERED, 2, 2), (CHANGED, 1, 1)]
+
+
 def test_a_value_that_is_gone_cannot_be_renumbered() -> None:
     before = lines("%0 = a", "%1 = old", "%2 = c %1")
     assert kinds(before, lines("%0 = a", "%4 = new", "%2 = c %4")) == [(SAME, 1, 1), (REPLACED, 1, 1), (CHANGED, 1, 1)]

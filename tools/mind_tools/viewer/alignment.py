@@ -167,7 +167,11 @@ def _defined_names(text: str) -> list[str]:
 
 
 def _compared(old: str, new: str, names: dict[str, str]) -> int:
-    """Return the kind of a line that is matched by another; `names` maps the names before to those after."""
+    """
+    Return the kind of a line that is matched by another; `names` maps the names before to those after, and is kept up.
+
+    Equal text is a change too where a name in it is that of another value now.
+    """
     defined, now = _defined_names(old), _defined_names(new)
     is_renamed = _nameless(old) == _nameless(new) and len(defined) == len(now)
     uses = _names(old)[len(defined) :], _names(new)[len(now) :]
@@ -175,6 +179,6 @@ def _compared(old: str, new: str, names: dict[str, str]) -> int:
     for name in defined:
         names.pop(name, None)
     names.update(zip(defined, now, strict=False))
-    if old == new:
-        return SAME
-    return RENUMBERED if is_renamed else CHANGED
+    if not is_renamed:
+        return CHANGED
+    return SAME if old == new else RENUMBERED

@@ -51,16 +51,9 @@ class Recording(MindOptMain):
         return self.recorder
 
     def _between_passes(self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
-        if previous is None:
-            self._verified(module)
-            self.recorder.record("as it is read", module)
         super()._between_passes(previous, module, following)
-
-    def _verified(self, module: ModuleOp) -> None:
-        """Verify before anything is recorded, because what a reader leaves need not be printable."""
-        if not self.args.disable_verify:
-            self.stage = "verifier"
-            self._verify(module)
+        if previous is None:
+            self.recorder.record("as it is read", module)
 
     def view(self, title: str, executor: str | None, function: str | None, sizes: Mapping[str, int]) -> View:
         """Return the page of the passes that ran; errors are those of `plans`."""

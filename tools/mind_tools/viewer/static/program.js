@@ -76,7 +76,7 @@ function marked(text, other) {
 }
 
 const MARKS = {
-  [SAME]: ["", ""], [RENUMBERED]: ["\u2248", "only numbers of values or indentation differ"], [CHANGED]: ["~", "changed"],
+  [SAME]: ["", ""], [RENUMBERED]: ["\u2248", "only numbers of values or indentation differ"], [CHANGED]: ["~", "changed"], other: ["~", "changed: the same text, but a number in it is that of another value"],
   removed: ["\u2212", "removed"], added: ["+", "added"], none: ["", ""],
 };
 
@@ -138,7 +138,7 @@ class ProgramPane {
 
   row([kind, before, after]) {
     const old = before >= 0 ? this.step.before[before] : "", now = after >= 0 ? this.step.lines[after] : "";
-    const marks = kind === REPLACED ? [before >= 0 ? "removed" : "none", after >= 0 ? "added" : "none"] : [kind, kind];
+    const marks = kind === REPLACED ? [before >= 0 ? "removed" : "none", after >= 0 ? "added" : "none"]  : kind === CHANGED && old === now ? ["other", "other"] : [kind, kind];
     const row = element("div", { class: "row", role: "row", tabindex: "-1", "data-line": after });
     if (this.step.number) row.append(...this.cells(before, old, marks[0], kind === CHANGED ? now : null));
     row.append(...this.cells(after, now, marks[1], kind === CHANGED ? old : null));
@@ -148,7 +148,7 @@ class ProgramPane {
   }
 
   cells(index, text, mark, other) {
-    const [sign, word] = MARKS[mark], kind = { [RENUMBERED]: "renumbered", [CHANGED]: "changed" }[mark] || mark || "same";
+    const [sign, word] = MARKS[mark], kind = { [RENUMBERED]: "renumbered", [CHANGED]: "changed", other: "changed" }[mark] || mark || "same";
     const line = element("code", { class: kind, role: "cell" });
     line.append(...(other === null ? [text] : marked(text, other)));
     return [
