@@ -21,6 +21,7 @@ from mind_dialect.program import functions
 from mind_tools.frontends import parse
 from mind_tools.memory_report import buffer_plan
 from mind_tools.viewer import view
+from mind_tools.viewer.page import SCRIPTS, static
 from tool_runs import mind_opt, mind_view
 
 ROOT = Path(__file__).parents[2]
@@ -298,6 +299,11 @@ def test_the_page_asks_for_nothing_and_allows_its_own_scripts_only(tmp_path: Pat
     hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in run]
     style, *scripts = hashes
     assert parts.policy == f"default-src 'none'; script-src {' '.join(scripts)} blob:; style-src {style}; worker-src blob:"
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_our_scripts_make_elements_of_text_only(name: str) -> None:
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|setHTML", static(name))
 
 
 def test_the_layout_library_is_there_with_its_licence() -> None:

@@ -86,6 +86,7 @@ def test_the_wheel_installs_only_our_packages(wheel: Path) -> None:
     assert top == PACKAGES | {info}
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
     assert f"{info}/licenses/LICENSE" in names
+    assert any(name.startswith(f"{info}/licenses/") and name.endswith("elkjs-LICENSE.md") for name in names)
 
 
 def test_the_wheel_holds_every_file_of_our_packages_and_no_other(wheel: Path) -> None:
@@ -119,6 +120,12 @@ def test_the_pipeline_notices_a_wrong_gradient(fresh: Path, tmp_path: Path) -> N
 def test_stock_xdsl_opt_finds_the_passes_there(fresh: Path, tmp_path: Path) -> None:
     result = _bash(f"xdsl-opt -p mind-canonicalize,mind-autodiff {FILE} | filecheck {FILE}", fresh, tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_viewer_has_its_files_there(fresh: Path, tmp_path: Path) -> None:
+    result = _bash(f"mind-view {FILE} --autodiff -o page.html", fresh, tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "Eclipse Public License" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_every_package_imports_there(fresh: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from .alignment import REPLACED, SAME
 from .graph import kernels_by_origin
 from .recording import Step
 
-SCRIPTS = ("program.js", "graph.js", "viewer.js")
+SCRIPTS = ("program.js", "boxes.js", "graph.js", "viewer.js")
 """Our scripts, in the order in which they run, after the layout library's."""
 _ESCAPED = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 MOST_BLOCKS = 2000

@@ -1,25 +1,32 @@
 "use strict";
 // The graph of a step's ops. ELK lays out what is open; ops that hold others, and long runs of ops, can be opened and closed.
 
-const MOST_CHILDREN = 80;  // of one box; more are grouped into runs
-const LONGEST_RUN = 50;
-const MOST_AT_FIRST = 90;  // nodes that are shown before anything is opened
-const MOST_USERS = 12;  // edges that leave a box; of more none is drawn
-const LEAST_AT_FIRST = 0.7;  // scale
-const MOST_SHOWN = 1500;  // nodes that are laid out at all
-const LETTER = 7.3, LONGEST = 34, LINE_HEIGHT = 16;
+const MOST_AT_FIRST = 90; // nodes that are shown before anything is opened
+const MOST_USERS = 12; // edges that leave a box; of more none is drawn
+const LEAST_AT_FIRST = 0.7; // scale
+const MOST_SHOWN = 1500; // nodes that are laid out at all
+const LETTER = 7.3,
+  LONGEST = 34,
+  LINE_HEIGHT = 16;
 const SVG = "http://www.w3.org/2000/svg";
 
 const LAYOUT = {
-  "elk.algorithm": "layered", "elk.direction": "DOWN", "elk.hierarchyHandling": "INCLUDE_CHILDREN",
-  "elk.edgeRouting": "ORTHOGONAL", "elk.json.edgeCoords": "ROOT", "elk.json.shapeCoords": "ROOT",
-  "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES", "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF",
-  "elk.layered.spacing.nodeNodeBetweenLayers": "28", "elk.spacing.nodeNode": "22", "elk.spacing.edgeNode": "14",
-  "elk.layered.thoroughness": "3", "elk.padding": "[top=12,left=12,bottom=12,right=12]",
+  "elk.algorithm": "layered",
+  "elk.direction": "DOWN",
+  "elk.hierarchyHandling": "INCLUDE_CHILDREN",
+  "elk.edgeRouting": "ORTHOGONAL",
+  "elk.json.edgeCoords": "ROOT",
+  "elk.json.shapeCoords": "ROOT",
+  "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
+  "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF",
+  "elk.layered.spacing.nodeNodeBetweenLayers": "28",
+  "elk.spacing.nodeNode": "22",
+  "elk.spacing.edgeNode": "14",
+  "elk.layered.thoroughness": "3",
+  "elk.padding": "[top=12,left=12,bottom=12,right=12]",
 };
 const BOX = { "elk.padding": "[top=40,left=14,bottom=14,right=14]" };
 
-const isOp = (name) => name !== "" && name !== "arguments" && !name.startsWith("region ");  // other rows have no line of their own
 const shortened = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}\u2026` : text);
 
 function drawn(tag, attributes = {}, ...children) {
@@ -29,53 +36,22 @@ function drawn(tag, attributes = {}, ...children) {
   return made;
 }
 
-// The boxes of a step: one for each op, and one for each run of ops where there are too many beside each other.
-function boxesOf(step, strings) {
-  const boxes = step.op.map((name, row) => ({ id: `r${row}`, row, name: strings[name], children: [], parent: null, open: false, size: isOp(strings[name]) ? 1 : 0 }));
-  const root = { id: "root", row: -1, name: "", children: [], parent: null, open: true, size: 0 };
-  boxes.forEach((box, row) => (step.parent[row] < 0 ? root : boxes[step.parent[row]]).children.push(box));
-  const grouped = (children) => {
-    if (children.length <= MOST_CHILDREN) return children;
-    const size = Math.ceil(children.length / Math.ceil(children.length / LONGEST_RUN)), runs = [];
-    for (let i = 0; i < children.length; i += size) {
-      const held = children.slice(i, i + size);
-      runs.push({ id: `g${held[0].id}`, row: -1, name: "", children: held, parent: null, open: false, size: 0, run: true });
-    }
-    return grouped(runs);
-  };
-  const attach = (box) => {
-    if (!box.run) box.children = grouped(box.children);
-    for (const child of box.children) { child.parent = box; attach(child); box.size += child.size; }
-  };
-  attach(root);
-  return { root, boxes };
-}
-
-function labels(box, step, strings) {
-  if (box.row < 0) {
-    const counts = new Map();
-    const count = (held) => (held.run ? held.children.forEach(count) : counts.set(held.name, (counts.get(held.name) || 0) + 1));
-    count(box);
-    const most = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 2).map(([name, n]) => `${n} ${name.split(".").pop()}`).join(", ");
-    const last = (held) => (held.run ? last(held.children[held.children.length - 1]) : held);
-    const first = (held) => (held.run ? first(held.children[0]) : held);
-    return [`lines ${step.line[first(box).row] + 1} to ${step.line[last(box).row] + 1}`, most];
-  }
-  const values = step.values[box.row].replaceAll(" ", ", "), types = step.types[box.row].map((type) => strings[type]).join(", ");
-  const title = [values && box.name !== "arguments" ? `${values} =` : "", box.name, step.symbol[box.row] || ""].filter(Boolean).join(" ");
-  return [title, box.name === "arguments" ? `${values}: ${types}` : types || (box.children.length ? `${box.size - isOp(box.name)} ops` : "")];
-}
-
 class GraphPane {
   constructor(canvas, status, strings, select) {
     Object.assign(this, { canvas, status, strings, select, scale: 1, x: 0, y: 0, selected: -1, pending: 0 });
     const url = URL.createObjectURL(new Blob([document.getElementById("elk-worker").textContent], { type: "text/javascript" }));
-    this.start = () => { this.elk = this.elk || new (ELK.default || ELK)({ workerFactory: () => new Worker(url) }); return this.elk; };
+    this.start = () => {
+      this.elk = this.elk || new (ELK.default || ELK)({ workerFactory: () => new Worker(url) });
+      return this.elk;
+    };
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     canvas.addEventListener("pointerdown", (event) => this.drag(event));
     canvas.addEventListener("keydown", (event) => this.key(event));
     canvas.addEventListener("click", (event) => this.click(event));
-    canvas.addEventListener("dblclick", (event) => { const box = this.boxAt(event.target); if (box) this.toggle(box); });
+    canvas.addEventListener("dblclick", (event) => {
+      const box = this.boxAt(event.target);
+      if (box) this.toggle(box);
+    });
   }
 
   async show(step) {
@@ -96,13 +72,19 @@ class GraphPane {
 
   visible() {
     const found = [];
-    const add = (box) => { for (const child of box.children) { found.push(child); if (child.open) add(child); } };
+    const add = (box) => {
+      for (const child of box.children) {
+        found.push(child);
+        if (child.open) add(child);
+      }
+    };
     add(this.root);
     return found;
   }
 
   elkNode(box) {
-    const [title, types] = labels(box, this.step, this.strings), fan = this.fans.get(box.id);
+    const [title, types] = labels(box, this.step, this.strings),
+      fan = this.fans.get(box.id);
     const sub = fan ? `\u2192 ${fan} nodes, ${types}` : types;
     const sign = box.children.length ? (box.open ? "\u25be " : "\u25b8 ") : "";
     box.title = sign + shortened(title);
@@ -110,22 +92,33 @@ class GraphPane {
     box.full = `${title} ${sub}`;
     const width = Math.max(box.title.length, box.sub.length, 6) * LETTER + 20;
     const node = { id: box.id, width, height: box.sub ? 2 * LINE_HEIGHT + 12 : LINE_HEIGHT + 14 };
-    if (box.open) return { ...node, layoutOptions: { ...BOX, "elk.nodeSize.constraints": "MINIMUM_SIZE", "elk.nodeSize.minimum": `(${width},60)` }, children: box.children.map((child) => this.elkNode(child)) };
+    if (box.open)
+      return {
+        ...node,
+        layoutOptions: { ...BOX, "elk.nodeSize.constraints": "MINIMUM_SIZE", "elk.nodeSize.minimum": `(${width},60)` },
+        children: box.children.map((child) => this.elkNode(child)),
+      };
     return node;
   }
 
   // Edges between visible boxes, each once: from where a value is defined to where it is used.
   edges() {
-    const at = new Array(this.boxes.length), found = new Map();
+    const at = new Array(this.boxes.length),
+      found = new Map();
     const place = (box, seen) => {
       if (box.row >= 0) at[box.row] = seen || box;
       for (const child of box.children) place(child, seen || (box.open ? null : box));
     };
     for (const child of this.root.children) place(child, null);
-    const holds = (outer, inner) => { for (let box = inner; box; box = box.parent) if (box === outer) return true; return false; };
+    const holds = (outer, inner) => {
+      for (let box = inner; box; box = box.parent) if (box === outer) return true;
+      return false;
+    };
     this.step.uses.forEach((uses, user) => {
       for (let i = 0; i < uses.length; i += 2) {
-        const from = at[uses[i]], to = at[user], id = `${from.id}-${to.id}`;
+        const from = at[uses[i]],
+          to = at[user],
+          id = `${from.id}-${to.id}`;
         if (!found.has(id) && !holds(from, to) && !holds(to, from)) found.set(id, { id, sources: [from.id], targets: [to.id] });
       }
     });
@@ -141,7 +134,8 @@ class GraphPane {
   }
 
   async layout() {
-    const shown = this.visible(), request = ++this.pending;
+    const shown = this.visible(),
+      request = ++this.pending;
     this.status.textContent = `laying out ${shown.length} nodes`;
     const edges = this.edges();
     const graph = { id: "root", layoutOptions: LAYOUT, children: this.root.children.map((box) => this.elkNode(box)), edges };
@@ -156,22 +150,44 @@ class GraphPane {
   draw(graph, shown) {
     this.size = [graph.width, graph.height];
     const byId = new Map(shown.map((box) => [box.id, box]));
-    const place = (node) => { Object.assign(byId.get(node.id) || {}, { at: node }); (node.children || []).forEach(place); };
+    const place = (node) => {
+      Object.assign(byId.get(node.id) || {}, { at: node });
+      (node.children || []).forEach(place);
+    };
     graph.children.forEach(place);
     this.content = drawn("g");
-    const paths = [], nodes = [];
+    const paths = [],
+      nodes = [];
     for (const edge of graph.edges) {
       const [section] = edge.sections || [];
       if (!section) continue;
       const points = [section.startPoint, ...(section.bendPoints || []), section.endPoint];
-      const path = drawn("path", { class: "edge", d: `M${points.map((p) => `${p.x.toFixed(1)},${p.y.toFixed(1)}`).join("L")}`, "marker-end": "url(#arrow)" });
+      const path = drawn("path", {
+        class: "edge",
+        d: `M${points.map((p) => `${p.x.toFixed(1)},${p.y.toFixed(1)}`).join("L")}`,
+        "marker-end": "url(#arrow)",
+      });
       Object.assign(path, { from: edge.sources[0], to: edge.targets[0] });
       paths.push(path);
     }
     for (const box of shown) nodes.push(this.node(box));
-    const outer = nodes.filter((_, i) => shown[i].open), inner = nodes.filter((_, i) => !shown[i].open);
+    const outer = nodes.filter((_, i) => shown[i].open),
+      inner = nodes.filter((_, i) => !shown[i].open);
     this.content.append(...outer, ...paths, ...inner);
-    const arrow = drawn("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, drawn("path", { d: "M0,0L8,4L0,8z" }));
+    const arrow = drawn(
+      "marker",
+      {
+        id: "arrow",
+        viewBox: "0 0 8 8",
+        refX: 7,
+        refY: 4,
+        markerWidth: 8,
+        markerHeight: 8,
+        markerUnits: "userSpaceOnUse",
+        orient: "auto",
+      },
+      drawn("path", { d: "M0,0L8,4L0,8z" }),
+    );
     this.canvas.replaceChildren(drawn("defs", {}, arrow), this.content);
     Object.assign(this, { paths, shown });
     this.status.textContent = `${shown.length} nodes of ${this.boxes.length}, ${paths.length} edges`;
@@ -181,15 +197,22 @@ class GraphPane {
   }
 
   node(box) {
-    const { x, y, width, height } = box.at, holds = box.children.length > 0;
+    const { x, y, width, height } = box.at,
+      holds = box.children.length > 0;
     const kind = box.open ? "open" : holds ? "closed" : box.name === "arguments" ? "arguments" : "op";
     const words = holds ? (box.open ? ", open" : `, closed, holds ${box.size - isOp(box.name)} ops`) : "";
-    const made = drawn("g", { class: `node ${kind}`, role: "button", tabindex: "-1", "aria-label": `${box.title} ${box.sub}`.trim() + words });
+    const made = drawn("g", {
+      class: `node ${kind}`,
+      role: "button",
+      tabindex: "-1",
+      "aria-label": `${box.title} ${box.sub}`.trim() + words,
+    });
     if (`${box.title} ${box.sub}`.includes("\u2026")) made.setAttribute("aria-description", box.full);
     if (holds) made.setAttribute("aria-expanded", String(box.open));
     const rounding = kind === "arguments" ? height / 2 : 4;
     made.append(drawn("title", {}, box.full), drawn("rect", { x, y, width, height, rx: rounding }));
-    if (kind === "closed") made.append(drawn("rect", { x: x + 3, y: y + 3, width: width - 6, height: height - 6, rx: 2, class: "inner" }));
+    if (kind === "closed")
+      made.append(drawn("rect", { x: x + 3, y: y + 3, width: width - 6, height: height - 6, rx: 2, class: "inner" }));
     made.append(drawn("text", { x: x + 10, y: y + 18, class: "title" }, box.title));
     if (box.sub) made.append(" ", drawn("text", { x: x + 10, y: y + 18 + LINE_HEIGHT }, box.sub));
     made.box = box;
@@ -197,7 +220,10 @@ class GraphPane {
     return made;
   }
 
-  boxAt(target) { const node = target.closest && target.closest(".node"); return node ? node.box : null; }
+  boxAt(target) {
+    const node = target.closest && target.closest(".node");
+    return node ? node.box : null;
+  }
 
   click(event) {
     const box = this.boxAt(event.target);
@@ -207,7 +233,9 @@ class GraphPane {
     else this.choose(box);
   }
 
-  choose(box) { if (box.row >= 0) this.select(box.row); }
+  choose(box) {
+    if (box.row >= 0) this.select(box.row);
+  }
 
   async toggle(box) {
     if (!box.children.length) return;
@@ -235,10 +263,14 @@ class GraphPane {
   async reveal(row) {
     await this.ready;
     let opened = false;
-    for (let box = this.boxes[row].parent; box && box !== this.root; box = box.parent) { opened = opened || !box.open; box.open = true; }
+    for (let box = this.boxes[row].parent; box && box !== this.root; box = box.parent) {
+      opened = opened || !box.open;
+      box.open = true;
+    }
     this.selected = row;
     if (opened) await this.layout();
-    const { x, y, width } = this.boxes[row].at, { clientWidth, clientHeight } = this.canvas;
+    const { x, y, width } = this.boxes[row].at,
+      { clientWidth, clientHeight } = this.canvas;
     this.scale = Math.max(this.scale, 0.7);
     this.x = clientWidth / 2 - (x + width / 2) * this.scale;
     this.y = clientHeight / 3 - y * this.scale;
@@ -277,24 +309,39 @@ class GraphPane {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const shift = { ArrowLeft: [80, 0], ArrowRight: [-80, 0], ArrowUp: [0, 80], ArrowDown: [0, -80] }[event.key];
     const box = this.boxAt(event.target);
-    if (shift && event.shiftKey) { this.x += shift[0]; this.y += shift[1]; this.move(); }
-    else if (event.key === "+" || event.key === "=") this.zoom(1.25);
+    if (shift && event.shiftKey) {
+      this.x += shift[0];
+      this.y += shift[1];
+      this.move();
+    } else if (event.key === "+" || event.key === "=") this.zoom(1.25);
     else if (event.key === "-") this.zoom(0.8);
     else if (event.key === "0") this.fit();
-    else if (box && event.key === "Enter") { if (box.row < 0) this.toggle(box); else this.choose(box); }
-    else if (box && event.key === " ") this.toggle(box);
+    else if (box && event.key === "Enter") {
+      if (box.row < 0) this.toggle(box);
+      else this.choose(box);
+    } else if (box && event.key === " ") this.toggle(box);
     else if (box && shift) {
       const order = this.shown.indexOf(box);
-      const next = { ArrowLeft: () => this.shown[order - 1], ArrowRight: () => this.shown[order + 1], ArrowUp: () => this.neighbour(box, true), ArrowDown: () => this.neighbour(box, false) }[event.key]();
-      if (next) { this.rove(next, true); this.sight(next); }
+      const next = {
+        ArrowLeft: () => this.shown[order - 1],
+        ArrowRight: () => this.shown[order + 1],
+        ArrowUp: () => this.neighbour(box, true),
+        ArrowDown: () => this.neighbour(box, false),
+      }[event.key]();
+      if (next) {
+        this.rove(next, true);
+        this.sight(next);
+      }
     } else return;
     event.preventDefault();
   }
 
   // Move as little as brings a box into sight.
   sight(box) {
-    const inner = box.drawn.getBoundingClientRect(), outer = this.canvas.getBoundingClientRect();
-    const by = (low, high, from, to) => (low < from ? from - low + 20 : high > to ? Math.max(to - high - 20, from - low + 20) : 0);
+    const inner = box.drawn.getBoundingClientRect(),
+      outer = this.canvas.getBoundingClientRect();
+    const by = (low, high, from, to) =>
+      low < from ? from - low + 20 : high > to ? Math.max(to - high - 20, from - low + 20) : 0;
     this.x += by(inner.left, inner.right, outer.left, outer.right);
     this.y += by(inner.top, inner.bottom, outer.top, outer.bottom);
     this.move();
@@ -302,7 +349,10 @@ class GraphPane {
 
   wheel(event) {
     event.preventDefault();
-    if (event.ctrlKey || event.metaKey) { this.zoom(Math.exp(-event.deltaY / 300), event); return; }
+    if (event.ctrlKey || event.metaKey) {
+      this.zoom(Math.exp(-event.deltaY / 300), event);
+      return;
+    }
     this.x -= event.deltaX;
     this.y -= event.deltaY;
     this.move();
@@ -313,11 +363,15 @@ class GraphPane {
     const start = [event.clientX - this.x, event.clientY - this.y];
     this.dragged = false;
     const follow = (moved) => {
-      if (Math.abs(moved.movementX) + Math.abs(moved.movementY) > 0) this.dragged = this.dragged || Math.hypot(moved.clientX - event.clientX, moved.clientY - event.clientY) > 4;
+      if (Math.abs(moved.movementX) + Math.abs(moved.movementY) > 0)
+        this.dragged = this.dragged || Math.hypot(moved.clientX - event.clientX, moved.clientY - event.clientY) > 4;
       [this.x, this.y] = [moved.clientX - start[0], moved.clientY - start[1]];
       if (this.dragged) this.move();
     };
-    const stop = () => { window.removeEventListener("pointermove", follow); window.removeEventListener("pointerup", stop); };
+    const stop = () => {
+      window.removeEventListener("pointermove", follow);
+      window.removeEventListener("pointerup", stop);
+    };
     window.addEventListener("pointermove", follow);
     window.addEventListener("pointerup", stop);
   }
@@ -345,11 +399,19 @@ class GraphPane {
   home() {
     this.fit();
     if (this.scale >= LEAST_AT_FIRST || !this.size) return;
-    Object.assign(this, { scale: LEAST_AT_FIRST, x: Math.max(0, (this.canvas.clientWidth - this.size[0] * LEAST_AT_FIRST) / 2), y: 0 });
+    Object.assign(this, {
+      scale: LEAST_AT_FIRST,
+      x: Math.max(0, (this.canvas.clientWidth - this.size[0] * LEAST_AT_FIRST) / 2),
+      y: 0,
+    });
     this.move();
   }
 
   move() {
-    if (this.content) this.content.setAttribute("transform", `translate(${this.x.toFixed(2)},${this.y.toFixed(2)}) scale(${this.scale.toFixed(4)})`);
+    if (this.content)
+      this.content.setAttribute(
+        "transform",
+        `translate(${this.x.toFixed(2)},${this.y.toFixed(2)}) scale(${this.scale.toFixed(4)})`,
+      );
   }
 }

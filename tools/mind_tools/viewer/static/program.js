@@ -1,8 +1,11 @@
 "use strict";
 // The programs of all steps, decoded from the page's data, and the pane with the text before and after a step.
 
-const SAME = 0, RENUMBERED = 1, CHANGED = 2, REPLACED = 3;
-const CONTEXT = 3;  // unchanged lines shown on either side of a difference
+const SAME = 0,
+  RENUMBERED = 1,
+  CHANGED = 2,
+  REPLACED = 3;
+const CONTEXT = 3; // unchanged lines shown on either side of a difference
 const ROWS_PER_BLOCK = 100;
 
 // An element with properties, attributes and children; text of programs gets into the page only as text nodes.
@@ -18,17 +21,20 @@ function element(tag, attributes = {}, ...children) {
 
 // Each step with its lines in full, and `rows`: pairs of lines side by side, [kind, index before, index after], -1 for none.
 function decodeSteps(data) {
-  let before = [], last = null;
+  let before = [],
+    last = null;
   return data.steps.map((given, number) => {
     const step = given.op ? given : { ...last, name: given.name, runs: [[SAME, before.length, before.length]] };
     last = step;
-    const after = [], rows = [];
-    let old = 0, fresh = 0;
+    const after = [],
+      rows = [];
+    let old = 0,
+      fresh = 0;
     for (const [kind, removed, added] of step.runs) {
       for (let i = 0; i < Math.max(removed, added); i++) {
         rows.push([number ? kind : SAME, i < removed ? old + i : -1, i < added ? after.length + i : -1]);
       }
-      const lines = kind === SAME ? before.slice(old, old + added) : step.lines.slice(fresh, fresh += added);
+      const lines = kind === SAME ? before.slice(old, old + added) : step.lines.slice(fresh, (fresh += added));
       for (const line of lines) after.push(line);
       old += removed;
     }
@@ -44,9 +50,14 @@ function summary(step) {
   for (const [kind, before, after] of step.rows) {
     if (kind === CHANGED) counts.changed++;
     if (kind === RENUMBERED) counts.renumbered++;
-    if (kind === REPLACED) { counts.removed += before >= 0; counts.added += after >= 0; }
+    if (kind === REPLACED) {
+      counts.removed += before >= 0;
+      counts.added += after >= 0;
+    }
   }
-  const parts = Object.entries(counts).filter(([, n]) => n).map(([word, n]) => `${n} ${word}`);
+  const parts = Object.entries(counts)
+    .filter(([, n]) => n)
+    .map(([word, n]) => `${n} ${word}`);
   return step.number === 0 ? `${step.lines.length} lines` : parts.join(", ") || "no change";
 }
 
@@ -54,10 +65,12 @@ const words = (text) => text.trim().match(/%?[\w.]+|\s+|./gu) || [];
 
 // The words of a line that differ from those of the other: each by itself where there are as many, else all that lies between.
 function differing(text, other) {
-  const mine = words(text), theirs = words(other);
+  const mine = words(text),
+    theirs = words(other);
   if (mine.length === theirs.length) return mine.map((word, i) => [word, word !== theirs[i]]);
   const most = Math.min(mine.length, theirs.length);
-  let start = 0, end = 0;
+  let start = 0,
+    end = 0;
   while (start < most && mine[start] === theirs[start]) start++;
   while (end < most - start && mine[mine.length - 1 - end] === theirs[theirs.length - 1 - end]) end++;
   return mine.map((word, i) => [word, i >= start && i < mine.length - end]);
@@ -68,7 +81,7 @@ function marked(text, other) {
   const parts = [text.slice(0, text.length - text.trimStart().length)];
   let open = null;
   for (const [word, differs] of differing(text, other)) {
-    if (differs && !open) parts.push(open = element("mark"));
+    if (differs && !open) parts.push((open = element("mark")));
     if (!differs) open = null;
     (open || { append: (plain) => parts.push(plain) }).append(word);
   }
@@ -76,8 +89,13 @@ function marked(text, other) {
 }
 
 const MARKS = {
-  [SAME]: ["", ""], [RENUMBERED]: ["\u2248", "only numbers of values or indentation differ"], [CHANGED]: ["~", "changed"], other: ["~", "changed: the same text, but a number in it is that of another value"],
-  removed: ["\u2212", "removed"], added: ["+", "added"], none: ["", ""],
+  [SAME]: ["", ""],
+  [RENUMBERED]: ["\u2248", "only numbers of values or indentation differ"],
+  [CHANGED]: ["~", "changed"],
+  other: ["~", "changed: the same text, but a number in it is that of another value"],
+  removed: ["\u2212", "removed"],
+  added: ["+", "added"],
+  none: ["", ""],
 };
 
 class ProgramPane {
@@ -99,7 +117,8 @@ class ProgramPane {
 
   // Runs of rows that are shown, and runs that are folded.
   parts(all) {
-    const rows = this.step.rows, parts = [];
+    const rows = this.step.rows,
+      parts = [];
     const near = new Uint8Array(rows.length);
     rows.forEach(([kind], i) => {
       if (all || kind === CHANGED || kind === REPLACED) near.fill(1, Math.max(0, i - CONTEXT), i + CONTEXT + 1);
@@ -137,8 +156,14 @@ class ProgramPane {
   }
 
   row([kind, before, after]) {
-    const old = before >= 0 ? this.step.before[before] : "", now = after >= 0 ? this.step.lines[after] : "";
-    const marks = kind === REPLACED ? [before >= 0 ? "removed" : "none", after >= 0 ? "added" : "none"]  : kind === CHANGED && old === now ? ["other", "other"] : [kind, kind];
+    const old = before >= 0 ? this.step.before[before] : "",
+      now = after >= 0 ? this.step.lines[after] : "";
+    const marks =
+      kind === REPLACED
+        ? [before >= 0 ? "removed" : "none", after >= 0 ? "added" : "none"]
+        : kind === CHANGED && old === now
+          ? ["other", "other"]
+          : [kind, kind];
     const row = element("div", { class: "row", role: "row", tabindex: "-1", "data-line": after });
     if (this.step.number) row.append(...this.cells(before, old, marks[0], kind === CHANGED ? now : null));
     row.append(...this.cells(after, now, marks[1], kind === CHANGED ? old : null));
@@ -148,7 +173,8 @@ class ProgramPane {
   }
 
   cells(index, text, mark, other) {
-    const [sign, word] = MARKS[mark], kind = { [RENUMBERED]: "renumbered", [CHANGED]: "changed", other: "changed" }[mark] || mark || "same";
+    const [sign, word] = MARKS[mark],
+      kind = { [RENUMBERED]: "renumbered", [CHANGED]: "changed", other: "changed" }[mark] || mark || "same";
     const line = element("code", { class: kind, role: "cell" });
     line.append(...(other === null ? [text] : marked(text, other)));
     return [
@@ -166,7 +192,9 @@ class ProgramPane {
   }
 
   focus(row) {
-    this.root.querySelectorAll('.row[tabindex="0"]').forEach((other) => { other.tabIndex = -1; });
+    this.root.querySelectorAll('.row[tabindex="0"]').forEach((other) => {
+      other.tabIndex = -1;
+    });
     row.tabIndex = 0;
     row.focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
@@ -185,12 +213,17 @@ class ProgramPane {
   // Go to the next or previous block of differing lines.
   toDifference(direction) {
     const at = this.rows.findIndex((row) => row.tabIndex === 0);
-    const starts = this.rows.filter((row, i) => "differs" in row.dataset && !(i && "differs" in this.rows[i - 1].dataset));
-    const places = starts.map((row) => this.rows.indexOf(row));
+    const places = [];
+    this.rows.forEach((row, i) => {
+      if ("differs" in row.dataset && !(i && "differs" in this.rows[i - 1].dataset)) places.push(i);
+    });
     const next = direction > 0 ? places.find((i) => i > at) : places.filter((i) => i < at).pop();
     const first = direction > 0 ? places[0] : places[places.length - 1];
     const chosen = this.rows[next ?? first];
-    if (chosen) { this.focus(chosen); chosen.scrollIntoView({ block: "center" }); }
+    if (chosen) {
+      this.focus(chosen);
+      chosen.scrollIntoView({ block: "center" });
+    }
   }
 
   // Mark the line of an op, and go to it.

@@ -7,7 +7,9 @@ const steps = decodeSteps(data);
 const byId = (id) => document.getElementById(id);
 const state = { step: steps.length - 1, view: "program", selected: -1, matches: [], match: -1 };
 
-const became = new Map(data.kernels.became.map(([symbol, place, kernel]) => [`${strings[symbol]}\n${strings[place]}`, strings[kernel]]));
+const became = new Map(
+  data.kernels.became.map(([symbol, place, kernel]) => [`${strings[symbol]}\n${strings[place]}`, strings[kernel]]),
+);
 const programPane = new ProgramPane(byId("lines"), (row) => select(row, false));
 const graphPane = new GraphPane(byId("canvas"), byId("graph-status"), strings, (row) => select(row, false));
 
@@ -54,7 +56,7 @@ function showView(name, focus) {
 function select(row, move) {
   state.selected = row;
   programPane.mark(row < 0 ? -1 : current().line[row], move && state.view === "program");
-  if (state.view === "graph") (move ? graphPane.reveal(row) : graphPane.mark(row));
+  if (state.view === "graph") move ? graphPane.reveal(row) : graphPane.mark(row);
   details();
 }
 
@@ -63,10 +65,12 @@ const lineOf = (step, row) => step.lines[step.line[row]].trim();
 const valuesOf = (step, row) => (step.values[row] ? step.values[row].split(" ") : []);
 
 function kernelOf(step, row) {
-  const inside = strings[step.kernel[row]], from = data.kernels.step;
+  const inside = strings[step.kernel[row]],
+    from = data.kernels.step;
   if (inside) return `${inside}, at this step`;
   if (from < 0) return "not known: no step forms kernels";
-  const symbol = step.symbol[step.function[row]], place = strings[step.location[row]];
+  const symbol = step.symbol[step.function[row]],
+    place = strings[step.location[row]];
   const kernel = became.get(`${symbol}\n${place}`);
   return kernel ? `${kernel}, by its location, after ${steps[from].name}` : "not known: no op of a kernel has its location";
 }
@@ -76,11 +80,15 @@ function opLink(step, row, text) {
 }
 
 function details() {
-  const root = byId("details"), step = current(), row = state.selected;
+  const root = byId("details"),
+    step = current(),
+    row = state.selected;
   root.replaceChildren();
   if (row < 0) return root.append(element("p", {}, "Choose a line or a node."));
   const list = element("dl");
-  const add = (term, ...parts) => { if (parts.length) list.append(element("dt", {}, term), ...parts.map((part) => element("dd", {}, part))); };
+  const add = (term, ...parts) => {
+    if (parts.length) list.append(element("dt", {}, term), ...parts.map((part) => element("dd", {}, part)));
+  };
   add("name", `${nameOf(step, row)} ${step.symbol[row] || ""}`);
   const operands = [];
   for (let i = 0; i < step.uses[row].length; i += 2) {
@@ -88,7 +96,10 @@ function details() {
     operands.push(opLink(step, from, `${valuesOf(step, from)[place]}: ${strings[step.types[from][place]]}`));
   }
   add("operands", ...operands);
-  add(nameOf(step, row) === "arguments" ? "values" : "results", ...valuesOf(step, row).map((value, i) => `${value}: ${strings[step.types[row][i]]}`));
+  add(
+    nameOf(step, row) === "arguments" ? "values" : "results",
+    ...valuesOf(step, row).map((value, i) => `${value}: ${strings[step.types[row][i]]}`),
+  );
   const users = step.uses.flatMap((uses, user) => (uses.some((from, i) => i % 2 === 0 && from === row) ? [user] : []));
   add("used by", ...users.slice(0, 20).map((user) => opLink(step, user, `${step.values[user]} ${nameOf(step, user)}`.trim())));
   if (users.length > 20) add("", `and ${users.length - 20} more`);
@@ -103,12 +114,14 @@ function details() {
 
 // Find the ops of a step whose line or location has the text of the query.
 function search(go, direction = 1) {
-  const query = byId("query").value.trim().toLowerCase(), step = current();
+  const query = byId("query").value.trim().toLowerCase(),
+    step = current();
   const changed = query !== state.query || step !== state.searched;
   state.query = query;
   state.searched = step;
   if (changed) {
-    const has = (row) => step.lines[step.line[row]].toLowerCase().includes(query) || strings[step.location[row]].toLowerCase().includes(query);
+    const has = (row) =>
+      step.lines[step.line[row]].toLowerCase().includes(query) || strings[step.location[row]].toLowerCase().includes(query);
     state.matches = query ? step.op.map((_, row) => row).filter((row) => nameOf(step, row) !== "arguments" && has(row)) : [];
     state.match = -1;
   }
@@ -118,26 +131,43 @@ function search(go, direction = 1) {
     select(state.matches[state.match], true);
   }
   const count = state.matches.length;
-  byId("found").textContent = query ? (count ? `${state.match >= 0 ? `${state.match + 1} of ` : ""}${count} found` : "none found") : "";
+  byId("found").textContent = query
+    ? count
+      ? `${state.match >= 0 ? `${state.match + 1} of ` : ""}${count} found`
+      : "none found"
+    : "";
 }
 
 const TABS = ["program", "graph", "memory"];
 const KEYS = {
-  "[": () => step(-1), "]": () => step(1),
-  "/": () => byId("query").focus(), "n": () => programPane.toDifference(1), "p": () => programPane.toDifference(-1),
-  "1": () => showView("program", true), "2": () => showView("graph", true), "3": () => showView("memory", true),
+  "[": () => step(-1),
+  "]": () => step(1),
+  "/": () => byId("query").focus(),
+  n: () => programPane.toDifference(1),
+  p: () => programPane.toDifference(-1),
+  1: () => showView("program", true),
+  2: () => showView("graph", true),
+  3: () => showView("memory", true),
 };
 
 function listen() {
-  byId("tabs").addEventListener("click", (event) => { if (event.target.role === "tab") showView(event.target.getAttribute("aria-controls")); });
+  byId("tabs").addEventListener("click", (event) => {
+    if (event.target.role === "tab") showView(event.target.getAttribute("aria-controls"));
+  });
   byId("tabs").addEventListener("keydown", (event) => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (by) showView(TABS[(TABS.indexOf(state.view) + by + TABS.length) % TABS.length], true);
   });
-  byId("search").addEventListener("submit", (event) => { event.preventDefault(); search(true); });
+  byId("search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    search(true);
+  });
   byId("query").addEventListener("input", () => search(false));
   byId("query").addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && event.shiftKey) { event.preventDefault(); search(true, -1); }
+    if (event.key === "Enter" && event.shiftKey) {
+      event.preventDefault();
+      search(true, -1);
+    }
   });
   byId("all-lines").addEventListener("change", () => programPane.show(current(), byId("all-lines").checked));
   byId("next-difference").addEventListener("click", () => programPane.toDifference(1));
@@ -152,18 +182,26 @@ function listen() {
   byId("close-all").addEventListener("click", () => graphPane.closeAll());
   document.addEventListener("keydown", (event) => {
     if (event.target.tagName === "INPUT" || event.ctrlKey || event.altKey || event.metaKey) return;
-    if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key](); }
+    if (KEYS[event.key]) {
+      event.preventDefault();
+      KEYS[event.key]();
+    }
   });
 }
 
 function listSteps() {
-  byId("steps").append(...steps.map((step, i) => {
-    const words = summary(step), [owner, stage] = step.name.includes(": ") ? step.name.split(": ") : ["", step.name];
-    const about = element("small", {}, owner ? `in ${owner}: ${words}` : words);
-    const button = element("button", { onclick: () => showStep(i) }, stage, about);
-    return element("li", { class: words === "no change" ? "unchanged" : null }, button);
-  }));
-  byId("changes-only").addEventListener("change", () => byId("steps").classList.toggle("changes-only", byId("changes-only").checked));
+  byId("steps").append(
+    ...steps.map((step, i) => {
+      const words = summary(step),
+        [owner, stage] = step.name.includes(": ") ? step.name.split(": ") : ["", step.name];
+      const about = element("small", {}, owner ? `in ${owner}: ${words}` : words);
+      const button = element("button", { onclick: () => showStep(i) }, stage, about);
+      return element("li", { class: words === "no change" ? "unchanged" : null }, button);
+    }),
+  );
+  byId("changes-only").addEventListener("change", () =>
+    byId("steps").classList.toggle("changes-only", byId("changes-only").checked),
+  );
 }
 
 listSteps();
