@@ -224,6 +224,7 @@ def test_the_memory_plan_is_that_of_mind_run(tmp_path: Path) -> None:
     rectangle = re.compile(r"<rect [^>]*>")
     assert rectangle.findall(shown) == rectangle.findall(picture)
     assert "<td>1</td>" in text, "values have the names of the text"
+    assert "of the program after mind-autodiff</small>" in text
 
 
 @pytest.mark.parametrize(

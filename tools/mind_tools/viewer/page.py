@@ -22,7 +22,7 @@ from mind_lowering.memory_plan import MemoryPlan
 
 from .alignment import REPLACED, SAME
 from .graph import kernels_by_origin
-from .recording import Step
+from .recording import AS_READ, Step
 
 SCRIPTS = ("program.js", "boxes.js", "graph.js", "viewer.js")
 """Our scripts, in the order in which they run, after the layout library's."""
@@ -66,7 +66,7 @@ def page(title: str, steps: Sequence[Step], planned: str, plans: Sequence[Plan])
         styles=_hash(style),
         style=style,
         memory="\n".join(_memory(plan) for plan in plans) or "<p>No program of tensors, so there is no memory to plan.</p>",
-        planned=html.escape(planned),
+        planned=html.escape(planned if planned in ("", AS_READ) else f"after {planned}"),
         data=_json(_data(title, steps)),
         elk_worker=static("elk-worker.min.js"),
         **scripts,

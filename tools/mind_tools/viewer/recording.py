@@ -48,6 +48,10 @@ class Step:
     ops: Ops
 
 
+AS_READ = "as it is read"
+"""The name of the first step."""
+
+
 @dataclass(frozen=True)
 class Planned:
     """A step with its program, and the names that its text gives to results."""

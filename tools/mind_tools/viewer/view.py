@@ -14,7 +14,7 @@ from ..instrumentation import Instrumentation
 from ..mind_opt import MindOptMain
 from .page import page
 from .plans import plans
-from .recording import Recorder
+from .recording import AS_READ, Recorder
 
 FRAME_HEIGHT = 640
 """Of the frame in a notebook, in pixels."""
@@ -53,7 +53,7 @@ class Recording(MindOptMain):
     def _between_passes(self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
         super()._between_passes(previous, module, following)
         if previous is None:
-            self.recorder.record("as it is read", module)
+            self.recorder.record(AS_READ, module)
 
     def view(self, title: str, executor: str | None, function: str | None, sizes: Mapping[str, int]) -> View:
         """Return the page of the passes that ran; errors are those of `plans`."""
