@@ -76,6 +76,7 @@ TARGET_ALIASES = {
     "ptir-json": "mind-ptir-json",
     "ptir-text": "mind-ptir-text",
     "ptir-snippet": "mind-ptir-snippet",
+    "onnx": "mind-onnx",
     "stablehlo": "mind-stablehlo",
     "shape-python": "mind-shape-python",
     "buffer-plan": "mind-buffer-plan",

@@ -69,9 +69,11 @@ class MindOptMain(xDSLOptMain):
         self.stage = "command line"
         self._chunk = Chunk(b"")
         self._outputs: list[str] = []
+        self._model: bytes | None = None
         self._found: list[tuple[MindError, Place | None]] = []
         self._module: ModuleOp | None = None
         self._reproducer: str | None = None
+        self._binary: Any = None
         argv = sys.argv[1:] if args is None else args
         self._wants_help = bool({"-h", "--help"}.intersection(argv))
         known = multiverse()
@@ -154,7 +156,8 @@ class MindOptMain(xDSLOptMain):
         spec = parse_spec(self.args.target)
         make = self.available_targets[spec.name]
         if not inspect.signature(make).parameters:  # else it is a function that prints, of xDSL's older kind
-            _made("target", cast(Any, make)(), spec)
+            target = _made("target", cast(Any, make)(), spec)
+            self._binary = target if hasattr(target, "emit_bytes") else None
 
     def instruments(self) -> Instrumentation:
         """Return what follows the passes."""
@@ -206,12 +209,21 @@ class MindOptMain(xDSLOptMain):
             print("Failure, can't shrink")
             self.failed = True
         if self.args.output_file is not None and not self.failed:
-            with open(self.args.output_file, "w", encoding="utf-8") as out:
-                out.write("".join(self._outputs))
+            data = "".join(self._outputs).encode() if self._model is None else self._model
+            Path(self.args.output_file).write_bytes(data)
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """Return the text of the target."""
         return super().output_resulting_program(self._instruments.shown(prog) if self.args.target == "mlir" else prog)
+
+    def _write_bytes(self, module: ModuleOp) -> None:
+        """Write what a target makes of a module that is no text; E7001 where it cannot go."""
+        if self.args.split_input_file:
+            raise error("E7001", f"-t {self.args.target} writes one model, expected no --split-input-file", option="-t")
+        if self.args.output_file is None:
+            self._binary.emit(self.ctx, module, sys.stdout)
+        else:
+            self._model = self._binary.emit_bytes(module)
 
     def get_input_name(self) -> str:
         """Return what messages call the input; `-` is stdin, as in other tools."""
@@ -243,8 +255,11 @@ class MindOptMain(xDSLOptMain):
             if self._module is not None:
                 self._keep_start()
                 self.apply_passes(self._module)
-                text = self.output_resulting_program(self._module)
-                self._emit(text if text.endswith("\n") else text + "\n")
+                if self._binary is None:
+                    text = self.output_resulting_program(self._module)
+                    self._emit(text if text.endswith("\n") else text + "\n")
+                else:
+                    self._write_bytes(self._module)
         except (ShrinkException, BrokenPipeError):
             raise
         except ParseError as e:

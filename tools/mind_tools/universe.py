@@ -109,6 +109,7 @@ TARGETS: dict[str, Callable[[], type[Target]]] = {
     "mind-ptir-text": _from("mind_translate.ptir_text", "PtirTextTarget"),
     "mind-ptir-snippet": _from("mind_translate.ptir_text", "PtirSnippetTarget"),
     "mind-stablehlo": _from("mind_lowering.ptir_to_stablehlo", "StablehloPrintTarget"),
+    "mind-onnx": _from("mind_lowering.ptir_to_onnx", "OnnxTarget"),
     "mind-shape-python": _from("mind_lowering.shape_python", "ShapePythonTarget"),
     "mind-buffer-plan": _from("mind_lowering.plan_buffers", "BufferPlanTarget"),
 }

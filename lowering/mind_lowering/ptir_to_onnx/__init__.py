@@ -9,5 +9,6 @@ Every op has a rule or a stated reason (`rules.RULES`, `rules.REFUSED`).
 
 from .convert import OPSET, onnx_model
 from .rules import REFUSED, RULES
+from .target import OnnxTarget
 
-__all__ = ["OPSET", "REFUSED", "RULES", "onnx_model"]
+__all__ = ["OPSET", "REFUSED", "RULES", "OnnxTarget", "onnx_model"]

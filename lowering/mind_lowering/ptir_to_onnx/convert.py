@@ -7,11 +7,12 @@ from typing import Any
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
+from mind_dialect.program import input_names
 from mind_dialect.ptir.types import read_type
-from mind_passes.inline import inlined
 
 from ..conversion import LegalitySpec
 from ..conversion.legality import LegalityReport, check_function_legality
+from ..own_module import own_module
 from .builder import NUMBERS, Builder, package
 from .rules import REFUSED, RULES, refusal
 
@@ -27,20 +28,22 @@ def specification() -> LegalitySpec:
 
 def onnx_model(func: FuncOp) -> bytes:
     """
-    Return a verified function of PTIR as an ONNX model, the same bytes for the same program; calls are inlined.
+    Return a function of Core IR or PTIR as an ONNX model, the same bytes for the same program; calls are inlined.
 
-    Inputs have the names of the arguments, else `arg0`, `arg1`; results have those of their values, else `result0`. Constants
-    are initializers. Raises E7002 without the package `onnx` or above 2 GB of constants, E8008 with all that has no form in ONNX.
+    Inputs have the names of the program's; results have those of their values, else `result0`. Constants are initializers.
+
+    Raises what the verifier raises, E7002 without the package `onnx` or above 2 GB of constants, E8008 with all that has no form
+    in ONNX.
     """
     onnx = package()
-    whole = inlined(func).func
+    whole = own_module(func, "onnx")[1]
     report = LegalityReport(tuple(check_function_legality(whole, specification())))
     if not report.is_legal:
         raise report.error("onnx")
     b = Builder(onnx, set())
     names: dict[SSAValue, str] = {}
-    for i, argument in enumerate(whole.body.block.args):
-        names[argument] = b.fresh(argument.name_hint or f"arg{i}")
+    for argument, name in zip(whole.body.block.args, input_names(func), strict=True):
+        names[argument] = b.fresh(name)
     inputs = [_info(onnx, names[v], v) for v in whole.body.block.args]
     returned = whole.body.block.last_op
     assert isinstance(returned, ReturnOp)
