@@ -110,11 +110,37 @@ def _require_jax() -> None:
     require()
 
 
+def _onnx_program(request: Request) -> Program:
+    from .on_onnxruntime import OnnxProgram
+
+    return OnnxProgram.of(request)
+
+
+def _require_onnx() -> None:
+    from .on_onnxruntime import require
+
+    require()
+
+
+def _iree_program(request: Request) -> Program:
+    from .on_iree import IreeProgram
+
+    return IreeProgram.of(request)
+
+
+def _require_iree() -> None:
+    from .on_iree import require
+
+    require()
+
+
 _BUILT_IN: dict[str, Executor] = {
     "numpy": Executor(numpy_program),
     "native": Executor(_native_program, require_native, arguments=frozenset({"threads"})),
     "cupy": Executor(_cupy_program, _require_cupy, CupyOptions.of),
     "xla": Executor(_xla_program, _require_jax, XlaOptions.of, frozenset({"mesh", "shardings"})),
+    "onnx": Executor(_onnx_program, _require_onnx),
+    "iree": Executor(_iree_program, _require_iree),
 }
 _registered: dict[str, Executor] = {}
 

@@ -26,7 +26,7 @@ func.func @f(%x: tensor<2xf64>, %y: tensor<2xf64>) -> tensor<2xf64> {
 }
 """
 X, Y = np.array([1.0, 2.0]), np.array([10.0, 20.0])
-OURS = ["numpy", "native", "cupy", "xla"]
+OURS = ["numpy", "native", "cupy", "xla", "onnx", "iree"]
 
 
 class Twice(Program):
@@ -143,7 +143,7 @@ from mind_runtime.executors import executor_names
 from mind_tools.frontends import parse
 
 module = parse({text!r})
-print(executor_names()[4:])
+print(executor_names()[6:])
 print(compile(module, target="negated")(np.array([1.0, 2.0]), np.array([10.0, 20.0])))
 for name in ("number", "absent"):
     try:

@@ -117,7 +117,8 @@ def test_unknown_functions_and_targets() -> None:
     e = failure(mind_runtime.compile, module)
     assert (e.code, e.context["known"]) == ("E7001", ["layer", "other"])
     e = failure(mind_runtime.compile, module, "layer", target="cuda")
-    assert (e.code, e.context) == ("E6002", {"requested": "cuda", "available": ["numpy", "native", "cupy", "xla"]})
+    available = ["numpy", "native", "cupy", "xla", "onnx", "iree"]
+    assert (e.code, e.context) == ("E6002", {"requested": "cuda", "available": available})
     assert failure(mind_runtime.compile, ModuleOp([])).code == "E7003"
     assert mind_runtime.compile(module, "@other").name == "other"
 

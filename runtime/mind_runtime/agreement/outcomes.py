@@ -19,6 +19,8 @@ from ..given import TensorSpec
 from .differences import Difference, compare, longest_sum, tolerance_of, worst
 
 UNAVAILABLE, REFUSED, FAILED, RAN = "not available", "refused", "failed", "ran"
+UNSUPPORTED = ("E6003", "E7004", "E8008")
+"""Codes that say that an executor does not take a program, whatever the arguments."""
 KNOWN_SIZES = 3
 """Calls after which an executor that compiles for the sizes that it sees again has done so."""
 
@@ -111,8 +113,8 @@ def _outcome(executor: str, module: ModuleOp, function: str, arguments: Sequence
     try:
         for _ in range(1 if all(spec.is_static for spec in program.inputs) else KNOWN_SIZES):
             results = program(*(np.copy(argument) for argument in arguments), seed=seed)
-    except MindError as e:
-        return Outcome(executor, FAILED, error=e)
+    except MindError as e:  # a form for sizes that are known at a call may be refused there
+        return Outcome(executor, REFUSED if e.code in UNSUPPORTED else FAILED, error=e)
     return Outcome(executor, RAN, tuple(map(np.asarray, results_of(results))))
 
 
