@@ -79,14 +79,18 @@ def from_torch(model: Any, *args: Any, dynamic: Any = None, **kwargs: Any) -> Im
 
 def load(path: Path | str) -> Imported:
     """The module and weights of a file of `torch.export.save` (`.pt2`); E7002 for a file that is none. Raises as `from_torch`."""
+    return from_torch(open_exported(path))
+
+
+def open_exported(path: Path | str) -> Any:
+    """The `ExportedProgram` of a file of `torch.export.save` (`.pt2`); E7002 for a file that is none."""
     torch = require()
     try:
-        program = torch.export.load(str(path))
+        return torch.export.load(str(path))
     except OSError as e:
         raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
     except Exception as e:
         raise error("E7002", f"{path} is no exported program that this torch reads: {brief(e)}", path=str(path)) from None
-    return from_torch(program)
 
 
 def exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic: Any) -> Any:
@@ -110,7 +114,7 @@ def read_program(program: Any) -> Exported:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with _stopped_gradients(program):
+            with stopped_gradients(program):
                 decomposed = program.run_decompositions(_decompositions())
         except Exception as e:
             raise error("E7001", f"torch cannot decompose the program: {brief(e)}", option="model") from None
@@ -118,7 +122,7 @@ def read_program(program: Any) -> Exported:
 
 
 @contextmanager
-def _stopped_gradients(program: Any) -> Generator[None]:
+def stopped_gradients(program: Any) -> Generator[None]:
     """Detach, for a while, what blocks of `torch.no_grad()` give: decomposing the program takes the blocks away."""
     torch = require()
     block, graph, signature = torch.ops.higher_order.wrap_with_set_grad_enabled, program.graph, program.graph_signature

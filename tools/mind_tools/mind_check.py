@@ -16,17 +16,20 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 
 from mind_dialect.errors import brief, error
-from mind_dialect.program import input_names
+from mind_dialect.program import functions, input_names
 from mind_dialect.verify import verify
 from mind_dialect.version import __version__
 
 from . import frontends
 from .command_line import guarded, print_error, usage_error
 from .diagnostics import Source
+from .originals import NAME, Original, original_onnx, original_torch
 
 if TYPE_CHECKING:
     from mind_runtime.agreement import Agreement, Outcome
 
+TORCH = "pt2"
+"""The suffix of `torch.export.save`."""
 DESCRIPTION = "Run a program by every executor on the same inputs, and compare what they return."
 EPILOG = """\
 example:
@@ -43,16 +46,18 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     """The command line; E7001 for what is wrong with it."""
     parser = argparse.ArgumentParser("mind-check", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("file", metavar="FILE", help="the program, in any form that mind-run reads")
+    parser.add_argument("file", metavar="FILE", help="the program, in any form that mind-run reads, or .pt2")
     parser.add_argument("--function", metavar="NAME", help="which function; needed where the program has several")
     parser.add_argument("--executors", metavar="NAMES", help="as in numpy,native; all by default, absent ones are listed")
     parser.add_argument("--inputs", metavar="FILE.npz", help="arrays by the names of inputs, in place of drawn ones")
     parser.add_argument("--seed", metavar="N", default="0", help="of drawn inputs and of random numbers; 0 by default")
     parser.add_argument("--size", metavar="NAME=N", action="append", default=[], help="the size of a named dimension")
     parser.add_argument("--special", action="store_true", help="draw NaN, infinities and zeros of both signs among the floats")
-    parser.add_argument("--grad", action="store_true", help="hold the gradient against central differences in f64, too")
     parser.add_argument(
-        "-f", "--frontend", choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS], help="how to read FILE"
+        "--grad", action="store_true", help="hold the gradient against central differences in f64, and a .pt2's against PyTorch's"
+    )
+    parser.add_argument(
+        "-f", "--frontend", choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS, TORCH], help="how to read FILE"
     )
     parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
     parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
@@ -70,18 +75,26 @@ class Check:
     source: Source | None = None
     arguments: list[Any] = field(default_factory=list[Any])
     seed: int = 0
+    original: Original | None = None
+    """The model that the program was read from, if another system runs it."""
 
     def __call__(self) -> bool:
         """Print what was found; whether all agree."""
         module = self.read()
         from mind_runtime.compilation import find_function
-        from mind_runtime.executors import executor_names
+        from mind_runtime.executors import executor_names, register_executor
 
         self.seed = self.number(self.args.seed, "--seed")
         name = find_function(module, self.args.function).sym_name.data
-        named = self.args.executors.split(",") if self.args.executors is not None else executor_names()
         self.arguments = self.inputs(module, name)
-        agrees = self.compare(module, name, named)
+        if self.original is not None:
+            register_executor(NAME, self.original.executor())
+        try:
+            named = self.args.executors.split(",") if self.args.executors is not None else executor_names()
+            agrees = self.compare(module, name, named)
+        finally:
+            if self.original is not None:
+                register_executor(NAME, None)
         return (self.gradients(module, name) and agrees) if self.args.grad else agrees
 
     def read(self) -> ModuleOp:
@@ -89,6 +102,10 @@ class Check:
         from mind_lowering.core_to_ptir import convert_module
 
         path: str = self.args.file
+        if self.args.frontend == TORCH or (self.args.frontend is None and path.endswith(f".{TORCH}")):
+            module, self.original = original_torch(path)
+            verify(module)
+            return module
         frontend = (self.args.frontend or "mlir") if path == "-" else frontends.form_of(path, self.args.frontend)
         try:
             data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
@@ -98,6 +115,8 @@ class Check:
         if (frontend := frontends.form_of_bytes(data, frontend)) in frontends.BINARY_READERS:
             self.source = Source(name, "")
             module = frontends.read_binary(frontend, data, name)
+            (whole,) = functions(module)
+            self.original = original_onnx(data, name, whole)
         else:
             self.source = Source(name, frontends.text_of(data, name))
             module = frontends.parse(self.source.text, frontend, name, lenient=self.args.lenient)
@@ -113,7 +132,11 @@ class Check:
 
         sizes = dict(self.size(text) for text in self.args.size)
         if self.args.inputs is None:
-            return draw_arguments(module, function, self.seed, sizes, special=self.args.special)
+            drawn = draw_arguments(module, function, self.seed, sizes, special=self.args.special)
+            if self.original is None:
+                return drawn
+            names = input_names(find_function(module, function))
+            return [self.original.weights.get(name, a) for name, a in zip(names, drawn, strict=True)]
         from .inputs import read_input
 
         func = find_function(module, function)
@@ -138,6 +161,8 @@ class Check:
         from mind_runtime.agreement import run_everywhere
 
         found = run_everywhere(module, function, self.arguments, executors, self.seed)
+        if self.original is not None and NAME in executors:
+            print(f"{NAME}: the model itself, by {self.original.system}")
         print("\n".join(matrix(found)))
         if not any(outcome.counts for outcome in found.outcomes):
             known = list(executors)
@@ -152,14 +177,18 @@ class Check:
 
         place, difference = found.difference(left, right)
         lines = [f"{left.executor} and {right.executor} disagree: result {place}: {difference}"]
-        op = first_difference(module, function, self.arguments, (left.executor, right.executor), self.seed)
+        pair, comparable = (left.executor, right.executor), None
+        if self.original is not None and NAME in pair:
+            if (comparable := self.original.comparable) is None:
+                return [*lines, "  the original runs as a whole only; two other executors may show the op"]
+        op = first_difference(module, function, self.arguments, pair, self.seed, comparable or (lambda op: True))
         if op is None:
             return [*lines, "  every op by itself agrees; the difference needs the whole function"]
         return [*lines, f"  the first op that differs: {str(op).splitlines()[0].strip()}", f"  at {op.location}"]
 
     def gradients(self, module: ModuleOp, function: str) -> bool:
         """Print the check of gradients; whether they agree."""
-        from mind_runtime.agreement import check_gradients
+        from mind_runtime.agreement import check_gradients, compare_adjoints
 
         checks = check_gradients(module, function, self.arguments, self.seed)
         for k, check in enumerate(checks):
@@ -168,7 +197,15 @@ class Check:
                 f"{check.by_vjp:.9g} by the VJP, {check.by_differences:.9g} by differences (sure to {check.uncertainty:.1g})"
             )
             print(f"gradient, direction {k}: {said}: {numbers}")
-        return all(check.agrees for check in checks)
+        agrees = all(check.agrees for check in checks)
+        if self.original is None or self.original.adjoints is None:
+            return agrees
+        reference, results = self.original.adjoints, self.original.differentiable
+        for name, difference in compare_adjoints(module, function, self.arguments, reference, self.seed, results):
+            said = "agrees" if difference.agrees else "DISAGREES"
+            print(f"gradient by {name}: {said} with {self.original.system}: {difference}")
+            agrees = agrees and difference.agrees
+        return agrees
 
 
 def matrix(found: Agreement) -> list[str]:

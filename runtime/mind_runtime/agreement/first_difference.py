@@ -22,16 +22,22 @@ from .outcomes import run_everywhere
 
 
 def first_difference(
-    module: ModuleOp, function: str | None, arguments: Sequence[Any], executors: tuple[str, str], seed: int = 0
+    module: ModuleOp,
+    function: str | None,
+    arguments: Sequence[Any],
+    executors: tuple[str, str],
+    seed: int = 0,
+    comparable: Callable[[Operation], bool] = lambda op: True,
 ) -> Operation | None:
     """
     Return the first op of a function on whose results two executors differ, though they agree on its operands.
 
     None if no cut of the function differs: then the difference needs the whole, as one of a fusion over what follows. The
-    function must be one of which `run_everywhere` says that the executors disagree.
+    function must be one of which `run_everywhere` says that the executors disagree. `comparable` says which ops both executors
+    have results of; only those are looked at.
     """
     func = find_function(module, function)
-    ops = [op for op in func.body.block.ops if op.results and not isinstance(op, ReturnOp)]
+    ops = [op for op in func.body.block.ops if op.results and not isinstance(op, ReturnOp) and comparable(op)]
     known: dict[Operation, bool] = {}
 
     def differs(op: Operation) -> bool:
@@ -41,10 +47,10 @@ def first_difference(
         return known[op]
 
     while ops and (found := _bisect(ops, differs)) is not None:
-        before = [op for op in _definitions(found.operands) if differs(op)]
+        before = [op for op in _definitions(found.operands) if comparable(op) and differs(op)]
         if not before:
             return found
-        ops = _needed(before[0])
+        ops = [op for op in _needed(before[0]) if comparable(op)]
     return None
 
 

@@ -7,7 +7,7 @@ For a direction `d` of the inputs and `g` of the outputs, `<g, J d>` from differ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from mind_passes.functional import vjp
 from mind_passes.widen import widened
 
 from ..compilation import compile, find_function
+from ..program import Program
+from .differences import Difference, compare, longest_sum, tolerance_of
 from .outcomes import results_of
 
 STEPS = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
@@ -46,6 +48,80 @@ class GradientCheck:
         return bool(np.isfinite(self.error)) and self.error <= TOLERANCE + 10 * self.uncertainty
 
 
+Adjoints = Callable[[Sequence[Any], Mapping[int, Any]], Sequence[Any]]
+"""Takes arguments, and cotangents by the positions of results; returns adjoints of floating-point inputs, None where unknown."""
+
+
+def compare_adjoints(
+    module: ModuleOp,
+    function: str | None,
+    arguments: Sequence[Any],
+    reference: Adjoints,
+    seed: int = 0,
+    results: Container[int] | None = None,
+) -> list[tuple[str, Difference]]:
+    """
+    Hold the adjoint of each floating-point input of a function of PTIR, by our VJP, against those of a reference.
+
+    Both are of the program as it is, in its own dtypes, for random cotangents, which are 0 of results that are not among the
+    positions `results`. Returns how each adjoint differs, with the name of
+    its input. Raises what `vjp` refuses, and E7001 as `check_gradients`.
+    """
+    name = find_function(module, function).sym_name.data
+    primal = compile(module, name)
+    moving, outputs = _floats(primal, name)
+    differentiated = vjp(module, name)
+    found = results_of(primal(*arguments, seed=seed))
+    rng = np.random.default_rng(seed)
+    scales = {i: 1.0 if results is None or i in results else 0.0 for i in outputs}
+    g: dict[int, Any] = {}
+    for i, scale in scales.items():
+        drawn: Any = np.asarray(rng.standard_normal(found[i].shape))
+        g[i] = (scale * drawn).astype(found[i].dtype)
+    returned = results_of(compile(differentiated, f"{name}_grad")(*arguments, *g.values(), seed=seed))
+    ours = returned[-len(moving) :]
+    sizes = {
+        dim: n
+        for i, spec in enumerate(primal.inputs)
+        for dim, n in zip(spec.shape, np.shape(arguments[i]), strict=True)
+        if isinstance(dim, str)
+    }
+    terms = longest_sum(find_function(differentiated, f"{name}_grad"), sizes)
+    theirs = [None if b is None else np.asarray(b) for b in reference(arguments, g)]
+    whole = max((_magnitude(b) for b in theirs if b is not None), default=0.0)
+    specs = [primal.inputs[i] for i in moving]
+    return [
+        (spec.name, _compare_adjoint(np.asarray(a), b, tolerance_of(spec.dtype, terms), whole))
+        for spec, a, b in zip(specs, ours, theirs, strict=True)
+        if b is not None
+    ]
+
+
+def _compare_adjoint(ours: Any, theirs: Any, tolerance: float, whole: float) -> Difference:
+    """
+    Compare two adjoints, relative to their own magnitude, or to that of the whole gradient where they are rounding of 0.
+
+    The adjoint of a bias before a batch norm is such a 0.
+    """
+    own = max(_magnitude(ours), _magnitude(theirs))
+    return compare(ours, theirs, tolerance * whole / own if 0 < own <= tolerance * whole else tolerance)
+
+
+def _magnitude(array: Any) -> float:
+    finite = np.abs(np.asarray(array, np.float64))
+    return float(np.max(finite, initial=0.0, where=np.isfinite(finite)))
+
+
+def _floats(primal: Program, name: str) -> tuple[list[int], list[int]]:
+    """Return the positions of the floats among inputs and outputs; E7001 where there are none."""
+    moving = [i for i, spec in enumerate(primal.inputs) if spec.dtype.is_float]
+    outputs = [i for i, spec in enumerate(primal.outputs) if spec.dtype.is_float]
+    if not moving or not outputs:
+        what = "inputs" if not moving else "outputs"
+        raise error("E7001", f"@{name} has no float among its {what}: there is no gradient to check", option="--grad")
+    return moving, outputs
+
+
 def check_gradients(
     module: ModuleOp, function: str | None, arguments: Sequence[Any], seed: int = 0, directions: int = 3
 ) -> list[GradientCheck]:
@@ -58,11 +134,7 @@ def check_gradients(
     name = find_function(module, function).sym_name.data
     wide = widened(module)
     primal = compile(wide, name)
-    moving = [i for i, spec in enumerate(primal.inputs) if spec.dtype.is_float]
-    outputs = [i for i, spec in enumerate(primal.outputs) if spec.dtype.is_float]
-    if not moving or not outputs:
-        what = "inputs" if not moving else "outputs"
-        raise error("E7001", f"@{name} has no float among its {what}: there is no gradient to check", option="--grad")
+    moving, outputs = _floats(primal, name)
     gradient = compile(vjp(wide, name), f"{name}_grad")
     arrays = [_wide(argument) for argument in arguments]
 
