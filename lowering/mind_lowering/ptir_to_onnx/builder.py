@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+from xdsl.ir import Block
 
 from mind_dialect.errors import brief, error
-from mind_dialect.ptir.types import F32, F64, I1, SI32, SI64, PtirDType
+from mind_dialect.ptir.types import F32, F64, I1, SI32, SI64, PtirDType, TensorSpec
 
 Array = np.ndarray[Any, Any]
 MAX_BYTES = (1 << 31) - 1
 """The largest message that protobuf can hold."""
 NUMBERS: dict[PtirDType, int] = {F32: 1, SI32: 6, SI64: 7, I1: 9, F64: 11}
 """`TensorProto.DataType` of each dtype that is exported."""
+FLOATS = frozenset({F32, F64})
+EVERY = frozenset(NUMBERS)
+NUMERIC = EVERY - {I1}
+INT64 = NUMBERS[SI64]
 ARRAYS: dict[PtirDType, Any] = {F32: np.float32, SI32: np.int32, SI64: np.int64, I1: np.bool_, F64: np.float64}
+
+
+def reduction_identity(kind: str, dtype: PtirDType) -> Any:
+    """Return what a reduction of nothing gives."""
+    if kind in ("sum", "prod"):
+        return int(kind == "prod")
+    bound = np.inf if dtype in FLOATS else np.iinfo(ARRAYS[dtype]).max
+    return bound if kind == "min" else -bound if dtype in FLOATS else np.iinfo(ARRAYS[dtype]).min
 
 
 def package() -> Any:
@@ -28,11 +42,15 @@ def package() -> Any:
         raise error("E7002", message, path="onnx") from None
 
 
+Rule = Callable[["Builder", Any, list[str]], str | list[str]]
+"""Emits an op, given its operands, and returns its result, or all of several."""
+
+
 class Builder:
     """The nodes and initializers emitted so far; a value is the name of a tensor."""
 
-    def __init__(self, onnx: Any, taken: set[str]):
-        self.onnx, self.taken = onnx, taken
+    def __init__(self, onnx: Any, taken: set[str], inline: Callable[[Builder, Block, Sequence[str]], list[str]]):
+        self.onnx, self.taken, self._inline = onnx, taken, inline
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
         self.bytes = 0
@@ -48,9 +66,34 @@ class Builder:
 
     def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """Emit a node with one result."""
-        result = self.fresh(operator.lower())
-        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [result], name=result, **attributes))
-        return result
+        return self.several(operator, 1, *inputs, **attributes)[0]
+
+    def several(self, operator: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+        """Emit a node with some results."""
+        results = [self.fresh(operator.lower()) for _ in range(count)]
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, results, name=(results or [operator])[0], **attributes))
+        return results
+
+    def inline(self, block: Block, values: Sequence[str]) -> list[str]:
+        """Emit the ops of a block whose arguments are these values; return what it yields."""
+        return self._inline(self, block, values)
+
+    def info(self, name: str, spec: TensorSpec) -> Any:
+        """Return the declaration of an input or result of a graph."""
+        return self.onnx.helper.make_tensor_value_info(name, NUMBERS[spec.dtype], list(spec.shape))
+
+    def subgraph(
+        self, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], body: Callable[[list[str]], list[str]]
+    ) -> Any:
+        """Return a graph for a region; constants stay with the whole model, other values are captured by name."""
+        name = self.fresh("graph")
+        names = [self.fresh("argument") for _ in inputs]
+        outer, self.nodes = self.nodes, []
+        found = [self("Identity", value) for value in body(names)]
+        nodes, self.nodes = self.nodes, outer
+        given = [self.info(n, spec) for n, spec in zip(names, inputs, strict=True)]
+        results = [self.info(n, spec) for n, spec in zip(found, outputs, strict=True)]
+        return self.onnx.helper.make_graph(nodes, name, given, results)
 
     def constant(self, array: Array) -> str:
         """Return an initializer that holds an array; equal small arrays share one. E7002 above 2 GB."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from mind_dialect.program import input_names
+from mind_dialect.ptir import YieldOp
 from mind_dialect.ptir.types import read_type
 
 from ..conversion import LegalitySpec
@@ -23,7 +25,7 @@ IR_VERSION = 10
 
 def specification() -> LegalitySpec:
     """Static sizes, the dtypes of `NUMBERS`, every op with a rule or a reason."""
-    return LegalitySpec(refuses=refusal).with_dynamic_dims(False).allow_dtypes(NUMBERS).allow_ops((*RULES, *REFUSED))
+    return LegalitySpec(refuses=refusal).with_dynamic_dims(False).allow_dtypes(NUMBERS).allow_ops((*RULES, *REFUSED, YieldOp))
 
 
 def onnx_model(func: FuncOp) -> bytes:
@@ -40,27 +42,36 @@ def onnx_model(func: FuncOp) -> bytes:
     report = LegalityReport(tuple(check_function_legality(whole, specification())))
     if not report.is_legal:
         raise report.error("onnx")
-    b = Builder(onnx, set())
+    b = Builder(onnx, set(), _inline)
     names: dict[SSAValue, str] = {}
     for argument, name in zip(whole.body.block.args, input_names(func), strict=True):
         names[argument] = b.fresh(name)
-    inputs = [_info(onnx, names[v], v) for v in whole.body.block.args]
+    inputs = [b.info(names[v], read_type(v.type)) for v in whole.body.block.args]
     returned = whole.body.block.last_op
     assert isinstance(returned, ReturnOp)
     outputs = [b.fresh(v.name_hint or f"result{i}" if v not in names else f"result{i}") for i, v in enumerate(returned.operands)]
-    for op in whole.body.block.ops:
-        if op is not returned:
-            rule: Any = RULES[type(op)][0]  # pyright: ignore[reportArgumentType]
-            names[op.results[0]] = rule(b, op, [names[v] for v in op.operands])
+    _emit(b, whole.body.block, names)
     for value, name in zip(returned.operands, outputs, strict=True):
         b.nodes.append(onnx.helper.make_node("Identity", [names[value]], [name], name=name))
-    infos = [_info(onnx, name, v) for name, v in zip(outputs, returned.operands, strict=True)]
+    infos = [b.info(name, read_type(v.type)) for name, v in zip(outputs, returned.operands, strict=True)]
     graph = onnx.helper.make_graph(b.nodes, whole.sym_name.data, inputs, infos, b.initializers)
     opsets = [onnx.helper.make_opsetid("", OPSET)]
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="mind-dialect")
     return model.SerializeToString(deterministic=True)
 
 
-def _info(onnx: Any, name: str, value: SSAValue) -> Any:
-    spec = read_type(value.type)
-    return onnx.helper.make_tensor_value_info(name, NUMBERS[spec.dtype], list(spec.shape))
+def _emit(b: Builder, block: Block, names: dict[SSAValue, str]) -> None:
+    """Emit the ops of a block but the last one."""
+    for op in block.ops:
+        if op is not block.last_op:
+            rule: Any = RULES[type(op)][0]  # pyright: ignore[reportArgumentType]
+            made = rule(b, op, [names[v] for v in op.operands])
+            names.update(zip(op.results, [made] if isinstance(made, str) else made, strict=True))
+
+
+def _inline(b: Builder, block: Block, values: Sequence[str]) -> list[str]:
+    """Emit the ops of a region's block; return what it yields."""
+    names: dict[SSAValue, str] = dict(zip(block.args, values, strict=True))
+    _emit(b, block, names)
+    assert block.last_op is not None
+    return [names[v] for v in block.last_op.operands]

@@ -10,14 +10,12 @@ import numpy as np
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import F32, F64, I1, PtirDType
+from mind_dialect.ptir.types import F32, I1, SI32, PtirDType
 
-from .builder import ARRAYS, NUMBERS, Builder
+from . import control, indexing, ordering, scalars
+from .builder import ARRAYS, EVERY, FLOATS, NUMBERS, NUMERIC, Builder, Rule, reduction_identity
+from .ordering import dilated, pad
 
-Rule = Callable[[Builder, Any, list[str]], str]
-FLOATS = frozenset({F32, F64})
-NUMERIC = frozenset(NUMBERS) - {I1}
-EVERY = frozenset(NUMBERS)
 REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd"}
 
 
@@ -59,6 +57,10 @@ def _shape(op: Any) -> tuple[int, ...]:
     return tuple(op.result_spec().shape)
 
 
+def _given(op: Any) -> tuple[int, ...]:
+    return tuple(op.operand_spec(0).shape)
+
+
 def _transpose(b: Builder, op: ptir.TransposeOp, x: list[str]) -> str:
     perm = op.values()["perm"]
     return b("Transpose", x[0], perm=[a % len(perm) for a in perm]) if perm else b("Identity", x[0])
@@ -96,11 +98,9 @@ def _tile(b: Builder, op: ptir.TileOp, x: list[str]) -> str:
 
 
 def _pad(b: Builder, op: ptir.PadOp, x: list[str]) -> str:
-    values = op.values()
-    if not values["low"]:
-        return b("Identity", x[0])
-    filler = b.constant(np.array(values["pad_value"].item(), ARRAYS[op.operand_spec(0).dtype]))
-    return b("Pad", x[0], b.integers([*values["low"], *values["high"]]), filler)
+    values, dtype, value = op.values(), op.operand_spec(0).dtype, op.values()["pad_value"].item()
+    wide = dilated(b, x[0], _given(op), values["interior"], value, dtype)
+    return b("Identity", pad(b, wide, values["low"], values["high"], value, dtype))
 
 
 def _iota(b: Builder, op: ptir.IotaOp, x: list[str]) -> str:
@@ -116,15 +116,12 @@ def _cumulative_sum(b: Builder, op: ptir.CumulativeSumOp, x: list[str]) -> str:
     return b("CumSum", x[0], axis, exclusive=int(values["exclusive"]), reverse=int(values["reverse"]))
 
 
-def _cast(b: Builder, op: ptir.CastOp, x: list[str]) -> str:
-    return b("Cast", x[0], to=NUMBERS[op.result_spec().dtype])
-
-
 def _convolution(b: Builder, op: ptir.ConvolutionOp, x: list[str]) -> str:
     """Channels are last here, and the second dimension in ONNX."""
     values, rank = op.values(), len(_shape(op))
     spatial = range(rank - 2)
-    lhs = b("Transpose", x[0], perm=[0, rank - 1, *(i + 1 for i in spatial)])
+    image = dilated(b, x[0], _given(op), [0, *(n - 1 for n in values["base_dilation"]), 0], 0, op.operand_spec(0).dtype)
+    lhs = b("Transpose", image, perm=[0, rank - 1, *(i + 1 for i in spatial)])
     rhs = b("Transpose", x[1], perm=[rank - 1, rank - 2, *spatial])
     given = {
         "strides": list(values["strides"]),
@@ -136,7 +133,13 @@ def _convolution(b: Builder, op: ptir.ConvolutionOp, x: list[str]) -> str:
 
 
 def _layer_norm(b: Builder, op: ptir.LayerNormOp, x: list[str]) -> str:
-    return b("LayerNormalization", *x, axis=-1, epsilon=op.values()["epsilon"])
+    values, rank = op.values(), len(_shape(op))
+    axis: int = values["feature_axis"] % rank
+    if axis == rank - 1:
+        return b("LayerNormalization", *x, axis=-1, epsilon=values["epsilon"])
+    there = [*(a for a in range(rank) if a != axis), axis]
+    found = b("LayerNormalization", b("Transpose", x[0], perm=there), *x[1:], axis=-1, epsilon=values["epsilon"])
+    return b("Transpose", found, perm=[there.index(a) for a in range(rank)])
 
 
 def _concat(b: Builder, op: ptir.ConcatOp, x: list[str]) -> str:
@@ -144,10 +147,27 @@ def _concat(b: Builder, op: ptir.ConcatOp, x: list[str]) -> str:
 
 
 def _reduce(b: Builder, op: ptir.ReduceOp, x: list[str]) -> str:
-    values = op.values()
-    operator = REDUCTIONS[values["kind"]]
-    axes = [a % len(op.operand_spec(0).shape) for a in values["axes"]]
-    return b(operator, x[0], b.integers(axes), keepdims=int(values["keepdims"]), noop_with_empty_axes=1)
+    """
+    ONNX leaves open whether NaN wins a maximum: it is looked for by itself.
+
+    Of truth values, all and any are a minimum and a maximum, an exclusive or is an odd number of them.
+    """
+    values, (dtype, shape) = op.values(), op.operand_spec(0)
+    given: dict[str, Any] = {"keepdims": int(values["keepdims"]), "noop_with_empty_axes": 1}
+    axes = b.integers([a % len(shape) for a in values["axes"]])
+    if not all(shape) and dtype is not I1:  # ONNX Runtime reduces nothing but sums of nothing
+        return b("Expand", scalars.number(b, reduction_identity(values["kind"], dtype), dtype), b.integers(_shape(op)))
+    if dtype in FLOATS and values["kind"] in ("max", "min"):
+        some = b("ReduceMax", b("Cast", scalars.is_nan(b, x[0]), to=NUMBERS[SI32]), axes, **given)
+        found = b(REDUCTIONS[values["kind"]], x[0], axes, **given)
+        return b("Where", b("Cast", some, to=NUMBERS[I1]), scalars.number(b, np.nan, dtype), found)
+    if dtype is not I1:
+        return b(REDUCTIONS[values["kind"]], x[0], axes, **given)
+    counted = b("Cast", x[0], to=NUMBERS[SI32])
+    if values["kind"] == "xor":
+        odd = b("Mod", b("ReduceSum", counted, axes, **given), b.constant(np.array(2, np.int32)))
+        return b("Cast", odd, to=NUMBERS[I1])
+    return b("Cast", b("ReduceMin" if values["kind"] in ("and", "min") else "ReduceMax", counted, axes, **given), to=NUMBERS[I1])
 
 
 def _dot_general(b: Builder, op: ptir.DotGeneralOp, x: list[str]) -> str:
@@ -173,7 +193,7 @@ def _same(b: Builder, op: PtirOp, x: list[str]) -> str:
 _FLOAT_NAMES: dict[type[PtirOp], str] = {
     ptir.ExpOp: "Exp", ptir.LogOp: "Log", ptir.TanhOp: "Tanh", ptir.SqrtOp: "Sqrt", ptir.SinOp: "Sin", ptir.CosOp: "Cos",
     ptir.FloorOp: "Floor", ptir.CeilOp: "Ceil", ptir.RoundOp: "Round", ptir.LogisticOp: "Sigmoid", ptir.PowOp: "Pow",
-    ptir.ReciprocalOp: "Reciprocal", ptir.DivOp: "Div",
+    ptir.ReciprocalOp: "Reciprocal",
 }  # fmt: skip
 _NUMBER_NAMES: dict[type[PtirOp], str] = {
     ptir.NegOp: "Neg", ptir.AddOp: "Add", ptir.SubOp: "Sub", ptir.MulOp: "Mul", ptir.MaximumOp: "Max", ptir.MinimumOp: "Min",
@@ -185,13 +205,8 @@ RULES: Mapping[type[PtirOp], tuple[Rule, frozenset[PtirDType]]] = {
     **{op: (_named(name), NUMERIC) for op, name in _NUMBER_NAMES.items()},
     ptir.ErfOp: (_named("Erf"), frozenset({F32})),
     ptir.RsqrtOp: (_rsqrt, FLOATS),
-    ptir.NotOp: (_named("Not"), frozenset({I1})),
-    ptir.AndOp: (_named("And"), frozenset({I1})),
-    ptir.OrOp: (_named("Or"), frozenset({I1})),
-    ptir.XorOp: (_named("Xor"), frozenset({I1})),
     ptir.ClampOp: (_clamp, NUMERIC),
     ptir.CompareOp: (_compare, NUMERIC),
-    ptir.SelectOp: (_named("Where"), NUMERIC),
     ptir.StopGradientOp: (_same, EVERY),
     ptir.ConstantOp: (_constant, EVERY),
     ptir.ReshapeOp: (_reshape, EVERY),
@@ -203,32 +218,28 @@ RULES: Mapping[type[PtirOp], tuple[Rule, frozenset[PtirDType]]] = {
     ptir.TileOp: (_tile, EVERY),
     ptir.PadOp: (_pad, NUMERIC),
     ptir.IotaOp: (_iota, NUMERIC),
-    ptir.CastOp: (_cast, EVERY),
     ptir.SignOp: (_named("Sign"), NUMERIC),
     ptir.ConvolutionOp: (_convolution, frozenset({F32})),
     ptir.LayerNormOp: (_layer_norm, frozenset({F32})),
-    ptir.CumulativeSumOp: (_cumulative_sum, FLOATS),
+    ptir.CumulativeSumOp: (_cumulative_sum, NUMERIC),
     ptir.ConcatOp: (_concat, EVERY),
-    ptir.ReduceOp: (_reduce, NUMERIC),
+    ptir.ReduceOp: (_reduce, EVERY),
     ptir.DotGeneralOp: (_dot_general, NUMERIC),
+    **scalars.RULES,
+    **indexing.RULES,
+    **ordering.RULES,
+    **control.RULES,
 }
 """A rule, which returns the one result, and the dtypes of results and operands (but masks) that ONNX Runtime computes it in."""
 
-_WANTED = "ONNX can say it, and no rule is written"
 _NO_OPERATOR = "no operator of ONNX computes it"
 REFUSED: Mapping[type[PtirOp], str] = {
+    ptir.BitcastOp: "no operator of opset 21 reinterprets bits",
+    ptir.FftOp: "its results are complex, and ONNX Runtime computes no complex numbers",
     **dict.fromkeys(
-        (ptir.Expm1Op, ptir.Log1pOp, ptir.CbrtOp, ptir.RoundAwayOp, ptir.Atan2Op, ptir.RemainderOp),
-        _WANTED,
+        (ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp),
+        "its integers have 8 bits, and the export has dtypes of 32 and 64 bits only; expand-quantized gives arithmetic",
     ),
-    **dict.fromkeys((ptir.ShiftLeftOp, ptir.ShiftRightArithmeticOp, ptir.ShiftRightLogicalOp, ptir.BitcastOp), _WANTED),
-    **dict.fromkeys((ptir.TruncateOp,), _WANTED),
-    **dict.fromkeys((ptir.DynamicSliceOp, ptir.DynamicUpdateSliceOp, ptir.ExtractPatchesOp), _WANTED),
-    **dict.fromkeys((ptir.ArgMaxOp, ptir.ArgMinOp, ptir.ReduceWindowOp, ptir.WindowArgOp), _WANTED),
-    **dict.fromkeys((ptir.CumulativeOp, ptir.SortOp, ptir.TopKOp, ptir.TakeOp, ptir.GatherOp, ptir.ScatterAddOp), _WANTED),
-    **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp, ptir.ScatterReduceOp, ptir.SegmentReduceOp), _WANTED),
-    **dict.fromkeys((ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp, ptir.FftOp), _WANTED),
-    **dict.fromkeys((ptir.FusionOp, ptir.CondOp, ptir.WhileOp, ptir.ScanOp), _WANTED),
     **dict.fromkeys((ptir.ErfInvOp, ptir.LgammaOp, ptir.DigammaOp), _NO_OPERATOR),
     **dict.fromkeys((ptir.PopcountOp, ptir.CountLeadingZerosOp), _NO_OPERATOR),
     **dict.fromkeys((ptir.RealOp, ptir.ImagOp, ptir.ComplexOp, ptir.ConjOp), "ONNX Runtime computes no complex numbers"),
@@ -238,17 +249,13 @@ REFUSED: Mapping[type[PtirOp], str] = {
 """The ops without a rule."""
 
 
-def _cast_condition(op: ptir.CastOp) -> str | None:
-    source, to = op.operand_spec(0).dtype, op.values()["dtype"]
-    if source in FLOATS and to not in FLOATS:
-        return f"from {source} to {to}: ONNX leaves open what is out of range"
+def _conversion_condition(op: Any) -> str | None:
+    to = op.values()["dtype"]
     return None if to in EVERY else f"in {to}"
 
 
 def _convolution_condition(op: ptir.ConvolutionOp) -> str | None:
-    if set(op.values()["base_dilation"]) - {1} or len(_shape(op)) < 3:
-        return f"with base dilation or without spatial dimensions: {_WANTED}"
-    return None
+    return None if len(_shape(op)) > 2 else "without spatial dimensions: the operator Conv needs one"
 
 
 def _dot_condition(op: ptir.DotGeneralOp) -> str | None:
@@ -256,26 +263,18 @@ def _dot_condition(op: ptir.DotGeneralOp) -> str | None:
     return f"on {dims} dimensions: Einsum has {len(ascii_letters)} letters for them" if dims > len(ascii_letters) else None
 
 
-def _layer_norm_condition(op: ptir.LayerNormOp) -> str | None:
-    last = len(_shape(op)) - 1
-    return None if op.values()["feature_axis"] in (-1, last) else f"along another axis than the last: {_WANTED}"
-
-
-def _pad_condition(op: ptir.PadOp) -> str | None:
-    return f"with interior padding: {_WANTED}" if any(op.values()["interior"]) else None
-
-
 def _reduce_condition(op: ptir.ReduceOp) -> str | None:
-    kind = op.values()["kind"]
-    return None if kind in REDUCTIONS else f"of kind {kind}: {_NO_OPERATOR}"
+    kind, dtype = op.values()["kind"], op.operand_spec(0).dtype
+    if dtype is I1:
+        return None if kind not in ("sum", "prod") else f"of kind {kind} in i1"
+    return None if kind in REDUCTIONS else f"of kind {kind}: no operator of ONNX combines bits along an axis"
 
 
 CONDITIONS: Mapping[type[PtirOp], Callable[[Any], str | None]] = {
-    ptir.CastOp: _cast_condition,
+    ptir.CastOp: _conversion_condition,
+    ptir.TruncateOp: _conversion_condition,
     ptir.ConvolutionOp: _convolution_condition,
     ptir.DotGeneralOp: _dot_condition,
-    ptir.LayerNormOp: _layer_norm_condition,
-    ptir.PadOp: _pad_condition,
     ptir.ReduceOp: _reduce_condition,
 }
 """Why an op with a rule has none for its properties, if so."""

@@ -73,11 +73,7 @@ def compare_adjoints(
     differentiated = vjp(module, name)
     found = results_of(primal(*arguments, seed=seed))
     rng = np.random.default_rng(seed)
-    scales = {i: 1.0 if results is None or i in results else 0.0 for i in outputs}
-    g: dict[int, Any] = {}
-    for i, scale in scales.items():
-        drawn: Any = np.asarray(rng.standard_normal(found[i].shape))
-        g[i] = (scale * drawn).astype(found[i].dtype)
+    g = {i: _cotangent(found[i], rng, zero=results is not None and i not in results) for i in outputs}
     returned = results_of(compile(differentiated, f"{name}_grad")(*arguments, *g.values(), seed=seed))
     ours = returned[-len(moving) :]
     sizes = {
@@ -95,6 +91,11 @@ def compare_adjoints(
         for spec, a, b in zip(specs, ours, theirs, strict=True)
         if b is not None
     ]
+
+
+def _cotangent(result: Any, rng: np.random.Generator, *, zero: bool) -> Any:
+    drawn = np.asarray(rng.standard_normal(result.shape), np.float64)
+    return np.asarray(0 * drawn if zero else drawn).astype(result.dtype)
 
 
 def _compare_adjoint(ours: Any, theirs: Any, tolerance: float, whole: float) -> Difference:

@@ -1,0 +1,61 @@
+"""Ops with regions: a fusion is what its body is, a branch captures its arguments, loops carry theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.types import I1, SI64, PtirDType, TensorSpec, read_type
+
+from .builder import ARRAYS, EVERY, Builder, Rule
+
+
+def _fusion(b: Builder, op: Any, x: list[str]) -> list[str]:
+    return b.inline(op.regions[0].block, x)
+
+
+def _specs(values: Any) -> list[TensorSpec]:
+    return [read_type(v.type) for v in values]
+
+
+def _cond(b: Builder, op: Any, x: list[str]) -> list[str]:
+    def branch(region: Any) -> Any:
+        return b.subgraph([], _specs(op.results), lambda _: b.inline(region.block, x[1:]))
+
+    yes, no = (branch(region) for region in op.regions)
+    return b.several("If", len(op.results), x[0], then_branch=yes, else_branch=no)
+
+
+def _while(b: Builder, op: Any, x: list[str]) -> list[str]:
+    """The condition is asked before the loop and after each iteration; what it yields is carried."""
+    test, body = (region.block for region in op.regions)
+    specs, truth = _specs(op.results), TensorSpec(I1, ())
+
+    def iteration(values: list[str]) -> list[str]:
+        return b.inline(test, b.inline(body, values[2:]))
+
+    goes_on, *start = b.inline(test, x)
+    graph = b.subgraph([TensorSpec(SI64, ()), truth, *specs], [truth, *specs], iteration)
+    return b.several("Loop", len(specs), "", goes_on, *start, body=graph)
+
+
+def _scan(b: Builder, op: Any, x: list[str]) -> list[str]:
+    block, count = op.regions[0].block, op.values()["carry_count"]
+    results = _specs(op.results)
+    if not op.operand_spec(count).shape[0]:
+        return [*x[:count], *(b.constant(np.zeros(list(map(int, s.shape)), ARRAYS[s.dtype])) for s in results[count:])]
+    yielded = _specs(block.last_op.operands)
+    graph = b.subgraph(_specs(block.args), yielded, lambda values: b.inline(block, values))
+    return b.several("Scan", len(results), *x, body=graph, num_scan_inputs=len(x) - count)
+
+
+RULES: Mapping[type[PtirOp], tuple[Rule, frozenset[PtirDType]]] = {
+    ptir.FusionOp: (_fusion, EVERY),
+    ptir.CondOp: (_cond, EVERY),
+    ptir.WhileOp: (_while, EVERY),
+    ptir.ScanOp: (_scan, EVERY),
+}
