@@ -69,6 +69,8 @@ class Executor:
     require: Callable[[], None] = _nothing
     options: Callable[[Mapping[str, Any]], Any] | None = None
     arguments: frozenset[str] = frozenset()
+    checks: bool = True
+    """Whether runs reject indices out of range and integer divisions by zero in our codes, as all executors of ours do."""
 
 
 def numpy_program(request: Request, kind: type[Program] = Program) -> Program:
@@ -139,8 +141,8 @@ _BUILT_IN: dict[str, Executor] = {
     "native": Executor(_native_program, require_native, arguments=frozenset({"threads"})),
     "cupy": Executor(_cupy_program, _require_cupy, CupyOptions.of),
     "xla": Executor(_xla_program, _require_jax, XlaOptions.of, frozenset({"mesh", "shardings"})),
-    "onnx": Executor(_onnx_program, _require_onnx),
-    "iree": Executor(_iree_program, _require_iree),
+    "onnx": Executor(_onnx_program, _require_onnx, checks=False),
+    "iree": Executor(_iree_program, _require_iree, checks=False),
 }
 _registered: dict[str, Executor] = {}
 

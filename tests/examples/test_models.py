@@ -186,10 +186,11 @@ def drawn(name: str, module: ModuleOp) -> list[Any]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_executors_agree_on_every_model(name: str) -> None:
-    """As `mind-check` would say of it; XLA takes part where JAX is installed."""
+    """As `mind-check` would say of it; XLA, ONNX Runtime and IREE take part where they are installed."""
     module = PROGRAMS[name](SMALL[name])
-    found = run_everywhere(module, None, drawn(name, module), ["numpy", "native", "xla"])
-    assert [o.executor for o in found.outcomes if o.status in ("ran", "not available")] == ["numpy", "native", "xla"]
+    executors = ["numpy", "native", "xla", "onnx", "iree"]
+    found = run_everywhere(module, None, drawn(name, module), executors)
+    assert [o.executor for o in found.outcomes if o.status in ("ran", "not available")] == executors
     assert found.outcomes[0].counts
     assert [str(found.difference(*pair)[1]) for pair in found.disagreements()] == []
 

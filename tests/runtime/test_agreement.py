@@ -260,3 +260,23 @@ def test_gradients_of_narrow_floats_are_checked_in_f64(dtype: str) -> None:
     module = parse(CHAIN.replace("f32", dtype))
     assert all(check.agrees and check.uncertainty < 1e-6 for check in check_gradients(module, None, draw_arguments(module)))
     assert f"x{dtype}>" in str(module)  # the module is left as it is
+
+
+@pytest.mark.parametrize(("checks", "agrees"), [(True, False), (False, True)])
+def test_an_executor_without_checks_may_return_anything_where_the_program_is_an_error(checks: bool, agrees: bool) -> None:
+    def clamped(request: Request) -> Any:
+        made = numpy_program(request)
+        run = made.execute
+        made.execute = lambda arguments, seed=0: run([arguments[0], np.minimum(arguments[1], 4)], seed)
+        return made
+
+    register_executor("clamped", Executor(clamped, checks=checks))
+    try:
+        x = np.ones((5, 2), np.float32)
+        found = run_everywhere(parse(TAKE), "f", [x, np.array([0, 9, 1], np.int32)], ["numpy", "clamped"])
+        assert [outcome.status for outcome in found.outcomes] == ["failed", "ran"]
+        assert (not found.disagreements()) is agrees
+        right = run_everywhere(parse(TAKE), "f", [x, np.array([0, 4, 1], np.int32)], ["numpy", "clamped"])
+        assert [outcome.status for outcome in right.outcomes] == ["ran", "ran"]
+    finally:
+        register_executor("clamped", None)

@@ -63,7 +63,7 @@ class Original:
             def build(self, func: FuncOp) -> Run:
                 return run(self.function)
 
-        return Executor(OriginalProgram.of)
+        return Executor(OriginalProgram.of, checks=False)
 
 
 def _is_same(func: FuncOp, whole: FuncOp) -> bool:
