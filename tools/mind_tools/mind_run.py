@@ -80,7 +80,9 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--all", metavar="VALUE", help="the value of every input that is not given, such as random:0")
     parser.add_argument(
-        "--target", default="numpy", help="what to run on: numpy (the default), native, cupy or xla, as in 'cupy{tf32 graph=off}'"
+        "--target",
+        default="numpy",
+        help="what to run on: numpy (the default), native, cupy, xla, onnx or iree, as in 'cupy{tf32 graph=off}'",
     )
     parser.add_argument(
         "--mesh", metavar="AXES", help="for the target xla: the axes of a mesh of devices, as in data=4,model=2, or module"
