@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from mind_dialect.errors import MindError
 from mind_dialect.extents import Facts, expr, extent_text, parse_extent, proofs, text
+from mind_runtime import compile
+from mind_tools.frontends import parse
 
 PAGE = (Path(__file__).parents[1] / "docs" / "dynamic.md").read_text(encoding="utf-8")
 SIGNS = ("==", "!=", ">=", "<=")
@@ -70,3 +74,15 @@ def test_limits_of_the_page_are_those_of_the_code() -> None:
     assert f"coefficients below 2^{expr.MAX_COEFFICIENT.bit_length() - 1}" in limits
     assert f"{text.MAX_TEXT:,} characters and parentheses nested {text.MAX_NESTING} deep" in limits
     assert f"at most {proofs.STEPS} steps, {proofs.DEPTH} deep" in limits
+
+
+def test_the_parts_of_the_page_are_taken_and_refused_as_it_says() -> None:
+    (program,) = re.findall(r"^```mlir\n(func\.func @parts.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    module = parse(f'builtin.module attributes {{ptir.spec_version = "ptir.v0.4"}} {{\n{program}}}')
+    run, x, y = compile(module), np.arange(20, dtype=np.float32).reshape(5, 4), np.arange(5, dtype=np.float32)
+    found = run(x, y, y[:2], y[:3])
+    for part, expected in zip(found, (x[:, :2], x[3:], y[2:], x[1::2]), strict=True):
+        np.testing.assert_array_equal(part, expected)
+    with pytest.raises(MindError) as e:
+        run(x[:1], y, y[:2], y[:3])
+    assert " ".join(PAGE.split()).count(f"`{e.value}`") == 1

@@ -10,26 +10,43 @@ from __future__ import annotations
 from typing import Any
 
 from mind_dialect import ptir
+from mind_dialect.extents.dims import is_nonnegative, sub_dims
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type
-from mind_dialect.ptir_shapes import UNKNOWN, Dims
+from mind_dialect.ptir_shapes import UNKNOWN, Dims, holds
 
 CANNOT_FAIL = (
-    *(ptir.UnaryOp, ptir.ReduceOp, ptir.TransposeOp, ptir.PadOp, ptir.TileOp, ptir.TakeOp, ptir.ReverseOp),
+    *(ptir.UnaryOp, ptir.ReduceOp, ptir.TransposeOp, ptir.TileOp, ptir.TakeOp, ptir.ReverseOp),
     *(ptir.CumulativeSumOp, ptir.CumulativeOp, ptir.SortOp, ptir.ReduceWindowOp, ptir.ExtractPatchesOp, ptir.CustomCallOp),
     ptir.WindowArgOp,
 )
 """Ops whose rule holds for any sizes of the dimensions that are dynamic."""
+_BOUNDED = (ptir.SliceOp, ptir.StridedSliceOp, ptir.PadOp)
 _SAME_SHAPE = (ptir.BinaryOp, ptir.SelectOp, ptir.ClampOp)
 
 
 def needs_check(op: PtirOp) -> bool:
     """Whether the sizes that a run finds may break the op's rule."""
     shapes = [read_type(v.type).shape for v in op.operands]
-    if not any(isinstance(d, str) for shape in shapes for d in shape) or isinstance(op, CANNOT_FAIL):
+    stated = op.stated_dims().values() if isinstance(op, _BOUNDED) else ()
+    if not any(isinstance(d, str) for shape in (*shapes, *stated) for d in shape):
+        return False
+    if isinstance(op, CANNOT_FAIL) or _is_proven(op):
         return False
     known = all(shape == shapes[0] for shape in shapes) and UNKNOWN not in shapes[0]
     return not (isinstance(op, _SAME_SHAPE) and known)
+
+
+def _is_proven(op: PtirOp) -> bool:
+    """Whether the bounds of a slice or pad are right for all sizes of names."""
+    values = op.values()
+    if isinstance(op, ptir.PadOp):
+        return all(map(is_nonnegative, (*values["low"], *values["high"])))
+    if isinstance(op, ptir.StridedSliceOp):
+        values["sizes"] = tuple(map(sub_dims, values["limits"], values["starts"]))
+    elif not isinstance(op, ptir.SliceOp):
+        return False
+    return all(map(holds, values["starts"], values["sizes"], op.operand_spec(0).shape))
 
 
 def rule_arguments(op: PtirOp) -> dict[str, Any]:

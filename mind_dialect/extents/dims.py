@@ -146,6 +146,16 @@ def floordiv_dims(a: Dim, b: Dim) -> Dim:
     return UNKNOWN if b == 0 else _computed(floordiv, a, b)
 
 
+def ceildiv_dims(a: Dim, b: int) -> Dim:
+    """
+    Return the quotient by a positive number, rounded up.
+
+    >>> ceildiv_dims(7, 2), ceildiv_dims("T", 8), ceildiv_dims("2*T", 2)
+    (4, 'T ceildiv 8', 'T')
+    """
+    return sub_dims(0, floordiv_dims(sub_dims(0, a), b))
+
+
 def exact_quotient(a: Dim, b: Dim) -> Dim:
     """
     Return the quotient where it is known to be exact and the divisor at least 1, so that factors cancel.
@@ -227,6 +237,19 @@ def are_unequal(a: Dim, b: Dim) -> bool:
     if not is_expression(a) and not is_expression(b):
         return isinstance(a, int) and isinstance(b, int)
     return Facts().eq(extent_of(a), extent_of(b)) is False
+
+
+@lru_cache(4096)
+def is_nonnegative(dim: Dim) -> bool | None:
+    """
+    Whether a dimension is at least 0: True for all sizes of its names, False for none, None if undecided.
+
+    >>> is_nonnegative("P+T"), is_nonnegative("-T-1"), is_nonnegative("N-2"), is_nonnegative("?")
+    (True, False, None, None)
+    """
+    if isinstance(dim, int):
+        return dim >= 0
+    return None if dim == UNKNOWN else Facts().ge(extent_of(dim), 0)
 
 
 def simplicity(dim: Dim) -> tuple[bool, bool, int, str]:

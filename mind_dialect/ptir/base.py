@@ -16,12 +16,13 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import result_def, traits_def
 from xdsl.traits import NoMemoryEffect
 
+from ..codecs import is_array
 from ..errors import MindError, error
 from ..extents.dims import are_unequal, is_expression
 from ..op import TENSOR, DialectOp, value_of
 from ..profiles import Profile
 from ..ptir_shapes import UNKNOWN, Dim, Dims
-from .attributes import scalar
+from .attributes import DIMS, scalar
 from .legal import check_legal, mixed, row_key
 from .types import PtirDType, TensorSpec, read_type, tensor_type
 
@@ -147,9 +148,15 @@ class PtirOp(DialectOp, ABC):
         """The dtype and dimensions of result `i`."""
         return read_type(self.results[i].type)
 
+    def stated_dims(self) -> dict[str, Dims]:
+        """The properties that are lists of dimensions, not all of them sizes."""
+        found = {name: self.properties.get(name) for name, codec in self.CODECS.items() if codec is DIMS}
+        return {name: DIMS.value(a) for name, a in found.items() if a is not None and not is_array(a)}
+
     def is_speculatable(self) -> bool:
         """As of any op, where all sizes are static or all shapes are one: otherwise the run checks sizes, which may fail."""
         shapes = {read_type(v.type).shape for v in (*self.operands, *self.results)}
+        shapes |= set(self.stated_dims().values())
         sizes = {n for shape in shapes for n in shape}
         checked = UNKNOWN in sizes or (len(shapes) > 1 and not all(isinstance(n, int) for n in sizes))
         return not checked and not self.can_fail()

@@ -10,7 +10,7 @@ from xdsl.traits import Commutative
 from .. import ptir_shapes as shapes
 from ..codecs import BOOLEAN, INTEGERS
 from ..op import TENSOR
-from .attributes import DTYPE, INTEGER, PAIRS, Word
+from .attributes import DIMS, DTYPE, INTEGER, PAIRS, Word
 from .base import OneResultOp, PtirOp
 from .elementwise import BinaryOp, DivisionOp, UnaryOp
 from .reduction import AccumulatingOp
@@ -257,15 +257,15 @@ class ReverseOp(OneResultOp):
 
 @irdl_op_definition
 class StridedSliceOp(OneResultOp):
-    """Every `strides[i]`-th element from `starts[i]` up to, not including, `limits[i]`."""
+    """Every `strides[i]`-th element from `starts[i]` up to, not including, `limits[i]`; these may be expressions of names."""
 
     name = "ptir.strided_slice"
     OPCODE: ClassVar = "strided_slice"
     EXTENSION: ClassVar = "the contract's slice has unit stride"
     RULE: ClassVar = staticmethod(shapes.strided_slice)
     x = operand_def(TENSOR)
-    starts = prop_def(INTEGERS)
-    limits = prop_def(INTEGERS)
+    starts = prop_def(DIMS)
+    limits = prop_def(DIMS)
     strides = prop_def(INTEGERS)
 
 

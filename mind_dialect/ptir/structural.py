@@ -51,14 +51,14 @@ class BroadcastToOp(OneResultOp):
 
 @irdl_op_definition
 class SliceOp(OneResultOp):
-    """The window of `sizes` elements from `starts`."""
+    """The window of `sizes` elements from `starts`; both may be expressions of names."""
 
     name = "ptir.slice"
     OPCODE: ClassVar = "slice"
     RULE: ClassVar = staticmethod(shapes.slice)
     x = operand_def(TENSOR)
-    starts = prop_def(INTEGERS)
-    sizes = prop_def(INTEGERS)
+    starts = prop_def(DIMS)
+    sizes = prop_def(DIMS)
 
 
 @irdl_op_definition
@@ -82,7 +82,7 @@ class ConcatOp(OneResultOp):
 
 @irdl_op_definition
 class PadOp(OneResultOp):
-    """`low` elements of `pad_value` before, `high` after, `interior` between each two."""
+    """`low` elements of `pad_value` before, `high` after, `interior` between each two; the edges may be expressions of names."""
 
     name = "ptir.pad"
     OPCODE: ClassVar = "pad"
@@ -90,8 +90,8 @@ class PadOp(OneResultOp):
     RULE_TAKES: ClassVar = ("low", "high", "interior")
     SCALARS: ClassVar = ("pad_value",)
     x = operand_def(TENSOR)
-    low = prop_def(INTEGERS)
-    high = prop_def(INTEGERS)
+    low = prop_def(DIMS)
+    high = prop_def(DIMS)
     interior = prop_def(INTEGERS)
     pad_value = prop_def(SCALAR)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import MindError, brief, error
-from ..extents.dims import UNKNOWN, Dim, are_unequal, is_expression, simplicity
+from ..extents.dims import UNKNOWN, Dim, are_unequal, is_expression, is_nonnegative, simplicity, sub_dims
 from ..shapes.extents import axis_error
 
 INFER = -1
@@ -131,9 +131,9 @@ def lengths(rank: int, **lists: Sequence[object]) -> None:
             raise error("E4007", message, rank=rank, lengths=tuple(len(v) for v in lists.values()))
 
 
-def at_least(least: int, **lists: Sequence[int]) -> None:
+def at_least(least: int, **lists: Sequence[Dim]) -> None:
     """
-    Raise E8002 unless every entry is in least .. 2^63 - 1.
+    Raise E8002 for an entry below `least`; for one that is an expression, if it is below for all sizes of names.
 
     >>> at_least(1, strides=(2, 0))
     Traceback (most recent call last):
@@ -142,7 +142,7 @@ def at_least(least: int, **lists: Sequence[int]) -> None:
     """
     for name, entries in lists.items():
         for n in entries:
-            if n < least:
+            if is_nonnegative(sub_dims(n, least)) is False:
                 message = f"{name} {brief(list(entries))} holds {n}, expected at least {least}"
                 raise error("E8002", message, attribute=name, value=n)
 

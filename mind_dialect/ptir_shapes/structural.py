@@ -8,7 +8,7 @@ from functools import reduce
 from math import prod
 
 from ..errors import MindError, brief, error
-from ..extents.dims import add_dims, are_unequal, exact_quotient, max_dims, mul_dims, sub_dims
+from ..extents.dims import add_dims, are_unequal, ceildiv_dims, exact_quotient, is_nonnegative, max_dims, mul_dims, sub_dims
 from . import dims
 from .dims import (
     INFER,
@@ -141,10 +141,16 @@ def broadcast_to(x: Dims, *, result_shape: Sequence[Dim]) -> Dims:
     return target
 
 
-def slice(x: Dims, *, starts: Sequence[int], sizes: Sequence[int]) -> Dims:
+def slice(x: Dims, *, starts: Sequence[Dim], sizes: Sequence[Dim]) -> Dims:
     """
-    >>> slice((4, "B"), starts=(1, 0), sizes=(3, 2))
-    (3, 2)
+    Bounds may be expressions of names; what they may break for some sizes only is left to the run.
+
+    >>> slice((4, "B"), starts=(1, 0), sizes=(3, 2)), slice(("P+T", "N"), starts=("P", "N-2"), sizes=("T", 2))
+    ((3, 2), ('T', 2))
+    >>> slice(("N",), starts=("N-2",), sizes=(3,))
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E4012: slice N-2 + 3 at dimension 0 of extent N, expected start + size <= N
     >>> slice((4,), starts=(2,), sizes=(3,))
     Traceback (most recent call last):
     ...
@@ -152,29 +158,51 @@ def slice(x: Dims, *, starts: Sequence[int], sizes: Sequence[int]) -> Dims:
     """
     lengths(len(x), starts=starts, sizes=sizes)
     for i, (start, size, n) in enumerate(zip(starts, sizes, x, strict=True)):
-        if start < 0 or size < 0 or start + size > (n if isinstance(n, int) else MAX_EXTENT):
-            limit = f"start + size <= {n}" if start >= 0 <= size else "non-negative numbers"
+        if False in _inside(start, size, n):
+            limit = "non-negative numbers" if False in (is_nonnegative(start), is_nonnegative(size)) else f"start + size <= {n}"
             message = f"slice {start} + {size} at dimension {i} of extent {n}, expected {limit}"
-            raise error("E4012", message, dimension=i, bounds=(start, start + size), extent=n)
+            raise error("E4012", message, dimension=i, bounds=(start, add_dims(start, size)), extent=n)
     return tuple(sizes)
 
 
-def strided_slice(x: Dims, *, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int]) -> Dims:
+def _inside(start: Dim, size: Dim, n: Dim) -> tuple[bool | None, ...]:
+    """Whether `0 <= start`, `0 <= size` and `start + size <= n`, each None if undecided. Nothing is beyond `MAX_EXTENT`."""
+    end = add_dims(start, size)
+    beyond = isinstance(end, int) and end > MAX_EXTENT
+    fits = False if beyond else None if n == UNKNOWN else is_nonnegative(sub_dims(n, end))
+    return is_nonnegative(start), is_nonnegative(size), fits
+
+
+def holds(start: Dim, size: Dim, n: Dim) -> bool:
     """
-    Every `stride`-th element from `start` up to, not including, `limit`.
+    Whether `size` elements from `start` on are among `n`, for all sizes of names.
+
+    >>> holds("P", "T", "P+T"), holds(0, "N-2", "N"), holds(0, 2, "?")
+    (True, False, False)
+    """
+    return all(_inside(start, size, n))
+
+
+def strided_slice(x: Dims, *, starts: Sequence[Dim], limits: Sequence[Dim], strides: Sequence[int]) -> Dims:
+    """
+    Every `stride`-th element from `start` up to, not including, `limit`; bounds may be expressions as in `slice`.
 
     >>> strided_slice((10,), starts=(1,), limits=(8,), strides=(3,))
     (3,)
+    >>> strided_slice(("N",), starts=(0,), limits=("N",), strides=(2,))
+    ('N ceildiv 2',)
     """
     lengths(len(x), starts=starts, limits=limits, strides=strides)
     for i, stride in enumerate(strides):
         if stride < 1:
             raise error("E4008", f"stride {stride} at dimension {i}, expected positive", dimension=i, step=stride)
-    for i, (start, limit, n) in enumerate(zip(starts, limits, x, strict=True)):
-        if not 0 <= start <= limit <= (n if isinstance(n, int) else MAX_EXTENT):
+    counts: list[Dim] = []
+    for i, (start, limit, stride, n) in enumerate(zip(starts, limits, strides, x, strict=True)):
+        if False in _inside(start, sub_dims(limit, start), n):
             message = f"slice {start}:{limit} at dimension {i} of extent {n}, expected 0 <= start <= limit <= {n}"
             raise error("E4012", message, dimension=i, bounds=(start, limit), extent=n)
-    return tuple(-((start - limit) // stride) for start, limit, stride in zip(starts, limits, strides, strict=True))
+        counts.append(ceildiv_dims(sub_dims(limit, start), stride))
+    return tuple(counts)
 
 
 def concat(*xs: Dims, axis: int) -> Dims:
@@ -199,21 +227,31 @@ def concat(*xs: Dims, axis: int) -> Dims:
     return bounded(result)
 
 
-def pad(x: Dims, *, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> Dims:
+def pad(x: Dims, *, low: Sequence[Dim], high: Sequence[Dim], interior: Sequence[int]) -> Dims:
     """
+    Edges may be expressions of names.
+
     >>> pad((3, "B"), low=(1, 0), high=(0, 0), interior=(2, 0)), pad((0,), low=(1,), high=(1,), interior=(5,))
     ((8, 'B'), (2,))
+    >>> pad(("T",), low=("P",), high=("N-T",), interior=(0,))
+    ('N+P',)
     """
     lengths(len(x), low=low, high=high, interior=interior)
     at_least(0, low=low, high=high, interior=interior)
-    return bounded([_padded(n, lo + hi, inner) for n, lo, hi, inner in zip(x, low, high, interior, strict=True)])
+    rows = zip(x, low, high, interior, strict=True)
+    return bounded([add_dims(add_dims(lo, spread(n, inner)), hi) for n, lo, hi, inner in rows])
 
 
-def _padded(n: Dim, outer: int, interior: int) -> Dim:
+def spread(n: Dim, interior: int) -> Dim:
+    """
+    The extent of `n` elements with `interior` others between each two.
+
+    >>> spread(3, 2), spread(0, 2), spread("T", 1)
+    (7, 0, 'T+max(1,T)-1')
+    """
     if isinstance(n, int):
-        return n + outer + max(0, n - 1) * interior
-    between = mul_dims(max_dims(0, sub_dims(n, 1)), interior) if interior else 0
-    return add_dims(add_dims(n, outer), between)
+        return n + max(0, n - 1) * interior
+    return add_dims(n, mul_dims(max_dims(0, sub_dims(n, 1)), interior)) if interior else n
 
 
 def tile(x: Dims, *, repeats: Sequence[int]) -> Dims:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
@@ -42,17 +42,9 @@ def names_used(func: FuncOp) -> list[str]:
         for region in op.regions:
             for block in region.blocks:
                 _add(block.arg_types, found)
-        for dims in _properties(op).values():
+        for dims in op.stated_dims().values() if isinstance(op, PtirOp) else ():
             found.update(dict.fromkeys(name for d in dims for name in names_in(d)))
     return list(found)
-
-
-def _properties(op: Operation) -> dict[str, Dims]:
-    """The properties that are lists of dimensions, not all of them sizes."""
-    if not isinstance(op, PtirOp):
-        return {}
-    found = {name: op.properties.get(name) for name, codec in op.CODECS.items() if codec is DIMS}
-    return {name: DIMS.value(cast(Attribute, a)) for name, a in found.items() if isinstance(a, ArrayAttr)}
 
 
 def _add(types: Iterable[Attribute], found: dict[str, None]) -> None:
@@ -83,5 +75,5 @@ class Renaming:
 
     def properties(self, op: Operation) -> dict[str, Attribute]:
         """The properties of `op`."""
-        changed = _properties(op) if self.names else {}
+        changed = op.stated_dims() if self.names and isinstance(op, PtirOp) else {}
         return {**op.properties, **{name: DIMS.attribute(self.dims(dims)) for name, dims in changed.items()}}

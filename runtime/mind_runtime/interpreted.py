@@ -28,7 +28,7 @@ from xdsl.interpreter import (
 from xdsl.interpreters.arith import ArithFunctions
 from xdsl.interpreters.func import FuncFunctions
 from xdsl.interpreters.scf import ScfFunctions
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.core import CoreOp
@@ -45,6 +45,7 @@ from mind_lowering.ptir_kernels.table import KERNELS, kernel_call
 from mind_lowering.xp import CallOp, ExpectOp, FreeOp, ReturnOp
 from mind_lowering.xp_arguments import TURNS, Iterations, Seed
 from mind_lowering.xp_regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
+from mind_passes.dim_names import has_names
 
 from .core_errors import as_core
 from .foreign import ForeignFunctions
@@ -115,13 +116,20 @@ class MindRunner(InterpreterFunctions):
         self.seed = seed
         self.draws = Draws()
         self.sizes: dict[Operation | None, dict[str, int]] = {}
+        self.named: dict[FuncOp, list[BlockArgument]] = {}
 
-    def sizes_at(self, op: Operation) -> dict[str, int]:
-        """The sizes known in the function around `op`."""
+    def sizes_at(self, op: Operation, interpreter: Interpreter | None = None) -> dict[str, int]:
+        """The sizes known in the function around `op`; with an interpreter, those that its arguments have in this call."""
         func = op.parent_op()
         while func is not None and not isinstance(func, FuncOp):
             func = func.parent_op()
-        return self.sizes.setdefault(func, {})
+        sizes = self.sizes.setdefault(func, {})
+        if func is not None and interpreter is not None:
+            if func not in self.named:
+                self.named[func] = [a for a in func.body.blocks[0].args if has_names(a.type)]
+            arguments = self.named[func]
+            bind_sizes([a.type for a in arguments], interpreter.get_values(arguments), sizes)
+        return sizes
 
     def run(self, op: Operation, callee: str, arguments: dict[str, Any], values: Values, sizes: dict[str, int]) -> Values:
         """One call on checked operands."""
@@ -183,10 +191,10 @@ def check_result_of_core(op: CoreOp) -> None:
     check_result(converted_type(op.results[0].type))
 
 
-def _run_ptir(functions: MindRunner, _interpreter: Interpreter, op: PtirOp, values: Values) -> Values:
+def _run_ptir(functions: MindRunner, interpreter: Interpreter, op: PtirOp, values: Values) -> Values:
     admitted(op, values)
     try:
-        return functions.run_ptir(op, values, functions.sizes_at(op))
+        return functions.run_ptir(op, values, functions.sizes_at(op, interpreter))
     except MindError as e:
         raise (e if e.op is not None else e.at(op, op.place())) from None
 

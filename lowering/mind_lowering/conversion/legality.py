@@ -18,7 +18,8 @@ from xdsl.ir import Attribute, Operation
 
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.program import functions
-from mind_dialect.ptir import YieldOp
+from mind_dialect.ptir import PtirOp, YieldOp
+from mind_dialect.ptir.types import read_type
 from mind_dialect.types import DType
 
 from .walk import Event, Place, Step, steps
@@ -160,6 +161,9 @@ def _issues(step: Step, spec: LegalitySpec) -> Iterator[str]:
         yield f"operation {op.name} is not allowed"
     elif spec.refuses is not None and (issue := spec.refuses(op)) is not None:
         yield issue
+    if not spec.allow_dynamic_dims and isinstance(op, PtirOp) and all(read_type(type).is_static for type in op.result_types):
+        for name, dims in op.stated_dims().items():  # of results that are dynamic the types say it
+            yield f"dynamic dimensions are not allowed: {name} {brief(list(dims))}"
     for i, made in enumerate(op.result_types):
         which = f"result {i}: " if len(op.results) > 1 else ""
         yield from (f"{which}{issue}" for issue in spec.issues_of_type(made))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from mind_dialect import ptir_shapes as shapes
 from mind_dialect.errors import error
 from mind_dialect.ptir import (
@@ -17,16 +14,14 @@ from mind_dialect.ptir import (
     ReverseOp,
     SliceOp,
     StridedSliceOp,
-    TakeOp,
     TileOp,
     TransposeOp,
 )
-from mind_dialect.ptir.types import SI64, tensor_type
 from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dim
 
-from ..ptir.construct import add, dims, filled, make, mul, reshape, spec, transpose
+from ..ptir.construct import dims, reshape, spec
 from .elementwise import never
-from .rules import Flags, Row, Value, Values, after, again, by_loop, rank, spread_all
+from .rules import Flags, Row, Value, Values, after, again, rank, spread_all
 
 
 def reshaped(op: ReshapeOp, xs: Values, flags: Flags, size: Dim) -> Value:
@@ -77,58 +72,27 @@ def reversed_(op: ReverseOp, xs: Values, flags: Flags, size: Dim) -> Value:
     return again(op, xs, size, axes=after(op.values()["axes"], rank(op.operands[0])))
 
 
-def sliced(op: SliceOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
-    """All of the batch axis; slices have static sizes, so of a dynamic batch the rows are taken by number."""
-    starts, sizes = op.values()["starts"], op.values()["sizes"]
-    if isinstance(size, int):
-        return again(op, xs, size, starts=(0, *starts), sizes=(size, *sizes))
-    return _taken(op, xs, flags, size, [(start, n, 1) for start, n in zip(starts, sizes, strict=True)])
+def sliced(op: SliceOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """All of the batch axis."""
+    values = op.values()
+    return again(op, xs, size, starts=(0, *values["starts"]), sizes=(size, *values["sizes"]))
 
 
-def strided(op: StridedSliceOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
+def strided(op: StridedSliceOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """As `sliced`."""
     v = op.values()
-    if isinstance(size, int):
-        return again(op, xs, size, starts=(0, *v["starts"]), limits=(size, *v["limits"]), strides=(1, *v["strides"]))
-    counts = spec(op.results[0]).shape
-    return _taken(op, xs, flags, size, list(zip(v["starts"], counts, v["strides"], strict=True)))
-
-
-def _taken(op: PtirOp, xs: Values, flags: Flags, size: Dim, windows: Sequence[tuple[Any, Any, Any]]) -> Value | Sequence[Value]:
-    """For each axis `count` places from `start`, `stride` apart; by a loop where only the run knows whether they are inside."""
-    extents = spec(op.operands[0]).shape
-    cut = [(a, n, w) for a, (n, w) in enumerate(zip(extents, windows, strict=True)) if w[:2] != (0, n)]
-    if any(isinstance(n, str) for _, n, _ in cut):
-        return by_loop(op, xs, flags, size)
-    x: Value = xs[0]
-    for a, _, (start, count, stride) in cut:
-        x = _rows(x, a + 1, start, count, stride)
-    return x
-
-
-def _rows(x: Value, axis: int, start: int, count: int, stride: int) -> Value:
-    """`count` places along one axis, by `take` on that axis put in the place of the first."""
-    numbers: Value = make(IotaOp, type=tensor_type(SI64, (count,)), shape=(count,), dtype=SI64, axis=0)
-    if stride != 1:
-        numbers = mul(numbers, filled(stride, SI64, (count,)))
-    if start:
-        numbers = add(numbers, filled(start, SI64, (count,)))
-    swap = list(range(len(spec(x).shape)))
-    swap[0], swap[axis] = axis, 0
-    front = transpose(x, swap)
-    dtype, shape = spec(front)
-    return transpose(make(TakeOp, front, numbers, type=tensor_type(dtype, (count, *shape[1:]))), swap)
+    return again(op, xs, size, starts=(0, *v["starts"]), limits=(size, *v["limits"]), strides=(1, *v["strides"]))
 
 
 STRUCTURAL: dict[type[PtirOp], Row] = {
     ReshapeOp: Row(reshaped),
     TransposeOp: Row(transposed),
     BroadcastToOp: Row(broadcast),
-    SliceOp: Row(sliced, "dimensions that are cut have no static size, and the batch has none"),
+    SliceOp: Row(sliced),
     ConcatOp: Row(concatenated),
     PadOp: Row(padded),
     TileOp: Row(tiled),
     IotaOp: Row(never),
     ReverseOp: Row(reversed_),
-    StridedSliceOp: Row(strided, "dimensions that are cut have no static size, and the batch has none"),
+    StridedSliceOp: Row(strided),
 }

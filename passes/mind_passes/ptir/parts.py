@@ -1,7 +1,7 @@
 """
 Parts of tensors as new ops: a part cut out, a part put among zeros, whatever is known of the extents.
 
-Slices and padding state sizes. Where an extent has only a name, `take` with computed indices cuts, and an update of zeros puts.
+Slices and padding state sizes, names and expressions of them. Where an extent has no name, `take` with computed indices cuts.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 from xdsl.ir import Attribute
 
+from mind_dialect.errors import error
+from mind_dialect.extents.dims import add_dims, sub_dims
+from mind_dialect.op import value_of
 from mind_dialect.ptir import (
     ConstantOp,
-    DynamicUpdateSliceOp,
     IotaOp,
     PadOp,
     PtirLiteralAttr,
@@ -23,22 +25,22 @@ from mind_dialect.ptir import (
 )
 from mind_dialect.ptir.attributes import scalar as scalar_literal
 from mind_dialect.ptir.types import SI64, tensor_type
-from mind_dialect.ptir_shapes import Dim, Dims
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims, spread
 from mind_dialect.ptir_shapes import pad as padded_shape
 from mind_dialect.shapes import inverse_permutation
 
-from .construct import Value, add, broadcast, full, make, mul, reduce_sum, scalar, spec, transpose
+from .construct import Value, add, broadcast, dims, full, make, mul, reduce_sum, scalar, spec, transpose
 
 
 class AxisSlice(NamedTuple):
     """Along one axis, `size` elements from `start` on, each `step` after the one before."""
 
-    start: Value | int
+    start: Dim
     size: Dim
     step: int = 1
 
 
-def pad(x: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[int], type: Attribute | None = None) -> Value:
+def pad(x: Value, low: Sequence[Dim], high: Sequence[Dim], interior: Sequence[int], type: Attribute | None = None) -> Value:
     """Zeros around `x` and between its elements; `x` itself where there are none."""
     if not (any(low) or any(high) or any(interior)):
         return x
@@ -48,38 +50,37 @@ def pad(x: Value, low: Sequence[int], high: Sequence[int], interior: Sequence[in
     return make(PadOp, x, type=found, low=tuple(low), high=tuple(high), interior=tuple(interior), pad_value=zero)
 
 
-def place(x: Value, starts: Sequence[int], steps: Sequence[int], shape: Dims) -> Value:
-    """Zeros of `shape`, but for `x`, of static shape, from `starts` on with `steps` from element to element: undoes a slice."""
-    sizes = [n for n in spec(x).shape if isinstance(n, int)]
-    spans = [(m - 1) * step + 1 if m else 0 for m, step in zip(sizes, steps, strict=True)]
-    low = [start if isinstance(n, int) else 0 for start, n in zip(starts, shape, strict=True)]
-    high = [n - start - span if isinstance(n, int) else 0 for start, span, n in zip(starts, spans, shape, strict=True)]
-    padded = pad(x, low, high, [step - 1 for step in steps])
-    if all(isinstance(n, int) for n in shape):
-        return padded
-    dtype, sizes = spec(padded)
-    left = [0 if isinstance(n, int) else start for start, n in zip(starts, shape, strict=True)]
-    zeros = broadcast(scalar(0, dtype), shape)
-    return make(DynamicUpdateSliceOp, zeros, padded, indices(left), type=tensor_type(dtype, shape), sizes=tuple(sizes))
+def place(x: Value, starts: Sequence[Dim], steps: Sequence[int], shape: Dims) -> Value:
+    """Zeros of `shape`, but for `x` from `starts` on with `steps` from element to element: undoes a slice. E5006 if too large."""
+    dtype, sizes = spec(x).dtype, dims(x)
+    high: list[Dim] = []
+    for start, step, m, n in zip(starts, steps, sizes, shape, strict=True):
+        high.append(stated(sub_dims(n, add_dims(start, spread(m, step - 1))), x))
+    return pad(x, starts, high, [step - 1 for step in steps], tensor_type(dtype, shape))
+
+
+def stated(dim: Dim, x: Value) -> Dim:
+    """A dimension that a new op states; E5006 where it is unknown, as that of a dimension of `x` is, or its text is too large."""
+    if dim == UNKNOWN:
+        message = f"a part of a value of type {value_of(x).type} has a size that no expression says, expected one"
+        raise error("E5006", message, type=str(value_of(x).type))
+    return dim
 
 
 def window(x: Value, cuts: Mapping[int, AxisSlice]) -> Value:
-    """`x` cut along some axes, whole along the others."""
+    """`x` cut along some axes, whole along the others; by indices where one of those has no name, which a slice would state."""
     shape = spec(x).shape
-    starts, limits, counts, steps = [0] * len(shape), list[int](), list[int](), [1] * len(shape)
-    for a, n in enumerate(shape):
-        start, count, step = cuts.get(a, AxisSlice(0, n))
-        if not isinstance(start, int) or not isinstance(count, int):
-            for b, cut in cuts.items():
-                x = taken(x, b, cut)
-            return x
-        starts[a], steps[a] = start, step
-        counts.append(count)
-        limits.append(start + (count - 1) * step + 1 if count else start)
+    if UNKNOWN in shape:
+        for a, cut in cuts.items():
+            x = taken(x, a, cut)
+        return x
+    bounds = [cuts.get(a, AxisSlice(0, n)) for a, n in enumerate(shape)]
+    starts, counts = tuple(bound.start for bound in bounds), tuple(bound.size for bound in bounds)
     result = tensor_type(spec(x).dtype, counts)
-    if all(step == 1 for step in steps):
-        return make(SliceOp, x, type=result, starts=tuple(starts), sizes=tuple(counts))
-    return make(StridedSliceOp, x, type=result, starts=tuple(starts), limits=tuple(limits), strides=tuple(steps))
+    if all(bound.step == 1 for bound in bounds):
+        return make(SliceOp, x, type=result, starts=starts, sizes=counts)
+    limits = tuple(stated(add_dims(start, spread(count, step - 1)), x) for start, count, step in bounds)
+    return make(StridedSliceOp, x, type=result, starts=starts, limits=limits, strides=tuple(bound.step for bound in bounds))
 
 
 def taken(x: Value, axis: int, cut: AxisSlice) -> Value:
@@ -89,7 +90,8 @@ def taken(x: Value, axis: int, cut: AxisSlice) -> Value:
     if step != 1:
         places = mul(places, full(step, places))
     if start != 0:
-        places = add(places, full(start, places) if isinstance(start, int) else broadcast(start, (count,)))
+        first = total((start,))
+        places = add(places, full(first, places) if isinstance(first, int) else broadcast(first, (count,)))
     dtype, shape = spec(x)
     others = [a for a in range(len(shape)) if a != axis]
     perm = (axis, *others)
@@ -122,4 +124,4 @@ def total(extents: Sequence[Dim]) -> Value | int:
     return result
 
 
-__all__ = ["AxisSlice", "indices", "pad", "place", "taken", "total", "window"]
+__all__ = ["AxisSlice", "indices", "pad", "place", "stated", "taken", "total", "window"]

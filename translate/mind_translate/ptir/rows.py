@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mind_dialect.codecs import BOOLEAN, INTEGERS, Codec
-from mind_dialect.errors import error
+from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import (
     BINARY_OPS,
     EXTENSION_OPS,
@@ -62,7 +62,7 @@ from mind_dialect.ptir.reduction import CONTRACT_KINDS, REDUCE_KINDS
 
 from .kinds import DTYPE, FLAG, PAIRS, REAL, REGION, SIZE, SIZES, TEXT, Axis, Kind, Listed, Option, Words
 from .nodes import Node, fields, tagged, under, unexpected
-from .tensor_kinds import CALL_ATTRIBUTES, LITERAL, NEW_SHAPE, SCALAR, SHAPE
+from .tensor_kinds import BOUNDS, CALL_ATTRIBUTES, LITERAL, NEW_SHAPE, SCALAR, SHAPE, Bounds
 
 EXTENSION = "Extension"
 """The variant of the ops that the public form lacks; its payload names the op."""
@@ -189,6 +189,7 @@ _EXTENSION_KINDS: dict[tuple[str, str], Kind] = {
     ("arg_min", "axis"): Axis(0),
     ("sort", "axis"): Axis(0),
     ("reverse", "axes"): LHS,
+    **{("strided_slice", name): BOUNDS for name in ("starts", "limits")},
     **{("gather_windows", name): LHS for name in ("collapsed_slice_dims", "operand_batching_dims", "start_index_map")},
     ("gather_windows", "start_indices_batching_dims"): RHS,
     ("gather_windows", "offset_dims"): Listed(Axis(None)),
@@ -213,9 +214,9 @@ ROWS: tuple[Row, ...] = (
     _row(ReshapeOp, "Reshape", new_shape=NEW_SHAPE),
     _row(TransposeOp, "Transpose", perm=LHS),
     _row(BroadcastToOp, "BroadcastTo", result_shape=SHAPE),
-    _row(SliceOp, "Slice", starts=SIZES, sizes=SIZES),
+    _row(SliceOp, "Slice", starts=BOUNDS, sizes=BOUNDS),
     _row(ConcatOp, "Concat", axis=Axis(0)),
-    _row(PadOp, "Pad", low=SIZES, high=SIZES, interior=SIZES, pad_value=SCALAR),
+    _row(PadOp, "Pad", low=BOUNDS, high=BOUNDS, interior=SIZES, pad_value=SCALAR),
     _row(TileOp, "Tile", repeats=SIZES),
     _row(IotaOp, "Iota", **RANDOM, axis=Axis(None)),
     _row(TakeOp, "Take"),
@@ -324,9 +325,14 @@ def _named_row(tag: str, payload: Node) -> Row:
 
 
 def normalised(op: PtirOp, values: dict[str, Any], row: Row) -> dict[str, Any]:
-    """The properties with every axis counted from 0, as the public form has it."""
+    """The properties with every axis counted from 0, as the public form has it; E4000 for bounds that it cannot say."""
     for field in row.fields:
         kind, value = field.kind, values.get(field.key)
+        if isinstance(kind, Bounds):
+            try:
+                kind.write(values[field.key])
+            except MindError as e:
+                raise e.at(op, op.OPCODE) from None
         kind = kind.item if isinstance(kind, Option) else kind
         item = kind.item if isinstance(kind, Listed) else kind
         if isinstance(item, Axis) and value is not None:

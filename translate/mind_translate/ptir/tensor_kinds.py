@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from mind_dialect.codecs import INT64
@@ -15,7 +15,7 @@ from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import UNKNOWN, Dim, Dims, TensorSpec, is_dim_name
 from mind_dialect.ptir.types import Kind as Family
 
-from .kinds import DTYPE, FLAG, INT, SIZE, Kind
+from .kinds import DTYPE, FLAG, INT, SIZE, Kind, Listed
 from .nodes import Node, fields, items, real, real_node, rust_number, rust_real, rust_text, shown, tagged, text, under, unexpected
 from .records import Misplaced, TupleType, ValueType, misplaced
 
@@ -79,6 +79,23 @@ class Shape(Kind):
 
 def _dims(node: Node) -> Dims:
     return tuple(items(node, DIM.read))
+
+
+class Bounds(Listed):
+    """Sizes, where this dialect has expressions of names too, which the contract's forms refuse: E4000."""
+
+    def write(self, value: Sequence[Dim]) -> Node:
+        return super().write(_sizes(value))
+
+    def rust(self, value: Sequence[Dim]) -> str:
+        return super().rust(_sizes(value))
+
+
+def _sizes(dims: Sequence[Dim]) -> Sequence[int]:
+    for dim in dims:
+        if isinstance(dim, str):
+            raise error("E4000", f"the bound {dim}, which this form cannot say; give it a size", given=dim, expected="a size")
+    return cast(Sequence[int], dims)
 
 
 class NewShape(Kind):
@@ -291,6 +308,7 @@ def _rust_plain(value: Any) -> str:
 
 
 DIM, SHAPE, NEW_SHAPE, TENSOR, LITERAL, SCALAR = Dimension(), Shape(), NewShape(), Tensor(), Literal(), Scalar()
+BOUNDS = Bounds(SIZE)
 CALL_ATTRIBUTES = CallAttributes()
 _NUMBERS: dict[str, Callable[[Node], Number]] = {
     "I1": FLAG.read,

@@ -1,8 +1,8 @@
 """
 The derivatives of what moves, repeats or numbers elements.
 
-These ops are linear: forward mode applies the op to the tangent, reverse mode its transpose. Extents may be named; where an op of
-the contract states sizes, as a slice does, a named one is met by `take` with computed indices, or by updating zeros.
+These ops are linear: forward mode applies the op to the tangent, reverse mode its transpose. Extents may be names; where parts
+begin and end are expressions of them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from mind_dialect.errors import error
+from mind_dialect.extents.dims import add_dims
 from mind_dialect.ptir import (
     BroadcastToOp,
     ConcatOp,
@@ -25,11 +26,11 @@ from mind_dialect.ptir import (
     TileOp,
     TransposeOp,
 )
-from mind_dialect.ptir_shapes import UNKNOWN, axes, axis
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, axes, axis
 from mind_dialect.shapes import inverse_permutation
 
 from ...ptir.construct import dims, full, make, reduce_sum, reshape, reshape_like, spec, transpose
-from ...ptir.parts import AxisSlice, pad, place, total, window
+from ...ptir.parts import AxisSlice, pad, place, stated, window
 from ..rules import FLAT, ForwardRow, Row, Rules, Value, linear
 
 
@@ -60,7 +61,10 @@ def concat_rules(op: ConcatOp) -> Rules:
 
 def concat_part(op: ConcatOp, i: int, g: SSAValue) -> Value:
     a = axis(op.values()["axis"], len(spec(g).shape))
-    return window(g, {a: AxisSlice(total([dims(x)[a] for x in op.operands[:i]]), dims(op.operands[i])[a])})
+    before: Dim = 0
+    for x in op.operands[:i]:
+        before = add_dims(before, dims(x)[a])
+    return window(g, {a: AxisSlice(stated(before, g), dims(op.operands[i])[a])})
 
 
 def concat_tangent(op: ConcatOp, ts: Sequence[SSAValue | None]) -> Value:

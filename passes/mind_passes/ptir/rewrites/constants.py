@@ -52,9 +52,9 @@ def transpose_of_constant(op: TransposeOp) -> Found:
 
 
 def slice_of_constant(op: SliceOp) -> Found:
-    """`slice(c) = c`, for a constant that is one element everywhere, or small."""
+    """`slice(c) = c`, for a constant that is one element everywhere, or small, and bounds without names."""
     shape = _static(op)
-    if shape is None or literal_of(op.x) is None:
+    if shape is None or literal_of(op.x) is None or op.stated_dims():
         return None
     if (found := _filled(op, shape)) is not None:
         return found

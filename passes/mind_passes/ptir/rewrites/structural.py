@@ -13,6 +13,7 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
+from mind_dialect.extents.dims import add_dims, sub_dims
 from mind_dialect.ptir import (
     BroadcastToOp,
     ConcatOp,
@@ -29,7 +30,7 @@ from mind_dialect.ptir import (
     TransposeOp,
 )
 from mind_dialect.ptir.types import Kind
-from mind_dialect.ptir_shapes import Dims
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims, holds
 
 from ..building import Found, in_place_of, literal_of, spec_of, stands_for
 
@@ -103,47 +104,54 @@ def transpose_of_transpose(op: TransposeOp) -> Found:
 # Slices
 
 
+def _holds(op: SliceOp) -> bool:
+    """Whether a slice is in range for all sizes of names."""
+    values = op.values()
+    return all(map(holds, values["starts"], values["sizes"], _shape(op.x)))
+
+
 def slice_everything(op: SliceOp) -> Found:
-    """`slice(x, [0, ...], shape of x) = x`. Always: a slice of the shape of x starts at 0."""
-    return stands_for(op.x, op)
+    """`slice(x, [0, ...], shape of x) = x`."""
+    values = op.values()
+    return stands_for(op.x, op) if not any(values["starts"]) and values["sizes"] == _shape(op.x) else None
 
 
 def slice_of_slice(op: SliceOp) -> Found:
-    """`x[a : a + s][b : b + t] = x[a + b : a + b + t]`, where the sizes of x are static, so that the inner slice is in range."""
+    """`x[a : a + s][b : b + t] = x[a + b : a + b + t]`, where both slices are in range for all sizes of names."""
     inner = op.x.owner
-    if not isinstance(inner, SliceOp) or _sizes(inner.x) is None:
+    if not isinstance(inner, SliceOp) or not _holds(inner) or not _holds(op):
         return None
     outer, values = op.values(), inner.values()
-    starts = [a + b for a, b in zip(values["starts"], outer["starts"], strict=True)]
-    return in_place_of(op, SliceOp, inner.x, starts=starts, sizes=outer["sizes"])
+    starts = list(map(add_dims, values["starts"], outer["starts"]))
+    return None if UNKNOWN in starts else in_place_of(op, SliceOp, inner.x, starts=starts, sizes=outer["sizes"])
 
 
 def slice_of_unit_stride(op: StridedSliceOp) -> Found:
-    """`x[a : b : 1] = slice(x, a, b - a)`; a stride does not matter where one element or none is taken."""
-    values = op.values()
-    sizes = _sizes(op.result)
-    if sizes is None or any(stride != 1 and n > 1 for stride, n in zip(values["strides"], sizes, strict=True)):
+    """`x[a : b : 1] = slice(x, a, b - a)`; of a static shape, a stride does not matter where one element or none is taken."""
+    values, sizes = op.values(), _sizes(op.x) and _sizes(op.result)
+    spans = list(map(sub_dims, values["limits"], values["starts"]))
+    if sizes is not None and all(stride == 1 or n < 2 for stride, n in zip(values["strides"], sizes, strict=True)):
+        spans = list(sizes)
+    elif set(values["strides"]) != {1} or UNKNOWN in spans:
         return None
-    return in_place_of(op, SliceOp, op.x, starts=values["starts"], sizes=sizes)
+    return in_place_of(op, SliceOp, op.x, starts=values["starts"], sizes=spans)
 
 
 def slice_of_concat(op: SliceOp) -> Found:
-    """A slice that lies within one operand of a concat is a slice of that operand; sizes are static."""
+    """A slice that lies within one operand of a concat, for all sizes of names, is a slice of that operand."""
     inner = op.x.owner
-    if not isinstance(inner, ConcatOp) or len(inner.operands) > SMALL_VECTOR:
+    if not isinstance(inner, ConcatOp) or len(inner.operands) > SMALL_VECTOR or not _holds(op):
         return None
     axis: int = inner.values()["axis"]
-    all_starts: Sequence[int] = op.values()["starts"]
-    sizes: Sequence[int] = op.values()["sizes"]
-    start, size, before = all_starts[axis], sizes[axis], 0
-    for x in inner.operands:
-        extents = _sizes(x)
-        if extents is None:
-            return None
-        if before <= start and start + size <= before + extents[axis]:
-            starts = [a - before if i == axis else a for i, a in enumerate(all_starts)]
-            return in_place_of(op, SliceOp, x, starts=starts, sizes=sizes)
-        before += extents[axis]
+    shapes = [_shape(x) for x in inner.operands]
+    if len({(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1 or any(UNKNOWN in shape for shape in shapes):
+        return None
+    values, before = op.values(), cast(Dim, 0)
+    for x, shape in zip(inner.operands, shapes, strict=True):
+        starts = [sub_dims(a, before) if i == axis else a for i, a in enumerate(values["starts"])]
+        if holds(starts[axis], values["sizes"][axis], shape[axis]):
+            return in_place_of(op, SliceOp, x, starts=starts, sizes=values["sizes"])
+        before = add_dims(before, shape[axis])
     return None
 
 
@@ -154,10 +162,9 @@ def dynamic_slice_everything(op: DynamicSliceOp) -> Found:
 
 def dynamic_slice_known(op: DynamicSliceOp) -> Found:
     """`dynamic_slice(x, c, sizes) = slice(x, clamp(c), sizes)`, for a constant c and static sizes."""
-    extents, starts = _sizes(op.x), _known_starts(op.start)
-    if extents is None or starts is None:
+    extents, starts, sizes = _sizes(op.x), _known_starts(op.start), op.values()["sizes"]
+    if extents is None or starts is None or not all(isinstance(size, int) for size in sizes):
         return None
-    sizes = op.values()["sizes"]
     clamped = [min(max(a, 0), n - size) for a, n, size in zip(starts, extents, sizes, strict=True)]
     return in_place_of(op, SliceOp, op.x, starts=clamped, sizes=sizes)
 

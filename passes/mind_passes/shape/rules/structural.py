@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import core, ptir, ptir_shapes
 from mind_dialect.core import CoreOp
+from mind_dialect.extents.dims import add_dims, ceildiv_dims, is_nonnegative, sub_dims
 from mind_dialect.ptir import PtirOp
 from mind_dialect.shape.lattice import UNKNOWN, Extent
 from mind_dialect.shapes import normalize_axes
@@ -23,6 +24,7 @@ CONCATENATED = (
     "the array at index 0 has size {{lhs}} and the array at index {i} has size {{rhs}}"
 )
 _SLICED = "slice up to {{lhs}} along dimension {i} of size {{rhs}}"
+_NEGATIVE = "{what} {{lhs}} at dimension {i}, expected at least 0"
 
 
 def numpy_tuple(dims: Sequence[Extent]) -> str:
@@ -123,23 +125,40 @@ def _broadcast_to(e: Emitter, op: ptir.BroadcastToOp, x: Shape) -> Shape:
     return e.broadcast_to(x, e.stated(op.values()["result_shape"]))
 
 
-def reaches(e: Emitter, x: Shape, ends: Sequence[int]) -> None:
-    """Demand that every dimension reaches as far as a slice of it."""
+def reaches(e: Emitter, x: Shape, ends: Sequence[Extent]) -> None:
+    """Demand that every dimension reaches as far as a slice of it, where that is not so for all sizes of names."""
     for i, end in enumerate(ends):
-        e.require(e.number(end), "le", e.extent(x, i), "E4012", _SLICED.format(i=i))
+        extent = e.extent(x, i)
+        if isinstance(end, int) or (end != UNKNOWN and not is_nonnegative(sub_dims(e.extent_known(extent), end))):
+            e.require(e.dim(end), "le", extent, "E4012", _SLICED.format(i=i))
+
+
+def _not_negative(e: Emitter, code: str, what: str, dims: Sequence[Extent]) -> None:
+    """Demand of each dimension that is not at least 0 for all sizes of names that it is."""
+    for i, dim in enumerate(dims):
+        if dim != UNKNOWN and not is_nonnegative(dim):
+            e.require(e.dim(dim), "ge", 0, code, _NEGATIVE.format(what=what, i=i))
 
 
 def _slice(e: Emitter, op: ptir.SliceOp, x: Shape) -> Shape:
     given = op.values()
-    reaches(e, x, [start + n for start, n in zip(given["starts"], given["sizes"], strict=True)])
-    return e.shape(given["sizes"])
+    return _window(e, x, given["starts"], given["sizes"])
+
+
+def _window(e: Emitter, x: Shape, starts: Sequence[Extent], sizes: Sequence[Extent]) -> Shape:
+    _not_negative(e, "E4012", "start", starts)
+    _not_negative(e, "E4012", "size", sizes)
+    reaches(e, x, list(map(add_dims, starts, sizes)))
+    return e.unknown(sizes) if UNKNOWN in sizes else e.stated(sizes)
 
 
 def _strided_slice(e: Emitter, op: ptir.StridedSliceOp, x: Shape) -> Shape:
     given = op.values()
-    reaches(e, x, given["limits"])
-    bounds = zip(given["starts"], given["limits"], given["strides"], strict=True)
-    return e.shape([-((start - limit) // stride) for start, limit, stride in bounds])
+    starts, limits = given["starts"], given["limits"]
+    spans = [sub_dims(limit, start) for start, limit in zip(starts, limits, strict=True)]
+    _window(e, x, starts, spans)
+    counts = list(map(ceildiv_dims, spans, given["strides"]))
+    return e.unknown(counts) if UNKNOWN in counts else e.stated(counts)
 
 
 def _core_slice(e: Emitter, op: core.SliceOp, x: Shape) -> Shape:
@@ -165,9 +184,12 @@ def _concat(e: Emitter, op: ptir.ConcatOp, first: Shape, *others: Shape) -> Shap
 def _pad(e: Emitter, op: ptir.PadOp, x: Shape) -> Shape:
     given = op.values()
     found: list[SSAValue | int] = []
+    for name in ("low", "high"):
+        _not_negative(e, "E8002", name, given[name])
     for n, low, high, inner in zip(e.extents(x), given["low"], given["high"], given["interior"], strict=True):
         holes = e.max(e.mul(e.add(n, -1), inner), 0) if inner else 0
-        found.append(e.add(e.add(n, low + high), holes))
+        outer = add_dims(low, high)
+        found.append(e.add(e.add(n, outer if isinstance(outer, int) else e.dim(outer)), holes))
     return e.shape(found)
 
 

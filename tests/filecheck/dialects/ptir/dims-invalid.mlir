@@ -182,3 +182,58 @@ func.func @a_name_in_an_expression_without_a_size(%x: tensor<?xf32, "T">) {
   %a = ptir.broadcast_to %x result_shape = ["P+T"] : tensor<?xf32, "T"> -> tensor<?xf32, "P+T">
   func.return
 }
+
+// -----
+
+// A part that is outside for all sizes is refused here; what depends on sizes the run checks.
+// CHECK: error[E4012]: slice %a: slice N-2 + 3 at dimension 0 of extent N, expected start + size <= N
+// CHECK: = note: VerificationError
+func.func @slice_beyond(%x: tensor<?xf32, "N">) {
+  %a = ptir.slice %x starts = ["N-2"] sizes = [3] : tensor<?xf32, "N"> -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: error[E4012]: slice %a: slice 0 + -N-1 at dimension 0 of extent N, expected non-negative numbers
+// CHECK: = note: VerificationError
+func.func @slice_of_a_negative_size(%x: tensor<?xf32, "N">) {
+  %a = "ptir.slice"(%x) <{starts = array<i64: 0>, sizes = ["-N-1"]}> : (tensor<?xf32, "N">) -> tensor<?xf32, "-N-1">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E4012]: strided_slice %a: slice 1:N+1 at dimension 0 of extent N, expected 0 <= start <= limit <= N
+// CHECK: = note: VerificationError
+func.func @strided_slice_beyond(%x: tensor<?xf32, "N">) {
+  %a = ptir.strided_slice %x starts = [1] limits = ["N+1"] strides = [2] : tensor<?xf32, "N"> -> tensor<?xf32, "N ceildiv 2">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E8002]: pad %a: low ['-N-1'] holds -N-1, expected at least 0
+// CHECK: = note: InvalidAttributeValue
+func.func @negative_edge(%x: tensor<?xf32, "N">) {
+  %a = ptir.pad %x low = ["-N-1"] high = [0] interior = [0] pad_value = 0.0 : f32 : tensor<?xf32, "N"> -> tensor<?xf32, "N">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E8001]: ptir.slice: starts uses the dimension name P, which no input and no earlier value has
+// CHECK: = note: DynamicDimensionMismatch
+func.func @start_without_a_size(%x: tensor<?xf32, "N">) {
+  %a = ptir.slice %x starts = [P] sizes = [0] : tensor<?xf32, "N"> -> tensor<0xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: error[E4015]: slice %a: declared result tensor<?xf32, "N-1">, inferred tensor<?xf32, "N-2">
+// CHECK: = note: VerificationError
+func.func @result_of_another_size(%x: tensor<?xf32, "N">) {
+  %a = ptir.slice %x starts = [2] sizes = ["N-2"] : tensor<?xf32, "N"> -> tensor<?xf32, "N-1">
+  func.return
+}

@@ -140,6 +140,24 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   // GENERIC: sym_name = "expressions"
   // GENERIC: %d = "ptir.reshape"(%c) <{new_shape = ["P+T", 4 : i64]}> : (tensor<?xf32, "4*P+4*T">) -> tensor<?x4xf32, "P+T,*">
 
+  // Bounds of parts and edges are expressions too, and name what is left.
+  func.func @parts(%x: tensor<?x4xf32, "N,*">, %y: tensor<?xf32, "P+T">, %p: tensor<?xf32, "P">, %t: tensor<?xf32, "T">) {
+    %a = ptir.slice %x starts = [0, 0] sizes = [N, 2] : tensor<?x4xf32, "N,*"> -> tensor<?x2xf32, "N,*">
+    %b = ptir.slice %x starts = ["N-2", 0] sizes = [2, 4] : tensor<?x4xf32, "N,*"> -> tensor<2x4xf32>
+    %c = ptir.slice %y starts = [P] sizes = [T] : tensor<?xf32, "P+T"> -> tensor<?xf32, "T">
+    %d = ptir.strided_slice %x starts = [1, 0] limits = [N, 4] strides = [2, 1] : tensor<?x4xf32, "N,*"> -> tensor<?x4xf32, "N floordiv 2,*">
+    %e = ptir.pad %t low = [P] high = ["T + 1"] interior = [0] pad_value = 0.0 : f32 : tensor<?xf32, "T"> -> tensor<?xf32, "P+2*T+1">
+    func.return
+  }
+  // CHECK-LABEL: func.func @parts(
+  // CHECK-NEXT:  %a = ptir.slice %x starts = [0, 0] sizes = [N, 2] : tensor<?x4xf32, "N,*"> -> tensor<?x2xf32, "N,*">
+  // CHECK-NEXT:  %b = ptir.slice %x starts = ["N-2", 0] sizes = [2, 4] : tensor<?x4xf32, "N,*"> -> tensor<2x4xf32>
+  // CHECK-NEXT:  %c = ptir.slice %y starts = [P] sizes = [T] : tensor<?xf32, "P+T"> -> tensor<?xf32, "T">
+  // CHECK-NEXT:  %d = ptir.strided_slice %x starts = [1, 0] limits = [N, 4] strides = [2, 1] : tensor<?x4xf32, "N,*"> -> tensor<?x4xf32, "N floordiv 2,*">
+  // CHECK-NEXT:  %e = ptir.pad %t low = [P] high = ["T+1"] interior = [0] pad_value = 0.0 : f32 : tensor<?xf32, "T"> -> tensor<?xf32, "P+2*T+1">
+  // GENERIC: sym_name = "parts"
+  // GENERIC: %b = "ptir.slice"(%x) <{starts = ["N-2", 0 : i64], sizes = array<i64: 2, 4>}> : (tensor<?x4xf32, "N,*">) -> tensor<2x4xf32>
+
   // Commas in parentheses belong to the expression.
   func.func @maximum(%x: tensor<?x?x?xf32, "B,T,max(B,T)">) -> tensor<?x?x?xf32, "B,T,max(B,T)"> {
     func.return %x : tensor<?x?x?xf32, "B,T,max(B,T)">

@@ -1,0 +1,213 @@
+"""Slices and pads with bounds that are expressions of names: NumPy, static sizes and central differences say what they give."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.interpreter import Interpreter
+
+from mind_dialect.errors import MindError
+from mind_lowering.ptir_optimize import optimize
+from mind_passes.functional import jvp, vjp
+from mind_passes.shape.specialize import specialize
+from mind_passes.vectorize import VectorizeOptions, vectorize
+from mind_runtime import compile, register_implementations
+from mind_tools.frontends import parse
+from mind_translate.ptir.exporter import to_program
+
+
+class Case(NamedTuple):
+    """An op on `y` of shape [P+T, 3], the type of its result, and what NumPy gives; None for sizes that it refuses."""
+
+    op: str
+    result: str
+    numpy: Callable[[Any, int, int], Any]
+    code: str = "E4012"
+
+
+def padded(y: Any, low: int, high: int, interior: int = 0) -> Any:
+    spaced = np.zeros((max(0, len(y) + (len(y) - 1) * interior), 3))
+    spaced[:: interior + 1] = y
+    return np.pad(spaced, ((low, high), (0, 0)))
+
+
+CASES = {
+    "columns": Case('slice %y starts = [0, 1] sizes = ["P+T", 2]', 'tensor<?x2xf64, "P+T,*">', lambda y, p, t: y[:, 1:]),
+    "second part": Case("slice %y starts = [P, 0] sizes = [T, 3]", 'tensor<?x3xf64, "T,*">', lambda y, p, t: y[p:]),
+    "first part": Case("slice %y starts = [0, 0] sizes = [P, 3]", 'tensor<?x3xf64, "P,*">', lambda y, p, t: y[:p]),
+    "from the second": Case(
+        'slice %y starts = [2, 0] sizes = ["P+T-2", 3]',
+        'tensor<?x3xf64, "P+T-2,*">',
+        lambda y, p, t: y[2:] if p + t >= 2 else None,
+    ),
+    "last two": Case(
+        'slice %y starts = ["P+T-2", 0] sizes = [2, 3]', "tensor<2x3xf64>", lambda y, p, t: y[-2:] if p + t >= 2 else None
+    ),
+    "overlapping": Case(
+        'slice %y starts = [T, 0] sizes = ["2*P", 3]',
+        'tensor<?x3xf64, "2*P,*">',
+        lambda y, p, t: y[t : t + 2 * p] if 2 * p <= p else None,
+    ),
+    "every second": Case(
+        'strided_slice %y starts = [0, 0] limits = ["P+T", 3] strides = [2, 2]',
+        'tensor<?x2xf64, "(P+T) ceildiv 2,*">',
+        lambda y, p, t: y[::2, ::2],
+    ),
+    "every third of a part": Case(
+        'strided_slice %y starts = [P, 0] limits = ["P+T-1", 3] strides = [3, 1]',
+        'tensor<?x3xf64, "(T-1) ceildiv 3,*">',
+        lambda y, p, t: y[p : p + t - 1 : 3] if t >= 1 else None,
+    ),
+    "contiguous": Case(
+        'strided_slice %y starts = [1, 0] limits = ["P+1", 3] strides = [1, 1]',
+        'tensor<?x3xf64, "P,*">',
+        lambda y, p, t: y[1 : p + 1] if t >= 1 else None,
+    ),
+    "edges": Case(
+        'pad %y low = [P, 0] high = ["T-1", 0] interior = [0, 0] pad_value = 0.0 : f64',
+        'tensor<?x3xf64, "2*P+2*T-1,*">',
+        lambda y, p, t: padded(y, p, t - 1) if t >= 1 else None,
+        "E8002",
+    ),
+    "holes": Case(
+        "pad %y low = [T, 0] high = [0, 0] interior = [2, 0] pad_value = 0.0 : f64",
+        'tensor<?x3xf64, "P+2*T+2*max(1,P+T)-2,*">',
+        lambda y, p, t: padded(y, t, 0, 2),
+    ),
+    "part of a concat": Case(
+        'slice %c starts = ["P+T", 0] sizes = ["P+T", 3]', 'tensor<?x3xf64, "P+T,*">', lambda y, p, t: np.ones_like(y)
+    ),
+}
+SIZES = list(itertools.product(range(6), repeat=2))
+FEW = [(0, 0), (0, 1), (2, 3), (3, 1), (5, 4)]
+
+
+def module_of(case: Case) -> ModuleOp:
+    head = 'tensor<?x3xf64, "P+T,*">'
+    twice = 'tensor<?x3xf64, "2*P+2*T,*">'
+    source = twice if "%c" in case.op else head
+    return parse(f"""builtin.module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+      func.func @f(%x: {head}, %p: tensor<?xf64, "P">, %t: tensor<?xf64, "T">) -> {case.result} {{
+        %y = ptir.mul %x, %x : {head}
+        %one = ptir.constant 1.0 : tensor<f64>
+        %ones = ptir.broadcast_to %one result_shape = ["P+T", 3] : tensor<f64> -> {head}
+        %c = ptir.concat %y, %ones axis = 0 : ({head}, {head}) -> {twice}
+        %0 = ptir.{case.op} : {source} -> {case.result}
+        func.return %0 : {case.result}
+      }}
+    }}""")
+
+
+def arrays(p: int, t: int, *batch: int) -> list[Any]:
+    rng = np.random.default_rng(7 * p + t)
+    return [rng.standard_normal((*batch, *shape)) for shape in ((p + t, 3), (p,), (t,))]
+
+
+def interpreted(module: ModuleOp) -> Callable[..., Any]:
+    interpreter = Interpreter(module)
+    register_implementations(interpreter)
+    return lambda *given: interpreter.call_op("f", given)[0]
+
+
+RUNS: dict[str, Callable[[ModuleOp], Callable[..., Any]]] = {
+    "numpy": lambda module: compile(module, target="numpy"),
+    "native": lambda module: compile(module, target="native"),
+    "interpreter": interpreted,
+}
+
+
+def failure(call: Callable[..., Any], *given: Any) -> str:
+    with pytest.raises(MindError) as e:
+        call(*given)
+    return e.value.code
+
+
+@pytest.mark.parametrize("target", RUNS)
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_those_of_numpy(name: str, target: str) -> None:
+    case = CASES[name]
+    run = RUNS[target](module_of(case))
+    for p, t in FEW * 2 if target == "native" else SIZES:
+        x, *others = arrays(p, t)
+        expected = case.numpy(x * x, p, t)
+        if expected is None:
+            assert failure(run, x, *others) == case.code, (p, t)
+        else:
+            np.testing.assert_array_equal(run(x, *others), expected, str((p, t)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_shapes_and_refusals_are_those_of_static_sizes(name: str) -> None:
+    case = CASES[name]
+    program, refused = compile(module_of(case)), 0
+    for p, t in SIZES:
+        module, given = module_of(case), arrays(p, t)
+        if case.numpy(given[0], p, t) is None:
+            refused += 1
+            assert failure(program.output_shapes, *given) == case.code
+            assert failure(specialize, module, {"P": p, "T": t}) in (case.code, "E3006")  # a type of a negative size
+        else:
+            specialize(module, {"P": p, "T": t})
+            assert program.output_shapes(*given) == compile(module).output_shapes(*given), (p, t)
+    assert refused < len(SIZES) / 2 or name == "overlapping"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rewrites_keep_values_and_refusals(name: str) -> None:
+    case, module = CASES[name], module_of(CASES[name])
+    optimize(module)
+    run = compile(module)
+    for p, t in SIZES:
+        x, *others = arrays(p, t)
+        if (expected := case.numpy(x * x, p, t)) is None:
+            assert failure(run, x, *others) == case.code
+        else:
+            np.testing.assert_array_equal(run(x, *others), expected)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_are_central_differences(name: str) -> None:
+    case, module = CASES[name], module_of(CASES[name])
+    value = compile(module)
+    gradient, tangent = compile(vjp(module, "f"), function="f_grad"), compile(jvp(module, "f"), function="f_jvp")
+    for p, t in SIZES:
+        given, rng = arrays(p, t), np.random.default_rng(p + t)
+        if case.numpy(given[0], p, t) is None:
+            continue
+        x, *others = given
+        d, h = rng.standard_normal(x.shape), 1e-3
+        numeric = (value(x + h * d, *others) - value(x - h * d, *others)) / (2 * h)  # exact of squares, but for rounding
+        g = rng.standard_normal(numeric.shape)
+        adjoint = gradient(*given, g)[1]
+        np.testing.assert_allclose(tangent(*given, d, *map(np.zeros_like, others))[1], numeric, atol=1e-9)
+        np.testing.assert_allclose(np.sum(adjoint * d), np.sum(g * numeric), atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [None, 2])
+@pytest.mark.parametrize("name", CASES)
+def test_batches_are_stacked_examples(name: str, size: int | None) -> None:
+    case = CASES[name]
+    run = compile(vectorize(module_of(case), options=VectorizeOptions(size=size)).module, function="f_vmap")
+    for p, t in FEW:
+        x, *others = arrays(p, t, 2)
+        if case.numpy(x[0], p, t) is None:
+            assert failure(run, x, *others) == case.code
+        else:
+            np.testing.assert_array_equal(run(x, *others), np.stack([case.numpy(y, p, t) for y in x * x]))
+
+
+def test_the_contract_s_forms_refuse_bounds_that_are_names() -> None:
+    text = """builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
+      func.func @f(%x: tensor<?x3xf64, "N,*">) -> tensor<?x2xf64, "N,*"> {
+        %0 = ptir.slice %x starts = [0, 1] sizes = [N, 2] : tensor<?x3xf64, "N,*"> -> tensor<?x2xf64, "N,*">
+        func.return %0 : tensor<?x2xf64, "N,*">
+      }
+    }"""
+    with pytest.raises(MindError) as e:
+        to_program(parse(text))
+    assert (e.value.code, "the bound N" in str(e.value)) == ("E4000", True)
