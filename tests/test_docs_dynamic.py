@@ -86,3 +86,10 @@ def test_the_parts_of_the_page_are_taken_and_refused_as_it_says() -> None:
     with pytest.raises(MindError) as e:
         run(x[:1], y, y[:2], y[:3])
     assert " ".join(PAGE.split()).count(f"`{e.value}`") == 1
+
+
+def test_the_mean_of_the_page_counts_the_rows() -> None:
+    (program,) = re.findall(r"^```mlir\n(func\.func @mean.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    run = compile(parse(f'builtin.module attributes {{ptir.spec_version = "ptir.v0.4"}} {{\n{program}}}'))
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(run(x), x.mean(axis=0))

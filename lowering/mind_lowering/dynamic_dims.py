@@ -18,7 +18,7 @@ from mind_dialect.ptir_shapes import UNKNOWN, Dims, holds
 CANNOT_FAIL = (
     *(ptir.UnaryOp, ptir.ReduceOp, ptir.TransposeOp, ptir.TileOp, ptir.TakeOp, ptir.ReverseOp),
     *(ptir.CumulativeSumOp, ptir.CumulativeOp, ptir.SortOp, ptir.ReduceWindowOp, ptir.ExtractPatchesOp, ptir.CustomCallOp),
-    ptir.WindowArgOp,
+    *(ptir.WindowArgOp, ptir.DimensionSizeOp),
 )
 """Ops whose rule holds for any sizes of the dimensions that are dynamic."""
 _BOUNDED = (ptir.SliceOp, ptir.StridedSliceOp, ptir.PadOp)

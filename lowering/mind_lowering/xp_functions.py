@@ -24,7 +24,7 @@ _ARRAY_FUNCTIONS = (*UFUNCS.values(), "divide", "fmod", "where", "matmul", *(f"{
 _KERNELS = (
     *(*UFUNCS.values(), "divide", "remainder", "rsqrt", "erf", "sign", "logistic", "clamp"),
     *("shift_right_arithmetic", "shift_right_logical", "cast", "bitcast", "truncate", "reduce", "arg_max", "dot_general"),
-    *("concat", "tile", "pad", "real", "imag", "from_parts"),
+    *("concat", "tile", "pad", "dimension_size", "real", "imag", "from_parts"),
     *("round_away", "erf_inv", "lgamma", "digamma", "popcount", "count_leading_zeros", "arg_min"),
     *("window_arg", "gather_windows", "scatter_windows", "fft"),
     *("take", "gather", "scatter_add", "scatter_reduce", "dynamic_update_slice", "layer_norm", "reduce_window"),

@@ -42,6 +42,7 @@ from .extensions import (
     CosOp,
     CumulativeOp,
     CumulativeSumOp,
+    DimensionSizeOp,
     Expm1Op,
     FloorOp,
     Log1pOp,
@@ -164,6 +165,7 @@ EXTENSION_OPS: tuple[type[PtirOp], ...] = (
     SortOp,
     ReverseOp,
     StridedSliceOp,
+    DimensionSizeOp,
     ConvolutionOp,
     FusionOp,
 )
@@ -214,6 +216,7 @@ __all__ = [
     "CustomCallOp",
     "DequantizeOp",
     "DigammaOp",
+    "DimensionSizeOp",
     "DivOp",
     "DotGeneralOp",
     "DynamicSliceOp",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, traits_def
 from xdsl.traits import Commutative
@@ -14,6 +15,7 @@ from .attributes import DIMS, DTYPE, INTEGER, PAIRS, Word
 from .base import OneResultOp, PtirOp
 from .elementwise import BinaryOp, DivisionOp, UnaryOp
 from .reduction import AccumulatingOp
+from .types import SI64, PtirDType
 
 
 @irdl_op_definition
@@ -267,6 +269,22 @@ class StridedSliceOp(OneResultOp):
     starts = prop_def(DIMS)
     limits = prop_def(DIMS)
     strides = prop_def(INTEGERS)
+
+
+@irdl_op_definition
+class DimensionSizeOp(OneResultOp):
+    """The extent of `x` along `axis`, whatever its elements are, in si64."""
+
+    name = "ptir.dimension_size"
+    OPCODE: ClassVar = "dimension_size"
+    EXTENSION: ClassVar = "a sum of as many ones otherwise, and nothing for a dimension without a name"
+    RULE: ClassVar = staticmethod(shapes.dimension_size)
+    x = operand_def(TENSOR)
+    axis = prop_def(INTEGER)
+
+    @classmethod
+    def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
+        return SI64
 
 
 @irdl_op_definition

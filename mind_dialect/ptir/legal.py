@@ -118,6 +118,7 @@ LEGAL: dict[str, Row] = {
     "sort": {"x": ORDERED},
     "reverse": {"x": ALL},
     "strided_slice": {"x": ALL},
+    "dimension_size": {"x": ALL},
     "convolution": {"lhs": NUMBERS, "out_dtype": ALL},
 }
 

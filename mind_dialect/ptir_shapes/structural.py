@@ -284,6 +284,15 @@ def along(x: Dims, *, axis: int) -> Dims:
     return x
 
 
+def dimension_size(x: Dims, *, axis: int) -> Dims:
+    """
+    >>> dimension_size(("B", 3), axis=-1)
+    ()
+    """
+    dims.axis(axis, len(x))
+    return ()
+
+
 def reverse(x: Dims, *, axes: Sequence[int]) -> Dims:
     """
     >>> reverse((2, 3), axes=(0, -1))

@@ -116,6 +116,7 @@ ROWS: tuple[Row, ...] = (
     R("tile", "{d}[2,3]", repeats=(2, 0)),
     R("tile", "{d}[2,3]", "more", repeats=(1, 2)),
     R("reverse", "{d}[2,3]", axes=(-1,)),
+    R("dimension_size", "{d}[2,3]", axis=-1),
     R("take", "{d}[5,2] si32[3]", below={1: 5}),
     R("take", "{d}[5] si64[]", "scalar", below={1: 5}),
     R("take", "{d}[5,2,2] si32[2,3]", "matrix", below={1: 5}),

@@ -309,7 +309,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     ),
     "structure": (
         *("constant", "stop_gradient", "reshape", "transpose", "broadcast_to", "slice", "concat", "pad", "tile", "iota"),
-        *("reverse", "strided_slice"),
+        *("reverse", "strided_slice", "dimension_size"),
     ),
     "indexing": (
         *("take", "gather", "scatter_add", *(k for k in LEGAL if k.startswith("scatter_reduce "))),

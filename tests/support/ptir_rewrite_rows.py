@@ -589,6 +589,12 @@ ROWS: tuple[Row, ...] = (
         ),
         ("%r = ptir.strided_slice %x starts = [2] limits = [7] strides = [2] : tensor<8xf32> -> tensor<3xf32>",),
     ),
+    Row(
+        "dimension_size_of_static",
+        '%x: tensor<?x3xf32, "B,*">',
+        ('%r = ptir.dimension_size %x axis = -1 : tensor<?x3xf32, "B,*"> -> tensor<si64>',),
+        ('%r = ptir.dimension_size %x axis = 0 : tensor<?x3xf32, "B,*"> -> tensor<si64>',),
+    ),
     Row("fast_add_zero", X, (binary("add", 0.0), binary("add", 0.0, left=True)), (binary("add", 1.0),), fast=True),
     Row("fast_sub_zero", X, (binary("sub", -0.0), binary("sub", 0.0, left=True)), (binary("sub", 1.0),), fast=True),
     Row("fast_sub_self", X, ("%r = ptir.sub %x, %x : tensor<8xf32>",), fast=True),

@@ -437,5 +437,6 @@ PTIR: dict[type[ptir.PtirOp], Callable[[Draw], Sample]] = {
     ptir.CumulativeOp: with_(unary, kind="max", exclusive=False, reverse=False, **along),
     ptir.CumulativeSumOp: with_(unary, exclusive=False, reverse=False, **along),
     ptir.SortOp: with_(unary, descending=False, **along),
+    ptir.DimensionSizeOp: with_(unary, **along),
     ptir.ReverseOp: with_(unary, axes=lambda draw, x: axes(draw, len(x))),
 }

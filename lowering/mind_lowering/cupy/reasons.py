@@ -30,6 +30,7 @@ LIBRARY: dict[type[PtirOp], str] = {
     ptir.ArgMinOp: "CuPy finds it",
     ptir.WindowArgOp: "CuPy compares values and indices, one axis after the other",
     **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp), "its dimension numbers are general"),
+    ptir.DimensionSizeOp: "the host has the size",
     ptir.DigammaOp: "it is too long for a kernel, and rare",
     **dict.fromkeys(ptir.COMPLEX_OPS, "no kernel works on complex numbers"),
 }

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
+from mind_dialect.ptir.types import SI64, PtirDType, read_type, tensor_type
 from mind_passes.fusion.expand_quantized import QUANTIZED
 from mind_passes.ptir.building import accumulator
 
@@ -65,6 +65,13 @@ def _constant(planner: Planner, op: ptir.ConstantOp) -> str | None:
         planner.views[op.result] = whole(planner.constant(literal, op.result), shape)
         return None
     planner.views[op.result] = broadcast(one_number(planner, literal, op.result), shape)
+    return None
+
+
+def _dimension_size(planner: Planner, op: ptir.DimensionSizeOp) -> str | None:
+    axis: int = op.values()["axis"]
+    literal = PtirLiteralAttr.from_values(SI64, (), (planner.shape(op.x)[axis],))
+    planner.views[op.result] = whole(planner.constant(literal, op.result), ())
     return None
 
 
@@ -192,6 +199,7 @@ KERNELS: dict[type[PtirOp], Row] = {
     ptir.ReduceOp: _elementwise,
     ptir.ConstantOp: _constant,
     ptir.IotaOp: _iota,
+    ptir.DimensionSizeOp: _dimension_size,
     ptir.ConcatOp: _concat,
     ptir.TileOp: _tile,
     ptir.DotGeneralOp: _dot_general,

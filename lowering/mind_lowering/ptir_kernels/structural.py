@@ -54,6 +54,10 @@ class Structure(Casts):
         flipped = {a % len(x.shape) for a in axes}
         return x[tuple([slice(None, None, -1 if a in flipped else 1) for a in range(len(x.shape))])]
 
+    def dimension_size(self, x: Array, *, axis: int) -> Array:
+        """The extent along `axis`."""
+        return self.xp.asarray(x.shape[axis], dtype="int64")
+
     def concat(self, *xs: Array, axis: int) -> Array:
         """The operands one after the other."""
         return self.xp.concatenate(xs, axis=axis)

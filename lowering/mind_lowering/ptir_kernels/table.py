@@ -176,7 +176,8 @@ KERNELS: dict[type[PtirOp], Row] = {
     **_rows(ptir.RngUniformOp, ptir.RngNormalOp, ptir.TopKOp, ptir.SegmentReduceOp),
     **_rows(ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp),
     **_rows(ptir.WindowArgOp, ptir.GatherWindowsOp, ptir.ScatterWindowsOp, ptir.FftOp),
-    **_rows(ptir.CumulativeSumOp, ptir.CumulativeOp, ptir.SortOp, ptir.ReverseOp, ptir.StridedSliceOp, ptir.ConvolutionOp),
+    **_rows(ptir.CumulativeSumOp, ptir.CumulativeOp, ptir.SortOp, ptir.ReverseOp, ptir.StridedSliceOp, ptir.DimensionSizeOp),
+    **_rows(ptir.ConvolutionOp),
 }
 """The row of every op that has a kernel. Random draws take `ordinal` and `seed` besides, which the caller adds."""
 

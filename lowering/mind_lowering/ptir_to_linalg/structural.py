@@ -132,6 +132,11 @@ def tile(b: Builder, op: ptir.TileOp, x: Values) -> Values:
     return [b.reshape(found, static(op)) if prod(wide) else b.empty(TensorType(element_of(found), static(op)))]
 
 
+def dimension_size(b: Builder, op: ptir.DimensionSizeOp, x: Values) -> Values:
+    axis: int = op.values()["axis"]
+    return [b.fill(b.scalar(SI64, shape_of(x[0])[axis]), ())]
+
+
 def iota(b: Builder, op: ptir.IotaOp, x: Values) -> Values:
     shape, dtype = static(op), op.result_spec().dtype
     axis = op.values()["axis"] % len(shape)
@@ -240,6 +245,7 @@ RULES: Mapping[type[PtirOp], Any] = {
     ptir.PadOp: pad,
     ptir.TileOp: tile,
     ptir.IotaOp: iota,
+    ptir.DimensionSizeOp: dimension_size,
     ptir.DynamicSliceOp: dynamic_slice,
     ptir.DynamicUpdateSliceOp: dynamic_update_slice,
     ptir.TakeOp: take,

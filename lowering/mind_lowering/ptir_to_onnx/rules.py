@@ -103,6 +103,13 @@ def _pad(b: Builder, op: ptir.PadOp, x: list[str]) -> str:
     return b("Identity", pad(b, wide, values["low"], values["high"], value, dtype))
 
 
+def _dimension_size(b: Builder, op: ptir.DimensionSizeOp, x: list[str]) -> str:
+    axis: int = op.values()["axis"]
+    size = op.operand_spec(0).shape[axis]
+    assert isinstance(size, int), "legal programs are static"
+    return b.constant(np.array(size, np.int64))
+
+
 def _iota(b: Builder, op: ptir.IotaOp, x: list[str]) -> str:
     dtype, shape = op.result_spec()
     axis: int = op.values()["axis"] % len(shape)
@@ -218,6 +225,7 @@ RULES: Mapping[type[PtirOp], tuple[Rule, frozenset[PtirDType]]] = {
     ptir.TileOp: (_tile, EVERY),
     ptir.PadOp: (_pad, NUMERIC),
     ptir.IotaOp: (_iota, NUMERIC),
+    ptir.DimensionSizeOp: (_dimension_size, EVERY),
     ptir.SignOp: (_named("Sign"), NUMERIC),
     ptir.ConvolutionOp: (_convolution, frozenset({F32})),
     ptir.LayerNormOp: (_layer_norm, frozenset({F32})),

@@ -63,6 +63,11 @@ def _tile(b: Builder, op: ptir.TileOp, x: Values) -> SSAValue:
     return b.reshape(spread, static(op.result_spec()))
 
 
+def _dimension_size(b: Builder, op: ptir.DimensionSizeOp, x: Values) -> SSAValue:
+    axis: int = op.values()["axis"]
+    return b.scalar(static(op.operand_spec(0))[axis], SI64)
+
+
 def _iota(b: Builder, op: ptir.IotaOp, x: Values) -> SSAValue:
     """Counted in 64 bits and converted, as our kernels do: integers wrap, floats round."""
     dtype, shape = op.result_spec().dtype, static(op.result_spec())
@@ -136,6 +141,7 @@ RULES: Mapping[type[PtirOp], Rule] = {
     ptir.PadOp: _pad,
     ptir.TileOp: _tile,
     ptir.IotaOp: _iota,
+    ptir.DimensionSizeOp: _dimension_size,
     ptir.ReverseOp: _reverse,
     ptir.DynamicSliceOp: _dynamic_slice,
     ptir.DynamicUpdateSliceOp: _dynamic_update_slice,

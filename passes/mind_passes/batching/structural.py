@@ -7,6 +7,7 @@ from mind_dialect.errors import error
 from mind_dialect.ptir import (
     BroadcastToOp,
     ConcatOp,
+    DimensionSizeOp,
     IotaOp,
     PadOp,
     PtirOp,
@@ -21,7 +22,7 @@ from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dim
 
 from ..ptir.construct import dims, reshape, spec
 from .elementwise import never
-from .rules import Flags, Row, Value, Values, after, again, rank, spread_all
+from .rules import Flags, Row, Value, Values, after, again, rank, spread, spread_all
 
 
 def reshaped(op: ReshapeOp, xs: Values, flags: Flags, size: Dim) -> Value:
@@ -84,6 +85,12 @@ def strided(op: StridedSliceOp, xs: Values, flags: Flags, size: Dim) -> Value:
     return again(op, xs, size, starts=(0, *v["starts"]), limits=(size, *v["limits"]), strides=(1, *v["strides"]))
 
 
+def dimension_size(op: DimensionSizeOp, xs: Values, flags: Flags, size: Dim) -> Value:
+    """The same for every example."""
+    (axis,) = after((op.values()["axis"],), rank(op.operands[0]))
+    return spread(DimensionSizeOp(xs[0], axis=axis).result, False, size)
+
+
 STRUCTURAL: dict[type[PtirOp], Row] = {
     ReshapeOp: Row(reshaped),
     TransposeOp: Row(transposed),
@@ -93,6 +100,7 @@ STRUCTURAL: dict[type[PtirOp], Row] = {
     PadOp: Row(padded),
     TileOp: Row(tiled),
     IotaOp: Row(never),
+    DimensionSizeOp: Row(dimension_size),
     ReverseOp: Row(reversed_),
     StridedSliceOp: Row(strided),
 }

@@ -67,6 +67,12 @@ def strided_slice(dtype: PtirDType) -> None:
     check(run("strided_slice", x, starts=(7, 0), limits=(7, 5), strides=(9, 1 << 40)), x, lambda p: p)
 
 
+def dimension_size(dtype: PtirDType) -> None:
+    for axis, size in ((0, 7), (-1, 5)):
+        found = run("dimension_size", block(dtype, (7, 5)), axis=axis)
+        assert (found.dtype, found.shape, found) == (np.int64, (), size)
+
+
 def reverse(dtype: PtirDType) -> None:
     x = block(dtype)
     check(run("reverse", x, axes=(0, -1)), x, lambda p: (1 - p[0], p[1], 3 - p[2]))
@@ -141,6 +147,7 @@ CHECKS: dict[str, Callable[[PtirDType], None]] = {
     "iota": iota,
     "reverse": reverse,
     "strided_slice": strided_slice,
+    "dimension_size": dimension_size,
 }
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from mind_dialect.ptir import (
     BroadcastToOp,
+    CastOp,
     ConcatOp,
+    DimensionSizeOp,
     IotaOp,
     PadOp,
     ReshapeOp,
@@ -71,6 +73,12 @@ SHAPES: list[Row] = [
     R(TileOp, "f64[]", repeats=()),
     R(TileOp, "f64[B,3]", repeats=(2, 1), extents=B),
     R(IotaOp, "f64[2,3]", build=lambda x: mul(x, IotaOp(shape=(2, 3), dtype=spec(x).dtype, axis=1))),
+    R(
+        DimensionSizeOp,
+        "f64[B,3]",
+        build=lambda x: mul(x, BroadcastToOp(CastOp(DimensionSizeOp(x, axis=0), dtype=spec(x).dtype), result_shape=("B", 3))),
+        extents=B,
+    ),
     R(ReverseOp, "f64[2,3,2]", axes=(0, -1), jax=lambda jax, x: x[::-1, :, ::-1]),
     R(ReverseOp, "f64[B,0]", axes=(0,), extents=B),
 ]

@@ -189,6 +189,7 @@ _EXTENSION_KINDS: dict[tuple[str, str], Kind] = {
     ("arg_min", "axis"): Axis(0),
     ("sort", "axis"): Axis(0),
     ("reverse", "axes"): LHS,
+    ("dimension_size", "axis"): Axis(0),
     **{("strided_slice", name): BOUNDS for name in ("starts", "limits")},
     **{("gather_windows", name): LHS for name in ("collapsed_slice_dims", "operand_batching_dims", "start_index_map")},
     ("gather_windows", "start_indices_batching_dims"): RHS,

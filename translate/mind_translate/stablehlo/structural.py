@@ -242,11 +242,10 @@ def _get_dimension_size(to: Converter, op: ForeignOp) -> SSAValue:
     size = shape[axis]
     if isinstance(size, int):
         return to.fill(size, op.dtype)
-    if size == UNKNOWN:
-        raise Refused("the size of a dimension that follows from no argument's")
-    counted_ones = to.emit(ptir.ReduceOp, to.fill(1, op.dtype, (size,)), kind="sum", axes=(0,), keepdims=False)
-    to.sizes.values[counted_ones] = [extent_of(size)]
-    return counted_ones
+    found = to.cast(to.emit(ptir.DimensionSizeOp, op.operands[0], axis=axis), op.dtype)
+    if size != UNKNOWN:
+        to.sizes.values[found] = [extent_of(size)]
+    return found
 
 
 def _dynamic_pad(to: Converter, op: ForeignOp) -> SSAValue:

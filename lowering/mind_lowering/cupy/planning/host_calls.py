@@ -36,7 +36,7 @@ HOST: dict[str, str] = {
     "k.custom_call": "it is somebody else's",
     **dict.fromkeys(("k.rng_uniform", "k.rng_normal"), _SEED),
     **dict.fromkeys(("k.concat", "k.tile", "k.reduce_window", "k.window_arg", "k.extract_patches", "k.convolution"), _SENDS),
-    **dict.fromkeys(("k.cumulative_sum", "k.cumulative"), _SENDS),
+    **dict.fromkeys(("k.cumulative_sum", "k.cumulative", "k.dimension_size"), _SENDS),
     **dict.fromkeys(("k.quantize", "k.dequantize", "k.requantize"), _SENDS),
     **dict.fromkeys(("k.take", "k.gather", "k.segment_reduce", "k.dynamic_slice", "k.dynamic_update_slice"), _CHECKS),
     **dict.fromkeys(("k.scatter_add", "k.scatter_reduce", "k.scatter_add_into", "k.scatter_reduce_into"), _CHECKS),

@@ -17,6 +17,7 @@ from mind_dialect.extents.dims import add_dims
 from mind_dialect.ptir import (
     BroadcastToOp,
     ConcatOp,
+    DimensionSizeOp,
     IotaOp,
     PadOp,
     ReshapeOp,
@@ -121,6 +122,7 @@ REVERSE: dict[type[Operation], Row] = {
     PadOp: (pad_x,),
     TileOp: (tile_x,),
     IotaOp: (),
+    DimensionSizeOp: (None,),
     ReverseOp: (lambda op, g: make(ReverseOp, g, axes=op.values()["axes"]),),
     StridedSliceOp: (strided_slice_x,),
 }
@@ -133,6 +135,7 @@ FORWARD: dict[type[Operation], ForwardRow] = {
     PadOp: pad_tangent,
     TileOp: linear(0),
     IotaOp: FLAT,
+    DimensionSizeOp: FLAT,
     ReverseOp: linear(0),
     StridedSliceOp: linear(0),
 }

@@ -16,6 +16,7 @@ from mind_dialect.ptir import (
     CastOp,
     CeilOp,
     ConcatOp,
+    DimensionSizeOp,
     DivOp,
     DotGeneralOp,
     DynamicSliceOp,
@@ -91,6 +92,7 @@ RULES: dict[type[PtirOp], tuple[Rule, ...]] = {
     ShiftRightLogicalOp: (elementwise.shift_nothing,),
     ReverseOp: (structural.reverse_nothing, structural.reverse_of_reverse),
     StridedSliceOp: (structural.slice_of_unit_stride,),
+    DimensionSizeOp: (constants.dimension_size_of_static,),
 }
 
 FAST_RULES: dict[type[PtirOp], tuple[Rule, ...]] = {

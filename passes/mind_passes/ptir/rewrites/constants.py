@@ -1,4 +1,8 @@
-"""Views of constants are constants: broadcast, reshaped, transposed, sliced. What is computed on constants is `ptir-fold`'s."""
+"""
+Views of constants are constants: broadcast, reshaped, transposed, sliced. So are sizes.
+
+What is computed on constants is `ptir-fold`'s.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from itertools import product
 from math import prod
 from typing import cast
 
-from mind_dialect.ptir import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
+from mind_dialect.ptir import BroadcastToOp, DimensionSizeOp, ReshapeOp, SliceOp, TransposeOp
+from mind_dialect.ptir.types import SI64
 
 from ..building import FOLD_LIMIT, Found, constant, element_bytes, literal_of, spec_of
 
@@ -61,6 +66,13 @@ def slice_of_constant(op: SliceOp) -> Found:
     strides = _strides(cast(tuple[int, ...], spec_of(op.x).shape))
     first = sum(start * stride for start, stride in zip(op.values()["starts"], strides, strict=True))
     return _picked(op, shape, strides, first)
+
+
+def dimension_size_of_static(op: DimensionSizeOp) -> Found:
+    """`dimension_size(x) = n`, for a dimension of size n."""
+    axis: int = op.values()["axis"]
+    n = spec_of(op.x).shape[axis]
+    return constant(op, SI64, (), SI64.element.pack([n])) if isinstance(n, int) else None
 
 
 def _strides(shape: Sequence[int]) -> list[int]:

@@ -197,6 +197,10 @@ def _tile(e: Emitter, op: ptir.TileOp, x: Shape) -> Shape:
     return e.shape([e.mul(n, r) if r else 0 for n, r in zip(e.extents(x), op.values()["repeats"], strict=True)])
 
 
+def _dimension_size(e: Emitter, op: ptir.DimensionSizeOp, x: Shape) -> Shape:
+    return e.shape([])
+
+
 CORE: Mapping[type[CoreOp], Row] = {
     core.ReshapeOp: _core_reshape,
     core.TransposeOp: _core_transpose,
@@ -215,4 +219,5 @@ PTIR: Mapping[type[PtirOp], Row] = {
     ptir.ConcatOp: _concat,
     ptir.PadOp: _pad,
     ptir.TileOp: _tile,
+    ptir.DimensionSizeOp: _dimension_size,
 }

@@ -199,6 +199,15 @@ func.func @reverse_axes(%x: tensor<2x3xf32>) {
 
 // -----
 
+// CHECK: error[E3004]: dimension_size %a: axis 2 is out of range for rank 2, expected -2 <= axis < 2
+// CHECK: = note: ShapeError
+func.func @dimension_size_axis(%x: tensor<2x3xf32>) {
+  %a = ptir.dimension_size %x axis = 2 : tensor<2x3xf32> -> tensor<si64>
+  func.return
+}
+
+// -----
+
 // CHECK: error[E4008]: strided_slice %a: stride 0 at dimension 0, expected positive
 // CHECK: = note: VerificationError
 func.func @strided_slice_stride(%x: tensor<10xf32>) {

@@ -118,6 +118,18 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   // GENERIC-NEXT:  ^bb0(%x: tensor<10x4xi1>):
   // GENERIC-NEXT:  %a = "ptir.strided_slice"(%x) <{starts = array<i64: 1, 0>, limits = array<i64: 8, 4>, strides = array<i64: 3, 5>}> : (tensor<10x4xi1>) -> tensor<3x1xi1>
 
+  func.func @dimension_size(%x: tensor<?x4xi1, "N,*">) {
+    %a = ptir.dimension_size %x axis = 0 : tensor<?x4xi1, "N,*"> -> tensor<si64>
+    func.return
+  }
+  // CHECK-LABEL: func.func @dimension_size(%x: tensor<?x4xi1, "N,*">) {
+  // CHECK-NEXT:  %a = ptir.dimension_size %x axis = 0 : tensor<?x4xi1, "N,*"> -> tensor<si64>
+  // CHECK-NEXT:  func.return
+  // CHECK-NEXT:  }
+  // GENERIC: sym_name = "dimension_size"
+  // GENERIC-NEXT:  ^bb0(%x: tensor<?x4xi1, "N,*">):
+  // GENERIC-NEXT:  %a = "ptir.dimension_size"(%x) <{axis = 0 : i64}> : (tensor<?x4xi1, "N,*">) -> tensor<si64>
+
   func.func @convolution(%x: tensor<1x5x5x4xf16>, %w: tensor<3x3x2x8xf16>) {
     %a = ptir.convolution %x, %w strides = [2, 1] padding = [[1, 1], [0, 0]] base_dilation = [1, 1] window_dilation = [1, 2] feature_group_count = 2 accum_dtype = f32 out_dtype = f32 : (tensor<1x5x5x4xf16>, tensor<3x3x2x8xf16>) -> tensor<1x3x1x8xf32>
     %b = ptir.convolution %x, %w strides = [1, 1] padding = [[1, 1], [1, 1]] base_dilation = [2, 2] window_dilation = [1, 1] feature_group_count = 2 : (tensor<1x5x5x4xf16>, tensor<3x3x2x8xf16>) -> tensor<1x9x9x8xf16>
