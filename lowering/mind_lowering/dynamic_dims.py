@@ -21,32 +21,39 @@ CANNOT_FAIL = (
     *(ptir.WindowArgOp, ptir.DimensionSizeOp),
 )
 """Ops whose rule holds for any sizes of the dimensions that are dynamic."""
-_BOUNDED = (ptir.SliceOp, ptir.StridedSliceOp, ptir.PadOp)
 _SAME_SHAPE = (ptir.BinaryOp, ptir.SelectOp, ptir.ClampOp)
 
 
 def needs_check(op: PtirOp) -> bool:
     """Whether the sizes that a run finds may break the op's rule."""
     shapes = [read_type(v.type).shape for v in op.operands]
-    stated = op.stated_dims().values() if isinstance(op, _BOUNDED) else ()
-    if not any(isinstance(d, str) for shape in (*shapes, *stated) for d in shape):
+    if not op.stated_dims() and not any(isinstance(d, str) for shape in shapes for d in shape):
         return False
     if isinstance(op, CANNOT_FAIL) or _is_proven(op):
         return False
-    known = all(shape == shapes[0] for shape in shapes) and UNKNOWN not in shapes[0]
+    known = all(shape == shapes[0] for shape in shapes) and UNKNOWN not in shapes[0] if shapes else False
     return not (isinstance(op, _SAME_SHAPE) and known)
 
 
 def _is_proven(op: PtirOp) -> bool:
-    """Whether the bounds of a slice or pad are right for all sizes of names."""
+    """Whether the bounds of a part, or the shape that is stated, are right for all sizes of names."""
     values = op.values()
-    if isinstance(op, ptir.PadOp):
-        return all(map(is_nonnegative, (*values["low"], *values["high"])))
-    if isinstance(op, ptir.StridedSliceOp):
-        values["sizes"] = tuple(map(sub_dims, values["limits"], values["starts"]))
-    elif not isinstance(op, ptir.SliceOp):
-        return False
-    return all(map(holds, values["starts"], values["sizes"], op.operand_spec(0).shape))
+    match op:
+        case ptir.SliceOp():
+            return all(map(holds, values["starts"], values["sizes"], op.operand_spec(0).shape))
+        case ptir.StridedSliceOp():
+            sizes = map(sub_dims, values["limits"], values["starts"])
+            return all(map(holds, values["starts"], sizes, op.operand_spec(0).shape))
+        case ptir.PadOp():
+            return all(map(is_nonnegative, (*values["low"], *values["high"])))
+        case ptir.IotaOp() | ptir.RandomOp():
+            return all(map(is_nonnegative, values["shape"]))
+        case ptir.BroadcastToOp() if op.operand_spec(0).is_static:
+            shape, target = op.operand_spec(0).shape, values["result_shape"]
+            fits = all(m in (1, n) for m, n in zip(shape, target[len(target) - len(shape) :], strict=True))
+            return fits and all(map(is_nonnegative, target))
+        case _:
+            return False
 
 
 def rule_arguments(op: PtirOp) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 from .. import ptir_shapes as shapes
 from ..codecs import INTEGERS
 from ..op import TENSOR
-from .attributes import INTEGER, Word
+from .attributes import DIMS, INTEGER, Word
 from .base import OneResultOp
 
 
@@ -81,14 +81,18 @@ class ScatterReduceOp(ScatterOp):
 
 @irdl_op_definition
 class DynamicSliceOp(OneResultOp):
-    """The window of `sizes` elements from `start`, clamped so that it fits; one that cannot fit is E4012."""
+    """
+    The window of `sizes` elements from `start`, clamped so that it fits; one that cannot fit is E4012.
+
+    Sizes may be expressions of names.
+    """
 
     name = "ptir.dynamic_slice"
     OPCODE: ClassVar = "dynamic_slice"
     RULE: ClassVar = staticmethod(shapes.dynamic_slice)
     x = operand_def(TENSOR)
     start = operand_def(TENSOR)
-    sizes = prop_def(INTEGERS)
+    sizes = prop_def(DIMS)
 
 
 @irdl_op_definition
@@ -102,4 +106,4 @@ class DynamicUpdateSliceOp(OneResultOp):
     x = operand_def(TENSOR)
     update = operand_def(TENSOR)
     start = operand_def(TENSOR)
-    sizes = prop_def(INTEGERS)
+    sizes = prop_def(DIMS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import MindError, brief, error
-from ..extents.dims import UNKNOWN, Dim, are_unequal, is_expression, is_nonnegative, simplicity, sub_dims
+from ..extents.dims import UNKNOWN, Dim, add_dims, are_unequal, is_expression, is_nonnegative, simplicity, sub_dims
 from ..shapes.extents import axis_error
 
 INFER = -1
@@ -145,6 +145,24 @@ def at_least(least: int, **lists: Sequence[Dim]) -> None:
             if is_nonnegative(sub_dims(n, least)) is False:
                 message = f"{name} {brief(list(entries))} holds {n}, expected at least {least}"
                 raise error("E8002", message, attribute=name, value=n)
+
+
+def inside(start: Dim, size: Dim, n: Dim) -> tuple[bool | None, ...]:
+    """Whether `0 <= start`, `0 <= size` and `start + size <= n`, each None if undecided. Nothing is beyond `MAX_EXTENT`."""
+    end = add_dims(start, size)
+    beyond = isinstance(end, int) and end > MAX_EXTENT
+    fits = False if beyond else None if n == UNKNOWN else is_nonnegative(sub_dims(n, end))
+    return is_nonnegative(start), is_nonnegative(size), fits
+
+
+def holds(start: Dim, size: Dim, n: Dim) -> bool:
+    """
+    Whether `size` elements from `start` on are among `n`, for all sizes of names.
+
+    >>> holds("P", "T", "P+T"), holds(0, "N-2", "N"), holds(0, 2, "?")
+    (True, False, False)
+    """
+    return all(inside(start, size, n))
 
 
 def axis(a: int, rank: int) -> int:

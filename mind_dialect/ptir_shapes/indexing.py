@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from ..errors import error
 from . import dims
-from .dims import MAX_EXTENT, Dims, at_least, equal_dims, lengths, rank_error, same_shape
+from .dims import MAX_EXTENT, Dim, Dims, at_least, equal_dims, inside, lengths, rank_error, same_shape
 
 
-def dynamic_slice(x: Dims, start: Dims, *, sizes: Sequence[int]) -> Dims:
+def dynamic_slice(x: Dims, start: Dims, *, sizes: Sequence[Dim]) -> Dims:
     """
-    The start is a vector, one entry per dimension, clamped at run time; the window must fit.
+    The start is a vector, one entry per dimension, clamped at run time; the window must fit. Sizes may be expressions of names.
 
-    >>> dynamic_slice((8, 4), (2,), sizes=(1, 4))
-    (1, 4)
+    >>> dynamic_slice((8, 4), (2,), sizes=(1, 4)), dynamic_slice(("P+T", 4), (2,), sizes=("T", 4))
+    ((1, 4), ('T', 4))
     >>> dynamic_slice((8, 4), (2,), sizes=(1, 5))
     Traceback (most recent call last):
     ...
@@ -25,13 +25,13 @@ def dynamic_slice(x: Dims, start: Dims, *, sizes: Sequence[int]) -> Dims:
         raise rank_error("start", 1, len(start))
     equal_dims("start", start[0], len(x))
     for i, (size, n) in enumerate(zip(sizes, x, strict=True)):
-        if not 0 <= size <= (n if isinstance(n, int) else MAX_EXTENT):
+        if False in inside(0, size, n):
             message = f"a window of {size} at dimension {i} of extent {n}, expected 0 to {n}"
             raise error("E4012", message, dimension=i, bounds=(0, size), extent=n)
     return tuple(sizes)
 
 
-def dynamic_update_slice(x: Dims, update: Dims, start: Dims, *, sizes: Sequence[int]) -> Dims:
+def dynamic_update_slice(x: Dims, update: Dims, start: Dims, *, sizes: Sequence[Dim]) -> Dims:
     """
     >>> dynamic_update_slice((8, 4), (1, 4), (2,), sizes=(1, 4))
     (8, 4)

@@ -12,7 +12,6 @@ from ..extents.dims import add_dims, are_unequal, ceildiv_dims, exact_quotient, 
 from . import dims
 from .dims import (
     INFER,
-    MAX_EXTENT,
     UNKNOWN,
     Dim,
     Dims,
@@ -20,6 +19,7 @@ from .dims import (
     bounded,
     equal_dims,
     extents,
+    inside,
     lengths,
     meet,
     rank_error,
@@ -158,29 +158,11 @@ def slice(x: Dims, *, starts: Sequence[Dim], sizes: Sequence[Dim]) -> Dims:
     """
     lengths(len(x), starts=starts, sizes=sizes)
     for i, (start, size, n) in enumerate(zip(starts, sizes, x, strict=True)):
-        if False in _inside(start, size, n):
+        if False in inside(start, size, n):
             limit = "non-negative numbers" if False in (is_nonnegative(start), is_nonnegative(size)) else f"start + size <= {n}"
             message = f"slice {start} + {size} at dimension {i} of extent {n}, expected {limit}"
             raise error("E4012", message, dimension=i, bounds=(start, add_dims(start, size)), extent=n)
     return tuple(sizes)
-
-
-def _inside(start: Dim, size: Dim, n: Dim) -> tuple[bool | None, ...]:
-    """Whether `0 <= start`, `0 <= size` and `start + size <= n`, each None if undecided. Nothing is beyond `MAX_EXTENT`."""
-    end = add_dims(start, size)
-    beyond = isinstance(end, int) and end > MAX_EXTENT
-    fits = False if beyond else None if n == UNKNOWN else is_nonnegative(sub_dims(n, end))
-    return is_nonnegative(start), is_nonnegative(size), fits
-
-
-def holds(start: Dim, size: Dim, n: Dim) -> bool:
-    """
-    Whether `size` elements from `start` on are among `n`, for all sizes of names.
-
-    >>> holds("P", "T", "P+T"), holds(0, "N-2", "N"), holds(0, 2, "?")
-    (True, False, False)
-    """
-    return all(_inside(start, size, n))
 
 
 def strided_slice(x: Dims, *, starts: Sequence[Dim], limits: Sequence[Dim], strides: Sequence[int]) -> Dims:
@@ -198,7 +180,7 @@ def strided_slice(x: Dims, *, starts: Sequence[Dim], limits: Sequence[Dim], stri
             raise error("E4008", f"stride {stride} at dimension {i}, expected positive", dimension=i, step=stride)
     counts: list[Dim] = []
     for i, (start, limit, stride, n) in enumerate(zip(starts, limits, strides, x, strict=True)):
-        if False in _inside(start, sub_dims(limit, start), n):
+        if False in inside(start, sub_dims(limit, start), n):
             message = f"slice {start}:{limit} at dimension {i} of extent {n}, expected 0 <= start <= limit <= {n}"
             raise error("E4012", message, dimension=i, bounds=(start, limit), extent=n)
         counts.append(ceildiv_dims(sub_dims(limit, start), stride))

@@ -117,7 +117,7 @@ def _numbered(op: ScatterAddOp, indices: SSAValue, size: Dim) -> Value:
     return c.make(ConcatOp, numbers, vectors, type=tensor_type(dtype, (*one[:axis], length, *one[axis + 1 :])), axis=axis)
 
 
-_DYNAMIC = "the starts are batched, or the batch has no static size, and the operand has a dynamic dimension"
+_DYNAMIC = "the starts are batched, and the operand or the window has a dynamic dimension"
 
 INDEXING: dict[type[PtirOp], Row] = {
     TakeOp: Row(

@@ -25,7 +25,7 @@ from mind_dialect.ptir import (
     TakeOp,
 )
 from mind_dialect.ptir.types import SI64, tensor_type
-from mind_dialect.ptir_shapes import Dim
+from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..ptir import construct as c
 from .rules import Flags, Value, Values, again, by_loop, spread
@@ -35,43 +35,42 @@ Ints = tuple[int, ...]
 
 def cut(op: DynamicSliceOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
     """The window of each example."""
-    sizes: Ints = op.values()["sizes"]
+    sizes: Dims = op.values()["sizes"]
     if not sizes:
         return spread(xs[0], flags[0], size)
-    if not flags[1] and isinstance(size, int):
+    if not flags[1]:
         return again(op, [xs[0], _from_zero(op.start, xs[1])], size, sizes=(size, *sizes))
-    shape = _static(op.x)
-    if shape is None:
+    shape, window = _static(c.spec(op.x).shape), _static(sizes)
+    if shape is None or window is None:
         return by_loop(op, xs, flags, size)
-    places = _places(spread(xs[1], flags[1], size), shape, sizes, size)
-    dtype = c.spec(xs[0]).dtype
+    places = _places(spread(xs[1], flags[1], size), shape, window, size)
+    dtype, count = c.spec(xs[0]).dtype, prod(window)
     if flags[0]:
         row = c.reshape(xs[0], (size, prod(shape)))
-        found = c.make(GatherOp, row, places, type=tensor_type(dtype, (size, prod(sizes))), axis=1)
+        found = c.make(GatherOp, row, places, type=tensor_type(dtype, (size, count)), axis=1)
     else:
-        found = c.make(TakeOp, c.reshape(xs[0], (prod(shape),)), places, type=tensor_type(dtype, (size, prod(sizes))))
+        found = c.make(TakeOp, c.reshape(xs[0], (prod(shape),)), places, type=tensor_type(dtype, (size, count)))
     return c.reshape(found, (size, *sizes))
 
 
 def overwritten(op: DynamicUpdateSliceOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
     """Each example with its window overwritten; no two elements of a window meet, so a scatter may put them there."""
-    sizes: Ints = op.values()["sizes"]
+    sizes: Dims = op.values()["sizes"]
     if not sizes:
         return spread(xs[1], flags[1], size)
     x, update = spread(xs[0], flags[0], size), spread(xs[1], flags[1], size)
-    if not flags[2] and isinstance(size, int):
+    if not flags[2]:
         return again(op, [x, update, _from_zero(op.start, xs[2])], size, sizes=(size, *sizes))
-    shape = _static(op.x)
-    if shape is None:
+    shape, window = _static(c.spec(op.x).shape), _static(sizes)
+    if shape is None or window is None:
         return by_loop(op, xs, flags, size)
-    places = _places(spread(xs[2], flags[2], size), shape, sizes, size)
-    row, window = c.reshape(x, (size, prod(shape))), c.reshape(update, (size, prod(sizes)))
-    return c.reshape(c.make(ScatterReduceOp, row, places, window, kind="replace", axis=1), (size, *shape))
+    places = _places(spread(xs[2], flags[2], size), shape, window, size)
+    row, parts = c.reshape(x, (size, prod(shape))), c.reshape(update, (size, prod(window)))
+    return c.reshape(c.make(ScatterReduceOp, row, places, parts, kind="replace", axis=1), (size, *shape))
 
 
-def _static(x: SSAValue) -> Ints | None:
-    """The shape of `x`, None if it is not static."""
-    shape = c.spec(x).shape
+def _static(shape: Dims) -> Ints | None:
+    """A shape, None if it is not static."""
     static = tuple(n for n in shape if isinstance(n, int))
     return static if len(static) == len(shape) else None
 

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import Pure
 
 from mind_dialect.errors import error
-from mind_dialect.extents.dims import extent_of, names_in
+from mind_dialect.extents.dims import extent_of, is_nonnegative, names_in
 from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.shape import (
     AddOp,
@@ -250,7 +250,10 @@ class Emitter:
         return self.names[dim]
 
     def stated(self, dims: Sequence[Extent]) -> Shape:
-        """The shape that a property states."""
+        """The shape that a property states; demands of each extent that is not at least 0 for all sizes of names that it is."""
+        for i, dim in enumerate(dims):
+            if not is_nonnegative(dim):
+                self.require(self.dim(dim), "ge", 0, "E3006", f"extent {{lhs}} at {i}, {dim}, expected at least 0")
         return self.shape([self.dim(d) for d in dims])
 
     def _joined(self, kind: type[AnyOp | BroadcastOp], shapes: Sequence[Shape]) -> Shape:

@@ -157,7 +157,7 @@ def slice_of_concat(op: SliceOp) -> Found:
 
 def dynamic_slice_everything(op: DynamicSliceOp) -> Found:
     """`dynamic_slice(x, start, shape of x) = x`, whatever the start: it is clamped to 0. Static sizes only."""
-    return stands_for(op.x, op) if _sizes(op.x) is not None else None
+    return stands_for(op.x, op) if _sizes(op.x) is not None and not op.stated_dims() else None
 
 
 def dynamic_slice_known(op: DynamicSliceOp) -> Found:
@@ -179,7 +179,7 @@ def _known_starts(value: SSAValue) -> Sequence[int] | None:
 
 def update_everything(op: DynamicUpdateSliceOp) -> Found:
     """`dynamic_update_slice(x, u, start) = u`, where u has the type of x, whatever the start. Static sizes only."""
-    return stands_for(op.update, op) if _sizes(op.x) is not None else None
+    return stands_for(op.update, op) if _sizes(op.x) is not None and not op.stated_dims() else None
 
 
 # Ops that do nothing

@@ -12,7 +12,7 @@ from mind_dialect.ptir import PtirOp
 
 from ..emitter import Emitter, Shape
 from .row import Row
-from .structural import reaches
+from .structural import reaches, window
 
 _ALONG = "{what} of size {{lhs}}, expected {{rhs}}"
 
@@ -128,8 +128,7 @@ def _scatter_windows(e: Emitter, op: ptir.ScatterWindowsOp, x: Shape, indices: S
 def _dynamic_slice(e: Emitter, op: PtirOp, x: Shape, start: Shape) -> Shape:
     sizes = op.values()["sizes"]
     e.require(e.extent(start, 0), "eq", x.rank, "E3003", _ALONG.format(what="start"))
-    reaches(e, x, sizes)
-    return e.shape(sizes)
+    return window(e, x, (0,) * x.rank, sizes)
 
 
 def _dynamic_update_slice(e: Emitter, op: ptir.DynamicUpdateSliceOp, x: Shape, update: Shape, start: Shape) -> Shape:

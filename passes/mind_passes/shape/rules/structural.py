@@ -142,23 +142,28 @@ def _not_negative(e: Emitter, code: str, what: str, dims: Sequence[Extent]) -> N
 
 def _slice(e: Emitter, op: ptir.SliceOp, x: Shape) -> Shape:
     given = op.values()
-    return _window(e, x, given["starts"], given["sizes"])
+    return window(e, x, given["starts"], given["sizes"])
 
 
-def _window(e: Emitter, x: Shape, starts: Sequence[Extent], sizes: Sequence[Extent]) -> Shape:
+def window(e: Emitter, x: Shape, starts: Sequence[Extent], sizes: Sequence[Extent]) -> Shape:
+    """The shape of a part, which must be inside of `x`."""
     _not_negative(e, "E4012", "start", starts)
     _not_negative(e, "E4012", "size", sizes)
     reaches(e, x, list(map(add_dims, starts, sizes)))
-    return e.unknown(sizes) if UNKNOWN in sizes else e.stated(sizes)
+    return _extents(e, sizes)
+
+
+def _extents(e: Emitter, dims: Sequence[Extent]) -> Shape:
+    """The shape of these dimensions, which are known not to be negative."""
+    return e.unknown(dims) if UNKNOWN in dims else e.shape([e.dim(d) for d in dims])
 
 
 def _strided_slice(e: Emitter, op: ptir.StridedSliceOp, x: Shape) -> Shape:
     given = op.values()
     starts, limits = given["starts"], given["limits"]
     spans = [sub_dims(limit, start) for start, limit in zip(starts, limits, strict=True)]
-    _window(e, x, starts, spans)
-    counts = list(map(ceildiv_dims, spans, given["strides"]))
-    return e.unknown(counts) if UNKNOWN in counts else e.stated(counts)
+    window(e, x, starts, spans)
+    return _extents(e, list(map(ceildiv_dims, spans, given["strides"])))
 
 
 def _core_slice(e: Emitter, op: core.SliceOp, x: Shape) -> Shape:
