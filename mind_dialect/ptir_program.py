@@ -21,6 +21,8 @@ from .dominance import walk
 from .errors import MindError, brief, error
 from .extents import ExtentSyntaxError, TooLarge
 from .extents.dims import dim_texts, is_expression, names_in
+from .ptir.attributes import DIM
+from .ptir.base import PtirOp
 
 SPEC_VERSION = "ptir.v0.4"
 VERSION_ATTRIBUTE = "ptir.spec_version"
@@ -98,6 +100,8 @@ class ProgramCheck:
             for name, attribute in op.properties.items():
                 if isinstance(attribute, ArrayAttr):
                     yield from self._unbound(op, name, cast(ArrayAttr[Attribute], attribute))
+                elif isinstance(attribute, StringAttr) and isinstance(op, PtirOp) and op.CODECS.get(name) is DIM:
+                    yield from self._unbound(op, name, (attribute,))
         for region in op.regions:
             for block in region.blocks:
                 self._bind(block.arg_types)
@@ -118,7 +122,7 @@ class ProgramCheck:
         except MindError as e:
             yield e.at(op if isinstance(module.location, UnknownLoc) else module, f"the module around {op.name}")
 
-    def _unbound(self, op: Operation, name: str, dims: ArrayAttr[Attribute]) -> Iterator[MindError]:
+    def _unbound(self, op: Operation, name: str, dims: Iterable[Attribute]) -> Iterator[MindError]:
         for dim in dims:
             for used in _names(dim.data) if isinstance(dim, StringAttr) else ():
                 if used not in self._names:

@@ -12,8 +12,11 @@ from typing import Any
 from mind_dialect import ptir
 from mind_dialect.extents.dims import is_nonnegative, sub_dims
 from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.attributes import DIM
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dims, holds
+
+from .xp_arguments import Size
 
 CANNOT_FAIL = (
     *(ptir.UnaryOp, ptir.ReduceOp, ptir.TransposeOp, ptir.TileOp, ptir.TakeOp, ptir.ReverseOp),
@@ -46,6 +49,9 @@ def _is_proven(op: PtirOp) -> bool:
             return all(map(holds, values["starts"], sizes, op.operand_spec(0).shape))
         case ptir.PadOp():
             return all(map(is_nonnegative, (*values["low"], *values["high"])))
+        case ptir.TopKOp():
+            axis: int = values["axis"]
+            return holds(0, values["k"], op.operand_spec(0).shape[axis])
         case ptir.IotaOp() | ptir.RandomOp():
             return all(map(is_nonnegative, values["shape"]))
         case ptir.BroadcastToOp() if op.operand_spec(0).is_static:
@@ -60,7 +66,9 @@ def rule_arguments(op: PtirOp) -> dict[str, Any]:
     """The properties that the op's rule takes."""
     values = op.values()
     taken = values if op.RULE_TAKES is None else {name: values[name] for name in op.RULE_TAKES}
-    return {name: v for name, v in taken.items() if v is not None}
+    single = {name for name, codec in op.CODECS.items() if codec is DIM}
+    given = {name: Size(v) if name in single and isinstance(v, str) else v for name, v in taken.items()}
+    return {name: v for name, v in given.items() if v is not None}
 
 
 def claims(op: PtirOp) -> list[tuple[int, Dims]]:

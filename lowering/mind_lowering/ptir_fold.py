@@ -52,7 +52,7 @@ class Folder:
 
     def fold(self, op: PtirOp) -> list[ConstantOp] | None:
         """The constants that the results of a verified op are; None where it does not fold."""
-        if not is_plain(op) or type(op) in WITHOUT_KERNEL or isinstance(op, WINDOWS) or not op.operands:
+        if not is_plain(op) or type(op) in WITHOUT_KERNEL or isinstance(op, WINDOWS) or not op.operands or op.stated_dims():
             return None
         if not all(self._is_small(v) for v in op.results) or not all(self._is_constant(v) for v in op.operands):
             return None

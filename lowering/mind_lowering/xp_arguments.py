@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from mind_dialect.errors import brief, error
 from mind_dialect.extents.dims import extent_of, names_in
 from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.ptir.literal import PtirLiteralAttr
-from mind_dialect.ptir.types import CF64, DTYPE_OF_TYPE, F64, PtirDType
+from mind_dialect.ptir.types import CF64, DTYPE_OF_TYPE, F64, PtirDType, is_dim
 
 ARRAY_NAMES: dict[str, str] = {
     "i1": "bool_",
@@ -34,7 +35,15 @@ class Iterations:
     """The induction variables of the loops around a call, the outermost first."""
 
 
+@dataclass(frozen=True)
+class Size:
+    """The size of a dimension that a call is given by itself, not in a list; a name or an expression."""
+
+    dim: str
+
+
 SEED, TURNS = Seed(), Iterations()
+_SIZE = "size"
 _SEED_ATTRIBUTE, _TURNS_ATTRIBUTE = SymbolRefAttr("seed"), SymbolRefAttr("iterations")
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -58,6 +67,8 @@ def stored(value: Any) -> Attribute:
         return _SEED_ATTRIBUTE
     if isinstance(value, Iterations):
         return _TURNS_ATTRIBUTE
+    if isinstance(value, Size):
+        return SymbolRefAttr(_SIZE, [value.dim])
     if isinstance(value, Mapping):
         return DictionaryAttr({name: stored(v) for name, v in cast(Mapping[str, Any], value).items()})
     items = list(cast(Sequence[Any], value))
@@ -83,6 +94,10 @@ def argument(attribute: Attribute) -> Any:
         return SEED
     if attribute == _TURNS_ATTRIBUTE:
         return TURNS
+    if isinstance(attribute, SymbolRefAttr) and attribute.root_reference.data == _SIZE and len(attribute.nested_references) == 1:
+        (nested,) = attribute.nested_references
+        if is_dim(nested.data):
+            return Size(nested.data)
     if isinstance(attribute, ArrayAttr):
         return tuple(argument(a) for a in cast("ArrayAttr[Attribute]", attribute).data)
     if isinstance(attribute, DictionaryAttr):
@@ -121,6 +136,10 @@ def text(value: Any, iterations: Sequence[str] = (), sizes: Collection[str] | No
     """
     if isinstance(value, Iterations):
         return tuple_text(iterations)
+    if isinstance(value, Size):
+        if sizes is not None:
+            check_known(value.dim, sizes)
+        return dim_text(value.dim)
     if isinstance(value, tuple):
         items = cast("tuple[Any, ...]", value)
         for v in items:

@@ -164,17 +164,47 @@ class DimsCodec(Codec):
         raise self.wrong(attribute)
 
     def print(self, printer: Printer, attribute: Attribute) -> None:
-        texts = [f'"{d}"' if is_expression(d) else str(d) for d in self.value(attribute)]
-        printer.print_string(f"[{', '.join(texts)}]")
+        printer.print_string(f"[{', '.join(map(dim_text, self.value(attribute)))}]")
 
     def parse(self, parser: Parser) -> Attribute:
         start = parser.pos
+        dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_dim(parser))
+        return parsed(parser, self, start, dims)
 
-        def item() -> Dim:
-            name = parser.parse_optional_identifier() or parser.parse_optional_str_literal()
-            return parse_integer(parser) if name is None else name
 
-        return parsed(parser, self, start, parser.parse_comma_separated_list(parser.Delimiter.SQUARE, item))
+class DimCodec(Codec):
+    """A size, a name of a dimension or an expression, written as in a list of them, stored as an integer or a canonical text."""
+
+    kind = "a size, a dimension name or an expression of names"
+
+    def attribute(self, value: Dim) -> Attribute:
+        dim = checked_dim(value) if isinstance(value, str) else value
+        return StringAttr(dim) if isinstance(dim, str) else INTEGER.attribute(dim)
+
+    def value(self, attribute: Attribute) -> Dim:
+        if not isinstance(attribute, StringAttr):
+            return INTEGER.value(attribute)
+        if checked_dim(attribute.data) == attribute.data:
+            return attribute.data
+        raise self.wrong(attribute)
+
+    def print(self, printer: Printer, attribute: Attribute) -> None:
+        printer.print_string(dim_text(self.value(attribute)))
+
+    def parse(self, parser: Parser) -> Attribute:
+        start = parser.pos
+        return parsed(parser, self, start, parse_dim(parser))
+
+
+def dim_text(dim: Dim) -> str:
+    """A dimension in a property's text."""
+    return f'"{dim}"' if is_expression(dim) else str(dim)
+
+
+def parse_dim(parser: Parser) -> Dim:
+    """A dimension in a property's text, in any spelling."""
+    name = parser.parse_optional_identifier() or parser.parse_optional_str_literal()
+    return parse_integer(parser) if name is None else name
 
 
 class PairsCodec(Codec):
@@ -363,6 +393,7 @@ def scalar(dtype: PtirDType, value: Number | PtirLiteralAttr) -> PtirLiteralAttr
 
 INTEGER = Int()
 DTYPE = DTypeCodec()
+DIM = DimCodec()
 DIMS = DimsCodec()
 PAIRS = PairsCodec()
 LITERAL = LiteralCodec()

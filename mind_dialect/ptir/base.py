@@ -22,7 +22,7 @@ from ..extents.dims import are_unequal, is_expression
 from ..op import TENSOR, DialectOp, value_of
 from ..profiles import Profile
 from ..ptir_shapes import UNKNOWN, Dim, Dims
-from .attributes import DIMS, scalar
+from .attributes import DIM, DIMS, scalar
 from .legal import check_legal, mixed, row_key
 from .types import PtirDType, TensorSpec, read_type, tensor_type
 
@@ -149,9 +149,14 @@ class PtirOp(DialectOp, ABC):
         return read_type(self.results[i].type)
 
     def stated_dims(self) -> dict[str, Dims]:
-        """The properties that are lists of dimensions, not all of them sizes."""
-        found = {name: self.properties.get(name) for name, codec in self.CODECS.items() if codec is DIMS}
-        return {name: DIMS.value(a) for name, a in found.items() if a is not None and not is_array(a)}
+        """The properties that are dimensions, not all of them sizes; one that is a single dimension is a list of one."""
+        found: dict[str, Dims] = {}
+        for name, codec in self.CODECS.items():
+            if codec is DIMS and not is_array(attribute := self.properties[name]):
+                found[name] = DIMS.value(attribute)
+            elif codec is DIM and isinstance(dim := DIM.value(self.properties[name]), str):
+                found[name] = (dim,)
+        return found
 
     def is_speculatable(self) -> bool:
         """As of any op, where all sizes are static or all shapes are one: otherwise the run checks sizes, which may fail."""

@@ -25,7 +25,7 @@ from ..codecs import BOOLEAN
 from ..errors import error
 from ..op import TENSOR
 from ..ptir_shapes import Dims
-from .attributes import CALL_ATTRIBUTES, DIMS, DTYPE, INTEGER, REAL, TEXT
+from .attributes import CALL_ATTRIBUTES, DIM, DIMS, DTYPE, INTEGER, REAL, TEXT
 from .base import OneResultOp, PtirOp
 from .legal import WIDE_FLOATS, mixed
 from .types import F32, PtirDType, TensorSpec
@@ -100,7 +100,7 @@ class RngNormalOp(RandomOp):
 @irdl_op_definition
 class TopKOp(PtirOp):
     """
-    The `k` greatest (or least) along `axis`, best first, and their indices.
+    The `k` greatest (or least) along `axis`, best first, and their indices; `k` may be an expression of names.
 
     Of equals the lower index comes first; NaN is greater than all numbers.
     """
@@ -110,7 +110,7 @@ class TopKOp(PtirOp):
     RULE: ClassVar = staticmethod(shapes.top_k)
     RULE_TAKES: ClassVar = ("k", "axis")
     x = operand_def(TENSOR)
-    k = prop_def(INTEGER)
+    k = prop_def(DIM)
     axis = prop_def(INTEGER)
     largest = prop_def(BOOLEAN)
     indices_dtype = prop_def(DTYPE)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..errors import error
 from . import dims
-from .dims import MAX_EXTENT, Dim, Dims, at_least, equal_dims, inside, lengths, rank_error, same_shape
+from .dims import Dim, Dims, at_least, equal_dims, inside, lengths, rank_error, same_shape
 
 
 def dynamic_slice(x: Dims, start: Dims, *, sizes: Sequence[Dim]) -> Dims:
@@ -121,10 +121,10 @@ def scatter_add(
     return x
 
 
-def top_k(x: Dims, *, k: int, axis: int) -> Dims:
+def top_k(x: Dims, *, k: Dim, axis: int) -> Dims:
     """
-    >>> top_k((2, 5), k=3, axis=-1)
-    (2, 3)
+    >>> top_k((2, 5), k=3, axis=-1), top_k((2, "N"), k="N", axis=-1)
+    ((2, 3), (2, 'N'))
     >>> top_k((2, 5), k=6, axis=-1)
     Traceback (most recent call last):
     ...
@@ -132,7 +132,7 @@ def top_k(x: Dims, *, k: int, axis: int) -> Dims:
     """
     a = dims.axis(axis, len(x))
     n = x[a]
-    if not 0 <= k <= (n if isinstance(n, int) else MAX_EXTENT):
+    if False in inside(0, k, n):
         raise error("E8002", f"k {k} along an axis of extent {n}, expected 0 to {n}", attribute="k", value=k)
     return (*x[:a], k, *x[a + 1 :])
 

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation
 from mind_dialect.dominance import walk
 from mind_dialect.extents.dims import names_in, substituted
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.attributes import DIMS
+from mind_dialect.ptir.attributes import DIM, DIMS
 from mind_dialect.ptir.types import DTYPE_OF_TYPE, read_type, tensor_type
 from mind_dialect.ptir_shapes import Dim, Dims
 
@@ -75,5 +75,11 @@ class Renaming:
 
     def properties(self, op: Operation) -> dict[str, Attribute]:
         """The properties of `op`."""
-        changed = op.stated_dims() if self.names and isinstance(op, PtirOp) else {}
-        return {**op.properties, **{name: DIMS.attribute(self.dims(dims)) for name, dims in changed.items()}}
+        if not self.names or not isinstance(op, PtirOp):
+            return dict(op.properties)
+        changed = op.stated_dims()
+        renamed = {name: self.dims(dims) for name, dims in changed.items()}
+        stored = {
+            name: DIM.attribute(*dims) if op.CODECS[name] is DIM else DIMS.attribute(dims) for name, dims in renamed.items()
+        }
+        return {**op.properties, **stored}

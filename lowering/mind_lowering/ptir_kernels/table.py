@@ -18,6 +18,7 @@ from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import PtirDType
 
 from ..xp import Storage
+from ..xp_arguments import Size
 from .ufuncs import REDUCERS, UFUNCS
 
 NATIVE = frozenset(
@@ -150,6 +151,13 @@ def _padded(name: str) -> Row:
     return row
 
 
+def _top_k(op: ptir.TopKOp) -> Call:
+    """`k` as the size of a dimension, where it is one."""
+    call = _kernel("top_k")(op)
+    k = call.arguments["k"]
+    return Call(call.callee, {**call.arguments, "k": Size(k) if isinstance(k, str) else k})
+
+
 def _rows(*ops: type[PtirOp]) -> dict[type[PtirOp], Row]:
     """The ops whose kernel has their name and takes their properties as they are."""
     return {op: _kernel(op.OPCODE) for op in ops}
@@ -173,7 +181,8 @@ KERNELS: dict[type[PtirOp], Row] = {
     **_rows(ptir.ConstantOp, ptir.ArgMinOp, ptir.ArgMaxOp, ptir.ReshapeOp, ptir.TransposeOp, ptir.BroadcastToOp, ptir.SliceOp),
     **_rows(ptir.ConcatOp, ptir.TileOp, ptir.IotaOp, ptir.TakeOp, ptir.GatherOp, ptir.ScatterAddOp, ptir.ScatterReduceOp),
     **_rows(ptir.DynamicSliceOp, ptir.DynamicUpdateSliceOp, ptir.LayerNormOp, ptir.ClampOp, ptir.ReduceWindowOp),
-    **_rows(ptir.RngUniformOp, ptir.RngNormalOp, ptir.TopKOp, ptir.SegmentReduceOp),
+    **_rows(ptir.RngUniformOp, ptir.RngNormalOp, ptir.SegmentReduceOp),
+    ptir.TopKOp: _top_k,
     **_rows(ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp),
     **_rows(ptir.WindowArgOp, ptir.GatherWindowsOp, ptir.ScatterWindowsOp, ptir.FftOp),
     **_rows(ptir.CumulativeSumOp, ptir.CumulativeOp, ptir.SortOp, ptir.ReverseOp, ptir.StridedSliceOp, ptir.DimensionSizeOp),

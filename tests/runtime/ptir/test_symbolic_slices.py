@@ -120,12 +120,30 @@ CASES = {
         operands="(tensor<f64>) ->",
     ),
 }
+ORDERS = {
+    "all in order": Case("sort %y axis = 0 descending = true", 'tensor<?x3xf64, "P+T,*">', lambda y, p, t: -np.sort(-y, 0)),
+    "the greatest": Case(
+        "top_k %y k = P axis = 0 largest = true indices_dtype = si32",
+        'tensor<?x3xf64, "P,*">',
+        lambda y, p, t: -np.sort(-y, 0)[:p],
+    ),
+    "all but two": Case(
+        'top_k %y k = "P+T-2" axis = 0 largest = false indices_dtype = si32',
+        'tensor<?x3xf64, "P+T-2,*">',
+        lambda y, p, t: np.sort(y, 0)[: p + t - 2] if p + t >= 2 else None,
+        "E8002",
+    ),
+}
+CASES |= ORDERS
 SIZES = list(itertools.product(range(6), repeat=2))
 FEW = [(0, 0), (0, 1), (2, 3), (3, 1), (5, 4)]
 
 
 def module_of(case: Case) -> ModuleOp:
     head = 'tensor<?x3xf64, "P+T,*">'
+    results, types = "%0", case.result
+    if case.op.startswith("top_k"):
+        results, types = "%0, %indices", f"({case.result}, {case.result.replace('f64', 'si32')})"
     twice = 'tensor<?x3xf64, "2*P+2*T,*">'
     return parse(f"""builtin.module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
       func.func @f(%x: {head}, %p: tensor<?xf64, "P">, %t: tensor<?xf64, "T">) -> {case.result} {{
@@ -135,7 +153,7 @@ def module_of(case: Case) -> ModuleOp:
         %c = ptir.concat %y, %ones axis = 0 : ({head}, {head}) -> {twice}
         %one_zero = ptir.constant [1, 0] : tensor<2xsi64>
         %part = ptir.slice %y starts = [P, 0] sizes = [T, 3] : {head} -> tensor<?x3xf64, "T,*">
-        %0 = ptir.{case.op} : {case.operands} {case.result}
+        {results} = ptir.{case.op} : {case.operands} {types}
         func.return %0 : {case.result}
       }}
     }}""")
@@ -218,7 +236,7 @@ def test_derivatives_are_central_differences(name: str) -> None:
         if case.numpy(given[0], p, t) is None:
             continue
         x, *others = given
-        d, h = rng.standard_normal(x.shape), 1e-3
+        d, h = rng.standard_normal(x.shape), 1e-5
         numeric = (value(x + h * d, *others) - value(x - h * d, *others)) / (2 * h)  # exact of squares, but for rounding
         g = rng.standard_normal(numeric.shape)
         adjoint = gradient(*given, g)[1]

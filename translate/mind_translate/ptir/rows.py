@@ -62,7 +62,7 @@ from mind_dialect.ptir.reduction import CONTRACT_KINDS, REDUCE_KINDS
 
 from .kinds import DTYPE, FLAG, PAIRS, REAL, REGION, SIZE, SIZES, TEXT, Axis, Kind, Listed, Option, Words
 from .nodes import Node, fields, tagged, under, unexpected
-from .tensor_kinds import BOUNDS, CALL_ATTRIBUTES, LITERAL, NEW_SHAPE, SCALAR, SHAPE, Bounds
+from .tensor_kinds import BOUND, BOUNDS, CALL_ATTRIBUTES, LITERAL, NEW_SHAPE, SCALAR, SHAPE, Bound, Bounds
 
 EXTENSION = "Extension"
 """The variant of the ops that the public form lacks; its payload names the op."""
@@ -259,7 +259,7 @@ ROWS: tuple[Row, ...] = (
     _row(CustomCallOp, "CustomCall", target=TEXT, attrs=CALL_ATTRIBUTES),
     _row(RngUniformOp, "RngUniform", **RANDOM),
     _row(RngNormalOp, "RngNormal", **RANDOM),
-    _row(TopKOp, "TopK", k=SIZE, axis=Axis(0), largest=FLAG, indices_dtype=DTYPE),
+    _row(TopKOp, "TopK", k=BOUND, axis=Axis(0), largest=FLAG, indices_dtype=DTYPE),
     _row(
         SegmentReduceOp,
         "SegmentReduce",
@@ -329,7 +329,7 @@ def normalised(op: PtirOp, values: dict[str, Any], row: Row) -> dict[str, Any]:
     """The properties with every axis counted from 0, as the public form has it; E4000 for bounds that it cannot say."""
     for field in row.fields:
         kind, value = field.kind, values.get(field.key)
-        if isinstance(kind, Bounds):
+        if isinstance(kind, Bound | Bounds):
             try:
                 kind.write(values[field.key])
             except MindError as e:

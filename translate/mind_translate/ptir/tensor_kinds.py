@@ -15,7 +15,7 @@ from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import UNKNOWN, Dim, Dims, TensorSpec, is_dim_name
 from mind_dialect.ptir.types import Kind as Family
 
-from .kinds import DTYPE, FLAG, INT, SIZE, Kind, Listed
+from .kinds import DTYPE, FLAG, INT, SIZE, Integer, Kind, Listed
 from .nodes import Node, fields, items, real, real_node, rust_number, rust_real, rust_text, shown, tagged, text, under, unexpected
 from .records import Misplaced, TupleType, ValueType, misplaced
 
@@ -96,6 +96,16 @@ def _sizes(dims: Sequence[Dim]) -> Sequence[int]:
         if isinstance(dim, str):
             raise error("E4000", f"the bound {dim}, which this form cannot say; give it a size", given=dim, expected="a size")
     return cast(Sequence[int], dims)
+
+
+class Bound(Integer):
+    """As `Bounds`, of one size."""
+
+    def write(self, value: Dim) -> Node:
+        return super().write(*_sizes((value,)))
+
+    def rust(self, value: Dim) -> str:
+        return super().rust(*_sizes((value,)))
 
 
 class NewShape(Kind):
@@ -308,7 +318,7 @@ def _rust_plain(value: Any) -> str:
 
 
 DIM, SHAPE, NEW_SHAPE, TENSOR, LITERAL, SCALAR = Dimension(), Shape(), NewShape(), Tensor(), Literal(), Scalar()
-BOUNDS = Bounds(SIZE)
+BOUND, BOUNDS = Bound(0), Bounds(SIZE)
 CALL_ATTRIBUTES = CallAttributes()
 _NUMBERS: dict[str, Callable[[Node], Number]] = {
     "I1": FLAG.read,

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from mind_dialect.errors import error
 from mind_dialect.ptir import (
     DequantizeOp,
     QuantizeOp,
@@ -25,19 +24,16 @@ from mind_dialect.ptir import (
 from mind_dialect.ptir.types import SI64, tensor_type
 from mind_dialect.ptir_shapes import axis
 
-from ...ptir.construct import Value, full, mul, reduce_sum, spec
+from ...ptir.construct import Value, dims, full, mul, reduce_sum, spec
 from ..rules import FLAT, ForwardRow, Row, Rules
 from .indexing import gathered, scattered
 from .shared import applied, zeros
 
 
 def order(op: SortOp) -> SSAValue:
-    """Where each element of the result comes from: all of them, best first, are the sorted ones."""
-    shape, values = spec(op.x).shape, op.values()
+    """Where each element of the result comes from: all of them, best first, are the sorted ones. E5006 without a name."""
+    shape, values = dims(op.x), op.values()
     n = shape[axis(values["axis"], len(shape))]
-    if isinstance(n, str):
-        message = f"cannot differentiate a sort along dimension {n} of {op.x.type}, expected a size: its permutation needs one"
-        raise error("E5006", message, operation=op, type=str(op.x.type))
     properties = {"k": n, "axis": values["axis"], "largest": values["descending"], "indices_dtype": SI64}
     types = [op.x.type, tensor_type(SI64, shape)]
     return TopKOp.create(operands=[op.x], properties=TopKOp.store_properties(properties), result_types=types).results[1]

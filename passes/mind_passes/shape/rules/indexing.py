@@ -8,6 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mind_dialect import core, ptir, ptir_shapes
 from mind_dialect.core import CoreOp
+from mind_dialect.extents.dims import is_nonnegative
 from mind_dialect.ptir import PtirOp
 
 from ..emitter import Emitter, Shape
@@ -163,8 +164,11 @@ def _quantization(e: Emitter, op: ptir.QuantizationOp, x: Shape, *parameters: Sh
 def _top_k(e: Emitter, op: ptir.TopKOp, x: Shape) -> list[Shape]:
     given = op.values()
     axis = ptir_shapes.axis(given["axis"], x.rank)
-    e.require(e.number(given["k"]), "le", e.extent(x, axis), "E8002", "k {lhs} along an axis of size {rhs}")
-    found = e.shape([given["k"] if i == axis else n for i, n in enumerate(e.extents(x))])
+    k = e.dim(given["k"])
+    if not is_nonnegative(given["k"]):
+        e.require(k, "ge", 0, "E8002", "k {lhs}, expected at least 0")
+    e.require(k, "le", e.extent(x, axis), "E8002", "k {lhs} along an axis of size {rhs}")
+    found = e.shape([k if i == axis else n for i, n in enumerate(e.extents(x))])
     return [found, found]
 
 

@@ -231,6 +231,33 @@ func.func @start_without_a_size(%x: tensor<?xf32, "N">) {
 
 // -----
 
+// CHECK: error[E8001]: ptir.top_k: k uses the dimension name P, which no input and no earlier value has
+// CHECK: = note: DynamicDimensionMismatch
+func.func @count_without_a_size(%x: tensor<?xf32, "N">) {
+  %a, %b = ptir.top_k %x k = P axis = 0 largest = true indices_dtype = si32 : tensor<?xf32, "N"> -> (tensor<?xf32, "P">, tensor<?xsi32, "P">)
+  func.return
+}
+
+// -----
+
+// CHECK: error[E8002]: top_k %a: k N+1 along an axis of extent N, expected 0 to N
+// CHECK: = note: InvalidAttributeValue
+func.func @count_beyond(%x: tensor<?xf32, "N">) {
+  %a, %b = ptir.top_k %x k = "N+1" axis = 0 largest = true indices_dtype = si32 : tensor<?xf32, "N"> -> (tensor<?xf32, "N+1">, tensor<?xsi32, "N+1">)
+  func.return
+}
+
+// -----
+
+// CHECK: error[E4012]: dynamic_slice %a: a window of N+1 at dimension 0 of extent N, expected 0 to N
+// CHECK: = note: VerificationError
+func.func @window_beyond(%x: tensor<?xf32, "N">, %s: tensor<1xsi32>) {
+  %a = ptir.dynamic_slice %x, %s sizes = ["N+1"] : (tensor<?xf32, "N">, tensor<1xsi32>) -> tensor<?xf32, "N+1">
+  func.return
+}
+
+// -----
+
 // CHECK: error[E4015]: slice %a: declared result tensor<?xf32, "N-1">, inferred tensor<?xf32, "N-2">
 // CHECK: = note: VerificationError
 func.func @result_of_another_size(%x: tensor<?xf32, "N">) {
