@@ -19,6 +19,7 @@ from .evaluate import EVALUATE, Shaped, Value, as_shape, evaluate, top_of
 from .foreign import evaluate_foreign
 from .lattice import Invalid, Ranked, Shape, invalid
 from .reduction import ReduceOp
+from .relations import Relations
 
 MAX_STEPS = 1 << 17
 """All `reduce` together run this many ops; beyond, their results are unknown."""
@@ -45,6 +46,7 @@ class Dataflow:
         self._certain = True
         self._rehearsing = False
         self._faults: dict[Operation, str] = {}
+        self._relations = Relations()
 
     @property
     def faults(self) -> list[Fault]:
@@ -62,9 +64,13 @@ class Dataflow:
 
     def run(self, region: Region) -> None:
         """Evaluate the body of a function, of whose arguments the types tell unless something was stated."""
-        for block in region.blocks:
-            with self._uncertain(block is not region.first_block):
-                self._block(block)
+        with self._relations.scope():
+            for block in region.blocks:
+                if block is region.first_block:  # it dominates the others, so that what it teaches holds there
+                    self._ops(block)
+                else:
+                    with self._uncertain():
+                        self._block(block)
 
     def _top(self, type: Attribute) -> Value:
         if type not in self._tops:
@@ -85,6 +91,11 @@ class Dataflow:
             self._certain = before
 
     def _block(self, block: Block) -> tuple[Value, ...]:
+        """Evaluate a block, whose constraints teach nothing beyond it; what is known of the operands of its last op."""
+        with self._relations.scope():
+            return self._ops(block)
+
+    def _ops(self, block: Block) -> tuple[Value, ...]:
         """Evaluate the ops of a block; what is known of the operands of the last."""
         for op in block.ops:
             results = self._op(op)
@@ -96,7 +107,7 @@ class Dataflow:
         values = tuple(map(self.of, op.operands))
         bad = invalid(*values)
         if type(op) in EVALUATE:
-            return (bad,) * len(op.results) if bad is not None else self._judged(op, evaluate(op, values))
+            return (bad,) * len(op.results) if bad is not None else self._related(op, self._judged(op, evaluate(op, values)))
         if isinstance(op, AssumingOp):
             with self._uncertain(bad is not None):
                 passed = self._block(op.body.block)
@@ -112,6 +123,15 @@ class Dataflow:
     def _judged(self, op: Operation, results: tuple[Value, ...]) -> tuple[Value, ...]:
         if self._certain and (bad := invalid(*results)) is not None:
             self._faults.setdefault(op, bad.reason)
+        return results
+
+    def _related(self, op: Operation, results: tuple[Value, ...]) -> tuple[Value, ...]:
+        """The results of an op by the constraints before it, from which it is learnt itself."""
+        if invalid(*results) is not None:
+            return results
+        if results == (None,) and self._relations.implies(op):
+            results = (True,)
+        self._relations.learn(op)
         return results
 
     def _reduce(self, op: ReduceOp, shape: Shape, carried: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -172,3 +172,29 @@ shape.func @shape_function(%x: !shape.value_shape) -> !shape.size {
   %b = shape.mul %a, %a : !shape.size, !shape.size -> !shape.size
   shape.return %b : !shape.size
 }
+
+// A constraint proves what it implies from there on.
+// CHECK-LABEL: func.func @learnt
+// CHECK-SAME: (%a: !shape.shape, %b: !shape.shape) -> (!shape.witness, !shape.witness)
+// CHECK-NEXT: %[[W:[a-z0-9_]+]] = shape.cstr_eq %a, %b : !shape.shape, !shape.shape
+// CHECK-NEXT: %[[V:[a-z0-9_]+]] = shape.const_witness true
+// CHECK-NEXT: func.return %[[W]], %[[V]] : !shape.witness, !shape.witness
+// CHECK-NEXT: }
+func.func @learnt(%a: !shape.shape, %b: !shape.shape) -> (!shape.witness, !shape.witness) {
+  %w = shape.cstr_eq %a, %b : !shape.shape, !shape.shape
+  %v = shape.cstr_broadcastable %b, %a : !shape.shape, !shape.shape
+  func.return %w, %v : !shape.witness, !shape.witness
+}
+
+// A constraint in a branch teaches nothing after it.
+// CHECK-LABEL: func.func @not_learnt
+// CHECK: %[[U:[a-z0-9_]+]] = shape.cstr_eq %a, %b : !shape.shape, !shape.shape
+// CHECK: %[[V:[a-z0-9_]+]] = shape.cstr_eq %a, %b : !shape.shape, !shape.shape
+// CHECK-NEXT: func.return %[[V]] : !shape.witness
+func.func @not_learnt(%a: !shape.shape, %b: !shape.shape, %p: i1) -> !shape.witness {
+  scf.if %p {
+    %u = shape.cstr_eq %a, %b : !shape.shape, !shape.shape
+  }
+  %v = shape.cstr_eq %a, %b : !shape.shape, !shape.shape
+  func.return %v : !shape.witness
+}
