@@ -7,14 +7,15 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= --numprocesses auto --maxprocesses 8 --dist worksteal
 # Of a table marked exhaustive, make test runs one case in so many, make test-rest the others.
 THIN = --thin=4
-ENVIRONMENTS = .venv .venv-demo .venv-bench .venv-all .venv-mutants
+ENVIRONMENTS = .venv .venv-demo .venv-bench .venv-all .venv-mutants .venv-docs
 EXTRAS_.venv = test,lint
 EXTRAS_.venv-demo = demo
 EXTRAS_.venv-bench = bench
 EXTRAS_.venv-all = test,lint,demo,models,oracles
 EXTRAS_.venv-mutants = test,mutants
+EXTRAS_.venv-docs = docs
 
-.PHONY: help test-failed suites suites-array suites-jax suites-onnx suites-stablehlo suites-torch demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt vendor-elk
+.PHONY: help docs test-failed suites suites-array suites-jax suites-onnx suites-stablehlo suites-torch demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt vendor-elk
 .DELETE_ON_ERROR:
 
 help:
@@ -34,6 +35,7 @@ help:
 	@echo "make mutants   small changes of chosen modules that no test notices; written to benchmarks/results/mutants.md"
 	@echo "make fuzz SECONDS=600  generated inputs of every kind, none of which may fail without a code; written to benchmarks/results/fuzz.md"
 	@echo "make vendor-elk  fetch the layout library of mind-view again"
+	@echo "make docs      the documentation site with the generated reference, in .site/html"
 	@echo "make clean     remove every environment and cache"
 
 demo: .venv-demo/stamp
@@ -79,6 +81,13 @@ bench: .venv-bench/stamp
 
 gpu-report: .venv-all/stamp
 	@.venv-all/bin/python benchmarks/gpu_report.py $(REPORT)
+
+# Links and anchors that lead nowhere, pages that the navigation lacks, and scripts loaded from elsewhere fail here.
+docs: .venv-docs/stamp
+	@PYTHONPATH=tests/support .venv-docs/bin/python tests/support/site_sources.py .site/src
+	@NO_MKDOCS_2_WARNING=true .venv-docs/bin/mkdocs build --quiet --strict --clean
+	@! grep -rlE --include='*.html' '<(script|link)[^>]* (src|href)=.?https?://[^>]*(js|css|shim|font)' .site/html
+	@echo "docs: .site/html; to read them with search: $(PYTHON) -m http.server --directory .site/html"
 
 # A sample, as the whole takes days; it goes on where it was stopped.
 mutants: .venv-mutants/stamp
@@ -135,7 +144,7 @@ vendor-elk:
 	@echo "elkjs $(ELKJS) is in $(ELK_FILES)"
 
 clean:
-	rm -rf $(ENVIRONMENTS) .mutants .fuzz build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(ENVIRONMENTS) .mutants .fuzz .site build dist .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(ENVIRONMENTS:%=%/stamp): pyproject.toml

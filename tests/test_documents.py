@@ -1,5 +1,5 @@
 """
-Every example in the README and in `docs/` runs, and prints what the page says it prints.
+Every example in the README, in the pages beside it and in `docs/` runs, and prints what the page says it prints.
 
 The language of a fenced block says what happens to it:
 
@@ -27,7 +27,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
 EXAMPLE = "tests/filecheck/examples/readme.mlir"
 FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
 NEEDS = re.compile(r"^<!-- needs (\w+) -->$", re.MULTILINE)

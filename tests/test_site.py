@@ -1,0 +1,85 @@
+"""The documentation site: its pages are complete and lead somewhere, which is tested without mkdocs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import error_cures
+import reference_pages
+import site_sources
+from mind_dialect.errors import CATALOGUE
+from mind_tools.universe import PASSES, tool_dialects
+
+ROOT = Path(__file__).parents[1]
+NAV = re.findall(r"^ +- [^:\n]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+GENERATED = {
+    *(f"reference/{dialect}.md" for dialect in reference_pages.DIALECTS),
+    "reference/passes.md",
+    "reference/error-codes.md",
+}
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    committed = {file.as_posix() for file in site_sources.committed() if file.suffix == ".md"}
+    assert sorted(NAV) == sorted(committed | {f"docs/{name}" for name in GENERATED})
+
+
+def test_pages_of_the_index_are_all_pages() -> None:
+    """Each page of `docs/` has a link in the overview, by which a reader of the checkout finds it."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\(([\w-]+\.md)", index))
+    assert linked == {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
+
+
+def test_the_stage_holds_each_page_and_each_file_that_a_page_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference_pages, "pages", lambda: dict.fromkeys(GENERATED, "# generated\n"))
+    site_sources.stage(tmp_path / "src")
+    staged = {file.relative_to(tmp_path / "src").as_posix() for file in (tmp_path / "src").rglob("*") if file.is_file()}
+    assert set(NAV) <= staged
+    assert {"LICENSE", "examples/foreign_flow.py", "benchmarks/results/core_ir.png"} <= staged
+    for page in (tmp_path / "src").rglob("*.md"):
+        for target in site_sources.TARGET.findall(site_sources.FENCE.sub("", page.read_text(encoding="utf-8"))):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_code_has_a_cure() -> None:
+    assert list(error_cures.CURES) == list(CATALOGUE)
+    assert all(cure.endswith(".") for cure in error_cures.CURES.values())
+
+
+@pytest.mark.parametrize("dialect", reference_pages.DIALECTS)
+def test_a_page_has_every_op_with_its_operands_properties_and_results(dialect: str) -> None:
+    page = reference_pages.ops_page(dialect)
+    sections = dict(re.findall(r"^## `([\w.]+)`\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE))
+    ops = list(tool_dialects()[dialect]().operations)
+    assert list(sections) == [op.name for op in ops]
+    for op in ops:
+        definition = op.get_irdl_definition()
+        named = [name for name, _ in (*definition.operands, *definition.properties.items(), *definition.results)]
+        assert [name for name in named if f"| `{name}` |" not in sections[op.name]] == []
+        assert sections[op.name].strip()[0] not in "|#"
+
+
+def test_the_page_of_codes_has_an_example_for_each_message_that_a_filecheck_test_shows() -> None:
+    page = reference_pages.errors_page()
+    assert re.findall(r"^## (E\d{4})$", page, re.MULTILINE) == list(CATALOGUE)
+    assert "error[E3001]: " in page
+    assert len(reference_pages.refusals()) >= 60
+
+
+def test_programs_of_a_test_are_its_functions_with_the_module_around_them() -> None:
+    text = "// RUN: x\nbuiltin.module attributes {a} {\n// why\nfunc.func @f() {\n  test.op {\n  }\n}\n\nfunc.func @g() {\n}\n}\n"
+    f, g = "func.func @f() {\n  test.op {\n  }\n}", "func.func @g() {\n}"
+    head = "builtin.module attributes {a} {"
+    assert list(reference_pages.programs(text))[1:] == [f"{head}\n{body}\n}}" for body in (f, g, f"{f}\n{g}")]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_has_an_example_that_it_changes(name: str) -> None:
+    before, after = reference_pages.pass_example(name)
+    assert before != after
+    assert f"## `{name}`" in reference_pages.pass_section(name)
