@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -102,6 +103,35 @@ def test_the_wheel_holds_every_file_of_our_packages_and_no_other(wheel: Path) ->
     }
     assert {Path(name).suffix for name in here} >= {".py", ".cuh", ".ll", ".typed"}
     assert {name for name in zipfile.ZipFile(wheel).namelist() if name.split("/")[0] in PACKAGES} == here
+
+
+def test_the_page_on_pypi_has_no_links_that_lead_nowhere_there(wheel: Path) -> None:
+    """Links to files of the checkout are text; those to other sites stay, and so does the text around both."""
+    archive = zipfile.ZipFile(wheel)
+    (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    headers, _, shown = archive.read(name).decode("utf-8").partition("\n\n")
+    assert "Author: The mind-dialect maintainers" in headers
+    assert "Description-Content-Type: text/markdown" in headers
+    targets = re.findall(r"\]\(([^)]*)\)", re.sub(r"^```.*?^```$", "", shown, flags=re.DOTALL | re.MULTILINE))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert targets == re.findall(r"\]\((https://[^)]*)\)", readme)
+    assert re.sub(r"^```.*?^```$", "", shown, flags=re.DOTALL | re.MULTILINE).startswith("# mind-dialect\n")
+    blocks = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+    assert blocks.findall(shown) == blocks.findall(readme)
+
+
+@pytest.mark.exhaustive
+def test_the_source_distribution_holds_tests_docs_and_what_builds_them(tmp_path: Path) -> None:
+    _run(sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", tmp_path, ROOT, cwd=tmp_path)
+    (built,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(built) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"tests", "docs", "examples", "benchmarks"} <= {name.partition("/")[0] for name in names}
+    wanted = "README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md CITATION.cff LICENSE Makefile mkdocs.yml pyproject.toml .ci/run"
+    assert set(wanted.split()) <= names
+    pages = {path.relative_to(ROOT).as_posix() for folder in ("docs", "tests/support") for path in (ROOT / folder).glob("*.*")}
+    assert {page for page in pages if (ROOT / page).is_file()} <= names
+    assert not {name for name in names if "__pycache__" in name or name.startswith(".venv")}
 
 
 def test_the_pipeline_of_the_readme_runs_there(fresh: Path, tmp_path: Path) -> None:
