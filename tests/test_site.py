@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -83,3 +84,29 @@ def test_a_pass_has_an_example_that_it_changes(name: str) -> None:
     before, after = reference_pages.pass_example(name)
     assert before != after
     assert f"## `{name}`" in reference_pages.pass_section(name)
+
+
+def test_the_figure_of_the_stack_is_described_and_readable_without_colour() -> None:
+    figure = ElementTree.parse(ROOT / "docs" / "stack.svg").getroot()
+    name = "{http://www.w3.org/2000/svg}"
+    described = {child.get("id") for child in figure if child.tag in (f"{name}title", f"{name}desc") and child.text}
+    assert figure.get("role") == "img"
+    assert set((figure.get("aria-labelledby") or "").split()) == described
+    colours = {shape.get(key) for shape in figure.iter() for key in ("fill", "stroke")} - {None, "none"}
+    assert all(colour[1:3] == colour[3:5] == colour[5:7] for colour in colours if colour)  # greys
+    written = {text.text for text in figure.iter(f"{name}text")}
+    assert set(reference_pages.DIALECTS) <= written
+    x, y, width, height = map(float, (figure.get("viewBox") or "").split())
+    for box in figure.iter(f"{name}rect"):
+        left, top = float(box.get("x", 0)), float(box.get("y", 0))
+        assert x <= left <= left + float(box.get("width", 0)) <= x + width
+        assert y <= top <= top + float(box.get("height", 0)) <= y + height
+
+
+def test_the_first_program_of_the_readme_has_ten_lines_and_trains() -> None:
+    """`test_documents.py` runs it and compares what it prints."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    program, printed = re.findall(r"```python\n(.*?)```\n+```text\n(.*?)```", readme, re.DOTALL)[0]
+    assert len([line for line in program.splitlines() if line]) == 10
+    assert "ma.grad(" in program
+    assert float(re.findall(r"loss (\S+),", printed)[0]) < 1e-5
