@@ -4,7 +4,7 @@ Running programs: `compile` for speed, `register_implementations` for xDSL's int
     program = mind_runtime.compile(module, "loss")
     loss = program(x, w)
 
-`bind` compiles a function and gives it its weights for good; `output_shapes` says what shapes a function gives.
+`bind` compiles a function and gives it its weights permanently; `output_shapes` says what shapes a function gives.
 """
 
 from __future__ import annotations

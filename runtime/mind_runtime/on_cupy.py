@@ -119,7 +119,7 @@ class CupyProgram(Program):
         return made if i in self.donated else self._kernels.device.ready(made)
 
     def admit(self, i: int, argument: Any) -> Any:
-        """What is given for good, as weights are: on the GPU from now on."""
+        """Bind values permanently, as weights are: they stay on the GPU."""
         given = self._admitted(i, argument)
         if not isinstance(argument, np.ndarray) or self._machine.is_here(given):
             return given
@@ -132,7 +132,7 @@ class CupyProgram(Program):
         return shared_memory(arguments, self.donated, self._machine)
 
     def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
-        """As of a `Program`; the results are NumPy's if all was that is not there for good."""
+        """As of a `Program`; the results are NumPy's if all arguments were that are not bound."""
         here = self._machine.is_here
         home = not any(here(a) and id(a) not in self._resident for a in arguments)
         try:

@@ -22,7 +22,7 @@ from mind_lowering.kernels import NUMPY
 from .program import Program
 
 REPEATS = 10
-"""So many calls are measured; what is told is the median of each step."""
+"""Number of measured calls; the median of each step is reported."""
 
 
 @dataclass(frozen=True)

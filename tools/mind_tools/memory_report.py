@@ -87,7 +87,7 @@ def on_device(program: Program) -> bool:
 
 
 def device_line(found: Mapping[str, int] | None) -> str:
-    """What is on the device: as planned, for nobody measures there."""
+    """What is on the device: as planned, since nothing measures there."""
     if found is None:
         return "memory on the device: not planned, each call asks for what it needs"
     parts = ", ".join(f"{what} {size}" for what, size in found.items() if size)

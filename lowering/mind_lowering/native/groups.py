@@ -88,7 +88,7 @@ class Group(SharedStep):
         return tuple(parts)
 
     def past(self) -> list[bool]:
-        """Which results are stored past the caches, when buffers have their places."""
+        """Which results are written by non-temporal stores, when buffers have their places."""
         return passing(list(self.inputs.values()), [v for _, v in self.outputs])
 
     def cost(self, host: TargetInfo) -> float:
@@ -129,7 +129,7 @@ class Group(SharedStep):
 
 
 def layout(view: View) -> Hashable:
-    """What a kernel's text depends on of a view: where its memory is, it is told."""
+    """What a kernel's text depends on of a view: the address of its memory is an argument."""
     lookups = tuple([(k.stride, k.extent, k.clamped) for k in view.lookups])
     if isinstance(view.base, Buffer):
         return "memory", view.dtype, view.strides, lookups

@@ -53,7 +53,7 @@ class Lanes:
     counted: int = 0
     """How many lanes count, the first ones; 0 for all."""
     streamed: bool = False
-    """Whether whole vectors are stored past the caches: they are aligned."""
+    """Whether whole vectors are written by non-temporal stores: they are aligned."""
 
     def narrowed(self, width: int) -> Lanes:
         """As this, of another width, without a mask."""

@@ -59,7 +59,7 @@ class Nest(Places):
         self.outputs: list[Spot] = []
         self.totals: list[Spot] = []
         self.past: set[int] = set()
-        """By identity: the outputs that are stored past the caches."""
+        """By identity: the outputs that are written by non-temporal stores."""
 
     def lane_count(self) -> int:
         """Lanes for the widest dtype that is computed with."""

@@ -1,8 +1,8 @@
 """
 Stores that go past the caches, for results that would drive everything else out of them.
 
-A store that fills a line of memory need not read the line first, if the processor is told; where a kernel moves more than the
-caches hold, that saves a third of the traffic. Vectors must be aligned for that: a kernel asks once, and has its loops twice.
+A store that fills a line of memory need not read the line first, if it is non-temporal; where a kernel moves more than the caches
+hold, that saves a third of the traffic. Vectors must be aligned for that: a kernel asks once, and has its loops twice.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-The part of the runtime that is native code itself: `call.ll`, `arguments.ll` and `memory.ll`, linked once, for good.
+The part of the runtime that is native code itself: `call.ll`, `arguments.ll` and `memory.ll`, linked once per process.
 
     support()        its functions by address; None where calls go through Python, `why_not()` says why
     empty(...)       a new array whose memory, if it is large, was perhaps that of another one

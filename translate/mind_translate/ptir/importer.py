@@ -1,5 +1,5 @@
 """
-From records to the dialect: tuples taken apart, regions put where they are used, every op checked as it is made.
+From records to the dialect: tuples flattened, regions put where they are used, every op checked as it is made.
 
 A region that several ops use is copied. Which region uses which is looked at before anything is made, so that neither a cycle nor
 regions that double at every step cost more than a message.

@@ -1,4 +1,4 @@
-"""JSON nodes: what the standard library makes of a text, taken apart with errors that know their place."""
+"""JSON nodes: what the standard library makes of a text, read with errors that name their location."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class RowLoops(RowNumbers):
         self.columns: list[tuple[ReduceOp, Value, Spot]] = []
         """The same, with the memory of the unit."""
         self.past: Collection[Value] = ()
-        """What is stored past the caches."""
+        """What is written by non-temporal stores."""
         self.room: dict[Value, str] = {}
         """Where what is kept for later passes is."""
         self.summed = _only_summed(plan)
@@ -95,7 +95,7 @@ class RowLoops(RowNumbers):
     # Rows
 
     def emit(self, views: Sequence[View], hints: Sequence[str], rows: int, per_unit: int, past: Collection[Value]) -> None:
-        """The loop over the rows of some units; what is in `past` is stored past the caches, where it is aligned."""
+        """The loop over the rows of some units; what is in `past` is written by non-temporal stores, where it is aligned."""
         f = self.f
         self.find_spots(views, hints)
         for value in () if self.resident else self.plan.kept:

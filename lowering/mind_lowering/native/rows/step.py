@@ -113,7 +113,7 @@ class RowStep(SharedStep):
         return -(-self.plan.rows // self.per_unit)
 
     def past(self) -> list[bool]:
-        """Which results are stored past the caches, when buffers have their places."""
+        """Which results are written by non-temporal stores, when buffers have their places."""
         return passing(list(self.plan.inputs), [v for _, _, v in self.plan.outputs])
 
     def _over(self) -> list[tuple[Buffer, Buffer]]:

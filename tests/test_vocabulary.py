@@ -1,0 +1,54 @@
+"""Private words that the project has replaced by the field's terms, and that may not come back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+REPLACED = {
+    r"\bone's own\b": "your own",
+    r"\b(?:is|are|was) told\b(?! apart)": "is described, documented or reported",
+    r"\bwishes\b": "needs, requests",
+    r"(?<!told )\bfor good\b": "permanently",
+    r"\btaken apart\b": "split",
+    r"\bfor nobody\b": "unused",
+    r"\bof the turn\b|\bnumber of turns\b": "iteration, trip count",
+    r"\bstored past\b|\bstores? twice\b": "non-temporal store",
+    r"\btold below\b": "as follows",
+}
+"""Patterns of the words, and what to write in their place."""
+PACKAGES = ("mind_dialect", "passes", "lowering", "runtime", "translate", "array", "bridges", "tools")
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
+SOURCES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
+
+
+def found(text: str) -> list[str]:
+    """The private words of a text, each with what to write; a line break counts as a space."""
+    plain = re.sub(r"\s+#?\s*", " ", text)
+    return [f"{match[0]!r}: write {term}" for word, term in REPLACED.items() for match in re.finditer(word, plain, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_uses_the_terms_of_the_field(page: Path) -> None:
+    assert found(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_messages_and_docstrings_use_the_terms_of_the_field(package: str) -> None:
+    texts = {file: file.read_text(encoding="utf-8") for file in SOURCES if file.is_relative_to(ROOT / package)}
+    assert {str(file.relative_to(ROOT)): words for file, text in texts.items() if (words := found(text))} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Rules of one's\nown are told below.", 3),
+        ("They are told apart by name, which is good for\n# goods.", 0),
+        ("bound for\n# good", 1),
+    ],
+)
+def test_a_private_word_is_found_across_lines(text: str, count: int) -> None:
+    assert len(found(text)) == count
