@@ -80,6 +80,8 @@ CURES: dict[str, str] = {
     "E8006": 'State `ptir.spec_version = "ptir.v0.4"` on the module, or read the text with `--lenient`.',
     "E8007": "Register the custom call, or use one of the known targets.",
     "E8008": "Rewrite the listed ops, or choose another conversion target.",
+    "E8009": "Remove or correct one of the declared facts that the message names: no sizes satisfy both.",
+    "E8010": "Pass arrays whose sizes satisfy the declaration, or correct the declaration of the function.",
     "E9001": "Use the type that the op expects: a size, a shape, an index, an extent tensor or a witness.",
     "E9002": "Use `!shape.size` or `!shape.shape` for the result, so that an error can propagate.",
     "E9003": "Write the inferred type in place of the stated one.",
