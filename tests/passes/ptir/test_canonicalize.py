@@ -21,8 +21,11 @@ from mind_passes.ptir.rewrites.casts import lossless
 from programs import context, parse
 from ptir_evaluator import evaluate, function_of, same_bits, special_inputs
 from ptir_oracle import cast, elements, same, samples
-from ptir_rewrite_rows import ROWS, Row, function
+from ptir_rewrite_rows import ROWS as REST
+from ptir_rewrite_rows import Row, function
+from ptir_slice_rows import SLICE_ROWS
 
+ROWS = (*REST, *SLICE_ROWS)
 Fired = set[tuple[type[PtirOp], str]]
 
 

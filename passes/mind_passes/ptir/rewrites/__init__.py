@@ -2,8 +2,8 @@
 The rewrites of `ptir-canonicalize`, one table: op class -> rules, tried in this order.
 
 A rule is a function from an op to an existing value or a new op that stands for its result. It looks at the op and at the ops
-that define its operands, which are canonical by then, never at uses. Its docstring is its equation and the side condition that
-makes the equation true for every input.
+that define its operands, which are canonical by then; of uses it asks only whether there is one. Its docstring is its equation and
+the side condition that makes the equation true for every input.
 """
 
 from __future__ import annotations
@@ -49,14 +49,20 @@ from mind_dialect.ptir import (
 )
 
 from ..building import Rule
-from . import casts, constants, contraction, elementwise, structural
+from . import casts, constants, contraction, elementwise, integers, slices, structural
 
 RULES: dict[type[PtirOp], tuple[Rule, ...]] = {
     NegOp: (elementwise.neg_neg,),
     AbsOp: (elementwise.abs_of_sign,),
-    AddOp: (elementwise.add_zero, elementwise.add_neg),
-    SubOp: (elementwise.sub_zero, elementwise.sub_neg, elementwise.sub_from_zero, elementwise.sub_self),
-    MulOp: (elementwise.mul_one, elementwise.mul_zero, elementwise.mul_minus_one),
+    AddOp: (elementwise.add_zero, elementwise.add_neg, integers.sum_of_constants),
+    SubOp: (
+        elementwise.sub_zero,
+        elementwise.sub_neg,
+        elementwise.sub_from_zero,
+        elementwise.sub_self,
+        integers.sum_of_constants,
+    ),
+    MulOp: (elementwise.mul_one, elementwise.mul_zero, elementwise.mul_minus_one, integers.reassociate),
     DivOp: (elementwise.div_one, elementwise.div_power_of_two),
     MaximumOp: (elementwise.same_operands,),
     MinimumOp: (elementwise.same_operands,),
@@ -73,9 +79,13 @@ RULES: dict[type[PtirOp], tuple[Rule, ...]] = {
         constants.slice_of_constant,
         structural.slice_of_slice,
         structural.slice_of_concat,
+        slices.slice_of_pad,
+        slices.slice_of_broadcast,
+        slices.slice_of_transpose,
+        slices.slice_across_concat,
     ),
-    ConcatOp: (structural.concat_of_one,),
-    PadOp: (structural.pad_nothing,),
+    ConcatOp: (structural.concat_of_one, slices.concat_of_slices),
+    PadOp: (structural.pad_nothing, slices.pad_of_pad),
     TileOp: (structural.tile_once,),
     DynamicSliceOp: (structural.dynamic_slice_everything, structural.dynamic_slice_known),
     DynamicUpdateSliceOp: (structural.update_everything,),
@@ -84,9 +94,9 @@ RULES: dict[type[PtirOp], tuple[Rule, ...]] = {
     RoundOp: (elementwise.idempotent,),
     SignOp: (elementwise.idempotent,),
     NotOp: (elementwise.not_not, elementwise.not_compare),
-    AndOp: (elementwise.same_operands, elementwise.and_ones, elementwise.and_zero),
-    OrOp: (elementwise.same_operands, elementwise.bitwise_zero, elementwise.or_ones),
-    XorOp: (elementwise.xor_self, elementwise.bitwise_zero),
+    AndOp: (elementwise.same_operands, elementwise.and_ones, elementwise.and_zero, integers.reassociate),
+    OrOp: (elementwise.same_operands, elementwise.bitwise_zero, elementwise.or_ones, integers.reassociate),
+    XorOp: (elementwise.xor_self, elementwise.bitwise_zero, integers.reassociate),
     ShiftLeftOp: (elementwise.shift_nothing,),
     ShiftRightArithmeticOp: (elementwise.shift_nothing,),
     ShiftRightLogicalOp: (elementwise.shift_nothing,),
