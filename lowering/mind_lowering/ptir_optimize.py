@@ -1,9 +1,9 @@
 """
 The optimiser of PTIR: its passes in their order.
 
-First canonical form, constant folding, common subexpressions and dead code, again while anything changes; then known patterns,
-which need canonical ops, and the same once more; then, if asked for, the split into what depends on weights alone and the rest,
-and fusion, which is last because nothing looks into a fusion.
+First canonical form, constant folding, common subexpressions and dead code, again while anything changes; then what loops repeat
+moves out of them, then known patterns, which need canonical ops, and the same once more after each; then, if asked for, the split
+into what depends on weights alone and the rest, and fusion, which is last because nothing looks into a fusion.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from mind_passes.fusion.fuse import fuse
 from mind_passes.ptir.canonicalize import canonicalize
 from mind_passes.ptir.cse import eliminate_common
 from mind_passes.ptir.failing import unmark_used
+from mind_passes.ptir.hoist import hoist
 from mind_passes.ptir.recognize import recognize
 from mind_passes.ptir.split_parameters import split_parameters
 
@@ -55,6 +56,8 @@ def optimize(
 ) -> None:
     """Run the optimiser on a verified module, in place; the options are those of the pass."""
     simplify(module, fast_math=fast_math, iterations=iterations)
+    if hoist(module):
+        simplify(module, fast_math=fast_math, iterations=iterations)
     if patterns and recognize(module):
         simplify(module, fast_math=fast_math, iterations=iterations)
     if split:

@@ -29,6 +29,7 @@ PASS_ALIASES = {
     "ptir-canonicalize": "mind-ptir-canonicalize",
     "ptir-cse": "mind-ptir-cse",
     "ptir-dce": "mind-ptir-dce",
+    "ptir-hoist": "mind-ptir-hoist",
     "ptir-defuse": "mind-ptir-defuse",
     "ptir-fold": "mind-ptir-fold",
     "ptir-fuse": "mind-ptir-fuse",

@@ -10,11 +10,41 @@ from mind_dialect.ptir.types import F32, read_type
 from mind_dialect.verify import verify
 from mind_passes.functional import vjp
 from mind_passes.ptir.canonicalize import canonicalize
+from mind_passes.ptir.hoist import hoist
 from programs import parse
 from ptir_evaluator import evaluate, function_of
 from ptir_rewrite_rows import function
 from ptir_slice_rows import SLICE_ROWS
 
+PRODUCT = (
+    "ptir.dot_general {0}, {1} batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0]"
+    " : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>"
+)
+
+
+def recurrence(op: str, *, yielded: str = "%s, %v, %t") -> str:
+    """A scan of three steps of a matrix and a weight that stacks `%t`; `op` defines `%p` from the weight `%v` and slice `%x`."""
+    return f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%h: tensor<2x8xf32>, %w: tensor<8x8xf32>, %xs: tensor<3x2x8xf32>) -> (tensor<2x8xf32>, tensor<3x2x8xf32>) {{
+    %r:3 = ptir.scan %h, %w, %xs carry_count = 2 scan_output_count = 1
+        : (tensor<2x8xf32>, tensor<8x8xf32>, tensor<3x2x8xf32>) -> (tensor<2x8xf32>, tensor<8x8xf32>, tensor<3x2x8xf32>) body {{
+    ^bb0(%a: tensor<2x8xf32>, %v: tensor<8x8xf32>, %x: tensor<2x8xf32>):
+      {op}
+      %q = ptir.mul %a, %p : tensor<2x8xf32>
+      %s = ptir.sin %q : tensor<2x8xf32>
+      %t = ptir.tanh %p : tensor<2x8xf32>
+      ptir.yield {yielded} : tensor<2x8xf32>, tensor<8x8xf32>, tensor<2x8xf32>
+    }}
+    func.return %r#0, %r#2 : tensor<2x8xf32>, tensor<3x2x8xf32>
+  }}
+}}"""
+
+
+LOOPS = {
+    "input products": recurrence(f"%p = {PRODUCT.format('%x', '%v')}"),
+    "invariant": recurrence(f"%e = ptir.exp %v : tensor<8x8xf32>; %p = {PRODUCT.format('%a', '%e')}".replace("; ", "\n")),
+    "stacked": recurrence("%p = ptir.exp %x : tensor<2x8xf32>"),
+}
 CASES = {row.rule: function(row.arguments, row.fires[0]) for row in SLICE_ROWS if "f32" in row.arguments}
 
 
@@ -38,3 +68,17 @@ def test_derivatives_of_rewritten_programs(rule: str) -> None:
     assert len(found) == len(expected) > 1
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("case", LOOPS)
+def test_derivatives_of_loops(case: str) -> None:
+    """Up to the order of sums: a product over all steps sums the gradient of a weight in another order than steps do."""
+    module = parse(LOOPS[case])
+    verify(module)
+    expected = pulled_back(module.clone(), "f")
+    assert hoist(module)
+    verify(module)
+    found = pulled_back(module, "f")
+    assert len(found) == len(expected) == 5
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5 * np.abs(b).max())

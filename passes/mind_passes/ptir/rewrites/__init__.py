@@ -2,8 +2,8 @@
 The rewrites of `ptir-canonicalize`, one table: op class -> rules, tried in this order.
 
 A rule is a function from an op to an existing value or a new op that stands for its result. It looks at the op and at the ops
-that define its operands, which are canonical by then; of uses it asks only whether there is one. Its docstring is its equation and
-the side condition that makes the equation true for every input.
+that define its operands, which are canonical by then; of uses it asks only whether there is one. Its docstring is its equation
+and the side condition that makes the equation true for every input.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Integer constants joined: sums and products modulo a power of two, and bitwise ops, are associative; those of floats are not."""
+"""Constants of integers joined: addition and multiplication that wrap, and bitwise ops, are associative; floats are not."""
 
 from __future__ import annotations
 
