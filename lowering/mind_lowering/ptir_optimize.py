@@ -26,6 +26,7 @@ from mind_passes.ptir.cse import eliminate_common
 from mind_passes.ptir.failing import unmark_used
 from mind_passes.ptir.hoist import hoist
 from mind_passes.ptir.recognize import recognize
+from mind_passes.ptir.sink_views import sink_views
 from mind_passes.ptir.split_parameters import split_parameters
 
 from .ptir_fold import fold_constants
@@ -38,6 +39,7 @@ def simplify(root: Operation, *, fast_math: bool = False, iterations: int = DEFA
     """Canonical form, folding and common subexpressions until nothing changes; how many rounds changed something."""
     for done in range(iterations):
         changed = canonicalize(root, fast_math=fast_math)
+        changed |= sink_views(root)
         changed |= fold_constants(root)
         changed |= eliminate_common(root)
         if not changed:

@@ -30,6 +30,7 @@ PASS_ALIASES = {
     "ptir-cse": "mind-ptir-cse",
     "ptir-dce": "mind-ptir-dce",
     "ptir-hoist": "mind-ptir-hoist",
+    "ptir-sink-views": "mind-ptir-sink-views",
     "ptir-defuse": "mind-ptir-defuse",
     "ptir-fold": "mind-ptir-fold",
     "ptir-fuse": "mind-ptir-fuse",

@@ -8,9 +8,9 @@ Two equations, for a value `f(...)` of the body of a `scan` or `while`:
   place. It moves if it holds a product of few rows with an invariant operand, which is one product over all steps then (the input
   products of an LSTM), or if it is stacked as a result.
 
-Regions are isolated, so what moves comes back as a carry or a scanned input. Only ops that cannot fail move, as a loop may iterate
-zero times; random ops, constants and views alone stay, and so does a cheap value that is larger than what it is computed from:
-reading it would cost more. Sums of floats are not batched, whose order a target may choose by shape; products are, as theirs is
+Regions are isolated, so what moves comes back as a carry or a scanned input. Only ops that cannot fail move, as a loop may run
+zero iterations; random ops, constants and views alone stay, and so does a cheap value larger than what it is computed from, which
+it would cost more to read. Sums of floats are not batched, whose order a target may choose by shape; products are, as theirs is
 open. Innermost loops come first; each region is read forwards and backwards once.
 """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
@@ -11,6 +13,7 @@ from mind_dialect.verify import verify
 from mind_passes.functional import vjp
 from mind_passes.ptir.canonicalize import canonicalize
 from mind_passes.ptir.hoist import hoist
+from mind_passes.ptir.sink_views import sink_views
 from programs import parse
 from ptir_evaluator import evaluate, function_of
 from ptir_rewrite_rows import function
@@ -45,6 +48,31 @@ LOOPS = {
     "invariant": recurrence(f"%e = ptir.exp %v : tensor<8x8xf32>; %p = {PRODUCT.format('%a', '%e')}".replace("; ", "\n")),
     "stacked": recurrence("%p = ptir.exp %x : tensor<2x8xf32>"),
 }
+X = "%x: tensor<2x3xf32>"
+TURN, BACK = "ptir.transpose {0} perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>", "tensor<3x2xf32> -> tensor<2x3xf32>"
+SINKING = {
+    "transposes": function(
+        X,
+        f"%t = {TURN.format('%x')}; %s = ptir.sin %t : tensor<3x2xf32>; %m = ptir.mul %s, %t : tensor<3x2xf32>;"
+        f" %r = ptir.transpose %m perm = [1, 0] : {BACK}",
+    ),
+    "reshapes": function(
+        X,
+        "%t = ptir.reshape %x new_shape = [6] : tensor<2x3xf32> -> tensor<6xf32>; %s = ptir.sin %t : tensor<6xf32>;"
+        " %r = ptir.reshape %s new_shape = [2, 3] : tensor<6xf32> -> tensor<2x3xf32>",
+    ),
+    "reductions": function(
+        X,
+        f"%t = {TURN.format('%x')}; %s = ptir.sin %t : tensor<3x2xf32>;"
+        " %r = ptir.reduce %s kind = max axes = [1] keepdims = false : tensor<3x2xf32> -> tensor<3xf32>",
+    ),
+    "products": function(
+        X + ", %w: tensor<2x2xf32>",
+        f"%t = {TURN.format('%x')}; %s = ptir.sin %t : tensor<3x2xf32>;"
+        " %r = ptir.dot_general %s, %w batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0]"
+        " : (tensor<3x2xf32>, tensor<2x2xf32>) -> tensor<3x2xf32>",
+    ),
+}
 CASES = {row.rule: function(row.arguments, row.fires[0]) for row in SLICE_ROWS if "f32" in row.arguments}
 
 
@@ -70,15 +98,17 @@ def test_derivatives_of_rewritten_programs(rule: str) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("case", LOOPS)
-def test_derivatives_of_loops(case: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "rewrite"), [*((t, hoist) for t in LOOPS.values()), *((t, sink_views) for t in SINKING.values())]
+)
+def test_derivatives_of_loops_and_views(text: str, rewrite: Callable[[ModuleOp], bool]) -> None:
     """Up to the order of sums: a product over all steps sums the gradient of a weight in another order than steps do."""
-    module = parse(LOOPS[case])
+    module = parse(text)
     verify(module)
     expected = pulled_back(module.clone(), "f")
-    assert hoist(module)
+    assert rewrite(module)
     verify(module)
     found = pulled_back(module, "f")
-    assert len(found) == len(expected) == 5
+    assert len(found) == len(expected) > 1
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5 * np.abs(b).max())

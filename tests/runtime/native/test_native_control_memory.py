@@ -186,7 +186,7 @@ def test_narrow_weights_that_are_not_in_cache_stay_narrow(columns: int, count: i
     def body(h: Any, w: Any, r: Any) -> Any:
         wide = ptir.CastOp(w, dtype="f32")
         found = ptir.DotGeneralOp(h, wide, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(1,))
-        return [h, w, reduce(add(found, r), "max", 1, keepdims=False)]
+        return [ptir.NegOp(h), w, reduce(add(found, r), "max", 1, keepdims=False)]
 
     module = program(
         f"f32[7,256] bf16[{columns},256] f32[5,7,{columns}]",

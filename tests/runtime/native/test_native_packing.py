@@ -140,7 +140,7 @@ def test_in_loops() -> None:
     """Nothing of them is packed before the loop, and one packing serves all uses."""
     module = program(
         "f32[7,40] f32[40,40] f32[5,7,40]",
-        lambda h, w, s: scan(lambda h, w, r: [ptir.TanhOp(add(across(h, w), across(r, w))), w], h, w, s, carries=2)[:1],
+        lambda h, w, s: scan(lambda h, w, r: [ptir.TanhOp(add(across(h, w), across(add(h, r), w))), w], h, w, s, carries=2)[:1],
     )
     steps = normal(5, 7, 40)
     run = bound(module, arg1=W)

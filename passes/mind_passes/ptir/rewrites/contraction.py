@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mind_dialect.ptir import DotGeneralOp, TransposeOp
 
@@ -16,19 +17,23 @@ def transpose_into_dot(op: DotGeneralOp) -> Found:
     The axes that are neither contracted nor batch must ascend in `a` as they do in its transpose, as the result lists them in
     that order. The products and what they are summed over are the same.
     """
-    values = op.values()
+    values = dict(op.values())
     operands = list(op.operands)
     changed = False
     for i, side in enumerate(("lhs", "rhs")):
         inner = operands[i].owner
         if not isinstance(inner, TransposeOp):
             continue
-        perm: Sequence[int] = inner.values()["perm"]
-        used = {*values[f"batch_{side}"], *values[f"contract_{side}"]}
-        free = [a for axis, a in enumerate(perm) if axis not in used]
-        if free != sorted(free):
-            continue
-        operands[i], changed = inner.x, True
-        for role in ("batch", "contract"):
-            values[f"{role}_{side}"] = [perm[axis] for axis in values[f"{role}_{side}"]]
+        if (axes := renamed(values, side, inner.values()["perm"])) is not None:
+            operands[i], changed = inner.x, True
+            values |= axes
     return in_place_of(op, DotGeneralOp, *operands, **values) if changed else None
+
+
+def renamed(values: Mapping[str, Any], side: str, perm: Sequence[int]) -> dict[str, list[int]] | None:
+    """The axes of one operand of a product as those of what `perm` transposes; None unless the free axes ascend there."""
+    used = {*values[f"batch_{side}"], *values[f"contract_{side}"]}
+    free = [a for axis, a in enumerate(perm) if axis not in used]
+    if free != sorted(free):
+        return None
+    return {f"{role}_{side}": [perm[axis] for axis in values[f"{role}_{side}"]] for role in ("batch", "contract")}

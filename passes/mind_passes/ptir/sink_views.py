@@ -1,0 +1,267 @@
+"""
+Transposes and reshapes sunk through elementwise ops, into what cancels or absorbs them.
+
+For an elementwise `f` of values that are all seen through one view `v` (a permutation, or a reshape from one shape), constants of
+one number, and vectors repeated along the other axes: `f(v(x), v(y)) = v(f(x, y))`. It is used where it takes a view away:
+
+- `transpose(f(transpose(x, p)), q) = transpose(f(x), p[q])`, nothing if that is the identity, and so for reshapes;
+- `reduce(f(transpose(x, p)), axes) = reduce(f(x), p[axes])`, where the remaining axes keep their order; of a reshape where all
+  axes are reduced. Not for sums of floats, whose order of additions would change;
+- `dot(f(transpose(x, p)), b) = dot(f(x), b)` with the axes renamed, where the free axes keep their order.
+
+All values between the views are used by nothing else, and one view at least has no use left: each application takes a view away
+and adds none, so that the pass ends. All shapes are static. Each op is between views for one op after it at most: linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mind_dialect import register
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import FUSIBLE, BroadcastToOp, ConstantOp, DotGeneralOp, PtirOp, ReduceOp, ReshapeOp, TransposeOp
+from mind_dialect.ptir.types import Kind, tensor_type
+
+from .building import axes_of_reduction, constant, in_place_of, insert_new, is_plain, of_one_shape, spec_of, substitute
+from .failing import is_marked
+from .rewrites.contraction import renamed
+
+MOST_USES = 8
+"""A value of more uses is not looked at, which bounds the time per use."""
+
+Shape = tuple[int, ...]
+Target = TransposeOp | ReshapeOp | ReduceOp | DotGeneralOp
+
+
+def sink_views(root: Operation) -> bool:
+    """Sink views inside `root` where that takes one away; whether any was."""
+    changed = False
+    for op in tuple(walk(root)):
+        if isinstance(op, TransposeOp | ReshapeOp | ReduceOp | DotGeneralOp) and is_plain(op) and not is_marked(op):
+            changed |= any([_absorb(op, i) for i in range(len(op.operands))]) if isinstance(op, DotGeneralOp) else _absorb(op, 0)
+    return changed
+
+
+@dataclass
+class _Between:
+    """The elementwise ops between views and a target, last ones first, and the views; `key` is what they have in common."""
+
+    kind: type[TransposeOp | ReshapeOp]
+    ops: list[PtirOp] = field(default_factory=list[PtirOp])
+    views: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    repeated: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    """Constants of one number and broadcasts, which can be made for another shape."""
+    key: Shape = ()
+    source: Shape = ()
+    """The shape of what is viewed."""
+    dies: bool = False
+    """Whether a view has no use left."""
+
+
+def _uses(value: SSAValue) -> int:
+    """How many uses a value has, counted up to one more than is looked at."""
+    count = 0
+    for _ in value.uses:
+        count += 1
+        if count > MOST_USES:
+            break
+    return count
+
+
+def _between(target: Target, operand: int, kind: type[TransposeOp | ReshapeOp]) -> _Between | None:
+    """What lies between views of a kind and an operand of `target`, if that is elementwise and nobody else's."""
+    found, counts = _Between(kind), dict[SSAValue, int]()
+    pending, stack = 0, [target.operands[operand]]
+    while stack:
+        value = stack.pop()
+        owner = value.owner
+        if not isinstance(owner, PtirOp) or owner.parent is not target.parent:
+            return None
+        first = value not in counts
+        counts[value] = counts.get(value, 0) + 1
+        if isinstance(owner, kind):
+            if first and not _joins(found, owner):
+                return None
+        elif isinstance(owner, ConstantOp | BroadcastToOp):
+            found.repeated[value] = None
+        else:
+            if first and not _is_between(owner):
+                return None
+            pending += first
+            if counts[value] == _uses(value):
+                pending -= 1
+                found.ops.append(owner)
+                stack += owner.operands
+    if pending or not found.views or not (found.ops or isinstance(target, ReduceOp)):
+        return None
+    if not all(_can_repeat(v, found) for v in found.repeated):
+        return None
+    found.dies = any(counts[v] == _uses(v) for v in found.views)
+    return found
+
+
+def _joins(found: _Between, view: TransposeOp | ReshapeOp) -> bool:
+    """Add a view; False if it is another one than those before it."""
+    spec = spec_of(view.x)
+    if not spec.is_static or not spec_of(view.result).is_static:
+        return False
+    source = cast(Shape, spec.shape)
+    key = tuple(cast(Sequence[int], view.values()["perm"])) if isinstance(view, TransposeOp) else source
+    if found.views and (key, source) != (found.key, found.source):
+        return False
+    found.key, found.source = key, source
+    found.views[view.result] = None
+    return True
+
+
+def _is_between(op: PtirOp) -> bool:
+    known = FUSIBLE.get(type(op)) == "elementwise" and len(op.results) == 1 and of_one_shape(op)
+    return known and is_plain(op) and not is_marked(op) and spec_of(op.results[0]).is_static
+
+
+def _can_repeat(value: SSAValue, found: _Between) -> bool:
+    """Whether a constant or broadcast can be made for the shape of what is viewed, for nothing."""
+    owner = value.owner
+    if isinstance(owner, ConstantOp):
+        return owner.literal.is_fill
+    assert isinstance(owner, BroadcastToOp)
+    spec = spec_of(owner.x)
+    wide = [n for n in spec.shape if n != 1]
+    return spec.is_static and (not wide or (found.kind is TransposeOp and len(wide) == 1))
+
+
+def _repeat(value: SSAValue, found: _Between) -> SSAValue:
+    """A constant or broadcast for the shape of what is viewed, made of new ops."""
+    owner = value.owner
+    dtype, shape = spec_of(value)
+    if isinstance(owner, ConstantOp):
+        return constant(owner, dtype, found.source, owner.literal.data.data).result
+    assert isinstance(owner, BroadcastToOp)
+    x = cast(Shape, spec_of(owner.x).shape)
+    extents = [1] * len(found.source)
+    if found.kind is TransposeOp:
+        for axis, n in enumerate(x, len(shape) - len(x)):
+            extents[found.key[axis]] = n
+    view = in_place_of(owner, ReshapeOp, owner.x, type=tensor_type(dtype, tuple(extents)), new_shape=tuple(extents))
+    return in_place_of(owner, BroadcastToOp, view.result, type=tensor_type(dtype, found.source), result_shape=found.source).result
+
+
+def _absorb(op: Target, operand: int) -> bool:
+    """Sink the views before an operand of `op` into it; whether there were any."""
+    kind = ReshapeOp if isinstance(op, ReshapeOp) or _reduces_all(op) else TransposeOp
+    found = _between(op, operand, kind)
+    if found is None and isinstance(op, ReduceOp) and kind is ReshapeOp:
+        found = _between(op, operand, TransposeOp)
+    if found is None:
+        return False
+    made = _without(op, operand, found)
+    if made is None:
+        return False
+    made.operands = [_rebuilt(found, op.operands[operand]) if i == operand else v for i, v in enumerate(made.operands)]
+    if isinstance(made, TransposeOp | ReshapeOp) and made.x.type == op.results[0].type and _is_identity(made):
+        value = made.x
+        value.name_hint = value.name_hint or op.results[0].name_hint
+        made.erase()
+        op.results[0].replace_all_uses_with(value)
+        block = op.parent
+        assert isinstance(block, Block)
+        block.erase_op(op)
+    else:
+        substitute(op, made)
+    _erase(found)
+    return True
+
+
+def _is_identity(op: TransposeOp | ReshapeOp) -> bool:
+    return isinstance(op, ReshapeOp) or list(op.values()["perm"]) == list(range(len(spec_of(op.x).shape)))
+
+
+def _reduces_all(op: Target) -> bool:
+    return isinstance(op, ReduceOp) and len(axes_of_reduction(op)) == len(spec_of(op.x).shape) and not op.values()["keepdims"]
+
+
+def _without(op: Target, operand: int, found: _Between) -> PtirOp | None:
+    """The op for the values as they are before the views, still on its old operands; None where it must stay."""
+    x, values = op.operands[operand], op.values()
+    if isinstance(op, TransposeOp):
+        perm = [found.key[i] for i in cast(Sequence[int], values["perm"])]
+        return in_place_of(op, TransposeOp, x, perm=perm) if found.dies or perm == list(range(len(perm))) else None
+    if isinstance(op, ReshapeOp):
+        same = spec_of(op.result).shape == found.source
+        return in_place_of(op, ReshapeOp, x, new_shape=values["new_shape"]) if found.dies or same else None
+    if not found.dies:
+        return None
+    if isinstance(op, ReduceOp):
+        return _reduction(op, found)
+    changed = renamed(values, ("lhs", "rhs")[operand], found.key)
+    return None if changed is None else in_place_of(op, DotGeneralOp, *op.operands, **_with(values, changed))
+
+
+def _reduction(op: ReduceOp, found: _Between) -> ReduceOp | None:
+    """The reduction over the axes as they are before the views."""
+    values, axes = op.values(), axes_of_reduction(op)
+    exact = values["kind"] not in ("sum", "prod") or spec_of(op.x).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
+    if not exact:
+        return None
+    if found.kind is ReshapeOp:
+        return in_place_of(op, ReduceOp, op.x, **_with(values, {"axes": tuple(range(len(found.source)))}))
+    rest = [a for i, a in enumerate(found.key) if i not in axes]
+    if values["keepdims"] or rest != sorted(rest):
+        return None
+    return in_place_of(op, ReduceOp, op.x, **_with(values, {"axes": tuple(sorted(found.key[i] for i in axes))}))
+
+
+def _with(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    return {**values, **changed}
+
+
+def _rebuilt(found: _Between, last: SSAValue) -> SSAValue:
+    """`last` before the views: each op between again, in front of the old one."""
+    became = dict[SSAValue, SSAValue]()
+    for view in found.views:
+        owner = view.owner
+        assert isinstance(owner, TransposeOp | ReshapeOp)
+        became[view] = owner.x
+    for op in reversed(found.ops):
+        block = op.parent
+        assert isinstance(block, Block)
+        for value in op.operands:
+            if value in found.repeated and value not in became:
+                became[value] = _repeat(value, found)
+        (result,) = op.results
+        made = type(op).create(
+            operands=[became[v] for v in op.operands],
+            properties=op.properties,
+            attributes=op.attributes,
+            result_types=[tensor_type(spec_of(result).dtype, found.source)],
+            location=op.location,
+        )
+        insert_new(made, op, block)
+        made.results[0].name_hint = result.name_hint
+        became[result] = made.results[0]
+    return became[last]
+
+
+def _erase(found: _Between) -> None:
+    """Erase what is between, and what it was the only use of."""
+    for owner in [*found.ops, *(v.owner for v in (*found.views, *found.repeated))]:
+        if isinstance(owner, Operation) and isinstance(owner.parent, Block) and not owner.results[0].first_use:
+            owner.parent.erase_op(owner)
+
+
+@dataclass(frozen=True)
+class PtirSinkViewsPass(ModulePass):
+    """Sink transposes and reshapes through elementwise ops, where another view, a reduction or a product takes them up."""
+
+    name = "mind-ptir-sink-views"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        sink_views(op)

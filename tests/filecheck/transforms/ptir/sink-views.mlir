@@ -1,0 +1,145 @@
+// RUN: mind-opt %s --ptir-sink-views | filecheck %s
+// RUN: xdsl-opt %s -p mind-ptir-sink-views | filecheck %s
+
+builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
+
+// A vector along one axis and a constant are made for the other shape.
+// CHECK-LABEL: func.func @transposes_cancel
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3xf32>, %[[B:.*]]: tensor<2xf32>)
+// CHECK-NEXT:    %[[V:.*]] = ptir.reshape %[[B]] new_shape = [2, 1] : tensor<2xf32> -> tensor<2x1xf32>
+// CHECK-NEXT:    %[[W:.*]] = ptir.broadcast_to %[[V]] result_shape = [2, 3] : tensor<2x1xf32> -> tensor<2x3xf32>
+// CHECK-NEXT:    %[[A:.*]] = ptir.add %[[X]], %[[W]] : tensor<2x3xf32>
+// CHECK-NEXT:    %[[C:.*]] = ptir.constant fill 2.0 : tensor<2x3xf32>
+// CHECK-NEXT:    %[[M:.*]] = ptir.mul %[[A]], %[[C]] : tensor<2x3xf32>
+// CHECK-NEXT:    func.return %[[M]]
+func.func @transposes_cancel(%x: tensor<2x3xf32>, %b: tensor<2xf32>) -> tensor<2x3xf32> {
+  %t = ptir.transpose %x perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+  %v = ptir.broadcast_to %b result_shape = [3, 2] : tensor<2xf32> -> tensor<3x2xf32>
+  %a = ptir.add %t, %v : tensor<3x2xf32>
+  %c = ptir.constant fill 2.0 : tensor<3x2xf32>
+  %m = ptir.mul %a, %c : tensor<3x2xf32>
+  %r = ptir.transpose %m perm = [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
+  func.return %r : tensor<2x3xf32>
+}
+
+// A value of two uses between them, both of which are.
+// CHECK-LABEL: func.func @used_twice_between
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3xf32>)
+// CHECK-NEXT:    %[[E:.*]] = ptir.exp %[[X]] : tensor<2x3xf32>
+// CHECK-NEXT:    %[[L:.*]] = ptir.logistic %[[E]] : tensor<2x3xf32>
+// CHECK-NEXT:    %[[M:.*]] = ptir.mul %[[E]], %[[L]] : tensor<2x3xf32>
+// CHECK-NEXT:    func.return %[[M]]
+func.func @used_twice_between(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %t = ptir.transpose %x perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+  %e = ptir.exp %t : tensor<3x2xf32>
+  %l = ptir.logistic %e : tensor<3x2xf32>
+  %m = ptir.mul %e, %l : tensor<3x2xf32>
+  %r = ptir.transpose %m perm = [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
+  func.return %r : tensor<2x3xf32>
+}
+
+// Two transposes become one.
+// CHECK-LABEL: func.func @transposes_join
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3x4xf32>)
+// CHECK-NEXT:    %[[E:.*]] = ptir.exp %[[X]] : tensor<2x3x4xf32>
+// CHECK-NEXT:    %[[R:.*]] = ptir.transpose %[[E]] perm = [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>
+// CHECK-NEXT:    func.return %[[R]]
+func.func @transposes_join(%x: tensor<2x3x4xf32>) -> tensor<4x2x3xf32> {
+  %t = ptir.transpose %x perm = [1, 0, 2] : tensor<2x3x4xf32> -> tensor<3x2x4xf32>
+  %e = ptir.exp %t : tensor<3x2x4xf32>
+  %r = ptir.transpose %e perm = [2, 1, 0] : tensor<3x2x4xf32> -> tensor<4x2x3xf32>
+  func.return %r : tensor<4x2x3xf32>
+}
+
+// Another transpose of the other operand: one would have to come in.
+// CHECK-LABEL: func.func @two_permutations
+// CHECK:         ptir.transpose
+// CHECK:         ptir.transpose
+// CHECK:         ptir.add
+// CHECK:         ptir.transpose
+func.func @two_permutations(%x: tensor<2x2x2xf32>, %y: tensor<2x2x2xf32>) -> tensor<2x2x2xf32> {
+  %t = ptir.transpose %x perm = [1, 0, 2] : tensor<2x2x2xf32> -> tensor<2x2x2xf32>
+  %u = ptir.transpose %y perm = [0, 2, 1] : tensor<2x2x2xf32> -> tensor<2x2x2xf32>
+  %e = ptir.add %t, %u : tensor<2x2x2xf32>
+  %r = ptir.transpose %e perm = [1, 0, 2] : tensor<2x2x2xf32> -> tensor<2x2x2xf32>
+  func.return %r : tensor<2x2x2xf32>
+}
+
+// The value between is there for others: it would be computed twice.
+// CHECK-LABEL: func.func @used_elsewhere
+// CHECK:         ptir.transpose
+// CHECK-NEXT:    ptir.exp
+// CHECK-NEXT:    ptir.transpose
+func.func @used_elsewhere(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>) {
+  %t = ptir.transpose %x perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+  %e = ptir.exp %t : tensor<3x2xf32>
+  %r = ptir.transpose %e perm = [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
+  func.return %r, %e : tensor<2x3xf32>, tensor<3x2xf32>
+}
+
+// CHECK-LABEL: func.func @reshapes_cancel
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3xf32>)
+// CHECK-NEXT:    %[[E:.*]] = ptir.exp %[[X]] : tensor<2x3xf32>
+// CHECK-NEXT:    func.return %[[E]]
+func.func @reshapes_cancel(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %t = ptir.reshape %x new_shape = [6] : tensor<2x3xf32> -> tensor<6xf32>
+  %e = ptir.exp %t : tensor<6xf32>
+  %r = ptir.reshape %e new_shape = [2, 3] : tensor<6xf32> -> tensor<2x3xf32>
+  func.return %r : tensor<2x3xf32>
+}
+
+// A maximum of a transpose is one over the other axis; a sum of floats would round otherwise.
+// CHECK-LABEL: func.func @reductions
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3x4xf32>)
+// CHECK-NEXT:    %[[E:.*]] = ptir.exp %[[X]] : tensor<2x3x4xf32>
+// CHECK-NEXT:    %[[M:.*]] = ptir.reduce %[[E]] kind = max axes = [1] keepdims = false : tensor<2x3x4xf32> -> tensor<2x4xf32>
+// CHECK-NEXT:    %[[U:.*]] = ptir.transpose %[[X]] perm = [1, 0, 2]
+// CHECK-NEXT:    %[[F:.*]] = ptir.exp %[[U]]
+// CHECK-NEXT:    %[[S:.*]] = ptir.reduce %[[F]] kind = sum axes = [0] keepdims = false
+// CHECK-NEXT:    func.return %[[M]], %[[S]]
+func.func @reductions(%x: tensor<2x3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %t = ptir.transpose %x perm = [1, 0, 2] : tensor<2x3x4xf32> -> tensor<3x2x4xf32>
+  %e = ptir.exp %t : tensor<3x2x4xf32>
+  %m = ptir.reduce %e kind = max axes = [0] keepdims = false : tensor<3x2x4xf32> -> tensor<2x4xf32>
+  %u = ptir.transpose %x perm = [1, 0, 2] : tensor<2x3x4xf32> -> tensor<3x2x4xf32>
+  %f = ptir.exp %u : tensor<3x2x4xf32>
+  %s = ptir.reduce %f kind = sum axes = [0] keepdims = false : tensor<3x2x4xf32> -> tensor<2x4xf32>
+  func.return %m, %s : tensor<2x4xf32>, tensor<2x4xf32>
+}
+
+// CHECK-LABEL: func.func @maximum_of_views
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3xf32>, %[[Y:.*]]: tensor<2x3xf32>)
+// CHECK-NEXT:    %[[A:.*]] = ptir.reduce %[[X]] kind = max axes = [0] keepdims = false : tensor<2x3xf32> -> tensor<3xf32>
+// CHECK-NEXT:    %[[B:.*]] = ptir.reduce %[[Y]] kind = min axes = [0, 1] keepdims = false : tensor<2x3xf32> -> tensor<f32>
+// CHECK-NEXT:    func.return %[[A]], %[[B]]
+func.func @maximum_of_views(%x: tensor<2x3xf32>, %y: tensor<2x3xf32>) -> (tensor<3xf32>, tensor<f32>) {
+  %t = ptir.transpose %x perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+  %a = ptir.reduce %t kind = max axes = [1] keepdims = false : tensor<3x2xf32> -> tensor<3xf32>
+  %v = ptir.reshape %y new_shape = [6] : tensor<2x3xf32> -> tensor<6xf32>
+  %b = ptir.reduce %v kind = min axes = [0] keepdims = false : tensor<6xf32> -> tensor<f32>
+  func.return %a, %b : tensor<3xf32>, tensor<f32>
+}
+
+// The remaining axes would come in another order.
+// CHECK-LABEL: func.func @order_of_the_rest
+// CHECK-NEXT:    ptir.transpose
+// CHECK-NEXT:    ptir.reduce
+func.func @order_of_the_rest(%x: tensor<2x3x4xf32>) -> tensor<4x2xf32> {
+  %t = ptir.transpose %x perm = [2, 1, 0] : tensor<2x3x4xf32> -> tensor<4x3x2xf32>
+  %a = ptir.reduce %t kind = max axes = [1] keepdims = false : tensor<4x3x2xf32> -> tensor<4x2xf32>
+  func.return %a : tensor<4x2xf32>
+}
+
+// CHECK-LABEL: func.func @product
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3xf32>, %[[W:.*]]: tensor<2x4xf32>)
+// CHECK-NEXT:    %[[E:.*]] = ptir.exp %[[X]] : tensor<2x3xf32>
+// CHECK-NEXT:    %[[P:.*]] = ptir.dot_general %[[E]], %[[W]] batch_lhs = [] batch_rhs = [] contract_lhs = [0] contract_rhs = [0] : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
+// CHECK-NEXT:    func.return %[[P]]
+func.func @product(%x: tensor<2x3xf32>, %w: tensor<2x4xf32>) -> tensor<3x4xf32> {
+  %t = ptir.transpose %x perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+  %e = ptir.exp %t : tensor<3x2xf32>
+  %p = ptir.dot_general %e, %w batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : (tensor<3x2xf32>, tensor<2x4xf32>) -> tensor<3x4xf32>
+  func.return %p : tensor<3x4xf32>
+}
+
+}

@@ -1,0 +1,148 @@
+"""ptir-sink-views: random elementwise programs between views keep their bits, and never gain a view."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import ModuleOp
+
+from counting import calls
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import ReshapeOp, TransposeOp
+from mind_dialect.verify import verify
+from mind_lowering.ptir_optimize import optimize
+from mind_passes.ptir.sink_views import sink_views
+from programs import parse
+from ptir_evaluator import evaluate, function_of, same_bits
+
+SHAPES = ((2, 3, 4), (4, 2, 3), (24,), (3, 2, 4), (2, 4, 3))
+
+
+def text(shape: tuple[int, ...]) -> str:
+    return f"tensor<{'x'.join(map(str, (*shape, 'si32')))}>"
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> ModuleOp:
+    """Ops on three matrices of stacks and a vector: elementwise, views, reductions and products of integers."""
+    pool: list[tuple[str, tuple[int, ...]]] = [("%x", (2, 3, 4)), ("%y", (2, 3, 4)), ("%z", (3, 2, 4))]
+    lines = list[str]()
+
+    def add(op: str, shape: tuple[int, ...]) -> None:
+        lines.append(f"%t{len(lines)} = {op} -> {text(shape)}")
+        pool.append((f"%t{len(lines) - 1}", shape))
+
+    def recent() -> tuple[str, tuple[int, ...]]:
+        return draw(st.sampled_from(pool[-3:]))
+
+    for _ in range(draw(st.integers(3, 14))):
+        name, shape = recent()
+        match draw(st.sampled_from(["unary", "binary", "binary", "vector", "transpose", "transpose", "reshape"])):
+            case "unary":
+                add(f"ptir.neg {name} : {text(shape)}", shape)
+            case "binary":
+                other = draw(st.sampled_from([v for v, s in pool if s == shape]))
+                add(f"ptir.mul {name}, {other} : ({text(shape)}, {text(shape)})", shape)
+            case "vector":
+                lines.append(f"%b{len(lines)} = ptir.iota shape = [{shape[-1]}] dtype = si32 axis = 0 : () -> {text(shape[-1:])}")
+                vector = f"ptir.broadcast_to %b{len(lines) - 1} result_shape = {list(shape)} : {text(shape[-1:])}"
+                add(vector, shape)
+                add(f"ptir.add %t{len(lines) - 1}, {name} : ({text(shape)}, {text(shape)})", shape)
+            case "transpose" if len(shape) == 3:
+                perm = draw(st.permutations(range(3)))
+                add(f"ptir.transpose {name} perm = {list(perm)} : {text(shape)}", tuple(shape[p] for p in perm))
+            case _:
+                new = draw(st.sampled_from(SHAPES))
+                add(f"ptir.reshape {name} new_shape = {list(new)} : {text(shape)}", new)
+    name, shape = pool[-1]
+    axes = sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1)))
+    rest = tuple(n for i, n in enumerate(shape) if i not in axes)
+    kind = draw(st.sampled_from(["sum", "max"]))
+    add(f"ptir.reduce {name} kind = {kind} axes = {axes} keepdims = false : {text(shape)}", rest)
+    flat = f"ptir.dot_general {name}, {name} batch_lhs = [] batch_rhs = [] contract_lhs = {axes} contract_rhs = {axes}"
+    add(f"{flat} : ({text(shape)}, {text(shape)})", (*rest, *rest))
+    returned = [pool[-1], pool[-2], draw(st.sampled_from(pool))]
+    body, types = "\n    ".join(lines), ", ".join(text(s) for _, s in returned)
+    module = parse(f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%x: {text((2, 3, 4))}, %y: {text((2, 3, 4))}, %z: {text((3, 2, 4))}) -> ({types}) {{
+    {body}
+    func.return {", ".join(v for v, _ in returned)} : {types}
+  }}
+}}""")
+    verify(module)
+    return module
+
+
+def views(module: ModuleOp) -> int:
+    """Transposes, and reshapes but for those of vectors that are repeated, which are made for another shape."""
+    vectors = (op for op in walk(module) if isinstance(op, ReshapeOp) and op.result.name_hint is None)
+    return sum(isinstance(op, TransposeOp | ReshapeOp) for op in walk(module)) - sum(1 for _ in vectors)
+
+
+@settings(max_examples=150)
+@given(programs())
+def test_programs_keep_their_bits(module: ModuleOp) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-50, 50, shape).astype(np.int32) for shape in ((2, 3, 4), (2, 3, 4), (3, 2, 4))]
+    expected = evaluate(function_of(module), arrays)
+    sunk, optimized = module.clone(), module.clone()
+    sink_views(sunk)
+    optimize(optimized)
+    for after in (sunk, optimized):
+        verify(after)
+        found = evaluate(function_of(after), arrays)
+        assert len(found) == len(expected) == 3
+        assert all(map(same_bits, found, expected))
+    assert views(sunk) <= views(module)
+
+
+def chain(n: int, links: int = 1) -> ModuleOp:
+    """`n` ops between two transposes, `links` times."""
+    lines = ["%v0 = ptir.transpose %x perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>"]
+    shape = "tensor<3x2xf32>"
+    for i in range(1, n):
+        lines.append(f"%v{i} = ptir.neg %v{i - 1} : {shape}")
+        if i % (n // links) == 0:
+            lines.append(f"%u{i} = ptir.transpose %v{i} perm = [1, 0] : {shape} -> tensor<2x3xf32>")
+            lines.append(f"%w{i} = ptir.exp %u{i} : tensor<2x3xf32>")
+            lines[-3] = lines[-3].replace(f"%v{i} =", f"%o{i} =")
+            lines[-2] = lines[-2].replace(f" %v{i} ", f" %o{i} ")
+            lines.append(f"%v{i} = ptir.transpose %w{i} perm = [1, 0] : tensor<2x3xf32> -> {shape}")
+    body = "\n    ".join(lines)
+    return parse(f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {{
+    {body}
+    %r = ptir.transpose %v{n - 1} perm = [1, 0] : {shape} -> tensor<2x3xf32>
+    func.return %r : tensor<2x3xf32>
+  }}
+}}""")
+
+
+@pytest.mark.parametrize("links", [1, 10])
+def test_effort_is_linear_and_needs_no_recursion(links: int) -> None:
+    small, large = chain(1000, links), chain(2000, links)
+    assert calls(lambda: sink_views(large)) < 2.2 * calls(lambda: sink_views(small))
+    assert not any(isinstance(op, TransposeOp) for op in walk(large))
+
+
+def test_transposes_of_every_value_are_tried_in_linear_time() -> None:
+    """Each value is transposed for others too, so that nothing moves."""
+
+    def effort(n: int) -> int:
+        lines = ["%v0 = ptir.transpose %x perm = [1, 0] : tensor<2x2xf32>"]
+        for i in range(1, n):
+            lines.append(f"%v{i} = ptir.neg %v{i - 1} : tensor<2x2xf32>")
+            lines.append(f"%u{i} = ptir.transpose %v{i} perm = [1, 0] : tensor<2x2xf32>")
+        values = [f"%u{i}" for i in range(1, n)]
+        types = ", ".join(["tensor<2x2xf32>"] * len(values))
+        module = parse(f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%x: tensor<2x2xf32>) -> ({types}) {{
+    {chr(10).join(lines)}
+    func.return {", ".join(values)} : {types}
+  }}
+}}""")
+        return calls(lambda: sink_views(module))
+
+    assert effort(200) < 2.5 * effort(100)
