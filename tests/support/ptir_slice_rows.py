@@ -48,6 +48,37 @@ def halves(first: tuple[str, str], second: tuple[str, str], result: str, axis: i
     return "".join(slices) + joined
 
 
+DOT = "ptir.dot_general %a, %b batch_lhs = {0} batch_rhs = {1} contract_lhs = {2} contract_rhs = {3} : ({4}, {5}) -> {6}"
+
+
+def tensor(shape: str, dtype: str = "si32") -> str:
+    return f"tensor<{shape}x{dtype}>"
+
+
+def product(name: str, axes: tuple[str, str, str, str], a: str, b: str, result: str, dtype: str = "si32") -> str:
+    return f"%{name} = " + DOT.format(*axes, *(tensor(s, dtype) for s in (a, b, result)))
+
+
+def turned_product(perm: str, shape: str, dtype: str = "si32") -> str:
+    """A transpose of the product of stacks of matrices."""
+    dot = product("p", ("[0]", "[0]", "[2]", "[1]"), "2x3x4", "2x4x5", "2x3x5", dtype)
+    types = " : " + tensor("2x3x5", dtype) + " -> " + tensor(shape, dtype)
+    return f"{dot}; %r = ptir.transpose %p perm = {perm}{types}"
+
+
+def repeated(x: str, shape: str, name: str = "a") -> str:
+    """Argument `%x` repeated."""
+    extents = "[" + shape.replace("x", ", ") + "]"
+    return f"%{name} = ptir.broadcast_to %x result_shape = {extents} : {tensor(x)} -> {tensor(shape)}; "
+
+
+def of(x: str, other: str, name: str = "b") -> str:
+    return f"%x: {tensor(x)}, %{name}: {tensor(other)} | "
+
+
+PLAIN = ("[]", "[]", "[1]", "[0]")
+STACKS = ("[0]", "[0]", "[2]", "[1]")
+
 SLICE_ROWS: tuple[Row, ...] = (
     Row(
         "slice_of_pad",
@@ -183,6 +214,50 @@ SLICE_ROWS: tuple[Row, ...] = (
         (
             "%x: tensor<8xf32> | " + constants("mul %x, %c", "mul %a, %d", dtype="f32"),
             constants("and %x, %c", "or %a, %d", c=23, d=7),
+        ),
+    ),
+    Row(
+        "transpose_of_dot",
+        f"%a: {tensor('2x3x4')}, %b: {tensor('2x4x5')}",
+        (
+            turned_product("[0, 2, 1]", "2x5x3"),
+            f"%a: {tensor('3x2x4')}, %b: {tensor('4x5')} | "
+            + product("p", ("[]", "[]", "[2]", "[0]"), "3x2x4", "4x5", "3x2x5")
+            + f"; %r = ptir.transpose %p perm = [2, 0, 1] : {tensor('3x2x5')} -> {tensor('5x3x2')}",
+        ),
+        (
+            turned_product("[1, 0, 2]", "3x2x5"),
+            turned_product("[2, 1, 0]", "5x3x2"),
+            "%a: tensor<2x3x4xcomplex<f32>>, %b: tensor<2x4x5xcomplex<f32>> | "
+            + turned_product("[0, 2, 1]", "2x5x3", "complex<f32>"),
+            turned_product("[0, 2, 1]", "2x5x3").replace("%r", "%s")
+            + f"; %n = ptir.neg %p : {tensor('2x3x5')}; %v = ptir.reshape %n new_shape = [2, 5, 3] : {tensor('2x3x5')} -> {tensor('2x5x3')}"
+            + f"; %r = ptir.add %s, %v : {tensor('2x5x3')}",
+        ),
+    ),
+    Row(
+        "broadcast_out_of_dot",
+        X,
+        (
+            of("1x4", "4x5") + repeated("1x4", "3x4") + product("r", PLAIN, "3x4", "4x5", "3x5"),
+            of("4", "4x5") + repeated("4", "3x4") + product("r", PLAIN, "3x4", "4x5", "3x5"),
+            of("4x1", "3x4", "a") + repeated("4x1", "4x5", "b") + product("r", PLAIN, "3x4", "4x5", "3x5"),
+            of("2x1x4", "2x4x5") + repeated("2x1x4", "2x3x4") + product("r", STACKS, "2x3x4", "2x4x5", "2x3x5"),
+            of("4x5", "2x3x4", "a") + repeated("4x5", "2x4x5", "b") + product("r", STACKS, "2x3x4", "2x4x5", "2x3x5"),
+            of("4x1", "2x3x4", "a") + repeated("4x1", "2x4x5", "b") + product("r", STACKS, "2x3x4", "2x4x5", "2x3x5"),
+            of("2x1x4x5", "2x6x3x4", "a")
+            + repeated("2x1x4x5", "2x6x4x5", "b")
+            + product("r", ("[0, 1]", "[0, 1]", "[3]", "[2]"), "2x6x3x4", "2x6x4x5", "2x6x3x5"),
+        ),
+        (
+            of("3x1", "4x5") + repeated("3x1", "3x4") + product("r", PLAIN, "3x4", "4x5", "3x5"),
+            of("3x4", "2x4x5") + repeated("3x4", "2x3x4") + product("r", STACKS, "2x3x4", "2x4x5", "2x3x5"),
+            of("1x2x4x5", "6x2x3x4", "a")
+            + repeated("1x2x4x5", "6x2x4x5", "b")
+            + product("r", ("[0, 1]", "[0, 1]", "[3]", "[2]"), "6x2x3x4", "6x2x4x5", "6x2x3x5"),
+            of("4x5", "3x2x4", "a")
+            + repeated("4x5", "2x4x5", "b")
+            + product("r", ("[1]", "[0]", "[2]", "[1]"), "3x2x4", "2x4x5", "2x3x5"),
         ),
     ),
 )

@@ -73,7 +73,9 @@ SINKING = {
         " : (tensor<3x2xf32>, tensor<2x2xf32>) -> tensor<3x2xf32>",
     ),
 }
-CASES = {row.rule: function(row.arguments, row.fires[0]) for row in SLICE_ROWS if "f32" in row.arguments}
+CASES = {
+    row.rule: function(row.arguments, row.fires[0]).replace("si32", "f32") for row in SLICE_ROWS if "si8" not in row.arguments
+}
 
 
 def pulled_back(module: ModuleOp, name: str, seed: int = 0) -> list[np.ndarray]:
@@ -95,7 +97,7 @@ def test_derivatives_of_rewritten_programs(rule: str) -> None:
     found = pulled_back(module, "f")
     assert len(found) == len(expected) > 1
     for a, b in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose(a, b, rtol=2e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(

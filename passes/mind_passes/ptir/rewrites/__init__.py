@@ -70,9 +70,14 @@ RULES: dict[type[PtirOp], tuple[Rule, ...]] = {
     CastOp: (casts.cast_same, casts.cast_of_cast),
     StopGradientOp: (elementwise.idempotent,),
     ReduceOp: (structural.reduction_of_one, structural.reduce_of_reduce),
-    DotGeneralOp: (contraction.transpose_into_dot,),
+    DotGeneralOp: (contraction.transpose_into_dot, contraction.broadcast_out_of_dot),
     ReshapeOp: (structural.unchanged, constants.reshape_of_constant, structural.reshape_of_reshape),
-    TransposeOp: (structural.transpose_identity, constants.transpose_of_constant, structural.transpose_of_transpose),
+    TransposeOp: (
+        structural.transpose_identity,
+        constants.transpose_of_constant,
+        structural.transpose_of_transpose,
+        contraction.transpose_of_dot,
+    ),
     BroadcastToOp: (structural.unchanged, constants.broadcast_of_constant, structural.broadcast_of_broadcast),
     SliceOp: (
         structural.slice_everything,
