@@ -22,45 +22,38 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import (
     FUSIBLE,
-    TARGETED,
-    BroadcastToOp,
     ConcatOp,
     DotGeneralOp,
     PadOp,
     PtirOp,
     ReduceOp,
-    ReshapeOp,
     ReverseOp,
     ScanOp,
     SliceOp,
-    StopGradientOp,
     StridedSliceOp,
     TransposeOp,
     WhileOp,
     invariant_carries,
 )
-from mind_dialect.ptir.types import Kind, tensor_type
+from mind_dialect.ptir.types import Kind
 
 from ..batching import BATCHING
 from ..batching.driver import Driver
 from .building import is_plain, spec_of
 from .failing import is_marked
-from .loop_carried import carry_count, drop_unneeded, ending
+from .hoist_branches import hoist_from_branches
+from .loop_carried import carry_count, drop_unneeded, ending, extend
+from .weight import HEAVY, VIEWS, bytes_of, part_of
 
-VIEWS = (BroadcastToOp, ReshapeOp, SliceOp, StopGradientOp)
-"""Ops that are no work: they move only with what needs them."""
 BATCHABLE = (*FUSIBLE, TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp)
 """Ops that a batch dimension leaves one op."""
-_PARTS = {**FUSIBLE, **TARGETED}
-HEAVY = ("reduction", "contraction", "whole")
-"""The parts in a fusion of ops that are more work than reading their results; ops that have no part are, too."""
 LEAST_CONTRACTED = 8
 """A product of fewer terms is no more work than reading its result."""
 MOST_ROWS = 8
@@ -74,9 +67,9 @@ Loop = WhileOp | ScanOp
 
 
 def hoist(root: Operation) -> bool:
-    """Move work out of the loops inside `root`; whether any moved."""
+    """Move work out of the loops and branches inside `root`; whether any moved."""
     loops = [op for op in walk(root) if isinstance(op, WhileOp | ScanOp)]
-    changed = False
+    changed = hoist_from_branches(root)
     for op in reversed(loops):  # what encloses a loop comes before it
         changed |= _Hoisting(op).run()
     if changed:
@@ -99,12 +92,6 @@ class _Origin:
 _CONSTANT = _Origin(False, 0, False)
 
 
-def _bytes(value: SSAValue) -> int:
-    """The bytes of a value of static shape."""
-    dtype, shape = spec_of(value)
-    return dtype.size * prod(n for n in shape if isinstance(n, int))
-
-
 @dataclass
 class _Hoisting:
     """One loop. `origins` has what can be computed before it, `exports` what is handed back into it, in order."""
@@ -121,7 +108,7 @@ class _Hoisting:
         self.outside = dict[SSAValue, SSAValue]()
         self.carries = carry_count(op) if isinstance(op, ScanOp) else len(op.operands)
         self.length = self._length()
-        self.most = max(SMALL, MOST_GROWTH * max((_bytes(v) for v in self._arrays()), default=0))
+        self.most = max(SMALL, MOST_GROWTH * max((bytes_of(v) for v in self._arrays()), default=0))
         for region in op.regions:
             self._forwards(region)
         if not any(isinstance(value.owner, Operation) and found != _CONSTANT for value, found in self.origins.items()):
@@ -161,7 +148,7 @@ class _Hoisting:
 
     def _argument(self, argument: BlockArgument, value: SSAValue, *, sliced: bool) -> None:
         self.outside[argument] = value
-        self.origins[argument] = _Origin(sliced, _bytes(argument), False)
+        self.origins[argument] = _Origin(sliced, bytes_of(argument), False)
 
     def _origin(self, op: Operation) -> _Origin | None:
         """What the result of `op` is computed from, if that can be done before the loop."""
@@ -174,14 +161,14 @@ class _Hoisting:
         if sliced and not self._is_batchable(op):
             return None
         leaf = max((found.leaf for found in behind), default=0)
-        heavy = _is_input_product(op, behind) if sliced else leaf > 0 and _PARTS.get(type(op), "whole") in HEAVY
+        heavy = _is_input_product(op, behind) if sliced else leaf > 0 and part_of(op) in HEAVY
         heavy |= any(found.heavy for found in behind if found.sliced == sliced)
         return _Origin(sliced, leaf, heavy)
 
     def _is_batchable(self, op: PtirOp) -> bool:
         """Whether all steps at once give the bits of one after the other, in arrays that are not too large."""
         assert self.length is not None
-        if not isinstance(op, BATCHABLE) or self.length * _bytes(op.results[0]) > self.most:
+        if not isinstance(op, BATCHABLE) or self.length * bytes_of(op.results[0]) > self.most:
             return False
         inexact = spec_of(op.results[0]).dtype.kind in (Kind.FLOAT, Kind.COMPLEX)
         return not (isinstance(op, ReduceOp) and inexact and op.values()["kind"] in ("sum", "prod"))
@@ -230,8 +217,8 @@ class _Hoisting:
         if isinstance(op, VIEWS) or found.leaf == 0:
             return False
         if not found.sliced:
-            return found.heavy or _bytes(op.results[0]) <= found.leaf
-        grows = _bytes(op.results[0]) > max(_bytes(v) for v in op.operands)
+            return found.heavy or bytes_of(op.results[0]) <= found.leaf
+        grows = bytes_of(op.results[0]) > max(bytes_of(v) for v in op.operands)
         return anyway or (found.heavy and (isinstance(op, DotGeneralOp) or not grows))
 
     # The change
@@ -288,51 +275,9 @@ def _is_input_product(op: PtirOp, behind: Sequence[_Origin]) -> bool:
     return terms >= LEAST_CONTRACTED and rows <= MOST_ROWS
 
 
-def _slice_type(value: SSAValue) -> Attribute:
-    dtype, shape = spec_of(value)
-    return tensor_type(dtype, shape[1:])
-
-
-def extend(op: Loop, carried: Sequence[SSAValue], scanned: Sequence[SSAValue]) -> list[list[BlockArgument]]:
-    """
-    Give a loop more invariant carries and scanned inputs, in place of the old op; the new arguments of each region.
-
-    New carries come after the old ones, new inputs last.
-    """
-    carries = carry_count(op) if isinstance(op, ScanOp) else len(op.operands)
-    block = op.parent
-    assert isinstance(block, Block)
-    arguments = list[list[BlockArgument]]()
-    for region in op.regions:
-        inner, last = region.block, ending(region)
-        new = [inner.insert_arg(v.type, carries + i) for i, v in enumerate(carried)]
-        slices = [inner.insert_arg(_slice_type(v), len(inner.args)) for v in scanned]
-        leading = carries + (len(last.operands) - carries if isinstance(op, WhileOp) else 0)
-        last.operands = [*last.operands[:leading], *new, *last.operands[leading:]]
-        arguments.append([*new, *slices])
-    results = list(op.result_types)
-    properties = dict(op.properties)
-    if isinstance(op, ScanOp):
-        properties |= op.store_properties({"carry_count": carries + len(carried)})
-    made = type(op).create(
-        operands=[*op.operands[:carries], *carried, *op.operands[carries:], *scanned],
-        result_types=[*results[:carries], *(v.type for v in carried), *results[carries:]],
-        properties=properties,
-        attributes=op.attributes,
-        regions=[op.detach_region(region) for region in tuple(op.regions)],
-        location=op.location,
-    )
-    block.insert_op_before(made, op)
-    for old, new_result in zip(op.results, [*made.results[:carries], *made.results[carries + len(carried) :]], strict=True):
-        new_result.name_hint = old.name_hint
-        old.replace_all_uses_with(new_result)
-    block.erase_op(op)
-    return arguments
-
-
 @dataclass(frozen=True)
 class PtirHoistPass(ModulePass):
-    """Move loop-invariant work out of scans and whiles, and batch what depends on scanned inputs alone."""
+    """Move loop-invariant work out of loops, batch what depends on scanned inputs alone, share what branches compute too."""
 
     name = "mind-ptir-hoist"
 

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import CondOp, ScanOp, WhileOp
+from mind_dialect.ptir.types import tensor_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
 from .building import rewire, spec_of, stays
@@ -219,3 +220,46 @@ def _plan(op: RegionLoop, needed: set[SSAValue]) -> _Remaining:
     results = [*carried, *outputs]
     counts = {"carry_count": len(carried), "scan_output_count": len(outputs)}
     return _Remaining(op, [*carried, *scanned], results, [*carried, *scanned], [results], counts)
+
+
+def extend(op: RegionLoop, carried: Sequence[SSAValue], scanned: Sequence[SSAValue] = ()) -> list[list[BlockArgument]]:
+    """
+    Give a loop more invariant carries and scanned inputs, or a branch more arguments, in place of the old op.
+
+    Returns the new arguments of each region. New carries come after the old ones, new inputs last.
+    """
+    first = 1 if isinstance(op, CondOp) else 0
+    carries = carry_count(op) if isinstance(op, ScanOp) else len(op.operands) - first
+    block = op.parent
+    assert isinstance(block, Block)
+    arguments = list[list[BlockArgument]]()
+    for region in op.regions:
+        inner, last = region.block, ending(region)
+        new = [inner.insert_arg(v.type, carries + i) for i, v in enumerate(carried)]
+        slices = [inner.insert_arg(_slice_type(v), len(inner.args)) for v in scanned]
+        leading = carries if isinstance(op, ScanOp) else len(last.operands)
+        if not isinstance(op, CondOp):
+            last.operands = [*last.operands[:leading], *new, *last.operands[leading:]]
+        arguments.append([*new, *slices])
+    counts = {"carry_count": carries + len(carried)} if isinstance(op, ScanOp) else {}
+    results, kept = list(op.result_types), len(op.results) if isinstance(op, CondOp) else carries
+    added = [] if isinstance(op, CondOp) else [v.type for v in carried]
+    made = type(op).create(
+        operands=[*op.operands[: first + carries], *carried, *op.operands[first + carries :], *scanned],
+        result_types=[*results[:kept], *added, *results[kept:]],
+        properties={**op.properties, **op.store_properties(counts)},
+        attributes=op.attributes,
+        regions=[op.detach_region(region) for region in tuple(op.regions)],
+        location=op.location,
+    )
+    block.insert_op_before(made, op)
+    for old, new_result in zip(op.results, [*made.results[:kept], *made.results[kept + len(added) :]], strict=True):
+        new_result.name_hint = old.name_hint
+        old.replace_all_uses_with(new_result)
+    block.erase_op(op)
+    return arguments
+
+
+def _slice_type(value: SSAValue) -> Attribute:
+    dtype, shape = spec_of(value)
+    return tensor_type(dtype, shape[1:])

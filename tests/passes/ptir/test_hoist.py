@@ -66,7 +66,7 @@ def agree(before: ModuleOp, after: ModuleOp, arrays: list[np.ndarray]) -> None:
     assert all(map(same_bits, a, b))
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(bodies())
 def test_scans_keep_their_bits(body: tuple[list[str], list[str]]) -> None:
     module = scan_of(*body)
@@ -83,7 +83,47 @@ def test_scans_keep_their_bits(body: tuple[list[str], list[str]]) -> None:
     agree(module, optimized, arrays)
 
 
-@settings(max_examples=60)
+NAMES = ("%a", "%w", "%v", "%x", "%y")
+
+
+def cond_of(before: list[str], true: list[str], false: list[str]) -> ModuleOp:
+    """A branch whose regions, and what is before it, are ops of the same five values; each part gives its last value."""
+    block = f"^bb0({', '.join(f'{name}: {M}' for name in NAMES)}):"
+    regions = ["\n".join([block, *ops, f"ptir.yield %t{len(ops) - 1} : {M}"]).replace("%", "%in_") for ops in (true, false)]
+    text = "\n".join(before)
+    module = parse(f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%p: tensor<i1>, {", ".join(f"{name}: {M}" for name in NAMES)}) -> ({M}, {M}) {{
+    {text}
+    %r = ptir.cond %p, {", ".join(NAMES)} : (tensor<i1>, {", ".join([M] * 5)}) -> {M} true {{
+    {regions[0]}
+    }} false {{
+    {regions[1]}
+    }}
+    func.return %r, %t{len(before) - 1} : {M}, {M}
+  }}
+}}""")
+    verify(module)
+    return module
+
+
+@settings(max_examples=25)
+@given(bodies(), bodies(), st.integers(1, 8))
+def test_branches_keep_their_bits(body: tuple[list[str], list[str]], other: tuple[list[str], list[str]], shared: int) -> None:
+    """Branches that begin as each other and as what is before them."""
+    first, second = body[0], other[0]
+    module = cond_of(first[:shared], first, second if len(second) % 2 else first[:shared])
+    rng = np.random.default_rng(2)
+    matrices = [rng.integers(-9, 9, (8, 8)).astype(np.int32) for _ in NAMES]
+    after = module.clone()
+    hoist(after)
+    for pred in (True, False):
+        agree(module, after, [np.array(pred), *matrices])
+    text = str(after)
+    assert not hoist(after)
+    assert str(after) == text
+
+
+@settings(max_examples=25)
 @given(control_programs())
 def test_random_programs_of_loops_and_branches(text: str) -> None:
     module = parse(text)

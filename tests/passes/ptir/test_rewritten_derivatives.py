@@ -50,6 +50,38 @@ LOOPS = {
 }
 X = "%x: tensor<2x3xf32>"
 TURN, BACK = "ptir.transpose {0} perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>", "tensor<3x2xf32> -> tensor<2x3xf32>"
+
+
+def branches(before: str, true: str, false: str) -> str:
+    """A branch by the sign of a sum; `before` defines `%e` from `%x` and `%w`, the branches yield `%r` of `%a` and `%v`."""
+    one = "tensor<2x8xf32>, tensor<8x8xf32>"
+    block = "^bb0(%a: tensor<2x8xf32>, %v: tensor<8x8xf32>):"
+    regions = [f"{{\n{block}\n{body}\nptir.yield %r : tensor<2x8xf32>\n}}" for body in (true, false)]
+    return f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%x: tensor<2x8xf32>, %w: tensor<8x8xf32>) -> (tensor<2x8xf32>, tensor<2x8xf32>) {{
+    {before}
+    %s = ptir.reduce %x kind = sum axes = [0, 1] keepdims = false : tensor<2x8xf32> -> tensor<f32>
+    %z = ptir.constant 0.0 : tensor<f32>
+    %p = ptir.compare %s, %z kind = greater : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %c = ptir.cond %p, %x, %w : (tensor<i1>, {one}) -> tensor<2x8xf32> true {regions[0]} false {regions[1]}
+    func.return %c, %e : tensor<2x8xf32>, tensor<2x8xf32>
+  }}
+}}"""
+
+
+MULTIPLIED = f"%d = {PRODUCT.format('%a', '%v')}\n"
+BRANCHES = {
+    "computed before": branches(
+        f"%e = {PRODUCT.format('%x', '%w')}",
+        MULTIPLIED + "%r = ptir.sin %d : tensor<2x8xf32>",
+        "%r = ptir.neg %a : tensor<2x8xf32>",
+    ),
+    "in both branches": branches(
+        "%e = ptir.sin %x : tensor<2x8xf32>",
+        MULTIPLIED + "%r = ptir.sin %d : tensor<2x8xf32>",
+        MULTIPLIED + "%r = ptir.mul %d, %a : tensor<2x8xf32>",
+    ),
+}
 SINKING = {
     "transposes": function(
         X,
@@ -107,10 +139,11 @@ def test_derivatives_of_loops_and_views(text: str, rewrite: Callable[[ModuleOp],
     """Up to the order of sums: a product over all steps sums the gradient of a weight in another order than steps do."""
     module = parse(text)
     verify(module)
-    expected = pulled_back(module.clone(), "f")
+    before = module.clone()
     assert rewrite(module)
     verify(module)
-    found = pulled_back(module, "f")
-    assert len(found) == len(expected) > 1
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5 * np.abs(b).max())
+    for seed in range(4):
+        expected, found = pulled_back(before, "f", seed), pulled_back(module, "f", seed)
+        assert len(found) == len(expected) > 1
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5 * np.abs(b).max())

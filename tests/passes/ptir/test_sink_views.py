@@ -81,7 +81,7 @@ def views(module: ModuleOp) -> int:
     return sum(isinstance(op, TransposeOp | ReshapeOp) for op in walk(module)) - sum(1 for _ in vectors)
 
 
-@settings(max_examples=150)
+@settings(max_examples=40)
 @given(programs())
 def test_programs_keep_their_bits(module: ModuleOp) -> None:
     rng = np.random.default_rng(0)

@@ -162,4 +162,83 @@ func.func @draws_stay(%xs: tensor<3x4xf32>) -> tensor<3x4xf32> {
   func.return %r : tensor<3x4xf32>
 }
 
+// What is computed before a branch is given to it.
+// CHECK-LABEL: func.func @computed_before
+// CHECK-SAME:    (%[[P:.*]]: tensor<i1>, %[[X:.*]]: tensor<4xf32>)
+// CHECK-NEXT:    %[[E:.*]] = ptir.exp %[[X]] : tensor<4xf32>
+// CHECK-NEXT:    %[[R:.*]] = ptir.cond %[[P]], %[[X]], %[[E]]
+// CHECK-NEXT:    ^bb0(%[[A:.*]]: tensor<4xf32>, %[[V:.*]]: tensor<4xf32>):
+// CHECK-NEXT:      %[[N:.*]] = ptir.neg %[[V]] : tensor<4xf32>
+// CHECK-NEXT:      ptir.yield %[[N]]
+// CHECK-NEXT:    } false {
+// CHECK-NEXT:    ^bb0(%[[B:.*]]: tensor<4xf32>, %{{.*}}: tensor<4xf32>):
+// CHECK-NEXT:      %[[L:.*]] = ptir.log %[[B]] : tensor<4xf32>
+// CHECK-NEXT:      ptir.yield %[[L]]
+// CHECK:         func.return %[[R]], %[[E]]
+func.func @computed_before(%p: tensor<i1>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %e = ptir.exp %x : tensor<4xf32>
+  %r = ptir.cond %p, %x : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32> true {
+  ^bb0(%a: tensor<4xf32>):
+    %f = ptir.exp %a : tensor<4xf32>
+    %n = ptir.neg %f : tensor<4xf32>
+    ptir.yield %n : tensor<4xf32>
+  } false {
+  ^bb0(%a: tensor<4xf32>):
+    %l = ptir.log %a : tensor<4xf32>
+    ptir.yield %l : tensor<4xf32>
+  }
+  func.return %r, %e : tensor<4xf32>, tensor<4xf32>
+}
+
+// A product of both branches; what is elementwise stays with what it is fused with, and what one branch computes is in it.
+// CHECK-LABEL: func.func @in_both_branches
+// CHECK-SAME:    (%[[P:.*]]: tensor<i1>, %[[X:.*]]: tensor<4x4xf32>)
+// CHECK-NEXT:    %[[D:.*]] = ptir.dot_general %[[X]], %[[X]]
+// CHECK-NEXT:    ptir.cond %[[P]], %[[X]], %[[D]]
+// CHECK-NEXT:    ^bb0(%[[A:.*]]: tensor<4x4xf32>, %[[V:.*]]: tensor<4x4xf32>):
+// CHECK-NEXT:      ptir.exp %[[A]]
+// CHECK-NEXT:      ptir.add %{{.*}}, %[[V]]
+// CHECK-NEXT:      ptir.yield
+// CHECK-NEXT:    } false {
+// CHECK-NEXT:    ^bb0(%[[B:.*]]: tensor<4x4xf32>, %[[U:.*]]: tensor<4x4xf32>):
+// CHECK-NEXT:      ptir.exp %[[B]]
+// CHECK-NEXT:      ptir.mul %{{.*}}, %[[U]]
+// CHECK-NEXT:      ptir.dot_general %[[B]]
+func.func @in_both_branches(%p: tensor<i1>, %x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %r = ptir.cond %p, %x : (tensor<i1>, tensor<4x4xf32>) -> tensor<4x4xf32> true {
+  ^bb0(%a: tensor<4x4xf32>):
+    %e = ptir.exp %a : tensor<4x4xf32>
+    %d = ptir.dot_general %a, %a batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %n = ptir.add %e, %d : tensor<4x4xf32>
+    ptir.yield %n : tensor<4x4xf32>
+  } false {
+  ^bb0(%a: tensor<4x4xf32>):
+    %e = ptir.exp %a : tensor<4x4xf32>
+    %d = ptir.dot_general %a, %a batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %n = ptir.mul %e, %d : tensor<4x4xf32>
+    %m = ptir.dot_general %a, %n batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    ptir.yield %m : tensor<4x4xf32>
+  }
+  func.return %r : tensor<4x4xf32>
+}
+
+// Computed after the branch, and only there.
+// CHECK-LABEL: func.func @computed_after
+// CHECK-NEXT:    ptir.cond
+// CHECK-NEXT:    ^bb0
+// CHECK-NEXT:      ptir.exp
+func.func @computed_after(%p: tensor<i1>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %r = ptir.cond %p, %x : (tensor<i1>, tensor<4xf32>) -> tensor<4xf32> true {
+  ^bb0(%a: tensor<4xf32>):
+    %f = ptir.exp %a : tensor<4xf32>
+    ptir.yield %f : tensor<4xf32>
+  } false {
+  ^bb0(%a: tensor<4xf32>):
+    %l = ptir.log %a : tensor<4xf32>
+    ptir.yield %l : tensor<4xf32>
+  }
+  %e = ptir.exp %x : tensor<4xf32>
+  func.return %r, %e : tensor<4xf32>, tensor<4xf32>
+}
+
 }
