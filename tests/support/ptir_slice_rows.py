@@ -243,13 +243,13 @@ SLICE_ROWS: tuple[Row, ...] = (
             of("4", "4x5") + repeated("4", "3x4") + product("r", PLAIN, "3x4", "4x5", "3x5"),
             of("4x1", "3x4", "a") + repeated("4x1", "4x5", "b") + product("r", PLAIN, "3x4", "4x5", "3x5"),
             of("2x1x4", "2x4x5") + repeated("2x1x4", "2x3x4") + product("r", STACKS, "2x3x4", "2x4x5", "2x3x5"),
-            of("4x5", "2x3x4", "a") + repeated("4x5", "2x4x5", "b") + product("r", STACKS, "2x3x4", "2x4x5", "2x3x5"),
             of("4x1", "2x3x4", "a") + repeated("4x1", "2x4x5", "b") + product("r", STACKS, "2x3x4", "2x4x5", "2x3x5"),
+        ),
+        (
+            of("4x5", "2x3x4", "a") + repeated("4x5", "2x4x5", "b") + product("r", STACKS, "2x3x4", "2x4x5", "2x3x5"),
             of("2x1x4x5", "2x6x3x4", "a")
             + repeated("2x1x4x5", "2x6x4x5", "b")
             + product("r", ("[0, 1]", "[0, 1]", "[3]", "[2]"), "2x6x3x4", "2x6x4x5", "2x6x3x5"),
-        ),
-        (
             of("3x1", "4x5") + repeated("3x1", "3x4") + product("r", PLAIN, "3x4", "4x5", "3x5"),
             of("3x4", "2x4x5") + repeated("3x4", "2x3x4") + product("r", STACKS, "2x3x4", "2x4x5", "2x3x5"),
             of("1x2x4x5", "6x2x3x4", "a")

@@ -70,8 +70,8 @@ def broadcast_out_of_dot(op: DotGeneralOp) -> Found:
     """
     `dot(broadcast_to(a), b) = broadcast_to(dot(a, b))`, where a is repeated along free axes: one product for all of them.
 
-    Where b is repeated along the last batch axes, these are free axes of a, if they come before its own: one product with more
-    rows. Not along contracted axes: a sum of equal numbers rounds otherwise than their multiple. Sizes are static.
+    Not along contracted axes: a sum of equal numbers rounds otherwise than their multiple. Not along batch axes: attention with
+    shared keys and values is recognized by them. Sizes are static.
     """
     if not all(spec_of(v).is_static for v in (*op.operands, op.result)):
         return None
@@ -83,44 +83,23 @@ def broadcast_out_of_dot(op: DotGeneralOp) -> Found:
 
 
 def _narrowed(op: DotGeneralOp, inner: BroadcastToOp, side: str) -> Found:
-    """The product without what `inner`, its operand on one side, repeats along free and batch axes."""
+    """The product without what `inner`, its operand on one side, repeats along free axes."""
     values, whole = dict(op.values()), _shape(inner.result)
-    batch, contracted = list(values[f"batch_{side}"]), values[f"contract_{side}"]
+    batch, contracted = values[f"batch_{side}"], values[f"contract_{side}"]
     x = (*[1] * (len(whole) - len(_shape(inner.x))), *_shape(inner.x))
-    repeated = [axis for axis, (m, n) in enumerate(zip(x, whole, strict=True)) if m < n and axis not in contracted]
-    free = [axis for axis in repeated if axis not in batch]
-    count = _batches_as_rows(op, values, repeated) if side == "rhs" else 0
-    if not free and not count:
-        return None
-    kept = [axis for axis in range(len(whole)) if axis not in batch[len(batch) - count :]]
-    shape = tuple(1 if axis in free else whole[axis] for axis in kept)
-    values[f"batch_{side}"] = [kept.index(axis) for axis in batch[: len(batch) - count]]
-    values[f"contract_{side}"] = [kept.index(axis) for axis in contracted]
-    if count:
-        values["batch_lhs"] = values["batch_lhs"][:-count]
-    y = _viewed(op, inner.x, tuple(x[axis] for axis in kept), shape)
-    operands = (y, op.rhs) if side == "lhs" else (op.lhs, y)
-    if not free:
-        return in_place_of(op, DotGeneralOp, *operands, **values)
-    result = _shape(op.result)
     others = [axis for axis in range(len(whole)) if axis not in batch and axis not in contracted]
-    first = len(values["batch_lhs"]) + count if side == "lhs" else len(result) - len(others)
+    free = [axis for axis in others if x[axis] < whole[axis]]
+    if not free:
+        return None
+    y = _viewed(op, inner.x, x, tuple(1 if axis in free else n for axis, n in enumerate(whole)))
+    operands = (y, op.rhs) if side == "lhs" else (op.lhs, y)
+    result = _shape(op.result)
+    first = len(batch) if side == "lhs" else len(result) - len(others)
     small = list(result)
     for place, axis in enumerate(others, first):
         small[place] = 1 if axis in free else small[place]
     made = in_place_of(op, DotGeneralOp, *operands, type=tensor_type(spec_of(op.result).dtype, tuple(small)), **values)
     return in_place_of(op, BroadcastToOp, made.result, result_shape=result)
-
-
-def _batches_as_rows(op: DotGeneralOp, values: Mapping[str, Any], repeated: Sequence[int]) -> int:
-    """How many of the last batch axes the rhs repeats and the lhs has before its free axes, so that they can be free axes."""
-    batch, contracted, count = values["batch_lhs"], values["contract_lhs"], 0
-    least = min((a for a in range(len(_shape(op.lhs))) if a not in batch and a not in contracted), default=len(_shape(op.lhs)))
-    for left, right in zip(reversed(batch), reversed(values["batch_rhs"]), strict=True):
-        if right not in repeated or left >= least:
-            break
-        least, count = left, count + 1
-    return count
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:

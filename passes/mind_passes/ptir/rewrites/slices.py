@@ -7,9 +7,9 @@ the op before the slice would stay for others, so that two ops would do what one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import cast
+from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
@@ -26,6 +26,14 @@ def _sizes(value: SSAValue) -> tuple[int, ...] | None:
     """The shape of a value of static shape."""
     spec = spec_of(value)
     return cast(tuple[int, ...], spec.shape) if spec.is_static else None
+
+
+def _numbers(op: SliceOp | PadOp) -> Mapping[str, Any] | None:
+    """The properties of `op`, if its bounds are numbers and its shapes static."""
+    values = op.values()
+    bounds = [n for name in ("starts", "sizes", "low", "high") for n in values.get(name, ())]
+    static = _sizes(op.x) is not None and _sizes(op.result) is not None
+    return values if static and all(isinstance(n, int) for n in bounds) else None
 
 
 def _sliced(op: SliceOp | ConcatOp, x: SSAValue, starts: Sequence[int], sizes: Sequence[int]) -> SSAValue:
@@ -45,8 +53,8 @@ def slice_of_pad(op: SliceOp) -> Found:
     inner = op.x.owner
     if not isinstance(inner, PadOp) or (extents := _sizes(inner.x)) is None:
         return None
-    pad, window = inner.values(), op.values()
-    if any(pad["interior"]):
+    pad, window = _numbers(inner), _numbers(op)
+    if pad is None or window is None or any(pad["interior"]):
         return None
     sizes: Sequence[int] = window["sizes"]
     first = [a - low for a, low in zip(window["starts"], pad["low"], strict=True)]
@@ -70,8 +78,8 @@ def slice_of_broadcast(op: SliceOp) -> Found:
     inner = op.x.owner
     if not isinstance(inner, BroadcastToOp) or (extents := _sizes(inner.x)) is None:
         return None
-    values, whole = op.values(), _sizes(op.x)
-    if whole is None:
+    values, whole = _numbers(op), _sizes(op.x)
+    if values is None or whole is None:
         return None
     lead = len(whole) - len(extents)
     starts, sizes = list(values["starts"][lead:]), list(values["sizes"][lead:])
@@ -84,9 +92,9 @@ def slice_of_broadcast(op: SliceOp) -> Found:
 def slice_of_transpose(op: SliceOp) -> Found:
     """`slice(transpose(x, p)) = transpose(slice(x), p)`, where the slice is the only use of the transpose."""
     inner = op.x.owner
-    if not isinstance(inner, TransposeOp) or _sizes(inner.x) is None or not op.x.has_one_use():
+    if not isinstance(inner, TransposeOp) or not op.x.has_one_use() or (values := _numbers(op)) is None:
         return None
-    values, perm = op.values(), cast(Sequence[int], inner.values()["perm"])
+    perm = cast(Sequence[int], inner.values()["perm"])
     starts, sizes = [0] * len(perm), [0] * len(perm)
     for axis, start, size in zip(perm, values["starts"], values["sizes"], strict=True):
         starts[axis], sizes[axis] = start, size
@@ -102,9 +110,11 @@ def slice_across_concat(op: SliceOp) -> Found:
     inner = op.x.owner
     if not isinstance(inner, ConcatOp) or len(inner.operands) > MAX_OPERANDS or not op.x.has_one_use():
         return None
+    if (values := _numbers(op)) is None:
+        return None
     axis: int = inner.values()["axis"]
-    starts: Sequence[int] = op.values()["starts"]
-    sizes: Sequence[int] = op.values()["sizes"]
+    starts: Sequence[int] = values["starts"]
+    sizes: Sequence[int] = values["sizes"]
     begin, before, reached = starts[axis], 0, list[tuple[SSAValue, int, int]]()
     for x in inner.operands:
         if (extents := _sizes(x)) is None:
@@ -144,9 +154,11 @@ def concat_of_slices(op: ConcatOp) -> Found:
 def _continues(left: SSAValue, right: SSAValue, axis: int) -> bool:
     """Whether two values are slices of one, the second from where the first ends along `axis`."""
     a, b = left.owner, right.owner
-    if not isinstance(a, SliceOp) or not isinstance(b, SliceOp) or a.x is not b.x or _sizes(a.x) is None:
+    if not isinstance(a, SliceOp) or not isinstance(b, SliceOp) or a.x is not b.x:
         return False
-    first, second = a.values(), b.values()
+    first, second = _numbers(a), _numbers(b)
+    if first is None or second is None:
+        return False
     ends = [n + m if i == axis else n for i, (n, m) in enumerate(zip(first["starts"], first["sizes"], strict=True))]
     rest = [(m, n) for i, (m, n) in enumerate(zip(first["sizes"], second["sizes"], strict=True)) if i != axis]
     return ends == list(second["starts"]) and all(m == n for m, n in rest)
@@ -163,10 +175,10 @@ def _run(op: ConcatOp, run: Sequence[SSAValue], axis: int) -> SSAValue:
 def pad_of_pad(op: PadOp) -> Found:
     """`pad(pad(x, a), b) = pad(x, a + b)`, with one value, bit by bit, and no holes in the outer pad."""
     inner = op.x.owner
-    if not isinstance(inner, PadOp) or _sizes(inner.x) is None:
+    if not isinstance(inner, PadOp):
         return None
-    outer, first = op.values(), inner.values()
-    if any(outer["interior"]) or outer["pad_value"] != first["pad_value"]:
+    outer, first = _numbers(op), _numbers(inner)
+    if outer is None or first is None or any(outer["interior"]) or outer["pad_value"] != first["pad_value"]:
         return None
     low, high = ([a + b for a, b in zip(outer[side], first[side], strict=True)] for side in ("low", "high"))
     return in_place_of(op, PadOp, inner.x, low=low, high=high, interior=first["interior"], pad_value=first["pad_value"])
