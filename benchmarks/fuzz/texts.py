@@ -6,6 +6,7 @@ import copy
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from random import Random
 from typing import Any
@@ -18,6 +19,7 @@ from xdsl.printer import Printer
 from mind_dialect.errors import MindError
 from mind_dialect.source_text import decode
 from mind_dialect.verify import verify
+from mind_lowering.launch.convert import ConvertPtirToLaunchPass
 from mind_tools.frontends import parse
 from mind_tools.roundtrip import check_roundtrip
 from mind_tools.universe import multiverse, tool_dialects
@@ -274,13 +276,20 @@ def kinds() -> list[Kind]:
     def display() -> Sequence[str]:
         return [DISPLAY, *(SNIPPET,) * 20, *_written(print_ptir_text, readable("ptir"))]
 
+    def launches() -> Sequence[str]:
+        made = [row_module(row) for row in SAYABLE[::16]]
+        for module in made:
+            with suppress(MindError):  # what runs on the host, or without sizes
+                ConvertPtirToLaunchPass().apply(Context(), module)
+        return [*mlir_seeds("launch"), *(text for m in made if 20 < len(text := str(m)) < LONGEST_SEED)]
+
     return [
         Text("Core IR text", "core-ir", cache(core), CORE_WORDS),
         Text("pretty MLIR", "mlir", lambda: mlir_seeds(*ours), MIND_WORDS + PTIR_WORDS),
         Text("generic MLIR", "mlir", cache(lambda: [printed(m, generic=True) for m in readable(*ours)]), MIND_WORDS + PTIR_WORDS),
         JsonText("PTIR JSON", "ptir-json", cache(json_texts), JSON_TOKENS),
         Text("PTIR text", "ptir-text", cache(display), DISPLAY_TOKENS),
-        Text("launch", "mlir", lambda: mlir_seeds("launch"), LAUNCH_WORDS),
+        Text("launch", "mlir", cache(launches), LAUNCH_WORDS),
         Text("shape", "mlir", lambda: mlir_seeds("shape"), SHAPE_WORDS),
         Passes(),
     ]
