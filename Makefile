@@ -87,6 +87,7 @@ docs: .venv-docs/stamp
 	@PYTHONPATH=tests/support .venv-docs/bin/python tests/support/site_sources.py .site/src
 	@NO_MKDOCS_2_WARNING=true .venv-docs/bin/mkdocs build --quiet --strict --clean
 	@! grep -rlE --include='*.html' '<(script|link)[^>]* (src|href)=.?https?://[^>]*(js|css|shim|font)' .site/html
+	@! grep -rlF --include='*.html' '```' .site/html
 	@echo "docs: .site/html; to read them with search: $(PYTHON) -m http.server --directory .site/html"
 
 # A sample, as the whole takes days; it goes on where it was stopped.

@@ -46,6 +46,11 @@ def test_the_stage_holds_each_page_and_each_file_that_a_page_links(tmp_path: Pat
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_the_name_of_a_file_is_the_title_of_its_block() -> None:
+    text = "```mlir chain.mlir\nfunc.func @f()\n```\n\n```python\nx = 1\n```\n"
+    assert site_sources.titled(text) == text.replace("mlir chain.mlir", 'mlir title="chain.mlir"')
+
+
 def test_every_code_has_a_cure() -> None:
     assert list(error_cures.CURES) == list(CATALOGUE)
     assert all(cure.endswith(".") for cure in error_cures.CURES.values())
