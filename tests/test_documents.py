@@ -1,5 +1,5 @@
 """
-Every example in the README, in the pages beside it and in `docs/` runs, and prints what the page says it prints.
+Every example in the README, in the pages next to it and in `docs/` runs, and prints what the page says it prints.
 
 The language of a fenced block says what happens to it:
 

@@ -181,7 +181,7 @@ class Program:
             self._check_size(i, d, name, shapes[i][d], sizes.setdefault(name, shapes[i][d]))
         for i, d, dim in self._computed:
             self._check_size(i, d, dim, shapes[i][d], size_in(dim, sizes))
-        if (found := broken(self._declared, sizes)) is not None:
+        if self._declared and (found := broken(self._declared, sizes)) is not None:
             raise self._broken(found, sizes)
         return sizes
 

@@ -94,7 +94,7 @@ _CONSTANT = _Origin(False, 0, False)
 
 @dataclass
 class _Hoisting:
-    """One loop. `origins` has what can be computed before it, `exports` what is handed back into it, in order."""
+    """One loop. `origins` has what can be computed before it, `exports` what it is given again, in order."""
 
     op: Loop
     origins: dict[SSAValue, _Origin] = field(default_factory=dict[SSAValue, _Origin])

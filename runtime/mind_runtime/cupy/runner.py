@@ -187,7 +187,7 @@ class Runner:
         return self.kernels.dtype(op.ref.dtype.name), op.ref.shape
 
     def _allocate(self) -> None:
-        """The arena, what is kept from call to call, constants."""
+        """The arena, memory that lives from call to call, constants."""
         machine, plan = self.machine, self.plan
         arena = max(plan.arena, any(op.kind is Space.ARENA for op in plan.allocations))  # what has no elements is somewhere too
         for space, size in ((Space.ARENA, arena), (Space.RECORD, plan.records), (Space.STATE, plan.state)):

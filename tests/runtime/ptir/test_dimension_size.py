@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.interpreter import Interpreter
 
+from host_runs import RUNS
 from mind_dialect.program import functions
 from mind_lowering.ptir_optimize import optimize
 from mind_passes.functional import jvp, vjp
 from mind_passes.shape.specialize import specialize
 from mind_passes.vectorize import vectorize
-from mind_runtime import compile, register_implementations
+from mind_runtime import compile
 from mind_tools.frontends import parse
 
 MEAN = """builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
@@ -35,19 +31,6 @@ UNKNOWN = MEAN.replace(', "DIM,*"', "")
 
 def array(n: int, *batch: int) -> np.ndarray:
     return np.random.default_rng(n).standard_normal((*batch, n, 2))
-
-
-def interpreted(module: ModuleOp) -> Callable[..., Any]:
-    interpreter = Interpreter(module)
-    register_implementations(interpreter)
-    return lambda *given: interpreter.call_op("mean", given)[0]
-
-
-RUNS: dict[str, Callable[[ModuleOp], Callable[..., Any]]] = {
-    "numpy": lambda module: compile(module, target="numpy"),
-    "native": lambda module: compile(module, target="native"),
-    "interpreter": interpreted,
-}
 
 
 @pytest.mark.parametrize("text", [NAMED, UNKNOWN], ids=["named", "unknown"])

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.interpreter import Interpreter
 
+from host_runs import RUNS
 from mind_dialect.errors import MindError
 from mind_lowering.ptir_optimize import optimize
 from mind_passes.functional import jvp, vjp
 from mind_passes.shape.specialize import specialize
 from mind_passes.vectorize import VectorizeOptions, vectorize
-from mind_runtime import compile, register_implementations
+from mind_runtime import compile
 from mind_tools.frontends import parse
 from mind_translate.ptir.exporter import to_program
 
@@ -162,19 +162,6 @@ def module_of(case: Case) -> ModuleOp:
 def arrays(p: int, t: int, *batch: int) -> list[Any]:
     rng = np.random.default_rng(7 * p + t)
     return [rng.standard_normal((*batch, *shape)) for shape in ((p + t, 3), (p,), (t,))]
-
-
-def interpreted(module: ModuleOp) -> Callable[..., Any]:
-    interpreter = Interpreter(module)
-    register_implementations(interpreter)
-    return lambda *given: interpreter.call_op("f", given)[0]
-
-
-RUNS: dict[str, Callable[[ModuleOp], Callable[..., Any]]] = {
-    "numpy": lambda module: compile(module, target="numpy"),
-    "native": lambda module: compile(module, target="native"),
-    "interpreter": interpreted,
-}
 
 
 def failure(call: Callable[..., Any], *given: Any) -> str:

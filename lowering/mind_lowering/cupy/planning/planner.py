@@ -41,7 +41,7 @@ REST = 128
 
 @dataclass
 class Plan:
-    """A function of launches, and what is beside it."""
+    """A function of launches, the bytes that it needs, and the ops that its own come from."""
 
     func: FuncOp
     arena: int

@@ -65,7 +65,7 @@ func.func @slice_of_shared_transpose(%x: tensor<4x6xf32>) -> (tensor<6x4xf32>, t
 }
 
 // CHECK-LABEL: func.func @slice_across_concat
-// CHECK-SAME:    (%{{.*}}: tensor<2xf32>, %[[Y:.*]]: tensor<3xf32>, %[[Z:.*]]: tensor<4xf32>)
+// CHECK-SAME:    (%[[X:.*]]: tensor<2xf32>, %[[Y:.*]]: tensor<3xf32>, %[[Z:.*]]: tensor<4xf32>)
 // CHECK-NEXT:    %[[S:.*]] = ptir.slice %[[Z]] starts = [0] sizes = [2] : tensor<4xf32> -> tensor<2xf32>
 // CHECK-NEXT:    %[[C:.*]] = ptir.concat %[[Y]], %[[S]] axis = 0 : (tensor<3xf32>, tensor<2xf32>) -> tensor<5xf32>
 // CHECK-NEXT:    func.return %[[C]]

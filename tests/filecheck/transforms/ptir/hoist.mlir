@@ -7,7 +7,7 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 // CHECK-LABEL: func.func @invariant_in_scan
 // CHECK-SAME:    (%[[C:.*]]: tensor<4xf32>, %[[W:.*]]: tensor<4xf32>, %[[XS:.*]]: tensor<3x4xf32>)
 // CHECK-NEXT:    %[[E:.*]] = ptir.exp %[[W]] : tensor<4xf32>
-// CHECK-NEXT:    %[[R:.*]], %{{.*}} = ptir.scan %[[C]], %[[E]], %[[XS]] carry_count = 2 scan_output_count = 0
+// CHECK-NEXT:    %[[R:.*]], %[[LAST:.*]] = ptir.scan %[[C]], %[[E]], %[[XS]] carry_count = 2 scan_output_count = 0
 // CHECK-NEXT:    ^bb0(%[[A:.*]]: tensor<4xf32>, %[[V:.*]]: tensor<4xf32>, %[[X:.*]]: tensor<4xf32>):
 // CHECK-NEXT:      %[[M:.*]] = ptir.mul %[[A]], %[[V]] : tensor<4xf32>
 // CHECK-NEXT:      %[[S:.*]] = ptir.add %[[M]], %[[X]] : tensor<4xf32>
@@ -28,7 +28,7 @@ func.func @invariant_in_scan(%c: tensor<4xf32>, %w: tensor<4xf32>, %xs: tensor<3
 // CHECK-LABEL: func.func @invariant_in_while
 // CHECK-SAME:    (%[[N:.*]]: tensor<f32>, %[[W:.*]]: tensor<f32>)
 // CHECK-NEXT:    %[[E:.*]] = ptir.exp %[[W]] : tensor<f32>
-// CHECK-NEXT:    %{{.*}} = ptir.while %[[N]], %[[E]]
+// CHECK-NEXT:    %[[R:.*]], %[[U:.*]] = ptir.while %[[N]], %[[E]]
 // CHECK-NEXT:    ^bb0(%[[A:.*]]: tensor<f32>, %[[V:.*]]: tensor<f32>):
 // CHECK-NEXT:      %[[G:.*]] = ptir.compare %[[V]], %[[A]] kind = less
 // CHECK-NEXT:      ptir.yield %[[G]], %[[A]], %[[V]]
@@ -135,8 +135,8 @@ func.func @map(%xs: tensor<3x4xf32>) -> tensor<3x4xf32> {
 // CHECK-SAME:    (%[[XS:.*]]: tensor<3x4xf32>)
 // CHECK-NEXT:    %[[M:.*]] = ptir.reduce %[[XS]] kind = max axes = [1] keepdims = false : tensor<3x4xf32> -> tensor<3xf32>
 // CHECK-NEXT:    %[[R:.*]] = ptir.scan %[[XS]]
-// CHECK-NEXT:    ^bb0
-// CHECK-NEXT:      ptir.reduce %{{.*}} kind = sum
+// CHECK-NEXT:    ^bb0(%[[ROW:.*]]: tensor<4xf32>):
+// CHECK-NEXT:      ptir.reduce %[[ROW]] kind = sum
 // CHECK:         func.return %[[R]], %[[M]]
 func.func @sums_stay(%xs: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
   %r, %m = ptir.scan %xs carry_count = 0 scan_output_count = 2 : (tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xf32>) body {
@@ -171,7 +171,7 @@ func.func @draws_stay(%xs: tensor<3x4xf32>) -> tensor<3x4xf32> {
 // CHECK-NEXT:      %[[N:.*]] = ptir.neg %[[V]] : tensor<4xf32>
 // CHECK-NEXT:      ptir.yield %[[N]]
 // CHECK-NEXT:    } false {
-// CHECK-NEXT:    ^bb0(%[[B:.*]]: tensor<4xf32>, %{{.*}}: tensor<4xf32>):
+// CHECK-NEXT:    ^bb0(%[[B:.*]]: tensor<4xf32>, %[[UNUSED:.*]]: tensor<4xf32>):
 // CHECK-NEXT:      %[[L:.*]] = ptir.log %[[B]] : tensor<4xf32>
 // CHECK-NEXT:      ptir.yield %[[L]]
 // CHECK:         func.return %[[R]], %[[E]]
@@ -196,13 +196,13 @@ func.func @computed_before(%p: tensor<i1>, %x: tensor<4xf32>) -> (tensor<4xf32>,
 // CHECK-NEXT:    %[[D:.*]] = ptir.dot_general %[[X]], %[[X]]
 // CHECK-NEXT:    ptir.cond %[[P]], %[[X]], %[[D]]
 // CHECK-NEXT:    ^bb0(%[[A:.*]]: tensor<4x4xf32>, %[[V:.*]]: tensor<4x4xf32>):
-// CHECK-NEXT:      ptir.exp %[[A]]
-// CHECK-NEXT:      ptir.add %{{.*}}, %[[V]]
+// CHECK-NEXT:      %[[F:.*]] = ptir.exp %[[A]]
+// CHECK-NEXT:      ptir.add %[[F]], %[[V]]
 // CHECK-NEXT:      ptir.yield
 // CHECK-NEXT:    } false {
 // CHECK-NEXT:    ^bb0(%[[B:.*]]: tensor<4x4xf32>, %[[U:.*]]: tensor<4x4xf32>):
-// CHECK-NEXT:      ptir.exp %[[B]]
-// CHECK-NEXT:      ptir.mul %{{.*}}, %[[U]]
+// CHECK-NEXT:      %[[G:.*]] = ptir.exp %[[B]]
+// CHECK-NEXT:      ptir.mul %[[G]], %[[U]]
 // CHECK-NEXT:      ptir.dot_general %[[B]]
 func.func @in_both_branches(%p: tensor<i1>, %x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %r = ptir.cond %p, %x : (tensor<i1>, tensor<4x4xf32>) -> tensor<4x4xf32> true {
