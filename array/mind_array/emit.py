@@ -33,7 +33,7 @@ from mind_dialect.ptir.types import PtirDType, TensorSpec, tensor_type
 from mind_lowering.kernels import NUMPY
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.table import kernel_call, storage
-from mind_lowering.xp import Storage
+from mind_lowering.xp.functions import Storage
 
 from .array import Array, TracedArray, wrap, wrap_shared
 from .dtypes import DType, int64, numpy_dtype, ptir_dtype

@@ -16,7 +16,7 @@ from mind_dialect.ptir.attributes import DIM
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dims, holds
 
-from .xp_arguments import Size
+from .xp.arguments import Size
 
 CANNOT_FAIL = (
     *(ptir.UnaryOp, ptir.ReduceOp, ptir.TransposeOp, ptir.TileOp, ptir.TakeOp, ptir.ReverseOp),

@@ -36,11 +36,11 @@ from mind_dialect.verify import verify
 from mind_passes.inline import calls_in, inlined
 
 from .core_to_ptir import converted, is_core
-from .frees import check_frees, home
 from .ptir_to_xp import Lowered, lowered_function
 from .xp import CallOp, ExpectOp, FreeOp, ReturnOp, can_free, is_constant
-from .xp_arguments import ARRAY_NAMES, SEED, TURNS, check_known, dim_name, dim_text, dtype_text, number_text, text, tuple_text
-from .xp_regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp, YieldOp
+from .xp.arguments import ARRAY_NAMES, SEED, TURNS, check_known, dim_name, dim_text, dtype_text, number_text, text, tuple_text
+from .xp.frees import check_frees, home
+from .xp.regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp, YieldOp
 
 HEADER = """\
 # Python over an array namespace, made by the target mind-numpy.

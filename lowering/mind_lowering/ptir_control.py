@@ -18,8 +18,8 @@ from mind_dialect.ptir.types import TensorSpec, read_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
 from .ownership import Carry, Grade, Held, Memory, fresh, shared
-from .xp_functions import EMPTY
-from .xp_regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
+from .xp.functions import EMPTY
+from .xp.regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 
 if TYPE_CHECKING:
     from .ptir_to_xp import Lowering

@@ -26,12 +26,12 @@ from mind_dialect.ptir_shapes import UNKNOWN
 from . import xp
 from .custom_calls import known_target
 from .dynamic_dims import claims, needs_check, rule_arguments
-from .frees import insert_frees
 from .ownership import Grade, Held, Memory, fixed, fresh, shared
 from .ptir_idioms import Step, steps
-from .xp import CHECK, COPY, FUNCTIONS, CallOp, ExpectOp, Storage
-from .xp_arguments import SEED, TURNS
-from .xp_functions import CUSTOM, IN_PLACE, MATRICES, REPEATING, ROW_MAJOR, ROW_MAJOR_RESULTS
+from .xp import CallOp, ExpectOp
+from .xp.arguments import SEED, TURNS
+from .xp.frees import insert_frees
+from .xp.functions import CHECK, COPY, CUSTOM, FUNCTIONS, IN_PLACE, MATRICES, REPEATING, ROW_MAJOR, ROW_MAJOR_RESULTS, Storage
 
 _UPDATES = (ptir.DynamicUpdateSliceOp, ptir.ScatterAddOp, ptir.ScatterReduceOp, ptir.ScatterWindowsOp)
 """Ops whose kernels have a form, named with `_into` behind it, that works in the memory of the first operand."""

@@ -40,7 +40,7 @@ from mind_passes.shape.reify import reify_module
 from . import shape_functions
 from .numpy import Names
 from .shape_python_ops import ROWS, is_certain
-from .xp_arguments import python_text
+from .xp.arguments import python_text
 
 Parts = tuple[str | None, ...]
 """The extents of a shape of known rank, each as Python; None for one that is unknown."""

@@ -43,8 +43,8 @@ from mind_lowering.kernels import NUMPY
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.table import KERNELS, kernel_call
 from mind_lowering.xp import CallOp, ExpectOp, FreeOp, ReturnOp
-from mind_lowering.xp_arguments import TURNS, Iterations, Seed, Size
-from mind_lowering.xp_regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
+from mind_lowering.xp.arguments import TURNS, Iterations, Seed, Size
+from mind_lowering.xp.regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 from mind_passes.dim_names import has_names
 
 from .core_errors import as_core

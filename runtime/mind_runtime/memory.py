@@ -23,9 +23,9 @@ from mind_dialect.ptir.types import Kind, read_type
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.types import DType, Shape
 from mind_dialect.types import read_type as read_core_type
-from mind_lowering.xp import FUNCTIONS, CallOp, FreeOp, Storage
-from mind_lowering.xp_functions import ROW_MAJOR, ROW_MAJOR_RESULTS
-from mind_lowering.xp_regions import IfOp, LoopOp
+from mind_lowering.xp import CallOp, FreeOp
+from mind_lowering.xp.functions import FUNCTIONS, ROW_MAJOR, ROW_MAJOR_RESULTS, Storage
+from mind_lowering.xp.regions import IfOp, LoopOp
 
 RESHAPE = "k.reshape"
 _GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")

@@ -20,11 +20,12 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, CF32, F32, F64, I1, SI4, SI32, SI64, PtirDType
 from mind_dialect.verify import verify
-from mind_lowering import xp, xp_arguments
+from mind_lowering import xp
 from mind_lowering.kernels import Kernels
 from mind_lowering.lower_to_numpy import LowerToNumpyPass, lower_module
 from mind_lowering.numpy import NumpyTarget, constant_text, lowered, print_module
-from mind_lowering.xp import FUNCTIONS
+from mind_lowering.xp import arguments as xp_arguments
+from mind_lowering.xp.functions import FUNCTIONS
 from programs import context, parse
 
 PROGRAM = """

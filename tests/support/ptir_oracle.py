@@ -22,7 +22,7 @@ from mind_dialect.ptir.types import DTYPES, PtirDType, tensor_type
 from mind_lowering.ptir_kernels.formats import array_dtype, format_of
 from mind_lowering.ptir_kernels.kernels import PtirKernels
 from mind_lowering.ptir_kernels.table import Call, kernel_call, storage
-from mind_lowering.xp import Storage
+from mind_lowering.xp.functions import Storage
 
 KERNELS = PtirKernels(np)
 

@@ -21,7 +21,7 @@ from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.types import TensorSpec
 
 from ..numpy import Names, Source, python_source
-from ..xp_arguments import dtype_text
+from ..xp.arguments import dtype_text
 from .kernels.kernel import Kernel, Launch, make_kernel
 from .kernels.unsupported import Unsupported
 from .lower import lowered_for_cupy

@@ -15,8 +15,8 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.attributes import Int, PairsCodec, Text
 
 from ..coded_op import ending, expect_types
-from ..xp_arguments import keywords
-from ..xp_functions import CONSTANT, FUNCTIONS
+from ..xp.arguments import keywords
+from ..xp.functions import CONSTANT, FUNCTIONS
 from .base import AnyAttribute, LaunchOp, parse_types, parse_values, print_types, print_values
 from .control_ops import ForOp, IfOp, WhileOp, YieldOp, trip_count
 from .memory_ops import AllocOp, Space, check_writable

@@ -17,8 +17,8 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import PtirDType
 
-from ..xp import Storage
-from ..xp_arguments import Size
+from ..xp.arguments import Size
+from ..xp.functions import Storage
 from .ufuncs import REDUCERS, UFUNCS
 
 NATIVE = frozenset(

@@ -17,8 +17,8 @@ from mind_lowering.launch.compute_ops import CallOp, KernelOp
 from mind_lowering.launch.control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp
 from mind_lowering.launch.memory_ops import AllocOp, CopyOp, Space, ViewOp
 from mind_lowering.launch.ref import read_ref
-from mind_lowering.xp_arguments import SEED, TURNS
-from mind_lowering.xp_functions import IN_PLACE
+from mind_lowering.xp.arguments import SEED, TURNS
+from mind_lowering.xp.functions import IN_PLACE
 
 from .gpu import Array, Machine, Room
 from .tape import Host, Next, State, Step, Tape, Test, Times, While, Work

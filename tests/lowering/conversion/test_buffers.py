@@ -17,7 +17,7 @@ from mind_dialect.ptir import OPS_BY_OPCODE, CondOp, FusionOp, PtirOp, ScanOp, W
 from mind_lowering.conversion import Alias, BufferizeOptions, FunctionPlan, Usage, plan_buffers, plan_function, plan_text
 from mind_lowering.conversion.buffers import IDENTITIES, IN_PLACE, VIEWS, Slot
 from mind_lowering.ptir_kernels.table import WITHOUT_KERNEL, kernel_call, storage
-from mind_lowering.xp import Storage
+from mind_lowering.xp.functions import Storage
 from programs import parse
 from ptir_programs import ACCEPTED, REGIONS, function, row_module
 

@@ -18,7 +18,7 @@ from mind_lowering.cupy.kernels.scalars import EMITTERS
 from mind_lowering.cupy.launching import require
 from mind_lowering.cupy.prepare import kernel_of, prepared
 from mind_lowering.cupy.source import print_module
-from mind_lowering.xp_functions import FUNCTIONS
+from mind_lowering.xp.functions import FUNCTIONS
 from programs import parse
 
 HOSTILE = (

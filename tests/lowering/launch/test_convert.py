@@ -19,7 +19,7 @@ from mind_lowering.launch.assign_memory import assign_memory
 from mind_lowering.launch.convert import ON_HOST, converted_to_launch
 from mind_lowering.launch.views import VIEWS
 from mind_lowering.ptir_kernels.formats import array_dtype
-from mind_lowering.xp_functions import FUNCTIONS, Storage
+from mind_lowering.xp.functions import FUNCTIONS, Storage
 from mind_passes.fusion.fuse import fuse
 from mixed_programs import parse
 from native_control_programs import BOTH, counted

@@ -15,8 +15,7 @@ from mind_lowering.ptir_kernels import formats, table
 from mind_lowering.ptir_kernels.table import KERNELS as ROWS
 from mind_lowering.ptir_kernels.table import WITHOUT_KERNEL, Call, kernel_call
 from mind_lowering.ptir_kernels.ufuncs import UFUNCS
-from mind_lowering.xp import Storage
-from mind_lowering.xp_functions import FUNCTIONS, ROW_MAJOR_RESULTS
+from mind_lowering.xp.functions import FUNCTIONS, ROW_MAJOR_RESULTS, Storage
 from ptir_evaluator import function_of
 from ptir_forms import program as program_of
 from ptir_oracle import FAMILIES, KERNELS, array, elements, op_of, perform

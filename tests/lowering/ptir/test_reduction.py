@@ -14,7 +14,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir.legal import accumulators, default_accumulator
 from mind_dialect.ptir.types import DTYPES, SI64, PtirDType
 from mind_lowering.ptir_kernels.table import kernel_call, storage
-from mind_lowering.xp import Storage
+from mind_lowering.xp.functions import Storage
 from ptir_oracle import (
     FLOAT_FORMATS,
     KERNELS,

@@ -18,7 +18,7 @@ from mind_dialect.ptir.types import DTYPES
 from mind_lowering.cupy.planning import device, planner
 from mind_lowering.cupy.planning.host_calls import CAPTURED, HOST, VIEWS
 from mind_lowering.launch.control_ops import ForOp
-from mind_lowering.xp_functions import FUNCTIONS
+from mind_lowering.xp.functions import FUNCTIONS
 from mind_runtime.cupy import recorder
 from native_control_programs import counted, dot, scan
 from numpy_launches import on_numpy

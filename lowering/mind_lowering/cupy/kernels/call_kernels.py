@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import FuncOp
 
 from ...xp import CallOp
-from ...xp_regions import LoopOp
+from ...xp.regions import LoopOp
 from ..source import Kernels
 from .kernel import Kernel
 from .random_numbers import draw_stages, loops_around

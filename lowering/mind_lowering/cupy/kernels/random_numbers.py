@@ -12,7 +12,7 @@ from math import prod
 from mind_dialect.ptir.types import DTYPES, TensorSpec, read_type
 
 from ...xp import CallOp
-from ...xp_regions import LoopOp
+from ...xp.regions import LoopOp
 from .kernel import MOST_BLOCKS, NAME, THREADS, Kernel, Launch
 from .scalars import STORED
 from .stages import Stage, Staged

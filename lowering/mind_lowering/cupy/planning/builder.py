@@ -24,7 +24,7 @@ from ...launch.compute_ops import KernelOp
 from ...launch.liveness import base, whole
 from ...launch.memory_ops import AllocOp, CopyOp, Space, ViewOp
 from ...launch.ref import Ref, read_ref, ref
-from ...xp_regions import ForOp, LoopOp, WhileOp
+from ...xp.regions import ForOp, LoopOp, WhileOp
 from ..kernels.call_kernels import CallKernels
 from ..launching import ALIGNMENT, RECORD
 from .addresses import alignment, are_same, is_ordered

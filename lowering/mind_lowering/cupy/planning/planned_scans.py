@@ -17,7 +17,7 @@ from ...launch import control_ops as launch
 from ...launch.control_ops import AtOp, YieldOp
 from ...launch.memory_ops import CopyOp
 from ...launch.ref import read_ref
-from ...xp_regions import ForOp
+from ...xp.regions import ForOp
 from . import device
 from .builder import Builder
 from .device import all_device, enqueued

@@ -23,8 +23,8 @@ from ...launch.ref import Ref, read_ref
 from ...launch.return_op import ReturnOp
 from ...xp import CallOp, ExpectOp, FreeOp, is_constant
 from ...xp import ReturnOp as LoweredReturnOp
-from ...xp_functions import COPY, EMPTY, ROW_MAJOR
-from ...xp_regions import ConditionOp, ForOp, IfOp, WhileOp
+from ...xp.functions import COPY, EMPTY, ROW_MAJOR
+from ...xp.regions import ConditionOp, ForOp, IfOp, WhileOp
 from ..kernels.call_kernels import CallKernels
 from ..kernels.in_place import over_operands
 from ..kernels.stages import Staged

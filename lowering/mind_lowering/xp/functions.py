@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from .ptir_kernels.ufuncs import REDUCERS, UFUNCS
+from ..ptir_kernels.ufuncs import REDUCERS, UFUNCS
 
 
 class Storage(Enum):

@@ -15,8 +15,8 @@ from mind_dialect.codecs import INTEGERS
 from mind_dialect.errors import error
 from mind_dialect.ptir import FusionOp
 
-from .xp import FreeOp, can_free
-from .xp_regions import IfOp, LoopOp
+from .ops import FreeOp, can_free
+from .regions import IfOp, LoopOp
 
 Values = dict[SSAValue, None]
 """A set in the order of insertion."""

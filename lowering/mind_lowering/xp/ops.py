@@ -1,58 +1,29 @@
-"""
-The `xp` dialect: a function as calls over an array namespace, in straight lines, branches and loops.
-
-    %2 = xp.call "xp.matmul"(%x, %w) : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
-    %3 = xp.call "k.relu"(%2) : (tensor<2x4xf32>) -> tensor<2x4xf32>
-    xp.free %2 : tensor<2x4xf32>
-    xp.return %3 : tensor<2x4xf32>
-
-`xp.` names a function of the array namespace (NumPy, CuPy), `k.` a kernel of `mind_lowering.kernels` over it. Only the names
-in `FUNCTIONS` can be called, so text from elsewhere cannot reach anything else. Values keep their tensor types. Branches and
-loops are in `xp_regions`.
-"""
+"""The ops of the `xp` dialect that hold no regions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, TensorType, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
-    traits_def,
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import HasParent, IsTerminator, ReturnLike
 
-from mind_dialect.errors import MindError, error
+from mind_dialect.errors import error
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import is_dim, read_type
 
-from .coded_op import CodedOp
-from .xp_arguments import argument, keywords, stored
-from .xp_functions import CHECK, CONSTANT, COPY, FUNCTIONS, IN_PLACE, REPEATING, Storage
-
-__all__ = [
-    "CHECK",
-    "CONSTANT",
-    "COPY",
-    "FUNCTIONS",
-    "IN_PLACE",
-    "CallOp",
-    "ExpectOp",
-    "FreeOp",
-    "ReturnOp",
-    "Storage",
-    "Xp",
-    "XpOp",
-]
+from ..coded_op import CodedOp
+from .arguments import argument, keywords, stored
+from .functions import CHECK, CONSTANT, FUNCTIONS, IN_PLACE, REPEATING
 
 
 class XpOp(CodedOp):
@@ -208,37 +179,6 @@ class FreeOp(XpOp):
             raise error("E2007", "xp.free expects at least 1 operand, found 0", expected=1, actual=0)
 
 
-@irdl_op_definition
-class ReturnOp(XpOp):
-    """The end of a function; its verifier checks that nothing is used after it was freed."""
-
-    name = "xp.return"
-    inputs = var_operand_def()
-    traits = traits_def(HasParent(FuncOp), IsTerminator(), ReturnLike())
-
-    assembly_format = "$inputs attr-dict `:` type($inputs)"
-
-    def __init__(self, inputs: Sequence[SSAValue]):
-        super().__init__(operands=[inputs])
-
-    def check(self) -> None:
-        func = self.parent_op()
-        if isinstance(func, FuncOp) and func.function_type.outputs.data != self.inputs.types:
-            expected, actual = ([str(t) for t in types] for types in (func.function_type.outputs.data, self.inputs.types))
-            raise error("E2001", f"returns {actual}, declared are {expected}", expected=expected, actual=actual)
-        if not self.inputs:
-            raise no_outputs()
-        if self.parent is not None:
-            from .frees import check_frees
-
-            check_frees(self.parent)
-
-
-def no_outputs() -> MindError:
-    """E2007: a function without outputs cannot be lowered."""
-    return error("E2007", "a function to be run returns at least 1 value, found 0", expected=1, actual=0)
-
-
 def can_free(value: SSAValue) -> bool:
     """Whether the function owns `value`: inputs are the caller's, constants are kept for the next call."""
     owner = value.owner
@@ -250,18 +190,3 @@ def can_free(value: SSAValue) -> bool:
 def is_constant(op: Operation) -> bool:
     """Whether `op` makes a constant."""
     return isinstance(op, CallOp) and getattr(op.callee, "data", None) == CONSTANT
-
-
-def _dialect() -> Dialect:
-    from .xp_regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
-
-    return Dialect("xp", [CallOp, ExpectOp, FreeOp, ReturnOp, IfOp, WhileOp, ForOp, ConditionOp, YieldOp], [])
-
-
-Xp = _dialect()
-
-
-def register(ctx: Context) -> None:
-    """Make the dialect known to `ctx`; safe to call again."""
-    if ctx.get_optional_dialect(Xp.name) is None:
-        ctx.load_dialect(Xp)

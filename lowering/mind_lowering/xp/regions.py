@@ -24,8 +24,8 @@ from xdsl.traits import IsTerminator
 from mind_dialect.codecs import INTEGERS, is_array
 from mind_dialect.errors import error
 
-from .coded_op import ending, expect_types
-from .xp import XpOp, check_tensor
+from ..coded_op import ending, expect_types
+from .ops import XpOp, check_tensor
 
 __all__ = ["ConditionOp", "ForOp", "IfOp", "LoopOp", "WhileOp", "YieldOp"]
 
