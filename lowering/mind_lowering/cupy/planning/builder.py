@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from mind_dialect.ptir import PtirLiteralAttr
-from mind_dialect.ptir.types import UI8, UI32, UI64, PtirDType, read_type
+from mind_dialect.ptir.types import UI8, UI32, UI64, PtirDType, read_type, tensor_type
 
 from ...launch.compute_ops import KernelOp
 from ...launch.liveness import base, whole
@@ -174,8 +174,7 @@ class Builder:
             return source
         owner, layout = base(source).owner, read_ref(source.type)
         if isinstance(owner, AllocOp) and owner.kind is Space.CONSTANT and not any(layout.strides):
-            dtype, data = layout.dtype, owner.literal_value.data.data
-            return self.constant(PtirLiteralAttr.filled(dtype, layout.shape, dtype.element.unpack(data)[0]))
+            return self.constant(PtirLiteralAttr(tensor_type(layout.dtype, layout.shape), owner.literal_value.data))
         return self.moved(source, origin)
 
     def assign(self, values: Sequence[SSAValue], targets: Sequence[SSAValue], origin: Operation) -> None:
