@@ -19,7 +19,8 @@ from mind_dialect.ptir_shapes import Dim
 from mind_passes import batching
 from mind_passes.batching.rules import again, spread_all
 from mind_passes.derivatives.ptir.calls import register_call
-from mind_passes.derivatives.rules import Value, Whole, WholeForward, can_vary
+from mind_passes.derivatives.rules import Value, can_vary
+from mind_passes.derivatives.walks import Whole, WholeForward
 from mind_passes.ptir import construct
 
 from .array import Array
@@ -27,9 +28,7 @@ from .places import function_place
 from .trace import Trace, recording
 
 if TYPE_CHECKING:
-    from mind_passes.activity import Flows
-    from mind_passes.forward import Forward
-    from mind_passes.reverse import Reverse
+    from mind_passes.derivatives.walks import Flows, Forward, Reverse
 
 Rule = Callable[..., Sequence[Array | None]]
 """From operands, results, and the adjoints of the results or tangents of the operands, to adjoints or tangents."""

@@ -1,7 +1,7 @@
 """
 What a derivative needs of a dialect: zeros and ones, sums, and the rules of its ops.
 
-The walks (`reverse`, `forward`, `activity`) know no op; they ask one of these. Core IR adds with its own ops and lets an adjoint
+The walks of `derivatives` know no op; they ask one of these. Core IR adds with its own ops and lets an adjoint
 be larger than its operand, which was broadcast; PTIR says everything explicitly. Ops of other dialects in a PTIR function are
 differentiated by PTIR's if a rule is registered for them.
 """
@@ -9,7 +9,6 @@ differentiated by PTIR's if a rule is registered for them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from xdsl.ir import Operation, SSAValue
 
@@ -21,32 +20,9 @@ from mind_dialect.shapes import broadcast_axes
 from mind_dialect.types import read_type
 
 from .derivatives import core, ptir
-from .derivatives.rules import ForwardRow, Rules, Value, Whole, no_rule, of
+from .derivatives.rules import Rules, Value, no_rule
+from .derivatives.walks import ForwardRow, Whole, of
 from .ptir import construct
-
-
-class Algebra(Protocol):
-    """One dialect's side of differentiation."""
-
-    def filled(self, number: float, like: SSAValue) -> Value:
-        """`number` everywhere, in the type of `like`."""
-        ...
-
-    def add(self, a: SSAValue, b: SSAValue) -> Operation:
-        """The sum of two values of one type."""
-        ...
-
-    def fit(self, g: SSAValue, x: SSAValue) -> Value:
-        """The adjoint of `x`, from one that may have the shape to which `x` was broadcast."""
-        ...
-
-    def agrees(self, g: SSAValue, x: SSAValue) -> bool:
-        """Whether `g` has a type that an adjoint of `x` may have."""
-        ...
-
-    def rules(self, op: Operation) -> Rules | Whole:
-        """The reverse rules of `op`; E5001 if it has none that may be used."""
-        ...
 
 
 @dataclass(frozen=True)

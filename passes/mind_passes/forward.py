@@ -8,13 +8,12 @@ walk it knows no op. Values that do not vary have no tangent, and nothing is com
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Region
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
@@ -23,10 +22,9 @@ from mind_dialect.errors import MindError, error
 from mind_dialect.program import NAME_ATTRIBUTE, input_names, ssa_name, stated_attributes, value_ids
 from mind_dialect.verify import verify
 
-from .activity import Flows
 from .algebra import PtirAlgebra
-from .derivatives.rules import Value, WholeForward, can_vary
-from .emit import append, copy, placed
+from .derivatives.rules import can_vary
+from .derivatives.walks import Flows, Forward
 from .gradient import select_values
 from .ptir.canonicalize import canonicalize
 from .selection import derived_name, functions_to_do, is_ptir, own_copy, select_function
@@ -132,79 +130,6 @@ def _fresh(name: str, taken: list[str]) -> str:
         name += "_"
     taken.append(name)
     return name
-
-
-class Forward:
-    """One walk over the ops of a block, copying each into a new block and computing tangents beside it."""
-
-    def __init__(self, block: Block, algebra: PtirAlgebra, flows: Flows):
-        self.block, self.algebra, self.flows = block, algebra, flows
-        self.copies: dict[SSAValue, SSAValue] = {}
-        """From the values of the primal to those of the new block."""
-        self.tangents: dict[SSAValue, SSAValue] = {}
-        """From values of the new block to their tangents."""
-        self._replaced: dict[SSAValue, SSAValue] = {}
-
-    def nested(self, block: Block) -> Forward:
-        """A walk of the same kind into another block."""
-        return Forward(block, self.algebra, self.flows)
-
-    def enter(self, body: Block, arguments: Sequence[SSAValue]) -> None:
-        """Let the first of `arguments` stand for those of `body`."""
-        for x, y in zip(body.args, arguments, strict=False):
-            self.copies[x] = y
-            y.name_hint = x.name_hint
-
-    def run(self, ops: Sequence[Operation]) -> Operation:
-        """Walk through the ops of a block, but for the terminator, which is given back."""
-        for op in ops[:-1]:
-            made = copy(op, self.copies)
-            self.block.add_op(made)
-            try:
-                self._push(op, made)
-            except MindError as e:
-                raise placed(e, op) from None
-        return ops[-1]
-
-    def append(self, value: Value, source: Operation | None = None) -> SSAValue:
-        """Append the unattached ops that `value` is made of, operands first, at the place in the text of `source`."""
-        return append(self.block, value, source)
-
-    def tangent(self, x: SSAValue) -> SSAValue:
-        """The tangent of `x`, or explicit zeros where it does not vary."""
-        found = self.tangents.get(x)
-        return self.append(self.algebra.filled(0.0, x)) if found is None else found
-
-    def replace(self, op: Operation, results: Sequence[SSAValue]) -> None:
-        """Let `results` stand for those of `op`, a copy of the primal, which is erased after its rule."""
-        for old, new in zip(op.results, results, strict=True):
-            self._replaced[old] = new
-            new.name_hint = old.name_hint
-
-    def _push(self, original: Operation, op: Operation) -> None:
-        """Compute the tangents of the results of `op`, the copy of `original`."""
-        ts = [self.tangents.get(x) for x in op.operands]
-        if all(t is None for t in ts) or not any(self._flows(op, ts)):
-            return
-        row = self.algebra.tangent(op)
-        if isinstance(row, WholeForward):
-            found = list(row.tangents(self, op, ts))
-        else:
-            tangent = row(op, ts)
-            found: list[Value | None] = [tangent if can_vary(x.type) else None for x in op.results]
-        results = [self._replaced.get(x, x) for x in op.results]
-        for x, t in zip(results, found, strict=True):
-            if t is not None:
-                self.tangents[x] = self.append(t, op)
-        if self._replaced:
-            self.copies.update(zip(original.results, results, strict=True))
-            self._replaced.clear()
-            self.block.erase_op(op)
-
-    def _flows(self, op: Operation, ts: Sequence[SSAValue | None]) -> list[bool]:
-        """For each result, whether it varies."""
-        varied = sum(1 << i for i, t in enumerate(ts) if t is not None)
-        return [can_vary(x.type) and bool(mask & varied) for x, mask in zip(op.results, self.flows.through(op), strict=True)]
 
 
 @dataclass(frozen=True)

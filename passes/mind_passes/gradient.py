@@ -29,12 +29,11 @@ from mind_dialect.profiles import PROFILE_ATTRIBUTE, profile_of
 from mind_dialect.program import COTANGENT_ATTRIBUTE, NAME_ATTRIBUTE, input_names, stated_attributes, value_ids
 from mind_dialect.ptir.types import read_type
 
-from .activity import Flows
-from .algebra import Algebra, CoreAlgebra
+from .algebra import CoreAlgebra
 from .derivatives.rules import can_vary
+from .derivatives.walks import Algebra, Flows, Reverse
 from .emit import copy
 from .residuals import recompute_marked
-from .reverse import Reverse
 
 GRAD_OF = "mind.grad_of"
 """On `@f_grad`: the function whose gradient it is."""

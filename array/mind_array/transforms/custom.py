@@ -23,7 +23,8 @@ from mind_lowering.custom_calls import register_custom_call
 from mind_passes import batching
 from mind_passes.batching.rules import batched_type, spread_all
 from mind_passes.derivatives.ptir.calls import register_call
-from mind_passes.derivatives.rules import Value, Whole
+from mind_passes.derivatives.rules import Value
+from mind_passes.derivatives.walks import Whole
 from mind_passes.ptir import construct
 
 from .. import tree
@@ -40,8 +41,7 @@ from ..staging import leaf_names, result_array, symbol
 from ..trace import ACTIVE
 
 if TYPE_CHECKING:
-    from mind_passes.activity import Flows
-    from mind_passes.reverse import Reverse
+    from mind_passes.derivatives.walks import Flows, Reverse
 
 TARGET = "mind.array.custom_vjp.v1"
 Function = Callable[..., Any]

@@ -14,7 +14,8 @@ from xdsl.ir import Operation
 
 from . import ptir
 from .ptir.elementwise import sum_of_contributions
-from .rules import ForwardRow, Row, Rules
+from .rules import Rules
+from .walks import ForwardRow, Row
 
 
 def register_derivative(

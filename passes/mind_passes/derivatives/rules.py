@@ -3,14 +3,13 @@ What a derivative rule is, and how others add theirs.
 
 Reverse mode asks the row of an op for the adjoints of its operands, forward mode for the tangent of its result. Rules build ops
 and insert them nowhere: the driver does, and it also accumulates, skips what needs no gradient and writes the zeros. An op with
-several floating-point results, or with regions, has one rule for all: a `Whole`.
+several floating-point results, or with regions, has one rule for all: a `Whole` (see `walks`), which gets the walk that asks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -20,11 +19,6 @@ from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
 from mind_dialect.ptir.types import DTYPE_OF_TYPE, Kind
 
-if TYPE_CHECKING:
-    from ..activity import Flows
-    from ..forward import Forward
-    from ..reverse import Reverse
-
 Value = SSAValue | Operation
 """A value, or a new op with one result."""
 Rule = Callable[[Any, SSAValue], Value]
@@ -33,39 +27,6 @@ Rules = tuple[Rule | None, ...]
 """One rule per operand; None where no gradient flows: an integer, or a function that is flat almost everywhere."""
 Tangent = Callable[[Any, Sequence[SSAValue | None]], Value]
 """From the op and the tangents of its operands, None for those that do not vary, to the tangent of its floating-point result."""
-
-
-@dataclass(frozen=True)
-class Whole:
-    """
-    A reverse rule for all operands and results at once.
-
-    `adjoints(sweep, op, gs)` takes the adjoint of each result, None where there is none, and gives that of each operand, None
-    where no gradient flows. `flows(of, op)` gives for each result the operands that it depends on differentiably, as bits.
-    """
-
-    adjoints: Callable[[Reverse, Any, Sequence[SSAValue | None]], Sequence[Value | None]]
-    flows: Callable[[Flows, Any], Sequence[int]]
-
-
-@dataclass(frozen=True)
-class WholeForward:
-    """A forward rule: from the tangent of each operand to that of each result, None where it does not vary."""
-
-    tangents: Callable[[Forward, Any, Sequence[SSAValue | None]], Sequence[Value | None]]
-
-
-FLAT = WholeForward(lambda walk, op, ts: [None] * len(op.results))
-"""The forward row of an op whose results never vary."""
-
-Row = Rules | Whole | Callable[[Any], "Rules | Whole"]
-"""The reverse row of an op class; a function of the op where a property, or the number of operands, decides."""
-ForwardRow = Tangent | WholeForward
-
-
-def of(row: Row, op: Operation) -> Rules | Whole:
-    """The row for this op."""
-    return row(op) if callable(row) else row
 
 
 def linear(*positions: int) -> Tangent:

@@ -14,7 +14,7 @@ from mind_dialect.ptir import CosOp, CustomCallOp, ExpOp
 from mind_lowering.custom_calls import register_custom_call, unregister_custom_call
 from mind_passes.autodiff import GradientOptions, differentiate
 from mind_passes.derivatives.ptir.calls import register_call
-from mind_passes.derivatives.rules import Whole, WholeForward
+from mind_passes.derivatives.walks import Whole, WholeForward
 from mind_passes.forward import forward_mode
 from mind_passes.ptir.construct import add, broadcast, cast, full, make, mul, spec
 from ptir_derivative_rows import checks

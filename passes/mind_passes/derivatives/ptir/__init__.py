@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from ..rules import ForwardRow, Row
+from ..walks import ForwardRow, Row
 from . import (
     calls,
     control,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
@@ -12,10 +11,7 @@ from mind_dialect.ptir import YieldOp
 
 from ...emit import append, copy
 from ...ptir import construct
-
-if TYPE_CHECKING:
-    from ...forward import Forward
-    from ...reverse import Reverse
+from ..walks import Forward, Reverse
 
 
 @dataclass(frozen=True)

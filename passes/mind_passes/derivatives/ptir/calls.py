@@ -11,7 +11,6 @@ Rules are those of any op: one per operand, or a `Whole` where there are several
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
@@ -20,10 +19,8 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir import CustomCallOp
 from mind_dialect.ptir.models import check_target
 
-from ..rules import ForwardRow, Row, Rules, Value, Whole, WholeForward, can_vary, of
-
-if TYPE_CHECKING:
-    from ...forward import Forward
+from ..rules import Rules, Value, can_vary
+from ..walks import Forward, ForwardRow, Row, Whole, WholeForward, of
 
 _reverse: dict[str, Row] = {}
 _forward: dict[str, ForwardRow] = {}

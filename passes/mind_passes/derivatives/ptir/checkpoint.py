@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -23,10 +22,8 @@ from mind_dialect.ptir.types import read_type, tensor_type
 
 from ...loop_options import CHECKPOINT, check_checkpoint
 from ...ptir import construct
+from ..walks import Reverse
 from .bodies import copied, finish, take_place, types_of
-
-if TYPE_CHECKING:
-    from ...reverse import Reverse
 
 
 def checkpointed(sweep: Reverse, op: ScanOp, text: str) -> bool:

@@ -10,24 +10,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from mind_dialect.ptir import CondOp
 
-from ...activity import Flows, union
 from ...emit import append
 from ...loop_options import CHECKPOINT
 from ...ptir import construct
 from ...ptir.building import substitute
 from ...residuals import Cut, cut
-from ..rules import Value, Whole, WholeForward, can_vary
+from ..dependence import union
+from ..rules import Value, can_vary
+from ..walks import Flows, Forward, Reverse, Whole, WholeForward
 from .bodies import body_gradient, finish, types_of, with_arguments
-
-if TYPE_CHECKING:
-    from ...forward import Forward
-    from ...reverse import Reverse
 
 
 def flows(of: Flows, op: CondOp) -> list[int]:

@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 
 from mind_dialect.ptir import CondOp, ScanOp, WhileOp
 
-from ..rules import ForwardRow, Row
+from ..walks import ForwardRow, Row
 from .cond import COND, COND_FORWARD
 from .scan import SCAN, SCAN_FORWARD
 from .while_loop import WHILE, WHILE_FORWARD

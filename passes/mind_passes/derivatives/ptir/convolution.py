@@ -17,7 +17,7 @@ from mind_dialect.ptir_shapes import Dims
 
 from ...ptir.construct import Value, broadcast, cast, dims, make, mul, reshape, spec, transpose
 from ...ptir.parts import pad
-from ..rules import ForwardRow, Row
+from ..walks import ForwardRow, Row
 from .folding import fold
 from .products import contract, usable, wider
 from .shared import product_rule, zeros

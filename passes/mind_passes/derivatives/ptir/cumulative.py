@@ -47,7 +47,8 @@ from ...ptir.construct import (
     typed,
     where,
 )
-from ..rules import ForwardRow, Row, linear
+from ..rules import linear
+from ..walks import ForwardRow, Row
 from .shared import applied, zeros
 
 

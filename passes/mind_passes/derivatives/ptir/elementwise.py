@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log, pi, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
@@ -78,11 +78,9 @@ from mind_dialect.ptir.types import Kind, part_of
 
 from ...ptir.building import uniform
 from ...ptir.construct import add, cast, compare, div, elementwise, full, make, mul, neg, scale, spec, sub, typed, where
-from ..rules import FLAT, ForwardRow, Row, Rules, Tangent, Value, WholeForward, linear
+from ..rules import Rules, Tangent, Value, linear
+from ..walks import FLAT, Forward, ForwardRow, Row, WholeForward
 from .trigamma import trigamma
-
-if TYPE_CHECKING:
-    from ...forward import Forward
 
 TIES = {"greater": "less", "less": "greater"}
 """The comparison under which the second of two operands takes all, for that under which the first does."""

@@ -16,7 +16,8 @@ from mind_dialect.ptir import ConjOp, FftOp, IotaOp, OrOp, PadOp, RealOp
 from mind_dialect.ptir.types import SI64
 
 from ...ptir.construct import Value, broadcast, compare, dims, elementwise, filled, mul, spec, where
-from ..rules import ForwardRow, Row, Rules, linear
+from ..rules import Rules, linear
+from ..walks import ForwardRow, Row
 
 
 def itself(op: FftOp, g: SSAValue) -> Value:

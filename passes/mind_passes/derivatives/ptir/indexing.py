@@ -8,7 +8,6 @@ the greatest (or least) share it equally, among them the element of `x` itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
@@ -26,12 +25,10 @@ from mind_dialect.ptir.types import SI64, PtirDType, tensor_type
 from mind_dialect.ptir_shapes import axis
 
 from ...ptir.construct import Value, broadcast, cast, compare, dims, div, make, mul, scalar, spec, where
-from ..rules import ForwardRow, Row, Rules, Whole, linear
+from ..rules import Rules, linear
+from ..walks import ForwardRow, Reverse, Row, Whole
 from .scatter_windows import gather_windows
 from .shared import applied, jointly, zeros
-
-if TYPE_CHECKING:
-    from ...reverse import Reverse
 
 
 def take_x(op: TakeOp, g: SSAValue) -> Value:

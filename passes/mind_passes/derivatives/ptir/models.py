@@ -25,7 +25,8 @@ from mind_dialect.ptir.types import SI64, tensor_type
 from mind_dialect.ptir_shapes import axis
 
 from ...ptir.construct import Value, dims, full, mul, reduce_sum, spec
-from ..rules import FLAT, ForwardRow, Row, Rules
+from ..rules import Rules
+from ..walks import FLAT, ForwardRow, Row
 from .indexing import gathered, scattered
 from .shared import applied, zeros
 

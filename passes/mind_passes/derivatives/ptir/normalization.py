@@ -9,7 +9,6 @@ op itself computes in.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
@@ -20,11 +19,8 @@ from mind_dialect.ptir_shapes import axis
 
 from ...ptir.construct import Value, add, broadcast, cast, dims, div, full, make, mul, reduce_sum, reshape, scale, spec, sub
 from ...ptir.parts import total
-from ..rules import ForwardRow, Row, Whole
+from ..walks import ForwardRow, Reverse, Row, Whole
 from .shared import sum_of
-
-if TYPE_CHECKING:
-    from ...reverse import Reverse
 
 
 class Features:

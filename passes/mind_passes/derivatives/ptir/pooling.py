@@ -18,7 +18,7 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import tensor_type
 
 from ...ptir.construct import Value, cast, compare, dims, div, make, mul, reduce_sum, spec
-from ..rules import ForwardRow, Row
+from ..walks import ForwardRow, Row
 from .folding import fold
 from .shared import applied, at_least_one, zeros
 from .transposed import transposed

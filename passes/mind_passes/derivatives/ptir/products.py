@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import F32, PtirDType, tensor_type
 from mind_dialect.ptir_shapes.dims import axes
 
 from ...ptir.construct import Value, cast, dims, make, spec, transpose
-from ..rules import ForwardRow, Row
+from ..walks import ForwardRow, Row
 from .shared import adjoint_in_kind, product_rule
 
 Axes = tuple[int, ...]

@@ -17,7 +17,7 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import tensor_type
 
 from ...ptir.construct import Value, broadcast, cast, compare, dims, div, make, mul, reduce, spec, with_axes
-from ..rules import FLAT, ForwardRow, Row
+from ..walks import FLAT, ForwardRow, Row
 from .shared import adjoint_in_kind, applied, at_least_one, zeros
 
 

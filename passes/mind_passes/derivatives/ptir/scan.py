@@ -10,7 +10,6 @@ step, or cheap to compute again (see `residuals`). `ptir.checkpoint` on the scan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
@@ -18,18 +17,15 @@ from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from mind_dialect.ptir import ReverseOp, ScanOp, invariant_carries
 from mind_dialect.ptir.types import read_type, tensor_type
 
-from ...activity import Flows, bits, loop_flows
 from ...loop_options import CHECKPOINT
 from ...ptir import construct
 from ...ptir.building import substitute
 from ...residuals import Cut, cut
-from ..rules import Value, Whole, WholeForward, can_vary
+from ..dependence import bits, loop_flows
+from ..rules import Value, can_vary
+from ..walks import Flows, Forward, Reverse, Whole, WholeForward
 from .bodies import BodyGradient, body_gradient, finish, or_zeros, types_of, with_arguments
 from .checkpoint import checkpointed
-
-if TYPE_CHECKING:
-    from ...forward import Forward
-    from ...reverse import Reverse
 
 
 def carries_of(op: ScanOp) -> int:

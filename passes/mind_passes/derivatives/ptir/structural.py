@@ -32,7 +32,8 @@ from mind_dialect.shapes import inverse_permutation
 
 from ...ptir.construct import dims, full, make, reduce_sum, reshape, reshape_like, spec, transpose
 from ...ptir.parts import AxisSlice, pad, place, stated, window
-from ..rules import FLAT, ForwardRow, Row, Rules, Value, linear
+from ..rules import Rules, Value, linear
+from ..walks import FLAT, ForwardRow, Row
 
 
 def transpose_x(op: TransposeOp, g: SSAValue) -> Value:

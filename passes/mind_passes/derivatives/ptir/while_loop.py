@@ -10,7 +10,6 @@ E6001 at run time. Without either the loop is refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -19,20 +18,17 @@ from mind_dialect.op import value_of
 from mind_dialect.ptir import ConcatOp, DynamicSliceOp, DynamicUpdateSliceOp, IotaOp, TakeOp, WhileOp, invariant_carries
 from mind_dialect.ptir.types import SI64, read_type, tensor_type
 
-from ...activity import Flows, bits, loop_flows, union
 from ...emit import append, copy
 from ...loop_options import CHECKPOINT, MAX_ITERATIONS, max_iterations
 from ...ptir import construct
 from ...ptir.building import substitute
 from ...residuals import Cut, cut
-from ..rules import Value, Whole, WholeForward, can_vary, no_rule
+from ..dependence import bits, loop_flows, union
+from ..rules import Value, can_vary, no_rule
+from ..walks import Flows, Forward, Reverse, Whole, WholeForward
 from .bodies import body_gradient, copied, finish, or_zeros, take_place, types_of, with_arguments
 from .scan import useful_results
 from .trip_count import trip_count
-
-if TYPE_CHECKING:
-    from ...forward import Forward
-    from ...reverse import Reverse
 
 
 def flows(of: Flows, op: WhileOp) -> list[int]:

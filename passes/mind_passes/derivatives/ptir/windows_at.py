@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
@@ -40,12 +40,9 @@ from ...ptir.construct import (
     typed,
     where,
 )
-from ..rules import ForwardRow, Row, Rules, Whole, linear, no_rule
+from ..rules import Rules, linear, no_rule
+from ..walks import ForwardRow, Reverse, Row, Whole
 from .shared import applied, jointly, zeros
-
-if TYPE_CHECKING:
-    from ...reverse import Reverse
-
 
 # Gather
 
