@@ -13,12 +13,12 @@ from mind_dialect.ptir import FusionOp, YieldOp
 
 from .control import CONTROL
 from .convolution import CONVOLUTION
-from .driver import Driver, batched_values
+from .driver import Driver, RegionRow, batched_values
 from .elementwise import ELEMENTWISE
 from .indexing import INDEXING
 from .models import CALLS, MODELS
 from .reduction import REDUCTION
-from .rules import LOOP, Flags, RegionRow, Row, Rule, Value, Values, again, by_loop, spread
+from .rules import LOOP, Flags, Row, Rule, Value, Values, again, by_loop, spread
 from .structural import STRUCTURAL
 
 BATCHING: dict[type[Operation], Row | RegionRow] = {

@@ -8,7 +8,6 @@ branches of a `cond` are computed and selected from if nothing in them can fail;
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
@@ -44,10 +43,8 @@ from mind_dialect.ptir_shapes import UNKNOWN
 
 from ..ptir import construct as c
 from ..ptir.building import element_bytes
-from .rules import Flags, RegionRow, Value, Values, batched_type, from_front, spread
-
-if TYPE_CHECKING:
-    from .driver import Driver
+from .driver import Driver, RegionRow
+from .rules import Flags, Value, Values, batched_type, from_front, spread
 
 FALLIBLE = (TakeOp, GatherOp, ScatterOp, SegmentReduceOp, WhileOp, CustomCallOp)
 """Ops whose run may end in an error, or not end."""

@@ -8,6 +8,8 @@ not, and asks the rules for the rest. A batched value has its batch axis at 0, o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -18,7 +20,26 @@ from mind_dialect.ptir import RandomOp, RegionOp, YieldOp
 from mind_dialect.ptir_shapes import Dim
 
 from ..emit import append, copy, place_of, placed
-from .rules import RegionRow, Row, Value, batched_type, by_loop, spread
+from .rules import Flags, Row, Value, Values, batched_type, by_loop, spread
+
+RegionRule = Callable[["Driver", Any, Values, Flags], "Value | Sequence[Value]"]
+"""The rule of an op with regions, which asks the driver for batched bodies; only the results that the driver says are batched."""
+
+
+@dataclass(frozen=True)
+class RegionRow:
+    """
+    The rule of an op with regions, and how a batch spreads through it.
+
+    `enters(op, i)` are the values that are batched if operand `i` is; `leaves(op, r, i)` those that are if region `r` yields a
+    batched value as number `i`.
+    """
+
+    rule: RegionRule
+    enters: Callable[[Any, int], Sequence[SSAValue]]
+    leaves: Callable[[Any, int, int], Sequence[SSAValue]]
+    loops: str | None = None
+
 
 Table = Mapping[type[Operation], Row | RegionRow]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -23,18 +23,12 @@ from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dim, Dims
 
 from ..ptir.construct import broadcast, dims, make, reshape, spec, transpose
 
-if TYPE_CHECKING:
-    from .driver import Driver
-
 OpT = TypeVar("OpT", bound=PtirOp)
 Value = SSAValue | Operation
 Values = Sequence[SSAValue]
 Flags = Sequence[bool]
 Rule = Callable[[Any, Values, Flags, Dim], "Value | Sequence[Value]"]
 """From the op, its operands for the batch, which are batched, and the extent of the batch, to the batched results."""
-RegionRule = Callable[["Driver", Any, Values, Flags], "Value | Sequence[Value]"]
-"""The rule of an op with regions, which asks the driver for batched bodies; only the results that the driver says are batched."""
-
 LOOP = "mind.vmap_loop"
 """On a scan that runs an op once per example: the name of that op."""
 
@@ -44,21 +38,6 @@ class Row:
     """A rule, and, if it may fall back to a loop over the examples, when."""
 
     rule: Rule
-    loops: str | None = None
-
-
-@dataclass(frozen=True)
-class RegionRow:
-    """
-    The rule of an op with regions, and how a batch spreads through it.
-
-    `enters(op, i)` are the values that are batched if operand `i` is; `leaves(op, r, i)` those that are if region `r` yields a
-    batched value as number `i`.
-    """
-
-    rule: RegionRule
-    enters: Callable[[Any, int], Sequence[SSAValue]]
-    leaves: Callable[[Any, int, int], Sequence[SSAValue]]
     loops: str | None = None
 
 
@@ -173,8 +152,6 @@ def by_loop(op: Operation, xs: Values, flags: Flags, size: Dim) -> list[SSAValue
 __all__ = [
     "LOOP",
     "Flags",
-    "RegionRow",
-    "RegionRule",
     "Row",
     "Rule",
     "Value",
