@@ -24,7 +24,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir import ConstantOp, ConvolutionOp, ExtractPatchesOp, IotaOp, PtirLiteralAttr, PtirOp, ReduceWindowOp
 from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 from mind_passes.ptir.building import is_plain, rewire
-from mind_passes.ptir.dce import erase_dead
+from mind_passes.ptir.dead_ops import erase_dead
 from mind_passes.ptir.failing import unmark
 
 from .ptir_kernels.formats import array_dtype

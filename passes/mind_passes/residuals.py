@@ -48,7 +48,7 @@ from mind_dialect.ptir import (
 
 from .emit import copy
 from .loop_options import CHECKPOINT, RECOMPUTED
-from .ptir.dce import holders
+from .ptir.dead_ops import holders
 
 VIEWS: tuple[type[Operation], ...] = (ConstantOp, IotaOp, BroadcastToOp, ReshapeOp, TransposeOp, StopGradientOp)
 """No residual: nothing is computed, and the operand is no larger than the result."""

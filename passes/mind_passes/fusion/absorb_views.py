@@ -20,7 +20,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, BroadcastToOp, ConvolutionOp, FusionOp, IotaOp, PtirOp, ReshapeOp, TransposeOp
 
 from ..ptir.building import substitute
-from ..ptir.dce import erase_dead
+from ..ptir.dead_ops import erase_dead
 from ..ptir.patterns.matching import is_fill
 from .edit import FusionEdit
 from .kernels import IsKernel, always

@@ -16,7 +16,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import LayerNormOp, PtirLiteralAttr
 from mind_dialect.ptir.types import F32, Kind, read_type
 
-from ..ptir.dce import replace_values
+from ..ptir.dead_ops import replace_values
 from .edit import FusionEdit
 from .kernels import IsKernel, always
 

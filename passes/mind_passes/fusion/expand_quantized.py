@@ -21,7 +21,7 @@ from mind_dialect.ptir import DequantizeOp, QuantizeOp, RequantizeOp
 from mind_dialect.ptir.types import F32, F64, PtirDType, read_type
 
 from ..ptir.building import uniform
-from ..ptir.dce import replace_values
+from ..ptir.dead_ops import replace_values
 from .kernels import always
 
 QUANTIZED = (QuantizeOp, DequantizeOp, RequantizeOp)

@@ -18,7 +18,7 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import BroadcastToOp, DotGeneralOp, FusionOp
 
-from ..ptir.dce import holders, replace_values
+from ..ptir.dead_ops import holders, replace_values
 from ..ptir.patterns.matching import fusion
 from .grouping import Group, Grouping
 

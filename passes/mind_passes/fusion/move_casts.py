@@ -23,7 +23,7 @@ from mind_dialect.ptir import BroadcastToOp, CastOp, FusionOp, PtirOp, ReshapeOp
 from mind_dialect.ptir.types import Kind, tensor_type
 
 from ..ptir.building import spec_of
-from ..ptir.dce import erase_dead
+from ..ptir.dead_ops import erase_dead
 from ..ptir.rewrites.casts import lossless
 
 _MOVES = (TransposeOp, ReshapeOp)

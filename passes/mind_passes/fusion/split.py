@@ -14,7 +14,7 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import BroadcastToOp, ConstantOp, DotGeneralOp, FusionOp, ReduceOp, ReshapeOp
 
-from ..ptir.dce import replace_values
+from ..ptir.dead_ops import replace_values
 from ..ptir.patterns.matching import fusion
 from .defuse import defuse
 from .kernels import IsKernel, always

@@ -14,7 +14,7 @@ from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, FusionOp, PtirOp
 
-from ..ptir.dce import replace_values
+from ..ptir.dead_ops import replace_values
 from ..ptir.failing import MARK
 from ..ptir.patterns.matching import fusion
 from .edit import FusionEdit

@@ -17,7 +17,7 @@ from mind_dialect.ptir import CondOp, FusionOp, ReshapeOp, ScanOp, WhileOp, inva
 from mind_dialect.ptir_shapes import UNKNOWN
 
 from .building import FOLD_LIMIT, constant, literal_of, rewire, same_type, spec_of, uniform
-from .dce import holders
+from .dead_ops import holders
 from .loop_carried import RegionLoop, carry_count, ending
 
 

@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import tensor_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
 from .building import rewire, spec_of, stays
-from .dce import erase_dead, holders
+from .dead_ops import erase_dead, holders
 from .failing import is_marked
 
 RegionLoop = CondOp | WhileOp | ScanOp

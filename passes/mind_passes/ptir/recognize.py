@@ -22,7 +22,7 @@ from mind_dialect.errors import error
 from mind_dialect.ptir import FusionOp, PtirOp
 
 from .building import insert_new
-from .dce import replace_values
+from .dead_ops import replace_values
 from .patterns import PATTERNS, Match
 
 

@@ -27,7 +27,7 @@ from mind_dialect.program import NAME_ATTRIBUTE, argument_attribute, functions, 
 from mind_dialect.ptir import BroadcastToOp, PtirOp, ReshapeOp, SliceOp, StopGradientOp
 from mind_dialect.ptir.types import read_type
 
-from .dce import holders, replace_values
+from .dead_ops import holders, replace_values
 
 PARAMETER_ATTRIBUTE = "ptir.parameter"
 """Marks an input that is the same in every call: a weight."""

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from mind_passes.ptir.dce import erase_dead
+from mind_passes.ptir.dead_ops import erase_dead
 
 from ..compilation import find_function
 from .outcomes import run_everywhere

@@ -16,7 +16,7 @@ from mind_dialect.verify import verify
 from mind_passes.fusion.edit import FusionEdit
 from mind_passes.fusion.fuse import fuse
 from mind_passes.ptir.building import substitute
-from mind_passes.ptir.dce import erase_dead
+from mind_passes.ptir.dead_ops import erase_dead
 from ptir_forms import program, reduce, spread
 
 

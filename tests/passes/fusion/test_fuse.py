@@ -20,7 +20,7 @@ from mind_passes.fusion.defuse import defuse
 from mind_passes.fusion.fuse import fuse
 from mind_passes.fusion.grouping import Group, Grouping
 from mind_passes.ptir.cse import eliminate_common
-from mind_passes.ptir.dce import erase_dead, holders
+from mind_passes.ptir.dead_ops import erase_dead, holders
 from programs import parse
 from ptir_evaluator import evaluate, function_of, same_bits, special_inputs
 from ptir_random_programs import Maker

@@ -14,7 +14,7 @@ from mind_dialect.ptir.types import ALL, Kind, PtirDType
 from mind_dialect.verify import verify
 from mind_passes.ptir import cse
 from mind_passes.ptir.cse import COMMUTATIVE, eliminate_common
-from mind_passes.ptir.dce import erase_dead
+from mind_passes.ptir.dead_ops import erase_dead
 from mind_tools import frontends
 from programs import context, parse
 from ptir_evaluator import evaluate, function_of, same_bits, special_inputs

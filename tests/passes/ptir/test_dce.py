@@ -11,7 +11,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import CondOp, NegOp, PtirOp, RngUniformOp, YieldOp
 from mind_dialect.ptir.types import F32, I1, tensor_type
 from mind_dialect.verify import verify
-from mind_passes.ptir.dce import erase_dead, replace_values
+from mind_passes.ptir.dead_ops import erase_dead, replace_values
 from programs import context, parse
 
 HEAD = 'module attributes {ptir.spec_version = "ptir.v0.4"} {'

@@ -22,7 +22,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import DotGeneralOp, FusionOp, ReciprocalOp, TransposeOp
 
 from ..building import insert_new
-from ..dce import erase_dead
+from ..dead_ops import erase_dead
 from ..patterns.matching import fusion
 from .copies import Copies, Rows
 from .region import ForwardAttention, Region, forward_of
