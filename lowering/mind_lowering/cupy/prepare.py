@@ -32,7 +32,8 @@ from mind_passes.staged import Stage, StagedPass
 
 from ..own_module import drop_barriers, own_functions, own_module
 from ..ptir_optimize import optimize_marked, simplify
-from .kernels.kernel import Kernel, make_kernel
+from .kernels.kernel import Kernel
+from .kernels.patterns import make_kernel
 from .kernels.unsupported import Unsupported
 from .kernels.updates import free_order
 from .options import DEFAULT, CupyOptions

@@ -15,7 +15,7 @@ from mind_passes.ptir.patterns.matching import fusion
 from mind_passes.ptir.recompute import KEPT
 
 from ..numpy import is_lowered
-from .kernels.kernel import make_kernel
+from .kernels.patterns import make_kernel
 from .kernels.sorts import is_sorted_here
 from .kernels.unsupported import Unsupported
 from .options import DEFAULT, CupyOptions

@@ -22,7 +22,8 @@ from mind_dialect.ptir.types import TensorSpec
 
 from ..numpy import Names, Source, python_source
 from ..xp.arguments import dtype_text
-from .kernels.kernel import Kernel, Launch, make_kernel
+from .kernels.kernel import Kernel, Launch
+from .kernels.patterns import make_kernel
 from .kernels.unsupported import Unsupported
 from .lower import lowered_for_cupy
 from .options import DEFAULT, CupyOptions

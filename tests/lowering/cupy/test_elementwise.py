@@ -14,7 +14,8 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir import FUSIBLE, PtirOp
 from mind_dialect.ptir.types import DTYPES, Kind, PtirDType, tensor_type
 from mind_lowering.cupy.cuda_cpp.text import module_text
-from mind_lowering.cupy.kernels.kernel import Kernel, make_kernel
+from mind_lowering.cupy.kernels.kernel import Kernel
+from mind_lowering.cupy.kernels.patterns import make_kernel
 from mind_lowering.cupy.kernels.scalars import EMITTERS, STORED
 from mind_lowering.kernels import NUMPY
 from mind_lowering.ptir_kernels.formats import array_dtype

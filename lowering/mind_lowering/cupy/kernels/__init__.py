@@ -1,1 +1,1 @@
-"""A fusion as the text of one CUDA kernel, by what it does: `kernel.make_kernel`."""
+"""A fusion as the text of one CUDA kernel, by what it does: `patterns.make_kernel`."""

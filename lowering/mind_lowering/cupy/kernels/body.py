@@ -14,11 +14,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import ArgMaxOp, PtirOp, ReduceOp
-from mind_dialect.ptir.types import PtirDType, read_type
+from mind_dialect.ptir.types import PtirDType
 
 from .failures import Site, sites_of
 from .maps import MAPS, Key, Mapped, check_map
-from .places import Dims, Place, dims_of, linear, place, repeated, reshaped
+from .places import Dims, Place, dims_of, linear, place, repeated, reshaped, spec
 from .scalars import EMITTERS, NARROW, STORED, cast, divides_integers, emit, literal, register
 from .unsupported import Unsupported
 
@@ -26,15 +26,6 @@ WHOLE = "i"
 """The name of the row-major index over all places that a kernel goes through."""
 MOST_NESTED = 4
 """How deep places that are data may depend on each other."""
-
-
-def spec(value: SSAValue) -> tuple[PtirDType, Dims]:
-    """The dtype and shape of a value; Unsupported for a dimension without a size."""
-    dtype, shape = read_type(value.type)
-    sizes = tuple(n for n in shape if isinstance(n, int))
-    if len(sizes) != len(shape):
-        raise Unsupported("a dimension without a size")
-    return dtype, sizes
 
 
 Reduction: TypeAlias = ReduceOp | ArgMaxOp

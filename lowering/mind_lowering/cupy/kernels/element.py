@@ -10,9 +10,9 @@ from xdsl.ir import Block, SSAValue
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
-from .body import Body, Scope, Source, spec
+from .body import Body, Scope, Source
 from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented
-from .places import Chunk, Dims, Names, Place, cut, place
+from .places import Chunk, Dims, Names, Place, cut, place, spec
 from .scalars import cast, register
 from .unsupported import Unsupported
 

@@ -8,7 +8,8 @@ from mind_dialect.ptir import ArgMaxOp, ReduceOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import Kind, PtirDType
 
-from .body import Reduction, spec
+from .body import Reduction
+from .places import spec
 from .scalars import NARROW, cast, literal, register
 from .unsupported import Unsupported
 

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from mind_dialect.ptir import FUSIBLE, FusionOp, ReduceOp
 
-from .body import spec
+from .places import spec
 
 
 def over_operands(op: FusionOp) -> set[tuple[int, int]]:

@@ -1,8 +1,7 @@
 """
-From a fusion to the text of one CUDA kernel, and how it is launched.
+What kernels are and share: the text of one CUDA kernel, how it is launched, the loop over neighbouring elements.
 
-Three shapes of kernels: every element by itself, here; reductions, in `reductions.py`, along the last axes or along others.
-Sizes are part of the text, so that the compiler knows every stride and every tail.
+Sizes are part of the text, so that the compiler knows every stride and every tail. Which kernel a fusion is, `patterns.py` says.
 """
 
 from __future__ import annotations
@@ -11,29 +10,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import TensorSpec
 
-from .body import WHOLE, Body, Reduction, Scope, Source, spec, whole_place
+from .body import Body, Reduction, Scope, Source
 from .failures import Site
 from .folds import combiner, taken_up
-from .places import Place, linear, reshaped
+from .places import Place, linear, reshaped, spec
 from .scalars import STORED, register
-from .unsupported import Unsupported
 
 NAME = "@NAME@"
 """Stands for the name of the kernel in its text."""
 THREADS = 256
-MOST_PARAMETERS = 256
-"""So many arrays at most; CUDA allows 4096 bytes of parameters."""
-MOST_OPS = 2000
 MOST_BLOCKS = 1 << 20
 """So many blocks at most where each can do more than one share."""
 VECTOR_BYTES = 16
-MOST_ELEMENTS = 1 << 48
-"""A failure is reported by a place of so many bits."""
 
 
 @dataclass(frozen=True)
@@ -68,28 +61,6 @@ class Kernel:
     def named(self, name: str) -> str:
         """The text under a name."""
         return self.text.replace(NAME, name)
-
-
-def make_kernel(block: Block) -> Kernel:
-    """The kernel of the body of a fusion; Unsupported says why there is none."""
-    from ..products.attention import attention_kernel, is_attention
-    from ..products.attention_gradient import gradient_kernel, is_gradient
-    from .reductions import reduction_kernel
-    from .whole import WHOLE_OPS
-
-    if is_attention(block):
-        return attention_kernel(block)
-    if is_gradient(block):
-        return gradient_kernel(block)
-    for op in block.ops:
-        if type(op) in WHOLE_OPS and (found := WHOLE_OPS[type(op)](op, block)) is not None:
-            return found
-    body = Body(block)
-    if len(body.inputs) + len(body.results) > MOST_PARAMETERS or len(body.ops) > MOST_OPS:
-        raise Unsupported(f"{len(body.ops)} ops of {len(body.inputs)} arrays in a kernel")
-    if any(prod(spec(v)[1]) >= MOST_ELEMENTS for op in body.ops for v in op.results):
-        raise Unsupported(f"{MOST_ELEMENTS} elements or more")
-    return reduction_kernel(body) if body.reductions else _elementwise(body)
 
 
 class Writer:
@@ -197,28 +168,3 @@ def _stored(value: SSAValue) -> str:
 def indented(lines: Sequence[str]) -> list[str]:
     """Lines one step further in; directives stay where they are."""
     return [line if line.startswith("#") else f"    {line}" for line in lines]
-
-
-def _elementwise(body: Body) -> Kernel:
-    """Every thread some neighbouring elements, then those so many further on, until all are done."""
-    shapes = [spec(v)[1] for v in body.results]
-    size = prod(shapes[0]) if shapes else 0
-    if not shapes or any(prod(s) != size for s in shapes):
-        raise Unsupported("results of different sizes")
-    writer = Writer(body)
-    if size == 0:
-        return writer.kernel([], writer.launch(0, THREADS))
-    width = writer.width(size)
-    grid = min(-(-size // (THREADS * width)), MOST_BLOCKS)
-    head = [f"const I {WHOLE} = start + j;" if width > 1 else f"const I {WHOLE} = start;"]
-    inner = writer.elements(
-        Scope(writer.source),
-        whole_place(shapes[0]),
-        head,
-        range(len(shapes)),
-        vector=(width, "start", f"I({size})"),
-        guard=f"{WHOLE} < {size}" if size % width else None,
-    )
-    first, step = f"(I(blockIdx.x) * {THREADS} + threadIdx.x) * {width}", f"I(gridDim.x) * {THREADS * width}"
-    loop = [f"for (I start = {first}; start < {size}; start += {step}) {{", *indented(inner), "}"]
-    return writer.kernel(loop, writer.launch(grid, THREADS))

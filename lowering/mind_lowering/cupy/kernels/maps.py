@@ -17,10 +17,9 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import PtirDType
 
 from .failures import sites_of
-from .places import Chunk, Dims, Names, Place, cut, dims_of, linear, place
+from .places import Chunk, Dims, Names, Place, cut, dims_of, linear, place, spec
 from .scalars import NARROW, STORED, literal
 from .unsupported import Unsupported
 
@@ -54,12 +53,6 @@ class Reader(Names, Protocol):
     def fail(self, op: PtirOp, condition: str, at: str, number: str) -> None:
         """A statement that notes that `op` failed for a number, where the condition holds."""
         ...
-
-
-def _spec(value: SSAValue) -> tuple[PtirDType, Dims]:
-    from .body import spec
-
-    return spec(value)
 
 
 def _runs(at: Place, axes: Sequence[int], names: Names) -> tuple[list[Chunk], dict[int, int]]:
@@ -109,7 +102,7 @@ def _shifted(start: int, stride: int = 1) -> Callable[[str], str]:
 
 
 def _slice(op: ptir.SliceOp | ptir.StridedSliceOp, at: Place, names: Reader) -> Mapped:
-    extents = _spec(op.x)[1]
+    extents = spec(op.x)[1]
     starts: Sequence[int] = op.values()["starts"]
     strides: Sequence[int] = op.values().get("strides") or [1] * len(starts)
     sizes = dims_of(at)
@@ -122,7 +115,7 @@ def _slice(op: ptir.SliceOp | ptir.StridedSliceOp, at: Place, names: Reader) -> 
 
 
 def _reverse(op: ptir.ReverseOp, at: Place, names: Reader) -> Mapped:
-    extents = _spec(op.x)[1]
+    extents = spec(op.x)[1]
     axes: list[int] = sorted({a % len(extents) for a in op.values()["axes"]})
 
     def flipped(extent: int) -> Callable[[str], str]:
@@ -132,7 +125,7 @@ def _reverse(op: ptir.ReverseOp, at: Place, names: Reader) -> Mapped:
 
 
 def _tile(op: ptir.TileOp, at: Place, names: Reader) -> Mapped:
-    extents = _spec(op.x)[1]
+    extents = spec(op.x)[1]
 
     def wrapped(extent: int) -> Callable[[str], str]:
         return lambda i: str(int(i) % extent) if i.isdecimal() else "0" if extent == 1 else f"{i} % {extent}"
@@ -142,7 +135,7 @@ def _tile(op: ptir.TileOp, at: Place, names: Reader) -> Mapped:
 
 
 def _pad(op: ptir.PadOp, at: Place, names: Reader) -> Mapped:
-    values, (dtype, extents) = op.values(), _spec(op.x)
+    values, (dtype, extents) = op.values(), spec(op.x)
     inside: list[str] = []
 
     def source(axis: int) -> tuple[int, Callable[[str], str]]:
@@ -172,7 +165,7 @@ def _pad(op: ptir.PadOp, at: Place, names: Reader) -> Mapped:
 
 def _patches(op: ptir.ExtractPatchesOp, at: Place, names: Reader) -> Mapped:
     """Windows of an image: the last axis is that over the places of a window and its channels."""
-    values, (dtype, extents) = op.values(), _spec(op.x)
+    values, (dtype, extents) = op.values(), spec(op.x)
     window: Sequence[int] = values["window"]
     rank = len(window)
     chunks = cut(at, range(rank + 2), names)
@@ -198,8 +191,8 @@ def _patches(op: ptir.ExtractPatchesOp, at: Place, names: Reader) -> Mapped:
 
 def _concat(op: ptir.ConcatOp, at: Place, names: Reader) -> Mapped:
     axis: int = op.values()["axis"] % len(dims_of(at))
-    operands = [v for v in op.operands if prod(_spec(v)[1])]
-    extents: list[int] = [_spec(v)[1][axis] for v in operands]
+    operands = [v for v in op.operands if prod(spec(v)[1])]
+    extents: list[int] = [spec(v)[1][axis] for v in operands]
     ends = list(accumulate(extents))
     chunks, where = _runs(at, [axis], names)
     i = chunks[where[axis]].number
@@ -226,7 +219,7 @@ def _checked(op: PtirOp, value: SSAValue, where: Place, extent: int, names: Read
 
 
 def _take(op: ptir.TakeOp, at: Place, names: Reader) -> Mapped:
-    extents, shape = _spec(op.x)[1], _spec(op.indices)[1]
+    extents, shape = spec(op.x)[1], spec(op.indices)[1]
     chunks = cut(at, {len(shape)}, names)
     head, rest, rank = list[Chunk](), list[Chunk](), 0
     for chunk in chunks:
@@ -237,7 +230,7 @@ def _take(op: ptir.TakeOp, at: Place, names: Reader) -> Mapped:
 
 
 def _gather(op: ptir.GatherOp, at: Place, names: Reader) -> Mapped:
-    extents = _spec(op.x)[1]
+    extents = spec(op.x)[1]
     axis: int = op.values()["axis"] % len(extents)
     index = _checked(op, op.indices, at, extents[axis], names)
     return Mapped([(op.x, _moved(at, names, {axis: (extents[axis], lambda _: index)}))])
@@ -245,7 +238,7 @@ def _gather(op: ptir.GatherOp, at: Place, names: Reader) -> Mapped:
 
 def _starts(op: ptir.DynamicSliceOp | ptir.DynamicUpdateSliceOp, extents: Dims, names: Reader) -> list[str]:
     """Where a window starts along each axis, clamped so that it fits."""
-    shape = _spec(op.start)[1]
+    shape = spec(op.start)[1]
     found: list[str] = []
     for k, (extent, size) in enumerate(zip(extents, op.values()["sizes"], strict=True)):
         if extent == size:
@@ -257,7 +250,7 @@ def _starts(op: ptir.DynamicSliceOp | ptir.DynamicUpdateSliceOp, extents: Dims, 
 
 
 def _dynamic_slice(op: ptir.DynamicSliceOp, at: Place, names: Reader) -> Mapped:
-    extents = _spec(op.x)[1]
+    extents = spec(op.x)[1]
     starts = _starts(op, extents, names)
 
     def after(start: str) -> Callable[[str], str]:
@@ -267,7 +260,7 @@ def _dynamic_slice(op: ptir.DynamicSliceOp, at: Place, names: Reader) -> Mapped:
 
 
 def _dynamic_update_slice(op: ptir.DynamicUpdateSliceOp, at: Place, names: Reader) -> Mapped:
-    extents, sizes = _spec(op.x)[1], _spec(op.update)[1]
+    extents, sizes = spec(op.x)[1], spec(op.update)[1]
     inside: list[str] = []
 
     def within(start: str, size: int) -> tuple[int, Callable[[str], str]]:
@@ -290,7 +283,7 @@ def _dynamic_update_slice(op: ptir.DynamicUpdateSliceOp, at: Place, names: Reade
 
 def _one_update(op: ptir.ScatterReduceOp, at: Place, names: Reader) -> Mapped:
     """An array of which one element of each row is updated, as where a class is marked."""
-    (dtype, extents), values = _spec(op.x), op.values()
+    (dtype, extents), values = spec(op.x), op.values()
     axis: int = values["axis"] % len(extents)
     where = _moved(at, names, {axis: (1, lambda _: "0")})
     (given,) = names.values([(op.indices, where)])
@@ -327,15 +320,15 @@ MAPS: dict[type[PtirOp], Callable[[Any, Place, Reader], Mapped]] = {
 
 def is_one_update(op: ptir.ScatterReduceOp) -> bool:
     """Whether a scatter has one update for each row along its axis."""
-    extents, shape = _spec(op.x)[1], _spec(op.indices)[1]
+    extents, shape = spec(op.x)[1], spec(op.indices)[1]
     axis = op.values()["axis"] % len(extents)
     return shape == tuple(1 if a == axis else n for a, n in enumerate(extents))
 
 
 def check_map(op: PtirOp) -> None:
     """Raise Unsupported for a map over what has no first element, or whose failures would go unnoticed."""
-    sizes = [prod(_spec(v)[1]) for v in op.operands]
-    result = prod(_spec(op.results[0])[1])
+    sizes = [prod(spec(v)[1]) for v in op.operands]
+    result = prod(spec(op.results[0])[1])
     if isinstance(op, ptir.ScatterReduceOp) and not is_one_update(op):
         raise Unsupported("several updates of a row")
     if isinstance(op, ptir.ConcatOp):
@@ -347,6 +340,6 @@ def check_map(op: PtirOp) -> None:
     if sites_of(op) and not result and sizes[1]:
         raise Unsupported("indices of elements that have none")
     if isinstance(op, ptir.DynamicSliceOp | ptir.DynamicUpdateSliceOp):
-        extents, window = _spec(op.operands[0])[1], op.values()["sizes"]
+        extents, window = spec(op.operands[0])[1], op.values()["sizes"]
         if any(size > n for size, n in zip(window, extents, strict=True)):
             raise Unsupported("a window that does not fit")

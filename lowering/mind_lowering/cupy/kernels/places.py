@@ -11,6 +11,12 @@ from collections.abc import Collection, Sequence
 from math import prod
 from typing import NamedTuple, Protocol
 
+from xdsl.ir import SSAValue
+
+from mind_dialect.ptir.types import PtirDType, read_type
+
+from .unsupported import Unsupported
+
 Dims = tuple[int, ...]
 
 
@@ -30,6 +36,15 @@ class Names(Protocol):
     def index(self, text: str) -> str:
         """The name of a new or known variable with that value."""
         ...
+
+
+def spec(value: SSAValue) -> tuple[PtirDType, Dims]:
+    """The dtype and shape of a value; Unsupported for a dimension without a size."""
+    dtype, shape = read_type(value.type)
+    sizes = tuple(n for n in shape if isinstance(n, int))
+    if len(sizes) != len(shape):
+        raise Unsupported("a dimension without a size")
+    return dtype, sizes
 
 
 def place(*chunks: tuple[Dims, str]) -> Place:

@@ -13,10 +13,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import prod
 
-from .body import WHOLE, Body, Key, Reduction, Scope, kept_line, reduced_axes, spec
+from .body import WHOLE, Body, Key, Reduction, Scope, kept_line, reduced_axes
 from .folds import combiner, result_of, start_of, total_bytes, total_type
 from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented, store
-from .places import Chunk, Dims, Place, linear, place
+from .places import Chunk, Dims, Place, linear, place, spec
 from .scalars import register
 from .unsupported import Unsupported
 

@@ -13,11 +13,10 @@ from xdsl.ir import Block
 from mind_dialect.ptir import CumulativeOp, CumulativeSumOp
 from mind_dialect.ptir.legal import default_accumulator
 
-from .body import spec
 from .element import for_each, function, lone_body
 from .folds import identity
 from .kernel import MOST_BLOCKS, Kernel, Writer, indented
-from .places import place
+from .places import place, spec
 from .scalars import STORED, cast, register
 from .unsupported import Unsupported
 

@@ -13,9 +13,10 @@ from xdsl.ir import Block
 from mind_dialect.ptir import ScatterAddOp
 from mind_dialect.ptir.types import SI64
 
-from .body import Body, spec
+from .body import Body
 from .element import flat, for_each, function, lone_body, mixed, scratch
 from .kernel import MOST_BLOCKS, Kernel, Writer, indented
+from .places import spec
 from .scalars import STORED, register
 from .unsupported import Unsupported
 from .updates import MOST_UPDATES, is_atomic, updated

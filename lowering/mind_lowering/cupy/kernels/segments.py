@@ -10,11 +10,10 @@ from mind_dialect.ptir import SegmentReduceOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import SI64
 
-from .body import spec
 from .element import function, lone_body
 from .folds import identity
 from .kernel import MOST_BLOCKS, Kernel, Writer, indented
-from .places import place
+from .places import place, spec
 from .scalars import NARROW, STORED, cast, register
 from .unsupported import Unsupported
 

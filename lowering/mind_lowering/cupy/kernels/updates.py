@@ -18,11 +18,11 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import DynamicUpdateSliceOp, PtirOp, ScatterAddOp, ScatterReduceOp, YieldOp
 from mind_dialect.ptir.types import F32, F64, SI64, PtirDType
 
-from .body import Body, spec
+from .body import Body
 from .element import flat, for_each, function, lone_body, mixed, scratch
 from .kernel import Kernel, Writer
 from .maps import is_one_update
-from .places import Dims, place
+from .places import Dims, place, spec
 from .scalars import STORED, register
 from .unsupported import Unsupported
 

@@ -10,11 +10,10 @@ from xdsl.ir import Block
 from mind_dialect.ptir import ReduceWindowOp
 from mind_dialect.ptir.legal import default_accumulator
 
-from .body import spec
 from .element import for_each, function, lone_body, scratch
 from .folds import identity
 from .kernel import Kernel, Writer, indented
-from .places import cut, place
+from .places import cut, place, spec
 from .scalars import NARROW, STORED, cast, register
 from .unsupported import Unsupported
 

@@ -18,9 +18,9 @@ from mind_dialect.ptir import CastOp, DotGeneralOp, PtirOp, ReciprocalOp, Reduce
 from mind_dialect.ptir.types import F32, F64, PtirDType
 from mind_passes.ptir.patterns import softmax
 
-from ..kernels.body import Body, Scope, spec
+from ..kernels.body import Body, Scope
 from ..kernels.kernel import MOST_BLOCKS, Kernel, Writer, indented
-from ..kernels.places import place
+from ..kernels.places import place, spec
 from ..kernels.scalars import NARROW, STORED, cast, literal, register
 from ..kernels.unsupported import Unsupported
 from .causal import hidden_from

@@ -17,9 +17,9 @@ from xdsl.ir import Block, SSAValue
 from mind_dialect.ptir import CastOp, DotGeneralOp, ExpOp, ReduceOp, SubOp
 from mind_dialect.ptir.types import F32, F64, PtirDType
 
-from ..kernels.body import Body, Scope, spec
+from ..kernels.body import Body, Scope
 from ..kernels.kernel import MOST_BLOCKS, Kernel, Writer, indented
-from ..kernels.places import place
+from ..kernels.places import place, spec
 from ..kernels.scalars import NARROW, cast, literal, register
 from ..kernels.unsupported import Unsupported
 from .causal import hidden_from

@@ -10,7 +10,7 @@ from mind_dialect.ptir import AddOp, BroadcastToOp, CastOp, CompareOp, IotaOp, P
 from mind_passes.ptir.building import uniform
 from mind_passes.ptir.patterns.attention import HIDDEN
 
-from ..kernels.body import spec
+from ..kernels.places import spec
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from mind_dialect.ptir import ConvolutionOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F32, PtirDType
 
-from ..kernels.body import Body, Scope, spec
+from ..kernels.body import Body, Scope
 from ..kernels.element import for_each, function, scratch
 from ..kernels.kernel import Kernel, Writer, indented, store
-from ..kernels.places import Dims, cut, linear, place, reshaped
+from ..kernels.places import Dims, cut, linear, place, reshaped, spec
 from ..kernels.scalars import NARROW, STORED, cast, literal, register
 from ..kernels.unsupported import Unsupported
 

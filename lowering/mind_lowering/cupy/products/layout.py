@@ -16,8 +16,8 @@ from mind_dialect.ptir import PtirOp, ReshapeOp
 from mind_dialect.ptir.types import PtirDType
 
 from ...native.views import VIEWS, Buffer, Use, View, viewed, whole
-from ..kernels.body import Scope, Source, spec
-from ..kernels.places import Chunk, Dims, cut
+from ..kernels.body import Scope, Source
+from ..kernels.places import Chunk, Dims, cut, spec
 from ..kernels.unsupported import Unsupported
 
 Part = tuple[int, int]

@@ -12,8 +12,8 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F32, F64
 
 from ...native.views import row_major
-from ..kernels.body import Body, Scope, Source, spec
-from ..kernels.places import cut, place
+from ..kernels.body import Body, Scope, Source
+from ..kernels.places import cut, place, spec
 from ..kernels.scalars import STORED
 from ..kernels.unsupported import Unsupported
 from .layout import Part, Strided
