@@ -7,20 +7,19 @@ What cannot fail is written where it is first needed, and so not at all if it is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import IndexType, StringAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from mind_dialect import shape
 from mind_dialect.shape.evaluate import as_shape
-from mind_dialect.shape.lattice import Ranked, Truth, is_broadcastable
+from mind_dialect.shape.lattice import Ranked
 from mind_dialect.shape.types import SizeType, is_extents
 from mind_passes.shape.emitter import CODE_ATTRIBUTE, OP_ATTRIBUTE, WORDING_ATTRIBUTE
 
-if TYPE_CHECKING:
-    from .shape_python import Parts, Writer
+from .shape_python_writer import Parts, Writer
 
 Row = Callable[..., None]
 _RELATIONS = {0: ("==", "!="), 1: ("!=", "=="), 2: ("<", ">="), 3: ("<=", ">"), 4: (">", "<="), 5: (">=", "<")}
@@ -272,11 +271,6 @@ def _cstr_eq(w: Writer, op: shape.CstrEqOp) -> None:
 def _cstr_broadcastable(w: Writer, op: shape.CstrBroadcastableOp) -> None:
     if w.flow.of(op.result) is not True:
         w.broadcast(op.operands, _of(op))
-
-
-def is_certain(w: Writer, operands: Sequence[SSAValue]) -> Truth:
-    """Whether shapes are known to broadcast together."""
-    return is_broadcastable(*(as_shape(w.flow.of(v)) for v in operands))
 
 
 def _nothing(w: Writer, op: Operation) -> None:

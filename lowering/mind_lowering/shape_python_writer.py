@@ -1,0 +1,369 @@
+"""
+How a shape function is written as Python: names, assignments, checks, loops.
+
+What the lattice knows of a value is written in its place, and a constraint that it proves not at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn, cast
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Operation as Op
+
+from mind_dialect.errors import error
+from mind_dialect.extents.dims import is_expression, names_in
+from mind_dialect.program import input_names, shown_name
+from mind_dialect.shape import AssumingYieldOp, FuncOp, ReduceOp, ReturnOp, YieldOp
+from mind_dialect.shape.dataflow import Dataflow
+from mind_dialect.shape.evaluate import as_shape, shape_of_type
+from mind_dialect.shape.lattice import UNKNOWN, Ranked, Truth, is_broadcastable
+from mind_dialect.shape.types import ShapeType, SizeType, ValueShapeType, is_extents, is_shaped
+
+from . import shape_functions
+from .numpy import Names
+from .xp.arguments import python_text
+
+Parts = tuple[str | None, ...]
+"""The extents of a shape of known rank, each as Python; None for one that is unknown."""
+Text = Parts | str | None
+_ATOM = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+")
+_MADE = re.compile(r"v[0-9]+\b")
+_TERMINATORS = (ReturnOp, YieldOp, AssumingYieldOp)
+NAMES = {f.__name__: f for f in shape_functions.FUNCTIONS}
+
+
+@dataclass(frozen=True)
+class ShapeSource:
+    """A shape function as Python, and what it is called there."""
+
+    name: str
+    text: str
+
+    def compiled(self) -> Callable[..., tuple[Any, ...]]:
+        """The function, in a namespace that holds what it calls alone."""
+        scope: dict[str, Any] = {"__builtins__": {}, "len": len, "max": max, "min": min, "enumerate": enumerate, **NAMES}
+        exec(compile(self.text, f"<shape-python {self.name}>", "exec", dont_inherit=True), scope)
+        return scope[self.name]
+
+
+class Writer:
+    """Writes one shape function; `rows` says what each op is in Python."""
+
+    UNROLLED: ClassVar = 32
+    """`reduce` over so many extents is written out; a loop beyond."""
+
+    def __init__(self, func: FuncOp, name: str, rows: Mapping[type[Op], Callable[..., None]]):
+        self.func = func
+        self.rows = rows
+        self.name = name
+        self.flow = Dataflow()
+        self.lines: list[str] = []
+        self._locals = Names()
+        for used in (*NAMES, "len", "max", "min", "enumerate", name):
+            self._locals.identifier(used)
+        self._indent = 1
+        self._count = 0
+        self._dims: dict[str, str] = {}
+        self._expressions: list[tuple[SSAValue, str, str, Ranked]] = []
+        self._later: dict[SSAValue, Callable[[], Any]] = {}
+        self._known: list[dict[Any, Any]] = [{}]
+
+    def source(self) -> ShapeSource:
+        """The Python of the function; E9020 for what cannot succeed whatever the inputs, E6003 for ops that have no row."""
+        func = self.func
+        entry = func.body.first_block
+        if entry is None or entry is not func.body.last_block:
+            self.unsupported(func, "it is declared only" if entry is None else "it has several blocks")
+        self.flow.run(func.body)
+        for fault in self.flow.faults:
+            raise error("E9020", fault.reason, reason=fault.reason).at(fault.op, fault.op.name)
+        parameters = self._parameters(entry)
+        results = self.block(entry)
+        self._end(results)
+        head = f"def {self.name}({', '.join(parameters)}):"
+        return ShapeSource(self.name, "\n".join([head, *self.lines]) + "\n")
+
+    # Inputs and results
+
+    def _parameters(self, entry: Block) -> list[str]:
+        """Names of the parameters, and the checks of what their types say."""
+        originals = input_names(cast(Any, self.func))
+        names = [self._locals.identifier(original) for original in originals]
+        if self.name != self.func.sym_name.data:
+            self.line(f"# @{self.func.sym_name.data!a}")
+        for argument, name, original in zip(entry.args, names, originals, strict=True):
+            self._parameter(argument, name, f"input {shown_name(original)}")
+        for expressions in self._expressions:
+            self._check_expressions(*expressions)
+        return names
+
+    def _parameter(self, argument: SSAValue, name: str, what: str) -> None:
+        type: Attribute = argument.type
+        if isinstance(type, ShapeType | ValueShapeType | SizeType | IndexType) or is_extents(type):
+            self._set(argument, name)
+            return
+        dims = shape_of_type(type)
+        if not is_shaped(type) or not isinstance(dims, tuple):
+            if not is_shaped(type):
+                self.unsupported(self.func, f"{what} is of type {type}")
+            self._set(argument, name)
+            return
+        expected = f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
+        sizes = [f"{name}[{i}] != {n}" for i, n in enumerate(dims) if isinstance(n, int)]
+        self.line(f"if {' or '.join([f'len({name}) != {len(dims)}', *sizes])}:")
+        self.line(f"    raise misfit({what!a}, {name}, {expected!a})")
+        self._unpack(argument, name, what, dims)
+        self._expressions.append((argument, name, what, dims))
+
+    def _unpack(self, argument: SSAValue, name: str, what: str, dims: Ranked) -> None:
+        """Names for the extents of an input; equal names of dimensions must have equal sizes."""
+        parts: list[str] = []
+        for i, dim in enumerate(dims):
+            if isinstance(dim, int):
+                parts.append(str(dim))
+            elif dim == UNKNOWN:
+                parts.append(self.assign(f"{name}[{i}]", f"{name}_{i}"))
+            elif is_expression(dim):
+                parts.append(f"{name}[{i}]")
+            elif dim not in self._dims:
+                parts.append(self.assign(f"{name}[{i}]", dim))
+                self._dims[dim] = parts[-1]
+            else:
+                bound = self._dims[dim]
+                self.line(f"if {name}[{i}] != {bound}:")
+                self.line(f"    raise unequal({what!a}, {i}, {dim!a}, {name}[{i}], {bound})")
+                parts.append(bound)
+        self._set(argument, tuple(parts))
+
+    def _check_expressions(self, argument: SSAValue, name: str, what: str, dims: Ranked) -> None:
+        """Demand of an input that dimensions are what its type says of the names of all inputs."""
+        for i, dim in enumerate(dims):
+            if is_expression(dim):
+                if (expected := self._atom(dim)) is None:
+                    message = f"{what}: dimension {i} is {dim}, expected names that dimensions of inputs have"
+                    raise error("E8001", message, name=dim, extents=())
+                self.line(f"if {name}[{i}] != {expected}:")
+                self.line(f"    raise unequal({what!a}, {i}, {dim!a}, {name}[{i}], {expected})")
+
+    def _end(self, results: Sequence[SSAValue]) -> None:
+        texts: list[str] = []
+        made: dict[str, None] = {}
+        for value in results:
+            if isinstance(value.type, SizeType | IndexType):
+                texts.append(self.size(value) or "None")
+                continue
+            found = self.shape(value)
+            texts.append(self.tuple(value))
+            if isinstance(found, tuple):
+                made.update({n: None for n in found if n is not None and _MADE.match(n)})
+        if made:
+            self.line(f"bounded({', '.join(made)})")
+        self.line(f"return ({', '.join(texts)}{',' if len(texts) == 1 else ''})")
+
+    # Ops
+
+    def block(self, block: Block) -> Sequence[SSAValue]:
+        """Write the ops of a block; the operands of its last."""
+        for op in block.ops:
+            if isinstance(op, _TERMINATORS):
+                return op.operands
+            row = self.rows.get(type(op))
+            if row is None:
+                self.unsupported(op, "it has no form in Python")
+            row(self, op)
+        return ()
+
+    def unsupported(self, op: Op, why: str) -> NoReturn:
+        """E6003: an op that cannot be written."""
+        raise error("E6003", f"{op.name} is not supported in Python: {why}", operation=op, backend="shape-python")
+
+    # Texts
+
+    def line(self, text: str) -> None:
+        """Append a line."""
+        self.lines.append("    " * self._indent + text)
+
+    def assign(self, text: str, hint: str = "v") -> str:
+        """Append an assignment to a new name, or give the name that holds the same already."""
+        for known in self._known:
+            if text in known:
+                return known[text]
+        if hint == "v":
+            self._count += 1
+            name = f"v{self._count}"  # no other name looks like this: see `Names`
+        else:
+            name = self._locals.identifier(hint)
+        self.line(f"{name} = {text}")
+        self._known[-1][text] = name
+        return name
+
+    def computed(self, form: str, *operands: str | None) -> str | None:
+        """The name of what `form` gives for operands; unknown if one of them is."""
+        if None in operands:
+            return None
+        text = form.format(*operands)
+        return text if _ATOM.fullmatch(text) else self.assign(text)
+
+    def later(self, value: SSAValue, make: Callable[[], Any]) -> None:
+        """Say how a value is written when it is asked for."""
+        self._later[value] = make
+
+    def now(self, value: SSAValue, text: Text) -> None:
+        """Say what a value is."""
+        self._set(value, text)
+
+    def _set(self, value: SSAValue, text: Text) -> None:
+        self._known[-1][value] = text
+
+    def value(self, value: SSAValue) -> Any:
+        """A value as Python: of sizes a text, of shapes parts or a text."""
+        type = value.type
+        if isinstance(type, SizeType | IndexType):
+            return self.size(value)
+        return self.shape(value) if isinstance(type, ShapeType) or is_extents(type) else self._found(value)
+
+    def _found(self, value: SSAValue) -> Any:
+        for known in reversed(self._known):
+            if value in known:
+                return known[value]
+        found = self._later[value]()
+        self._known[-1][value] = found
+        return found
+
+    def _atom(self, known: object) -> str | None:
+        """What is known of a size, as Python."""
+        if isinstance(known, int):
+            return str(known) if known >= 0 else f"({known})"
+        if not isinstance(known, str) or not all(name in self._dims for name in names_in(known)):
+            return None
+        return (
+            self._dims.get(known) or self.computed("{}", python_text(known, self._dims.__getitem__)) if known != UNKNOWN else None
+        )
+
+    def size(self, value: SSAValue) -> str | None:
+        """A size; None if it is unknown."""
+        return self._atom(self.flow.of(value)) or self._found(value)
+
+    def shape(self, value: SSAValue) -> Parts | str:
+        """A shape: its extents, or if its rank is unknown the name of a tuple."""
+        known = as_shape(self.flow.of(value))
+        if not isinstance(known, tuple):
+            return self._found(value)
+        atoms = [self._atom(n) for n in known]
+        if None not in atoms:
+            return tuple(atoms)
+        found = self._found(value)
+        if isinstance(found, str):
+            return tuple(a or f"{found}[{i}]" for i, a in enumerate(atoms))
+        return tuple(a or n for a, n in zip(atoms, found, strict=True))
+
+    def tuple(self, value: SSAValue) -> str:
+        """A shape as one expression."""
+        return _tuple(self.shape(value))
+
+    def call_shapes(self, function: str, operands: Sequence[SSAValue], extra: str, last: bool = False) -> Text:
+        """What a function of shapes gives, as parts if its rank is known."""
+        shapes = [self.tuple(v) for v in operands]
+        text = self.assign(f"{function}({', '.join([*shapes, extra] if last else [extra, *shapes])})")
+        rank = next((len(s) for v in operands if isinstance(s := as_shape(self.flow.of(v)), tuple)), None)
+        return text if rank is None else tuple(f"{text}[{i}]" for i in range(rank))
+
+    def is_certain(self, operands: Sequence[SSAValue]) -> Truth:
+        """Whether shapes are known to broadcast together."""
+        return is_broadcastable(*(as_shape(self.flow.of(v)) for v in operands))
+
+    def broadcast(self, operands: Sequence[SSAValue], of: str) -> Text:
+        """The shape that shapes broadcast to; checked once, and only where it is not certain."""
+        shapes = [self.shape(v) for v in operands]
+        ranked = [s for s in shapes if isinstance(s, tuple)]
+        if len(ranked) < len(shapes):
+            return self._broadcast_call(shapes, of)
+        rank = max(map(len, ranked), default=0)
+        columns: list[dict[str | None, None]] = [{} for _ in range(rank)]
+        for s in ranked:
+            for column, n in zip(columns[rank - len(s) :], s, strict=True):
+                column.update({n: None} if n != "1" else {})
+        if self.is_certain(operands) is True or all(len(column) < 2 for column in columns):
+            return tuple(next((n for n in column), "1") for column in columns)
+        if all(len(column) < 3 and None not in column for column in columns) and len(shapes) == 2:
+            return self._broadcast_pair([list(column) for column in columns], shapes, of)
+        name = self._broadcast_call(shapes, of)
+        return tuple(next(iter(column), "1") if len(column) < 2 else f"{name}[{i}]" for i, column in enumerate(columns))
+
+    def _broadcast_pair(self, columns: Sequence[Sequence[str | None]], shapes: Sequence[Parts | str], of: str) -> Parts:
+        """Two shapes: by dimension the extents other than 1, at most two, each of which may still turn out to be 1."""
+        wrong: dict[str, None] = {}
+        found: list[str | None] = []
+        for column in columns:
+            if len(column) < 2:
+                found.append(next(iter(column), "1"))
+                continue
+            a, b = sorted(map(str, column), key=lambda n: not n.isdecimal())
+            wrong[" and ".join([f"{b} != {a}", *(f"{n} != 1" for n in (a, b) if not n.isdecimal())])] = None
+            found.append(a if a.isdecimal() else f"({b} if {a} == 1 else {a})")
+        fails = " or ".join(wrong)
+        self.check(f"not ({fails})", fails, f"differ({', '.join([ascii(of), *map(_tuple, shapes)])})")
+        return tuple(n if n is None or n[0] != "(" else self.assign(n[1:-1]) for n in found)
+
+    def _broadcast_call(self, shapes: Sequence[Parts | str], of: str) -> str:
+        key = ("broadcast", tuple(shapes))
+        for known in self._known:
+            if key in known:
+                return known[key]
+        name = self._known[-1][key] = self.assign(f"broadcast({', '.join([ascii(of), *map(_tuple, shapes)])})")
+        return name
+
+    def check(self, holds: str, fails: str, raised: str) -> None:
+        """Append a check, unless the same was made before."""
+        if any(("holds", holds) in known for known in self._known):
+            return
+        self.line(f"if {fails.format(holds)}:")
+        self.line(f"    raise {raised}")
+        self._known[-1]["holds", holds] = True
+
+    # Loops
+
+    @contextmanager
+    def _scope(self) -> Generator[None]:
+        """What is written inside is not there afterwards."""
+        self._known.append({})
+        yield
+        self._known.pop()
+
+    def step(self, block: Block, arguments: Sequence[Any]) -> list[Any]:
+        """One step of a region that is written out."""
+        with self._scope():
+            for argument, text in zip(block.args, arguments, strict=True):
+                self._set(argument, text)
+            return [self.value(v) for v in self.block(block)]
+
+    def loop(self, op: ReduceOp) -> None:
+        """A loop over the extents of a shape of unknown rank."""
+        block = op.body.block
+        names = [self._locals.identifier(f"carried{i}") for i, _ in enumerate(op.results)]
+        for name, value in zip(names, op.operands[1:], strict=True):
+            self.line(f"{name} = {_whole(self.value(value))}")
+        i, extent = self._locals.identifier("i"), self._locals.identifier("extent")
+        self.line(f"for {i}, {extent} in enumerate({self.tuple(op.operands[0])}):")
+        self._indent += 1
+        found = self.step(block, [i, extent, *names])
+        self.line(f"{', '.join(names)} = {', '.join(map(_whole, found))}" if names else "pass")
+        self._indent -= 1
+        for result, name in zip(op.results, names, strict=True):
+            self._set(result, name)
+
+
+def _tuple(shape: Parts | str) -> str:
+    if isinstance(shape, str):
+        return shape
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _whole(text: Any) -> str:
+    return _tuple(cast(Parts, text)) if isinstance(text, tuple) else str(text)
