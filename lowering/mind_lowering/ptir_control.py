@@ -8,7 +8,6 @@ it begins, and a yielded value that is not the loop's own; a cache that is updat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -20,9 +19,7 @@ from mind_dialect.ptir_shapes import UNKNOWN
 from .ownership import Carry, Grade, Held, Memory, fresh, shared
 from .xp.functions import EMPTY
 from .xp.regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
-
-if TYPE_CHECKING:
-    from .ptir_to_xp import Lowering
+from .xp_lowering import Control, Lowering
 
 
 def _ending(block: Block) -> Operation:
@@ -36,7 +33,7 @@ def _filled(ops: Sequence[Operation], args: Block | None = None) -> Block:
     return block
 
 
-def lower_fusion(lowering: Lowering, op: ptir.FusionOp) -> None:
+def _lower_fusion(lowering: Lowering, op: ptir.FusionOp) -> None:
     """The ops of the body, one after the other."""
     block = op.body.block
     for argument, value in zip(block.args, lowering.take(op.operands), strict=True):
@@ -45,7 +42,7 @@ def lower_fusion(lowering: Lowering, op: ptir.FusionOp) -> None:
         lowering.bind(old, new)
 
 
-def lower_cond(lowering: Lowering, op: ptir.CondOp) -> None:
+def _lower_cond(lowering: Lowering, op: ptir.CondOp) -> None:
     """A branch on the values around it."""
     pred, *inputs = lowering.take(op.operands)
     branches: list[tuple[list[Operation], list[SSAValue]]] = []
@@ -152,7 +149,7 @@ class _Loop:
             memory.freeze()
 
 
-def lower_while(lowering: Lowering, op: ptir.WhileOp) -> None:
+def _lower_while(lowering: Lowering, op: ptir.WhileOp) -> None:
     """`cond`, and `body` on what it passes, until it says no."""
     loop = _Loop(lowering, lowering.take(op.operands))
     cond, body = Block(arg_types=op.operand_types), Block(arg_types=op.operand_types)
@@ -193,7 +190,7 @@ def _results(lowering: Lowering, olds: Sequence[SSAValue], news: Sequence[SSAVal
         lowering.expect_result(new)
 
 
-def lower_scan(lowering: Lowering, op: ptir.ScanOp) -> None:
+def _lower_scan(lowering: Lowering, op: ptir.ScanOp) -> None:
     """A loop over slices, its outputs put into arrays made before it begins."""
     inputs = lowering.take(op.operands)
     count = op.values()["carry_count"]
@@ -235,3 +232,12 @@ def _stack(lowering: Lowering, scanned: Sequence[SSAValue], type: Attribute, ele
     (made,) = lowering.call(EMPTY, [scanned[0]], [type], arguments)
     lowering.held[made] = fresh()
     return made
+
+
+CONTROL: Control = {
+    ptir.FusionOp: _lower_fusion,
+    ptir.CondOp: _lower_cond,
+    ptir.WhileOp: _lower_while,
+    ptir.ScanOp: _lower_scan,
+}
+"""What lowers each op with regions."""

@@ -13,7 +13,8 @@ from ..core_to_ptir import is_core
 from ..numpy import is_lowered
 from ..ownership import Held, fresh
 from ..ptir_idioms import Step
-from ..ptir_to_xp import Lowered, Lowering, lowered_function
+from ..ptir_to_xp import Lowered, lowered_function
+from ..xp_lowering import Lowering
 from .options import DEFAULT, CupyOptions
 from .prepare import kernel_of, prepared
 

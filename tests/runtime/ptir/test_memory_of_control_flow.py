@@ -9,7 +9,7 @@ from xdsl.parser import Parser
 
 import mind_runtime
 from mind_dialect.verify import verify
-from mind_lowering import ptir_to_xp, xp
+from mind_lowering import xp, xp_lowering
 from mind_lowering.lower_to_numpy import lower_module
 from programs import context, parse
 from ptir_confused_programs import CONFUSED
@@ -27,7 +27,7 @@ def test_updates_in_place_are_seen_by_nobody() -> None:
 
 def test_memory_of_what_dies_is_written_to_again_and_nobody_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """As above, with elementwise results in the place of operands of any size."""
-    monkeypatch.setattr(ptir_to_xp, "IN_PLACE_FROM", 0)
+    monkeypatch.setattr(xp_lowering, "IN_PLACE_FROM", 0)
     random_programs_keep_memory_apart()
 
 
