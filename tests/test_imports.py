@@ -60,6 +60,49 @@ def test_the_dialect_needs_xdsl_only():
         assert not foreign, f"{file.relative_to(ROOT)} imports {sorted(foreign)}"
 
 
+def imports_within(folder: Path) -> dict[str, set[str]]:
+    """The modules of a package, and which of them each imports, inside of functions and for types alone too."""
+    files = {
+        ".".join(f.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__"): f for f in folder.rglob("*.py")
+    }
+    found: dict[str, set[str]] = {}
+    for name, file in files.items():
+        package = name.split(".") if file.name == "__init__.py" else name.split(".")[:-1]
+        targets: set[str] = set()
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                targets |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                start = package[: len(package) - node.level + 1] if node.level else []
+                module = ".".join([*start, *([node.module] if node.module else [])])
+                targets |= {f"{module}.{a.name}" if f"{module}.{a.name}" in files else module for a in node.names}
+        found[name] = (targets & files.keys()) - {name}
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The sets of modules that import one another: what is left when modules that nobody imports, or that import none, go."""
+    left = {name: set(targets) for name, targets in graph.items()}
+    while ends := [name for name in left if not left[name] or not any(name in targets for targets in left.values())]:
+        for name in ends:
+            del left[name]
+        for targets in left.values():
+            targets.difference_update(ends)
+    return [sorted(left)] if left else []
+
+
+def test_what_circles_are():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+
+
+@pytest.mark.parametrize("name", ["mind_passes", "mind_lowering"])
+def test_modules_import_one_another_one_way(name: str):
+    graph = imports_within(PACKAGES[name][0])
+    assert sum(map(len, graph.values())) > len(graph), "the imports were found"
+    assert circles(graph) == []
+
+
 def test_the_plug_in_imports_nothing_heavy():
     file = PACKAGES["mind_tools"][0] / "universe.py"
     assert imported(file, nested=False) <= {"__future__", "collections", "importlib", "typing", "xdsl"}

@@ -7,10 +7,9 @@ are copied into panels first; a unit of work is a block of rows, whose scores ar
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -22,26 +21,21 @@ from mind_passes.fusion.defuse import defuse
 from mind_passes.ptir.patterns import softmax
 from mind_passes.ptir.recognize import recognize
 
+from .attention_kernel import AttentionStep
 from .casts import cast
-from .costs import BYTES, VECTORS
 from .elementwise import EMITTERS
-from .failures import Failure, Sites
 from .ir import Function
 from .lanes import Lanes, register
-from .memory import Access
+from .plan import Plan
 from .prepack import beforehand
 from .products.axes import total_of
 from .products.cut import MOST_DOT_ROWS, STRETCH, Cut, tile_of
-from .products.epilogue import MADE, Chain, can_fail, look_at_flag
+from .products.epilogue import MADE, Chain, can_fail
 from .products.kernels import ProductStep
 from .products.product import Epilogue, Finish, Product, index_of
 from .reasons import unsupported
-from .steps import SharedStep
 from .target_info import TargetInfo
 from .views import Buffer, Use, View
-
-if TYPE_CHECKING:
-    from .planner import Planner
 
 PATTERN = "attention"
 SCRATCH = 160 << 10
@@ -116,7 +110,7 @@ def _fits(made: Parts, host: TargetInfo) -> bool:
     return rows > MOST_DOT_ROWS and columns * dtype.size * MOST_ROWS <= SCRATCH // 2
 
 
-def add_attention(planner: Planner, op: ptir.FusionOp) -> bool:
+def add_attention(planner: Plan, op: ptir.FusionOp) -> bool:
     """Append an attention to the steps of a planner; whether the fusion is one."""
     made = parts(op, planner.host)
     if made is None:
@@ -135,7 +129,7 @@ def add_attention(planner: Planner, op: ptir.FusionOp) -> bool:
     return True
 
 
-def _target(planner: Planner, value: SSAValue, result: SSAValue) -> View:
+def _target(planner: Plan, value: SSAValue, result: SSAValue) -> View:
     """Memory for the result, in the order of a transpose that alone reads it: no copy of it is then needed."""
     users = [use.operation for use in result.uses]
     if len(users) != 1 or not isinstance(user := users[0], ptir.TransposeOp):
@@ -149,12 +143,12 @@ def _target(planner: Planner, value: SSAValue, result: SSAValue) -> View:
     return found
 
 
-def _readable(planner: Planner, value: SSAValue) -> View:
+def _readable(planner: Plan, value: SSAValue) -> View:
     view = planner.view(value)
     return planner.copied(value, view) if view.lookups else view
 
 
-def _operands(planner: Planner, made: Parts) -> tuple[View, View, View]:
+def _operands(planner: Plan, made: Parts) -> tuple[View, View, View]:
     """Queries `[*batch, rows, depth]`, keys `[*batch, depth, keys]`, values `[*batch, keys, columns]`, wherever they lie."""
 
     def view(op: ptir.DotGeneralOp, which: int, *, depth_last: bool) -> View:
@@ -173,66 +167,7 @@ def _operands(planner: Planner, made: Parts) -> tuple[View, View, View]:
     return q, k, view(made.last, 1, depth_last=False)
 
 
-@dataclass
-class AttentionStep(SharedStep):
-    """
-    The kernel of an attention: `scores` are products of queries and keys, `sums` of what softmax makes of them and values.
-
-    Both have copies of their right operands. The other memory of theirs is the stack: `apart` elements a row of scores.
-    """
-
-    name: str
-    scores: Product
-    sums: Product
-    tiles: int
-    apart: int
-    words: str
-
-    @property
-    def reads(self) -> list[View]:
-        """What is read beside queries, keys and values."""
-        return list(self.scores.epilogue.reads)
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        copies = [v for v in (self.scores.rhs_copy, self.sums.rhs_copy) if v is not None]
-        return [self.scores.lhs, *copies, *self.reads, self.sums.out]
-
-    def access(self) -> Access:
-        bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
-        return Access(bases[:-1], bases[-1:])
-
-    def cost(self, host: TargetInfo) -> float:
-        count = prod(self.scores.out.shape)
-        lanes = host.lanes(self.scores.total.size)
-        return count * (self.scores.depth + self.sums.columns + 30) / lanes / VECTORS + count / BYTES
-
-    def key(self) -> Hashable:
-        return self.scores.key(), self.sums.key(), self.tiles, self.apart
-
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        from .attention_kernel import emit_attention
-
-        if host.checked:
-            sites.add(Failure.OUTSIDE, None)
-        units = emit_attention(f, host, self)
-        if host.checked:
-            look_at_flag(f)
-        f.ret("0")
-        return units
-
-    def contents(self) -> str:
-        scores, sums = self.scores, self.sums
-        of = f"{list(scores.batch)} " if scores.batch else ""
-        then = f" {self.words}" if self.words else ""
-        keys = f", {sums.cut.depth} keys at a time" if sums.blocks > 1 else ""
-        return (
-            f"attention of {of}{scores.rows} queries of {scores.depth}, {scores.columns} keys, values of {sums.columns},"
-            f"{then} softmax in {scores.total}: {self.tiles} tiles of {scores.cut.rows} rows{keys}"
-        )
-
-
-def _planned(planner: Planner, made: Parts, views: tuple[View, View, View, View], inputs: dict[SSAValue, View]) -> AttentionStep:
+def _planned(planner: Plan, made: Parts, views: tuple[View, View, View, View], inputs: dict[SSAValue, View]) -> AttentionStep:
     """The products of an attention, cut for a machine."""
     q, k, v, out = views
     host, total, name = planner.host, read_type(made.z.type).dtype, made.last.result.name_hint or PATTERN
@@ -267,7 +202,7 @@ def _stack(buffer: Buffer, count: int) -> Buffer:
     return Buffer(buffer.use, -1, buffer.dtype, count, buffer.name)
 
 
-def _panels(planner: Planner, product: Product) -> View:
+def _panels(planner: Plan, product: Product) -> View:
     """Memory for the panels of a product's right operand."""
     distinct = [n for n, s in zip(product.batch, product.rhs.strides[:-2], strict=True) if s]
     count = prod(distinct) * product.panels * product.depth * product.cut.columns

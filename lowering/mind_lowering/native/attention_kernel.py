@@ -7,29 +7,86 @@ has grown. A row all of whose scores are -inf is NaN, as it is when it is comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from . import vmath
-from .attention import AttentionStep
+from .costs import BYTES, VECTORS
 from .elementwise import extreme
+from .failures import Failure, Sites
 from .ir import Function, Module
 from .lanes import Lanes, halves, ones, register, stored
+from .memory import Access
 from .products.arguments import arguments
+from .products.epilogue import look_at_flag
 from .products.pack import by_panel
 from .products.product import Product, copied_batches, index_of, unflattened
 from .products.tile import Source, Tile, emit_tile
 from .reductions import part
-from .steps import argument
+from .steps import SharedStep, argument
 from .target_info import TargetInfo
+from .views import Buffer, View
 
 UNROLL = 4
 """Vectors of a row in one iteration of a loop."""
 
 
-def emit_attention(f: Function, host: TargetInfo, step: AttentionStep) -> int:
-    """The body of the kernel; how many units of work it has."""
-    return _Attention(f, host, step).emit()
+@dataclass
+class AttentionStep(SharedStep):
+    """
+    The kernel of an attention: `scores` are products of queries and keys, `sums` of what softmax makes of them and values.
+
+    Both have copies of their right operands. The other memory of theirs is the stack: `apart` elements a row of scores.
+    """
+
+    name: str
+    scores: Product
+    sums: Product
+    tiles: int
+    apart: int
+    words: str
+
+    @property
+    def reads(self) -> list[View]:
+        """What is read beside queries, keys and values."""
+        return list(self.scores.epilogue.reads)
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        copies = [v for v in (self.scores.rhs_copy, self.sums.rhs_copy) if v is not None]
+        return [self.scores.lhs, *copies, *self.reads, self.sums.out]
+
+    def access(self) -> Access:
+        bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
+        return Access(bases[:-1], bases[-1:])
+
+    def cost(self, host: TargetInfo) -> float:
+        count = prod(self.scores.out.shape)
+        lanes = host.lanes(self.scores.total.size)
+        return count * (self.scores.depth + self.sums.columns + 30) / lanes / VECTORS + count / BYTES
+
+    def key(self) -> Hashable:
+        return self.scores.key(), self.sums.key(), self.tiles, self.apart
+
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
+        if host.checked:
+            sites.add(Failure.OUTSIDE, None)
+        units = _Attention(f, host, self).emit()
+        if host.checked:
+            look_at_flag(f)
+        f.ret("0")
+        return units
+
+    def contents(self) -> str:
+        scores, sums = self.scores, self.sums
+        of = f"{list(scores.batch)} " if scores.batch else ""
+        then = f" {self.words}" if self.words else ""
+        keys = f", {sums.cut.depth} keys at a time" if sums.blocks > 1 else ""
+        return (
+            f"attention of {of}{scores.rows} queries of {scores.depth}, {scores.columns} keys, values of {sums.columns},"
+            f"{then} softmax in {scores.total}: {self.tiles} tiles of {scores.cut.rows} rows{keys}"
+        )
 
 
 @dataclass

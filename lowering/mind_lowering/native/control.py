@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.ir import Block, SSAValue
 
@@ -19,18 +19,12 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import read_type
 
-from .flow import Branch, Loop, Window
+from .flow import Branch, Loop, Step, Window
 from .loop_carried import Carry, Iteration, Settled, is_own, settle
 from .memory import Access
-from .prepack import Ahead
+from .outlining import NoKernel, random_ops
+from .plan import Ahead, Plan
 from .views import Buffer, Indices, Use, View, now, whole
-
-if TYPE_CHECKING:
-    from .planner import Planner, Step
-
-
-class NoKernel(Exception):
-    """An op in a region has no native kernel; the text says which, and why."""
 
 
 @dataclass
@@ -42,7 +36,7 @@ class Part:
 
 
 @contextmanager
-def _within(planner: Planner, part: Part) -> Generator[None]:
+def _within(planner: Plan, part: Part) -> Generator[None]:
     """Let what is planned be appended to `part`."""
     outer = planner.steps, planner.access
     planner.steps, planner.access = part.steps, part.access
@@ -54,7 +48,7 @@ def _within(planner: Planner, part: Part) -> Generator[None]:
         planner.depth -= 1
 
 
-def _region(planner: Planner, part: Part, block: Block, arguments: Sequence[View]) -> list[View]:
+def _region(planner: Plan, part: Part, block: Block, arguments: Sequence[View]) -> list[View]:
     """Append a region to a part; where what it yields lies."""
     for argument, view in zip(block.args, arguments, strict=True):
         planner.views[argument] = view
@@ -70,7 +64,7 @@ def _yielded(block: Block) -> Sequence[SSAValue]:
     return block.last_op.operands
 
 
-def control(planner: Planner, op: Any) -> str | None:
+def control(planner: Plan, op: Any) -> str | None:
     """Append a branch or a loop; the reason why not, if an op in it runs on NumPy."""
     if planner.depth:
         _ROWS[type(op)](planner, op)
@@ -88,17 +82,12 @@ def control(planner: Planner, op: Any) -> str | None:
     return None
 
 
-def _in_memory(planner: Planner, value: SSAValue, view: View) -> View:
+def _in_memory(planner: Plan, value: SSAValue, view: View) -> View:
     return view if isinstance(view.base, Buffer) else planner.copied(value, view)
 
 
 def _bases(views: Sequence[View]) -> list[Buffer]:
     return [v.base for v in views if isinstance(v.base, Buffer)]
-
-
-def random_ops(op: PtirOp) -> int:
-    """How many random draws an op is, those that never run too."""
-    return sum(isinstance(inner, ptir.RandomOp) for inner in op.walk())
 
 
 def _title(op: PtirOp, iterations: str = "") -> str:
@@ -109,7 +98,7 @@ def _title(op: PtirOp, iterations: str = "") -> str:
 # Branches
 
 
-def _cond(planner: Planner, op: ptir.CondOp) -> None:
+def _cond(planner: Plan, op: ptir.CondOp) -> None:
     pred = _in_memory(planner, op.pred, planner.view(op.pred))
     arguments = [planner.view(v) for v in op.args]
     parts, since = (Part(), Part()), now()
@@ -150,7 +139,7 @@ def _old(results: Sequence[Buffer], iterations: Sequence[Iteration]) -> list[tup
 # Loops
 
 
-def _arguments(planner: Planner, block: Block, initial: Sequence[View], fixed: Sequence[bool]) -> list[View]:
+def _arguments(planner: Plan, block: Block, initial: Sequence[View], fixed: Sequence[bool]) -> list[View]:
     """
     Where an iteration finds a carry: in a buffer of its own, or where it is before the loop if no iteration changes it.
     """
@@ -159,7 +148,7 @@ def _arguments(planner: Planner, block: Block, initial: Sequence[View], fixed: S
 
 
 @contextmanager
-def _looping(planner: Planner, iterations: int | None) -> Generator[None]:
+def _looping(planner: Plan, iterations: int | None) -> Generator[None]:
     """Plan a loop: what all iterations find as it is may be worked on before it, unless there is but one."""
     planner.loops.append(Ahead(-1 if iterations == 1 else now()))
     try:
@@ -168,12 +157,12 @@ def _looping(planner: Planner, iterations: int | None) -> Generator[None]:
         planner.loops.pop()
 
 
-def _while(planner: Planner, op: ptir.WhileOp) -> None:
+def _while(planner: Plan, op: ptir.WhileOp) -> None:
     with _looping(planner, None):
         _while_iterations(planner, op)
 
 
-def _while_iterations(planner: Planner, op: ptir.WhileOp) -> None:
+def _while_iterations(planner: Plan, op: ptir.WhileOp) -> None:
     initial = [planner.view(v) for v in op.args]
     test, body = op.cond_region.block, op.body_region.block
     (go_on, *passed), following = _yielded(test), _yielded(body)
@@ -198,7 +187,7 @@ def _while_iterations(planner: Planner, op: ptir.WhileOp) -> None:
             planner.views[result] = planner.copied(result, view)
 
 
-def _scan(planner: Planner, op: ptir.ScanOp) -> None:
+def _scan(planner: Plan, op: ptir.ScanOp) -> None:
     count: int = op.values()["carry_count"]
     views = [planner.view(v) for v in op.args]
     iterations = views[-1].shape[0]
@@ -208,7 +197,7 @@ def _scan(planner: Planner, op: ptir.ScanOp) -> None:
         _scan_iterations(planner, op, views, iterations)
 
 
-def _scan_iterations(planner: Planner, op: ptir.ScanOp, views: Sequence[View], iterations: int) -> None:
+def _scan_iterations(planner: Plan, op: ptir.ScanOp, views: Sequence[View], iterations: int) -> None:
     count: int = op.values()["carry_count"]
     block = op.body_region.block
     following = _yielded(block)
@@ -236,7 +225,7 @@ def _scan_iterations(planner: Planner, op: ptir.ScanOp, views: Sequence[View], i
         planner.views[op.res[i]] = settled.after(carry, iterations)
 
 
-def _no_iterations(planner: Planner, op: ptir.ScanOp, initial: Sequence[View]) -> None:
+def _no_iterations(planner: Plan, op: ptir.ScanOp, initial: Sequence[View]) -> None:
     planner.draws += random_ops(op)
     for result, view in zip(op.res, initial, strict=False):
         planner.views[result] = view
@@ -245,7 +234,7 @@ def _no_iterations(planner: Planner, op: ptir.ScanOp, initial: Sequence[View]) -
         planner.views[result] = whole(planner.constant(literal, result), planner.shape(result))
 
 
-def _slice(planner: Planner, value: SSAValue, view: View, windows: dict[Buffer, Window]) -> View:
+def _slice(planner: Plan, value: SSAValue, view: View, windows: dict[Buffer, Window]) -> View:
     """A scanned input as an iteration finds it: a buffer that moves through the input, no longer than what the iteration sees."""
     stride = view.strides[0]
     if isinstance(view.base, Indices) and stride:
@@ -262,7 +251,7 @@ def _slice(planner: Planner, value: SSAValue, view: View, windows: dict[Buffer, 
     return replace(inner, base=buffer, offset=-low if inner.count else 0)
 
 
-def _slot_of(planner: Planner, stack: View, windows: dict[Buffer, Window]) -> View:
+def _slot_of(planner: Plan, stack: View, windows: dict[Buffer, Window]) -> View:
     """Where an iteration puts a result that is stacked."""
     base = planner.buffer_of(stack)
     inner = replace(stack, shape=stack.shape[1:], strides=stack.strides[1:])
@@ -272,7 +261,7 @@ def _slot_of(planner: Planner, stack: View, windows: dict[Buffer, Window]) -> Vi
     return replace(inner, base=buffer)
 
 
-def _stacked(planner: Planner, body: Part, value: SSAValue, view: View, target: View, since: int) -> None:
+def _stacked(planner: Plan, body: Part, value: SSAValue, view: View, target: View, since: int) -> None:
     """Have a result put into its place: made there, or copied, at once if it is there when the iteration begins."""
     if is_own(view, since, ()):
         planner.buffer_of(view).into = planner.buffer_of(target)
@@ -287,7 +276,7 @@ def _stacked(planner: Planner, body: Part, value: SSAValue, view: View, target: 
 
 
 def _carries(
-    planner: Planner,
+    planner: Plan,
     body: Part,
     made: Sequence[tuple[int, SSAValue]],
     initial: Sequence[View],
@@ -319,7 +308,7 @@ def _ending(carries: Sequence[Carry]) -> Access:
     return Access([carry.following for carry in carries])
 
 
-def _settled(planner: Planner, carries: Sequence[Carry], iteration: Iteration, windows: dict[Buffer, Window]) -> Settled:
+def _settled(planner: Plan, carries: Sequence[Carry], iteration: Iteration, windows: dict[Buffer, Window]) -> Settled:
     """Find places for carried values, and put them there before the loop."""
 
     def slot(buffer: Buffer) -> Buffer:
@@ -335,7 +324,7 @@ def _settled(planner: Planner, carries: Sequence[Carry], iteration: Iteration, w
     return settled
 
 
-def _append(planner: Planner, loop: Loop, access: list[Access], settled: Settled, since: int, stacks: Sequence[Buffer]) -> None:
+def _append(planner: Plan, loop: Loop, access: list[Access], settled: Settled, since: int, stacks: Sequence[Buffer]) -> None:
     """Append a loop: what it uses and did not make is there until it ends."""
     ahead = planner.loops[-1]
     loop.iteration = ahead.iteration

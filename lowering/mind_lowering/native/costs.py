@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.scalars import SCALARS
@@ -18,13 +17,8 @@ from .elementwise import CALLS
 from .target_info import TargetInfo
 from .views import Buffer, View
 
-if TYPE_CHECKING:
-    from .products.product import Product
-
 BYTES = 32.0
 """That pass between cache and one core in a nanosecond."""
-FAR = 16.0
-"""That one core brings from memory in a nanosecond: of a large matrix that a few rows are multiplied with, once."""
 VECTORS = 3.0
 """Instructions on vectors in a nanosecond."""
 
@@ -56,10 +50,3 @@ def elementwise(host: TargetInfo, shape: Sequence[int], ops: Sequence[PtirOp], v
         gathered = bool(view.lookups) or (bool(view.strides) and view.strides[-1] not in (0, 1))
         each += 1.0 if gathered else 1.0 / host.lanes(max(4, view.dtype.size))
     return max(prod(shape) * each / VECTORS, traffic(views) / BYTES)
-
-
-def multiplied(host: TargetInfo, product: Product) -> float:
-    """Of a matrix product."""
-    steps = prod(product.batch) * product.rows * product.columns * product.depth
-    read = traffic((product.lhs, product.rhs, product.out))
-    return max(steps / host.lanes(product.total.size) / VECTORS, read / (FAR if product.cut.stream else BYTES))

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from .calling import Calls
 from .ir import identifier
+from .lowered import Foreign
 from .steps import Kernel, NativeStep
 from .views import Buffer, View, whole
-
-if TYPE_CHECKING:
-    from .calling import Calls
-    from .planner import Step
 
 POLLED = 100_000
 """Nanoseconds of iterations after which to look for signals."""
@@ -77,6 +74,9 @@ class Branch:
     what: str
     pred: View
     parts: tuple[list[Step], list[Step]]
+
+
+Step = NativeStep | Foreign | Loop | Branch
 
 
 @dataclass

@@ -17,8 +17,6 @@ from mind_dialect.ptir.types import read_type
 from mind_passes.ptir.building import accumulator
 
 from . import costs
-from .failures import Sites
-from .ir import Function
 from .memory import Access
 from .nontemporal import passing
 from .steps import Kernel, SharedStep
@@ -30,7 +28,11 @@ __all__ = ["Group", "Kernel", "only_summed", "spread"]
 
 @dataclass
 class Group(SharedStep):
-    """What one kernel computes. `inputs` says where each value lies that the ops take from outside, in the group's shape."""
+    """
+    What one kernel computes, which `loops.GroupStep` emits.
+
+    `inputs` says where each value lies that the ops take from outside, in the group's shape.
+    """
 
     name: str
     shape: Ints
@@ -93,11 +95,6 @@ class Group(SharedStep):
 
     def cost(self, host: TargetInfo) -> float:
         return costs.elementwise(host, self.shape, [*self.ops, *(op for op, _ in self.reductions)], self.views)
-
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        from .loops import Nest
-
-        return Nest(f, host, self, sites).emit()
 
     def contents(self) -> str:
         codes = [op.OPCODE for op in self.ops] + [op.OPCODE for op, _ in self.reductions]

@@ -2,7 +2,7 @@
 Which native kernel runs which op: one row per op class, closed by a test over the dialect.
 
 A row plans the steps of an op, or says why it cannot, and then the op runs as its NumPy kernel. This is where kernels plug in: a
-matrix product is the row of `DotGeneralOp` (with what follows it in a fusion: `Planner.fusion`), a row kernel such as softmax a
+matrix product is the row of `DotGeneralOp` (with what follows it in a fusion: `fusions.py`), a row kernel such as softmax a
 row of a `ptir.fusion` with a pattern, or of several groups at once; an op of `FALLBACK` gets a row here.
 """
 
@@ -10,46 +10,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
-
-from xdsl.ir import Block, Operation, SSAValue
+from typing import Any
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import SI64, PtirDType, read_type, tensor_type
+from mind_dialect.ptir.types import SI64, PtirDType
 from mind_passes.fusion.expand_quantized import QUANTIZED
-from mind_passes.ptir.building import accumulator
 
 from .control import control
 from .convolutions.plan import convolution
 from .elementwise import EMITTERS
+from .fusions import add_fusion
 from .kernels_lookups import LOOKUPS
 from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
 from .kernels_windows import WINDOWS, one_number
 from .lanes import computes
+from .plan import Plan
 from .products.axes import add_product
 from .random_numbers import DRAWS
 from .reasons import not_computed, rounded_each_step, unsupported
-from .target_info import TargetInfo
 from .views import VIEWS, View, broadcast, indices, viewed, whole, window
 
-if TYPE_CHECKING:
-    from .planner import Planner
-
-Row = Callable[["Planner", Any], str | None]
+Row = Callable[[Plan, Any], str | None]
 """Plans an op; a reason if there is no native kernel for it as it is."""
 
 LARGEST_PRODUCT = 1 << 21
 """Multiplications above which a product of narrow integers, which is not tiled, is NumPy's."""
 
 
-def _elementwise(planner: Planner, op: PtirOp) -> str | None:
+def _elementwise(planner: Plan, op: PtirOp) -> str | None:
     return planner.group([op], op.results)
 
 
-def _view(planner: Planner, op: PtirOp) -> str | None:
+def _view(planner: Plan, op: PtirOp) -> str | None:
     source = planner.view(op.operands[0])
     found = viewed(source, op)
     if found is None:
@@ -59,7 +54,7 @@ def _view(planner: Planner, op: PtirOp) -> str | None:
     return None
 
 
-def _constant(planner: Planner, op: ptir.ConstantOp) -> str | None:
+def _constant(planner: Plan, op: ptir.ConstantOp) -> str | None:
     literal, shape = op.literal, planner.shape(op.result)
     if not literal.is_fill and prod(shape) != 1:
         planner.views[op.result] = whole(planner.constant(literal, op.result), shape)
@@ -68,14 +63,14 @@ def _constant(planner: Planner, op: ptir.ConstantOp) -> str | None:
     return None
 
 
-def _dimension_size(planner: Planner, op: ptir.DimensionSizeOp) -> str | None:
+def _dimension_size(planner: Plan, op: ptir.DimensionSizeOp) -> str | None:
     axis: int = op.values()["axis"]
     literal = PtirLiteralAttr.from_values(SI64, (), (planner.shape(op.x)[axis],))
     planner.views[op.result] = whole(planner.constant(literal, op.result), ())
     return None
 
 
-def _iota(planner: Planner, op: ptir.IotaOp) -> str | None:
+def _iota(planner: Plan, op: ptir.IotaOp) -> str | None:
     dtype = op.result_spec().dtype
     if not computes(dtype, planner.host):
         return f"nothing is computed in {dtype} here"
@@ -83,7 +78,7 @@ def _iota(planner: Planner, op: ptir.IotaOp) -> str | None:
     return None
 
 
-def _concat(planner: Planner, op: ptir.ConcatOp) -> str | None:
+def _concat(planner: Plan, op: ptir.ConcatOp) -> str | None:
     target = planner.target(op.result)
     axis: int = op.values()["axis"] % len(target.shape)
     at = 0
@@ -95,7 +90,7 @@ def _concat(planner: Planner, op: ptir.ConcatOp) -> str | None:
     return None
 
 
-def _tile(planner: Planner, op: ptir.TileOp) -> str | None:
+def _tile(planner: Plan, op: ptir.TileOp) -> str | None:
     source, target = planner.view(op.operands[0]), planner.target(op.result)
     repeats = op.values()["repeats"]
     shape = [n for pair in zip(repeats, source.shape, strict=True) for n in pair]
@@ -105,7 +100,7 @@ def _tile(planner: Planner, op: ptir.TileOp) -> str | None:
     return None
 
 
-def _dot_general(planner: Planner, op: ptir.DotGeneralOp) -> str | None:
+def _dot_general(planner: Plan, op: ptir.DotGeneralOp) -> str | None:
     """
     A sum of products over shared axes: tiled, or as a group
     `[batch, lhs, rhs, contracted]` for narrow integers and no elements.
@@ -148,41 +143,7 @@ def _along(view: View, order: list[int], shape: tuple[int, ...], lacking: range)
     return View(view.base, view.dtype, shape, tuple(strides), view.offset)
 
 
-def why_not(op: PtirOp, host: TargetInfo) -> str | None:
-    """Why a group cannot hold an op."""
-    dtypes = [read_type(v.type).dtype for v in (*op.operands, *op.results)]
-    if isinstance(op, ptir.ReduceOp):
-        dtypes.append(total := accumulator(op))
-        if reason := rounded_each_step(op.values()["kind"], total):
-            return reason
-    elif type(op) not in EMITTERS:
-        return f"no kernel for {op.OPCODE} in a group"
-    return unsupported(dtypes, host)
-
-
-def product_block(
-    op: ptir.DotGeneralOp, shape: tuple[int, ...], contracted: int, total: PtirDType
-) -> tuple[Block, list[Operation]]:
-    """A product as casts, a multiplication and a sum on operands of one shape, in a block of its own."""
-    dtypes = [op.operand_spec(i).dtype for i in (0, 1)]
-    block = Block(arg_types=[tensor_type(d, shape) for d in dtypes])
-    ops: list[Operation] = []
-    factors: list[SSAValue] = list(block.args)
-    for i, value in enumerate(op.operands):
-        factors[i].name_hint = value.name_hint
-    if dtypes[0] is not total:
-        for i in (0, 1):
-            ops.append(made := ptir.CastOp(factors[i], dtype=total))
-            factors[i] = made.result
-    ops.append(product := ptir.MulOp(*factors))
-    axes = tuple(range(len(shape) - contracted, len(shape)))
-    ops.append(ptir.ReduceOp(product, kind="sum", axes=axes, keepdims=False, accum_dtype=total, out_dtype=op.result_spec().dtype))
-    ops[-1].results[0].name_hint = op.result.name_hint
-    block.add_ops(ops)
-    return block, ops
-
-
-def _quantized(planner: Planner, op: PtirOp) -> str | None:
+def _quantized(planner: Plan, op: PtirOp) -> str | None:
     """What was not replaced by elementwise ops."""
     return not_computed(op, planner.host) or "it is planned as it stands"
 
@@ -204,7 +165,7 @@ KERNELS: dict[type[PtirOp], Row] = {
     ptir.TileOp: _tile,
     ptir.DotGeneralOp: _dot_general,
     ptir.ConvolutionOp: convolution,
-    ptir.FusionOp: lambda planner, op: planner.fusion(op),
+    ptir.FusionOp: add_fusion,
     **dict.fromkeys((ptir.CondOp, ptir.WhileOp, ptir.ScanOp), control),
 }
 """The ops that native code runs, at least for some dtypes."""

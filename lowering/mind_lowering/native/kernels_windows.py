@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xdsl.ir import Block, SSAValue
 
@@ -14,15 +14,13 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
 
 from .lanes import computes
+from .plan import Plan
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
 from .views import Use, View, broadcast, filled, whole, window
 
-if TYPE_CHECKING:
-    from .planner import Planner
 
-
-def padded(planner: Planner, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View) -> View:
+def padded(planner: Plan, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View) -> View:
     """An operand with a border and holes, in memory of its own; as it is where there are none."""
     source = planner.view(value)
     if not any(low or high for low, high in padding) and not any(interior):
@@ -35,7 +33,7 @@ def padded(planner: Planner, value: SSAValue, padding: Sequence[tuple[int, int]]
     return target
 
 
-def one_number(planner: Planner, literal: PtirLiteralAttr, value: SSAValue) -> View:
+def one_number(planner: Plan, literal: PtirLiteralAttr, value: SSAValue) -> View:
     """One number, as a view of rank 0."""
     one = PtirLiteralAttr.from_bytes(literal.spec[0], (), literal.data.data)
     if computes(one.spec[0], planner.host):
@@ -43,7 +41,7 @@ def one_number(planner: Planner, literal: PtirLiteralAttr, value: SSAValue) -> V
     return whole(planner.constant(one, value), ())
 
 
-def _pad(planner: Planner, op: ptir.PadOp) -> str | None:
+def _pad(planner: Plan, op: ptir.PadOp) -> str | None:
     values = op.values()
     edges: list[tuple[int, int]] = list(zip(values["low"], values["high"], strict=True))
     x = op.operands[0]
@@ -51,7 +49,7 @@ def _pad(planner: Planner, op: ptir.PadOp) -> str | None:
     return None
 
 
-def _extract_patches(planner: Planner, op: ptir.ExtractPatchesOp) -> str | None:
+def _extract_patches(planner: Plan, op: ptir.ExtractPatchesOp) -> str | None:
     """Windows are a view in which elements stand several times; a copy lays them out."""
     values, x = op.values(), op.operands[0]
     edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
@@ -68,7 +66,7 @@ def _extract_patches(planner: Planner, op: ptir.ExtractPatchesOp) -> str | None:
     return None
 
 
-def _reduce_window(planner: Planner, op: ptir.ReduceWindowOp) -> str | None:
+def _reduce_window(planner: Plan, op: ptir.ReduceWindowOp) -> str | None:
     """A reduction over the axes of the windows, which are a view."""
     values, x = op.values(), op.operands[0]
     dtype, kind = op.operand_spec(0).dtype, values["kind"]
@@ -95,7 +93,7 @@ def _reduce_window(planner: Planner, op: ptir.ReduceWindowOp) -> str | None:
     return None
 
 
-WINDOWS: dict[type[PtirOp], Callable[[Planner, Any], str | None]] = {
+WINDOWS: dict[type[PtirOp], Callable[[Plan, Any], str | None]] = {
     ptir.PadOp: _pad,
     ptir.ExtractPatchesOp: _extract_patches,
     ptir.ReduceWindowOp: _reduce_window,

@@ -9,6 +9,7 @@ work are iterations of the outermost loops, and runs along the lanes where those
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -323,3 +324,11 @@ class Nest(Places):
                 x = addend(lanes, reduction, values[reduction.x])
                 made.append(combine(lanes, reduction, state[k * len(every) + u], x))
         return made
+
+
+@dataclass
+class GroupStep(Group):
+    """A group as a kernel: its loop nest."""
+
+    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
+        return Nest(f, host, self, sites).emit()

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Block
 
@@ -21,11 +20,9 @@ from mind_passes.ptir.building import accumulator
 from .failures import Sites
 from .groups import Group
 from .ir import Module
-from .loops import ENOUGH, Nest
+from .loops import ENOUGH, GroupStep, Nest
+from .values import Values
 from .views import Ints, Use, View, row_major, whole
-
-if TYPE_CHECKING:
-    from .planner import Planner
 
 LEAST_WORK = 40_000
 """Nanoseconds of work from which on a reduction is cut up."""
@@ -52,28 +49,26 @@ class Cut:
         return self.count + bool(self.rest)
 
 
-def cut_up(planner: Planner, group: Group) -> list[Group]:
+def cut_up(values: Values, group: Group) -> list[Group]:
     """A group as the groups that do its work: itself, unless it has reductions, too few units of work, and much to do."""
-    is_long = group.reductions and prod(group.shape) and group.cost(planner.host) >= LEAST_WORK
-    cut = _cut(planner, group) if is_long else None
+    is_long = group.reductions and prod(group.shape) and group.cost(values.host) >= LEAST_WORK
+    cut = _cut(values, group) if is_long else None
     if cut is None:
         return [group]
     kept = tuple(n for a, n in enumerate(group.shape) if a not in group.axes)
     totals: list[View] = []
     for reduction, _ in group.reductions:
-        buffer = planner.buffer(
-            Use.ARENA, accumulator(reduction), cut.parts * prod(kept), reduction.result.name_hint or "partial"
-        )
+        buffer = values.buffer(Use.ARENA, accumulator(reduction), cut.parts * prod(kept), reduction.result.name_hint or "partial")
         totals.append(whole(buffer, (cut.parts, *kept)))
     found = [_part(group, cut, totals, 0, cut.count, cut.size)]
     if cut.rest:
         found.append(_part(group, cut, totals, cut.count, 1, cut.rest))
-    return [*found, _fold(planner, group, totals, kept)]
+    return [*found, _fold(values, group, totals, kept)]
 
 
-def _cut(planner: Planner, group: Group) -> Cut | None:
+def _cut(values: Values, group: Group) -> Cut | None:
     """Where to cut, if that is worth it."""
-    nest = Nest(Module("").function("", "i64", []), planner.host, group, Sites())
+    nest = Nest(Module("").function("", "i64", []), values.host, group, Sites())
     reduced = [a for a in group.axes if group.shape[a] > 1]
     rows = prod(group.shape[a] for a in reduced)
     wanted = min(-(-ENOUGH // nest.units), prod(group.shape) // (LEAST_PART * nest.units), rows // LEAST_ROWS)
@@ -124,12 +119,12 @@ def _split(view: View, axis: int, start: int, count: int, size: int) -> View:
     )
 
 
-def _fold(planner: Planner, group: Group, totals: Sequence[View], kept: Ints) -> Group:
+def _fold(values: Values, group: Group, totals: Sequence[View], kept: Ints) -> Group:
     """The group that folds partial results, in their order."""
     shape = totals[0].shape
     block = Block(arg_types=[tensor_type(total.dtype, shape) for total in totals])
-    planner.keep.append(block)
-    made = Group(f"{group.name}.fold", shape)
+    values.keep.append(block)
+    made = GroupStep(f"{group.name}.fold", shape)
     for (reduction, target), total, argument in zip(group.reductions, totals, block.args, strict=True):
         argument.name_hint = reduction.result.name_hint
         made.inputs[argument] = total

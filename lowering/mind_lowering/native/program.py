@@ -39,13 +39,14 @@ from ..ptir_optimize import optimize_marked, simplify
 from .attention import find_attention
 from .calling import Calls
 from .failures import Sites
-from .flow import Branch, Code, Loop, Nested, run, steps_in
+from .flow import Branch, Code, Loop, Nested, Step, run, steps_in
+from .grouping import why_not
 from .groups import Group
 from .ir import Module, identifier
-from .kernels import why_not
 from .lowered import Entry, Foreign, Native, Note, Packing
 from .memory import Access, assign, blocks
-from .planner import Planner, Step, shown
+from .outlining import shown
+from .planner import Planner
 from .reasons import not_computed
 from .rows.step import is_row_kernel
 from .steps import Kernel, NativeStep

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
@@ -22,14 +22,12 @@ from .failures import Failure, Sites, fail_where
 from .ir import Function
 from .lanes import Lanes, ones, register
 from .memory import Access
+from .plan import Plan
 from .pool.record import Record
 from .reasons import unsupported
 from .steps import SharedStep, argument
 from .target_info import TargetInfo
 from .views import Buffer, View
-
-if TYPE_CHECKING:
-    from .planner import Planner
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)
@@ -198,7 +196,7 @@ def _in_iteration(lanes: Lanes, wide: Lanes, type: str, four: Sequence[str]) -> 
     return f.op(f"shufflevector {double} {pairs[0]}, {double} {pairs[1]}, <{4 * n} x i32> <{iterations}>")
 
 
-def _draw(planner: Planner, op: ptir.RngUniformOp | ptir.RngNormalOp) -> str | None:
+def _draw(planner: Plan, op: ptir.RngUniformOp | ptir.RngNormalOp) -> str | None:
     """Append a draw."""
     dtype = op.result_spec().dtype
     if reason := unsupported([dtype], planner.host):
@@ -213,5 +211,5 @@ def _draw(planner: Planner, op: ptir.RngUniformOp | ptir.RngNormalOp) -> str | N
     return None
 
 
-DRAWS: dict[type[PtirOp], Callable[[Planner, Any], str | None]] = {ptir.RngUniformOp: _draw, ptir.RngNormalOp: _draw}
+DRAWS: dict[type[PtirOp], Callable[[Plan, Any], str | None]] = {ptir.RngUniformOp: _draw, ptir.RngNormalOp: _draw}
 """Rows of `kernels.py`."""

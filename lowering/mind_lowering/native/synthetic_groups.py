@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Block, SSAValue
 
@@ -11,18 +10,16 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import tensor_type
 
-from .groups import Group
+from .loops import GroupStep
+from .plan import Plan
 from .views import View
-
-if TYPE_CHECKING:
-    from .planner import Planner
 
 Add = Callable[[PtirOp], SSAValue]
 """Takes an op into a group; its result."""
 
 
 def compute(
-    planner: Planner, name: str, sources: Sequence[View], body: Callable[..., Sequence[SSAValue]], targets: Sequence[View]
+    planner: Plan, name: str, sources: Sequence[View], body: Callable[..., Sequence[SSAValue]], targets: Sequence[View]
 ) -> None:
     """
     Append one group that computes views from others of one shape.
@@ -31,7 +28,7 @@ def compute(
     """
     shape = sources[0].shape
     block = Block(arg_types=[tensor_type(v.dtype, shape) for v in sources])
-    group = Group(name, shape, dict(zip(block.args, sources, strict=True)))
+    group = GroupStep(name, shape, dict(zip(block.args, sources, strict=True)))
 
     def add(op: PtirOp) -> SSAValue:
         block.add_op(op)
@@ -49,7 +46,7 @@ def compute(
     planner.add(group)
 
 
-def converted(planner: Planner, name: str, source: View, target: View) -> None:
+def converted(planner: Plan, name: str, source: View, target: View) -> None:
     """Append a conversion between dtypes, or a copy."""
 
     def body(add: Add, x: SSAValue) -> Sequence[SSAValue]:

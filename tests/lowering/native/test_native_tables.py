@@ -15,7 +15,7 @@ from counting import calls
 from mind_dialect import ptir
 from mind_dialect.ptir import FUSIBLE, OPS_BY_OPCODE, PtirOp
 from mind_dialect.ptir.types import F32
-from mind_lowering.native import detect, planner
+from mind_lowering.native import detect, fusions, planner
 from mind_lowering.native.elementwise import CALLS, EMITTERS, EXACT
 from mind_lowering.native.kernels import FALLBACK, KERNELS
 from mind_lowering.native.memory import ALIGNMENT, Access, assign
@@ -50,8 +50,8 @@ def test_whether_an_op_joins_a_group_does_not_depend_on_how_long_it_is() -> None
     def asked(n: int) -> int:
         ops = [op for op in function_of(program("f32[3]", partial(chain, n=n))).body.block.ops if isinstance(op, PtirOp)]
         pending: dict[Any, PtirOp] = {op: op for op in ops[:-1]}
-        planner._must_wait(ops[-1], pending, plan)
-        return calls(lambda: planner._must_wait(ops[-1], pending, plan))
+        fusions._must_wait(ops[-1], pending, plan)
+        return calls(lambda: fusions._must_wait(ops[-1], pending, plan))
 
     def chain(x: Any, n: int) -> Any:
         for _ in range(n):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
 
 from xdsl.ir import SSAValue
 
@@ -24,6 +23,7 @@ from ..ir import Function
 from ..kernels_windows import padded
 from ..memory import Access
 from ..nest import Axis, axes_of
+from ..plan import Plan
 from ..prepack import beforehand
 from ..products import cut as products_cut
 from ..products.adding import add_matrices
@@ -35,9 +35,6 @@ from ..target_info import TargetInfo
 from ..views import Buffer, Ints, Use, View, filled, whole
 from .convolution import Convolution, Slide, choose
 from .loops import emit_convolution
-
-if TYPE_CHECKING:
-    from ..planner import Planner
 
 FEW_TILES = 8
 """So many tiles at most read weights where they lie."""
@@ -81,7 +78,7 @@ class ConvolutionStep(SharedStep):
         return self.convolution.describe()
 
 
-def convolution(planner: Planner, op: ptir.ConvolutionOp) -> str | None:
+def convolution(planner: Plan, op: ptir.ConvolutionOp) -> str | None:
     """Append a convolution; a reason if there is no kernel for its dtypes."""
     if reason := why_no_convolution(op, planner.host):
         return reason
@@ -110,7 +107,7 @@ Follow = Callable[[Sequence[View]], Epilogue]
 """What is done with results, given the views that it needs in the axes that results are computed in."""
 
 
-def append(planner: Planner, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
+def append(planner: Plan, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
     """
     Append the steps of a convolution of known dtypes; no extent is 0.
 
@@ -134,7 +131,7 @@ def append(planner: Planner, op: ptir.ConvolutionOp, views: Sequence[View], foll
 
 
 def _windows(
-    planner: Planner,
+    planner: Plan,
     op: ptir.ConvolutionOp,
     views: tuple[View, View, View],
     slides: Sequence[Slide],
@@ -155,7 +152,7 @@ def _windows(
     planner.add(ConvolutionStep(made))
 
 
-def _turned(planner: Planner, it: Convolution) -> View | None:
+def _turned(planner: Plan, it: Convolution) -> View | None:
     """
     Weights whose columns are rows of memory, copied panel by panel as those of a product are: square by square.
 
@@ -180,7 +177,7 @@ def _turned(planner: Planner, it: Convolution) -> View | None:
     return View(base, it.total, shape, (count, depth * cut.columns, *inner, 1))
 
 
-def _packed(planner: Planner, value: SSAValue, it: Convolution) -> View:
+def _packed(planner: Plan, value: SSAValue, it: Convolution) -> View:
     """Weights copied panel by panel; where the last panel has fewer columns, what is after them is not read."""
     rhs, cut, count = it.rhs, it.cut, it.columns
     *window, step, across = rhs.strides
@@ -199,7 +196,7 @@ def _packed(planner: Planner, value: SSAValue, it: Convolution) -> View:
 
 
 def _product(
-    planner: Planner,
+    planner: Plan,
     op: ptir.ConvolutionOp,
     operands: tuple[View, View],
     slides: Sequence[Slide],
@@ -227,7 +224,7 @@ def _product(
     add_matrices(planner, op.result.name_hint or "convolution", (a, b, others[0]), accumulator(op), follow(others))
 
 
-def _in_memory(planner: Planner, value: SSAValue) -> View:
+def _in_memory(planner: Plan, value: SSAValue) -> View:
     """A value where it lies, or where nothing does, copied."""
     view = planner.view(value)
     return view if isinstance(view.base, Buffer) and not view.lookups else planner.copied(value, view)

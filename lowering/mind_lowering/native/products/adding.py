@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 from mind_dialect.ptir.types import PtirDType
 
+from ..plan import Plan
 from ..prepack import Ahead, lasting
 from ..views import Buffer, Use, View
 from .kernels import ProductStep, steps_of
 from .product import Epilogue, Product, copied_size, copied_strides, distinct_axes, planned
 from .weights import Prologue
 
-if TYPE_CHECKING:
-    from ..planner import Planner
-
 
 def add_matrices(
-    planner: Planner,
+    planner: Plan,
     name: str,
     views: tuple[View, View, View],
     total: PtirDType,
@@ -46,7 +43,7 @@ def add_matrices(
             _pack(planner, loop, step)
 
 
-def _lasting(planner: Planner, view: View, reads: Sequence[View], total: PtirDType) -> Ahead | None:
+def _lasting(planner: Plan, view: View, reads: Sequence[View], total: PtirDType) -> Ahead | None:
     """
     The loop before which an operand is packed, if there is one.
 
@@ -57,7 +54,7 @@ def _lasting(planner: Planner, view: View, reads: Sequence[View], total: PtirDTy
     return None if narrow else lasting(planner, [view, *reads], size)
 
 
-def _pack(planner: Planner, loop: Ahead, step: ProductStep) -> None:
+def _pack(planner: Plan, loop: Ahead, step: ProductStep) -> None:
     """Append the copy of an operand to what is done before a loop, once for all products that read it in the same order."""
     product = step.product
     known = loop.packed.setdefault(_layout(step), step.addresses[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from .. import costs
 from ..failures import Failure, Sites
@@ -23,6 +24,10 @@ from .sums import emit_sums
 
 _COPIES = {"panels": emit_panels, "rows": emit_rows}
 _EMIT = {**_COPIES, "dots": emit_dots, "stream": emit_stream, "sums": emit_sums, "product": emit_tiles}
+
+
+_FAR = 16.0
+"""Bytes that one core brings from memory in a nanosecond: of a large matrix that a few rows are multiplied with, once."""
 
 
 @dataclass
@@ -78,7 +83,7 @@ class ProductStep(SharedStep):
     def cost(self, host: TargetInfo) -> float:
         if self.part in _COPIES or self.part == "sums":
             return 2 * costs.traffic(self.addresses) / costs.BYTES
-        return costs.multiplied(host, self.product)
+        return _cost(host, self.product)
 
     def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         watched = host.checked and (self.product.epilogue.words or self.product.prologue is not None)
@@ -110,3 +115,10 @@ def steps_of(product: Product) -> list[ProductStep]:
 
 def _buffers(views: Sequence[View]) -> list[Buffer]:
     return [v.base for v in views if isinstance(v.base, Buffer)]
+
+
+def _cost(host: TargetInfo, product: Product) -> float:
+    """About how many nanoseconds a matrix product takes on one thread."""
+    steps = prod(product.batch) * product.rows * product.columns * product.depth
+    read = costs.traffic((product.lhs, product.rhs, product.out))
+    return max(steps / host.lanes(product.total.size) / costs.VECTORS, read / (_FAR if product.cut.stream else costs.BYTES))

@@ -11,7 +11,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Block
 
@@ -21,20 +20,19 @@ from mind_passes.ptir.building import accumulator
 
 from .. import costs
 from ..failures import Sites
-from ..groups import Group, layout
+from ..groups import layout
 from ..ir import Function
+from ..loops import GroupStep
 from ..memory import Access
 from ..nest import Axis, axes_of, lane_axis
 from ..nontemporal import passing
+from ..plan import Plan
 from ..steps import SharedStep
 from ..target_info import TargetInfo
 from ..views import Buffer, Use, View, row_major, whole
 from .body import Unfit, anywhere, computed_in, plan_rows
 from .loops import RowLoops
 from .plan import RowPlan, Value
-
-if TYPE_CHECKING:
-    from ..planner import Planner
 
 SCRATCH = 256 << 10
 """Bytes that a kernel keeps of a row, at most: they are on the stack of its thread."""
@@ -145,7 +143,7 @@ def _register_bytes(dtype: PtirDType) -> int:
     return 4 if dtype.kind is Kind.FLOAT and dtype.size < 4 else dtype.size
 
 
-def plan_of(block: Block, host: TargetInfo, planner: Planner | None = None) -> RowPlan:
+def plan_of(block: Block, host: TargetInfo, planner: Plan | None = None) -> RowPlan:
     """What the body of a fusion is as a row kernel; `Unfit` if it is none, or had better not be one."""
     plan = plan_rows(block, host, anywhere if planner is None else planner.view)
     if plan.scratch > SCRATCH or plan.footprint > CACHES * host.l2_bytes:
@@ -167,7 +165,7 @@ def is_row_kernel(fusion: FusionOp, host: TargetInfo) -> bool:
     return True
 
 
-def add_rows(planner: Planner, op: FusionOp) -> bool:
+def add_rows(planner: Plan, op: FusionOp) -> bool:
     """Append a fusion as a row kernel, its arguments being placed; whether it is one."""
     block = op.body.block
     if any(argument not in planner.views for argument in block.args):
@@ -191,7 +189,7 @@ def add_rows(planner: Planner, op: FusionOp) -> bool:
     return True
 
 
-def _fold(planner: Planner, op: ReduceOp, partial: View) -> None:
+def _fold(planner: Plan, op: ReduceOp, partial: View) -> None:
     """Append the sum of the partial sums of a reduction over rows."""
     dtype = accumulator(op)
     block = Block(arg_types=[tensor_type(dtype, partial.shape)])
@@ -201,7 +199,7 @@ def _fold(planner: Planner, op: ReduceOp, partial: View) -> None:
     block.add_op(made)
     planner.keep.append(block)
     target = planner.target(op.result)
-    group = Group(f"{op.result.name_hint or 'sum'}.fold", partial.shape, {made.x: partial})
+    group = GroupStep(f"{op.result.name_hint or 'sum'}.fold", partial.shape, {made.x: partial})
     group.reductions.append((made, whole(planner.buffer_of(target), partial.shape[1:])))
     planner.add(group)
 

@@ -1,0 +1,57 @@
+"""Which ops a group can hold, what it is called, and products as ops of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
+from mind_passes.ptir.building import accumulator
+
+from .elementwise import EMITTERS
+from .reasons import rounded_each_step, unsupported
+from .target_info import TargetInfo
+
+
+def why_not(op: PtirOp, host: TargetInfo) -> str | None:
+    """Why a group cannot hold an op."""
+    dtypes = [read_type(v.type).dtype for v in (*op.operands, *op.results)]
+    if isinstance(op, ptir.ReduceOp):
+        dtypes.append(total := accumulator(op))
+        if reason := rounded_each_step(op.values()["kind"], total):
+            return reason
+    elif type(op) not in EMITTERS:
+        return f"no kernel for {op.OPCODE} in a group"
+    return unsupported(dtypes, host)
+
+
+def group_name(ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> str:
+    """A name for a kernel: that of its last result and the last few opcodes."""
+    hint = next((r.name_hint for r in reversed(results) if r.name_hint), None)
+    codes = "_".join(op.OPCODE for op in ops[-3:])
+    return f"{hint}.{codes}" if hint else codes
+
+
+def product_block(
+    op: ptir.DotGeneralOp, shape: tuple[int, ...], contracted: int, total: PtirDType
+) -> tuple[Block, list[Operation]]:
+    """A product as casts, a multiplication and a sum on operands of one shape, in a block of its own."""
+    dtypes = [op.operand_spec(i).dtype for i in (0, 1)]
+    block = Block(arg_types=[tensor_type(d, shape) for d in dtypes])
+    ops: list[Operation] = []
+    factors: list[SSAValue] = list(block.args)
+    for i, value in enumerate(op.operands):
+        factors[i].name_hint = value.name_hint
+    if dtypes[0] is not total:
+        for i in (0, 1):
+            ops.append(made := ptir.CastOp(factors[i], dtype=total))
+            factors[i] = made.result
+    ops.append(product := ptir.MulOp(*factors))
+    axes = tuple(range(len(shape) - contracted, len(shape)))
+    ops.append(ptir.ReduceOp(product, kind="sum", axes=axes, keepdims=False, accum_dtype=total, out_dtype=op.result_spec().dtype))
+    ops[-1].results[0].name_hint = op.result.name_hint
+    block.add_ops(ops)
+    return block, ops
