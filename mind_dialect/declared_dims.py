@@ -18,7 +18,7 @@ from xdsl.ir import Attribute
 
 from .errors import MindError, brief, error
 from .extents import Contradiction, Declaration, ExtentSyntaxError, Facts, TooLarge, parse_declaration, substituted_texts
-from .extents.dims import dim_texts, is_expression
+from .extents.dims import dim_texts, is_expression, solutions
 
 DECLARED = "mind.dims"
 """The attribute of a function, a list of texts."""
@@ -76,10 +76,19 @@ def undeclarable(func: FuncOp) -> Iterator[MindError]:
 
 
 def _argument_names(func: FuncOp) -> set[str]:
-    """The names that are dimensions of arguments by themselves."""
-    types = [cast("TensorType[Attribute]", t) for t in func.function_type.inputs if isinstance(t, TensorType)]
-    texts = [dim for t in types if isinstance(t.encoding, StringAttr) for dim in dim_texts(t.encoding.data)]
-    return {dim for dim in texts if dim != "*" and not is_expression(dim)}
+    """The names that dimensions of arguments give their sizes."""
+    return names_given(func.function_type.inputs)
+
+
+def names_given(types: Iterable[Attribute]) -> set[str]:
+    """The names that are dimensions of tensors by themselves, or that expressions among these are solved for."""
+    tensors = [cast("TensorType[Attribute]", t) for t in types if isinstance(t, TensorType)]
+    shapes = [dim_texts(t.encoding.data) for t in tensors if isinstance(t.encoding, StringAttr)]
+    found = {dim for dims in shapes for dim in dims if dim != "*" and not is_expression(dim)}
+    try:
+        return {*found, *(s.name for s in solutions([[d for d in dims if d != "*"] for dims in shapes]))}
+    except (ExtentSyntaxError, TooLarge):  # which is reported of the type
+        return found
 
 
 def state_declarations(func: FuncOp, texts: Iterable[str]) -> None:

@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.target import Target
 
 from mind_dialect.errors import MindError, error
-from mind_dialect.extents.dims import is_expression, names_in
+from mind_dialect.extents.dims import is_expression, names_in, solutions
 from mind_dialect.literals import HEX_ABOVE, nested
 from mind_dialect.program import functions, input_names
 from mind_dialect.ptir import FusionOp
@@ -38,7 +38,19 @@ from mind_passes.inline import calls_in, inlined
 from .core_to_ptir import converted, is_core
 from .ptir_to_xp import Lowered, lowered_function
 from .xp import CallOp, ExpectOp, FreeOp, ReturnOp, can_free, is_constant
-from .xp.arguments import ARRAY_NAMES, SEED, TURNS, check_known, dim_name, dim_text, dtype_text, number_text, text, tuple_text
+from .xp.arguments import (
+    ARRAY_NAMES,
+    SEED,
+    TURNS,
+    check_known,
+    dim_name,
+    dim_text,
+    dtype_text,
+    number_text,
+    solution_text,
+    text,
+    tuple_text,
+)
 from .xp.frees import check_frees, home
 from .xp.regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp, YieldOp
 
@@ -252,6 +264,10 @@ class _Writer:
                 self.sizes.add(d)
                 self._line(f"{dim_name(d)} = {value}.shape[{i}]")
                 known = [k if j == i else self._size(e) for j, (e, k) in enumerate(zip(dims, known, strict=True))]
+        for found in solutions([dims], tuple(self.sizes)):
+            self.sizes.add(found.name)
+            self._line(f"{dim_name(found.name)} = {solution_text(found, f'{value}.shape[{found.axis}]')}")
+            known = [self._size(d) for d in dims]
         for d in dims:
             if is_expression(d):
                 check_known(str(d), self.sizes)

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir import Operation as Op
 
 from mind_dialect.errors import error
-from mind_dialect.extents.dims import is_expression, names_in
+from mind_dialect.extents.dims import SIZE, is_expression, names_in, solutions
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.shape import AssumingYieldOp, FuncOp, ReduceOp, ReturnOp, YieldOp
 from mind_dialect.shape.dataflow import Dataflow
@@ -27,7 +27,7 @@ from mind_dialect.shape.types import ShapeType, SizeType, ValueShapeType, is_ext
 
 from . import shape_functions
 from .numpy import Names
-from .xp.arguments import python_text
+from .xp.arguments import expression_text, python_text
 
 Parts = tuple[str | None, ...]
 """The extents of a shape of known rank, each as Python; None for one that is unknown."""
@@ -99,6 +99,10 @@ class Writer:
             self.line(f"# @{self.func.sym_name.data!a}")
         for argument, name, original in zip(entry.args, names, originals, strict=True):
             self._parameter(argument, name, f"input {shown_name(original)}")
+        for found in solutions([dims for _, _, _, dims in self._expressions], tuple(self._dims)):
+            extent = f"{self._expressions[found.shape][1]}[{found.axis}]"
+            text = expression_text(found.size, {**self._dims, SIZE: extent}.__getitem__)
+            self._dims[found.name] = self.assign(text, found.name)
         for expressions in self._expressions:
             self._check_expressions(*expressions)
         return names

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_dialect.extents.dims import is_expression
+from mind_dialect.extents.dims import is_expression, solutions
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_shapes import UNKNOWN
@@ -232,11 +232,14 @@ class Lowering:
     # Dynamic dimensions
 
     def expect_inputs(self, arguments: Sequence[SSAValue]) -> None:
-        """Give the names of inputs' dimensions their sizes; once all names have them, check expressions of names."""
+        """Give the names of inputs' dimensions their sizes, by expressions if need be; then check expressions of names."""
         shapes = [read_type(argument.type).shape for argument in arguments]
         for argument, dims in zip(arguments, shapes, strict=True):
             if any(isinstance(d, str) and not is_expression(d) for d in dims):
                 self.expect(argument, [UNKNOWN if is_expression(d) else d for d in dims])
+        for found in solutions(shapes):
+            dims = shapes[found.shape]
+            self.expect(arguments[found.shape], [d if i == found.axis else UNKNOWN for i, d in enumerate(dims)])
         for argument, dims in zip(arguments, shapes, strict=True):
             if any(map(is_expression, dims)):
                 self.expect(argument, [d if is_expression(d) else UNKNOWN for d in dims])

@@ -23,7 +23,7 @@ from mind_dialect.declared_dims import declarations_of, state_declarations, unde
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.extents import substituted_texts
-from mind_dialect.extents.dims import is_expression, names_in
+from mind_dialect.extents.dims import dim_of, exact_quotient, is_expression, linear_in, names_in, sub_dims, substituted
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from mind_dialect.program import functions
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
@@ -353,6 +353,12 @@ def _unify(declared: Attribute, given: Attribute, names: dict[str, Dim]) -> None
     for name, dim in zip(shape or (), other or (), strict=False):
         if isinstance(name, str) and name != UNKNOWN and dim != UNKNOWN and not is_expression(name):
             names.setdefault(name, dim)
+    for name, dim in zip(shape or (), other or (), strict=False):
+        if dim != UNKNOWN and (linear := linear_in(name, frozenset(names))) is not None:
+            new, factor, rest = linear
+            quotient = exact_quotient(sub_dims(dim, substituted(dim_of(rest), names)), factor)
+            if quotient != UNKNOWN:
+                names[new] = quotient
 
 
 def _bind(olds: Sequence[SSAValue], news: Sequence[SSAValue], values: dict[SSAValue, SSAValue]) -> None:

@@ -33,7 +33,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from mind_dialect import ptir
 from mind_dialect.core import CoreOp
 from mind_dialect.errors import MindError, error
-from mind_dialect.extents.dims import is_expression, size_in
+from mind_dialect.extents.dims import is_expression, size_in, solutions
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type
 from mind_lowering.core_rules import RULES, converted_type
@@ -100,9 +100,16 @@ def bind_sizes(types: Sequence[Attribute], values: Sequence[Any], sizes: dict[st
     for dim, n in dims:
         if isinstance(dim, str) and not is_expression(dim):
             sizes[dim] = n
+    solve([dim for dim, _ in dims], [n for _, n in dims], sizes)
     for dim, n in dims:
         if is_expression(dim) and (expected := size_in(dim, sizes)) not in (n, None):
             raise error("E8001", f"dimension {dim} has size {n}, expected {expected}", name=dim, extents=(expected, n))
+
+
+def solve(dims: Sequence[Any], extents: Sequence[int], sizes: dict[str, int]) -> None:
+    """Give names that only expressions among dimensions have the sizes by which these are the extents."""
+    for found in solutions([dims], tuple(sizes)):
+        sizes[found.name] = found.of(extents[found.axis], sizes)
 
 
 def admitted(op: Operation, values: Values) -> None:
@@ -130,7 +137,9 @@ class MindRunner(InterpreterFunctions):
             if func not in self.named:
                 self.named[func] = [a for a in func.body.blocks[0].args if has_names(a.type)]
             arguments = self.named[func]
-            bind_sizes([a.type for a in arguments], interpreter.get_values(arguments), sizes)
+            here: dict[str, int] = {}  # what an earlier call had says nothing of this one
+            bind_sizes([a.type for a in arguments], interpreter.get_values(arguments), here)
+            sizes |= here
         return sizes
 
     def run(self, op: Operation, callee: str, arguments: dict[str, Any], values: Values, sizes: dict[str, int]) -> Values:
@@ -267,6 +276,7 @@ def _run_expect(functions: MindRunner, _interpreter: Interpreter, op: ExpectOp, 
     for dim, n in zip(dims, np.shape(values[0]), strict=True):
         if isinstance(dim, str) and dim != "?" and not is_expression(dim):
             sizes.setdefault(dim, n)
+    solve(dims, np.shape(values[0]), sizes)
     NUMPY.expect(values[0], dims, [size_in(d, sizes) for d in dims])
     return ()
 

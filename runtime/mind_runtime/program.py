@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 from mind_dialect.declared_dims import broken, declarations_of
 from mind_dialect.errors import MindError, error
 from mind_dialect.extents import Declaration
-from mind_dialect.extents.dims import is_expression, size_in
+from mind_dialect.extents.dims import is_expression, size_in, solutions
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.ptir_shapes import Dims
 from mind_lowering.memory_plan import MemoryPlan
@@ -64,6 +64,7 @@ class Program:
         ]
         self._named = [found for found in dims if not is_expression(found[2])]
         self._computed = [found for found in dims if is_expression(found[2])]
+        self._solved = list(solutions([s.shape for s in self.inputs]))
         self._declared = declarations_of(func)
         self._fitting: set[tuple[int, ...]] = set()
         self._guard = Guard(func) if self._dynamic and not is_lowered(func) else None
@@ -179,6 +180,14 @@ class Program:
         sizes: dict[str, int] = {}
         for i, d, name in self._named:
             self._check_size(i, d, name, shapes[i][d], sizes.setdefault(name, shapes[i][d]))
+        for found in self._solved:
+            n, dim = shapes[found.shape][found.axis], self.inputs[found.shape].shape[found.axis]
+            sizes[found.name] = found.of(n, sizes)
+            if (expected := size_in(dim, sizes)) != n:
+                message = (
+                    f"{self._what(found.shape)}: dimension {found.axis}, {dim}, has size {n}; no size {found.name} makes it that"
+                )
+                raise error("E8001", message, name=found.name, extents=(expected, n))
         for i, d, dim in self._computed:
             self._check_size(i, d, dim, shapes[i][d], size_in(dim, sizes))
         if self._declared and (found := broken(self._declared, sizes)) is not None:
@@ -187,9 +196,11 @@ class Program:
 
     def _broken(self, found: Declaration, sizes: Mapping[str, int]) -> MindError:
         """E8010 for sizes that break a declaration, which names the arguments that have them."""
-        first = {name: (i, d) for i, d, name in reversed(self._named)}
+        first = {s.name: (s.shape, s.axis) for s in self._solved} | {name: (i, d) for i, d, name in reversed(self._named)}
         given = [
-            f"{self._what(i)} has size {sizes[name]} as dimension {d}, {name}" for name in found.names for i, d in (first[name],)
+            f"{self._what(i)} has size {size_in(dim, sizes)} as dimension {d}, {dim}"
+            for i, d in map(first.__getitem__, found.names)
+            for dim in (self.inputs[i].shape[d],)
         ]
         context = {name: sizes[name] for name in found.names}
         return error("E8010", f"{'; '.join(given)}; declared is {found.text!r}", declaration=found.text, sizes=context)

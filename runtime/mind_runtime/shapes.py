@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
-from mind_dialect.extents.dims import is_expression
+from mind_dialect.extents.dims import is_expression, solutions
 from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
 from mind_dialect.program import value_ids
@@ -139,10 +139,11 @@ def bound_function(func: FuncOp, shapes: Shapes) -> tuple[FuncOp, dict[Operation
     None if a dimension has no name, or one that no input has: there is no binding then that says all.
     """
     bindings: dict[str, int] = {}
-    for argument, shape in zip(func.body.block.args, shapes, strict=True):
-        for dim, n in zip(dims_of(argument.type) or (), shape, strict=True):
-            if isinstance(dim, str) and not is_expression(dim):
-                bindings[dim] = n
+    declared = [dims_of(argument.type) or () for argument in func.body.block.args]
+    for dims, shape in zip(declared, shapes, strict=True):
+        bindings |= {d: n for d, n in zip(dims, shape, strict=True) if isinstance(d, str) and not is_expression(d)}
+    for found in solutions(declared):
+        bindings[found.name] = found.of(shapes[found.shape][found.axis], bindings)
     if UNKNOWN in bindings:
         return None
     if calls_in(func):

@@ -14,7 +14,8 @@ from xdsl.ir import Attribute
 
 from mind_dialect.codecs import BOOLEAN, INTEGERS, is_array
 from mind_dialect.errors import brief, error
-from mind_dialect.extents.dims import extent_of, names_in
+from mind_dialect.extents import Extent
+from mind_dialect.extents.dims import SIZE, Solution, extent_of, names_in
 from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import CF64, DTYPE_OF_TYPE, F64, PtirDType, is_dim
@@ -204,6 +205,12 @@ def python_text(dim: str, name: Callable[[str], str], larger: str = "max({}, {})
     ('2 * b * t + 2 * t', '(p + t) // 4 + 1', 'b + max(t - b, 0)')
     """
 
+    return expression_text(extent_of(dim), name, larger)
+
+
+def expression_text(e: Extent, name: Callable[[str], str], larger: str = "max({}, {})") -> str:
+    """As `python_text`, of an expression."""
+
     def operand(text: str) -> str:
         return text if text.isalnum() or text.isidentifier() else f"({text})"
 
@@ -213,7 +220,12 @@ def python_text(dim: str, name: Callable[[str], str], larger: str = "max({}, {})
     def quotient(a: str, b: str) -> str:
         return f"{operand(a)} // {operand(b)}"
 
-    return fold(extent_of(dim), Algebra(str, name, "{} + {}".format, "{} - {}".format, times, quotient, larger.format))
+    return fold(e, Algebra(str, name, "{} + {}".format, "{} - {}".format, times, quotient, larger.format))
+
+
+def solution_text(found: Solution, n: str) -> str:
+    """The size of a name that is solved for, as Python; `n` is the size of the dimension."""
+    return expression_text(found.size, lambda name: n if name == SIZE else dim_name(name), "k.larger({}, {})")
 
 
 def dtype_text(dtype: PtirDType) -> str:

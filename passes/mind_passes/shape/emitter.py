@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, i1, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import Pure
 
+from mind_dialect import extents
 from mind_dialect.errors import error
 from mind_dialect.extents.dims import extent_of, is_nonnegative, names_in
 from mind_dialect.extents.operations import Algebra, fold
@@ -245,9 +246,12 @@ class Emitter:
                 message = f"the dimension name {name} is used, which no input and no earlier value has"
                 raise error("E8001", message, name=name, extents=())
         if dim not in self.names:
-            to = Algebra(self.number, self.names.__getitem__, self.add, self.sub, self.mul, self.div, self.larger)
-            self.names[dim] = fold(extent_of(dim), to)
+            self.names[dim] = self.expression(extent_of(dim), self.names)
         return self.names[dim]
+
+    def expression(self, e: extents.Extent, names: Mapping[str, SSAValue]) -> SSAValue:
+        """An expression of names that have values."""
+        return fold(e, Algebra(self.number, names.__getitem__, self.add, self.sub, self.mul, self.div, self.larger))
 
     def stated(self, dims: Sequence[Extent]) -> Shape:
         """The shape that a property states; demands of each extent that is not at least 0 for all sizes of names that it is."""

@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 from mind_dialect import ptir, register
 from mind_dialect.core import CoreOp
 from mind_dialect.errors import CATALOGUE, MindError, error
-from mind_dialect.extents.dims import is_expression, names_in
+from mind_dialect.extents.dims import SIZE, is_expression, names_in, solutions
 from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
 from mind_dialect.profiles import Profile, profile_of
@@ -65,6 +65,13 @@ class Reifier:
             if isinstance(dim, str) and dim != UNKNOWN and not is_expression(dim):
                 e.names.setdefault(dim, e.extent(found, i))
                 self._require(found, i, dim, what)
+
+    def solve(self, values: Sequence[SSAValue]) -> None:
+        """Give names that only expressions of inputs have, whose shapes are bound, their sizes."""
+        e = self.e
+        for found in solutions([_dims(value.type) or () for value in values], tuple(e.names)):
+            extent = e.extent(self.shapes[values[found.shape]], found.axis)
+            e.names[found.name] = e.expression(found.size, {**e.names, SIZE: extent})
 
     def bind_expressions(self, value: SSAValue, what: str) -> None:
         """Demand of an input whose shape is bound that its dimensions are what its type says of the names of all inputs."""
@@ -237,6 +244,7 @@ def reify(function: func.FuncOp, name: str | None = None, keep_values: bool = Fa
     for argument, emitted, what in zip(body.args, block.args, input_names(function), strict=True):
         emitted.name_hint = argument.name_hint
         reifier.bind(argument, emitted, f"input {what}")
+    reifier.solve(body.args)
     for argument, what in zip(body.args, input_names(function), strict=True):
         reifier.bind_expressions(argument, f"input {what}")
     for op in body.ops:
@@ -264,6 +272,7 @@ def reify_inline(function: func.FuncOp) -> list[Fault]:
     reifier.e.anchor = body.first_op
     for argument, what in zip(body.args, input_names(function), strict=True):
         reifier.bind(argument, argument, f"input {what}")
+    reifier.solve(body.args)
     for argument, what in zip(body.args, input_names(function), strict=True):
         reifier.bind_expressions(argument, f"input {what}")
     for op in list(body.ops):
