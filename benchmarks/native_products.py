@@ -32,7 +32,7 @@ from machine import described
 from lone_products import compiled
 from mind_dialect.ptir.types import F32, F64, PtirDType
 from mind_lowering.native.host import this_machine
-from mind_lowering.native.ir import Module
+from mind_lowering.native.ir import LlvmModule
 from mind_lowering.native.lanes import Lanes
 from mind_lowering.native.target_info import TARGETS, TargetInfo
 from mind_runtime.native import jit
@@ -102,7 +102,7 @@ def loops(host: TargetInfo) -> tuple[Callable[[int, int, int], int], Callable[[i
 
     The first multiplies and adds in registers, the second reads so many numbers as its last argument says.
     """
-    module, width = Module(host.triple, "peaks"), host.lanes(4)
+    module, width = LlvmModule(host.triple, "peaks"), host.lanes(4)
     iterations, sums = TURNS, SUMS
     f = module.function("work", "i64", [("ptr", "p"), ("i64", "begin"), ("i64", "end")], internal=False)
     lanes = Lanes(f, host, width)

@@ -131,7 +131,7 @@ def parse_integers(parser: AttrParser) -> list[int]:
         raise coded(parser, start, error("E1005", "a number of too many digits", text=str(e))) from None
 
 
-class Boolean(Codec):
+class BooleanCodec(Codec):
     """`true` or `false`."""
 
     kind = "true or false"
@@ -185,4 +185,4 @@ class Scalar(Codec):
 
 
 INTEGERS = Integers()
-BOOLEAN = Boolean()
+BOOLEAN = BooleanCodec()

@@ -127,3 +127,17 @@ def test_class_names_are_unique_within_the_passes():
              if isinstance(node, ast.ClassDef)]  # fmt: skip
     found = Counter(name for name, _ in names)
     assert not [(name, file) for name, file in names if found[name] > 1]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", PACKAGES)
+def test_class_names_are_unique(name: str):
+    """Ops are apart: they are called after what dialects call them, and dialects share names."""
+    folder, _ = PACKAGES[name]
+    found: dict[str, list[str]] = {}
+    for file in sorted(folder.rglob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.endswith("Op"):
+                found.setdefault(node.name, []).append(str(file.relative_to(folder)))
+    assert found
+    assert not {c: files for c, files in found.items() if len(files) > 1}

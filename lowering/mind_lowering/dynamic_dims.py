@@ -16,7 +16,7 @@ from mind_dialect.ptir.attributes import DIM
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dims, holds
 
-from .xp.arguments import Size
+from .xp.arguments import SizeArgument
 
 CANNOT_FAIL = (
     *(ptir.UnaryOp, ptir.ReduceOp, ptir.TransposeOp, ptir.TileOp, ptir.TakeOp, ptir.ReverseOp),
@@ -67,7 +67,7 @@ def rule_arguments(op: PtirOp) -> dict[str, Any]:
     values = op.values()
     taken = values if op.RULE_TAKES is None else {name: values[name] for name in op.RULE_TAKES}
     single = {name for name, codec in op.CODECS.items() if codec is DIM}
-    given = {name: Size(v) if name in single and isinstance(v, str) else v for name, v in taken.items()}
+    given = {name: SizeArgument(v) if name in single and isinstance(v, str) else v for name, v in taken.items()}
     return {name: v for name, v in given.items() if v is not None}
 
 

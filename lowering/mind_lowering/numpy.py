@@ -67,7 +67,7 @@ _RESERVED = re.compile(r"xp|k|seed|Kernels|[vi][0-9]+|d_.*|.*_[ck][0-9]+")
 _LONGEST = 60
 
 
-class Names:
+class PythonNames:
     """Plain, distinct Python identifiers for whatever a program calls its things."""
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Source:
+class PythonSource:
     """A lowered function as Python."""
 
     name: str
@@ -116,13 +116,13 @@ KernelName = Callable[[str, FusionOp], str]
 """Given the name of a function and a fusion in it, the global name of the kernel that it is."""
 
 
-def python_source(func: FuncOp, scope: Names | None = None, kernel: KernelName | None = None) -> Source:
+def python_source(func: FuncOp, scope: PythonNames | None = None, kernel: KernelName | None = None) -> PythonSource:
     """
     The Python of a lowered function; `scope` holds the names at module level, `kernel` says how fusions are called.
 
     E4000 for ops of other dialects, and for fusions where there is no `kernel`.
     """
-    return _Writer(func, scope or Names(), kernel).source()
+    return _Writer(func, scope or PythonNames(), kernel).source()
 
 
 MAX_LOOPS = 18
@@ -130,7 +130,7 @@ MAX_LOOPS = 18
 
 
 class _Writer:
-    def __init__(self, func: FuncOp, scope: Names, kernel: KernelName | None):
+    def __init__(self, func: FuncOp, scope: PythonNames, kernel: KernelName | None):
         self.func = func
         self.block = xp_block(func, fusions=kernel is not None)
         self.kernel = kernel
@@ -149,7 +149,7 @@ class _Writer:
         self.iterations: list[str] = []
         self.counting: set[Operation] = set()
 
-    def source(self) -> Source:
+    def source(self) -> PythonSource:
         draws = False
         for op in self.order:
             taken = op.values().values() if isinstance(op, CallOp) else ()
@@ -161,7 +161,7 @@ class _Writer:
         self._head(draws)
         self._block(self.block, 0)
         text = "\n".join(self.lines) + "\n"
-        return Source(self.name, text, tuple(self.constants), tuple(self.owners), draws)
+        return PythonSource(self.name, text, tuple(self.constants), tuple(self.owners), draws)
 
     def _line(self, text: str) -> None:
         self.lines.append("    " * self.indent + text)
@@ -181,7 +181,7 @@ class _Writer:
         return [self.names[v] for v in values]
 
     def _head(self, draws: bool) -> None:
-        locals = Names()
+        locals = PythonNames()
         originals = input_names(self.func)
         for argument, original in zip(self.block.args, originals, strict=True):
             self.names[argument] = locals.identifier(original)
@@ -447,8 +447,8 @@ def _lowered(func: FuncOp, donate: Collection[int]) -> Lowered:
 
 def print_module(module: ModuleOp) -> str:
     """Every function of a module as Python that runs as it stands; Core IR and PTIR are lowered first, in a copy."""
-    scope = Names()
-    parts: Sequence[Source] = [python_source(lowered(func).func, scope) for func in functions(module)]
+    scope = PythonNames()
+    parts: Sequence[PythonSource] = [python_source(lowered(func).func, scope) for func in functions(module)]
     return "\n".join([HEADER, *(f"{s.printed_constants()}\n{s.text}" for s in parts)])
 
 

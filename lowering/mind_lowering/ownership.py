@@ -26,7 +26,7 @@ class Grade(IntEnum):
 
 
 @dataclass(eq=False)
-class Carry:
+class OwnedCarry:
     """A value that a loop carries; `written` once something in the loop writes to its memory."""
 
     written: bool = False
@@ -35,7 +35,7 @@ class Carry:
 class Memory:
     """Memory that values share. `live` counts those of them that are still used."""
 
-    def __init__(self, *, writable: bool, carries: Sequence[Carry] = ()):
+    def __init__(self, *, writable: bool, carries: Sequence[OwnedCarry] = ()):
         self._parent: Memory | None = None
         self._writable = writable
         self._carries = dict.fromkeys(carries)
@@ -56,7 +56,7 @@ class Memory:
         return self.root()._writable
 
     @property
-    def carries(self) -> tuple[Carry, ...]:
+    def carries(self) -> tuple[OwnedCarry, ...]:
         """The values of enclosing loops whose memory this may be."""
         return tuple(self.root()._carries)
 

@@ -16,7 +16,7 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.types import TensorSpec, read_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
-from .ownership import Carry, Grade, Held, Memory, fresh, shared
+from .ownership import Grade, Held, Memory, OwnedCarry, fresh, shared
 from .xp.functions import EMPTY
 from .xp.regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 from .xp_lowering import Control, Lowering
@@ -71,8 +71,8 @@ class _Loop:
     def __init__(self, lowering: Lowering, initial: list[SSAValue], scanned: Sequence[SSAValue] = ()):
         self.lowering = lowering
         self.initial = initial
-        self.carries = [Carry() for _ in initial]
-        self.scanned = {Carry(): value for value in scanned}
+        self.carries = [OwnedCarry() for _ in initial]
+        self.scanned = {OwnedCarry(): value for value in scanned}
 
     def arguments(self, block: Block) -> None:
         """Say where the arguments of the loop's block are: what it carries, then slices, which nothing writes to."""
@@ -140,7 +140,7 @@ class _Loop:
         return results
 
     @staticmethod
-    def _join(memory: Memory, inner: Memory, outside: dict[Carry, Held]) -> None:
+    def _join(memory: Memory, inner: Memory, outside: dict[OwnedCarry, Held]) -> None:
         """Let `memory` be what `inner` is, seen from outside."""
         for carry in inner.carries:
             if carry in outside:

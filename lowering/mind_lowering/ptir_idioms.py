@@ -27,7 +27,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Step:
+class IdiomStep:
     """One op, and unless it has regions what to call for it on which values."""
 
     op: PtirOp
@@ -36,14 +36,14 @@ class Step:
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-def steps(ops: Sequence[Operation], ending: Sequence[SSAValue]) -> list[Step]:
+def steps(ops: Sequence[Operation], ending: Sequence[SSAValue]) -> list[IdiomStep]:
     """The steps of the ops of a block, given the values that its last op uses."""
-    made: list[Step] = []
+    made: list[IdiomStep] = []
     for op in ops:
         if isinstance(op, PtirOp):
             made += _steps(op)
     needed: set[SSAValue] = set(ending)
-    kept: list[Step] = []
+    kept: list[IdiomStep] = []
     for step in reversed(made):
         if isinstance(step.op, _ABSORBED) and (result := step.op.results[0]) not in needed:
             if result.first_use is not None or step.op.parent is None:  # a scalar made here is in no block
@@ -54,10 +54,10 @@ def steps(ops: Sequence[Operation], ending: Sequence[SSAValue]) -> list[Step]:
     return kept
 
 
-def _steps(op: PtirOp) -> list[Step]:
+def _steps(op: PtirOp) -> list[IdiomStep]:
     """The step of an op, after those of scalars that it takes instead of full constants."""
     if type(op) in WITHOUT_KERNEL:
-        return [Step(op, op.operands)]
+        return [IdiomStep(op, op.operands)]
     if (found := _positive(op)) is not None:
         return [found]
     if (product := _product(op)) is not None:
@@ -65,13 +65,13 @@ def _steps(op: PtirOp) -> list[Step]:
     call = kernel_call(op)
     callee, arguments = call.callee, call.arguments
     if not callee.startswith("xp.") or callee in _NO_BROADCAST or not all(_static(v) for v in op.operands):
-        return [Step(op, op.operands, callee, arguments)]
-    scalars: list[Step] = []
+        return [IdiomStep(op, op.operands, callee, arguments)]
+    scalars: list[IdiomStep] = []
     thin = [_thin(v, scalars) for v in op.operands]
     if not _covers(thin, read_type(op.results[0].type)):
         thin, scalars = list(op.operands), []
         thin[1:] = [_thin(v, scalars) for v in thin[1:]]
-    return [*scalars, Step(op, thin, callee, arguments)]
+    return [*scalars, IdiomStep(op, thin, callee, arguments)]
 
 
 def _static(value: SSAValue) -> bool:
@@ -82,7 +82,7 @@ def _shape(value: SSAValue) -> Shape:
     return tuple([n for n in read_type(value.type).shape if isinstance(n, int)])
 
 
-def _thin(value: SSAValue, scalars: list[Step]) -> SSAValue:
+def _thin(value: SSAValue, scalars: list[IdiomStep]) -> SSAValue:
     """What `value` repeats; a constant of one number is made anew, as a scalar."""
     while isinstance(op := value.owner, ptir.BroadcastToOp) and _static(op.operands[0]):
         value = op.operands[0]
@@ -90,7 +90,7 @@ def _thin(value: SSAValue, scalars: list[Step]) -> SSAValue:
         dtype, _ = op.literal.spec
         scalar = ptir.ConstantOp(PtirLiteralAttr.from_bytes(dtype, (), op.literal.data.data))
         scalar.location = op.location
-        scalars.append(Step(scalar, (), "k.constant", {"value": scalar.literal}))
+        scalars.append(IdiomStep(scalar, (), "k.constant", {"value": scalar.literal}))
         return scalar.results[0]
     return value
 
@@ -121,7 +121,7 @@ def _thin_matrices(op: PtirOp) -> Sequence[SSAValue]:
     return [op.operands[0], thin[1]]
 
 
-def _positive(op: PtirOp) -> Step | None:
+def _positive(op: PtirOp) -> IdiomStep | None:
     """select(x > 0, values, 0) -> keep_positive(values, x)."""
     if not isinstance(op, ptir.SelectOp):
         return None
@@ -132,7 +132,7 @@ def _positive(op: PtirOp) -> Step | None:
         return None
     if read_type(op.on_true.type) != read_type(compare.lhs.type):
         return None
-    return Step(op, (op.on_true, compare.lhs), "k.keep_positive")
+    return IdiomStep(op, (op.on_true, compare.lhs), "k.keep_positive")
 
 
 def _zero(value: SSAValue) -> bool:
@@ -144,7 +144,7 @@ def _zero(value: SSAValue) -> bool:
     return dtype in (F32, F64) and not any(constant.literal.data.data)
 
 
-def _product(op: PtirOp) -> list[Step] | None:
+def _product(op: PtirOp) -> list[IdiomStep] | None:
     """
     A product of vectors and matrices, or of stacks of matrices with leading batch axes, is the array library's own.
 
@@ -164,18 +164,18 @@ def _product(op: PtirOp) -> list[Step] | None:
     left, right = ranks.values()
     straight = contracted == [[left - 1], [max(0, right - 2)]]
     if straight and ((n == 0 and {left, right} <= {1, 2}) or left == right == n + 2):
-        return [Step(op, _thin_matrices(op), "xp.matmul")]
+        return [IdiomStep(op, _thin_matrices(op), "xp.matmul")]
     if not left == right == n + 2:
         return None
-    turned: list[Step] = []
+    turned: list[IdiomStep] = []
     operands = list(op.operands)
     for i, (axes, wanted) in enumerate(zip(contracted, (n + 1, n), strict=True)):
         if axes != [wanted]:
             view = ptir.TransposeOp(operands[i], perm=(*range(n), n + 1, n))
             view.location = op.location
-            turned.append(Step(view, [operands[i]], "k.transpose", view.values()))
+            turned.append(IdiomStep(view, [operands[i]], "k.transpose", view.values()))
             operands[i] = view.result
-    return [*turned, Step(op, operands, "xp.matmul")]
+    return [*turned, IdiomStep(op, operands, "xp.matmul")]
 
 
 def _positive_axes(axes: Sequence[int], rank: int) -> list[int]:

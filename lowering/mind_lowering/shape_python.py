@@ -26,14 +26,14 @@ from mind_dialect.shape import FuncOp
 from mind_dialect.verify import verify
 from mind_passes.shape.reify import reify_module
 
-from .numpy import Names
+from .numpy import PythonNames
 from .shape_python_ops import ROWS
-from .shape_python_writer import NAMES, ShapeSource, Writer
+from .shape_python_writer import NAMES, ShapeSource, ShapeWriter
 
 
-def shape_source(func: FuncOp, scope: Names | None = None) -> ShapeSource:
+def shape_source(func: FuncOp, scope: PythonNames | None = None) -> ShapeSource:
     """A verified shape function as Python; E9020 for what cannot succeed, E6003 for what Python cannot say."""
-    return Writer(func, (scope or Names()).identifier(func.sym_name.data), ROWS).source()
+    return ShapeWriter(func, (scope or PythonNames()).identifier(func.sym_name.data), ROWS).source()
 
 
 def print_shape_functions(module: ModuleOp) -> str:
@@ -42,7 +42,7 @@ def print_shape_functions(module: ModuleOp) -> str:
     if not functions:
         module = module.clone()
         functions = reify_module(module)
-    scope = Names()
+    scope = PythonNames()
     for name in NAMES:
         scope.identifier(name)
     texts = [shape_source(f, scope).text for f in functions]

@@ -19,7 +19,7 @@ from mind_dialect.shape.lattice import Ranked
 from mind_dialect.shape.types import SizeType, is_extents
 from mind_passes.shape.emitter import CODE_ATTRIBUTE, OP_ATTRIBUTE, WORDING_ATTRIBUTE
 
-from .shape_python_writer import Parts, Writer
+from .shape_python_writer import Parts, ShapeWriter
 
 Row = Callable[..., None]
 _RELATIONS = {0: ("==", "!="), 1: ("!=", "=="), 2: ("<", ">="), 3: ("<=", ">"), 4: (">", "<="), 5: (">=", "<")}
@@ -43,14 +43,14 @@ def _of(op: Operation) -> str:
 
 
 def _infix(sign: str) -> Row:
-    def row(w: Writer, op: Operation) -> None:
+    def row(w: ShapeWriter, op: Operation) -> None:
         a, b = op.operands
         w.later(op.results[0], lambda: _operation(w, sign, w.size(a), w.size(b)))
 
     return row
 
 
-def _operation(w: Writer, sign: str, a: str | None, b: str | None) -> str | None:
+def _operation(w: ShapeWriter, sign: str, a: str | None, b: str | None) -> str | None:
     """`a sign b`, without what changes nothing."""
     if b == NEUTRAL[sign]:
         return a
@@ -61,7 +61,7 @@ NEUTRAL = {"+": "0", "-": "0", "*": "1", "//": "1"}
 
 
 def _extremum(name: str) -> Row:
-    def row(w: Writer, op: Operation) -> None:
+    def row(w: ShapeWriter, op: Operation) -> None:
         a, b = op.operands
         if isinstance(op, shape.MaxOp | shape.MinOp) and not _is_size(op.result.type):
             w.now(op.results[0], w.call_shapes("extremes", [a, b], repr(name)))
@@ -71,7 +71,7 @@ def _extremum(name: str) -> Row:
     return row
 
 
-def _divide(w: Writer, op: Operation) -> None:
+def _divide(w: ShapeWriter, op: Operation) -> None:
     a, b = op.operands
     divisor = w.flow.of(b)
     if isinstance(divisor, int) and divisor != 0:
@@ -80,16 +80,16 @@ def _divide(w: Writer, op: Operation) -> None:
         w.now(op.results[0], w.computed("divide({}, {})", w.size(a), w.size(b)))
 
 
-def _to_size(w: Writer, op: Operation) -> None:
+def _to_size(w: ShapeWriter, op: Operation) -> None:
     w.now(op.results[0], w.computed("size({})", w.size(op.operands[0])))
 
 
-def _same(w: Writer, op: Operation) -> None:
+def _same(w: ShapeWriter, op: Operation) -> None:
     operand = op.operands[0]
     w.later(op.results[0], lambda: w.value(operand))
 
 
-def _constant(w: Writer, op: Operation) -> None:
+def _constant(w: ShapeWriter, op: Operation) -> None:
     """Nothing: where it is known, the lattice says what it is; elsewhere it is unknown."""
     found: Any = w.flow.of(op.results[0])
     if op.results[0].type in (shape.ShapeType(),) or is_extents(op.results[0].type):
@@ -104,7 +104,7 @@ def _constant(w: Writer, op: Operation) -> None:
 # Shapes
 
 
-def _shape_of(w: Writer, op: Operation) -> None:
+def _shape_of(w: ShapeWriter, op: Operation) -> None:
     operand = op.operands[0]
     if is_extents(operand.type):
         w.later(op.results[0], lambda: (w.computed("len({})", w.tuple(operand)),))
@@ -112,11 +112,11 @@ def _shape_of(w: Writer, op: Operation) -> None:
         _same(w, op)
 
 
-def _from_extents(w: Writer, op: Operation) -> None:
+def _from_extents(w: ShapeWriter, op: Operation) -> None:
     w.later(op.results[0], lambda: tuple(w.size(v) for v in op.operands))
 
 
-def _get_extent(w: Writer, op: Operation) -> None:
+def _get_extent(w: ShapeWriter, op: Operation) -> None:
     source, place = op.operands
     index, known = w.flow.of(place), as_shape(w.flow.of(source))
     if isinstance(index, int) and isinstance(known, tuple):
@@ -125,11 +125,11 @@ def _get_extent(w: Writer, op: Operation) -> None:
         w.now(op.results[0], w.computed("extent({}, {})", w.tuple(source), w.size(place)))
 
 
-def _rank(w: Writer, op: Operation) -> None:
+def _rank(w: ShapeWriter, op: Operation) -> None:
     w.later(op.results[0], lambda: w.computed("len({})", w.tuple(op.operands[0])))
 
 
-def _num_elements(w: Writer, op: Operation) -> None:
+def _num_elements(w: ShapeWriter, op: Operation) -> None:
     def product() -> str | None:
         parts = w.shape(op.operands[0])
         if isinstance(parts, str):
@@ -140,7 +140,7 @@ def _num_elements(w: Writer, op: Operation) -> None:
     w.later(op.results[0], product)
 
 
-def _concat(w: Writer, op: Operation) -> None:
+def _concat(w: ShapeWriter, op: Operation) -> None:
     def joined() -> Parts | str | None:
         a, b = (w.shape(v) for v in op.operands)
         if isinstance(a, tuple) and isinstance(b, tuple):
@@ -150,7 +150,7 @@ def _concat(w: Writer, op: Operation) -> None:
     w.later(op.results[0], joined)
 
 
-def _split_at(w: Writer, op: Operation) -> None:
+def _split_at(w: ShapeWriter, op: Operation) -> None:
     source, place = op.operands
     known, index = as_shape(w.flow.of(source)), w.flow.of(place)
     head, tail = op.results
@@ -164,7 +164,7 @@ def _split_at(w: Writer, op: Operation) -> None:
         w.now(tail, f"{pair}[1]")
 
 
-def _any(w: Writer, op: Operation) -> None:
+def _any(w: ShapeWriter, op: Operation) -> None:
     """Of several shapes that are equal the extents that are sizes or inputs, before those that are computed."""
 
     def chosen() -> Parts | str | None:
@@ -177,14 +177,14 @@ def _any(w: Writer, op: Operation) -> None:
     w.later(op.results[0], chosen)
 
 
-def _broadcast(w: Writer, op: Operation) -> None:
+def _broadcast(w: ShapeWriter, op: Operation) -> None:
     error = op.properties.get("error")
     if isinstance(error, StringAttr):
         w.check(f"broadcastable({', '.join(map(w.tuple, op.operands))})", "not {}", f"fail({error.data!a})")
     w.now(op.results[0], w.broadcast(op.operands, _of(op)))
 
 
-def _meet(w: Writer, op: shape.MeetOp | shape.JoinOp) -> None:
+def _meet(w: ShapeWriter, op: shape.MeetOp | shape.JoinOp) -> None:
     reason = repr(None) if op.string("error") is None else ascii(op.string("error"))
     a, b = op.operands
     if _is_size(op.result.type):
@@ -196,18 +196,18 @@ def _meet(w: Writer, op: shape.MeetOp | shape.JoinOp) -> None:
         w.now(op.results[0], w.call_shapes("meet", [a, b], reason, last=True))
 
 
-def _with_shape(w: Writer, op: Operation) -> None:
+def _with_shape(w: ShapeWriter, op: Operation) -> None:
     w.now(op.results[0], w.call_shapes("meet", op.operands, "None", last=True))
 
 
-def _debug_print(w: Writer, op: Operation) -> None:
+def _debug_print(w: ShapeWriter, op: Operation) -> None:
     operand = op.operands[0]
     text = (w.size(operand) or "None") if _is_size(operand.type) else w.tuple(operand)
     w.line(f"show({text})")
     _same(w, op)
 
 
-def _reads_elements(w: Writer, op: Operation) -> None:
+def _reads_elements(w: ShapeWriter, op: Operation) -> None:
     if isinstance(as_shape(w.flow.of(op.results[0])), tuple) and "?" not in cast(Ranked, as_shape(w.flow.of(op.results[0]))):
         _constant(w, op)
     elif is_extents(op.operands[0].type):
@@ -220,20 +220,20 @@ def _reads_elements(w: Writer, op: Operation) -> None:
 
 
 def _truth(name: str) -> Row:
-    def row(w: Writer, op: Operation) -> None:
+    def row(w: ShapeWriter, op: Operation) -> None:
         w.later(op.results[0], lambda: w.computed(f"{name}({', '.join('{}' for _ in op.operands)})", *map(w.tuple, op.operands)))
 
     return row
 
 
-def _compare(w: Writer, op: arith.CmpiOp) -> None:
+def _compare(w: ShapeWriter, op: arith.CmpiOp) -> None:
     number = op.predicate.value.data
     if number not in _RELATIONS:
         w.unsupported(op, "an unsigned comparison")
     w.later(op.result, lambda: w.computed("{} " + _RELATIONS[number][0] + " {}", w.size(op.lhs), w.size(op.rhs)))
 
 
-def _require(w: Writer, op: shape.CstrRequireOp) -> None:
+def _require(w: ShapeWriter, op: shape.CstrRequireOp) -> None:
     if w.flow.of(op.result) is True:
         return
     code, of, pred = _text(op, CODE_ATTRIBUTE) or "E9020", _of(op), op.pred.owner
@@ -252,7 +252,7 @@ def _require(w: Writer, op: shape.CstrRequireOp) -> None:
     w.check(f"{a} {relation} {b}", f"{a} {opposite} {b}", f"fail({wording!a}, {code!a}, {of!a}, {a}, {b})")
 
 
-def _cstr_eq(w: Writer, op: shape.CstrEqOp) -> None:
+def _cstr_eq(w: ShapeWriter, op: shape.CstrEqOp) -> None:
     if w.flow.of(op.result) is True:
         return
     shapes = [w.shape(v) for v in op.operands]
@@ -268,25 +268,25 @@ def _cstr_eq(w: Writer, op: shape.CstrEqOp) -> None:
         w.check(holds, fails, f"differ({_of(op)!a}, {', '.join(map(w.tuple, op.operands))})")
 
 
-def _cstr_broadcastable(w: Writer, op: shape.CstrBroadcastableOp) -> None:
+def _cstr_broadcastable(w: ShapeWriter, op: shape.CstrBroadcastableOp) -> None:
     if w.flow.of(op.result) is not True:
         w.broadcast(op.operands, _of(op))
 
 
-def _nothing(w: Writer, op: Operation) -> None:
+def _nothing(w: ShapeWriter, op: Operation) -> None:
     """What a witness or a constant is, the lattice knows or nobody asks."""
 
 
 # Regions
 
 
-def _assuming(w: Writer, op: shape.AssumingOp) -> None:
+def _assuming(w: ShapeWriter, op: shape.AssumingOp) -> None:
     passed = w.block(op.body.block)
     for result, value in zip(op.results, passed, strict=True):
         w.later(result, lambda value=value: w.value(value))
 
 
-def _reduce(w: Writer, op: shape.ReduceOp) -> None:
+def _reduce(w: ShapeWriter, op: shape.ReduceOp) -> None:
     block, source = op.body.block, op.operands[0]
     known = as_shape(w.flow.of(source))
     if isinstance(known, tuple) and len(known) <= w.UNROLLED:
@@ -302,7 +302,7 @@ def _reduce(w: Writer, op: shape.ReduceOp) -> None:
 # Lists of indices
 
 
-def _extract(w: Writer, op: tensor.ExtractOp) -> None:
+def _extract(w: ShapeWriter, op: tensor.ExtractOp) -> None:
     if len(op.indices) != 1:
         w.unsupported(op, "an element of no list of indices")
     source, place = op.tensor, op.indices[0]

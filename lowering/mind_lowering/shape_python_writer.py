@@ -26,7 +26,7 @@ from mind_dialect.shape.lattice import UNKNOWN, Ranked, Truth, is_broadcastable
 from mind_dialect.shape.types import ShapeType, SizeType, ValueShapeType, is_extents, is_shaped
 
 from . import shape_functions
-from .numpy import Names
+from .numpy import PythonNames
 from .xp.arguments import expression_text, python_text
 
 Parts = tuple[str | None, ...]
@@ -52,7 +52,7 @@ class ShapeSource:
         return scope[self.name]
 
 
-class Writer:
+class ShapeWriter:
     """Writes one shape function; `rows` says what each op is in Python."""
 
     UNROLLED: ClassVar = 32
@@ -64,7 +64,7 @@ class Writer:
         self.name = name
         self.flow = Dataflow()
         self.lines: list[str] = []
-        self._locals = Names()
+        self._locals = PythonNames()
         for used in (*NAMES, "len", "max", "min", "enumerate", name):
             self._locals.identifier(used)
         self._indent = 1
@@ -200,7 +200,7 @@ class Writer:
                 return known[text]
         if hint == "v":
             self._count += 1
-            name = f"v{self._count}"  # no other name looks like this: see `Names`
+            name = f"v{self._count}"  # no other name looks like this: see `PythonNames`
         else:
             name = self._locals.identifier(hint)
         self.line(f"{name} = {text}")

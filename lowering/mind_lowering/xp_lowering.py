@@ -19,7 +19,7 @@ from . import xp
 from .custom_calls import known_target
 from .dynamic_dims import claims, needs_check, rule_arguments
 from .ownership import Grade, Held, Memory, fixed, fresh, shared
-from .ptir_idioms import Step, steps
+from .ptir_idioms import IdiomStep, steps
 from .xp import CallOp, ExpectOp
 from .xp.arguments import SEED, TURNS
 from .xp.functions import CHECK, COPY, CUSTOM, FUNCTIONS, IN_PLACE, MATRICES, REPEATING, ROW_MAJOR, ROW_MAJOR_RESULTS, Storage
@@ -153,7 +153,7 @@ class Lowering:
         self.loops -= 1
         return found
 
-    def step(self, step: Step) -> None:
+    def step(self, step: IdiomStep) -> None:
         """Append what one op is."""
         lower = self.control.get(type(step.op))
         if lower is None:
@@ -161,7 +161,7 @@ class Lowering:
         else:
             lower(self, step.op)
 
-    def lower_call(self, step: Step) -> None:
+    def lower_call(self, step: IdiomStep) -> None:
         """Append the call of a kernel, its results held where the kernel puts them."""
         op = step.op
         inputs = self.take(step.operands)

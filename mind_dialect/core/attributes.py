@@ -7,7 +7,7 @@ from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from ..codecs import BOOLEAN, INTEGERS, Boolean, Codec, Integers, Scalar, is_array, parse_integers
+from ..codecs import BOOLEAN, INTEGERS, BooleanCodec, Codec, Integers, Scalar, is_array, parse_integers
 from ..errors import MindError, brief, error
 from ..literals import LiteralAttr, coded, parse_literal
 from ..shapes import Padding
@@ -17,7 +17,7 @@ __all__ = [
     "INTEGERS",
     "LITERAL",
     "PADDING",
-    "Boolean",
+    "BooleanCodec",
     "Codec",
     "Integers",
     "Literal",

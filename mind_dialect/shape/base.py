@@ -21,7 +21,7 @@ from xdsl.irdl import OptionalDef, VariadicDef
 from ..errors import brief, error
 from ..op import CodedOp, value_of
 from ..profiles import Profile
-from .types import Kind, index, may_hold_error
+from .types import KindConstraint, index, may_hold_error
 
 Types = Sequence[Attribute]
 
@@ -151,7 +151,7 @@ class _Values:
     """The declared operands or results; if `variadic`, any number of the last."""
 
     what: str
-    kinds: Sequence[tuple[str, Kind]]
+    kinds: Sequence[tuple[str, KindConstraint]]
     variadic: bool
 
     def check(self, values: Sequence[SSAValue]) -> None:
@@ -196,9 +196,9 @@ def _values(what: str, declared: Sequence[tuple[str, Any]]) -> _Values:
     return _Values(what, kinds, any(variadic))
 
 
-def _kind(constraint: Any) -> Kind:
+def _kind(constraint: Any) -> KindConstraint:
     """The kind within what IRDL wraps around it."""
-    while not isinstance(constraint, Kind):
+    while not isinstance(constraint, KindConstraint):
         constraint = getattr(constraint, "constr", None) or constraint.constraint
     return constraint
 

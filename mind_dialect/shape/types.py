@@ -171,7 +171,7 @@ def _is_list_of_indices(type: Attribute) -> bool:
 
 
 @dataclass(frozen=True)
-class Kind(AttrConstraint[Attribute]):
+class KindConstraint(AttrConstraint[Attribute]):
     """What an operand or result may be: `text` says it in messages; `only` is the type where there is just one."""
 
     text: str
@@ -200,18 +200,18 @@ class Kind(AttrConstraint[Attribute]):
         assert self.only is not None
         return self.only
 
-    def mapping_type_vars(self, type_var_mapping: Mapping[TypeVar, AttrConstraint | IntConstraint]) -> Kind:
+    def mapping_type_vars(self, type_var_mapping: Mapping[TypeVar, AttrConstraint | IntConstraint]) -> KindConstraint:
         return self
 
 
-def _one(type: Attribute) -> Kind:
-    return Kind(str(type), lambda t: t == type, type)
+def _one(type: Attribute) -> KindConstraint:
+    return KindConstraint(str(type), lambda t: t == type, type)
 
 
-def _either(text: str, *kinds: Callable[[Attribute], bool] | type[Attribute]) -> Kind:
+def _either(text: str, *kinds: Callable[[Attribute], bool] | type[Attribute]) -> KindConstraint:
     classes = tuple(k for k in kinds if isinstance(k, type))
     predicates = [k for k in kinds if not isinstance(k, type)]
-    return Kind(text, lambda t: isinstance(t, classes) or any(p(t) for p in predicates))
+    return KindConstraint(text, lambda t: isinstance(t, classes) or any(p(t) for p in predicates))
 
 
 SIZE, SHAPE, WITNESS, VALUE_SHAPE, INDEX, I1 = _one(size), _one(shape), _one(witness), _one(value_shape), _one(index), _one(i1)
@@ -224,4 +224,4 @@ SHAPED_OR_VALUE_SHAPE = _either("a tensor, memref, vector or !shape.value_shape"
 EXTENTS = _either("an extent tensor (tensor<?xindex>)", is_extents)
 INTEGERS_OR_VALUE_SHAPE = _either("a tensor<?xi32> of any integers or !shape.value_shape", _is_list_of_integers, ValueShapeType)
 INDICES = _either("a tensor<?xi32>, of i32, i64 or index", _is_list_of_indices)
-ANY = Kind("any type", lambda _: True)
+ANY = KindConstraint("any type", lambda _: True)

@@ -20,7 +20,7 @@ from xdsl.ir import Block, SSAValue
 
 from mind_dialect.program import input_names
 from mind_lowering.kernels import NUMPY
-from mind_lowering.numpy import Source, python_source
+from mind_lowering.numpy import PythonSource, python_source
 
 from .memory import Need, allocation_error, check_rank, peak
 
@@ -36,7 +36,7 @@ class Body:
 
     run: Callable[..., Any]
     code: CodeType
-    source: Source
+    source: PythonSource
     block: Block
     need: Need
     constant_bytes: int

@@ -43,7 +43,7 @@ from mind_lowering.kernels import NUMPY
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.table import KERNELS, kernel_call
 from mind_lowering.xp import CallOp, ExpectOp, FreeOp, ReturnOp
-from mind_lowering.xp.arguments import TURNS, Iterations, Seed, Size
+from mind_lowering.xp.arguments import TURNS, Iterations, Seed, SizeArgument
 from mind_lowering.xp.regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 from mind_passes.dim_names import has_names
 
@@ -73,7 +73,7 @@ def keyword(value: Any, sizes: dict[str, int], seed: int = 0, iterations: Values
         return seed
     if isinstance(value, Iterations):
         return iterations
-    if isinstance(value, Size):
+    if isinstance(value, SizeArgument):
         return _size(value.dim, sizes)
     if isinstance(value, tuple):
         return tuple(_size(v, sizes) if isinstance(v, str) else keyword(v, sizes, seed) for v in cast(Values, value))
@@ -159,7 +159,9 @@ class MindRunner(InterpreterFunctions):
         """The results of an op that has a kernel."""
         bind_sizes(op.operand_types, values, sizes)
         if needs_check(op):
-            rule = {name: keyword(v, sizes) if isinstance(v, tuple | Size) else v for name, v in rule_arguments(op).items()}
+            rule = {
+                name: keyword(v, sizes) if isinstance(v, tuple | SizeArgument) else v for name, v in rule_arguments(op).items()
+            }
             NUMPY.check(*values, op=op.OPCODE, **rule)
         if isinstance(op, ptir.CustomCallOp):
             dtypes = tuple(read_type(v.type).dtype for v in op.results)

@@ -22,7 +22,7 @@ from mind_lowering.cupy.kernels.call_kernels import call_kernels
 from mind_lowering.cupy.launching import CupyKernels, device
 from mind_lowering.cupy.lower import lowered_for_cupy
 from mind_lowering.cupy.options import DEFAULT, CupyOptions
-from mind_lowering.cupy.planning.planner import Plan, Unplanned, plan_function
+from mind_lowering.cupy.planning.planner import LaunchPlan, Unplanned, plan_function
 from mind_lowering.cupy.reasons import reasons
 from mind_lowering.cupy.source import cupy_source
 from mind_lowering.memory_plan import MemoryPlan
@@ -31,7 +31,7 @@ from .bodies import Body
 from .core_errors import attributed, place_of
 from .cupy.arguments import on_device, shared_memory
 from .cupy.gpu import machine_of
-from .cupy.runner import Runner
+from .cupy.runner import CudaRunner
 from .given import admit
 from .memory import Need, allocation_error, check_need, check_rank, peak
 from .program import Program, checked_seed
@@ -48,7 +48,7 @@ class CupyProgram(Program):
         self._cuda = ""
         self.symbols: dict[str, str] = {}
         """The names of kernels in CUDA, by those in Python."""
-        self.runner: Runner | None = None
+        self.runner: CudaRunner | None = None
         """What runs the plan; None where there is none, for which `unplanned` is the reason."""
         self.unplanned: str | None = None
         self._machine = machine_of(kernels.device)
@@ -68,7 +68,7 @@ class CupyProgram(Program):
         scope: dict[str, Any] = {"__builtins__": {}, "xp": k.xp, "k": k}
         for name, literal in source.constants:
             scope[name] = k.constant(value=literal)
-        plan: Plan | None = None
+        plan: LaunchPlan | None = None
         try:
             plan = plan_function(func, kernels.launches(), donated, calls)  # which adds kernels
         except Unplanned as e:
@@ -86,7 +86,7 @@ class CupyProgram(Program):
         exec(builtins.compile(source.text, f"<mind-cupy {source.name}>", "exec", dont_inherit=True), scope)
         need = peak(block)
         if plan is not None:
-            self.runner = Runner(self._machine, plan, k, launched, self._blamed, self.options)
+            self.runner = CudaRunner(self._machine, plan, k, launched, self._blamed, self.options)
             need = Need(max(need.bytes, self.runner.bytes), need.type)
         run = scope[source.name]
         constant_bytes = sum(len(literal.data.data) for _, literal in source.constants)

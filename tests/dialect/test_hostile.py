@@ -85,7 +85,7 @@ attributes: st.SearchStrategy[Attribute] = st.one_of(
 )
 likely: dict[str, st.SearchStrategy[Attribute]] = {
     "Integers": st.lists(st.integers(-1, 3), max_size=4).map(lambda v: DenseArrayBase.from_list(i64, v)),
-    "Boolean": st.booleans().map(IntegerAttr.from_bool),
+    "BooleanCodec": st.booleans().map(IntegerAttr.from_bool),
     "PaddingCodec": st.sampled_from(["Valid", "Same", "Full"]).map(StringAttr)
     | st.lists(st.integers(-1, 2), min_size=4, max_size=4).map(lambda v: DenseArrayBase.from_list(i64, v)),
     "Scalar": st.floats(width=32).map(lambda v: FloatAttr(v, f32)) | integers.map(lambda v: IntegerAttr(v, i64)),

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from mind_lowering.cupy.cuda_cpp.text import NVRTC_OPTIONS, module_text
-from mind_lowering.cupy.kernels.kernel import Kernel, Launch
+from mind_lowering.cupy.kernels.kernel import CudaKernel, Launch
 from mind_lowering.ptir_kernels.formats import array_dtype
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
@@ -157,7 +157,9 @@ def launch(
     return [inside.reshape(shape) for (inside, _), (_, shape) in zip(made, how.outputs, strict=True)]
 
 
-def run(kernel: Kernel, inputs: Sequence[np.ndarray], entry: Any = None, record: np.ndarray | None = None) -> list[np.ndarray]:
+def run(
+    kernel: CudaKernel, inputs: Sequence[np.ndarray], entry: Any = None, record: np.ndarray | None = None
+) -> list[np.ndarray]:
     """What a kernel makes of its inputs, the same in every order of threads and blocks."""
     if entry is None:
         entry = library(module_text([kernel.named("kernel")]), ("kernel",)).launch_kernel

@@ -13,7 +13,7 @@ import numpy as np
 
 from machines import RUNNABLE
 from mind_dialect.ptir.types import PtirDType
-from mind_lowering.native.ir import Module
+from mind_lowering.native.ir import LlvmModule
 from mind_lowering.native.products.kernels import ProductStep, steps_of
 from mind_lowering.native.products.product import Epilogue, Product, planned
 from mind_lowering.native.target_info import TARGETS, TargetInfo
@@ -122,7 +122,7 @@ def compiled(
     views = [view_of(2 + i, x, d) for i, (x, d) in enumerate(zip((lhs, rhs, out), dtypes[:3], strict=True))]
     made = None if epilogue is None else epilogue(views[2])
     product = planned(host, "p", *views, dtypes[3], new, made, still=still)
-    module = Module(host.triple, "a product")
+    module = LlvmModule(host.triple, "a product")
     known: dict[Any, Any] = {}
     kernels = [(step, *step.kernels(module, host, known)) for step in steps_of(product)]
     text = module.text()

@@ -9,7 +9,7 @@ from functools import cache
 import llvmlite.binding as llvm
 import numpy as np
 
-from mind_lowering.native.ir import Module
+from mind_lowering.native.ir import LlvmModule
 from mind_lowering.native.lanes import Lanes
 from mind_lowering.native.target_info import TARGETS
 from mind_lowering.native.vmath import call
@@ -22,7 +22,7 @@ Kernel = Callable[..., np.ndarray]
 def text(opcode: str, type: str, width: int, isa: str) -> str:
     """A module with `@apply(ptr x, ptr y, ptr out, i64 n)`, which takes `width` elements at once."""
     host, size = TARGETS[isa], np.dtype(TYPES[type]).itemsize
-    module = Module(host.triple, opcode)
+    module = LlvmModule(host.triple, opcode)
     f = module.function("apply", "void", [("ptr", "x"), ("ptr", "y"), ("ptr", "out"), ("i64", "n")], internal=False)
     lanes = Lanes(f, host, width, hint=opcode)
 

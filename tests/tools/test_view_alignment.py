@@ -10,7 +10,7 @@ from xdsl.dialects import test
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 from xdsl.ir import Operation
 
-from mind_tools.viewer.alignment import CHANGED, RENUMBERED, REPLACED, SAME, Line, Run, aligned
+from mind_tools.viewer.alignment import CHANGED, RENUMBERED, REPLACED, SAME, Line, LineRun, aligned
 
 
 def op_at(line: int) -> Operation:
@@ -115,10 +115,10 @@ def test_long_programs_without_anything_unique_end_soon() -> None:
     before, after = lines(*["a", "b"] * 3000), lines(*["b", "a", "a"] * 2000)
     runs = aligned(before, after)
     _covers(runs, before, after)
-    assert runs == [Run(REPLACED, 6000, 6000)]
+    assert runs == [LineRun(REPLACED, 6000, 6000)]
 
 
-def _covers(runs: list[Run], before: list[Line], after: list[Line]) -> None:
+def _covers(runs: list[LineRun], before: list[Line], after: list[Line]) -> None:
     assert (sum(r.before for r in runs), sum(r.after for r in runs)) == (len(before), len(after))
     assert all(a.kind != b.kind for a, b in pairwise(runs))
     i = k = 0

@@ -1,7 +1,14 @@
 """From a program of ours to a target's: what the contract calls conversion infrastructure, on xDSL ops."""
 
-from .buffers import Alias, Buffer, BufferizeOptions, BufferPlan, FunctionPlan, Slot, Usage, plan_text, totals
-from .legality import ConversionDiagnostic, LegalityReport, LegalitySpec, Stage, check_function_legality, check_program_legality
+from .buffers import Alias, BufferizeOptions, BufferPlan, BufferSlot, FunctionPlan, PlannedBuffer, Usage, plan_text, totals
+from .legality import (
+    ConversionDiagnostic,
+    ConversionStage,
+    LegalityReport,
+    LegalitySpec,
+    check_function_legality,
+    check_program_legality,
+)
 from .naming import canonical_text, default_entrypoint_name, entrypoint_name, fnv1a_64, program_hash, sanitize_symbol
 from .planner import plan_buffers, plan_function
 from .registry import (
@@ -15,17 +22,18 @@ from .registry import (
     list_conversion_targets,
     register_conversion_target,
 )
-from .walk import Event, Place, ProgramVisitor, Step, steps, walk_program
+from .walk import Event, OpPlace, ProgramVisitor, WalkStep, steps, walk_program
 
 __all__ = [
     "Alias",
-    "Buffer",
     "BufferPlan",
+    "BufferSlot",
     "BufferizeOptions",
     "ConversionCache",
     "ConversionCacheKey",
     "ConversionDiagnostic",
     "ConversionOptions",
+    "ConversionStage",
     "ConversionTarget",
     "ConvertedEntrypoint",
     "ConvertedIR",
@@ -33,12 +41,11 @@ __all__ = [
     "FunctionPlan",
     "LegalityReport",
     "LegalitySpec",
-    "Place",
+    "OpPlace",
+    "PlannedBuffer",
     "ProgramVisitor",
-    "Slot",
-    "Stage",
-    "Step",
     "Usage",
+    "WalkStep",
     "canonical_text",
     "check_function_legality",
     "check_program_legality",

@@ -78,7 +78,7 @@ class BufferizeOptions:
 
 
 @dataclass
-class Buffer:
+class PlannedBuffer:
     """The memory of one tensor value."""
 
     index: int
@@ -117,7 +117,7 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class Slot:
+class BufferSlot:
     """Memory that temporaries of one dtype and size use one after the other; `byte_len` is None where unknown."""
 
     index: int
@@ -137,9 +137,9 @@ class FunctionPlan:
     """The buffers of a function with all that its regions hold, in order of definition."""
 
     name: str
-    buffers: list[Buffer] = field(default_factory=list[Buffer])
+    buffers: list[PlannedBuffer] = field(default_factory=list[PlannedBuffer])
     values: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    slots: list[Slot] = field(default_factory=list[Slot])
+    slots: list[BufferSlot] = field(default_factory=list[BufferSlot])
     peak_bytes: int = 0
     """The most bytes live at once, parameters and constants not counted, results counted; of what has a known size."""
 

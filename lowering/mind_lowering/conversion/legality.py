@@ -22,7 +22,7 @@ from mind_dialect.ptir import PtirOp, YieldOp
 from mind_dialect.ptir.types import read_type
 from mind_dialect.types import DType
 
-from .walk import Event, Place, Step, steps
+from .walk import Event, OpPlace, WalkStep, steps
 
 STRUCTURE: frozenset[type[Operation]] = frozenset({FuncOp, ReturnOp, YieldOp})
 """What every program is made of; always allowed."""
@@ -30,7 +30,7 @@ SHOWN = 20
 """So many diagnostics are written out in an error; its context holds all."""
 
 
-class Stage(StrEnum):
+class ConversionStage(StrEnum):
     """The part of a conversion that a diagnostic comes from."""
 
     OPTIMIZE = "optimize"
@@ -44,10 +44,10 @@ class Stage(StrEnum):
 class ConversionDiagnostic:
     """One thing that is wrong: in which function and op, and what; `place` is None where the function's signature is meant."""
 
-    stage: Stage
+    stage: ConversionStage
     function: str
     message: str
-    place: Place | None = field(default=None, compare=False)
+    place: OpPlace | None = field(default=None, compare=False)
     op: Operation | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -126,7 +126,11 @@ def _by_name(diagnostics: Iterable[ConversionDiagnostic]) -> str:
 
 
 def check_program_legality(
-    module: ModuleOp, spec: LegalitySpec, *, stage: Stage = Stage.LEGALIZE, only: Iterable[FuncOp] | None = None
+    module: ModuleOp,
+    spec: LegalitySpec,
+    *,
+    stage: ConversionStage = ConversionStage.LEGALIZE,
+    only: Iterable[FuncOp] | None = None,
 ) -> LegalityReport:
     """Everything in the functions of a module, or in those of `only`, that `spec` does not take."""
     found: list[ConversionDiagnostic] = []
@@ -135,7 +139,9 @@ def check_program_legality(
     return LegalityReport(tuple(found))
 
 
-def check_function_legality(func: FuncOp, spec: LegalitySpec, *, stage: Stage = Stage.LEGALIZE) -> list[ConversionDiagnostic]:
+def check_function_legality(
+    func: FuncOp, spec: LegalitySpec, *, stage: ConversionStage = ConversionStage.LEGALIZE
+) -> list[ConversionDiagnostic]:
     """The diagnostics of one function: parameters, results, then each op: its kind, its results, what the spec says of it."""
     name = func.sym_name.data
     signature = [("parameter", func.function_type.inputs.data), ("result", func.function_type.outputs.data)]
@@ -150,7 +156,7 @@ def check_function_legality(func: FuncOp, spec: LegalitySpec, *, stage: Stage = 
     return found
 
 
-def _issues(step: Step, spec: LegalitySpec) -> Iterator[str]:
+def _issues(step: WalkStep, spec: LegalitySpec) -> Iterator[str]:
     op = step.op
     if step.event is Event.REGION and step.region is not None:
         for i, taken in enumerate(t for block in step.region.blocks for t in block.arg_types):

@@ -25,14 +25,14 @@ from .buffers import (
     IN_PLACE,
     VIEWS,
     Alias,
-    Buffer,
     BufferizeOptions,
     BufferPlan,
+    BufferSlot,
     FunctionPlan,
-    Slot,
+    PlannedBuffer,
     Usage,
 )
-from .walk import Event, Step, steps
+from .walk import Event, WalkStep, steps
 
 MAX_BYTES = (1 << 63) - 1
 Index = int | None
@@ -54,7 +54,7 @@ def plan_function(func: FuncOp, options: BufferizeOptions | None = None) -> Func
     Raises E4000 for a region of several blocks, E8001 and E2005 for what `options` asks for and is not known, E6004 for a
     buffer of 2^63 bytes or more.
     """
-    plan = _Planner(func, options or BufferizeOptions()).run()
+    plan = _BufferPlanner(func, options or BufferizeOptions()).run()
     for buffer in plan.buffers:
         buffer.live = plan.buffers[buffer.group].live
     for buffer in plan.buffers:
@@ -87,7 +87,7 @@ class _Frame:
     yielded: list[Index] = field(default_factory=list["Index"])
 
 
-class _Planner:
+class _BufferPlanner:
     """One walk over a function; live ranges are kept at the first buffer of each group."""
 
     def __init__(self, func: FuncOp, options: BufferizeOptions):
@@ -124,7 +124,9 @@ class _Planner:
         index, (source, alias) = len(self.buffers), binding
         dtype, shape, size = self.measure(cast(TensorType, value.type))
         live = (self.clock if begin is None else begin, self.clock)
-        buffer = Buffer(index, value, dtype, shape, size, usage, live, alias if source is not None else None, source, index)
+        buffer = PlannedBuffer(
+            index, value, dtype, shape, size, usage, live, alias if source is not None else None, source, index
+        )
         self.buffers.append(buffer)
         self.depth.append(len(self.frames))
         self.plan.values[value] = index
@@ -198,7 +200,7 @@ class _Planner:
 
     # Regions
 
-    def region(self, step: Step) -> None:
+    def region(self, step: WalkStep) -> None:
         """The parameters of a region: the operands of a branch, the carried values of a loop, views of what is scanned."""
         region, frame = cast(Region, step.region), self.frames[-1]
         check_single_block(step.op, region)
@@ -283,7 +285,7 @@ def keeps_order(op: Operation) -> bool:
     return [n for n in before if n != 1] == [n for n in after if n != 1] and UNKNOWN not in before
 
 
-def _in_place(plan: FunctionPlan, buffer: Buffer) -> Index:
+def _in_place(plan: FunctionPlan, buffer: PlannedBuffer) -> Index:
     """The first operand that dies where `buffer` is made, has its type, and is not read in another order at the same time."""
     op = buffer.value.owner
     if not isinstance(op, Operation) or not buffer.owns or type(op) not in IN_PLACE:
@@ -300,7 +302,7 @@ def _in_place(plan: FunctionPlan, buffer: Buffer) -> Index:
     return None
 
 
-def _reads_alike(plan: FunctionPlan, op: Operation, index: int, candidate: Buffer) -> bool:
+def _reads_alike(plan: FunctionPlan, op: Operation, index: int, candidate: PlannedBuffer) -> bool:
     """Whether an operand in the same memory is read element by element where the result is written."""
     elementwise = len(IN_PLACE[type(op)]) > 1 or len(op.operands) == 1
     return index == candidate.index and (elementwise or list(op.operands).count(candidate.value) == 1)
@@ -313,21 +315,21 @@ def _assign_slots(plan: FunctionPlan) -> None:
     One that ends where another begins is still read there, so they never share.
     """
     kept = Usage.PARAMETER | Usage.RESULT | Usage.CONSTANT
-    buckets: dict[tuple[str, int, str], list[Buffer]] = {}
+    buckets: dict[tuple[str, int, str], list[PlannedBuffer]] = {}
     for buffer in plan.buffers:
         if buffer.owns and not buffer.usage & kept:
             buckets.setdefault(_bucket(buffer), []).append(buffer)
     for key in sorted(buckets):
         for users in _first_fit(sorted(buckets[key], key=lambda b: b.live[0])):
             index = len(plan.slots)
-            plan.slots.append(Slot(index, users[0].dtype, users[0].byte_len, tuple(b.index for b in users)))
+            plan.slots.append(BufferSlot(index, users[0].dtype, users[0].byte_len, tuple(b.index for b in users)))
             for buffer in users:
                 buffer.slot = index
     for buffer in plan.buffers:
         buffer.slot = plan.buffers[buffer.group].slot
 
 
-def _bucket(buffer: Buffer) -> tuple[str, int, str]:
+def _bucket(buffer: PlannedBuffer) -> tuple[str, int, str]:
     """What may share a slot: equal dtype and size, or equal names for sizes; what has neither shares none."""
     dtype = "" if buffer.dtype is None else buffer.dtype.name
     if buffer.byte_len is not None:
@@ -336,9 +338,9 @@ def _bucket(buffer: Buffer) -> tuple[str, int, str]:
     return dtype, -1, f"{buffer.index:020}" if unknown else ",".join(map(str, buffer.shape))
 
 
-def _first_fit(buffers: list[Buffer]) -> list[list[Buffer]]:
+def _first_fit(buffers: list[PlannedBuffer]) -> list[list[PlannedBuffer]]:
     """Buffers in the order of their beginning, by the lowest-numbered slot that is free."""
-    slots: list[list[Buffer]] = []
+    slots: list[list[PlannedBuffer]] = []
     free: list[int] = []
     busy: list[tuple[int, int]] = []
     for buffer in buffers:

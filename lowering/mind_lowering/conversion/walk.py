@@ -18,17 +18,17 @@ from mind_dialect.program import functions
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class OpPlace:
     """Where an op stands: its number in its region, and for a nested one the region's name and the place of the op around it."""
 
     number: int
     region: str | None = None
-    outer: Place | None = None
+    outer: OpPlace | None = None
 
     def __str__(self) -> str:
         """As `3.body.0`: op 0 of the region `body` of op 3 of the function."""
         parts: list[str] = []
-        place: Place | None = self
+        place: OpPlace | None = self
         while place is not None:
             parts += [str(place.number), *([place.region] if place.region is not None else [])]
             place = place.outer
@@ -45,12 +45,12 @@ class Event(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class WalkStep:
     """One step: of a region event, `op` holds the region and `name` is what it is called."""
 
     event: Event
     op: Operation
-    place: Place
+    place: OpPlace
     region: Region | None = None
     name: str = ""
 
@@ -61,7 +61,7 @@ def region_names(op: Operation) -> tuple[str, ...]:
     return named if len(named) == len(op.regions) else tuple(str(i) for i in range(len(op.regions)))
 
 
-def steps(func: FuncOp) -> Iterator[Step]:
+def steps(func: FuncOp) -> Iterator[WalkStep]:
     """The ops of a function in text order, with the beginning and end of what is nested; each region counts its ops from 0."""
     stack = [_ops(func.body, None, None)]
     while stack:
@@ -77,19 +77,19 @@ def steps(func: FuncOp) -> Iterator[Step]:
             stack.pop()
 
 
-def _ops(region: Region, name: str | None, outer: Place | None) -> Iterator[Step]:
+def _ops(region: Region, name: str | None, outer: OpPlace | None) -> Iterator[WalkStep]:
     number = 0
     for block in region.blocks:
         for op in block.ops:
-            yield Step(Event.OP, op, Place(number, name, outer))
+            yield WalkStep(Event.OP, op, OpPlace(number, name, outer))
             number += 1
 
 
-def _regions(step: Step) -> Iterator[Step]:
+def _regions(step: WalkStep) -> Iterator[WalkStep]:
     for region, name in zip(step.op.regions, region_names(step.op), strict=True):
-        yield Step(Event.REGION, step.op, step.place, region, name)
-        yield Step(Event.REGION_END, step.op, step.place, region, name)
-    yield Step(Event.OP_END, step.op, step.place)
+        yield WalkStep(Event.REGION, step.op, step.place, region, name)
+        yield WalkStep(Event.REGION_END, step.op, step.place, region, name)
+    yield WalkStep(Event.OP_END, step.op, step.place)
 
 
 class ProgramVisitor:
@@ -101,16 +101,16 @@ class ProgramVisitor:
     def on_function(self, func: FuncOp) -> None:
         """A function begins."""
 
-    def on_instruction(self, func: FuncOp, place: Place, op: Operation) -> None:
+    def on_instruction(self, func: FuncOp, place: OpPlace, op: Operation) -> None:
         """An op, terminators included; what its regions hold follows."""
 
-    def on_region(self, func: FuncOp, place: Place, op: Operation, name: str, region: Region) -> None:
+    def on_region(self, func: FuncOp, place: OpPlace, op: Operation, name: str, region: Region) -> None:
         """A region of `op` begins."""
 
-    def on_region_end(self, func: FuncOp, place: Place, op: Operation, name: str, region: Region) -> None:
+    def on_region_end(self, func: FuncOp, place: OpPlace, op: Operation, name: str, region: Region) -> None:
         """A region of `op` ends."""
 
-    def on_instruction_end(self, func: FuncOp, place: Place, op: Operation) -> None:
+    def on_instruction_end(self, func: FuncOp, place: OpPlace, op: Operation) -> None:
         """An op with regions ends."""
 
 
@@ -123,15 +123,15 @@ def walk_program(module: ModuleOp, visitor: ProgramVisitor) -> None:
             _show(visitor, func, step)
 
 
-def _show(visitor: ProgramVisitor, func: FuncOp, step: Step) -> None:
+def _show(visitor: ProgramVisitor, func: FuncOp, step: WalkStep) -> None:
     match step:
-        case Step(Event.OP, op, place):
+        case WalkStep(Event.OP, op, place):
             visitor.on_instruction(func, place, op)
-        case Step(Event.OP_END, op, place):
+        case WalkStep(Event.OP_END, op, place):
             visitor.on_instruction_end(func, place, op)
-        case Step(Event.REGION, op, place, Region() as region, name):
+        case WalkStep(Event.REGION, op, place, Region() as region, name):
             visitor.on_region(func, place, op, name, region)
-        case Step(Event.REGION_END, op, place, Region() as region, name):
+        case WalkStep(Event.REGION_END, op, place, Region() as region, name):
             visitor.on_region_end(func, place, op, name, region)
         case _:
             raise AssertionError(f"a step without a region: {step}")

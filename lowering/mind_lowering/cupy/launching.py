@@ -42,7 +42,7 @@ class Device(Protocol):
 
 
 @dataclass
-class Module:
+class CudaModule:
     """The kernels of a function, compiled together when the first is launched."""
 
     device: Device
@@ -66,7 +66,7 @@ class Module:
 class LaunchedKernel:
     """One kernel and how it is launched; see `kernel.Launch`."""
 
-    module: Module
+    module: CudaModule
     outputs: Sequence[tuple[tuple[int, ...], Any]]
     grid: int
     block: int
@@ -102,9 +102,9 @@ class CupyKernels(Kernels):
         super().__init__(device.xp)
         self.device = device
 
-    def module(self, text: str) -> Module:
+    def module(self, text: str) -> CudaModule:
         """Kernels as CUDA C++."""
-        return Module(self.device, text, {})
+        return CudaModule(self.device, text, {})
 
     def launch(self, kernel: LaunchedKernel, *inputs: Array) -> Any:
         """The results of one launch, in new arrays or one of the given. What fails in it is raised before anything else runs."""

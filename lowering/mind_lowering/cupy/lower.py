@@ -12,7 +12,7 @@ from mind_dialect.verify import verify
 from ..core_to_ptir import is_core
 from ..numpy import is_lowered
 from ..ownership import Held, fresh
-from ..ptir_idioms import Step
+from ..ptir_idioms import IdiomStep
 from ..ptir_to_xp import Lowered, lowered_function
 from ..xp_lowering import Lowering
 from .options import DEFAULT, CupyOptions
@@ -22,7 +22,7 @@ from .prepare import kernel_of, prepared
 class _CupyLowering(Lowering):
     """As for NumPy, but that a fusion which is a kernel stays: it is launched, and makes new arrays."""
 
-    def step(self, step: Step) -> None:
+    def step(self, step: IdiomStep) -> None:
         op = step.op
         if not isinstance(op, FusionOp) or (kernel := kernel_of(op)) is None:
             return super().step(step)

@@ -32,7 +32,7 @@ from mind_passes.staged import Stage, StagedPass
 
 from ..own_module import drop_barriers, own_functions, own_module
 from ..ptir_optimize import optimize_marked, simplify
-from .kernels.kernel import Kernel
+from .kernels.kernel import CudaKernel
 from .kernels.patterns import make_kernel
 from .kernels.unsupported import Unsupported
 from .kernels.updates import free_order
@@ -104,7 +104,7 @@ def _recognize_rest(module: ModuleOp) -> None:
         _defuse_others(module)
 
 
-def kernel_of(op: FusionOp) -> Kernel | None:
+def kernel_of(op: FusionOp) -> CudaKernel | None:
     """The kernel of a fusion; None if it has none."""
     try:
         return make_kernel(op.body.block)

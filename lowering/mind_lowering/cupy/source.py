@@ -2,7 +2,7 @@
 A lowered function as Python over CuPy and CUDA C++: the target `mind-cupy`, and what the runtime compiles.
 
 Names of kernels are made of the plain name of the function, a number and the opcodes, and no other text of a program reaches the
-C++; see `Names` for the Python. Equal fusions of a module are one kernel.
+C++; see `PythonNames` for the Python. Equal fusions of a module are one kernel.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.types import TensorSpec
 
-from ..numpy import Names, Source, python_source
+from ..numpy import PythonNames, PythonSource, python_source
 from ..xp.arguments import dtype_text
-from .kernels.kernel import Kernel, Launch
+from .kernels.kernel import CudaKernel, Launch
 from .kernels.patterns import make_kernel
 from .kernels.unsupported import Unsupported
 from .lower import lowered_for_cupy
@@ -40,14 +40,14 @@ _LONGEST = 40
 
 
 @dataclass
-class Kernels:
+class CudaKernels:
     """The kernels of one function: by text, so that equal ones are one."""
 
     names: dict[str, str] = field(default_factory=dict[str, str])
     """From the text to the name in Python."""
     symbols: dict[str, str] = field(default_factory=dict[str, str])
     """From the name in Python to that in CUDA."""
-    found: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
+    found: dict[str, CudaKernel] = field(default_factory=dict[str, CudaKernel])
     """By the name in Python."""
     of: dict[FusionOp, str] = field(default_factory=dict["FusionOp", str])
     """The name in Python of the kernel of each fusion."""
@@ -61,7 +61,7 @@ class Kernels:
         self.of[op] = self.add(function, kernel)
         return self.of[op]
 
-    def add(self, function: str, kernel: Kernel) -> str:
+    def add(self, function: str, kernel: CudaKernel) -> str:
         """The name in Python of a kernel of a function."""
         key = f"{kernel.launch}\n{kernel.text}" if not kernel.sites else f"{len(self.found)}"  # failures name their op
         if key not in self.names:
@@ -83,7 +83,7 @@ class Kernels:
         """The kernels as Python."""
         if not self.found:
             return ""
-        module = f"{function}_k{len(self.found)}"  # no other name looks like this, see `Names`
+        module = f"{function}_k{len(self.found)}"  # no other name looks like this, see `PythonNames`
         lines = [f'{module} = k.module(r"""', self.text() + '""")']
         lines += [f"{n} = {module}.kernel({self.symbols[n]!r}, {launch_text(x.launch)})" for n, x in self.found.items()]
         return "\n".join([*lines, ""])
@@ -106,15 +106,15 @@ def _shape(spec: TensorSpec) -> str:
     return repr(tuple(spec.shape))
 
 
-def cupy_source(func: FuncOp, scope: Names | None = None) -> tuple[Source, Kernels]:
+def cupy_source(func: FuncOp, scope: PythonNames | None = None) -> tuple[PythonSource, CudaKernels]:
     """The Python of a function lowered for CuPy, and its kernels. E4000 as for NumPy, E6003 for a fusion that is no kernel."""
-    kernels = Kernels()
+    kernels = CudaKernels()
     return python_source(func, scope, kernels.name), kernels
 
 
 def print_module(module: ModuleOp, options: CupyOptions = DEFAULT) -> str:
     """Every function of a module as Python and CUDA C++; Core IR and PTIR are lowered first, in a copy."""
-    scope = Names()
+    scope = PythonNames()
     parts: list[str] = []
     for func in functions(module):
         source, kernels = cupy_source(lowered_for_cupy(func, options=options).func, scope)

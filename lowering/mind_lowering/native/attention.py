@@ -26,10 +26,10 @@ from .casts import cast
 from .elementwise import EMITTERS
 from .ir import Function
 from .lanes import Lanes, register
-from .plan import Plan
+from .plan import NativePlan
 from .prepack import beforehand
 from .products.axes import total_of
-from .products.cut import MOST_DOT_ROWS, STRETCH, Cut, tile_of
+from .products.cut import MOST_DOT_ROWS, STRETCH, ProductCut, tile_of
 from .products.epilogue import MADE, Chain, can_fail
 from .products.kernels import ProductStep
 from .products.product import Epilogue, Finish, Product, index_of
@@ -110,7 +110,7 @@ def _fits(made: Parts, host: TargetInfo) -> bool:
     return rows > MOST_DOT_ROWS and columns * dtype.size * MOST_ROWS <= SCRATCH // 2
 
 
-def add_attention(planner: Plan, op: ptir.FusionOp) -> bool:
+def add_attention(planner: NativePlan, op: ptir.FusionOp) -> bool:
     """Append an attention to the steps of a planner; whether the fusion is one."""
     made = parts(op, planner.host)
     if made is None:
@@ -129,7 +129,7 @@ def add_attention(planner: Plan, op: ptir.FusionOp) -> bool:
     return True
 
 
-def _target(planner: Plan, value: SSAValue, result: SSAValue) -> View:
+def _target(planner: NativePlan, value: SSAValue, result: SSAValue) -> View:
     """Memory for the result, in the order of a transpose that alone reads it: no copy of it is then needed."""
     users = [use.operation for use in result.uses]
     if len(users) != 1 or not isinstance(user := users[0], ptir.TransposeOp):
@@ -143,12 +143,12 @@ def _target(planner: Plan, value: SSAValue, result: SSAValue) -> View:
     return found
 
 
-def _readable(planner: Plan, value: SSAValue) -> View:
+def _readable(planner: NativePlan, value: SSAValue) -> View:
     view = planner.view(value)
     return planner.copied(value, view) if view.lookups else view
 
 
-def _operands(planner: Plan, made: Parts) -> tuple[View, View, View]:
+def _operands(planner: NativePlan, made: Parts) -> tuple[View, View, View]:
     """Queries `[*batch, rows, depth]`, keys `[*batch, depth, keys]`, values `[*batch, keys, columns]`, wherever they lie."""
 
     def view(op: ptir.DotGeneralOp, which: int, *, depth_last: bool) -> View:
@@ -167,7 +167,9 @@ def _operands(planner: Plan, made: Parts) -> tuple[View, View, View]:
     return q, k, view(made.last, 1, depth_last=False)
 
 
-def _planned(planner: Plan, made: Parts, views: tuple[View, View, View, View], inputs: dict[SSAValue, View]) -> AttentionStep:
+def _planned(
+    planner: NativePlan, made: Parts, views: tuple[View, View, View, View], inputs: dict[SSAValue, View]
+) -> AttentionStep:
     """The products of an attention, cut for a machine."""
     q, k, v, out = views
     host, total, name = planner.host, read_type(made.z.type).dtype, made.last.result.name_hint or PATTERN
@@ -182,10 +184,10 @@ def _planned(planner: Plan, made: Parts, views: tuple[View, View, View, View], i
     still = (0,) * len(batch)
     scores = View(stacked, total, (*batch, rows, keys), (*still, apart, 1))
     chain = Chain(made.first.result, total_of(made.first), made.chain, inputs, [(made.z, scores)])
-    cut = Cut(width, tall, wide, depth, True, tiles, False, True)
+    cut = ProductCut(width, tall, wide, depth, True, tiles, False, True)
     first = Product(name, q, k, scores, total, cut, chain.epilogue())
     tall, wide = tile_of(host, total, rows, -(-columns // width))
-    cut = Cut(width, tall, wide, min(block, keys), True, tiles, False, True)
+    cut = ProductCut(width, tall, wide, min(block, keys), True, tiles, False, True)
     totals = View(_stack(stacked, rows), total, (*batch, rows, columns), (*still, 1, 0))
     last = Product(name, scores, v, out, total, cut, _divided(totals, out))
     if last.blocks > 1:
@@ -202,7 +204,7 @@ def _stack(buffer: Buffer, count: int) -> Buffer:
     return Buffer(buffer.use, -1, buffer.dtype, count, buffer.name)
 
 
-def _panels(planner: Plan, product: Product) -> View:
+def _panels(planner: NativePlan, product: Product) -> View:
     """Memory for the panels of a product's right operand."""
     distinct = [n for n, s in zip(product.batch, product.rhs.strides[:-2], strict=True) if s]
     count = prod(distinct) * product.panels * product.depth * product.cut.columns

@@ -15,14 +15,14 @@ from . import vmath
 from .costs import BYTES, VECTORS
 from .elementwise import extreme
 from .failures import Failure, Sites
-from .ir import Function, Module
+from .ir import Function, LlvmModule
 from .lanes import Lanes, halves, ones, register, stored
 from .memory import Access
 from .products.arguments import arguments
 from .products.epilogue import look_at_flag
 from .products.pack import by_panel
 from .products.product import Product, copied_batches, index_of, unflattened
-from .products.tile import Source, Tile, emit_tile
+from .products.tile import ProductTile, TileOperand, emit_tile
 from .reductions import part
 from .steps import SharedStep, argument
 from .target_info import TargetInfo
@@ -72,7 +72,7 @@ class AttentionStep(SharedStep):
     def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         if host.checked:
             sites.add(Failure.OUTSIDE, None)
-        units = _Attention(f, host, self).emit()
+        units = _AttentionBody(f, host, self).emit()
         if host.checked:
             look_at_flag(f)
         f.ret("0")
@@ -103,13 +103,13 @@ class _Block:
     """Whether the last rows, fewer than a tile has, are its own; empty if there are none."""
 
 
-class _Attention:
+class _AttentionBody:
     def __init__(self, f: Function, host: TargetInfo, step: AttentionStep):
         self.f, self.host, self.step = f, host, step
         self.scores, self.sums, self.total = step.scores, step.sums, step.scores.total
         self.type, self.tall = register(self.total), step.scores.cut.rows
         self.full, self.rest = divmod(self.scores.rows, self.tall)
-        self.known: dict[tuple[int, Tile], str] = {}
+        self.known: dict[tuple[int, ProductTile], str] = {}
         self.rows: dict[int, str] = {}
 
     def emit(self) -> int:
@@ -203,7 +203,7 @@ class _Attention:
         place = len(arguments(scores)) + len(scores.epilogue.reads)
         self.put(0, place, self.before(self.p, (block.row, self.step.apart), (k, 1)))
         q = f.address(stored(scores.lhs.dtype), self.bases[0], index_of(f, scores.lhs, [*block.batch, block.row, "0"]))
-        source = Source(scores.lhs.dtype, scores.lhs.strides[-2], scores.lhs.strides[-1])
+        source = TileOperand(scores.lhs.dtype, scores.lhs.strides[-2], scores.lhs.strides[-1])
 
         def panel(p: str, /, *values: str) -> None:
             b = self.copy(scores, self.bases[1], block.batch, p, "0")
@@ -218,7 +218,7 @@ class _Attention:
     def weighted(self, block: _Block, k: str, count: int) -> None:
         """The sums of values for a block of keys."""
         f, sums = self.f, self.sums
-        source, at = Source(self.total, self.step.apart, 1), f", i64 {count}, i64 {k}" if sums.blocks > 1 else ""
+        source, at = TileOperand(self.total, self.step.apart, 1), f", i64 {count}, i64 {k}" if sums.blocks > 1 else ""
 
         def panel(p: str, /, *values: str) -> None:
             b = self.copy(sums, self.bases[2], block.batch, p, k)
@@ -235,7 +235,9 @@ class _Attention:
             index = f.add(index, f.mul(i, copies * product.panels * wide * product.depth))
         return f.address(self.type, base, index)
 
-    def run(self, which: int, block: _Block, left: tuple[str, Source], right: tuple[str, str], columns: int, at: str) -> None:
+    def run(
+        self, which: int, block: _Block, left: tuple[str, TileOperand], right: tuple[str, str], columns: int, at: str
+    ) -> None:
         """The tiles of a block of rows and a panel."""
         f, (a, source), (b, column) = self.f, left, right
 
@@ -251,11 +253,11 @@ class _Attention:
         if block.ends:
             f.when(block.ends, lambda: call(str(self.full), self.rest))
 
-    def tile(self, which: int, rows: int, columns: int, left: Source) -> str:
+    def tile(self, which: int, rows: int, columns: int, left: TileOperand) -> str:
         """The function of a tile."""
         product = (self.scores, self.sums)[which]
         depth = product.depth if product.blocks == 1 else None
-        tile = Tile(rows, columns, left, Source(self.total, 1, product.cut.columns), True, depth, False)
+        tile = ProductTile(rows, columns, left, TileOperand(self.total, 1, product.cut.columns), True, depth, False)
         if (which, tile) not in self.known:
             self.known[which, tile] = emit_tile(self.f.module, self.host, product, tile)
         return self.known[which, tile]
@@ -267,7 +269,7 @@ class _Attention:
         return self.rows[count]
 
 
-def _rows(module: Module, host: TargetInfo, step: AttentionStep, count: int) -> str:
+def _rows(module: LlvmModule, host: TargetInfo, step: AttentionStep, count: int) -> str:
     """A function: scores of some rows become their exponentials, and what was summed is scaled and added to."""
     parameters = [("ptr", "scores"), ("ptr", "totals"), ("ptr", "greatest"), ("ptr", "sums"), ("i64", "rows")]
     f = module.function(module.unique(f"weights.{count}"), "void", parameters)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from .failures import Site, Sites
+from .failures import FailureSite, Sites
 from .ir import Function, identifier, symbol
 from .pool.record import MOST_CHUNKS, Record
-from .steps import Kernel, NativeStep
+from .steps import NativeKernel, NativeStep
 from .target_info import TargetInfo
 from .views import Buffer, Use, View
 
@@ -57,7 +57,7 @@ class Calls:
         self.moving: dict[Buffer, str] = {}
         """Where buffers are now that move from iteration to iteration of a loop."""
 
-    def call(self, kernel: Kernel, step: NativeStep) -> None:
+    def call(self, kernel: NativeKernel, step: NativeStep) -> None:
         """
         Run a kernel for all of its units; where it fails, leave the function with the program's number of the failure.
 
@@ -77,7 +77,7 @@ class Calls:
             status = f.op(f"call i64 {symbol(kernel.name)}(ptr {given}, i64 0, i64 {kernel.units})", "status")
         if kernel.sites or kernel.polls or shared:
             first = len(self.sites.found)
-            self.sites.found += [Site(failure, step.sources[i] if i >= 0 else None) for failure, i in kernel.sites]
+            self.sites.found += [FailureSite(failure, step.sources[i] if i >= 0 else None) for failure, i in kernel.sites]
             failed = f.op(f"icmp ne i64 {status}, 0", "failed")
             f.leave(failed, lambda: self._numbered(status, first if kernel.sites else 0, shared or kernel.polls))
         self._since = 0 if shared else self._since + cost

@@ -20,10 +20,10 @@ from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import read_type
 
 from .flow import Branch, Loop, Step, Window
-from .loop_carried import Carry, Iteration, Settled, is_own, settle
+from .loop_carried import Carry, IterationSteps, Settled, is_own, settle
 from .memory import Access
 from .outlining import NoKernel, random_ops
-from .plan import Ahead, Plan
+from .plan import Ahead, NativePlan
 from .views import Buffer, Indices, Use, View, now, whole
 
 
@@ -36,7 +36,7 @@ class Part:
 
 
 @contextmanager
-def _within(planner: Plan, part: Part) -> Generator[None]:
+def _within(planner: NativePlan, part: Part) -> Generator[None]:
     """Let what is planned be appended to `part`."""
     outer = planner.steps, planner.access
     planner.steps, planner.access = part.steps, part.access
@@ -48,7 +48,7 @@ def _within(planner: Plan, part: Part) -> Generator[None]:
         planner.depth -= 1
 
 
-def _region(planner: Plan, part: Part, block: Block, arguments: Sequence[View]) -> list[View]:
+def _region(planner: NativePlan, part: Part, block: Block, arguments: Sequence[View]) -> list[View]:
     """Append a region to a part; where what it yields lies."""
     for argument, view in zip(block.args, arguments, strict=True):
         planner.views[argument] = view
@@ -64,7 +64,7 @@ def _yielded(block: Block) -> Sequence[SSAValue]:
     return block.last_op.operands
 
 
-def control(planner: Plan, op: Any) -> str | None:
+def control(planner: NativePlan, op: Any) -> str | None:
     """Append a branch or a loop; the reason why not, if an op in it runs on NumPy."""
     if planner.depth:
         _ROWS[type(op)](planner, op)
@@ -82,7 +82,7 @@ def control(planner: Plan, op: Any) -> str | None:
     return None
 
 
-def _in_memory(planner: Plan, value: SSAValue, view: View) -> View:
+def _in_memory(planner: NativePlan, value: SSAValue, view: View) -> View:
     return view if isinstance(view.base, Buffer) else planner.copied(value, view)
 
 
@@ -98,7 +98,7 @@ def _title(op: PtirOp, iterations: str = "") -> str:
 # Branches
 
 
-def _cond(planner: Plan, op: ptir.CondOp) -> None:
+def _cond(planner: NativePlan, op: ptir.CondOp) -> None:
     pred = _in_memory(planner, op.pred, planner.view(op.pred))
     arguments = [planner.view(v) for v in op.args]
     parts, since = (Part(), Part()), now()
@@ -118,12 +118,12 @@ def _cond(planner: Plan, op: ptir.CondOp) -> None:
                 with _within(planner, part):
                     planner.copy(_yielded(block)[i], views[i], made)
     inner = [*parts[0].access, *parts[1].access]
-    old = _old(results, [Iteration([*part.access, Access(results)], since) for part in parts])
+    old = _old(results, [IterationSteps([*part.access, Access(results)], since) for part in parts])
     begin = Access(_bases([pred]) + [x for _, x in old], results, old, len(inner))
     planner.append(Branch(_title(op), pred, (parts[0].steps, parts[1].steps)), [begin, *inner])
 
 
-def _old(results: Sequence[Buffer], iterations: Sequence[Iteration]) -> list[tuple[Buffer, Buffer]]:
+def _old(results: Sequence[Buffer], iterations: Sequence[IterationSteps]) -> list[tuple[Buffer, Buffer]]:
     """Which result of a branch may take over which operand: both parts write it over that, place by place."""
     found: list[tuple[Buffer, Buffer]] = []
     for result in results:
@@ -139,7 +139,7 @@ def _old(results: Sequence[Buffer], iterations: Sequence[Iteration]) -> list[tup
 # Loops
 
 
-def _arguments(planner: Plan, block: Block, initial: Sequence[View], fixed: Sequence[bool]) -> list[View]:
+def _arguments(planner: NativePlan, block: Block, initial: Sequence[View], fixed: Sequence[bool]) -> list[View]:
     """
     Where an iteration finds a carry: in a buffer of its own, or where it is before the loop if no iteration changes it.
     """
@@ -148,7 +148,7 @@ def _arguments(planner: Plan, block: Block, initial: Sequence[View], fixed: Sequ
 
 
 @contextmanager
-def _looping(planner: Plan, iterations: int | None) -> Generator[None]:
+def _looping(planner: NativePlan, iterations: int | None) -> Generator[None]:
     """Plan a loop: what all iterations find as it is may be worked on before it, unless there is but one."""
     planner.loops.append(Ahead(-1 if iterations == 1 else now()))
     try:
@@ -157,12 +157,12 @@ def _looping(planner: Plan, iterations: int | None) -> Generator[None]:
         planner.loops.pop()
 
 
-def _while(planner: Plan, op: ptir.WhileOp) -> None:
+def _while(planner: NativePlan, op: ptir.WhileOp) -> None:
     with _looping(planner, None):
         _while_iterations(planner, op)
 
 
-def _while_iterations(planner: Plan, op: ptir.WhileOp) -> None:
+def _while_iterations(planner: NativePlan, op: ptir.WhileOp) -> None:
     initial = [planner.view(v) for v in op.args]
     test, body = op.cond_region.block, op.body_region.block
     (go_on, *passed), following = _yielded(test), _yielded(body)
@@ -176,7 +176,7 @@ def _while_iterations(planner: Plan, op: ptir.WhileOp) -> None:
     yields = _region(planner, rest, body, views)
     made = [(i, following[i]) for i, same in enumerate(fixed) if not same]
     carries = _carries(planner, rest, made, initial, arguments, yields, since, {})
-    settled = _settled(planner, carries, Iteration([*head.access, *rest.access, _ending(carries)], since), {})
+    settled = _settled(planner, carries, IterationSteps([*head.access, *rest.access, _ending(carries)], since), {})
     loop = Loop(_title(op), None, head.steps, rest.steps, pred, settled.carried())
     _append(planner, loop, [*head.access, *rest.access, _ending(carries)], settled, since, [])
     moving = {c.buffer for c in loop.carried}
@@ -187,7 +187,7 @@ def _while_iterations(planner: Plan, op: ptir.WhileOp) -> None:
             planner.views[result] = planner.copied(result, view)
 
 
-def _scan(planner: Plan, op: ptir.ScanOp) -> None:
+def _scan(planner: NativePlan, op: ptir.ScanOp) -> None:
     count: int = op.values()["carry_count"]
     views = [planner.view(v) for v in op.args]
     iterations = views[-1].shape[0]
@@ -197,7 +197,7 @@ def _scan(planner: Plan, op: ptir.ScanOp) -> None:
         _scan_iterations(planner, op, views, iterations)
 
 
-def _scan_iterations(planner: Plan, op: ptir.ScanOp, views: Sequence[View], iterations: int) -> None:
+def _scan_iterations(planner: NativePlan, op: ptir.ScanOp, views: Sequence[View], iterations: int) -> None:
     count: int = op.values()["carry_count"]
     block = op.body_region.block
     following = _yielded(block)
@@ -214,7 +214,7 @@ def _scan_iterations(planner: Plan, op: ptir.ScanOp, views: Sequence[View], iter
     made = [(i, following[i]) for i in range(count) if not fixed[i]]
     carries = _carries(planner, body, made, views, arguments, yields, since, windows)
     access = [*body.access, _ending(carries)]
-    settled = _settled(planner, carries, Iteration(access, since), windows)
+    settled = _settled(planner, carries, IterationSteps(access, since), windows)
     loop = Loop(
         _title(op, f", {iterations} iterations"), iterations, [], body.steps, None, settled.carried(), list(windows.values())
     )
@@ -225,7 +225,7 @@ def _scan_iterations(planner: Plan, op: ptir.ScanOp, views: Sequence[View], iter
         planner.views[op.res[i]] = settled.after(carry, iterations)
 
 
-def _no_iterations(planner: Plan, op: ptir.ScanOp, initial: Sequence[View]) -> None:
+def _no_iterations(planner: NativePlan, op: ptir.ScanOp, initial: Sequence[View]) -> None:
     planner.draws += random_ops(op)
     for result, view in zip(op.res, initial, strict=False):
         planner.views[result] = view
@@ -234,7 +234,7 @@ def _no_iterations(planner: Plan, op: ptir.ScanOp, initial: Sequence[View]) -> N
         planner.views[result] = whole(planner.constant(literal, result), planner.shape(result))
 
 
-def _slice(planner: Plan, value: SSAValue, view: View, windows: dict[Buffer, Window]) -> View:
+def _slice(planner: NativePlan, value: SSAValue, view: View, windows: dict[Buffer, Window]) -> View:
     """A scanned input as an iteration finds it: a buffer that moves through the input, no longer than what the iteration sees."""
     stride = view.strides[0]
     if isinstance(view.base, Indices) and stride:
@@ -251,7 +251,7 @@ def _slice(planner: Plan, value: SSAValue, view: View, windows: dict[Buffer, Win
     return replace(inner, base=buffer, offset=-low if inner.count else 0)
 
 
-def _slot_of(planner: Plan, stack: View, windows: dict[Buffer, Window]) -> View:
+def _slot_of(planner: NativePlan, stack: View, windows: dict[Buffer, Window]) -> View:
     """Where an iteration puts a result that is stacked."""
     base = planner.buffer_of(stack)
     inner = replace(stack, shape=stack.shape[1:], strides=stack.strides[1:])
@@ -261,7 +261,7 @@ def _slot_of(planner: Plan, stack: View, windows: dict[Buffer, Window]) -> View:
     return replace(inner, base=buffer)
 
 
-def _stacked(planner: Plan, body: Part, value: SSAValue, view: View, target: View, since: int) -> None:
+def _stacked(planner: NativePlan, body: Part, value: SSAValue, view: View, target: View, since: int) -> None:
     """Have a result put into its place: made there, or copied, at once if it is there when the iteration begins."""
     if is_own(view, since, ()):
         planner.buffer_of(view).into = planner.buffer_of(target)
@@ -276,7 +276,7 @@ def _stacked(planner: Plan, body: Part, value: SSAValue, view: View, target: Vie
 
 
 def _carries(
-    planner: Plan,
+    planner: NativePlan,
     body: Part,
     made: Sequence[tuple[int, SSAValue]],
     initial: Sequence[View],
@@ -308,7 +308,7 @@ def _ending(carries: Sequence[Carry]) -> Access:
     return Access([carry.following for carry in carries])
 
 
-def _settled(planner: Plan, carries: Sequence[Carry], iteration: Iteration, windows: dict[Buffer, Window]) -> Settled:
+def _settled(planner: NativePlan, carries: Sequence[Carry], iteration: IterationSteps, windows: dict[Buffer, Window]) -> Settled:
     """Find places for carried values, and put them there before the loop."""
 
     def slot(buffer: Buffer) -> Buffer:
@@ -324,7 +324,9 @@ def _settled(planner: Plan, carries: Sequence[Carry], iteration: Iteration, wind
     return settled
 
 
-def _append(planner: Plan, loop: Loop, access: list[Access], settled: Settled, since: int, stacks: Sequence[Buffer]) -> None:
+def _append(
+    planner: NativePlan, loop: Loop, access: list[Access], settled: Settled, since: int, stacks: Sequence[Buffer]
+) -> None:
     """Append a loop: what it uses and did not make is there until it ends."""
     ahead = planner.loops[-1]
     loop.iteration = ahead.iteration
@@ -332,7 +334,7 @@ def _append(planner: Plan, loop: Loop, access: list[Access], settled: Settled, s
     planner.access += ahead.access
     own = [*settled.slots.values(), *stacks, *ahead.made]
     first = _bases([carry.first for carry in settled.fixed.values()])
-    outer = Iteration(access, since).outer
+    outer = IterationSteps(access, since).outer
     planner.append(loop, [Access([], own), *access, Access([*outer, *own, *first])])
 
 

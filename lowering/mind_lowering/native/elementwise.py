@@ -22,7 +22,7 @@ from .lanes import Lanes, register
 
 
 @dataclass(frozen=True)
-class Site:
+class EmissionSite:
     """Where an op is emitted: the lanes, the op, and where to note that it can fail."""
 
     lanes: Lanes
@@ -51,19 +51,19 @@ class Site:
 
 
 Operands = Sequence[str]
-Emitter = Callable[[Site, Operands], str]
+Emitter = Callable[[EmissionSite, Operands], str]
 
 
 def emit(lanes: Lanes, op: PtirOp, operands: Operands, sites: Sites) -> str:
     """The lanes of the result of an op of `EMITTERS`, as its dtype holds them."""
-    found = EMITTERS[type(op)](Site(lanes, op, sites), operands)
+    found = EMITTERS[type(op)](EmissionSite(lanes, op, sites), operands)
     return found if type(op) in EXACT else lanes.rounded(op.result_spec().dtype, found)
 
 
 def _binary(integers: str, floats: str) -> Emitter:
     """One instruction."""
 
-    def emitter(s: Site, v: Operands) -> str:
+    def emitter(s: EmissionSite, v: Operands) -> str:
         if not s.is_float:
             return s.lanes.binary(integers, s.type, v[0], v[1])
         return s.lanes.binary(f"{floats} contract" if s.lanes.contract else floats, s.type, v[0], v[1])
@@ -79,27 +79,27 @@ def _math(opcode: str) -> Emitter:
     return lambda s, v: vmath.call(s.lanes, opcode, s.type, v)
 
 
-def _neg(s: Site, v: Operands) -> str:
+def _neg(s: EmissionSite, v: Operands) -> str:
     if s.is_float:
         return s.lanes.op(f"fneg {s.lanes.of(s.type)} {v[0]}")
     return s.lanes.binary("sub", s.type, s.lanes.number(s.type, 0), v[0])
 
 
-def _abs(s: Site, v: Operands) -> str:
+def _abs(s: EmissionSite, v: Operands) -> str:
     if s.is_float:
         return s.lanes.intrinsic("fabs", s.type, v[0])
     return s.lanes.integer_intrinsic("abs", s.type, v[0], False) if s.is_signed else v[0]
 
 
-def _reciprocal(s: Site, v: Operands) -> str:
+def _reciprocal(s: EmissionSite, v: Operands) -> str:
     return s.lanes.binary("fdiv", s.type, s.lanes.number(s.type, 1), v[0])
 
 
-def _rsqrt(s: Site, v: Operands) -> str:
+def _rsqrt(s: EmissionSite, v: Operands) -> str:
     return _reciprocal(s, [s.lanes.intrinsic("sqrt", s.type, v[0])])
 
 
-def _sign(s: Site, v: Operands) -> str:
+def _sign(s: EmissionSite, v: Operands) -> str:
     lanes, zero, one = s.lanes, s.lanes.number(s.type, 0), s.lanes.number(s.type, 1)
     if s.is_float:
         magnitude = lanes.select(
@@ -112,7 +112,7 @@ def _sign(s: Site, v: Operands) -> str:
     return lanes.select(lanes.compare("icmp slt", s.type, v[0], zero), s.type, lanes.number(s.type, -1), positive)
 
 
-def _not(s: Site, v: Operands) -> str:
+def _not(s: EmissionSite, v: Operands) -> str:
     return s.lanes.binary("xor", s.type, v[0], s.lanes.number(s.type, -1 if s.type != "i1" else 1))
 
 
@@ -135,7 +135,7 @@ def _is_constant(text: str) -> bool:
 
 
 def _extreme(kind: str) -> Emitter:
-    def emitter(s: Site, v: Operands) -> str:
+    def emitter(s: EmissionSite, v: Operands) -> str:
         a, b = v
         if s.is_float and _is_constant(b) and not _is_constant(a):
             a, b = b, a
@@ -146,12 +146,12 @@ def _extreme(kind: str) -> Emitter:
     return emitter
 
 
-def _clamp(s: Site, v: Operands) -> str:
+def _clamp(s: EmissionSite, v: Operands) -> str:
     x, low, high = v
     return _extreme("min")(s, [_extreme("max")(s, [x, low]), high])
 
 
-def _checked_divisor(s: Site, v: Operands) -> tuple[str, str]:
+def _checked_divisor(s: EmissionSite, v: Operands) -> tuple[str, str]:
     """The divisor without zeros and, of signed numbers, without -1, and where it was -1."""
     lanes, one = s.lanes, s.lanes.number(s.type, 1)
     is_zero = lanes.compare("icmp eq", s.type, v[1], lanes.number(s.type, 0))
@@ -163,7 +163,7 @@ def _checked_divisor(s: Site, v: Operands) -> tuple[str, str]:
     return safe, is_minus_one
 
 
-def _div(s: Site, v: Operands) -> str:
+def _div(s: EmissionSite, v: Operands) -> str:
     if s.is_float:
         return s.lanes.binary("fdiv", s.type, v[0], v[1])
     safe, is_minus_one = _checked_divisor(s, v)
@@ -172,7 +172,7 @@ def _div(s: Site, v: Operands) -> str:
     return s.lanes.select(is_minus_one, s.type, _neg(s, v), s.lanes.binary("sdiv", s.type, v[0], safe))
 
 
-def _remainder(s: Site, v: Operands) -> str:
+def _remainder(s: EmissionSite, v: Operands) -> str:
     """By -1, which was made 1, nothing is left either way."""
     if s.is_float:
         return vmath.call(s.lanes, "fmod", s.type, v)
@@ -182,7 +182,7 @@ def _remainder(s: Site, v: Operands) -> str:
 def _shift(code: str) -> Emitter:
     """Amounts that are negative or too large shift everything out; as unsigned numbers both are too large."""
 
-    def emitter(s: Site, v: Operands) -> str:
+    def emitter(s: EmissionSite, v: Operands) -> str:
         lanes, bits = s.lanes, s.dtype.bits
         fits = lanes.compare("icmp ult", s.type, v[1], lanes.number(s.type, bits))
         amount = lanes.select(fits, s.type, v[1], lanes.number(s.type, bits - 1))
@@ -196,7 +196,7 @@ _FLOAT_TESTS = {"less": "olt", "less_equal": "ole", "equal": "oeq", "greater_equ
 _INTEGER_TESTS = {"less": "lt", "less_equal": "le", "equal": "eq", "greater_equal": "ge", "greater": "gt", "not_equal": "ne"}
 
 
-def _compare(s: Site, v: Operands) -> str:
+def _compare(s: EmissionSite, v: Operands) -> str:
     kind = s.op.values()["kind"]
     if s.is_float:
         return s.lanes.compare(f"fcmp {_FLOAT_TESTS[kind]}", s.type, v[0], v[1])
@@ -209,27 +209,27 @@ def integer_test(kind: str, is_signed: bool) -> str:
     return f"icmp {sign}{_INTEGER_TESTS[kind]}"
 
 
-def _select(s: Site, v: Operands) -> str:
+def _select(s: EmissionSite, v: Operands) -> str:
     return s.lanes.select(v[0], register(s.op.operand_spec(1).dtype), v[1], v[2])
 
 
-def _cast(s: Site, v: Operands) -> str:
+def _cast(s: EmissionSite, v: Operands) -> str:
     return cast(s.lanes, v[0], s.dtype, s.op.result_spec().dtype)
 
 
-def _bitcast(s: Site, v: Operands) -> str:
+def _bitcast(s: EmissionSite, v: Operands) -> str:
     return bitcast(s.lanes, v[0], s.dtype, s.op.result_spec().dtype)
 
 
-def _truncate(s: Site, v: Operands) -> str:
+def _truncate(s: EmissionSite, v: Operands) -> str:
     return truncated(s.lanes, v[0], s.dtype, s.op.result_spec().dtype)
 
 
-def _popcount(s: Site, v: Operands) -> str:
+def _popcount(s: EmissionSite, v: Operands) -> str:
     return s.lanes.intrinsic("ctpop", s.type, v[0])
 
 
-def _leading_zeros(s: Site, v: Operands) -> str:
+def _leading_zeros(s: EmissionSite, v: Operands) -> str:
     return s.lanes.integer_intrinsic("ctlz", s.type, v[0], False)
 
 

@@ -1,8 +1,8 @@
 """
 What can go wrong while native code runs, and how it says so.
 
-A kernel returns 0, or 1 plus the number of a `Site`: the op that failed and how. Numbers that belong to the failure, such as the
-dividend, are left in the record, the first entry of a kernel's arguments. The runtime makes the coded error.
+A kernel returns 0, or 1 plus the number of a `FailureSite`: the op that failed and how. Numbers that belong to the failure, such
+as the dividend, are left in the record, the first entry of a kernel's arguments. The runtime makes the coded error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Failure(Enum):
 
 
 @dataclass(frozen=True)
-class Site:
+class FailureSite:
     """An op that can fail, and how; none where the compiler is at fault."""
 
     failure: Failure
@@ -40,11 +40,11 @@ class Site:
 class Sites:
     """The sites of a program, by number."""
 
-    found: list[Site] = field(default_factory=list[Site])
+    found: list[FailureSite] = field(default_factory=list[FailureSite])
 
     def add(self, failure: Failure, op: PtirOp | None) -> int:
         """The status that means a failure of `op`."""
-        self.found.append(Site(failure, op))
+        self.found.append(FailureSite(failure, op))
         return len(self.found)
 
 

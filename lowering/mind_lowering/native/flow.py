@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from .calling import Calls
 from .ir import identifier
 from .lowered import Foreign
-from .steps import Kernel, NativeStep
+from .steps import NativeKernel, NativeStep
 from .views import Buffer, View, whole
 
 POLLED = 100_000
@@ -87,7 +87,7 @@ class Nested:
     parts: Sequence[Sequence[Code]]
 
 
-Code = tuple[Kernel, NativeStep] | Nested
+Code = tuple[NativeKernel, NativeStep] | Nested
 """What an entry runs: a kernel for a step, or what is nested."""
 
 

@@ -11,12 +11,12 @@ from .attention import add_attention
 from .convolutions.fusion import add_fused_convolution
 from .elementwise import EMITTERS
 from .grouping import why_not
-from .plan import Plan
+from .plan import NativePlan
 from .products.fusion import add_fused_product
 from .rows.step import add_rows
 
 
-def add_fusion(plan: Plan, op: ptir.FusionOp) -> str | None:
+def add_fusion(plan: NativePlan, op: ptir.FusionOp) -> str | None:
     """
     The body of a fusion: what is a view is one, a product has what follows as its epilogue, the rest is one group.
 
@@ -38,7 +38,7 @@ def add_fusion(plan: Plan, op: ptir.FusionOp) -> str | None:
     return None
 
 
-def _separate(plan: Plan, op: ptir.FusionOp) -> None:
+def _separate(plan: NativePlan, op: ptir.FusionOp) -> None:
     """Append the body of a fusion as views, kernels of their own, and groups."""
     pending: dict[Operation, PtirOp] = {}
     for inner in op.body.block.ops:
@@ -53,7 +53,7 @@ def _separate(plan: Plan, op: ptir.FusionOp) -> None:
     _flush(plan, pending)
 
 
-def _flush(plan: Plan, pending: dict[Operation, PtirOp]) -> None:
+def _flush(plan: NativePlan, pending: dict[Operation, PtirOp]) -> None:
     """Append the pending ops as a group."""
     if pending:
         results = [r for op in pending.values() for r in op.results if any(use.operation not in pending for use in r.uses)]
@@ -67,7 +67,7 @@ def _is_member(op: Operation) -> bool:
     return isinstance(op, ptir.ReduceOp) or type(op) in EMITTERS
 
 
-def _must_wait(op: PtirOp, pending: dict[Operation, PtirOp], plan: Plan) -> bool:
+def _must_wait(op: PtirOp, pending: dict[Operation, PtirOp], plan: NativePlan) -> bool:
     """Whether an op cannot be in the pending group, and needs it, or ends it."""
     if not pending:
         return False

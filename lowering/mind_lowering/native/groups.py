@@ -19,11 +19,11 @@ from mind_passes.ptir.building import accumulator
 from . import costs
 from .memory import Access
 from .nontemporal import passing
-from .steps import Kernel, SharedStep
+from .steps import NativeKernel, SharedStep
 from .target_info import TargetInfo
 from .views import Buffer, Ints, View
 
-__all__ = ["Group", "Kernel", "only_summed", "spread"]
+__all__ = ["Group", "NativeKernel", "only_summed", "spread"]
 
 
 @dataclass

@@ -75,13 +75,13 @@ def float_text(value: float, type: str) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-class Body(Protocol):
+class LoopBody(Protocol):
     """What a loop does in an iteration: given its index and the carries, emit it and return the next carries."""
 
     def __call__(self, index: str, /, *values: str) -> Sequence[str] | None: ...
 
 
-class Module:
+class LlvmModule:
     """The text of a module under construction."""
 
     def __init__(self, triple: str, title: str = ""):
@@ -119,7 +119,7 @@ class Module:
 class Function:
     """One function: a list of lines, and names that are not taken."""
 
-    def __init__(self, module: Module, name: str, result: str, parameters: Sequence[tuple[str, str]], internal: bool):
+    def __init__(self, module: LlvmModule, name: str, result: str, parameters: Sequence[tuple[str, str]], internal: bool):
         self.module = module
         self.name = name
         self.result = result
@@ -203,7 +203,7 @@ class Function:
     # Control
 
     def loop(
-        self, low: str, high: str, step: int, body: Body, carried: Sequence[tuple[str, str]] = (), hint: str = "i"
+        self, low: str, high: str, step: int, body: LoopBody, carried: Sequence[tuple[str, str]] = (), hint: str = "i"
     ) -> list[str]:
         """
         `for (i = low; i < high; i += step)`: `body(i, *values)` gives the values for the next iteration; those after the last

@@ -27,24 +27,24 @@ from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
 from .kernels_windows import WINDOWS, one_number
 from .lanes import computes
-from .plan import Plan
+from .plan import NativePlan
 from .products.axes import add_product
 from .random_numbers import DRAWS
 from .reasons import not_computed, rounded_each_step, unsupported
 from .views import VIEWS, View, broadcast, indices, viewed, whole, window
 
-Row = Callable[[Plan, Any], str | None]
+Row = Callable[[NativePlan, Any], str | None]
 """Plans an op; a reason if there is no native kernel for it as it is."""
 
 LARGEST_PRODUCT = 1 << 21
 """Multiplications above which a product of narrow integers, which is not tiled, is NumPy's."""
 
 
-def _elementwise(planner: Plan, op: PtirOp) -> str | None:
+def _elementwise(planner: NativePlan, op: PtirOp) -> str | None:
     return planner.group([op], op.results)
 
 
-def _view(planner: Plan, op: PtirOp) -> str | None:
+def _view(planner: NativePlan, op: PtirOp) -> str | None:
     source = planner.view(op.operands[0])
     found = viewed(source, op)
     if found is None:
@@ -54,7 +54,7 @@ def _view(planner: Plan, op: PtirOp) -> str | None:
     return None
 
 
-def _constant(planner: Plan, op: ptir.ConstantOp) -> str | None:
+def _constant(planner: NativePlan, op: ptir.ConstantOp) -> str | None:
     literal, shape = op.literal, planner.shape(op.result)
     if not literal.is_fill and prod(shape) != 1:
         planner.views[op.result] = whole(planner.constant(literal, op.result), shape)
@@ -63,14 +63,14 @@ def _constant(planner: Plan, op: ptir.ConstantOp) -> str | None:
     return None
 
 
-def _dimension_size(planner: Plan, op: ptir.DimensionSizeOp) -> str | None:
+def _dimension_size(planner: NativePlan, op: ptir.DimensionSizeOp) -> str | None:
     axis: int = op.values()["axis"]
     literal = PtirLiteralAttr.from_values(SI64, (), (planner.shape(op.x)[axis],))
     planner.views[op.result] = whole(planner.constant(literal, op.result), ())
     return None
 
 
-def _iota(planner: Plan, op: ptir.IotaOp) -> str | None:
+def _iota(planner: NativePlan, op: ptir.IotaOp) -> str | None:
     dtype = op.result_spec().dtype
     if not computes(dtype, planner.host):
         return f"nothing is computed in {dtype} here"
@@ -78,7 +78,7 @@ def _iota(planner: Plan, op: ptir.IotaOp) -> str | None:
     return None
 
 
-def _concat(planner: Plan, op: ptir.ConcatOp) -> str | None:
+def _concat(planner: NativePlan, op: ptir.ConcatOp) -> str | None:
     target = planner.target(op.result)
     axis: int = op.values()["axis"] % len(target.shape)
     at = 0
@@ -90,7 +90,7 @@ def _concat(planner: Plan, op: ptir.ConcatOp) -> str | None:
     return None
 
 
-def _tile(planner: Plan, op: ptir.TileOp) -> str | None:
+def _tile(planner: NativePlan, op: ptir.TileOp) -> str | None:
     source, target = planner.view(op.operands[0]), planner.target(op.result)
     repeats = op.values()["repeats"]
     shape = [n for pair in zip(repeats, source.shape, strict=True) for n in pair]
@@ -100,7 +100,7 @@ def _tile(planner: Plan, op: ptir.TileOp) -> str | None:
     return None
 
 
-def _dot_general(planner: Plan, op: ptir.DotGeneralOp) -> str | None:
+def _dot_general(planner: NativePlan, op: ptir.DotGeneralOp) -> str | None:
     """
     A sum of products over shared axes: tiled, or as a group
     `[batch, lhs, rhs, contracted]` for narrow integers and no elements.
@@ -143,7 +143,7 @@ def _along(view: View, order: list[int], shape: tuple[int, ...], lacking: range)
     return View(view.base, view.dtype, shape, tuple(strides), view.offset)
 
 
-def _quantized(planner: Plan, op: PtirOp) -> str | None:
+def _quantized(planner: NativePlan, op: PtirOp) -> str | None:
     """What was not replaced by elementwise ops."""
     return not_computed(op, planner.host) or "it is planned as it stands"
 

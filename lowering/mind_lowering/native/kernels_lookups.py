@@ -8,11 +8,11 @@ from typing import Any
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
-from .plan import Plan
+from .plan import NativePlan
 from .views import Lookup, View
 
 
-def _take(planner: Plan, op: ptir.TakeOp) -> str | None:
+def _take(planner: NativePlan, op: ptir.TakeOp) -> str | None:
     x, indices = (planner.view(v) for v in op.operands)
     target = planner.target(op.result)
     rank = len(indices.shape)
@@ -21,7 +21,7 @@ def _take(planner: Plan, op: ptir.TakeOp) -> str | None:
     return _looked_up(planner, op, rows, target)
 
 
-def _gather(planner: Plan, op: ptir.GatherOp) -> str | None:
+def _gather(planner: NativePlan, op: ptir.GatherOp) -> str | None:
     x, indices = (planner.view(v) for v in op.operands)
     target = planner.target(op.result)
     axis: int = op.values()["axis"] % len(x.shape)
@@ -30,14 +30,14 @@ def _gather(planner: Plan, op: ptir.GatherOp) -> str | None:
     return _looked_up(planner, op, View(x.base, x.dtype, target.shape, strides, x.offset, (lookup,)), target)
 
 
-def _dynamic_slice(planner: Plan, op: ptir.DynamicSliceOp) -> str | None:
+def _dynamic_slice(planner: NativePlan, op: ptir.DynamicSliceOp) -> str | None:
     x, start = (planner.view(v) for v in op.operands)
     target = planner.target(op.result)
     lookups = _starts(start, x, target.shape)
     return _looked_up(planner, op, View(x.base, x.dtype, target.shape, x.strides, x.offset, lookups), target)
 
 
-def _dynamic_update_slice(planner: Plan, op: ptir.DynamicUpdateSliceOp) -> str | None:
+def _dynamic_update_slice(planner: NativePlan, op: ptir.DynamicUpdateSliceOp) -> str | None:
     """A copy of all, which is none where `x` dies here, and the update where it belongs."""
     x, update, start = (planner.view(v) for v in op.operands)
     target = planner.target(op.result)
@@ -47,7 +47,7 @@ def _dynamic_update_slice(planner: Plan, op: ptir.DynamicUpdateSliceOp) -> str |
     return None
 
 
-def _looked_up(planner: Plan, op: PtirOp, source: View, target: View) -> None:
+def _looked_up(planner: NativePlan, op: PtirOp, source: View, target: View) -> None:
     planner.copy(op.operands[0], source, target, op)
 
 
@@ -63,7 +63,7 @@ def _starts(start: View, whole: View, shape: tuple[int, ...]) -> tuple[Lookup, .
     )
 
 
-LOOKUPS: dict[type[PtirOp], Callable[[Plan, Any], str | None]] = {
+LOOKUPS: dict[type[PtirOp], Callable[[NativePlan, Any], str | None]] = {
     ptir.TakeOp: _take,
     ptir.GatherOp: _gather,
     ptir.DynamicSliceOp: _dynamic_slice,

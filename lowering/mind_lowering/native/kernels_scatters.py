@@ -13,7 +13,7 @@ from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import BF16, F16, F32, I1, SI32, SI64, UI8, Kind, PtirDType
 
-from .plan import Plan
+from .plan import NativePlan
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
 from .scans import Scan
@@ -22,13 +22,13 @@ from .synthetic_groups import Add, compute, converted
 from .views import Buffer, Use, View, filled, indices, row_major, whole
 
 
-def _in_memory(planner: Plan, value: SSAValue) -> View:
+def _in_memory(planner: NativePlan, value: SSAValue) -> View:
     """A value where it lies, or where nothing does, copied."""
     view = planner.view(value)
     return view if isinstance(view.base, Buffer) and not view.lookups else planner.copied(value, view)
 
 
-def _scatter_add(planner: Plan, op: ptir.ScatterAddOp) -> str | None:
+def _scatter_add(planner: NativePlan, op: ptir.ScatterAddOp) -> str | None:
     """Each window of updates begins where its index vector says."""
     x, index, updates = (planner.shape(v) for v in op.operands)
     values, rank = op.values(), len(x)
@@ -61,7 +61,7 @@ def _scatter_add(planner: Plan, op: ptir.ScatterAddOp) -> str | None:
     return None
 
 
-def _scatter_reduce(planner: Plan, op: ptir.ScatterReduceOp) -> str | None:
+def _scatter_reduce(planner: NativePlan, op: ptir.ScatterReduceOp) -> str | None:
     """Along one axis, updates go where their indices say."""
     x, updates = planner.shape(op.operands[0]), planner.shape(op.operands[2])
     values = op.values()
@@ -76,7 +76,7 @@ def _scatter_reduce(planner: Plan, op: ptir.ScatterReduceOp) -> str | None:
 
 
 def _scattered(
-    planner: Plan, op: PtirOp, kind: str, columns: Sequence[Column], strides: Sequence[int], order: Sequence[int]
+    planner: NativePlan, op: PtirOp, kind: str, columns: Sequence[Column], strides: Sequence[int], order: Sequence[int]
 ) -> None:
     """Check the indices, copy the operand, and combine the updates in place; sums of narrow floats are rounded once."""
     x, update = op.operands[0], op.operands[2]
@@ -107,7 +107,7 @@ def _shrunk(column: Column) -> Column:
     return replace(column, index=replace(view, shape=shape, strides=strides))
 
 
-def _segment_reduce(planner: Plan, op: ptir.SegmentReduceOp) -> str | None:
+def _segment_reduce(planner: NativePlan, op: ptir.SegmentReduceOp) -> str | None:
     """Rows are combined with the identity of their segments, in the accumulator's dtype."""
     values, dtype = op.values(), op.operand_spec(0).dtype
     kind: str = {"sum": "add", "max": "max"}[values["kind"]]
@@ -140,7 +140,7 @@ def _literal(dtype: PtirDType, number: float) -> PtirLiteralAttr:
     return PtirLiteralAttr.from_values(dtype, (), (bool(number) if dtype is I1 else int(number),))
 
 
-def _cumulative(planner: Plan, op: ptir.CumulativeSumOp | ptir.CumulativeOp) -> str | None:
+def _cumulative(planner: NativePlan, op: ptir.CumulativeSumOp | ptir.CumulativeOp) -> str | None:
     values: Mapping[str, Any] = op.values()
     if reason := unsupported([op.operand_spec(0).dtype], planner.host):
         return reason
@@ -152,7 +152,7 @@ def _cumulative(planner: Plan, op: ptir.CumulativeSumOp | ptir.CumulativeOp) -> 
     return None
 
 
-def _arg_extreme(planner: Plan, op: ptir.ArgMaxOp | ptir.ArgMinOp) -> str | None:
+def _arg_extreme(planner: NativePlan, op: ptir.ArgMaxOp | ptir.ArgMinOp) -> str | None:
     """The least index of the elements that are the greatest (or least), or that are NaN."""
     kind = "max" if isinstance(op, ptir.ArgMaxOp) else "min"
     values, dtype = op.values(), op.operand_spec(0).dtype
@@ -188,7 +188,7 @@ def _arg_extreme(planner: Plan, op: ptir.ArgMaxOp | ptir.ArgMinOp) -> str | None
     return None
 
 
-SCATTERS: dict[type[PtirOp], Callable[[Plan, Any], str | None]] = {
+SCATTERS: dict[type[PtirOp], Callable[[NativePlan, Any], str | None]] = {
     ptir.ScatterAddOp: _scatter_add,
     ptir.ScatterReduceOp: _scatter_reduce,
     ptir.SegmentReduceOp: _segment_reduce,

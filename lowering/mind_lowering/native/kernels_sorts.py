@@ -11,7 +11,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import UI8
 
-from .plan import Plan
+from .plan import NativePlan
 from .reasons import unsupported
 from .sorts import Sort, room_of, units_of
 from .views import Buffer, Use, View
@@ -20,18 +20,18 @@ MOST = 1 << 31
 """Elements of a line: their places are counted in 32 bits."""
 
 
-def _sort(planner: Plan, op: ptir.SortOp) -> str | None:
+def _sort(planner: NativePlan, op: ptir.SortOp) -> str | None:
     values = op.values()
     return _ordered(planner, op, op.result, None, values["axis"], values["descending"])
 
 
-def _top_k(planner: Plan, op: ptir.TopKOp) -> str | None:
+def _top_k(planner: NativePlan, op: ptir.TopKOp) -> str | None:
     values = op.values()
     best, places = op.results
     return _ordered(planner, op, best, places, values["axis"], values["largest"])
 
 
-def _ordered(planner: Plan, op: PtirOp, best: SSAValue, places: SSAValue | None, axis: int, descending: bool) -> str | None:
+def _ordered(planner: NativePlan, op: PtirOp, best: SSAValue, places: SSAValue | None, axis: int, descending: bool) -> str | None:
     """Append a sort of lines."""
     shape = planner.shape(op.operands[0])
     axis %= len(shape)
@@ -51,5 +51,5 @@ def _ordered(planner: Plan, op: PtirOp, best: SSAValue, places: SSAValue | None,
     return None
 
 
-SORTS: dict[type[PtirOp], Callable[[Plan, Any], str | None]] = {ptir.SortOp: _sort, ptir.TopKOp: _top_k}
+SORTS: dict[type[PtirOp], Callable[[NativePlan, Any], str | None]] = {ptir.SortOp: _sort, ptir.TopKOp: _top_k}
 """Their rows."""

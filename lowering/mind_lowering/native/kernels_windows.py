@@ -14,13 +14,15 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
 
 from .lanes import computes
-from .plan import Plan
+from .plan import NativePlan
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
 from .views import Use, View, broadcast, filled, whole, window
 
 
-def padded(planner: Plan, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View) -> View:
+def padded(
+    planner: NativePlan, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View
+) -> View:
     """An operand with a border and holes, in memory of its own; as it is where there are none."""
     source = planner.view(value)
     if not any(low or high for low, high in padding) and not any(interior):
@@ -33,7 +35,7 @@ def padded(planner: Plan, value: SSAValue, padding: Sequence[tuple[int, int]], i
     return target
 
 
-def one_number(planner: Plan, literal: PtirLiteralAttr, value: SSAValue) -> View:
+def one_number(planner: NativePlan, literal: PtirLiteralAttr, value: SSAValue) -> View:
     """One number, as a view of rank 0."""
     one = PtirLiteralAttr.from_bytes(literal.spec[0], (), literal.data.data)
     if computes(one.spec[0], planner.host):
@@ -41,7 +43,7 @@ def one_number(planner: Plan, literal: PtirLiteralAttr, value: SSAValue) -> View
     return whole(planner.constant(one, value), ())
 
 
-def _pad(planner: Plan, op: ptir.PadOp) -> str | None:
+def _pad(planner: NativePlan, op: ptir.PadOp) -> str | None:
     values = op.values()
     edges: list[tuple[int, int]] = list(zip(values["low"], values["high"], strict=True))
     x = op.operands[0]
@@ -49,7 +51,7 @@ def _pad(planner: Plan, op: ptir.PadOp) -> str | None:
     return None
 
 
-def _extract_patches(planner: Plan, op: ptir.ExtractPatchesOp) -> str | None:
+def _extract_patches(planner: NativePlan, op: ptir.ExtractPatchesOp) -> str | None:
     """Windows are a view in which elements stand several times; a copy lays them out."""
     values, x = op.values(), op.operands[0]
     edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
@@ -66,7 +68,7 @@ def _extract_patches(planner: Plan, op: ptir.ExtractPatchesOp) -> str | None:
     return None
 
 
-def _reduce_window(planner: Plan, op: ptir.ReduceWindowOp) -> str | None:
+def _reduce_window(planner: NativePlan, op: ptir.ReduceWindowOp) -> str | None:
     """A reduction over the axes of the windows, which are a view."""
     values, x = op.values(), op.operands[0]
     dtype, kind = op.operand_spec(0).dtype, values["kind"]
@@ -93,7 +95,7 @@ def _reduce_window(planner: Plan, op: ptir.ReduceWindowOp) -> str | None:
     return None
 
 
-WINDOWS: dict[type[PtirOp], Callable[[Plan, Any], str | None]] = {
+WINDOWS: dict[type[PtirOp], Callable[[NativePlan, Any], str | None]] = {
     ptir.PadOp: _pad,
     ptir.ExtractPatchesOp: _extract_patches,
     ptir.ReduceWindowOp: _reduce_window,

@@ -22,7 +22,7 @@ from .memory import Access, resolved
 from .views import Buffer, Use, View, whole
 
 
-class Iteration:
+class IterationSteps:
     """
     The steps of one iteration of a loop, or of one branch: who may have whose memory. `since` is the number of its first buffer.
     """
@@ -138,7 +138,7 @@ class Settled:
 
 
 def settle(
-    carries: Sequence[Carry], iteration: Iteration, windows: Mapping[Buffer, Window], slot: Callable[[Buffer], Buffer]
+    carries: Sequence[Carry], iteration: IterationSteps, windows: Mapping[Buffer, Window], slot: Callable[[Buffer], Buffer]
 ) -> Settled:
     """
     Find a place for each carried value from iteration to iteration.
@@ -173,7 +173,7 @@ def settle(
     return found
 
 
-def _is_put(carry: Carry, iteration: Iteration) -> bool:
+def _is_put(carry: Carry, iteration: IterationSteps) -> bool:
     """Make what an iteration yields where it is carried, if that can be."""
     new = carry.following
     if new.number < iteration.since:

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 
 from ..memory_plan import Block
-from .failures import Site
+from .failures import FailureSite
 from .target_info import TargetInfo
 from .views import Buffer, View
 
@@ -89,7 +89,7 @@ class Native:
     """How many entries the table of buffers has."""
     arena: int
     """Bytes of the arena."""
-    sites: Sequence[Site]
+    sites: Sequence[FailureSite]
     notes: Sequence[Note]
     cost: float = inf
     """About how many nanoseconds a call takes on one thread, where that is known."""

@@ -13,7 +13,7 @@ from math import prod
 from mind_dialect.ptir import PtirOp
 
 from .failures import Sites
-from .ir import Body, Function
+from .ir import Function, LoopBody
 from .lanes import Lanes
 from .nest import axes_of
 from .places import Indexes, Places
@@ -68,7 +68,7 @@ class Ordered(Places):
         f, n, width = self.f, self.extent, self.width
         whole, full = n - n % (width * unroll), n - n % width
 
-        def iteration(count: int) -> Body:
+        def iteration(count: int) -> LoopBody:
             def some(index: str, /, *values: str) -> None:
                 body(index, [self.lanes() for _ in range(count)])
 

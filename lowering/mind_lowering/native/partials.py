@@ -19,7 +19,7 @@ from mind_passes.ptir.building import accumulator
 
 from .failures import Sites
 from .groups import Group
-from .ir import Module
+from .ir import LlvmModule
 from .loops import ENOUGH, GroupStep, Nest
 from .values import Values
 from .views import Ints, Use, View, row_major, whole
@@ -35,7 +35,7 @@ ALIGNED = 64
 
 
 @dataclass(frozen=True)
-class Cut:
+class AxisCut:
     """`count` parts of `size` elements along an axis, and `rest` elements more, which are a part too."""
 
     axis: int
@@ -66,9 +66,9 @@ def cut_up(values: Values, group: Group) -> list[Group]:
     return [*found, _fold(values, group, totals, kept)]
 
 
-def _cut(values: Values, group: Group) -> Cut | None:
+def _cut(values: Values, group: Group) -> AxisCut | None:
     """Where to cut, if that is worth it."""
-    nest = Nest(Module("").function("", "i64", []), values.host, group, Sites())
+    nest = Nest(LlvmModule("").function("", "i64", []), values.host, group, Sites())
     reduced = [a for a in group.axes if group.shape[a] > 1]
     rows = prod(group.shape[a] for a in reduced)
     wanted = min(-(-ENOUGH // nest.units), prod(group.shape) // (LEAST_PART * nest.units), rows // LEAST_ROWS)
@@ -81,12 +81,12 @@ def _cut(values: Values, group: Group) -> Cut | None:
     even = [n for n in range(-(-wanted // 2), 2 * wanted + 1) if extent % n == 0 and extent // n % unit == 0]
     if even:
         count = min(even, key=lambda n: (abs(n - wanted), n))
-        return Cut(axis, count, extent // count, 0)
+        return AxisCut(axis, count, extent // count, 0)
     size = -(-(extent // wanted) // unit) * unit
-    return Cut(axis, extent // size, size, extent % size)
+    return AxisCut(axis, extent // size, size, extent % size)
 
 
-def _part(group: Group, cut: Cut, totals: Sequence[View], first: int, count: int, size: int) -> Group:
+def _part(group: Group, cut: AxisCut, totals: Sequence[View], first: int, count: int, size: int) -> Group:
     """The group on some parts of one size, with partial results as they are accumulated."""
     axis, start = cut.axis, first * cut.size
     shape = (*group.shape[:axis], count, size, *group.shape[axis + 1 :])

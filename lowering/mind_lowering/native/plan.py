@@ -1,9 +1,9 @@
 """
 The steps of a function so far, in the order of their run, and those that are done before a loop or once for all calls.
 
-Each loop that is being planned has an `Ahead`, the outermost first in `Plan.loops`. What is appended to it runs before the first
-iteration, in memory that stays until the last one is over; it must not be able to fail, since there may be no iteration. What
-works on nothing but constants, and on inputs that are the same in each call, is done once for all calls: `Plan.once`.
+Each loop that is being planned has an `Ahead`, the outermost first in `NativePlan.loops`. What is appended to it runs before the
+first iteration, in memory that stays until the last one is over; it must not be able to fail, since there may be no iteration.
+What works on nothing but constants, and on inputs that are the same in each call, is done once for all calls: `NativePlan.once`.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class Ahead:
         """Whether all iterations find a buffer as it is."""
         return buffer.number < self.since
 
-    def number(self, plan: Plan) -> View:
+    def number(self, plan: NativePlan) -> View:
         """Where the induction variable is, counted from 0."""
         if self.iteration is None:
             self.iteration = whole(plan.buffer(Use.ARENA, UI64, 1, "iteration"), ())
         return self.iteration
 
     @contextmanager
-    def appending(self, plan: Plan) -> Generator[None]:
+    def appending(self, plan: NativePlan) -> Generator[None]:
         """Let what is planned be appended here."""
         outer, first = (plan.steps, plan.access), len(self.access)
         plan.steps, plan.access = self.steps, self.access
@@ -97,7 +97,7 @@ class Once(Ahead):
 
 
 @dataclass
-class Plan(Values, ABC):
+class NativePlan(Values, ABC):
     """The steps of a function so far, and where each value is."""
 
     steps: list[Step] = field(default_factory=list[Step])

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from mind_dialect.ptir import PtirOp
 
 from .kernels import FALLBACK, KERNELS
-from .plan import Plan
+from .plan import NativePlan
 from .products.defer import defer
 
 
 @dataclass
-class Planner(Plan):
+class Planner(NativePlan):
     """A plan that knows which kernel runs which op."""
 
     def step(self, op: PtirOp) -> None:

@@ -42,14 +42,14 @@ from .failures import Sites
 from .flow import Branch, Code, Loop, Nested, Step, run, steps_in
 from .grouping import why_not
 from .groups import Group
-from .ir import Module, identifier
+from .ir import LlvmModule, identifier
 from .lowered import Entry, Foreign, Native, Note, Packing
 from .memory import Access, assign, blocks
 from .outlining import shown
 from .planner import Planner
 from .reasons import not_computed
 from .rows.step import is_row_kernel
-from .steps import Kernel, NativeStep
+from .steps import NativeKernel, NativeStep
 from .target_info import TargetInfo
 from .views import Buffer, Use
 
@@ -195,10 +195,10 @@ def _place(planner: Planner) -> int:
 
 def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: int, table: int) -> Native:
     name = func.sym_name.data
-    module = Module(planner.host.triple, f"@{name} for {planner.host.isa}, made by the target mind-native")
+    module = LlvmModule(planner.host.triple, f"@{name} for {planner.host.isa}, made by the target mind-native")
     main = module.unique(f"run.{identifier(name)}")
     sites, notes, steps = Sites(), list[Note](), list[Entry | Foreign]()
-    known: dict[Hashable, Kernel] = {}
+    known: dict[Hashable, NativeKernel] = {}
     packing = _packing(module, planner, f"{main}.once", known, notes, sites, func)
     codes: list[Code] = []
 
@@ -224,10 +224,10 @@ def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: i
 
 
 def _packing(
-    module: Module,
+    module: LlvmModule,
     planner: Planner,
     name: str,
-    known: dict[Hashable, Kernel],
+    known: dict[Hashable, NativeKernel],
     notes: list[Note],
     sites: Sites,
     func: FuncOp,
@@ -246,7 +246,7 @@ def _packing(
 
 
 def _codes(
-    module: Module, host: TargetInfo, step: Step, known: dict[Hashable, Kernel], notes: list[Note], depth: int
+    module: LlvmModule, host: TargetInfo, step: Step, known: dict[Hashable, NativeKernel], notes: list[Note], depth: int
 ) -> list[Code]:
     """The kernels of a step, and of the steps in it; nothing for a copy of a value onto itself."""
     if isinstance(step, Loop | Branch):
@@ -261,7 +261,7 @@ def _codes(
     return [(kernel, step) for kernel in kernels]
 
 
-def _entry(module: Module, host: TargetInfo, name: str, codes: Sequence[Code], sites: Sites) -> None:
+def _entry(module: LlvmModule, host: TargetInfo, name: str, codes: Sequence[Code], sites: Sites) -> None:
     """A function that runs kernels in order."""
     f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
     run(Calls(f, host, sites, list(steps_in(codes))), codes)

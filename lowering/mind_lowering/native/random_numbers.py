@@ -22,7 +22,7 @@ from .failures import Failure, Sites, fail_where
 from .ir import Function
 from .lanes import Lanes, ones, register
 from .memory import Access
-from .plan import Plan
+from .plan import NativePlan
 from .pool.record import Record
 from .reasons import unsupported
 from .steps import SharedStep, argument
@@ -196,7 +196,7 @@ def _in_iteration(lanes: Lanes, wide: Lanes, type: str, four: Sequence[str]) -> 
     return f.op(f"shufflevector {double} {pairs[0]}, {double} {pairs[1]}, <{4 * n} x i32> <{iterations}>")
 
 
-def _draw(planner: Plan, op: ptir.RngUniformOp | ptir.RngNormalOp) -> str | None:
+def _draw(planner: NativePlan, op: ptir.RngUniformOp | ptir.RngNormalOp) -> str | None:
     """Append a draw."""
     dtype = op.result_spec().dtype
     if reason := unsupported([dtype], planner.host):
@@ -211,5 +211,5 @@ def _draw(planner: Plan, op: ptir.RngUniformOp | ptir.RngNormalOp) -> str | None
     return None
 
 
-DRAWS: dict[type[PtirOp], Callable[[Plan, Any], str | None]] = {ptir.RngUniformOp: _draw, ptir.RngNormalOp: _draw}
+DRAWS: dict[type[PtirOp], Callable[[NativePlan, Any], str | None]] = {ptir.RngUniformOp: _draw, ptir.RngNormalOp: _draw}
 """Rows of `kernels.py`."""

@@ -14,7 +14,7 @@ from math import prod
 from mind_dialect.ptir.types import BF16, I1, Kind, PtirDType
 
 from .failures import Failure, Sites, fail_where
-from .ir import Body, Function
+from .ir import Function, LoopBody
 from .lanes import Lanes, register, stored
 from .memory import Access, rounded_up
 from .products.product import form, unflattened
@@ -192,7 +192,7 @@ class _Lines:
     def store(self, type: str, value: str, base: str, index: str) -> None:
         self.f.do(f"store {type} {value}, ptr {self.f.address(type, base, index)}, align {int(type[1:]) // 8}")
 
-    def long(self, high: str, body: Body) -> None:
+    def long(self, high: str, body: LoopBody) -> None:
         """A loop over at most all keys of a line."""
         if self.n <= PATIENCE:
             self.f.loop("0", high, 1, body)

@@ -23,7 +23,7 @@ from mind_dialect.ptir import PtirOp
 
 from . import costs
 from .failures import Failure, Sites
-from .ir import Body, Function, Module, identifier
+from .ir import Function, LlvmModule, LoopBody, identifier
 from .memory import Access
 from .pool.record import Record
 from .target_info import TargetInfo
@@ -31,7 +31,7 @@ from .views import View
 
 
 @dataclass(frozen=True)
-class Kernel:
+class NativeKernel:
     """
     A function of the module, and how many units of work it has.
 
@@ -79,7 +79,7 @@ class NativeStep(ABC):
         return sum(b.bytes for b in dict.fromkeys((*access.reads, *access.writes))) / costs.BYTES
 
     @abstractmethod
-    def kernels(self, module: Module, host: TargetInfo, known: dict[Hashable, Kernel]) -> Sequence[Kernel]:
+    def kernels(self, module: LlvmModule, host: TargetInfo, known: dict[Hashable, NativeKernel]) -> Sequence[NativeKernel]:
         """Its kernels, in the order of their calls, added to the module; `known` holds those that others may share."""
 
 
@@ -94,7 +94,7 @@ class SharedStep(NativeStep):
     def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         """The body of the function; how many units of work it has."""
 
-    def kernels(self, module: Module, host: TargetInfo, known: dict[Hashable, Kernel]) -> Sequence[Kernel]:
+    def kernels(self, module: LlvmModule, host: TargetInfo, known: dict[Hashable, NativeKernel]) -> Sequence[NativeKernel]:
         key = (type(self), self.key(), tuple([(v.offset, v.base) for v in self.addresses]) if host.checked else ())
         if key in known:
             return [known[key]]
@@ -105,7 +105,7 @@ class SharedStep(NativeStep):
         units = self.emit(f, host, sites)
         numbers = {op: i for i, op in enumerate(self.sources)}
         fails = tuple([(s.failure, -1 if s.op is None else numbers[s.op]) for s in sites.found])
-        known[key] = made = Kernel(name, units, fails, own=True, polls=f.polls)
+        known[key] = made = NativeKernel(name, units, fails, own=True, polls=f.polls)
         return [made]
 
 
@@ -127,7 +127,9 @@ PATIENCE = 1 << 16
 """Iterations of a long loop between two looks for signals."""
 
 
-def patient(f: Function, low: str, high: str, body: Body, carried: Sequence[tuple[str, str]] = (), hint: str = "i") -> list[str]:
+def patient(
+    f: Function, low: str, high: str, body: LoopBody, carried: Sequence[tuple[str, str]] = (), hint: str = "i"
+) -> list[str]:
     """A loop as `f.loop` makes it, by steps of 1; if it is long, a kernel that looks for signals now and then."""
     if high.isdigit() and int(high) <= PATIENCE:
         return f.loop(low, high, 1, body, carried, hint)

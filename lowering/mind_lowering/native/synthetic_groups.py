@@ -11,7 +11,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import tensor_type
 
 from .loops import GroupStep
-from .plan import Plan
+from .plan import NativePlan
 from .views import View
 
 Add = Callable[[PtirOp], SSAValue]
@@ -19,7 +19,7 @@ Add = Callable[[PtirOp], SSAValue]
 
 
 def compute(
-    planner: Plan, name: str, sources: Sequence[View], body: Callable[..., Sequence[SSAValue]], targets: Sequence[View]
+    planner: NativePlan, name: str, sources: Sequence[View], body: Callable[..., Sequence[SSAValue]], targets: Sequence[View]
 ) -> None:
     """
     Append one group that computes views from others of one shape.
@@ -46,7 +46,7 @@ def compute(
     planner.add(group)
 
 
-def converted(planner: Plan, name: str, source: View, target: View) -> None:
+def converted(planner: NativePlan, name: str, source: View, target: View) -> None:
     """Append a conversion between dtypes, or a copy."""
 
     def body(add: Add, x: SSAValue) -> Sequence[SSAValue]:

@@ -17,7 +17,7 @@ from .formats import Array, DTypeLike, Format, format_of
 Axes = tuple[int, ...]
 
 
-class Plan(NamedTuple):
+class ContractionPlan(NamedTuple):
     """How the operands of a `dot_general` become stacks of matrices: their axes in order, and how many there are of a kind."""
 
     lhs: Axes
@@ -27,7 +27,7 @@ class Plan(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def plan(ranks: tuple[int, int], batch_lhs: Axes, batch_rhs: Axes, contract_lhs: Axes, contract_rhs: Axes) -> Plan:
+def plan(ranks: tuple[int, int], batch_lhs: Axes, batch_rhs: Axes, contract_lhs: Axes, contract_rhs: Axes) -> ContractionPlan:
     """
     The plan. Contracted pairs are put in the order in which lhs has them, so that its axes merge without a copy.
 
@@ -40,7 +40,7 @@ def plan(ranks: tuple[int, int], batch_lhs: Axes, batch_rhs: Axes, contract_lhs:
     lhs_sum, rhs_sum = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
     lhs_free = tuple(a for a in range(m) if a not in lhs_batch and a not in lhs_sum)
     rhs_free = tuple(b for b in range(n) if b not in rhs_batch and b not in rhs_sum)
-    return Plan((*lhs_batch, *lhs_free, *lhs_sum), (*rhs_batch, *rhs_sum, *rhs_free), len(batch_lhs), len(pairs))
+    return ContractionPlan((*lhs_batch, *lhs_free, *lhs_sum), (*rhs_batch, *rhs_sum, *rhs_free), len(batch_lhs), len(pairs))
 
 
 class Contraction(Casts):

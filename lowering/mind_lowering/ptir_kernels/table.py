@@ -17,7 +17,7 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import PtirDType
 
-from ..xp.arguments import Size
+from ..xp.arguments import SizeArgument
 from ..xp.functions import Storage
 from .ufuncs import REDUCERS, UFUNCS
 
@@ -155,7 +155,7 @@ def _top_k(op: ptir.TopKOp) -> Call:
     """`k` as the size of a dimension, where it is one."""
     call = _kernel("top_k")(op)
     k = call.arguments["k"]
-    return Call(call.callee, {**call.arguments, "k": Size(k) if isinstance(k, str) else k})
+    return Call(call.callee, {**call.arguments, "k": SizeArgument(k) if isinstance(k, str) else k})
 
 
 def _rows(*ops: type[PtirOp]) -> dict[type[PtirOp], Row]:

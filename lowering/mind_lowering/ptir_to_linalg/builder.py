@@ -30,7 +30,7 @@ from mind_dialect.ptir.types import Kind, PtirDType, read_type
 
 Shape = tuple[int, ...]
 Tensor = TensorType[Any]
-Body = Callable[["Builder", Sequence[SSAValue]], Sequence[SSAValue]]
+Body = Callable[["LinalgBuilder", Sequence[SSAValue]], Sequence[SSAValue]]
 Access = tuple[SSAValue, Sequence[AffineExpr]]
 """An operand of a loop nest and which of its elements each iteration reads."""
 
@@ -61,7 +61,7 @@ def dims(count: int) -> list[AffineExpr]:
     return [AffineExpr.dimension(i) for i in range(count)]
 
 
-class Builder:
+class LinalgBuilder:
     """The ops made so far, each with the location of the op that they come from."""
 
     def __init__(self, origin: Operation):
@@ -82,7 +82,7 @@ class Builder:
 
     def region(self, types: Sequence[Attribute], body: Body, end: Callable[[Sequence[SSAValue]], Operation]) -> Region:
         """A region of one block: its parameters, what `body` makes of them, and a terminator that takes what it returns."""
-        block, inner = Block(arg_types=types), Builder(self.origin)
+        block, inner = Block(arg_types=types), LinalgBuilder(self.origin)
         ending = end(body(inner, block.args))
         inner.add(ending)
         block.add_ops(inner.ops)

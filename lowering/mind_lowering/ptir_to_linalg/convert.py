@@ -31,7 +31,7 @@ from ..conversion import (
 from ..conversion.in_place import replace_functions, without_ours
 from ..conversion.registry import entrypoints, rename_functions
 from . import control, reductions, structural
-from .builder import Builder, converted_type
+from .builder import LinalgBuilder, converted_type
 from .legal import specification
 
 TARGET = "linalg"
@@ -65,7 +65,7 @@ def converted(func: FuncOp) -> FuncOp:
     block = Block(arg_types=[converted_type(t) for t in old.arg_types])
     for before, after, name in zip(old.args, block.args, input_names(func), strict=True):
         after.name_hint = before.name_hint or ssa_name(name)  # the attribute goes with all of ours
-    b = Builder(func)
+    b = LinalgBuilder(func)
     returned = inline(b, func.body, block.args)
     ending = b.add(ReturnOp(*returned))
     block.add_ops(b.ops)
@@ -81,7 +81,7 @@ def converted(func: FuncOp) -> FuncOp:
     return made
 
 
-def inline(b: Builder, region: Region, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+def inline(b: LinalgBuilder, region: Region, arguments: Sequence[SSAValue]) -> list[SSAValue]:
     """Convert the ops of a region of one block, and return what stands for the operands of its terminator."""
     block = region.block
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
@@ -99,7 +99,7 @@ def inline(b: Builder, region: Region, arguments: Sequence[SSAValue]) -> list[SS
     raise AssertionError("a block without a terminator")
 
 
-def _convert(b: Builder, op: Operation, operands: list[SSAValue]) -> list[SSAValue]:
+def _convert(b: LinalgBuilder, op: Operation, operands: list[SSAValue]) -> list[SSAValue]:
     kind: Any = type(op)
     if kind in control.RULES:
         return control.RULES[kind](b, op, operands, inline)

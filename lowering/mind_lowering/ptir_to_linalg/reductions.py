@@ -20,7 +20,7 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import I1, SI64, Kind, PtirDType
 
 from . import scalars
-from .builder import Access, Builder, Shape, dims, element_of, element_type, shape_of
+from .builder import Access, LinalgBuilder, Shape, dims, element_of, element_type, shape_of
 from .structural import Values, padded, static
 
 COMBINE: dict[str, scalars.Scalar] = {
@@ -50,7 +50,7 @@ def accumulator(op: PtirOp) -> PtirDType:
     return op.values().get("accum_dtype") or default_accumulator(op.operand_spec(0).dtype)
 
 
-def cast_tensor(b: Builder, source: PtirDType, target: PtirDType, x: SSAValue) -> SSAValue:
+def cast_tensor(b: LinalgBuilder, source: PtirDType, target: PtirDType, x: SSAValue) -> SSAValue:
     """A tensor converted place by place."""
     if source is target:
         return x
@@ -60,7 +60,7 @@ def cast_tensor(b: Builder, source: PtirDType, target: PtirDType, x: SSAValue) -
 
 
 def folded(
-    b: Builder, kind: str, dtypes: tuple[PtirDType, PtirDType], inputs: Sequence[Access], shape: Shape, loops: int
+    b: LinalgBuilder, kind: str, dtypes: tuple[PtirDType, PtirDType], inputs: Sequence[Access], shape: Shape, loops: int
 ) -> SSAValue:
     """
     What `kind` makes, in the second dtype, of elements of the first: those of the first input.
@@ -69,7 +69,7 @@ def folded(
     """
     source, wide = dtypes
 
-    def body(c: Builder, values: Sequence[SSAValue]) -> Values:
+    def body(c: LinalgBuilder, values: Sequence[SSAValue]) -> Values:
         return [COMBINE[kind](c, wide, [values[-1], scalars.cast(c, source, wide, values[0])])]
 
     start = b.fill(b.scalar(wide, identity(kind, source)), shape)
@@ -90,7 +90,7 @@ def order(kept: Sequence[int], reduced: Sequence[int]) -> list[AffineExpr]:
     return [AffineExpr.dimension(places[axis]) for axis in range(len(places))]
 
 
-def reduce(b: Builder, op: ptir.ReduceOp, x: Values) -> Values:
+def reduce(b: LinalgBuilder, op: ptir.ReduceOp, x: Values) -> Values:
     values, dtype, wide = op.values(), op.operand_spec(0).dtype, accumulator(op)
     kept, reduced = reduced_axes(op, values["axes"])
     shape = shape_of(x[0])
@@ -102,7 +102,7 @@ def reduce(b: Builder, op: ptir.ReduceOp, x: Values) -> Values:
     return [b.reshape(cast_tensor(b, wide, op.result_spec().dtype, total), static(op))]
 
 
-def arg_extreme(b: Builder, op: ptir.ArgMaxOp | ptir.ArgMinOp, x: Values) -> Values:
+def arg_extreme(b: LinalgBuilder, op: ptir.ArgMaxOp | ptir.ArgMinOp, x: Values) -> Values:
     """The best element so far and its index; NaN is best, and of equals the lower index, whatever the order of the loop."""
     values, dtype = op.values(), op.operand_spec(0).dtype
     kind = "max" if isinstance(op, ptir.ArgMaxOp) else "min"
@@ -111,7 +111,7 @@ def arg_extreme(b: Builder, op: ptir.ArgMaxOp | ptir.ArgMinOp, x: Values) -> Val
     if not prod(target):
         return [b.empty(TensorType(element_type(op.result_spec().dtype), static(op)))]
 
-    def body(c: Builder, v: Sequence[SSAValue]) -> Values:
+    def body(c: LinalgBuilder, v: Sequence[SSAValue]) -> Values:
         index = c(arith.IndexCastOp(c(linalg.IndexOp(len(kept))), i64))
         takes = _better(c, kind, dtype, (v[0], index), (v[1], v[2]))
         return [c(arith.SelectOp(takes, v[0], v[1])), c(arith.SelectOp(takes, index, v[2]))]
@@ -124,7 +124,7 @@ def arg_extreme(b: Builder, op: ptir.ArgMaxOp | ptir.ArgMinOp, x: Values) -> Val
     return [b.reshape(_narrowed(b, op.result_spec().dtype, found), static(op))]
 
 
-def _narrowed(b: Builder, dtype: PtirDType, x: SSAValue) -> SSAValue:
+def _narrowed(b: LinalgBuilder, dtype: PtirDType, x: SSAValue) -> SSAValue:
     """Indices, which fit, in a dtype for indices."""
     if dtype is SI64:
         return x
@@ -132,7 +132,9 @@ def _narrowed(b: Builder, dtype: PtirDType, x: SSAValue) -> SSAValue:
     return b.each([(x, dims(len(shape)))], shape, element_type(dtype), lambda c, v: [scalars.wrap(c, SI64, dtype, v[0])])
 
 
-def _better(b: Builder, kind: str, dtype: PtirDType, new: tuple[SSAValue, SSAValue], old: tuple[SSAValue, SSAValue]) -> SSAValue:
+def _better(
+    b: LinalgBuilder, kind: str, dtype: PtirDType, new: tuple[SSAValue, SSAValue], old: tuple[SSAValue, SSAValue]
+) -> SSAValue:
     """Whether a new element is greater (of `min` less), or as great with a lower index."""
     greater = scalars.compare(b, "greater" if kind == "max" else "less", dtype, new[0], old[0])
     equal = scalars.compare(b, "equal", dtype, new[0], old[0])
@@ -146,7 +148,7 @@ def _better(b: Builder, kind: str, dtype: PtirDType, new: tuple[SSAValue, SSAVal
     return b(arith.OrIOp(b(arith.OrIOp(greater, newly)), tied))
 
 
-def cumulative(b: Builder, op: ptir.CumulativeSumOp | ptir.CumulativeOp, x: Values) -> Values:
+def cumulative(b: LinalgBuilder, op: ptir.CumulativeSumOp | ptir.CumulativeOp, x: Values) -> Values:
     """A loop along the axis that carries what there is so far and the tensor of results."""
     values, dtype = op.values(), op.operand_spec(0).dtype
     kind: str = values.get("kind", "sum")
@@ -156,7 +158,7 @@ def cumulative(b: Builder, op: ptir.CumulativeSumOp | ptir.CumulativeOp, x: Valu
     start = b.fill(b.scalar(wide, identity(kind, dtype)), row)
     out = b.empty(TensorType(element_of(x[0]), shape))
 
-    def iteration(c: Builder, v: Sequence[SSAValue]) -> Values:
+    def iteration(c: LinalgBuilder, v: Sequence[SSAValue]) -> Values:
         place, total, found = v
         if values["reverse"]:
             place = c(arith.SubiOp(c.index(shape[axis] - 1), place))
@@ -168,17 +170,17 @@ def cumulative(b: Builder, op: ptir.CumulativeSumOp | ptir.CumulativeOp, x: Valu
     return [loop(b, shape[axis], [start, out], iteration)[1]]
 
 
-def _step(b: Builder, kind: str, dtypes: tuple[PtirDType, PtirDType], x: SSAValue, total: SSAValue) -> SSAValue:
+def _step(b: LinalgBuilder, kind: str, dtypes: tuple[PtirDType, PtirDType], x: SSAValue, total: SSAValue) -> SSAValue:
     source, wide = dtypes
     shape, places = shape_of(x), dims(len(shape_of(x)))
 
-    def body(c: Builder, v: Sequence[SSAValue]) -> Values:
+    def body(c: LinalgBuilder, v: Sequence[SSAValue]) -> Values:
         return [COMBINE[kind](c, wide, [v[1], scalars.cast(c, source, wide, v[0])])]
 
     return b.each([(x, places), (total, places)], shape, element_type(wide), body)
 
 
-def loop(b: Builder, count: int, carried: Values, iteration: Any) -> Values:
+def loop(b: LinalgBuilder, count: int, carried: Values, iteration: Any) -> Values:
     """An scf.for from 0 to `count`; `iteration` takes the index and the carried values, and returns the carried values."""
     types: list[Attribute] = [b.index(0).type, *(v.type for v in carried)]
     region = b.region(types, iteration, lambda values: scf.YieldOp(*values))
@@ -189,13 +191,13 @@ def loop(b: Builder, count: int, carried: Values, iteration: Any) -> Values:
 # Contraction and windows
 
 
-def product(source: PtirDType, wide: PtirDType, b: Builder, v: Sequence[SSAValue]) -> Values:
+def product(source: PtirDType, wide: PtirDType, b: LinalgBuilder, v: Sequence[SSAValue]) -> Values:
     """The third value plus the exact product of the first two, rounded in the accumulator's dtype."""
     lhs, rhs = (scalars.cast(b, source, wide, x) for x in v[:2])
     return [scalars.add(b, wide, [v[2], scalars.mul(b, wide, [lhs, rhs])])]
 
 
-def contraction(b: Builder, op: PtirOp, accesses: Sequence[Access], shape: Shape, loops: int) -> SSAValue:
+def contraction(b: LinalgBuilder, op: PtirOp, accesses: Sequence[Access], shape: Shape, loops: int) -> SSAValue:
     """Products summed over the loops after those of `shape`, in the accumulator's dtype, then cast."""
     source, wide = op.operand_spec(0).dtype, accumulator(op)
     start = b.fill(b.scalar(wide, identity("sum", wide)), shape)
@@ -204,7 +206,7 @@ def contraction(b: Builder, op: PtirOp, accesses: Sequence[Access], shape: Shape
     return cast_tensor(b, wide, op.result_spec().dtype, total)
 
 
-def dot_general(b: Builder, op: ptir.DotGeneralOp, x: Values) -> Values:
+def dot_general(b: LinalgBuilder, op: ptir.DotGeneralOp, x: Values) -> Values:
     """Loops: batch, the rest of lhs, the rest of rhs, what is contracted."""
     values = op.values()
     ranks = len(shape_of(x[0])), len(shape_of(x[1]))
@@ -227,7 +229,7 @@ def window_place(out: int, window: int, stride: int, dilation: int) -> AffineExp
     return AffineExpr.dimension(out) * stride + AffineExpr.dimension(window) * dilation
 
 
-def reduce_window(b: Builder, op: ptir.ReduceWindowOp, x: Values) -> Values:
+def reduce_window(b: LinalgBuilder, op: ptir.ReduceWindowOp, x: Values) -> Values:
     """The input padded with the identity, then a reduction over the loops of the window, whose extents an empty tensor gives."""
     values, dtype, wide = op.values(), op.operand_spec(0).dtype, accumulator(op)
     shape, kind = static(op), values["kind"]
@@ -245,7 +247,7 @@ def reduce_window(b: Builder, op: ptir.ReduceWindowOp, x: Values) -> Values:
     return [cast_tensor(b, wide, op.result_spec().dtype, total)]
 
 
-def extract_patches(b: Builder, op: ptir.ExtractPatchesOp, x: Values) -> Values:
+def extract_patches(b: LinalgBuilder, op: ptir.ExtractPatchesOp, x: Values) -> Values:
     """Loops: batch, places, the window, channels; the last are merged."""
     values, shape = op.values(), static(op)
     spatial = len(values["window"])
@@ -263,7 +265,7 @@ def extract_patches(b: Builder, op: ptir.ExtractPatchesOp, x: Values) -> Values:
     return [b.reshape(found, shape)]
 
 
-def convolution(b: Builder, op: ptir.ConvolutionOp, x: Values) -> Values:
+def convolution(b: LinalgBuilder, op: ptir.ConvolutionOp, x: Values) -> Values:
     """Loops: batch, places, groups, outputs of a group; the window, inputs of a group. Channels are split by group."""
     values, shape = op.values(), static(op)
     spatial, groups = len(values["strides"]), values["feature_group_count"]
@@ -286,7 +288,7 @@ def convolution(b: Builder, op: ptir.ConvolutionOp, x: Values) -> Values:
     return [b.reshape(contraction(b, op, accesses, (*shape[:-1], groups, outputs), loops), shape)]
 
 
-def layer_norm(b: Builder, op: ptir.LayerNormOp, x: Values) -> Values:
+def layer_norm(b: LinalgBuilder, op: ptir.LayerNormOp, x: Values) -> Values:
     """The sum, the sum of squared differences from the mean, then each element; in f32, or f64 for f64."""
     values, shape = op.values(), static(op)
     dtype = op.operand_spec(0).dtype
@@ -296,17 +298,17 @@ def layer_norm(b: Builder, op: ptir.LayerNormOp, x: Values) -> Values:
     target, count = tuple(shape[a] for a in kept), float(shape[axis])
     total = folded(b, "sum", (dtype, wide), [(x[0], order(kept, [axis]))], target, len(shape))
 
-    def centred(c: Builder, v: SSAValue, summed: SSAValue) -> SSAValue:
+    def centred(c: LinalgBuilder, v: SSAValue, summed: SSAValue) -> SSAValue:
         mean = c(arith.DivfOp(summed, c.scalar(wide, count)))
         return c(arith.SubfOp(scalars.cast(c, dtype, wide, v), mean))
 
     epsilon: float = wide.element.unpack(wide.element.pack([values["epsilon"]]))[0]  # pyright: ignore[reportAssignmentType]
 
-    def square(c: Builder, v: Sequence[SSAValue]) -> Values:
+    def square(c: LinalgBuilder, v: Sequence[SSAValue]) -> Values:
         difference = centred(c, v[0], v[1])
         return [c(arith.AddfOp(v[2], c(arith.MulfOp(difference, difference))))]
 
-    def normal(c: Builder, v: Sequence[SSAValue]) -> Values:
+    def normal(c: LinalgBuilder, v: Sequence[SSAValue]) -> Values:
         variance = c(arith.DivfOp(v[2], c.scalar(wide, count)))
         deviation = c(math.SqrtOp(c(arith.AddfOp(variance, c.scalar(wide, epsilon)))))
         scaled = c(arith.DivfOp(centred(c, v[0], v[1]), deviation))

@@ -18,10 +18,10 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.scalars import UNARY
 from mind_dialect.ptir.types import F32, F64, I1, Kind, PtirDType
 
-from .builder import Builder, element_type
+from .builder import LinalgBuilder, element_type
 
 Value = SSAValue
-Scalar = Callable[[Builder, PtirDType, list[Value]], Value]
+Scalar = Callable[[LinalgBuilder, PtirDType, list[Value]], Value]
 """From elements of a dtype to an element."""
 
 
@@ -43,7 +43,7 @@ def most(dtype: PtirDType) -> int:
 # Conversions
 
 
-def cast(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value:
+def cast(b: LinalgBuilder, source: PtirDType, target: PtirDType, x: Value) -> Value:
     """
     The contract's conversion.
 
@@ -60,7 +60,7 @@ def cast(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value:
     return _resize(b, source, target, x) if source is I1 else _integer_to_integer(b, source, target, x)
 
 
-def _to_float(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value:
+def _to_float(b: LinalgBuilder, source: PtirDType, target: PtirDType, x: Value) -> Value:
     type = element_type(target)
     if source.is_float:
         if source.bits < target.bits:
@@ -75,7 +75,7 @@ def _to_float(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Val
     return found if middle is target else b(arith.TruncFOp(found, type))
 
 
-def _float_to_integer(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value:
+def _float_to_integer(b: LinalgBuilder, source: PtirDType, target: PtirDType, x: Value) -> Value:
     if source.bits < 32:
         x, source = b(arith.ExtFOp(x, element_type(F32))), F32
     type = element_type(target)
@@ -88,7 +88,7 @@ def _float_to_integer(b: Builder, source: PtirDType, target: PtirDType, x: Value
     return b(arith.SelectOp(_compare_float(b, "uno", x, x), b.integer(0, type), found))
 
 
-def _integer_to_integer(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value:
+def _integer_to_integer(b: LinalgBuilder, source: PtirDType, target: PtirDType, x: Value) -> Value:
     type = element_type(source)
     signed = source.kind is Kind.SIGNED
     if least(source) < least(target):
@@ -98,7 +98,7 @@ def _integer_to_integer(b: Builder, source: PtirDType, target: PtirDType, x: Val
     return _resize(b, source, target, x)
 
 
-def _resize(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value:
+def _resize(b: LinalgBuilder, source: PtirDType, target: PtirDType, x: Value) -> Value:
     """Bits added, by the sign of `source`, or dropped."""
     type: Any = element_type(target)
     if source.bits == target.bits:
@@ -108,12 +108,12 @@ def _resize(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value
     return b(arith.ExtSIOp(x, type) if source.kind is Kind.SIGNED else arith.ExtUIOp(x, type))
 
 
-def wrap(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value:
+def wrap(b: LinalgBuilder, source: PtirDType, target: PtirDType, x: Value) -> Value:
     """An integer by its low bits."""
     return _resize(b, source, target, x)
 
 
-def bitcast(b: Builder, source: PtirDType, target: PtirDType, x: Value) -> Value:
+def bitcast(b: LinalgBuilder, source: PtirDType, target: PtirDType, x: Value) -> Value:
     """The same bits; integers carry no sign in MLIR, so between them there is nothing to do."""
     type = element_type(target)
     return x if type == element_type(source) else b(arith.BitcastOp(x, type))
@@ -125,11 +125,11 @@ _FLOAT = {"less": "olt", "less_equal": "ole", "equal": "oeq", "greater_equal": "
 _INTEGER = {"less": "lt", "less_equal": "le", "greater_equal": "ge", "greater": "gt"}
 
 
-def _compare_float(b: Builder, predicate: str, x: Value, y: Value) -> Value:
+def _compare_float(b: LinalgBuilder, predicate: str, x: Value, y: Value) -> Value:
     return b(arith.CmpfOp(x, y, predicate))
 
 
-def compare(b: Builder, kind: str, dtype: PtirDType, x: Value, y: Value) -> Value:
+def compare(b: LinalgBuilder, kind: str, dtype: PtirDType, x: Value, y: Value) -> Value:
     """Whether `x kind y`, as i1; with NaN only `not_equal` holds."""
     if dtype.is_float:
         return _compare_float(b, _FLOAT[kind], x, y)
@@ -144,7 +144,7 @@ def compare(b: Builder, kind: str, dtype: PtirDType, x: Value, y: Value) -> Valu
 def _in_f32(rule: Scalar, below: int = 32) -> Scalar:
     """A rule for floats of at least `below` bits, for all: others are widened, and the result rounded."""
 
-    def widened(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+    def widened(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
         if not dtype.is_float or dtype.bits >= below:
             return rule(b, dtype, x)
         return cast(b, F32, dtype, rule(b, F32, [cast(b, dtype, F32, v) for v in x]))
@@ -162,28 +162,28 @@ def _binary(floats: Any, integers: Any, unsigned: Any = None, truth: Any = None)
     return _in_f32(lambda b, dtype, x: b(by_kind[dtype.kind](x[0], x[1])), below=16)
 
 
-def _neg(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def _neg(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     if dtype.is_float:
         return b(arith.NegfOp(x[0]))
     return b(arith.SubiOp(b.scalar(dtype, 0), x[0]))
 
 
-def _abs(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def _abs(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     """Of integers the greater of x and -x, which is x for the least of all."""
     if dtype.is_float:
         return b(math.AbsFOp(x[0]))
     return b(arith.MaxSIOp(x[0], _neg(b, dtype, x))) if dtype.kind is Kind.SIGNED else x[0]
 
 
-def _reciprocal(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def _reciprocal(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     return b(arith.DivfOp(b.scalar(dtype, 1.0), x[0]))
 
 
-def _rsqrt(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def _rsqrt(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     return b(arith.DivfOp(b.scalar(dtype, 1.0), b(math.SqrtOp(x[0]))))
 
 
-def _sign(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def _sign(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     """Zeros and NaN stay as they are."""
     one, zero = (1.0, 0.0) if dtype.is_float else (1, 0)
     found = b(arith.SelectOp(compare(b, "greater", dtype, x[0], b.scalar(dtype, zero)), b.scalar(dtype, one), x[0]))
@@ -192,7 +192,7 @@ def _sign(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
     return b(arith.SelectOp(compare(b, "less", dtype, x[0], b.scalar(dtype, zero)), b.scalar(dtype, -one), found))
 
 
-def _logistic(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def _logistic(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     """The exponential is of a number that is not positive, so it does not overflow."""
     one = b.scalar(dtype, 1.0)
     small = b(math.ExpOp(b(arith.NegfOp(b(math.AbsFOp(x[0]))))))
@@ -200,11 +200,11 @@ def _logistic(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
     return b(arith.DivfOp(upper, b(arith.AddfOp(one, small))))
 
 
-def _not(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def _not(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     return b(arith.XOrIOp(x[0], b.integer(-1 if dtype is not I1 else 1, element_type(dtype))))
 
 
-def _divide(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def _divide(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     """Truncated division by what is not 0; by -1 it is the negation, as the least number over -1 is undefined in arith."""
     if dtype.is_float:
         return b(arith.DivfOp(x[0], x[1]))
@@ -214,7 +214,7 @@ def _divide(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
     return b(arith.SelectOp(by_minus_one, _neg(b, dtype, x), b(arith.DivSIOp(x[0], safe))))
 
 
-def _remainder(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def _remainder(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     """As `_divide`; what division by -1 leaves is 0. Of integers only: this version of xDSL has no `arith.remf`."""
     if dtype.kind is Kind.UNSIGNED:
         return b(arith.RemUIOp(x[0], x[1]))
@@ -222,7 +222,7 @@ def _remainder(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
     return b(arith.SelectOp(by_minus_one, b.scalar(dtype, 0), b(arith.RemSIOp(x[0], safe))))
 
 
-def _safe_divisor(b: Builder, dtype: PtirDType, y: Value) -> tuple[Value, Value]:
+def _safe_divisor(b: LinalgBuilder, dtype: PtirDType, y: Value) -> tuple[Value, Value]:
     by_minus_one = compare(b, "equal", dtype, y, b.scalar(dtype, -1))
     return by_minus_one, b(arith.SelectOp(by_minus_one, b.scalar(dtype, 1), y))
 
@@ -230,7 +230,7 @@ def _safe_divisor(b: Builder, dtype: PtirDType, y: Value) -> tuple[Value, Value]
 def _shift(kind: Callable[[Value, Value], Operation], keeps_sign: bool) -> Scalar:
     """A shift; by the width or more, negative amounts included, all bits go, and the sign stays if it does."""
 
-    def rule(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+    def rule(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
         type = element_type(dtype)
         inside = b(arith.CmpiOp(x[1], b.integer(dtype.bits, type), "ult"))
         amount = b(arith.SelectOp(inside, x[1], b.integer(dtype.bits - 1 if keeps_sign else 0, type)))
@@ -240,7 +240,7 @@ def _shift(kind: Callable[[Value, Value], Operation], keeps_sign: bool) -> Scala
     return rule
 
 
-def _popcount(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def _popcount(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     """How many bits are set: sums of neighbours, twice as wide each time, as convert-math-to-libm refuses `math.ctpop`."""
     type, bits, found, width = element_type(dtype), dtype.bits, x[0], 1
     while width < bits:
@@ -251,7 +251,7 @@ def _popcount(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
     return found
 
 
-def _leading_zeros(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def _leading_zeros(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     """How many bits are above the highest that is set: those that stay 0 when each bit is copied to all below it."""
     type, found, width = element_type(dtype), x[0], 1
     while width < dtype.bits:
@@ -268,7 +268,7 @@ maximum = _binary(arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp, arith.OrIOp)
 minimum = _binary(arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp, arith.AndIOp)
 
 
-def clamp(b: Builder, dtype: PtirDType, x: list[Value]) -> Value:
+def clamp(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
     """`min(max(x, lo), hi)`."""
     return minimum(b, dtype, [maximum(b, dtype, x[:2]), x[2]])
 
@@ -306,7 +306,7 @@ ARITHMETIC: Mapping[type[PtirOp], Scalar] = {
 """Ops whose result has the dtype of their operands."""
 
 
-def element(b: Builder, op: PtirOp, x: list[Value]) -> Value:
+def element(b: LinalgBuilder, op: PtirOp, x: list[Value]) -> Value:
     """What an elementwise op makes of an element of each operand."""
     dtype = op.operand_spec(0).dtype
     match op:
@@ -324,7 +324,7 @@ def element(b: Builder, op: PtirOp, x: list[Value]) -> Value:
             return ARITHMETIC[type(op)](b, dtype, x)
 
 
-def _wide_compare(b: Builder, kind: str, dtype: PtirDType, x: list[Value]) -> Value:
+def _wide_compare(b: LinalgBuilder, kind: str, dtype: PtirDType, x: list[Value]) -> Value:
     if dtype.is_float and dtype.bits < 16:
         return compare(b, kind, F32, *[cast(b, dtype, F32, v) for v in x])
     return compare(b, kind, dtype, x[0], x[1])
@@ -338,7 +338,7 @@ Number = tuple[PtirDType, Value]
 """An element with its dtype."""
 
 
-def quantized(b: Builder, x: Number, scale: Number | None, zero_point: Number | None, target: PtirDType) -> Value:
+def quantized(b: LinalgBuilder, x: Number, scale: Number | None, zero_point: Number | None, target: PtirDType) -> Value:
     """The quotient in f32 or wider, rounded to even, plus the zero point, which is exact in f64, saturated to an integer."""
     wide = F64 if x[0] is F64 else F32
     quotient = cast(b, x[0], wide, x[1])
@@ -350,7 +350,7 @@ def quantized(b: Builder, x: Number, scale: Number | None, zero_point: Number | 
     return cast(b, F64, target, whole)
 
 
-def dequantized(b: Builder, x: Number, scale: Number | None, zero_point: Number | None, target: PtirDType) -> Value:
+def dequantized(b: LinalgBuilder, x: Number, scale: Number | None, zero_point: Number | None, target: PtirDType) -> Value:
     """`(x - zero_point) * scale` in f64, rounded once."""
     found = cast(b, x[0], F64, x[1])
     if zero_point is not None:

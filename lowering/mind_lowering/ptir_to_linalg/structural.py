@@ -17,7 +17,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import SI64, PtirDType
 
 from . import scalars
-from .builder import Access, Builder, Shape, dims, element_of, element_type, shape_of
+from .builder import Access, LinalgBuilder, Shape, dims, element_of, element_type, shape_of
 
 Values = list[SSAValue]
 
@@ -29,7 +29,7 @@ def static(op: PtirOp, i: int = 0) -> Shape:
     return cast(Shape, op.result_spec(i).shape)
 
 
-def elementwise(b: Builder, op: PtirOp, x: Values) -> Values:
+def elementwise(b: LinalgBuilder, op: PtirOp, x: Values) -> Values:
     """Every op of `scalars.ELEMENTWISE`: the same place of each operand."""
     shape = static(op)
     places = dims(len(shape))
@@ -37,32 +37,32 @@ def elementwise(b: Builder, op: PtirOp, x: Values) -> Values:
     return [b.each([(v, places) for v in x], shape, body, lambda inner, values: [scalars.element(inner, op, list(values))])]
 
 
-def copied(b: Builder, access: Access, shape: Shape) -> SSAValue:
+def copied(b: LinalgBuilder, access: Access, shape: Shape) -> SSAValue:
     """A tensor of elements read elsewhere."""
     return b.each([access], shape, element_of(access[0]), lambda inner, values: [values[0]])
 
 
-def same(b: Builder, op: PtirOp, x: Values) -> Values:
+def same(b: LinalgBuilder, op: PtirOp, x: Values) -> Values:
     """The operand itself."""
     return [x[0]]
 
 
-def constant(b: Builder, op: ptir.ConstantOp, x: Values) -> Values:
+def constant(b: LinalgBuilder, op: ptir.ConstantOp, x: Values) -> Values:
     return [b.literal(op.literal)]
 
 
-def reshape(b: Builder, op: ptir.ReshapeOp, x: Values) -> Values:
+def reshape(b: LinalgBuilder, op: ptir.ReshapeOp, x: Values) -> Values:
     return [b.reshape(x[0], static(op))]
 
 
-def transpose(b: Builder, op: ptir.TransposeOp, x: Values) -> Values:
+def transpose(b: LinalgBuilder, op: ptir.TransposeOp, x: Values) -> Values:
     rank = len(shape_of(x[0]))
     perm = [n % rank for n in op.values()["perm"]]
     out = b.empty(TensorType(element_of(x[0]), static(op)))
     return [b(linalg.TransposeOp(x[0], out, DenseArrayBase.from_list(i64, perm)))]
 
 
-def broadcast_to(b: Builder, op: ptir.BroadcastToOp, x: Values) -> Values:
+def broadcast_to(b: LinalgBuilder, op: ptir.BroadcastToOp, x: Values) -> Values:
     return [copied(b, (x[0], broadcast(shape_of(x[0]), static(op))), static(op))]
 
 
@@ -73,16 +73,16 @@ def broadcast(shape: Shape, result: Shape) -> list[AffineExpr]:
     return [loop if n == m else AffineExpr.constant(0) for loop, n, m in zip(loops, shape, wide, strict=True)]
 
 
-def slice(b: Builder, op: ptir.SliceOp, x: Values) -> Values:
+def slice(b: LinalgBuilder, op: ptir.SliceOp, x: Values) -> Values:
     return [b.slice(x[0], op.values()["starts"], static(op))]
 
 
-def strided_slice(b: Builder, op: ptir.StridedSliceOp, x: Values) -> Values:
+def strided_slice(b: LinalgBuilder, op: ptir.StridedSliceOp, x: Values) -> Values:
     values = op.values()
     return [b.slice(x[0], values["starts"], static(op), values["strides"])]
 
 
-def reverse(b: Builder, op: ptir.ReverseOp, x: Values) -> Values:
+def reverse(b: LinalgBuilder, op: ptir.ReverseOp, x: Values) -> Values:
     """Every loop of a reversed axis counts down."""
     shape = static(op)
     axes = {a % len(shape) for a in op.values()["axes"]}
@@ -92,7 +92,7 @@ def reverse(b: Builder, op: ptir.ReverseOp, x: Values) -> Values:
     return [copied(b, (x[0], places), shape)]
 
 
-def concat(b: Builder, op: ptir.ConcatOp, x: Values) -> Values:
+def concat(b: LinalgBuilder, op: ptir.ConcatOp, x: Values) -> Values:
     """Each operand written into its part of one tensor."""
     shape = static(op)
     axis: int = op.values()["axis"] % len(shape)
@@ -105,13 +105,13 @@ def concat(b: Builder, op: ptir.ConcatOp, x: Values) -> Values:
     return [found]
 
 
-def pad(b: Builder, op: ptir.PadOp, x: Values) -> Values:
+def pad(b: LinalgBuilder, op: ptir.PadOp, x: Values) -> Values:
     values = op.values()
     number = b.scalar(op.operand_spec(0).dtype, values["pad_value"].item())
     return [padded(b, x[0], number, values["low"], values["high"], values["interior"])]
 
 
-def padded(b: Builder, x: SSAValue, number: SSAValue, low: Ints, high: Ints, interior: Ints) -> SSAValue:
+def padded(b: LinalgBuilder, x: SSAValue, number: SSAValue, low: Ints, high: Ints, interior: Ints) -> SSAValue:
     """`x` with numbers around it and between its elements."""
     old = shape_of(x)
     if not any((*low, *high, *interior)):
@@ -124,7 +124,7 @@ def padded(b: Builder, x: SSAValue, number: SSAValue, low: Ints, high: Ints, int
     return b(tensor.PadOp(x, (), (), region, tuple(low), tuple(high), TensorType(element_of(x), shape)))
 
 
-def tile(b: Builder, op: ptir.TileOp, x: Values) -> Values:
+def tile(b: LinalgBuilder, op: ptir.TileOp, x: Values) -> Values:
     """A dimension for the repeats before each dimension, then both merged."""
     old, repeats = shape_of(x[0]), op.values()["repeats"]
     wide = tuple(n for pair in zip(repeats, old, strict=True) for n in pair)
@@ -132,16 +132,16 @@ def tile(b: Builder, op: ptir.TileOp, x: Values) -> Values:
     return [b.reshape(found, static(op)) if prod(wide) else b.empty(TensorType(element_of(found), static(op)))]
 
 
-def dimension_size(b: Builder, op: ptir.DimensionSizeOp, x: Values) -> Values:
+def dimension_size(b: LinalgBuilder, op: ptir.DimensionSizeOp, x: Values) -> Values:
     axis: int = op.values()["axis"]
     return [b.fill(b.scalar(SI64, shape_of(x[0])[axis]), ())]
 
 
-def iota(b: Builder, op: ptir.IotaOp, x: Values) -> Values:
+def iota(b: LinalgBuilder, op: ptir.IotaOp, x: Values) -> Values:
     shape, dtype = static(op), op.result_spec().dtype
     axis = op.values()["axis"] % len(shape)
 
-    def count(inner: Builder, _: Sequence[SSAValue]) -> Values:
+    def count(inner: LinalgBuilder, _: Sequence[SSAValue]) -> Values:
         number = inner(arith.IndexCastOp(inner(linalg.IndexOp(axis)), i64))
         convert = scalars.cast if dtype.is_float else scalars.wrap
         return [convert(inner, SI64, dtype, number)]
@@ -152,16 +152,16 @@ def iota(b: Builder, op: ptir.IotaOp, x: Values) -> Values:
 # Places that are data
 
 
-def dynamic_slice(b: Builder, op: ptir.DynamicSliceOp, x: Values) -> Values:
+def dynamic_slice(b: LinalgBuilder, op: ptir.DynamicSliceOp, x: Values) -> Values:
     return [b.slice(x[0], clamped(b, op.operand_spec(1).dtype, x[1], shape_of(x[0]), static(op)), static(op))]
 
 
-def dynamic_update_slice(b: Builder, op: ptir.DynamicUpdateSliceOp, x: Values) -> Values:
+def dynamic_update_slice(b: LinalgBuilder, op: ptir.DynamicUpdateSliceOp, x: Values) -> Values:
     into, update, start = x
     return [b.insert(update, into, clamped(b, op.operand_spec(2).dtype, start, shape_of(into), shape_of(update)))]
 
 
-def clamped(b: Builder, dtype: PtirDType, start: SSAValue, shape: Shape, sizes: Shape) -> list[SSAValue | int]:
+def clamped(b: LinalgBuilder, dtype: PtirDType, start: SSAValue, shape: Shape, sizes: Shape) -> list[SSAValue | int]:
     """The elements of `start` as indices from which `sizes` fit into `shape`; 0 where nothing else does."""
     found: list[SSAValue | int] = []
     for i, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
@@ -175,24 +175,24 @@ def clamped(b: Builder, dtype: PtirDType, start: SSAValue, shape: Shape, sizes: 
     return found
 
 
-def take(b: Builder, op: ptir.TakeOp, x: Values) -> Values:
+def take(b: LinalgBuilder, op: ptir.TakeOp, x: Values) -> Values:
     """Rows of `x`; legal only where the caller promises that indices are in range."""
     rank = len(shape_of(x[1]))
     return [_looked_up(b, op, x, dims(len(static(op)))[:rank], [None, *range(rank, len(static(op)))])]
 
 
-def gather(b: Builder, op: ptir.GatherOp, x: Values) -> Values:
+def gather(b: LinalgBuilder, op: ptir.GatherOp, x: Values) -> Values:
     """Elements of `x` along one axis, under the same promise."""
     shape = static(op)
     axis = op.values()["axis"] % len(shape)
     return [_looked_up(b, op, x, dims(len(shape)), [None if i == axis else i for i in range(len(shape))])]
 
 
-def _looked_up(b: Builder, op: PtirOp, x: Values, index: list[AffineExpr], loops: list[int | None]) -> SSAValue:
+def _looked_up(b: LinalgBuilder, op: PtirOp, x: Values, index: list[AffineExpr], loops: list[int | None]) -> SSAValue:
     """A tensor of elements of `x[0]`, at the places of some loops, None standing for the index."""
     shape = static(op)
 
-    def read(inner: Builder, values: Sequence[SSAValue]) -> Values:
+    def read(inner: LinalgBuilder, values: Sequence[SSAValue]) -> Values:
         found = inner(arith.IndexCastOp(values[0], IndexType()))
         places = [found if i is None else inner(linalg.IndexOp(i)) for i in loops]
         return [inner(tensor.ExtractOp(x[0], places, element_of(x[0])))]
@@ -203,7 +203,7 @@ def _looked_up(b: Builder, op: PtirOp, x: Values, index: list[AffineExpr], loops
 # Quantisation
 
 
-def quantization(b: Builder, op: ptir.QuantizationOp, x: Values) -> Values:
+def quantization(b: LinalgBuilder, op: ptir.QuantizationOp, x: Values) -> Values:
     """Parameters are scalars, or lie along an axis."""
     shape, values = static(op), op.values()
     loops = dims(len(shape))
@@ -211,7 +211,7 @@ def quantization(b: Builder, op: ptir.QuantizationOp, x: Values) -> Values:
     dtypes = [op.operand_spec(i).dtype for i in range(len(x))]
     target = op.result_spec().dtype
 
-    def body(inner: Builder, given: Sequence[SSAValue]) -> Values:
+    def body(inner: LinalgBuilder, given: Sequence[SSAValue]) -> Values:
         number, *parameters = zip(dtypes, given, strict=False)
         return [_quantized(inner, op, number, parameters, target)]
 
@@ -219,7 +219,7 @@ def quantization(b: Builder, op: ptir.QuantizationOp, x: Values) -> Values:
     return [b.each(inputs, shape, element_type(target), body)]
 
 
-def _quantized(b: Builder, op: PtirOp, x: scalars.Number, given: list[scalars.Number], target: PtirDType) -> SSAValue:
+def _quantized(b: LinalgBuilder, op: PtirOp, x: scalars.Number, given: list[scalars.Number], target: PtirDType) -> SSAValue:
     scale, zero_point = (*given[:2], None, None)[:2]
     if isinstance(op, ptir.QuantizeOp):
         return scalars.quantized(b, x, scale, zero_point, target)

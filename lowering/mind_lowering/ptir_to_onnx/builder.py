@@ -42,14 +42,14 @@ def package() -> Any:
         raise error("E7002", message, path="onnx") from None
 
 
-Rule = Callable[["Builder", Any, list[str]], str | list[str]]
+Rule = Callable[["OnnxBuilder", Any, list[str]], str | list[str]]
 """Emits an op, given its operands, and returns its result, or all of several."""
 
 
-class Builder:
+class OnnxBuilder:
     """The nodes and initializers emitted so far; a value is the name of a tensor."""
 
-    def __init__(self, onnx: Any, taken: set[str], inline: Callable[[Builder, Block, Sequence[str]], list[str]]):
+    def __init__(self, onnx: Any, taken: set[str], inline: Callable[[OnnxBuilder, Block, Sequence[str]], list[str]]):
         self.onnx, self.taken, self._inline = onnx, taken, inline
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []

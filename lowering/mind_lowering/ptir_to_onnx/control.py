@@ -11,10 +11,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import I1, SI64, PtirDType, TensorSpec, read_type
 
-from .builder import ARRAYS, EVERY, Builder, Rule
+from .builder import ARRAYS, EVERY, OnnxBuilder, Rule
 
 
-def _fusion(b: Builder, op: Any, x: list[str]) -> list[str]:
+def _fusion(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
     return b.inline(op.regions[0].block, x)
 
 
@@ -22,7 +22,7 @@ def _specs(values: Any) -> list[TensorSpec]:
     return [read_type(v.type) for v in values]
 
 
-def _cond(b: Builder, op: Any, x: list[str]) -> list[str]:
+def _cond(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
     def branch(region: Any) -> Any:
         return b.subgraph([], _specs(op.results), lambda _: b.inline(region.block, x[1:]))
 
@@ -30,7 +30,7 @@ def _cond(b: Builder, op: Any, x: list[str]) -> list[str]:
     return b.several("If", len(op.results), x[0], then_branch=yes, else_branch=no)
 
 
-def _while(b: Builder, op: Any, x: list[str]) -> list[str]:
+def _while(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
     """The condition is asked before the loop and after each iteration; what it yields is carried."""
     test, body = (region.block for region in op.regions)
     specs, truth = _specs(op.results), TensorSpec(I1, ())
@@ -43,7 +43,7 @@ def _while(b: Builder, op: Any, x: list[str]) -> list[str]:
     return b.several("Loop", len(specs), "", goes_on, *start, body=graph)
 
 
-def _scan(b: Builder, op: Any, x: list[str]) -> list[str]:
+def _scan(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
     block, count = op.regions[0].block, op.values()["carry_count"]
     results = _specs(op.results)
     if not op.operand_spec(count).shape[0]:

@@ -15,7 +15,7 @@ from mind_dialect.ptir.types import read_type
 from ..conversion import LegalitySpec
 from ..conversion.legality import LegalityReport, check_function_legality
 from ..own_module import own_module
-from .builder import NUMBERS, Builder, package
+from .builder import NUMBERS, OnnxBuilder, package
 from .rules import REFUSED, RULES, refusal
 
 OPSET = 21
@@ -42,7 +42,7 @@ def onnx_model(func: FuncOp) -> bytes:
     report = LegalityReport(tuple(check_function_legality(whole, specification())))
     if not report.is_legal:
         raise report.error("onnx")
-    b = Builder(onnx, set(), _inline)
+    b = OnnxBuilder(onnx, set(), _inline)
     names: dict[SSAValue, str] = {}
     for argument, name in zip(whole.body.block.args, input_names(func), strict=True):
         names[argument] = b.fresh(name)
@@ -60,7 +60,7 @@ def onnx_model(func: FuncOp) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
-def _emit(b: Builder, block: Block, names: dict[SSAValue, str]) -> None:
+def _emit(b: OnnxBuilder, block: Block, names: dict[SSAValue, str]) -> None:
     """Emit the ops of a block but the last one."""
     for op in block.ops:
         if op is not block.last_op:
@@ -69,7 +69,7 @@ def _emit(b: Builder, block: Block, names: dict[SSAValue, str]) -> None:
             names.update(zip(op.results, [made] if isinstance(made, str) else made, strict=True))
 
 
-def _inline(b: Builder, block: Block, values: Sequence[str]) -> list[str]:
+def _inline(b: OnnxBuilder, block: Block, values: Sequence[str]) -> list[str]:
     """Emit the ops of a region's block; return what it yields."""
     names: dict[SSAValue, str] = dict(zip(block.args, values, strict=True))
     _emit(b, block, names)

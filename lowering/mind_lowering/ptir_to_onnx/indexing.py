@@ -18,26 +18,26 @@ from mind_dialect.ptir.types import I1, PtirDType
 from mind_dialect.ptir.windows_at import gather_dims
 
 from ..ptir_to_stablehlo.window_numbers import WindowNumbers, gather_numbers, scatter_numbers
-from .builder import ARRAYS, EVERY, INT64, NUMERIC, Builder, Rule, reduction_identity
+from .builder import ARRAYS, EVERY, INT64, NUMERIC, OnnxBuilder, Rule, reduction_identity
 
 REDUCTIONS = {"add": "add", "mul": "mul", "max": "max", "min": "min", "replace": "none"}
 
 
-def _take(b: Builder, op: Any, x: list[str]) -> str:
+def _take(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     return b("Gather", *x, axis=0)
 
 
-def _gather(b: Builder, op: Any, x: list[str]) -> str:
+def _gather(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     return b("GatherElements", *x, axis=op.values()["axis"] % len(op.operand_spec(0).shape))
 
 
-def _scatter_reduce(b: Builder, op: Any, x: list[str]) -> str:
+def _scatter_reduce(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     values = op.values()
     axis = values["axis"] % len(op.operand_spec(0).shape)
     return b("ScatterElements", *x, axis=axis, reduction=REDUCTIONS[values["kind"]])
 
 
-def _segment_reduce(b: Builder, op: Any, x: list[str]) -> str:
+def _segment_reduce(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """An empty segment keeps the identity."""
     dtype, shape = op.result_spec()
     kind = op.values()["kind"]
@@ -46,7 +46,7 @@ def _segment_reduce(b: Builder, op: Any, x: list[str]) -> str:
     return b("ScatterND", start, places, x[0], reduction="add" if kind == "sum" else "max")
 
 
-def _clamped(b: Builder, starts: str, most: Sequence[int]) -> str:
+def _clamped(b: OnnxBuilder, starts: str, most: Sequence[int]) -> str:
     """Starts of windows, moved so that the windows fit; index vectors lie along the last axis."""
     wide = b("Cast", starts, to=INT64)
     return b("Max", b("Min", wide, b.integers(most)), b.constant(np.array(0, np.int64)))
@@ -56,7 +56,7 @@ def _strides(shape: Sequence[int]) -> list[int]:
     return [prod(shape[d + 1 :]) for d in range(len(shape))]
 
 
-def _dynamic_slice(b: Builder, op: Any, x: list[str]) -> str:
+def _dynamic_slice(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """Rows from each axis that is cut: a Slice from computed places would have no shape that readers can infer."""
     shape, sizes = op.operand_spec(0).shape, op.values()["sizes"]
     cut = [d for d, (n, size) in enumerate(zip(shape, sizes, strict=True)) if n != size]
@@ -69,7 +69,7 @@ def _dynamic_slice(b: Builder, op: Any, x: list[str]) -> str:
     return found
 
 
-def _dynamic_update_slice(b: Builder, op: Any, x: list[str]) -> str:
+def _dynamic_update_slice(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     shape, sizes = op.operand_spec(0).shape, op.operand_spec(1).shape
     if not shape:
         return b("Identity", x[1])
@@ -82,7 +82,7 @@ def _dynamic_update_slice(b: Builder, op: Any, x: list[str]) -> str:
     return _scattered(b, x[0], places, x[1], shape, "none")
 
 
-def _scattered(b: Builder, x: str, places: str, updates: str, shape: Sequence[int], reduction: str, spare: str = "") -> str:
+def _scattered(b: OnnxBuilder, x: str, places: str, updates: str, shape: Sequence[int], reduction: str, spare: str = "") -> str:
     """Combine updates with elements of `x` at flat indices; `spare` is an element after the last one, which is cut off."""
     flat = b("Reshape", x, b.integers([prod(shape)]))
     flat = b("Concat", flat, spare, axis=0) if spare else flat
@@ -93,7 +93,7 @@ def _scattered(b: Builder, x: str, places: str, updates: str, shape: Sequence[in
 
 
 def _coordinates(
-    b: Builder, numbers: WindowNumbers, indices: str, ranks: tuple[int, int, int], shape: Sequence[int]
+    b: OnnxBuilder, numbers: WindowNumbers, indices: str, ranks: tuple[int, int, int], shape: Sequence[int]
 ) -> list[str]:
     """
     Return, for each axis of the operand, where each element of the windows is along it; none are clamped.
@@ -130,7 +130,7 @@ def _coordinates(
     return found
 
 
-def _flat(b: Builder, coordinates: Sequence[str], operand: Sequence[int], shape: Sequence[int]) -> str:
+def _flat(b: OnnxBuilder, coordinates: Sequence[str], operand: Sequence[int], shape: Sequence[int]) -> str:
     """Return flat indices of the result's shape."""
     total = b.constant(np.zeros([1] * len(shape), np.int64))
     for where, stride in zip(coordinates, _strides(operand), strict=True):
@@ -138,7 +138,7 @@ def _flat(b: Builder, coordinates: Sequence[str], operand: Sequence[int], shape:
     return b("Expand", total, b.integers(shape))
 
 
-def _inside(b: Builder, coordinates: Sequence[str], operand: Sequence[int], shape: Sequence[int]) -> str:
+def _inside(b: OnnxBuilder, coordinates: Sequence[str], operand: Sequence[int], shape: Sequence[int]) -> str:
     """Return which elements lie in the operand."""
     found = b("Expand", b.constant(np.array(True)), b.integers(shape))
     zero = b.constant(np.array(0, np.int64))
@@ -148,7 +148,7 @@ def _inside(b: Builder, coordinates: Sequence[str], operand: Sequence[int], shap
     return found
 
 
-def _gather_windows(b: Builder, op: Any, x: list[str]) -> str:
+def _gather_windows(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     operand, (dtype, shape), mode = op.operand_spec(0).shape, op.result_spec(), op.values()["mode"]
     numbers = gather_numbers(op, list(op.operands))
     if not prod(operand) or not prod(shape):
@@ -173,7 +173,7 @@ def _gather_windows(b: Builder, op: Any, x: list[str]) -> str:
     return b("Where", inside, found, b.constant(np.zeros((), ARRAYS[dtype])))
 
 
-def _scatter_at(b: Builder, op: Any, x: list[str], numbers: WindowNumbers, kind: str, *, drop: bool) -> str:
+def _scatter_at(b: OnnxBuilder, op: Any, x: list[str], numbers: WindowNumbers, kind: str, *, drop: bool) -> str:
     (dtype, operand), shape = op.operand_spec(0), op.operand_spec(2).shape
     if not prod(operand) or not prod(shape):
         return b("Identity", x[0])
@@ -187,14 +187,14 @@ def _scatter_at(b: Builder, op: Any, x: list[str], numbers: WindowNumbers, kind:
     return _scattered(b, x[0], places, x[2], operand, REDUCTIONS[kind], spare)
 
 
-def _scatter_windows(b: Builder, op: Any, x: list[str]) -> str:
+def _scatter_windows(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     given = scatter_numbers(op, list(op.operands))
     numbers = WindowNumbers(gather_dims(dict(given.lists)), given.targets, given.vector, given.windows)
     values = op.values()
     return _scatter_at(b, op, x, numbers, values["kind"], drop=values["mode"] == "drop")
 
 
-def _scatter_add(b: Builder, op: Any, x: list[str]) -> str:
+def _scatter_add(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     values, operand, updates = op.values(), op.operand_spec(0).shape, op.operand_spec(2).shape
     gone, vector = values["inserted_window_dims"], values["index_vector_dim"]
     sizes = iter([updates[a] for a in values["update_window_dims"]])

@@ -13,7 +13,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import SI64, PtirDType
 
-from .builder import ARRAYS, EVERY, FLOATS, INT64, NUMBERS, NUMERIC, Builder, Rule, reduction_identity
+from .builder import ARRAYS, EVERY, FLOATS, INT64, NUMBERS, NUMERIC, OnnxBuilder, Rule, reduction_identity
 from .scalars import is_nan
 
 COMBINE = {"sum": "Add", "prod": "Mul", "max": "Max", "min": "Min"}
@@ -22,7 +22,7 @@ COMBINE = {"sum": "Add", "prod": "Mul", "max": "Max", "min": "Min"}
 def _arg(largest: bool) -> Rule:
     operator = "ArgMax" if largest else "ArgMin"
 
-    def rule(b: Builder, op: Any, x: list[str]) -> str:
+    def rule(b: OnnxBuilder, op: Any, x: list[str]) -> str:
         """The first NaN, if there is one."""
         values, (dtype, shape) = op.values(), op.operand_spec(0)
         given: dict[str, Any] = {"axis": values["axis"] % len(shape), "keepdims": int(values["keepdims"])}
@@ -36,7 +36,7 @@ def _arg(largest: bool) -> Rule:
     return rule
 
 
-def _order(b: Builder, op: Any, x: str, *, descending: bool) -> str:
+def _order(b: OnnxBuilder, op: Any, x: str, *, descending: bool) -> str:
     """
     Return the indices that sort along the axis; equal elements keep their order.
 
@@ -55,13 +55,13 @@ def _order(b: Builder, op: Any, x: str, *, descending: bool) -> str:
     return b("GatherElements", first, b.several("TopK", 2, flags, count, **given)[1], axis=axis)
 
 
-def _sort(b: Builder, op: Any, x: list[str]) -> str:
+def _sort(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     values = op.values()
     order = _order(b, op, x[0], descending=values["descending"])
     return b("GatherElements", x[0], order, axis=values["axis"] % len(op.operand_spec(0).shape))
 
 
-def _top_k(b: Builder, op: Any, x: list[str]) -> list[str]:
+def _top_k(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
     values = op.values()
     axis = values["axis"] % len(op.operand_spec(0).shape)
     order = _order(b, op, x[0], descending=values["largest"])
@@ -69,14 +69,14 @@ def _top_k(b: Builder, op: Any, x: list[str]) -> list[str]:
     return [b("GatherElements", x[0], first, axis=axis), b("Cast", first, to=NUMBERS[op.result_spec(1).dtype])]
 
 
-def pad(b: Builder, x: str, low: Sequence[int], high: Sequence[int], value: Any, dtype: PtirDType) -> str:
+def pad(b: OnnxBuilder, x: str, low: Sequence[int], high: Sequence[int], value: Any, dtype: PtirDType) -> str:
     """Return `x` with a margin of a value."""
     if not any((*low, *high)):
         return x
     return b("Pad", x, b.integers([*low, *high]), b.constant(np.array(value, ARRAYS[dtype])))
 
 
-def dilated(b: Builder, x: str, shape: Sequence[int], holes: Sequence[int], value: Any, dtype: PtirDType) -> str:
+def dilated(b: OnnxBuilder, x: str, shape: Sequence[int], holes: Sequence[int], value: Any, dtype: PtirDType) -> str:
     """Return `x` with so many elements of a value between two neighbours along each axis: padded rows, joined again."""
     if not any(holes) or not prod(shape):
         return x
@@ -88,7 +88,9 @@ def dilated(b: Builder, x: str, shape: Sequence[int], holes: Sequence[int], valu
     return b("Slice", joined, b.integers([0] * len(shape)), b.integers(ends))
 
 
-def _shifted(b: Builder, x: str, axis: int, by: int, value: Any, shape: Sequence[int], dtype: PtirDType, *, back: bool) -> str:
+def _shifted(
+    b: OnnxBuilder, x: str, axis: int, by: int, value: Any, shape: Sequence[int], dtype: PtirDType, *, back: bool
+) -> str:
     """Return `x` moved along an axis, to the end or back to the front; a value comes in."""
     by = min(by, shape[axis])
     amount = [by if d == axis else 0 for d in range(len(shape))]
@@ -99,7 +101,7 @@ def _shifted(b: Builder, x: str, axis: int, by: int, value: Any, shape: Sequence
     return pad(b, b("Slice", x, b.integers(none), b.integers(ends)), amount, none, value, dtype)
 
 
-def _cumulative(b: Builder, op: Any, x: list[str]) -> str:
+def _cumulative(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """
     Combine each element with the one `span` before it, for spans 1, 2, 4 and so on.
 
@@ -116,7 +118,7 @@ def _cumulative(b: Builder, op: Any, x: list[str]) -> str:
     return b("Identity", found)
 
 
-def _places(b: Builder, x: str, axis: int, window: int, stride: int, hole: int, count: int, rank: int) -> list[str]:
+def _places(b: OnnxBuilder, x: str, axis: int, window: int, stride: int, hole: int, count: int, rank: int) -> list[str]:
     """Return a strided slice along an axis for each place of a window."""
     found: list[str] = []
     for i in range(window):
@@ -127,7 +129,7 @@ def _places(b: Builder, x: str, axis: int, window: int, stride: int, hole: int, 
     return found
 
 
-def _reduce_window(b: Builder, op: Any, x: list[str]) -> str:
+def _reduce_window(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """One axis after the other: as many slices as the window is long, combined."""
     values, (dtype, shape) = op.values(), op.operand_spec(0)
     start = reduction_identity(values["kind"], dtype)
@@ -143,7 +145,7 @@ def _reduce_window(b: Builder, op: Any, x: list[str]) -> str:
     return b("Identity", found)
 
 
-def _window_arg(b: Builder, op: Any, x: list[str]) -> str:
+def _window_arg(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """Values and flat indices together, one axis after the other; padding has the greatest index, and becomes -1."""
     values, (dtype, shape), result = op.values(), op.operand_spec(0), op.result_spec()
     none = np.iinfo(np.int64).max
@@ -162,7 +164,7 @@ def _window_arg(b: Builder, op: Any, x: list[str]) -> str:
     return b("Cast", place, to=NUMBERS[result.dtype])
 
 
-def _is_better(b: Builder, dtype: PtirDType, kind: str, one: tuple[str, str], other: tuple[str, str]) -> str:
+def _is_better(b: OnnxBuilder, dtype: PtirDType, kind: str, one: tuple[str, str], other: tuple[str, str]) -> str:
     """NaN first, then the greater or lesser, then the lower index."""
     before, ties = b("Greater" if kind == "max" else "Less", one[0], other[0]), b("Equal", one[0], other[0])
     if dtype in FLOATS:
@@ -172,7 +174,7 @@ def _is_better(b: Builder, dtype: PtirDType, kind: str, one: tuple[str, str], ot
     return b("Or", before, b("And", ties, b("Less", one[1], other[1])))
 
 
-def _extract_patches(b: Builder, op: Any, x: list[str]) -> str:
+def _extract_patches(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """A strided slice of the padded image for each place of the window, one after the other."""
     values, dtype, shape = op.values(), op.operand_spec(0).dtype, op.result_spec().shape
     low, high = ([0, *(pair[side] for pair in values["padding"]), 0] for side in (0, 1))

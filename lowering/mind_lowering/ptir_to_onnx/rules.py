@@ -13,7 +13,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F32, I1, SI32, PtirDType
 
 from . import control, indexing, ordering, scalars
-from .builder import ARRAYS, EVERY, FLOATS, NUMBERS, NUMERIC, Builder, Rule, reduction_identity
+from .builder import ARRAYS, EVERY, FLOATS, NUMBERS, NUMERIC, OnnxBuilder, Rule, reduction_identity
 from .ordering import dilated, pad
 
 REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd"}
@@ -23,16 +23,16 @@ def _named(operator: str) -> Rule:
     return lambda b, op, x: b(operator, *x)
 
 
-def _rsqrt(b: Builder, op: ptir.RsqrtOp, x: list[str]) -> str:
+def _rsqrt(b: OnnxBuilder, op: ptir.RsqrtOp, x: list[str]) -> str:
     return b("Reciprocal", b("Sqrt", x[0]))
 
 
-def _clamp(b: Builder, op: ptir.ClampOp, x: list[str]) -> str:
+def _clamp(b: OnnxBuilder, op: ptir.ClampOp, x: list[str]) -> str:
     """`min(max(x, lo), hi)`."""
     return b("Min", b("Max", x[0], x[1]), x[2])
 
 
-def _compare(b: Builder, op: ptir.CompareOp, x: list[str]) -> str:
+def _compare(b: OnnxBuilder, op: ptir.CompareOp, x: list[str]) -> str:
     names = {"less": "Less", "less_equal": "LessOrEqual", "greater": "Greater", "greater_equal": "GreaterOrEqual"}
     kind = op.values()["kind"]
     if kind == "not_equal":
@@ -40,7 +40,7 @@ def _compare(b: Builder, op: ptir.CompareOp, x: list[str]) -> str:
     return b(names.get(kind, "Equal"), *x)
 
 
-def _constant(b: Builder, op: ptir.ConstantOp, x: list[str]) -> str:
+def _constant(b: OnnxBuilder, op: ptir.ConstantOp, x: list[str]) -> str:
     dtype, shape = op.literal.spec
     values = [op.literal.item()] if op.literal.is_fill else list(op.literal.values())
     array = np.array(values, ARRAYS[dtype])
@@ -49,7 +49,7 @@ def _constant(b: Builder, op: ptir.ConstantOp, x: list[str]) -> str:
     return b.constant(np.ascontiguousarray(np.broadcast_to(array, shape) if op.literal.is_fill else array).reshape(shape))
 
 
-def _reshape(b: Builder, op: PtirOp, x: list[str]) -> str:
+def _reshape(b: OnnxBuilder, op: PtirOp, x: list[str]) -> str:
     return b("Reshape", x[0], b.integers(_shape(op)), allowzero=1)
 
 
@@ -61,29 +61,29 @@ def _given(op: Any) -> tuple[int, ...]:
     return tuple(op.operand_spec(0).shape)
 
 
-def _transpose(b: Builder, op: ptir.TransposeOp, x: list[str]) -> str:
+def _transpose(b: OnnxBuilder, op: ptir.TransposeOp, x: list[str]) -> str:
     perm = op.values()["perm"]
     return b("Transpose", x[0], perm=[a % len(perm) for a in perm]) if perm else b("Identity", x[0])
 
 
-def _broadcast_to(b: Builder, op: ptir.BroadcastToOp, x: list[str]) -> str:
+def _broadcast_to(b: OnnxBuilder, op: ptir.BroadcastToOp, x: list[str]) -> str:
     return b("Expand", x[0], b.integers(_shape(op)))
 
 
-def _slice(b: Builder, op: ptir.SliceOp, x: list[str]) -> str:
+def _slice(b: OnnxBuilder, op: ptir.SliceOp, x: list[str]) -> str:
     starts = op.values()["starts"]
     ends = [start + n for start, n in zip(starts, _shape(op), strict=True)]
     return b("Slice", x[0], b.integers(starts), b.integers(ends)) if starts else b("Identity", x[0])
 
 
-def _strided_slice(b: Builder, op: ptir.StridedSliceOp, x: list[str]) -> str:
+def _strided_slice(b: OnnxBuilder, op: ptir.StridedSliceOp, x: list[str]) -> str:
     values = op.values()
     bounds = [b.integers(values[name]) for name in ("starts", "limits")]
     axes = range(len(values["starts"]))
     return b("Slice", x[0], *bounds, b.integers(axes), b.integers(values["strides"])) if axes else b("Identity", x[0])
 
 
-def _reverse(b: Builder, op: ptir.ReverseOp, x: list[str]) -> str:
+def _reverse(b: OnnxBuilder, op: ptir.ReverseOp, x: list[str]) -> str:
     """From the last element to the one before the first, which no end that counts from 0 can say."""
     axes = [a % len(_shape(op)) for a in op.values()["axes"]]
     if not axes:
@@ -92,38 +92,38 @@ def _reverse(b: Builder, op: ptir.ReverseOp, x: list[str]) -> str:
     return b("Slice", x[0], *(b.integers(v) for v in (last, before, axes, back)))
 
 
-def _tile(b: Builder, op: ptir.TileOp, x: list[str]) -> str:
+def _tile(b: OnnxBuilder, op: ptir.TileOp, x: list[str]) -> str:
     repeats = op.values()["repeats"]
     return b("Tile", x[0], b.integers(repeats)) if repeats else b("Identity", x[0])
 
 
-def _pad(b: Builder, op: ptir.PadOp, x: list[str]) -> str:
+def _pad(b: OnnxBuilder, op: ptir.PadOp, x: list[str]) -> str:
     values, dtype, value = op.values(), op.operand_spec(0).dtype, op.values()["pad_value"].item()
     wide = dilated(b, x[0], _given(op), values["interior"], value, dtype)
     return b("Identity", pad(b, wide, values["low"], values["high"], value, dtype))
 
 
-def _dimension_size(b: Builder, op: ptir.DimensionSizeOp, x: list[str]) -> str:
+def _dimension_size(b: OnnxBuilder, op: ptir.DimensionSizeOp, x: list[str]) -> str:
     axis: int = op.values()["axis"]
     size = op.operand_spec(0).shape[axis]
     assert isinstance(size, int), "legal programs are static"
     return b.constant(np.array(size, np.int64))
 
 
-def _iota(b: Builder, op: ptir.IotaOp, x: list[str]) -> str:
+def _iota(b: OnnxBuilder, op: ptir.IotaOp, x: list[str]) -> str:
     dtype, shape = op.result_spec()
     axis: int = op.values()["axis"] % len(shape)
     counted = np.arange(_shape(op)[axis], dtype=ARRAYS[dtype]).reshape([-1 if i == axis else 1 for i in range(len(shape))])
     return b("Expand", b.constant(counted), b.integers(_shape(op)))
 
 
-def _cumulative_sum(b: Builder, op: ptir.CumulativeSumOp, x: list[str]) -> str:
+def _cumulative_sum(b: OnnxBuilder, op: ptir.CumulativeSumOp, x: list[str]) -> str:
     values = op.values()
     axis = b.constant(np.array(values["axis"] % len(_shape(op)), np.int64))
     return b("CumSum", x[0], axis, exclusive=int(values["exclusive"]), reverse=int(values["reverse"]))
 
 
-def _convolution(b: Builder, op: ptir.ConvolutionOp, x: list[str]) -> str:
+def _convolution(b: OnnxBuilder, op: ptir.ConvolutionOp, x: list[str]) -> str:
     """Channels are last here, and the second dimension in ONNX."""
     values, rank = op.values(), len(_shape(op))
     spatial = range(rank - 2)
@@ -139,7 +139,7 @@ def _convolution(b: Builder, op: ptir.ConvolutionOp, x: list[str]) -> str:
     return b("Transpose", b("Conv", lhs, rhs, **given), perm=[0, *(i + 2 for i in spatial), 1])
 
 
-def _layer_norm(b: Builder, op: ptir.LayerNormOp, x: list[str]) -> str:
+def _layer_norm(b: OnnxBuilder, op: ptir.LayerNormOp, x: list[str]) -> str:
     values, rank = op.values(), len(_shape(op))
     axis: int = values["feature_axis"] % rank
     if axis == rank - 1:
@@ -149,11 +149,11 @@ def _layer_norm(b: Builder, op: ptir.LayerNormOp, x: list[str]) -> str:
     return b("Transpose", found, perm=[there.index(a) for a in range(rank)])
 
 
-def _concat(b: Builder, op: ptir.ConcatOp, x: list[str]) -> str:
+def _concat(b: OnnxBuilder, op: ptir.ConcatOp, x: list[str]) -> str:
     return b("Concat", *x, axis=op.values()["axis"] % len(_shape(op)))
 
 
-def _reduce(b: Builder, op: ptir.ReduceOp, x: list[str]) -> str:
+def _reduce(b: OnnxBuilder, op: ptir.ReduceOp, x: list[str]) -> str:
     """
     ONNX leaves open whether NaN wins a maximum: it is looked for by itself.
 
@@ -177,7 +177,7 @@ def _reduce(b: Builder, op: ptir.ReduceOp, x: list[str]) -> str:
     return b("Cast", b("ReduceMin" if values["kind"] in ("and", "min") else "ReduceMax", counted, axes, **given), to=NUMBERS[I1])
 
 
-def _dot_general(b: Builder, op: ptir.DotGeneralOp, x: list[str]) -> str:
+def _dot_general(b: OnnxBuilder, op: ptir.DotGeneralOp, x: list[str]) -> str:
     """A letter for each dimension; results are batch, left and right dimensions in this order."""
     values = op.values()
     ranks = [len(op.operand_spec(i).shape) for i in range(2)]
@@ -193,7 +193,7 @@ def _dot_general(b: Builder, op: ptir.DotGeneralOp, x: list[str]) -> str:
     return b("Einsum", *x, equation=f"{''.join(lhs)},{''.join(rhs)}->{result}")
 
 
-def _same(b: Builder, op: PtirOp, x: list[str]) -> str:
+def _same(b: OnnxBuilder, op: PtirOp, x: list[str]) -> str:
     return b("Identity", x[0])
 
 

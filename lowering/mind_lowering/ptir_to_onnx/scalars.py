@@ -11,18 +11,18 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F32, F64, I1, SI32, SI64, PtirDType
 
-from .builder import ARRAYS, NUMBERS, Builder, Rule
+from .builder import ARRAYS, NUMBERS, OnnxBuilder, Rule
 
 UNSIGNED = {SI32: 12, SI64: 13}
 """`TensorProto.DataType` of the unsigned integers of as many bits."""
 
 
-def number(b: Builder, value: Any, dtype: PtirDType) -> str:
+def number(b: OnnxBuilder, value: Any, dtype: PtirDType) -> str:
     """Return a scalar, which ONNX broadcasts."""
     return b.constant(np.array(value, ARRAYS[dtype]))
 
 
-def is_nan(b: Builder, x: str) -> str:
+def is_nan(b: OnnxBuilder, x: str) -> str:
     """`x != x`, for every dtype of floats."""
     return b("Not", b("Equal", x, x))
 
@@ -31,14 +31,14 @@ def _dtype(op: Any) -> PtirDType:
     return op.operand_spec(0).dtype
 
 
-def _expm1(b: Builder, op: Any, x: list[str]) -> str:
+def _expm1(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """`tanh(x / 2) * (exp(x) + 1)`, which loses nothing near 0."""
     dtype = _dtype(op)
     half = b("Tanh", b("Mul", x[0], number(b, 0.5, dtype)))
     return b("Mul", half, b("Add", b("Exp", x[0]), number(b, 1, dtype)))
 
 
-def _log1p(b: Builder, op: Any, x: list[str]) -> str:
+def _log1p(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """`log(u) * x / (u - 1)` for `u = 1 + x` (Goldberg: What every computer scientist should know; 1991, theorem 4)."""
     dtype = _dtype(op)
     one = number(b, 1, dtype)
@@ -48,7 +48,7 @@ def _log1p(b: Builder, op: Any, x: list[str]) -> str:
     return b("Where", same, x[0], found)
 
 
-def _cbrt(b: Builder, op: Any, x: list[str]) -> str:
+def _cbrt(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """A power, and one step of Newton's method for the bits that its exponent lacks."""
     dtype = _dtype(op)
     size = b("Abs", x[0])
@@ -59,7 +59,7 @@ def _cbrt(b: Builder, op: Any, x: list[str]) -> str:
     return b("Where", special, x[0], root)
 
 
-def _round_away(b: Builder, op: Any, x: list[str]) -> str:
+def _round_away(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """The floor of the magnitude, one more from a half on, with the sign of `x`."""
     dtype = _dtype(op)
     size, zero = b("Abs", x[0]), number(b, 0, dtype)
@@ -69,13 +69,13 @@ def _round_away(b: Builder, op: Any, x: list[str]) -> str:
     return b("Where", b("Equal", x[0], zero), x[0], b("Where", b("Less", x[0], zero), b("Neg", rounded), rounded))
 
 
-def _is_negative(b: Builder, x: str, dtype: PtirDType) -> str:
+def _is_negative(b: OnnxBuilder, x: str, dtype: PtirDType) -> str:
     """The sign of a float, -0 included."""
     zero = number(b, 0, dtype)
     return b("Or", b("Less", x, zero), b("Less", b("Reciprocal", x), zero))
 
 
-def _atan2(b: Builder, op: Any, x: list[str]) -> str:
+def _atan2(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """The arc tangent of the smaller magnitude over the larger one, moved to its octant."""
     dtype = _dtype(op)
     down, along = (b("Abs", v) for v in x)
@@ -90,7 +90,7 @@ def _atan2(b: Builder, op: Any, x: list[str]) -> str:
     return b("Where", b("Or", is_nan(b, x[0]), is_nan(b, x[1])), b("Add", x[0], x[1]), angle)
 
 
-def _division(b: Builder, op: Any, x: list[str]) -> str:
+def _division(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """Integers: the divisors 0 and -1 may trap, so neither is divided by; PTIR rejects 0 (E8004), here the result is `x`."""
     dtype = _dtype(op)
     if dtype in (F32, F64):
@@ -99,12 +99,12 @@ def _division(b: Builder, op: Any, x: list[str]) -> str:
     return b("Where", minus, b("Neg", x[0]), b("Div", x[0], _safe(b, x[1], minus, dtype)))
 
 
-def _safe(b: Builder, divisor: str, minus: str, dtype: PtirDType) -> str:
+def _safe(b: OnnxBuilder, divisor: str, minus: str, dtype: PtirDType) -> str:
     trap = b("Or", minus, b("Equal", divisor, number(b, 0, dtype)))
     return b("Where", trap, number(b, 1, dtype), divisor)
 
 
-def _remainder(b: Builder, op: Any, x: list[str]) -> str:
+def _remainder(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """With the sign of the dividend, as C's `fmod`; integers divide as `_division` does."""
     dtype = _dtype(op)
     if dtype in (F32, F64):
@@ -119,7 +119,7 @@ def _bits(logical: str, bitwise: str) -> Rule:
 def _shift(direction: str, *, arithmetic: bool = False) -> Rule:
     """ONNX shifts unsigned integers, to and from which a cast keeps the bits."""
 
-    def rule(b: Builder, op: Any, x: list[str]) -> str:
+    def rule(b: OnnxBuilder, op: Any, x: list[str]) -> str:
         dtype = _dtype(op)
         wide, own, least = UNSIGNED[dtype], NUMBERS[dtype], number(b, 0, dtype)
         most = number(b, dtype.bits, dtype)
@@ -134,7 +134,7 @@ def _shift(direction: str, *, arithmetic: bool = False) -> Rule:
     return rule
 
 
-def cast(b: Builder, op: Any, x: list[str]) -> str:
+def cast(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """Integers saturate and NaN becomes 0, where a cast of ONNX keeps low bits, or leaves the result open."""
     source, to = op.operand_spec(0).dtype, op.result_spec().dtype
     if to not in (SI32, SI64) or source in (to, I1, SI32):
@@ -149,11 +149,11 @@ def cast(b: Builder, op: Any, x: list[str]) -> str:
     return b("Where", below, number(b, least, to), b("Where", above, number(b, most, to), inside))
 
 
-def _truncate(b: Builder, op: Any, x: list[str]) -> str:
+def _truncate(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     return b("Cast", x[0], to=NUMBERS[op.result_spec().dtype])
 
 
-def _select(b: Builder, op: Any, x: list[str]) -> str:
+def _select(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """ONNX Runtime selects no truth values."""
     if op.operand_spec(1).dtype is not I1:
         return b("Where", *x)

@@ -32,7 +32,7 @@ class ExportOptions:
     checks: bool = False
 
 
-class Builder:
+class StablehloBuilder:
     """The ops emitted so far into the current block, each with the location of the op that it comes from."""
 
     def __init__(self, origin: Operation, options: ExportOptions):

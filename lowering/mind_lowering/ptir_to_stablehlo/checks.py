@@ -16,36 +16,36 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
 from ..divisors import is_never_zero
-from .builder import INTEGERS, Builder, Values, dtype_of, shape_of, static
+from .builder import INTEGERS, StablehloBuilder, Values, dtype_of, shape_of, static
 from .window_numbers import WindowNumbers, gather_numbers, scatter_numbers
 
-Check = Callable[[Builder, Any, Values], SSAValue | None]
+Check = Callable[[StablehloBuilder, Any, Values], SSAValue | None]
 
 
-def _zero_divisor(b: Builder, op: PtirOp, x: Values) -> SSAValue:
+def _zero_divisor(b: StablehloBuilder, op: PtirOp, x: Values) -> SSAValue:
     return b.compare("EQ", x[1], b.like(0, x[1]))
 
 
-def _outside(b: Builder, indices: SSAValue, extent: int) -> SSAValue:
+def _outside(b: StablehloBuilder, indices: SSAValue, extent: int) -> SSAValue:
     below = b.compare("LT", indices, b.like(0, indices))
     return b("or", below, b.compare("GE", indices, b.like(extent, indices)))
 
 
-def _take(b: Builder, op: ptir.TakeOp, x: Values) -> SSAValue:
+def _take(b: StablehloBuilder, op: ptir.TakeOp, x: Values) -> SSAValue:
     return _outside(b, x[1], shape_of(x[0])[0])
 
 
-def _along(b: Builder, op: PtirOp, x: Values) -> SSAValue:
+def _along(b: StablehloBuilder, op: PtirOp, x: Values) -> SSAValue:
     shape, axis = shape_of(x[0]), op.values()["axis"]
     return _outside(b, x[1], shape[int(axis) % len(shape)])
 
 
-def _segment(b: Builder, op: ptir.SegmentReduceOp, x: Values) -> SSAValue:
+def _segment(b: StablehloBuilder, op: ptir.SegmentReduceOp, x: Values) -> SSAValue:
     count: int = op.values()["num_segments"]
     return _outside(b, x[1], count)
 
 
-def _scatter_add(b: Builder, op: ptir.ScatterAddOp, x: Values) -> SSAValue | None:
+def _scatter_add(b: StablehloBuilder, op: ptir.ScatterAddOp, x: Values) -> SSAValue | None:
     """A window lies inside if its first element does and its last does."""
     values, shape, updates = op.values(), shape_of(x[0]), shape_of(x[2])
     inserted = set(values["inserted_window_dims"])
@@ -56,24 +56,24 @@ def _scatter_add(b: Builder, op: ptir.ScatterAddOp, x: Values) -> SSAValue | Non
     return _starts_outside(b, x[1], values["index_vector_dim"], limits)
 
 
-def _gather_windows(b: Builder, op: ptir.GatherWindowsOp, x: Values) -> SSAValue | None:
+def _gather_windows(b: StablehloBuilder, op: ptir.GatherWindowsOp, x: Values) -> SSAValue | None:
     if op.values()["mode"] != "raise" or not math.prod(static(op.result_spec())):
         return None
     return _windows_outside(b, x, gather_numbers(op, x))
 
 
-def _scatter_windows(b: Builder, op: ptir.ScatterWindowsOp, x: Values) -> SSAValue | None:
+def _scatter_windows(b: StablehloBuilder, op: ptir.ScatterWindowsOp, x: Values) -> SSAValue | None:
     if op.values()["mode"] != "raise" or not math.prod(shape_of(x[2])):
         return None
     return _windows_outside(b, x, scatter_numbers(op, x))
 
 
-def _windows_outside(b: Builder, x: Values, found: WindowNumbers) -> SSAValue:
+def _windows_outside(b: StablehloBuilder, x: Values, found: WindowNumbers) -> SSAValue:
     shape = shape_of(x[0])
     return _starts_outside(b, x[1], found.vector, [shape[d] - found.windows[d] for d in found.targets])
 
 
-def _starts_outside(b: Builder, indices: SSAValue, vector: int | None, limits: list[int]) -> SSAValue:
+def _starts_outside(b: StablehloBuilder, indices: SSAValue, vector: int | None, limits: list[int]) -> SSAValue:
     """Which entries of index vectors are below 0 or above their limits."""
     if vector is None or vector == len(shape_of(indices)):
         indices, vector = b.reshape(indices, (*shape_of(indices), 1)), len(shape_of(indices))
@@ -107,7 +107,7 @@ def is_checked(op: Operation) -> bool:
     return True
 
 
-def check(b: Builder, op: Operation, x: Values) -> None:
+def check(b: StablehloBuilder, op: Operation, x: Values) -> None:
     """Report an op whose operands are wrong, where the program does that."""
     if b.fault is not None and is_checked(op) and (bad := CHECKS[type(op)](b, op, x)) is not None:  # pyright: ignore[reportArgumentType]
         b.check(bad)

@@ -17,15 +17,15 @@ from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir.types import I1, SI32, UI64
 
-from .builder import Builder, Values, dtype_of, shape_of, stablehlo_type, static
+from .builder import StablehloBuilder, Values, dtype_of, shape_of, stablehlo_type, static
 from .checks import is_checked
 from .structural import dynamic_slice
 
-Inline = Callable[[Builder, Region, Sequence[SSAValue]], Values]
+Inline = Callable[[StablehloBuilder, Region, Sequence[SSAValue]], Values]
 """Emits the ops of a region, given its parameters, and returns what it yields."""
 
 
-def holds_checks(b: Builder, *regions: Region) -> bool:
+def holds_checks(b: StablehloBuilder, *regions: Region) -> bool:
     """Whether the program reports what is wrong, and one of the regions may be."""
     return b.fault is not None and any(map(is_checked, _ops(regions)))
 
@@ -41,11 +41,11 @@ def _ops(regions: Sequence[Region]) -> Iterator[Operation]:
             yield from walk(op)
 
 
-def fusion(b: Builder, op: ptir.FusionOp, x: Values, inline: Inline) -> Values:
+def fusion(b: StablehloBuilder, op: ptir.FusionOp, x: Values, inline: Inline) -> Values:
     return inline(b, op.regions[0], x)
 
 
-def cond(b: Builder, op: ptir.CondOp, x: Values, inline: Inline) -> Values:
+def cond(b: StablehloBuilder, op: ptir.CondOp, x: Values, inline: Inline) -> Values:
     checked = holds_checks(b, *op.regions)
     before = b.fault
 
@@ -64,7 +64,7 @@ def cond(b: Builder, op: ptir.CondOp, x: Values, inline: Inline) -> Values:
     return made
 
 
-def while_loop(b: Builder, op: ptir.WhileOp, x: Values, inline: Inline) -> Values:
+def while_loop(b: StablehloBuilder, op: ptir.WhileOp, x: Values, inline: Inline) -> Values:
     """
     A loop whose condition yields its arguments as they are is one of StableHLO.
 
@@ -82,12 +82,12 @@ def while_loop(b: Builder, op: ptir.WhileOp, x: Values, inline: Inline) -> Value
 _FAULT = stablehlo_type(SI32, ())
 
 
-def _fault(b: Builder, checked: bool) -> Values:
+def _fault(b: StablehloBuilder, checked: bool) -> Values:
     return [b.fault] if checked and b.fault is not None else []
 
 
 @contextmanager
-def _iteration(b: Builder, number: SSAValue | None) -> Generator[None]:
+def _iteration(b: StablehloBuilder, number: SSAValue | None) -> Generator[None]:
     """While the body of a loop is emitted whose iterations have numbers."""
     if number is None:
         yield
@@ -99,11 +99,11 @@ def _iteration(b: Builder, number: SSAValue | None) -> Generator[None]:
         b.iterations.pop()
 
 
-def _next(b: Builder, number: SSAValue) -> SSAValue:
+def _next(b: StablehloBuilder, number: SSAValue) -> SSAValue:
     return b("add", number, b.scalar(1, dtype_of(number)))
 
 
-def _direct(b: Builder, op: ptir.WhileOp, x: Values, inline: Inline, *, checked: bool, random: bool) -> Values:
+def _direct(b: StablehloBuilder, op: ptir.WhileOp, x: Values, inline: Inline, *, checked: bool, random: bool) -> Values:
     count = len(x)
     start = [*x, *([b.scalar(0, UI64)] if random else []), *_fault(b, checked)]
     types = [v.type for v in start]
@@ -123,7 +123,7 @@ def _direct(b: Builder, op: ptir.WhileOp, x: Values, inline: Inline, *, checked:
     return made[:count]
 
 
-def _rotated(b: Builder, op: ptir.WhileOp, x: Values, inline: Inline, *, checked: bool, random: bool) -> Values:
+def _rotated(b: StablehloBuilder, op: ptir.WhileOp, x: Values, inline: Inline, *, checked: bool, random: bool) -> Values:
     test, region = op.regions
     zero = b.scalar(0, UI64) if random else None
     with _iteration(b, zero):
@@ -149,7 +149,7 @@ def _rotated(b: Builder, op: ptir.WhileOp, x: Values, inline: Inline, *, checked
     return made[1:count]
 
 
-def scan(b: Builder, op: ptir.ScanOp, x: Values, inline: Inline) -> Values:
+def scan(b: StablehloBuilder, op: ptir.ScanOp, x: Values, inline: Inline) -> Values:
     """A loop over a counter: each iteration reads a slice of what is scanned and writes one of what is stacked."""
     count: int = op.values()["carry_count"]
     scanned = x[count:]
@@ -177,7 +177,7 @@ def scan(b: Builder, op: ptir.ScanOp, x: Values, inline: Inline) -> Values:
     return made[1:first_scanned]
 
 
-def _row(b: Builder, x: SSAValue, number: SSAValue) -> SSAValue:
+def _row(b: StablehloBuilder, x: SSAValue, number: SSAValue) -> SSAValue:
     """`x[number]`."""
     rest = shape_of(x)[1:]
     if not shape_of(x)[0]:  # a loop without iterations, whose body must be well-formed all the same
@@ -186,7 +186,7 @@ def _row(b: Builder, x: SSAValue, number: SSAValue) -> SSAValue:
     return b.reshape(dynamic_slice(b, x, [number, *[zero] * len(rest)], (1, *rest)), rest)
 
 
-def _written(b: Builder, into: SSAValue, row: SSAValue, number: SSAValue) -> SSAValue:
+def _written(b: StablehloBuilder, into: SSAValue, row: SSAValue, number: SSAValue) -> SSAValue:
     """`into` with `row` at `number`."""
     shape = shape_of(row)
     if not shape_of(into)[0]:

@@ -21,7 +21,7 @@ from mind_passes.inline import calls_in, inlined
 from ..conversion import LegalityReport, check_program_legality
 from ..conversion.in_place import replace_functions, without_ours
 from . import control, reductions
-from .builder import PRECISIONS, Builder, ExportOptions, Values, static
+from .builder import PRECISIONS, ExportOptions, StablehloBuilder, Values, static
 from .checks import check
 from .legal import ONE_RESULT, specification
 
@@ -33,7 +33,7 @@ CHECK = TensorSpec(SI32, ())
 
 
 @dataclass(frozen=True)
-class Converted:
+class StablehloFunction:
     """A function of StableHLO, and what its signature holds besides that of the program."""
 
     func: FuncOp
@@ -90,13 +90,13 @@ def convert_module(module: ModuleOp, options: ExportOptions) -> None:
     replace_functions(module, ((func, converted(whole, options).func) for func, whole in zip(found, work, strict=True)))
 
 
-def converted(func: FuncOp, options: ExportOptions, name: str | None = None) -> Converted:
+def converted(func: FuncOp, options: ExportOptions, name: str | None = None) -> StablehloFunction:
     """
     A legal function without calls as one of StableHLO, which stands in no module; the original stays as it is.
 
-    Its inputs and results are those of the program, then as `Converted` says. Attributes of other dialects stay.
+    Its inputs and results are those of the program, then as `StablehloFunction` says. Attributes of other dialects stay.
     """
-    b = Builder(func, options)
+    b = StablehloBuilder(func, options)
     draws = [op for op in walk(func) if isinstance(op, RandomOp)]
     b.draws = {op: i for i, op in enumerate(draws)}
     types = [_type(t) for t in func.body.block.arg_types]
@@ -126,7 +126,7 @@ def converted(func: FuncOp, options: ExportOptions, name: str | None = None) -> 
         properties["sym_name"], properties["sym_visibility"] = StringAttr(name), StringAttr("public")
     made = FuncOp.create(properties=properties, attributes=without_ours(func.attributes), regions=[Region(block)])
     made.location = func.location
-    return Converted(made, bool(draws), tuple(b.sites) or None)
+    return StablehloFunction(made, bool(draws), tuple(b.sites) or None)
 
 
 def _attributes(given: ArrayAttr[DictionaryAttr], count: int) -> ArrayAttr[DictionaryAttr] | None:
@@ -140,7 +140,7 @@ def _type(type: Attribute) -> Attribute:
     return stablehlo_type(spec.dtype, static(spec))
 
 
-def inline(b: Builder, region: Region, arguments: Sequence[SSAValue]) -> Values:
+def inline(b: StablehloBuilder, region: Region, arguments: Sequence[SSAValue]) -> Values:
     """Emit the ops of a region of one block, and return what stands for the operands of its terminator."""
     block = region.block
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
@@ -159,7 +159,7 @@ def inline(b: Builder, region: Region, arguments: Sequence[SSAValue]) -> Values:
     raise AssertionError("a block without a terminator")
 
 
-def _convert(b: Builder, op: Operation, operands: Values) -> Values:
+def _convert(b: StablehloBuilder, op: Operation, operands: Values) -> Values:
     kind: Any = type(op)
     if (rule := ONE_RESULT.get(kind)) is not None:
         return [rule(b, op, operands)]

@@ -16,7 +16,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import F32, F64, I1, SI4, SI32, SI64, UI4, UI32, Kind, PtirDType, part_of
 
-from .builder import INTEGERS, Builder, Values, bounds, dtype_of, shape_of, static
+from .builder import INTEGERS, StablehloBuilder, Values, bounds, dtype_of, shape_of, static
 
 NAMES: Mapping[type[PtirOp], str] = {
     ptir.OPS_BY_OPCODE[opcode]: row.stablehlo for opcode, row in SCALARS.items() if row.stablehlo is not None
@@ -28,7 +28,7 @@ DIRECTIONS = {
     **{"greater_equal": "GE", "greater": "GT", "not_equal": "NE"},
 }
 
-Rule = Callable[[Builder, Any, Values], SSAValue]
+Rule = Callable[[StablehloBuilder, Any, Values], SSAValue]
 
 
 def is_small(dtype: PtirDType) -> bool:
@@ -36,7 +36,7 @@ def is_small(dtype: PtirDType) -> bool:
     return dtype.is_float and dtype.bits == 8
 
 
-def widened(b: Builder, x: SSAValue) -> SSAValue:
+def widened(b: StablehloBuilder, x: SSAValue) -> SSAValue:
     """A float of 8 bits in f32, everything else as it is."""
     return b.convert(x, F32) if is_small(dtype_of(x)) else x
 
@@ -44,7 +44,7 @@ def widened(b: Builder, x: SSAValue) -> SSAValue:
 def in_f32(rule: Rule) -> Rule:
     """The rule, with floats of 8 bits computed in f32 and rounded once."""
 
-    def wide(b: Builder, op: PtirOp, x: Values) -> SSAValue:
+    def wide(b: StablehloBuilder, op: PtirOp, x: Values) -> SSAValue:
         dtype = dtype_of(x[0])
         if not is_small(dtype):
             return rule(b, op, x)
@@ -57,7 +57,7 @@ def _named(name: str) -> Rule:
     return lambda b, op, x: b(name, *x)
 
 
-def _abs(b: Builder, op: ptir.AbsOp, x: Values) -> SSAValue:
+def _abs(b: StablehloBuilder, op: ptir.AbsOp, x: Values) -> SSAValue:
     """Unsigned integers are their own magnitudes; of a complex number it is a real one."""
     dtype = dtype_of(x[0])
     if dtype.kind is Kind.UNSIGNED:
@@ -65,35 +65,35 @@ def _abs(b: Builder, op: ptir.AbsOp, x: Values) -> SSAValue:
     return b.typed("abs", (part_of(dtype), shape_of(x[0])), x[0])
 
 
-def _sign(b: Builder, op: ptir.SignOp, x: Values) -> SSAValue:
+def _sign(b: StablehloBuilder, op: ptir.SignOp, x: Values) -> SSAValue:
     """Of an unsigned integer 0 or 1."""
     if dtype_of(x[0]).kind is Kind.UNSIGNED:
         return b("minimum", x[0], b.like(1, x[0]))
     return b("sign", x[0])
 
 
-def _reciprocal(b: Builder, op: ptir.ReciprocalOp, x: Values) -> SSAValue:
+def _reciprocal(b: StablehloBuilder, op: ptir.ReciprocalOp, x: Values) -> SSAValue:
     return b("divide", b.like(1, x[0]), x[0])
 
 
-def _clamp(b: Builder, op: ptir.ClampOp, x: Values) -> SSAValue:
+def _clamp(b: StablehloBuilder, op: ptir.ClampOp, x: Values) -> SSAValue:
     """`min(max(x, lo), hi)`."""
     return b("minimum", b("maximum", x[0], x[1]), x[2])
 
 
-def _compare(b: Builder, op: ptir.CompareOp, x: Values) -> SSAValue:
+def _compare(b: StablehloBuilder, op: ptir.CompareOp, x: Values) -> SSAValue:
     return b.compare(DIRECTIONS[op.values()["kind"]], widened(b, x[0]), widened(b, x[1]))
 
 
-def _select(b: Builder, op: ptir.SelectOp, x: Values) -> SSAValue:
+def _select(b: StablehloBuilder, op: ptir.SelectOp, x: Values) -> SSAValue:
     return b.select(x[0], x[1], x[2])
 
 
-def _same(b: Builder, op: PtirOp, x: Values) -> SSAValue:
+def _same(b: StablehloBuilder, op: PtirOp, x: Values) -> SSAValue:
     return x[0]
 
 
-def _popcount(b: Builder, op: ptir.PopcountOp, x: Values) -> SSAValue:
+def _popcount(b: StablehloBuilder, op: ptir.PopcountOp, x: Values) -> SSAValue:
     """Of 4 bits with a sign as of those without: XLA counts copies of the sign too."""
     if dtype_of(x[0]) is not SI4:
         return b("popcnt", x[0])
@@ -101,16 +101,16 @@ def _popcount(b: Builder, op: ptir.PopcountOp, x: Values) -> SSAValue:
     return b.typed("bitcast_convert", (SI4, shape), b("popcnt", b.typed("bitcast_convert", (UI4, shape), x[0])))
 
 
-def _cast(b: Builder, op: ptir.CastOp, x: Values) -> SSAValue:
+def _cast(b: StablehloBuilder, op: ptir.CastOp, x: Values) -> SSAValue:
     return cast_to(b, x[0], op.result_spec().dtype)
 
 
-def _bitcast(b: Builder, op: ptir.BitcastOp, x: Values) -> SSAValue:
+def _bitcast(b: StablehloBuilder, op: ptir.BitcastOp, x: Values) -> SSAValue:
     target = op.result_spec().dtype
     return x[0] if target is dtype_of(x[0]) else b.typed("bitcast_convert", (target, shape_of(x[0])), x[0])
 
 
-def _truncate(b: Builder, op: ptir.TruncateOp, x: Values) -> SSAValue:
+def _truncate(b: StablehloBuilder, op: ptir.TruncateOp, x: Values) -> SSAValue:
     return b.convert(x[0], op.result_spec().dtype)
 
 
@@ -118,11 +118,11 @@ def _part(name: str) -> Rule:
     return lambda b, op, x: b.typed(name, (op.result_spec().dtype, shape_of(x[0])), x[0])
 
 
-def _complex(b: Builder, op: ptir.ComplexOp, x: Values) -> SSAValue:
+def _complex(b: StablehloBuilder, op: ptir.ComplexOp, x: Values) -> SSAValue:
     return b.typed("complex", (op.result_spec().dtype, static(op.result_spec())), *x)
 
 
-def _conj(b: Builder, op: ptir.ConjOp, x: Values) -> SSAValue:
+def _conj(b: StablehloBuilder, op: ptir.ConjOp, x: Values) -> SSAValue:
     dtype, shape = dtype_of(x[0]), shape_of(x[0])
     real, imag = (b.typed(name, (part_of(dtype), shape), x[0]) for name in ("real", "imag"))
     return b.typed("complex", (dtype, shape), real, b("negate", imag))
@@ -152,7 +152,7 @@ RULES: Mapping[type[PtirOp], Rule] = {
 # Conversions
 
 
-def cast_to(b: Builder, x: SSAValue, target: PtirDType) -> SSAValue:
+def cast_to(b: StablehloBuilder, x: SSAValue, target: PtirDType) -> SSAValue:
     """`x` as PTIR casts it: integers saturate, NaN becomes 0, i1 asks for what is not 0, floats round once to nearest."""
     source = dtype_of(x)
     if source is target:
@@ -169,7 +169,7 @@ def cast_to(b: Builder, x: SSAValue, target: PtirDType) -> SSAValue:
     return b.convert(widened(b, x), target)
 
 
-def _to_integer(b: Builder, x: SSAValue, target: PtirDType) -> SSAValue:
+def _to_integer(b: StablehloBuilder, x: SSAValue, target: PtirDType) -> SSAValue:
     """Floats go by way of 32 or 64 bits, to which XLA saturates."""
     source = dtype_of(x)
     if source.is_float:
@@ -182,7 +182,7 @@ def _to_integer(b: Builder, x: SSAValue, target: PtirDType) -> SSAValue:
     return b.convert(x, target)
 
 
-def _to_narrow_float(b: Builder, x: SSAValue, target: PtirDType) -> SSAValue:
+def _to_narrow_float(b: StablehloBuilder, x: SSAValue, target: PtirDType) -> SSAValue:
     """By way of an f32 whose last bit says that it is inexact: rounded once more, it gives what rounding `x` gives."""
     source = dtype_of(x)
     if source is F64 or (source.kind in INTEGERS and source.bits >= 32):
@@ -192,7 +192,7 @@ def _to_narrow_float(b: Builder, x: SSAValue, target: PtirDType) -> SSAValue:
     return b.convert(x, target)
 
 
-def _to_odd_f32(b: Builder, x: SSAValue) -> SSAValue:
+def _to_odd_f32(b: StablehloBuilder, x: SSAValue) -> SSAValue:
     source = dtype_of(x)
     wide = _to_odd_f64(b, x) if source.kind in INTEGERS else x
     shape = shape_of(x)
@@ -207,7 +207,7 @@ def _to_odd_f32(b: Builder, x: SSAValue) -> SSAValue:
     return b.select(is_odd, odd, nearest)
 
 
-def _to_odd_f64(b: Builder, x: SSAValue) -> SSAValue:
+def _to_odd_f64(b: StablehloBuilder, x: SSAValue) -> SSAValue:
     """Integers in f64; of those with more than 53 bits the lower ones are gathered in the last that is kept."""
     if dtype_of(x).bits < 64:
         return b.convert(x, F64)

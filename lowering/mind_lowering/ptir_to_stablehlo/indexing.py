@@ -14,13 +14,25 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import I1
 
-from .builder import Builder, Values, accumulator, attribute, dtype_of, flag, identity, integers, numbers, shape_of, static
+from .builder import (
+    StablehloBuilder,
+    Values,
+    accumulator,
+    attribute,
+    dtype_of,
+    flag,
+    identity,
+    integers,
+    numbers,
+    shape_of,
+    static,
+)
 from .elementwise import Rule, cast_to, is_small, widened
 from .reductions import SUMS
 from .window_numbers import WindowNumbers, gather_numbers, scatter_numbers
 
 
-def _take(b: Builder, op: ptir.TakeOp, x: Values) -> SSAValue:
+def _take(b: StablehloBuilder, op: ptir.TakeOp, x: Values) -> SSAValue:
     rank, rest = len(shape_of(x[1])), shape_of(x[0])[1:]
     text = numbers(
         offset_dims=list(range(rank, rank + len(rest))), collapsed_slice_dims=[0], start_index_map=[0], index_vector_dim=rank
@@ -28,7 +40,7 @@ def _take(b: Builder, op: ptir.TakeOp, x: Values) -> SSAValue:
     return _gathered(b, op, x, text, [min(1, shape_of(x[0])[0]), *rest])
 
 
-def _gather(b: Builder, op: ptir.GatherOp, x: Values) -> SSAValue:
+def _gather(b: StablehloBuilder, op: ptir.GatherOp, x: Values) -> SSAValue:
     rank = len(shape_of(x[0]))
     axis = op.values()["axis"] % rank
     batch = [i for i in range(rank) if i != axis]
@@ -42,7 +54,7 @@ def _gather(b: Builder, op: ptir.GatherOp, x: Values) -> SSAValue:
     return _gathered(b, op, x, text, [1] * rank)
 
 
-def _gathered(b: Builder, op: PtirOp, x: Values, dimension_numbers: str, sizes: list[int]) -> SSAValue:
+def _gathered(b: StablehloBuilder, op: PtirOp, x: Values, dimension_numbers: str, sizes: list[int]) -> SSAValue:
     result = op.result_spec()
     if not all(static(result)) or not all(shape_of(x[0])):  # nothing is looked up, or there is nothing to look up in
         return b.fill(False if result.dtype.name == "i1" else 0, result)
@@ -54,7 +66,7 @@ def _gathered(b: Builder, op: PtirOp, x: Values, dimension_numbers: str, sizes: 
     return b.typed("gather", result, *x, **properties)
 
 
-def _gather_windows(b: Builder, op: ptir.GatherWindowsOp, x: Values) -> SSAValue:
+def _gather_windows(b: StablehloBuilder, op: ptir.GatherWindowsOp, x: Values) -> SSAValue:
     """XLA clamps starts; where elements outside are 0, they are taken from a margin of zeros."""
     values, starts = gather_numbers(op, x), x[1]
     sizes, into = list(values.windows), x[0]
@@ -64,7 +76,7 @@ def _gather_windows(b: Builder, op: ptir.GatherWindowsOp, x: Values) -> SSAValue
     return _gathered(b, op, [into, starts], numbers(**values.lists), sizes)
 
 
-def _scatter_windows(b: Builder, op: ptir.ScatterWindowsOp, x: Values) -> SSAValue:
+def _scatter_windows(b: StablehloBuilder, op: ptir.ScatterWindowsOp, x: Values) -> SSAValue:
     """XLA drops a window that is not all inside; those that are in part meet a margin, which is cut off."""
     values, shape = scatter_numbers(op, x), shape_of(x[0])
     wide = [d for d in values.targets if values.windows[d] > 1]
@@ -77,7 +89,7 @@ def _scatter_windows(b: Builder, op: ptir.ScatterWindowsOp, x: Values) -> SSAVal
 
 
 def _with_margin(
-    b: Builder, x: SSAValue, starts: SSAValue, margins: Sequence[int], values: WindowNumbers
+    b: StablehloBuilder, x: SSAValue, starts: SSAValue, margins: Sequence[int], values: WindowNumbers
 ) -> tuple[SSAValue, SSAValue]:
     """`x` inside of zeros, and where windows begin in it; those far outside lie in the margin whole."""
     dtype, shape = dtype_of(starts), shape_of(starts)
@@ -95,7 +107,7 @@ def _with_margin(
     return b.pad(x, zero, margins, margins, [0] * len(margins)), inside
 
 
-def _scatter_add(b: Builder, op: ptir.ScatterAddOp, x: Values) -> SSAValue:
+def _scatter_add(b: StablehloBuilder, op: ptir.ScatterAddOp, x: Values) -> SSAValue:
     values = op.values()
     rank = len(shape_of(x[1]))
     vector = values["index_vector_dim"]
@@ -108,7 +120,7 @@ def _scatter_add(b: Builder, op: ptir.ScatterAddOp, x: Values) -> SSAValue:
     return _scattered(b, x, text, "add")
 
 
-def _scatter_reduce(b: Builder, op: ptir.ScatterReduceOp, x: Values) -> SSAValue:
+def _scatter_reduce(b: StablehloBuilder, op: ptir.ScatterReduceOp, x: Values) -> SSAValue:
     rank = len(shape_of(x[0]))
     axis = op.values()["axis"] % rank
     batch = [i for i in range(rank) if i != axis]
@@ -122,7 +134,7 @@ def _scatter_reduce(b: Builder, op: ptir.ScatterReduceOp, x: Values) -> SSAValue
     return _scattered(b, x, text, op.values()["kind"])
 
 
-def _segment_reduce(b: Builder, op: ptir.SegmentReduceOp, x: Values) -> SSAValue:
+def _segment_reduce(b: StablehloBuilder, op: ptir.SegmentReduceOp, x: Values) -> SSAValue:
     values, result, dtype = op.values(), op.result_spec(), dtype_of(x[0])
     kind = values["kind"]
     wide = accumulator(dtype, values["accum_dtype"]) if kind in SUMS else dtype
@@ -137,7 +149,7 @@ def _segment_reduce(b: Builder, op: ptir.SegmentReduceOp, x: Values) -> SSAValue
     return cast_to(b, _scattered(b, [start, x[1], b.convert(x[0], wide)], text, kind), result.dtype)
 
 
-def _scattered(b: Builder, x: Values, dimension_numbers: str, kind: str) -> SSAValue:
+def _scattered(b: StablehloBuilder, x: Values, dimension_numbers: str, kind: str) -> SSAValue:
     """Floats of 8 bits are combined in f32, rounded after each update as our kernels do only where one update comes."""
     target = dtype_of(x[0])
     if not all(shape_of(x[2])) or not all(shape_of(x[0])):

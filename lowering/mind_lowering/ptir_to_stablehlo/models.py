@@ -9,11 +9,11 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir.types import F32, F64, PtirDType
 
-from .builder import Builder, Values, dtype_of, shape_of
+from .builder import StablehloBuilder, Values, dtype_of, shape_of
 from .elementwise import Rule, cast_to
 
 
-def _layer_norm(b: Builder, op: ptir.LayerNormOp, x: Values) -> SSAValue:
+def _layer_norm(b: StablehloBuilder, op: ptir.LayerNormOp, x: Values) -> SSAValue:
     """`(x - mean) / sqrt(variance + epsilon) * gamma + beta` in f32 or wider."""
     values, shape = op.values(), shape_of(x[0])
     axis: int = values["feature_axis"] % len(shape)
@@ -37,13 +37,13 @@ def _wide(dtype: PtirDType) -> PtirDType:
     return F64 if dtype is F64 else F32
 
 
-def _along(b: Builder, parameter: SSAValue, x: SSAValue, axis: int | None) -> SSAValue:
+def _along(b: StablehloBuilder, parameter: SSAValue, x: SSAValue, axis: int | None) -> SSAValue:
     """A scale or zero point at each place of `x`."""
     shape = shape_of(x)
     return b.broadcast(parameter, shape, [] if axis is None else [axis % len(shape)])
 
 
-def _quantized(b: Builder, x: SSAValue, given: Values, axis: int | None, target: PtirDType) -> SSAValue:
+def _quantized(b: StablehloBuilder, x: SSAValue, given: Values, axis: int | None, target: PtirDType) -> SSAValue:
     """The quotient is rounded in the dtype of `x`, or f32; the sum with the zero point is exact in f64."""
     quotient = b.convert(x, _wide(dtype_of(x)))
     if given:
@@ -54,7 +54,7 @@ def _quantized(b: Builder, x: SSAValue, given: Values, axis: int | None, target:
     return cast_to(b, whole, target)
 
 
-def _dequantized(b: Builder, x: SSAValue, given: Values, axis: int | None, target: PtirDType) -> SSAValue:
+def _dequantized(b: StablehloBuilder, x: SSAValue, given: Values, axis: int | None, target: PtirDType) -> SSAValue:
     """`(x - zero_point) * scale` in f64, rounded once."""
     found = b.convert(x, F64)
     if given:
@@ -63,15 +63,15 @@ def _dequantized(b: Builder, x: SSAValue, given: Values, axis: int | None, targe
     return cast_to(b, found, target)
 
 
-def _quantize(b: Builder, op: ptir.QuantizeOp, x: Values) -> SSAValue:
+def _quantize(b: StablehloBuilder, op: ptir.QuantizeOp, x: Values) -> SSAValue:
     return _quantized(b, x[0], x[1:], op.values()["axis"], op.result_spec().dtype)
 
 
-def _dequantize(b: Builder, op: ptir.DequantizeOp, x: Values) -> SSAValue:
+def _dequantize(b: StablehloBuilder, op: ptir.DequantizeOp, x: Values) -> SSAValue:
     return _dequantized(b, x[0], x[1:], op.values()["axis"], op.result_spec().dtype)
 
 
-def _requantize(b: Builder, op: ptir.RequantizeOp, x: Values) -> SSAValue:
+def _requantize(b: StablehloBuilder, op: ptir.RequantizeOp, x: Values) -> SSAValue:
     axis, given = op.values()["axis"], x[1:]
     real = _wide(dtype_of(given[0])) if given else F64
     numbers = _dequantized(b, x[0], given[:2], axis, real)

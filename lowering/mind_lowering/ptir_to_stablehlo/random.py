@@ -16,13 +16,13 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import F32, F64, UI32, UI64, PtirDType
 
 from ..ptir_kernels import random as kernels
-from .builder import Builder, Values, shape_of, static
+from .builder import StablehloBuilder, Values, shape_of, static
 from .elementwise import Rule, cast_to
 
 Words = tuple[SSAValue, ...]
 
 
-def _uniform(b: Builder, op: ptir.RngUniformOp, x: Values) -> SSAValue:
+def _uniform(b: StablehloBuilder, op: ptir.RngUniformOp, x: Values) -> SSAValue:
     """As many leading bits of a word as the dtype holds exactly, at most 24, as a fraction."""
     result = op.result_spec()
     bits = kernels.uniform_bits(result.dtype.name)
@@ -32,7 +32,7 @@ def _uniform(b: Builder, op: ptir.RngUniformOp, x: Values) -> SSAValue:
     return b.reshape(cast_to(b, fraction, result.dtype), static(result))
 
 
-def _normal(b: Builder, op: ptir.RngNormalOp, x: Values) -> SSAValue:
+def _normal(b: StablehloBuilder, op: ptir.RngNormalOp, x: Values) -> SSAValue:
     """Two numbers from two words (Box and Muller), in f64 and rounded once."""
     result = op.result_spec()
     count = math.prod(static(result))
@@ -48,12 +48,12 @@ def _normal(b: Builder, op: ptir.RngNormalOp, x: Values) -> SSAValue:
     return b.reshape(cast_to(b, numbers, result.dtype), static(result))
 
 
-def _top(b: Builder, words: SSAValue, bits: int, dtype: PtirDType) -> SSAValue:
+def _top(b: StablehloBuilder, words: SSAValue, bits: int, dtype: PtirDType) -> SSAValue:
     """The leading bits of words as whole numbers."""
     return b.convert(b("shift_right_logical", words, b.like(32 - bits, words)), dtype)
 
 
-def _words(b: Builder, op: ptir.RandomOp, count: int) -> SSAValue:
+def _words(b: StablehloBuilder, op: ptir.RandomOp, count: int) -> SSAValue:
     """At least `count` words, four for each block."""
     blocks = -(-count // 4)
     seed = _seed_words(b)
@@ -64,12 +64,12 @@ def _words(b: Builder, op: ptir.RandomOp, count: int) -> SSAValue:
     return b.reshape(b.concat([b.reshape(w, (blocks, 1)) for w in found], 1), (4 * blocks,))
 
 
-def _seed_words(b: Builder) -> Words:
+def _seed_words(b: StablehloBuilder) -> Words:
     assert b.seed is not None
     return tuple(b.reshape(b.slice(b.seed, [i], [i + 1]), ()) for i in (0, 1))
 
 
-def _key(b: Builder, op: ptir.RandomOp, seed: Words) -> Words:
+def _key(b: StablehloBuilder, op: ptir.RandomOp, seed: Words) -> Words:
     """The low half of the seed and the op's ordinal; in loops a block of them for each iteration around, outermost first."""
     key: Words = (seed[0], b.scalar(b.draws[op], UI32))
     for number in b.iterations:
@@ -79,7 +79,7 @@ def _key(b: Builder, op: ptir.RandomOp, seed: Words) -> Words:
     return key
 
 
-def philox(b: Builder, counter: Words, key: Words) -> Words:
+def philox(b: StablehloBuilder, counter: Words, key: Words) -> Words:
     """Ten rounds on four words of ui32, of one shape, with a key of two scalars."""
     c0, c1, c2, c3 = counter
     shape = shape_of(c0)
@@ -93,7 +93,7 @@ def philox(b: Builder, counter: Words, key: Words) -> Words:
     return c0, c1, c2, c3
 
 
-def _product(b: Builder, x: SSAValue, factor: int) -> tuple[SSAValue, SSAValue]:
+def _product(b: StablehloBuilder, x: SSAValue, factor: int) -> tuple[SSAValue, SSAValue]:
     """The high and the low word of a product."""
     wide = b("multiply", wide_x := b.convert(x, UI64), b.like(factor, wide_x))
     return b.convert(b("shift_right_logical", wide, b.like(32, wide)), UI32), b.convert(wide, UI32)

@@ -13,7 +13,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
 from .builder import (
-    Builder,
+    StablehloBuilder,
     Values,
     accumulator,
     attribute,
@@ -35,14 +35,14 @@ SUMS = ("sum", "add", "prod")
 """Kinds of reductions that accumulate."""
 
 
-def _accumulated(b: Builder, op: PtirOp, x: SSAValue, kind: str) -> SSAValue:
+def _accumulated(b: StablehloBuilder, op: PtirOp, x: SSAValue, kind: str) -> SSAValue:
     """The operand in the dtype that the op reduces in; what only compares stays as it is, but for floats of 8 bits."""
     dtype = dtype_of(x)
     wide = accumulator(dtype, op.values().get("accum_dtype")) if kind in SUMS else dtype
     return widened(b, x) if is_small(wide) else b.convert(x, wide)
 
 
-def _reduce(b: Builder, op: ptir.ReduceOp, x: Values) -> SSAValue:
+def _reduce(b: StablehloBuilder, op: ptir.ReduceOp, x: Values) -> SSAValue:
     values, result = op.values(), op.result_spec()
     rank = len(shape_of(x[0]))
     axes = sorted({a % rank for a in values["axes"]}) if rank else []
@@ -51,7 +51,7 @@ def _reduce(b: Builder, op: ptir.ReduceOp, x: Values) -> SSAValue:
     return cast_to(b, b.reshape(narrow, static(result)), result.dtype)
 
 
-def _identity_of(b: Builder, op: PtirOp, wide: SSAValue, x: SSAValue, kind: str, axes: Sequence[int]) -> SSAValue:
+def _identity_of(b: StablehloBuilder, op: PtirOp, wide: SSAValue, x: SSAValue, kind: str, axes: Sequence[int]) -> SSAValue:
     """The reduction; an empty one of floats of 8 bits gives their own limits, which f32 would not."""
     shape = shape_of(x)
     if is_small(dtype_of(x)) and kind not in SUMS and axes and not all(shape[a] for a in axes):
@@ -60,15 +60,15 @@ def _identity_of(b: Builder, op: PtirOp, wide: SSAValue, x: SSAValue, kind: str,
     return b.reduce(kind, wide, axes)
 
 
-def _arg_max(b: Builder, op: ptir.ArgMaxOp, x: Values) -> SSAValue:
+def _arg_max(b: StablehloBuilder, op: ptir.ArgMaxOp, x: Values) -> SSAValue:
     return _arg(b, op, x, "max")
 
 
-def _arg_min(b: Builder, op: ptir.ArgMinOp, x: Values) -> SSAValue:
+def _arg_min(b: StablehloBuilder, op: ptir.ArgMinOp, x: Values) -> SSAValue:
     return _arg(b, op, x, "min")
 
 
-def _arg(b: Builder, op: PtirOp, x: Values, kind: str) -> SSAValue:
+def _arg(b: StablehloBuilder, op: PtirOp, x: Values, kind: str) -> SSAValue:
     """Values and indices reduced together: NaN first, then the greatest or least, then the lower index."""
     index, shape = op.result_spec().dtype, shape_of(x[0])
     axis = op.values()["axis"] % len(shape)
@@ -83,7 +83,7 @@ def _arg(b: Builder, op: PtirOp, x: Values, kind: str) -> SSAValue:
     return b.reshape(found, static(op.result_spec()))
 
 
-def _better(b: Builder, dtype: PtirDType, direction: str, v: Sequence[SSAValue]) -> Values:
+def _better(b: StablehloBuilder, dtype: PtirDType, direction: str, v: Sequence[SSAValue]) -> Values:
     value, place, other, other_place = v
     before, ties = b.compare(direction, value, other), b.compare("EQ", value, other)
     if dtype.is_float:
@@ -94,7 +94,7 @@ def _better(b: Builder, dtype: PtirDType, direction: str, v: Sequence[SSAValue])
     return [b.select(wins, value, other), b.select(wins, place, other_place)]
 
 
-def _reduce_window(b: Builder, op: ptir.ReduceWindowOp, x: Values) -> SSAValue:
+def _reduce_window(b: StablehloBuilder, op: ptir.ReduceWindowOp, x: Values) -> SSAValue:
     values, result = op.values(), op.result_spec()
     wide = _accumulated(b, op, x[0], values["kind"])
     if not static(result):
@@ -113,7 +113,7 @@ def _reduce_window(b: Builder, op: ptir.ReduceWindowOp, x: Values) -> SSAValue:
     return cast_to(b, found, result.dtype)
 
 
-def _window_arg(b: Builder, op: ptir.WindowArgOp, x: Values) -> SSAValue:
+def _window_arg(b: StablehloBuilder, op: ptir.WindowArgOp, x: Values) -> SSAValue:
     """
     Values and flat indices reduced together.
 
@@ -141,15 +141,15 @@ def _window_arg(b: Builder, op: ptir.WindowArgOp, x: Values) -> SSAValue:
     return b.select(b.compare("EQ", found, b.fill(none, result)), b.fill(-1, result), found)
 
 
-def _cumulative_sum(b: Builder, op: ptir.CumulativeSumOp, x: Values) -> SSAValue:
+def _cumulative_sum(b: StablehloBuilder, op: ptir.CumulativeSumOp, x: Values) -> SSAValue:
     return _running(b, op, x[0], "sum")
 
 
-def _cumulative(b: Builder, op: ptir.CumulativeOp, x: Values) -> SSAValue:
+def _cumulative(b: StablehloBuilder, op: ptir.CumulativeOp, x: Values) -> SSAValue:
     return _running(b, op, x[0], op.values()["kind"])
 
 
-def _running(b: Builder, op: PtirOp, x: SSAValue, kind: str) -> SSAValue:
+def _running(b: StablehloBuilder, op: PtirOp, x: SSAValue, kind: str) -> SSAValue:
     """
     Combine all elements up to each one along the axis, in as many steps as the extent has binary digits.
 
@@ -169,7 +169,7 @@ def _running(b: Builder, op: PtirOp, x: SSAValue, kind: str) -> SSAValue:
     return cast_to(b, wide, dtype_of(x))
 
 
-def _shifted(b: Builder, x: SSAValue, start: SSAValue, axis: int, by: int, reverse: bool) -> SSAValue:
+def _shifted(b: StablehloBuilder, x: SSAValue, start: SSAValue, axis: int, by: int, reverse: bool) -> SSAValue:
     """`x` moved along `axis`, to the end or, in reverse, to the front; `start` comes in."""
     shape = shape_of(x)
     by = min(by, shape[axis])
@@ -181,7 +181,7 @@ def _shifted(b: Builder, x: SSAValue, start: SSAValue, axis: int, by: int, rever
     return b.pad(b.slice(x, none, rest), start, amount, none, none)
 
 
-def _dot_general(b: Builder, op: ptir.DotGeneralOp, x: Values) -> SSAValue:
+def _dot_general(b: StablehloBuilder, op: ptir.DotGeneralOp, x: Values) -> SSAValue:
     values, result = op.values(), op.result_spec()
     wide = accumulator(dtype_of(x[0]), values["accum_dtype"])
     lhs, rhs = (_operand(b, v, wide) for v in x)
@@ -196,13 +196,13 @@ def _dot_general(b: Builder, op: ptir.DotGeneralOp, x: Values) -> SSAValue:
     return cast_to(b, b.typed("dot_general", (wide, static(result)), lhs, rhs, **properties), result.dtype)
 
 
-def _operand(b: Builder, x: SSAValue, wide: PtirDType) -> SSAValue:
+def _operand(b: StablehloBuilder, x: SSAValue, wide: PtirDType) -> SSAValue:
     """An operand of a product: floats of 16 bits stay as they are if sums are in f32, everything else is converted."""
     dtype = dtype_of(x)
     return x if dtype.is_float and dtype.bits == 16 and wide.bits == 32 else b.convert(x, wide)
 
 
-def _convolution(b: Builder, op: ptir.ConvolutionOp, x: Values) -> SSAValue:
+def _convolution(b: StablehloBuilder, op: ptir.ConvolutionOp, x: Values) -> SSAValue:
     values, result = op.values(), op.result_spec()
     wide = accumulator(dtype_of(x[0]), values["accum_dtype"])
     lhs, rhs = (_operand(b, v, wide) for v in x)
@@ -221,13 +221,13 @@ def _convolution(b: Builder, op: ptir.ConvolutionOp, x: Values) -> SSAValue:
     return cast_to(b, b.typed("convolution", (wide, static(result)), lhs, rhs, **properties), result.dtype)
 
 
-def _sort(b: Builder, op: ptir.SortOp, x: Values) -> SSAValue:
+def _sort(b: StablehloBuilder, op: ptir.SortOp, x: Values) -> SSAValue:
     values, dtype = op.values(), dtype_of(x[0])
     found = sorted_along(b, [widened(b, x[0])], values["axis"] % len(shape_of(x[0])), descending=values["descending"])[0]
     return cast_to(b, found, dtype)
 
 
-def _top_k(b: Builder, op: ptir.TopKOp, x: Values) -> Values:
+def _top_k(b: StablehloBuilder, op: ptir.TopKOp, x: Values) -> Values:
     """A stable sort of values with their indices, and the first `k` of both."""
     values, shape, dtype = op.values(), shape_of(x[0]), dtype_of(x[0])
     axis = values["axis"] % len(shape)
@@ -237,7 +237,7 @@ def _top_k(b: Builder, op: ptir.TopKOp, x: Values) -> Values:
     return [cast_to(b, first[0], dtype), first[1]]
 
 
-def sorted_along(b: Builder, xs: Values, axis: int, *, descending: bool) -> Values:
+def sorted_along(b: StablehloBuilder, xs: Values, axis: int, *, descending: bool) -> Values:
     """Sort by the first operand, NaN the greatest; equal ones keep their order, the other operands go along."""
     dtype = dtype_of(xs[0])
 

@@ -11,51 +11,51 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import SI64, Kind
 
-from .builder import Builder, Values, attribute, dtype_of, integers, shape_of, static
+from .builder import StablehloBuilder, Values, attribute, dtype_of, integers, shape_of, static
 from .elementwise import Rule, cast_to, is_small
 
 
-def _constant(b: Builder, op: ptir.ConstantOp, x: Values) -> SSAValue:
+def _constant(b: StablehloBuilder, op: ptir.ConstantOp, x: Values) -> SSAValue:
     return b.literal(op.literal)
 
 
-def _reshape(b: Builder, op: ptir.ReshapeOp, x: Values) -> SSAValue:
+def _reshape(b: StablehloBuilder, op: ptir.ReshapeOp, x: Values) -> SSAValue:
     return b.reshape(x[0], static(op.result_spec()))
 
 
-def _transpose(b: Builder, op: ptir.TransposeOp, x: Values) -> SSAValue:
+def _transpose(b: StablehloBuilder, op: ptir.TransposeOp, x: Values) -> SSAValue:
     shape = static(op.result_spec())
     perm = [a % len(shape) for a in op.values()["perm"]]
     return b.typed("transpose", (dtype_of(x[0]), shape), x[0], permutation=integers(perm))
 
 
-def _broadcast_to(b: Builder, op: ptir.BroadcastToOp, x: Values) -> SSAValue:
+def _broadcast_to(b: StablehloBuilder, op: ptir.BroadcastToOp, x: Values) -> SSAValue:
     rank, shape = len(shape_of(x[0])), static(op.result_spec())
     return b.broadcast(x[0], shape, range(len(shape) - rank, len(shape)))
 
 
-def _slice(b: Builder, op: ptir.SliceOp, x: Values) -> SSAValue:
+def _slice(b: StablehloBuilder, op: ptir.SliceOp, x: Values) -> SSAValue:
     starts = op.values()["starts"]
     return b.slice(x[0], starts, [a + n for a, n in zip(starts, static(op.result_spec()), strict=True)])
 
 
-def _strided_slice(b: Builder, op: ptir.StridedSliceOp, x: Values) -> SSAValue:
+def _strided_slice(b: StablehloBuilder, op: ptir.StridedSliceOp, x: Values) -> SSAValue:
     """An empty slice may end before it starts in PTIR."""
     values = op.values()
     limits = [max(start, limit) for start, limit in zip(values["starts"], values["limits"], strict=True)]
     return b.slice(x[0], values["starts"], limits, values["strides"])
 
 
-def _concat(b: Builder, op: ptir.ConcatOp, x: Values) -> SSAValue:
+def _concat(b: StablehloBuilder, op: ptir.ConcatOp, x: Values) -> SSAValue:
     return b.concat(x, op.values()["axis"] % len(static(op.result_spec())))
 
 
-def _pad(b: Builder, op: ptir.PadOp, x: Values) -> SSAValue:
+def _pad(b: StablehloBuilder, op: ptir.PadOp, x: Values) -> SSAValue:
     values = op.values()
     return b.pad(x[0], b.literal(values["pad_value"]), values["low"], values["high"], values["interior"])
 
 
-def _tile(b: Builder, op: ptir.TileOp, x: Values) -> SSAValue:
+def _tile(b: StablehloBuilder, op: ptir.TileOp, x: Values) -> SSAValue:
     """A dimension for the repeats before each dimension, then both merged."""
     old, repeats = shape_of(x[0]), op.values()["repeats"]
     wide = [n for pair in zip(repeats, old, strict=True) for n in pair]
@@ -63,12 +63,12 @@ def _tile(b: Builder, op: ptir.TileOp, x: Values) -> SSAValue:
     return b.reshape(spread, static(op.result_spec()))
 
 
-def _dimension_size(b: Builder, op: ptir.DimensionSizeOp, x: Values) -> SSAValue:
+def _dimension_size(b: StablehloBuilder, op: ptir.DimensionSizeOp, x: Values) -> SSAValue:
     axis: int = op.values()["axis"]
     return b.scalar(static(op.operand_spec(0))[axis], SI64)
 
 
-def _iota(b: Builder, op: ptir.IotaOp, x: Values) -> SSAValue:
+def _iota(b: StablehloBuilder, op: ptir.IotaOp, x: Values) -> SSAValue:
     """Counted in 64 bits and converted, as our kernels do: integers wrap, floats round."""
     dtype, shape = op.result_spec().dtype, static(op.result_spec())
     axis = op.values()["axis"] % len(shape)
@@ -81,33 +81,33 @@ def _iota(b: Builder, op: ptir.IotaOp, x: Values) -> SSAValue:
     return cast_to(b, b.iota(SI64, shape, axis), dtype)
 
 
-def _reverse(b: Builder, op: ptir.ReverseOp, x: Values) -> SSAValue:
+def _reverse(b: StablehloBuilder, op: ptir.ReverseOp, x: Values) -> SSAValue:
     rank = len(shape_of(x[0]))
     axes = sorted({a % rank for a in op.values()["axes"]})
     return b("reverse", x[0], dimensions=integers(axes)) if axes else x[0]
 
 
-def _dynamic_slice(b: Builder, op: ptir.DynamicSliceOp, x: Values) -> SSAValue:
+def _dynamic_slice(b: StablehloBuilder, op: ptir.DynamicSliceOp, x: Values) -> SSAValue:
     shape = static(op.result_spec())
     return dynamic_slice(b, x[0], starts(b, x[1]), shape)
 
 
-def dynamic_slice(b: Builder, x: SSAValue, at: Sequence[SSAValue], shape: Sequence[int]) -> SSAValue:
+def dynamic_slice(b: StablehloBuilder, x: SSAValue, at: Sequence[SSAValue], shape: Sequence[int]) -> SSAValue:
     """The window of `shape` elements from the scalars `at`, which XLA clamps as PTIR does."""
     return b.typed("dynamic_slice", (dtype_of(x), shape), x, *at, slice_sizes=integers(shape)) if at else x
 
 
-def _dynamic_update_slice(b: Builder, op: ptir.DynamicUpdateSliceOp, x: Values) -> SSAValue:
+def _dynamic_update_slice(b: StablehloBuilder, op: ptir.DynamicUpdateSliceOp, x: Values) -> SSAValue:
     at = starts(b, x[2])
     return b("dynamic_update_slice", x[0], x[1], *at) if at else x[1]
 
 
-def starts(b: Builder, x: SSAValue) -> list[SSAValue]:
+def starts(b: StablehloBuilder, x: SSAValue) -> list[SSAValue]:
     """The elements of a vector as scalars."""
     return [b.reshape(b.slice(x, [i], [i + 1]), ()) for i in range(shape_of(x)[0])]
 
 
-def _extract_patches(b: Builder, op: ptir.ExtractPatchesOp, x: Values) -> SSAValue:
+def _extract_patches(b: StablehloBuilder, op: ptir.ExtractPatchesOp, x: Values) -> SSAValue:
     """A strided slice of the padded image for each place of the window, one after the other."""
     values, shape = op.values(), static(op.result_spec())
     low, high = ([0, *(pad[i] for pad in values["padding"]), 0] for i in (0, 1))
@@ -122,7 +122,7 @@ def _extract_patches(b: Builder, op: ptir.ExtractPatchesOp, x: Values) -> SSAVal
     return b.concat(parts, len(shape) - 1)
 
 
-def _fft(b: Builder, op: ptir.FftOp, x: Values) -> SSAValue:
+def _fft(b: StablehloBuilder, op: ptir.FftOp, x: Values) -> SSAValue:
     values, result = op.values(), op.result_spec()
     if not all(shape_of(x[0])):
         return b.fill(0, result)

@@ -32,7 +32,7 @@ from mind_dialect.shape import ReturnOp as ShapeReturnOp
 from mind_dialect.shape.types import SHAPE_TYPES, ShapeType, SizeType, WitnessType, index, is_extents
 
 from .numbers import VALID, Check, Numbers
-from .operands import Holds, Lowered, Paired, Refused, Shape, Size, shape, truth
+from .operands import Holds, Lowered, Paired, Refused, Shape, SizeOperand, shape, truth
 from .rows import ROWS
 
 RESULTS_ATTRIBUTE = "mind.results"
@@ -132,7 +132,7 @@ class Rebuilt:
         self._values[argument] = value
         if isinstance(type, SizeType):
             self.to.know_natural(value)
-            self._values[argument] = Size(value)
+            self._values[argument] = SizeOperand(value)
         elif isinstance(type, WitnessType):
             self._values[argument] = Holds(value, ("a constraint that does not hold",))
 
@@ -168,15 +168,15 @@ class Rebuilt:
     def _settled(self, x: Lowered, result: SSAValue) -> Lowered:
         """A result as one of its type: no negative sizes, and an assertion where the type holds no errors."""
         to, type = self.to, result.type
-        if isinstance(x, Size):
+        if isinstance(x, SizeOperand):
             check = x.check
             if isinstance(type, SizeType):
-                return Size(x.n, check if x.natural else to.all_of([check, to.natural(x.n)]))
+                return SizeOperand(x.n, check if x.natural else to.all_of([check, to.natural(x.n)]))
             to.demand(check)
             if x.natural and isinstance(x.n, SSAValue):
                 to.know_natural(x.n)
             self._name(x.n, result)
-            return Size(x.n, VALID, x.natural)
+            return SizeOperand(x.n, VALID, x.natural)
         if isinstance(x, Shape) and is_extents(type):
             to.demand(x.check)
             (length,) = type.get_shape()
@@ -193,7 +193,7 @@ class Rebuilt:
         """A lowered value as one of a type that is not of the dialect."""
         to = self.to
         match x:
-            case Size():
+            case SizeOperand():
                 return to.number(x.n)
             case Holds():
                 return to.truth(x.truth)
@@ -279,8 +279,8 @@ class Rebuilt:
             self._ops += 1 + sum(1 for _ in block.ops)
             if self._ops > MAX_OPS:
                 raise error("E9022", f"reduce: unrolled it comes to more than {MAX_OPS} ops", operation=op, limit=MAX_OPS)
-            place: Lowered = Size(i) if counter == index else to.constant(IntegerAttr(i, cast(Any, counter)), counter)
-            self._values.update(zip(block.args, (place, Size(extent, of.check), *carried), strict=True))
+            place: Lowered = SizeOperand(i) if counter == index else to.constant(IntegerAttr(i, cast(Any, counter)), counter)
+            self._values.update(zip(block.args, (place, SizeOperand(extent, of.check), *carried), strict=True))
             refused = len(self.refusals)
             passed = self._inline(block)
             if passed is None or len(self.refusals) > refused:
@@ -303,8 +303,8 @@ class Rebuilt:
 
     def _also(self, x: Lowered, check: Check) -> Lowered:
         """A value that is invalid, too, where something else is."""
-        if isinstance(x, Size):
-            return Size(x.n, self.to.all_of([check, x.check]), x.natural)
+        if isinstance(x, SizeOperand):
+            return SizeOperand(x.n, self.to.all_of([check, x.check]), x.natural)
         return Shape(x.extents, self.to.all_of([check, x.check])) if isinstance(x, Shape) else x
 
     # Results
@@ -328,7 +328,7 @@ class Rebuilt:
         if not is_of_shapes(type):
             return [self.value(x, type)], "value"
         match x:
-            case Size():
+            case SizeOperand():
                 numbers, check, shown = [x.n], x.check, "size"
             case Shape():
                 numbers, check, shown = list(x.extents), x.check, f"shape {len(x.extents)}"

@@ -2,7 +2,7 @@
 What the operands of lowered ops are: numbers, shapes, truths, and how each is read from a value.
 
     of a value of type     is lowered to
-    !shape.size, index     `Size`: a number, and whether it is valid
+    !shape.size, index     `SizeOperand`: a number, and whether it is valid
     !shape.shape, extents  `Shape`: a number per extent, and whether it is valid
     i1, !shape.witness     `Holds`
     !shape.value_shape     `Paired`: a tensor and its shape
@@ -31,7 +31,7 @@ class Refused(Exception):
     """Why an op has no lowering."""
 
 
-class Size(NamedTuple):
+class SizeOperand(NamedTuple):
     """A number; where it is valid, `natural` says that it is not negative."""
 
     n: Number
@@ -60,12 +60,12 @@ class Paired(NamedTuple):
     shape: Shape
 
 
-Lowered = Size | Shape | Holds | Paired | SSAValue
+Lowered = SizeOperand | Shape | Holds | Paired | SSAValue
 
 
-def size(to: Numbers, x: Lowered) -> Size:
+def size(to: Numbers, x: Lowered) -> SizeOperand:
     """A size or an index; an index may be negative."""
-    return x if isinstance(x, Size) else Size(cast(SSAValue, x), VALID, to.is_natural(cast(SSAValue, x)))
+    return x if isinstance(x, SizeOperand) else SizeOperand(cast(SSAValue, x), VALID, to.is_natural(cast(SSAValue, x)))
 
 
 def truth(x: Lowered) -> Truth:

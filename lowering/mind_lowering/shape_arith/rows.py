@@ -61,7 +61,7 @@ from mind_dialect.shape.lattice import Invalid, show
 from mind_dialect.shape.types import SizeType
 
 from .numbers import VALID, Check, Number, Numbers, Truth
-from .operands import Holds, Lowered, Paired, Refused, Shape, Size, known, made, shape, shape_of, size, truth
+from .operands import Holds, Lowered, Paired, Refused, Shape, SizeOperand, known, made, shape, shape_of, size, truth
 
 Row = Callable[..., Lowered | tuple[Lowered, ...]]
 
@@ -70,11 +70,11 @@ Row = Callable[..., Lowered | tuple[Lowered, ...]]
 
 
 def _arithmetic(name: str) -> Row:
-    def row(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Size:
+    def row(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> SizeOperand:
         x, y = size(to, a), size(to, b)
         natural = x.natural and y.natural
         n, check = getattr(to, name)(x.n, y.n, natural=natural)
-        return Size(n, to.all_of([x.check, y.check, check]), natural)
+        return SizeOperand(n, to.all_of([x.check, y.check, check]), natural)
 
     return row
 
@@ -82,9 +82,9 @@ def _arithmetic(name: str) -> Row:
 def _extremum(name: str) -> Row:
     def row(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Lowered:
         choose: Callable[[Number, Number], Number] = getattr(to, name)
-        if isinstance(a, Size) or isinstance(b, Size):
+        if isinstance(a, SizeOperand) or isinstance(b, SizeOperand):
             x, y = size(to, a), size(to, b)
-            return Size(choose(x.n, y.n), to.all_of([x.check, y.check]))
+            return SizeOperand(choose(x.n, y.n), to.all_of([x.check, y.check]))
         s, t = shape(to, a), shape(to, b)
         checks = [s.check, t.check, _same_rank(s, t, op.name)]
         return Shape(list(map(choose, s.extents, t.extents)) or s.extents, to.all_of(checks))
@@ -98,12 +98,12 @@ def _same_rank(a: Shape, b: Shape, name: str) -> Check:
     return Check(False, (f"{name.removeprefix('shape.')} of shapes of ranks {len(a.extents)} and {len(b.extents)}",))
 
 
-def _index_to_size(to: Numbers, op: Operation, a: Lowered) -> Size:
+def _index_to_size(to: Numbers, op: Operation, a: Lowered) -> SizeOperand:
     x = size(to, a)
-    return Size(x.n, x.check, x.natural)
+    return SizeOperand(x.n, x.check, x.natural)
 
 
-def _size_to_index(to: Numbers, op: Operation, a: Lowered) -> Size:
+def _size_to_index(to: Numbers, op: Operation, a: Lowered) -> SizeOperand:
     return size(to, a)
 
 
@@ -113,7 +113,7 @@ def _size_to_index(to: Numbers, op: Operation, a: Lowered) -> Size:
 def _constant(to: Numbers, op: Operation) -> Lowered:
     found: Any = cast(Any, op).lattice()
     if isinstance(found, int):
-        return Size(found)
+        return SizeOperand(found)
     if isinstance(found, tuple) and all(isinstance(n, int) for n in cast("tuple[Any, ...]", found)):
         return Shape(cast("tuple[int, ...]", found))
     if isinstance(found, Invalid):
@@ -133,7 +133,7 @@ def _meet(to: Numbers, op: MeetOp | JoinOp, a: Lowered, b: Lowered) -> Lowered:
     if isinstance(op.arg0.type, SizeType | IndexType):
         x, y = size(to, a), size(to, b)
         equal = Check(to.compare("eq", x.n, y.n), (why or "sizes differ",))
-        return Size(_better(x.n, y.n), to.all_of([x.check, y.check, equal]), x.natural or y.natural)
+        return SizeOperand(_better(x.n, y.n), to.all_of([x.check, y.check, equal]), x.natural or y.natural)
     s, t = shape(to, a), shape(to, b)
     checks = [s.check, t.check, Check(_equal(to, s, t), (why or "shapes differ",))]
     same_rank = len(s.extents) == len(t.extents)
@@ -248,40 +248,40 @@ def _value_of(to: Numbers, op: ValueOfOp, a: Lowered) -> SSAValue:
 # What is read from shapes
 
 
-def _get_extent(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Size:
+def _get_extent(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> SizeOperand:
     return _extent(to, shape(to, a), size(to, b))
 
 
-def _dim(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Size:
+def _dim(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> SizeOperand:
     return _extent(to, shape_of(to, a), size(to, b))
 
 
-def _extent(to: Numbers, of: Shape, at: Size) -> Size:
+def _extent(to: Numbers, of: Shape, at: SizeOperand) -> SizeOperand:
     """One extent; by a chain of selections where the index is not constant."""
     place, rank = known(at.n) if isinstance(at.n, SSAValue) else at.n, len(of.extents)
     shown = place if isinstance(place, int) else "?"
     why = (f"axis {shown} is out of bounds for array of dimension {rank}",)
     checks = [of.check, at.check]
     if rank == 0 or (isinstance(place, int) and not 0 <= place < rank):
-        return Size(0, to.all_of([*checks, Check(False, why)]))
+        return SizeOperand(0, to.all_of([*checks, Check(False, why)]))
     if isinstance(place, int):
-        return Size(of.extents[place], to.all_of(checks))
+        return SizeOperand(of.extents[place], to.all_of(checks))
     inside = to.both(to.compare("sge", place, 0), to.compare("slt", place, rank))
     found = of.extents[0]
     for i, extent in enumerate(of.extents[1:], 1):
         found = to.select(to.compare("eq", place, i), extent, found)
-    return Size(found, to.all_of([*checks, Check(inside, why)]))
+    return SizeOperand(found, to.all_of([*checks, Check(inside, why)]))
 
 
-def _rank(to: Numbers, op: Operation, a: Lowered) -> Size:
+def _rank(to: Numbers, op: Operation, a: Lowered) -> SizeOperand:
     s = shape(to, a)
-    return Size(len(s.extents), s.check)
+    return SizeOperand(len(s.extents), s.check)
 
 
-def _num_elements(to: Numbers, op: Operation, a: Lowered) -> Size:
+def _num_elements(to: Numbers, op: Operation, a: Lowered) -> SizeOperand:
     s = shape(to, a)
     n, check = to.product_of(s.extents)
-    return Size(n, to.all_of([s.check, check]))
+    return SizeOperand(n, to.all_of([s.check, check]))
 
 
 # Constraints

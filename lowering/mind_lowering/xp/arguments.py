@@ -37,7 +37,7 @@ class Iterations:
 
 
 @dataclass(frozen=True)
-class Size:
+class SizeArgument:
     """The size of a dimension that a call is given by itself, not in a list; a name or an expression."""
 
     dim: str
@@ -68,7 +68,7 @@ def stored(value: Any) -> Attribute:
         return _SEED_ATTRIBUTE
     if isinstance(value, Iterations):
         return _TURNS_ATTRIBUTE
-    if isinstance(value, Size):
+    if isinstance(value, SizeArgument):
         return SymbolRefAttr(_SIZE, [value.dim])
     if isinstance(value, Mapping):
         return DictionaryAttr({name: stored(v) for name, v in cast(Mapping[str, Any], value).items()})
@@ -98,7 +98,7 @@ def argument(attribute: Attribute) -> Any:
     if isinstance(attribute, SymbolRefAttr) and attribute.root_reference.data == _SIZE and len(attribute.nested_references) == 1:
         (nested,) = attribute.nested_references
         if is_dim(nested.data):
-            return Size(nested.data)
+            return SizeArgument(nested.data)
     if isinstance(attribute, ArrayAttr):
         return tuple(argument(a) for a in cast("ArrayAttr[Attribute]", attribute).data)
     if isinstance(attribute, DictionaryAttr):
@@ -137,7 +137,7 @@ def text(value: Any, iterations: Sequence[str] = (), sizes: Collection[str] | No
     """
     if isinstance(value, Iterations):
         return tuple_text(iterations)
-    if isinstance(value, Size):
+    if isinstance(value, SizeArgument):
         if sizes is not None:
             check_known(value.dim, sizes)
         return dim_text(value.dim)

@@ -22,7 +22,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.program import shown_name
 from mind_lowering.cupy.launching import NO_FAILURE, RECORD, CupyKernels, LaunchedKernel
 from mind_lowering.cupy.options import CupyOptions
-from mind_lowering.cupy.planning.planner import Plan, given_input
+from mind_lowering.cupy.planning.planner import LaunchPlan, given_input
 from mind_lowering.kernels import NUMPY
 from mind_lowering.launch.compute_ops import CallOp, KernelOp
 from mind_lowering.launch.control_ops import ForOp, IfOp, WhileOp
@@ -70,7 +70,7 @@ class Moving:
         self.copied = [c or m for c, m in zip(self.copied, self.moved, strict=True)]
 
 
-class Runner:
+class CudaRunner:
     """
     A plan with its memory. Calls run one at a time.
 
@@ -80,7 +80,7 @@ class Runner:
     def __init__(
         self,
         machine: Machine,
-        plan: Plan,
+        plan: LaunchPlan,
         kernels: CupyKernels,
         launched: Mapping[str, LaunchedKernel],
         blame: Callable[[Operation, MindError], MindError],

@@ -18,7 +18,7 @@ from mind_dialect.ptir import GatherOp, PtirOp, ScatterAddOp, ScatterReduceOp, S
 from mind_dialect.ptir.types import Kind, PtirDType
 from mind_lowering.kernels import NUMPY
 from mind_lowering.native import Foreign, Native
-from mind_lowering.native.failures import Failure, Site
+from mind_lowering.native.failures import Failure, FailureSite
 from mind_lowering.native.memory import ALIGNMENT
 from mind_lowering.native.pool.record import Record
 from mind_lowering.native.views import Buffer, Use, View
@@ -65,7 +65,7 @@ class Frame:
         self.pointer = address(self.table)
 
 
-class Runner:
+class NativeRunner:
     """A native program, compiled: call `run` with one array of the right type for each input."""
 
     def __init__(
@@ -212,7 +212,7 @@ def _reader(view: View) -> Callable[[Frame], Array]:
     return read
 
 
-def failure(site: Site, record: Array) -> MindError:
+def failure(site: FailureSite, record: Array) -> MindError:
     """The coded error of a failure that native code reported."""
     op = site.op
     if op is None:

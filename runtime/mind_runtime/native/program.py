@@ -26,7 +26,7 @@ from mind_lowering.core_to_ptir import is_core
 from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.native import Entry, Foreign, Native, TargetInfo, detect
 from mind_lowering.native.pool.record import Record
-from mind_lowering.numpy import Source, lowered
+from mind_lowering.numpy import PythonSource, lowered
 from mind_lowering.ptir_to_xp import lowered_function
 
 from ..bodies import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of
@@ -36,7 +36,7 @@ from ..memory import Need, check_need, check_rank
 from ..program import Program
 from ..shapes import bound_function
 from . import image, jit
-from .call import Runner
+from .call import NativeRunner
 from .callable import Plan, native_type, plan_calls
 from .digest import digest
 from .pages import settle
@@ -52,7 +52,7 @@ class _Native:
     """What equal functions share: the body and what runs it, or why there is none."""
 
     body: Body | None
-    runner: Runner | None = None
+    runner: NativeRunner | None = None
     plan: Plan | None = None
     """How native code takes calls; None where they go through Python."""
     reason: str = ""
@@ -223,9 +223,9 @@ def _ready(
     """The body of a function whose code is linked."""
     types = func.function_type.outputs.data
     inputs, outputs = (_types(ts) for ts in (func.function_type.inputs.data, types))
-    runner = Runner(native, library, outputs, [run for run, _ in foreign], threads, whole)
+    runner = NativeRunner(native, library, outputs, [run for run, _ in foreign], threads, whole)
     need = _need(native, types, outputs, [body for _, body in foreign])
-    source = Source(native.name, "", (), (), native.draws or any(body.source.draws for _, body in foreign))
+    source = PythonSource(native.name, "", (), (), native.draws or any(body.source.draws for _, body in foreign))
     kept = 0 if native.packing is None or native.packing.inputs else native.packing.bytes
     constant_bytes = sum(len(literal.data.data) for _, literal in native.constants) + kept
     body = Body(_as_core(runner.run, func), _nothing.__code__, source, func.body.block, need, constant_bytes)

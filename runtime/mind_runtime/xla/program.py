@@ -25,7 +25,7 @@ from mind_dialect.errors import MindError, error
 from mind_dialect.program import input_names
 from mind_dialect.ptir_shapes import UNKNOWN
 from mind_lowering.core_to_ptir import is_core
-from mind_lowering.numpy import Source
+from mind_lowering.numpy import PythonSource
 from mind_lowering.ptir_to_stablehlo.text import StablehloProgram, stablehlo_program
 
 from ..bodies import Body
@@ -72,7 +72,7 @@ class XlaProgram(Program):
             self.program = stablehlo_program(func, options.exported(), shardings=False)
             text = self.program.text
             self.exported = exported(self.program, func.sym_name.data, [self._platform])
-        source = Source(func.sym_name.data, text, (), (), draws=self.program is not None and self.program.takes_seed)
+        source = PythonSource(func.sym_name.data, text, (), (), draws=self.program is not None and self.program.takes_seed)
         body = Body(_never, _never.__code__, source, func.body.block, need, 0)
         super().__init__(func, body, (), donated, limit)
         for name in self.layouts:

@@ -15,7 +15,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.program import functions
 from mind_dialect.ptir import OPS_BY_OPCODE, CondOp, FusionOp, PtirOp, ScanOp, WhileOp, YieldOp
 from mind_lowering.conversion import Alias, BufferizeOptions, FunctionPlan, Usage, plan_buffers, plan_function, plan_text
-from mind_lowering.conversion.buffers import IDENTITIES, IN_PLACE, VIEWS, Slot
+from mind_lowering.conversion.buffers import IDENTITIES, IN_PLACE, VIEWS, BufferSlot
 from mind_lowering.ptir_kernels.table import WITHOUT_KERNEL, kernel_call, storage
 from mind_lowering.xp.functions import Storage
 from programs import parse
@@ -432,7 +432,7 @@ def chain(n: int) -> FuncOp:
 
 def test_slots_stay_as_they_are() -> None:
     """A plan is printed and followed by others than who made it."""
-    slot = Slot(0, None, None, (1, 4))
+    slot = BufferSlot(0, None, None, (1, 4))
     with pytest.raises(FrozenInstanceError):
         slot.index = 1  # type: ignore[misc]
-    assert len({slot, Slot(0, None, None, (1, 4))}) == 1
+    assert len({slot, BufferSlot(0, None, None, (1, 4))}) == 1

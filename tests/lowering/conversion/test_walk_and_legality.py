@@ -14,7 +14,15 @@ from mind_dialect.errors import MindError
 from mind_dialect.program import functions
 from mind_dialect.ptir.types import F32, I1, SI32, SI64
 from mind_dialect.types import I32
-from mind_lowering.conversion import LegalitySpec, Place, ProgramVisitor, Stage, check_program_legality, steps, walk_program
+from mind_lowering.conversion import (
+    ConversionStage,
+    LegalitySpec,
+    OpPlace,
+    ProgramVisitor,
+    check_program_legality,
+    steps,
+    walk_program,
+)
 from programs import parse
 from ptir_programs import regions_module
 
@@ -29,16 +37,16 @@ class Log(ProgramVisitor):
     def on_function(self, func: FuncOp) -> None:
         self.lines.append(f"@{func.sym_name.data}")
 
-    def on_instruction(self, func: FuncOp, place: Place, op: Operation) -> None:
+    def on_instruction(self, func: FuncOp, place: OpPlace, op: Operation) -> None:
         self.lines.append(f"{place} {op.name}")
 
-    def on_region(self, func: FuncOp, place: Place, op: Operation, name: str, region: Region) -> None:
+    def on_region(self, func: FuncOp, place: OpPlace, op: Operation, name: str, region: Region) -> None:
         self.lines.append(f"{place} {name} {{")
 
-    def on_region_end(self, func: FuncOp, place: Place, op: Operation, name: str, region: Region) -> None:
+    def on_region_end(self, func: FuncOp, place: OpPlace, op: Operation, name: str, region: Region) -> None:
         self.lines.append(f"{place} {name} }}")
 
-    def on_instruction_end(self, func: FuncOp, place: Place, op: Operation) -> None:
+    def on_instruction_end(self, func: FuncOp, place: OpPlace, op: Operation) -> None:
         self.lines.append(f"{place} end")
 
 
@@ -145,8 +153,8 @@ def test_dynamic_dimensions() -> None:
 
 def test_everything_at_once_in_text_order() -> None:
     spec = LegalitySpec().allow_ops([ptir.NegOp]).allow_dtypes([F32]).with_dynamic_dims(False)
-    report = check_program_legality(parse(ILLEGAL), spec, stage=Stage.CONVERT)
-    assert {d.stage for d in report.diagnostics} == {Stage.CONVERT}
+    report = check_program_legality(parse(ILLEGAL), spec, stage=ConversionStage.CONVERT)
+    assert {d.stage for d in report.diagnostics} == {ConversionStage.CONVERT}
     ops = [d.op.name for d in report.diagnostics if d.place is not None and d.op is not None]
     assert ops == ["ptir.neg"] * 2 + ["ptir.sort"] * 2 + ["ptir.fusion"] * 5 + ["ptir.exp"] * 3
 

@@ -14,7 +14,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir import FUSIBLE, PtirOp
 from mind_dialect.ptir.types import DTYPES, Kind, PtirDType, tensor_type
 from mind_lowering.cupy.cuda_cpp.text import module_text
-from mind_lowering.cupy.kernels.kernel import Kernel
+from mind_lowering.cupy.kernels.kernel import CudaKernel
 from mind_lowering.cupy.kernels.patterns import make_kernel
 from mind_lowering.cupy.kernels.scalars import EMITTERS, STORED
 from mind_lowering.kernels import NUMPY
@@ -90,9 +90,9 @@ def to_dtype(op: type[PtirOp], x: Any, dtype: PtirDType) -> list[PtirOp]:
         return []
 
 
-def forms(op: type[PtirOp], dtype: PtirDType) -> list[tuple[PtirOp, Kernel]]:
+def forms(op: type[PtirOp], dtype: PtirDType) -> list[tuple[PtirOp, CudaKernel]]:
     """Each form of an op on operands of a dtype, and its kernel."""
-    found: list[tuple[PtirOp, Kernel]] = []
+    found: list[tuple[PtirOp, CudaKernel]] = []
     types = [tensor_type(t, (SIZE,)) for t in operands(op, dtype)]
     block = Block(arg_types=types)
     for made in built(op, *block.args):
@@ -149,7 +149,7 @@ def agree(op: PtirOp, found: np.ndarray, expected: np.ndarray) -> None:
             np.testing.assert_array_equal(found.astype(wide), expected.astype(wide), err_msg=name)
 
 
-def together(dtype: PtirDType) -> Kernel:
+def together(dtype: PtirDType) -> CudaKernel:
     """One kernel with every form of every op on operands of a dtype."""
     block = Block(arg_types=[tensor_type(t, (SIZE,)) for t in (DTYPES["i1"], dtype, dtype, dtype)])
     for op in EMITTERS:

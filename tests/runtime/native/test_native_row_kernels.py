@@ -16,7 +16,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import DTYPES, PtirDType
 from mind_lowering.native import TARGETS, calling, detect, nontemporal
 from mind_lowering.native import host as host_module
-from mind_lowering.native.ir import Module
+from mind_lowering.native.ir import LlvmModule
 from mind_lowering.native.program import lower, prepared
 from mind_lowering.native.rows import step as row_steps
 from mind_lowering.ptir_kernels.formats import array_dtype
@@ -117,8 +117,8 @@ def test_rows_are_the_same_however_they_are_shared_out(seed: int, monkeypatch: p
         found = [x.tobytes() for x in several(run(*arrays))]
         assert expected in (None, found)
         expected = found
-    true_text = Module.text
-    monkeypatch.setattr(Module, "text", lambda self: backwards(true_text(self))[0])
+    true_text = LlvmModule.text
+    monkeypatch.setattr(LlvmModule, "text", lambda self: backwards(true_text(self))[0])
     mind_runtime.clear_cache()
     run = mind_runtime.compile(program, target="native", threads=1)
     assert ".unit" in run.source

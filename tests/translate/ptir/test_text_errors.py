@@ -6,7 +6,7 @@ import pytest
 
 from mind_dialect.errors import MindError, MindParseError
 from mind_translate.ptir_text import bind, parse_display, parse_ptir_text, parse_snippet
-from mind_translate.ptir_text.cursor import Cursor
+from mind_translate.ptir_text.cursor import PtirTextCursor
 from mind_translate.ptir_text.rust import read_rust
 from ptir_texts import DISPLAY, SNIPPET
 
@@ -174,7 +174,7 @@ def test_long_lines_cost_linear_time(text: str):
 
 
 def node(text: str):
-    cursor = Cursor(text, "t")
+    cursor = PtirTextCursor(text, "t")
     cursor.enter(0, len(text))
     found = read_rust(cursor)
     cursor.done()

@@ -38,7 +38,7 @@ class Line:
     number: int
 
 
-class Run(NamedTuple):
+class LineRun(NamedTuple):
     """A run of lines of one kind: how many before the pass, and how many after."""
 
     kind: int
@@ -46,17 +46,17 @@ class Run(NamedTuple):
     after: int
 
 
-def aligned(before: Sequence[Line], after: Sequence[Line]) -> list[Run]:
+def aligned(before: Sequence[Line], after: Sequence[Line]) -> list[LineRun]:
     """Return runs of lines, in order, that cover both programs."""
     kept = {line.op for line in before} & {line.op for line in after}
-    runs: list[Run] = []
+    runs: list[LineRun] = []
     for kind, group in groupby(_kinds(before, after, kept), key=lambda run: run.kind):
         members = list(group)
-        runs.append(Run(kind, sum(run.before for run in members), sum(run.after for run in members)))
+        runs.append(LineRun(kind, sum(run.before for run in members), sum(run.after for run in members)))
     return runs
 
 
-def _kinds(before: Sequence[Line], after: Sequence[Line], kept: set[Operation]) -> Iterator[Run]:
+def _kinds(before: Sequence[Line], after: Sequence[Line], kept: set[Operation]) -> Iterator[LineRun]:
     """Yield a run for each matched line, and for each block that has no match."""
     names: dict[str, str] = {}
     i = k = 0
@@ -65,9 +65,9 @@ def _kinds(before: Sequence[Line], after: Sequence[Line], kept: set[Operation]) 
             for name in _defined_names(old.text):
                 names.pop(name, None)
         if j > i or n > k:
-            yield Run(REPLACED, j - i, n - k)
+            yield LineRun(REPLACED, j - i, n - k)
         if j < len(before):
-            yield Run(_compared(before[j].text, after[n].text, names), 1, 1)
+            yield LineRun(_compared(before[j].text, after[n].text, names), 1, 1)
         i, k = j + 1, n + 1
 
 

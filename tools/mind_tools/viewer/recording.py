@@ -15,7 +15,7 @@ from xdsl.printer import Printer
 from mind_passes.staged import Stage
 
 from ..instrumentation import FollowedPass, Instrumentation
-from .alignment import Line, Run, aligned
+from .alignment import Line, LineRun, aligned
 from .graph import Ops, table
 
 
@@ -44,7 +44,7 @@ class Step:
 
     name: str
     lines: tuple[str, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[LineRun, ...]
     ops: Ops
 
 

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from xdsl.ir import Attribute
 
-from mind_dialect.core.attributes import Boolean, Codec, Integers, PaddingCodec, Scalar
+from mind_dialect.core.attributes import BooleanCodec, Codec, Integers, PaddingCodec, Scalar
 from mind_dialect.errors import MindError, MindParseError, brief, error
 from mind_dialect.literals import Number, ragged
 from mind_dialect.types import DType, Shape, dtype_named
@@ -22,7 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Cursor:
+class CoreIrCursor:
     """Token `i` of line `number`; the last token of a line is empty."""
 
     def __init__(self, text: str, name: str):
@@ -259,9 +259,9 @@ class Cursor:
         return self.coded(start, codec.attribute, _BY_KIND[type(codec)](self))
 
 
-_BY_KIND: Mapping[type[Codec], Callable[[Cursor], Any]] = {
-    Integers: Cursor.integers,
-    Boolean: Cursor.boolean,
-    PaddingCodec: Cursor.padding,
-    Scalar: Cursor.scalar,
+_BY_KIND: Mapping[type[Codec], Callable[[CoreIrCursor], Any]] = {
+    Integers: CoreIrCursor.integers,
+    BooleanCodec: CoreIrCursor.boolean,
+    PaddingCodec: CoreIrCursor.padding,
+    Scalar: CoreIrCursor.scalar,
 }

@@ -22,7 +22,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.target import Target
 
 from mind_dialect.core import OPS_BY_OPCODE
-from mind_dialect.core.attributes import Boolean, Codec, Integers, PaddingCodec, Scalar
+from mind_dialect.core.attributes import BooleanCodec, Codec, Integers, PaddingCodec, Scalar
 from mind_dialect.errors import error
 from mind_dialect.literals import flatten, nested, shortest
 from mind_dialect.types import DTYPES
@@ -114,7 +114,7 @@ def _renderer(codec: Codec) -> Render:
 
 _BY_KIND: Mapping[type[Codec], Render] = {
     Integers: str,
-    Boolean: lambda value: "true" if value else "false",
+    BooleanCodec: lambda value: "true" if value else "false",
     PaddingCodec: _padding,
 }
 

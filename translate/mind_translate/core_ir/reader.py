@@ -31,12 +31,17 @@ from mind_dialect.source_text import decode
 from mind_dialect.types import read_type
 
 from .builder import DEFAULT_NAME, FunctionBuilder, Nested, literal, note_attribute, opcode_named
-from .cursor import Cursor
+from .cursor import CoreIrCursor
 from .lexer import is_id, split
 from .types import parse_type
 
 _HEADER = re.compile(r'[ \t]*#[ \t]*(?:@[ \t]*(?:[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")[ \t\r]*(?:\{.*)?|module[ \t]*\{.*)', re.ASCII)
-_CONSTANT: dict[str, Any] = {"value": Cursor.elements, "dtype": Cursor.dtype, "shape": Cursor.shape, "fill": Cursor.scalar}
+_CONSTANT: dict[str, Any] = {
+    "value": CoreIrCursor.elements,
+    "dtype": CoreIrCursor.dtype,
+    "shape": CoreIrCursor.shape,
+    "fill": CoreIrCursor.scalar,
+}
 """The attributes of `ConstTensor`, the first three also parameters by place."""
 _BINARY = ("Add", "Sub", "Mul", "Div")
 
@@ -53,7 +58,7 @@ def parse_core_ir(text: str | bytes, name: str = "<input>") -> ModuleOp:
       }
     }
     """
-    return _Reader(decode(text, name), name).module()
+    return _CoreIrReader(decode(text, name), name).module()
 
 
 def read_core_ir(io: IO[bytes]) -> ModuleOp:
@@ -61,7 +66,7 @@ def read_core_ir(io: IO[bytes]) -> ModuleOp:
     return parse_core_ir(io.read(), str(getattr(io, "name", "<input>")))
 
 
-class _Reader(Cursor):
+class _CoreIrReader(CoreIrCursor):
     """The statement under the cursor, and the function it belongs to."""
 
     def __init__(self, text: str, name: str):

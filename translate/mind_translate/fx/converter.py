@@ -55,7 +55,7 @@ class Call:
         return self.spec.shape
 
 
-class Converter(Lander):
+class AtenConverter(Lander):
     """Emits PTIR for calls of ATen ops."""
 
     def cast(self, x: SSAValue, dtype: PtirDType) -> SSAValue:
@@ -170,7 +170,7 @@ class Converter(Lander):
         return self.transpose(found, [*range(axis), rank - 1, *range(axis, rank - 1)])
 
 
-Row = Callable[Concatenate[Converter, Call, ...], Results]
+Row = Callable[Concatenate[AtenConverter, Call, ...], Results]
 """`row(to, call, *arguments)` emits the ops of one call; arguments are those of the op's schema, in order, with defaults."""
 Table = dict[str, Row | Refused]
 

@@ -20,7 +20,7 @@ from ..landing import INTEGER_KINDS
 from ..stablehlo.chlo import FUNCTIONS
 from ..stablehlo.elementwise import power
 from ..unsupported import Refused
-from .converter import Call, Converter, Operand, Row, Table, wide
+from .converter import AtenConverter, Call, Operand, Row, Table, wide
 
 COMPARISONS = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}
 _OF_TRUTHS: dict[type[ptir.PtirOp], type[ptir.PtirOp]] = {
@@ -41,34 +41,34 @@ _BITWISE: dict[str, type[ptir.PtirOp]] = {"bitwise_and": ptir.AndOp, "bitwise_or
 
 
 def _unary(op_type: type[ptir.PtirOp]) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
         return to.emit(op_type, to.cast(x, call.dtype))
 
     return row
 
 
 def _rounding(op_type: type[ptir.PtirOp]) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
         return to.emit(op_type, x) if call.dtype.is_float else x
 
     return row
 
 
 def _function(name: str) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
         return FUNCTIONS[name](to, to.cast(x, call.dtype))
 
     return row
 
 
-def arithmetic(to: Converter, call: Call, op_type: type[ptir.PtirOp], x: Operand, y: Operand) -> SSAValue:
+def arithmetic(to: AtenConverter, call: Call, op_type: type[ptir.PtirOp], x: Operand, y: Operand) -> SSAValue:
     """A binary op in the dtype and shape of the result."""
     op_type = _OF_TRUTHS.get(op_type, op_type) if call.dtype is I1 else op_type
     return to.emit(op_type, to.operand(call, x), to.operand(call, y))
 
 
 def _binary(op_type: type[ptir.PtirOp]) -> Row:
-    def row(to: Converter, call: Call, x: Operand, y: Operand) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
         return arithmetic(to, call, op_type, x, y)
 
     return row
@@ -77,7 +77,7 @@ def _binary(op_type: type[ptir.PtirOp]) -> Row:
 def _plus(op_type: type[ptir.PtirOp]) -> Row:
     """`x + alpha y`, or their difference."""
 
-    def row(to: Converter, call: Call, x: Operand, y: Operand, alpha: Any = 1) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: Operand, y: Operand, alpha: Any = 1) -> SSAValue:
         if alpha != 1:
             y = to.scaled(to.cast(y, call.dtype), alpha) if isinstance(y, SSAValue) else y * alpha
         return arithmetic(to, call, op_type, x, y)
@@ -85,13 +85,13 @@ def _plus(op_type: type[ptir.PtirOp]) -> Row:
     return row
 
 
-def _abs(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _abs(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     if to.dtype(x).kind in (Kind.UNSIGNED, Kind.BOOL):
         return x
     return to.emit(ptir.AbsOp, x)
 
 
-def _sign(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _sign(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     """NaN has the sign 0 in torch."""
     if to.dtype(x) is I1:
         return x
@@ -102,17 +102,17 @@ def _sign(to: Converter, call: Call, x: SSAValue) -> SSAValue:
     return to.select(to.compare("equal", x, x), to.emit(ptir.SignOp, x), to.like(0.0, x))
 
 
-def _trunc(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _trunc(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     return truncated(to, x) if call.dtype.is_float else x
 
 
-def truncated(to: Converter, x: SSAValue) -> SSAValue:
+def truncated(to: AtenConverter, x: SSAValue) -> SSAValue:
     """The whole number next to `x` on the side of zero, with its sign."""
     return to.select(to.compare("less", x, 0.0), to.emit(ptir.CeilOp, x), to.emit(ptir.FloorOp, x))
 
 
 def _log(base: float) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
         x = to.cast(x, call.dtype)
         found = to.math(ptir.MulOp, to.emit(ptir.LogOp, to.cast(x, wide(call.dtype))), 1 / math.log(base))
         return to.cast(found, call.dtype)
@@ -120,12 +120,12 @@ def _log(base: float) -> Row:
     return row
 
 
-def _tan(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _tan(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     x = to.cast(to.cast(x, call.dtype), wide(call.dtype))
     return to.cast(to.math(ptir.DivOp, to.emit(ptir.SinOp, x), to.emit(ptir.CosOp, x)), call.dtype)
 
 
-def _div(to: Converter, call: Call, x: Operand, y: Operand, rounding_mode: str | None = None) -> SSAValue:
+def _div(to: AtenConverter, call: Call, x: Operand, y: Operand, rounding_mode: str | None = None) -> SSAValue:
     if rounding_mode is None:
         return arithmetic(to, call, ptir.DivOp, x, y)
     x, y = to.operand(call, x), to.operand(call, y)
@@ -135,7 +135,7 @@ def _div(to: Converter, call: Call, x: Operand, y: Operand, rounding_mode: str |
     return truncated(to, quotient) if call.dtype.is_float else quotient
 
 
-def _floor_div(to: Converter, dtype: PtirDType, x: SSAValue, y: SSAValue) -> SSAValue:
+def _floor_div(to: AtenConverter, dtype: PtirDType, x: SSAValue, y: SSAValue) -> SSAValue:
     """Python's division: of floats `(x - x mod y) / y` rounded to whole, as torch has it; by 0 the plain quotient."""
     rest = to.emit(ptir.RemainderOp, x, y)
     signs_differ = to.emit(ptir.XorOp, to.compare("less", rest, 0), to.compare("less", y, 0))
@@ -151,7 +151,7 @@ def _floor_div(to: Converter, dtype: PtirDType, x: SSAValue, y: SSAValue) -> SSA
     return to.select(to.compare("equal", y, 0.0), plain, floor)
 
 
-def _remainder(to: Converter, call: Call, x: Operand, y: Operand) -> SSAValue:
+def _remainder(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
     """The remainder with the sign of the divisor."""
     x, y = to.operand(call, x), to.operand(call, y)
     rest = to.emit(ptir.RemainderOp, x, y)
@@ -160,7 +160,7 @@ def _remainder(to: Converter, call: Call, x: Operand, y: Operand) -> SSAValue:
     return to.select(moves, to.emit(ptir.AddOp, rest, y), rest)
 
 
-def _pow(to: Converter, call: Call, x: Operand, y: Operand) -> SSAValue:
+def _pow(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
     """Powers; squares and the like by products, whose derivatives have no logarithm."""
     if not isinstance(y, SSAValue) and isinstance(x, SSAValue) and y in (1, 2, 3):
         x = to.operand(call, x)
@@ -178,7 +178,7 @@ def _pow(to: Converter, call: Call, x: Operand, y: Operand) -> SSAValue:
 
 
 def _compare(kind: str) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue, y: Operand) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, y: Operand) -> SSAValue:
         dtype = call.promoted or to.dtype(x)
         x, y = to.tensor(x, dtype, call.shape), to.tensor(y, dtype, call.shape)
         if dtype is I1 and kind not in ("equal", "not_equal"):
@@ -189,17 +189,17 @@ def _compare(kind: str) -> Row:
 
 
 def _logical(op_type: type[ptir.PtirOp]) -> Row:
-    def row(to: Converter, call: Call, x: Operand, y: Operand) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
         return to.emit(op_type, to.tensor(x, I1, call.shape), to.tensor(y, I1, call.shape))
 
     return row
 
 
-def _where(to: Converter, call: Call, condition: SSAValue, x: Operand, y: Operand) -> SSAValue:
+def _where(to: AtenConverter, call: Call, condition: SSAValue, x: Operand, y: Operand) -> SSAValue:
     return to.select(to.tensor(condition, I1, call.shape), to.operand(call, x), to.operand(call, y))
 
 
-def _clamp(to: Converter, call: Call, x: SSAValue, low: Operand | None = None, high: Operand | None = None) -> SSAValue:
+def _clamp(to: AtenConverter, call: Call, x: SSAValue, low: Operand | None = None, high: Operand | None = None) -> SSAValue:
     """At least `low` and then at most `high`; NaN where a bound is. At a bound the derivative is that of `x`."""
     x = to.operand(call, x)
     for op_type, kind, bound in ((ptir.OrOp, "less", low), (ptir.AndOp, "greater", high)):
@@ -216,22 +216,22 @@ def _clamp(to: Converter, call: Call, x: SSAValue, low: Operand | None = None, h
     return x
 
 
-def _relu(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _relu(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     """The derivative at 0 is 0, as torch has it; that of a maximum would be shared."""
     return to.select(to.compare("less_equal", x, 0), to.like(0, x), x)
 
 
-def _hardtanh(to: Converter, call: Call, x: SSAValue, low: Operand = -1, high: Operand = 1) -> SSAValue:
+def _hardtanh(to: AtenConverter, call: Call, x: SSAValue, low: Operand = -1, high: Operand = 1) -> SSAValue:
     """The derivative is 0 at and beyond the bounds."""
     low, high = to.operand(call, low), to.operand(call, high)
     return to.select(to.compare("less_equal", x, low), low, to.select(to.compare("greater_equal", x, high), high, x))
 
 
-def _leaky_relu(to: Converter, call: Call, x: SSAValue, slope: Any = 0.01) -> SSAValue:
+def _leaky_relu(to: AtenConverter, call: Call, x: SSAValue, slope: Any = 0.01) -> SSAValue:
     return to.select(to.compare("greater", x, 0), x, to.scaled(x, slope))
 
 
-def _elu(to: Converter, call: Call, x: SSAValue, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> SSAValue:
+def _elu(to: AtenConverter, call: Call, x: SSAValue, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> SSAValue:
     """Beyond 0 linear; the exponential is that of what is at most 0, so that it does not overflow."""
     x = to.cast(x, wide(call.dtype))
     below = to.emit(ptir.Expm1Op, to.scaled(to.math(ptir.MinimumOp, x, 0.0), input_scale))
@@ -239,7 +239,7 @@ def _elu(to: Converter, call: Call, x: SSAValue, alpha: Any = 1, scale: Any = 1,
     return to.cast(to.select(is_above, to.scaled(x, scale), to.scaled(below, alpha * scale)), call.dtype)
 
 
-def _gelu(to: Converter, call: Call, x: SSAValue, approximate: str = "none") -> SSAValue:
+def _gelu(to: AtenConverter, call: Call, x: SSAValue, approximate: str = "none") -> SSAValue:
     """`x Phi(x)`, by erf, or by the approximation of Hendrycks and Gimpel with tanh."""
     x = to.cast(x, wide(call.dtype))
     if approximate == "none":
@@ -252,16 +252,16 @@ def _gelu(to: Converter, call: Call, x: SSAValue, approximate: str = "none") -> 
     return to.cast(found, call.dtype)
 
 
-def _silu(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _silu(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     x = to.cast(x, wide(call.dtype))
     return to.cast(to.emit(ptir.MulOp, x, to.emit(ptir.LogisticOp, x)), call.dtype)
 
 
-def _isnan(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _isnan(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     return to.compare("not_equal", x, x)
 
 
-def _isinf(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _isinf(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     if to.dtype(x).is_float:
         return to.compare("equal", to.emit(ptir.AbsOp, x), math.inf)
     if to.dtype(x).kind is not Kind.COMPLEX:
@@ -270,66 +270,66 @@ def _isinf(to: Converter, call: Call, x: SSAValue) -> SSAValue:
     return to.emit(ptir.OrOp, *(to.compare("equal", part, math.inf) for part in parts))
 
 
-def _fill(to: Converter, call: Call, x: SSAValue, value: Operand) -> SSAValue:
+def _fill(to: AtenConverter, call: Call, x: SSAValue, value: Operand) -> SSAValue:
     return to.operand(call, value)
 
 
-def _to_copy(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+def _to_copy(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
     return to.cast(x, call.dtype)
 
 
-def _same(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+def _same(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
     return x
 
 
-def _detach(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _detach(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     return to.emit(ptir.StopGradientOp, x) if call.dtype.is_float or call.dtype.kind is Kind.COMPLEX else x
 
 
-def _copy(to: Converter, call: Call, x: SSAValue, source: SSAValue, *_: Any) -> SSAValue:
+def _copy(to: AtenConverter, call: Call, x: SSAValue, source: SSAValue, *_: Any) -> SSAValue:
     return to.operand(call, source)
 
 
-def _polar(to: Converter, call: Call, size: SSAValue, angle: SSAValue) -> SSAValue:
+def _polar(to: AtenConverter, call: Call, size: SSAValue, angle: SSAValue) -> SSAValue:
     size, angle = (to.broadcast(v, call.shape) for v in (size, angle))
     parts = (to.emit(ptir.MulOp, size, to.emit(op, angle)) for op in (ptir.CosOp, ptir.SinOp))
     return to.emit(ptir.ComplexOp, *parts)
 
 
 def _shift(*, left: bool) -> Row:
-    def row(to: Converter, call: Call, x: Operand, y: Operand) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
         signed = ptir.ShiftRightArithmeticOp if call.dtype.kind is Kind.SIGNED else ptir.ShiftRightLogicalOp
         return to.emit(ptir.ShiftLeftOp if left else signed, to.operand(call, x), to.operand(call, y))
 
     return row
 
 
-def _clamp_max(to: Converter, call: Call, x: SSAValue, high: Operand) -> SSAValue:
+def _clamp_max(to: AtenConverter, call: Call, x: SSAValue, high: Operand) -> SSAValue:
     return _clamp(to, call, x, None, high)
 
 
-def _complex(to: Converter, call: Call, x: SSAValue, y: SSAValue) -> SSAValue:
+def _complex(to: AtenConverter, call: Call, x: SSAValue, y: SSAValue) -> SSAValue:
     return to.emit(ptir.ComplexOp, to.broadcast(x, call.shape), to.broadcast(y, call.shape))
 
 
-def _real(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _real(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     return to.emit(ptir.RealOp, x) if to.dtype(x).kind is Kind.COMPLEX else x
 
 
-def _imag(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _imag(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     return to.emit(ptir.ImagOp, x)
 
 
-def _logical_not(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _logical_not(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     return to.emit(ptir.NotOp, to.cast(x, I1))
 
 
-def _view_as_real(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _view_as_real(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     shape = (*to.shape(x), 1)
     return to.concat([to.reshape(to.emit(part, x), shape) for part in (ptir.RealOp, ptir.ImagOp)], len(shape) - 1)
 
 
-def _view_as_complex(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _view_as_complex(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     if to.dtype(x) not in (F32, F64):
         raise Refused(f"complex numbers of {to.dtype(x)}")
     last = len(call.shape)

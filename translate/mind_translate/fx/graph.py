@@ -37,7 +37,7 @@ from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
 from ..unsupported import Refused, Unsupported
-from .converter import Call, Converter, Results
+from .converter import AtenConverter, Call, Results
 from .table import ROWS, SIZES
 
 PARAMETER_ATTRIBUTE = "ptir.parameter"
@@ -113,11 +113,11 @@ def location_of(node: Any) -> LocationAttr:
     return NameLoc(StringAttr(path), place) if path else place
 
 
-class _Importer:
+class _GraphImporter:
     """Walks one graph."""
 
     def __init__(self, promote: Callable[[Any, Any], Any]):
-        self.to = Converter()
+        self.to = AtenConverter()
         self.promote = promote
         self.unsupported = Unsupported()
         self.env: dict[Any, Any] = {}
@@ -272,7 +272,7 @@ def _unique(name: str, taken: Mapping[str, Any]) -> str:
     return name
 
 
-def _inputs(importer: _Importer, program: Any, block: Block) -> tuple[dict[str, Any], list[str], list[Dictionary]]:
+def _inputs(importer: _GraphImporter, program: Any, block: Block) -> tuple[dict[str, Any], list[str], list[Dictionary]]:
     """Make the block's arguments; the weights by name, the names of all, and their attributes."""
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     weights: dict[str, Any] = {}
@@ -308,7 +308,7 @@ def _weight(program: Any, spec: Any) -> Any:
     return program.constants[spec.target]
 
 
-def _outputs(importer: _Importer, program: Any) -> tuple[list[SSAValue], list[str]]:
+def _outputs(importer: _GraphImporter, program: Any) -> tuple[list[SSAValue], list[str]]:
     """The results: those of the user, then the new values of what the program writes to, and whose they are."""
     output = next(node for node in program.graph.nodes if node.op == "output")
     users: list[SSAValue] = []
@@ -335,7 +335,7 @@ def read_exported(program: Any, promote: Callable[[Any, Any], Any], name: str = 
     gives. Its results are the user's, then the new values of buffers and inputs that the program writes to. Raises one E8008
     with all that has no form in PTIR.
     """
-    importer, block = _Importer(promote), Block()
+    importer, block = _GraphImporter(promote), Block()
     weights, names, attributes = _inputs(importer, program, block)
     importer.run(program.graph, block)
     results, mutated = _outputs(importer, program)

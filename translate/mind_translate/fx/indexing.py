@@ -16,25 +16,25 @@ from mind_dialect.ptir.types import I1, SI64
 from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..unsupported import Refused
-from .converter import Call, Converter, Operand, Row, Table
+from .converter import AtenConverter, Call, Operand, Row, Table
 from .structural import taken
 
 _SIZES_DEPEND = Refused("indexing with a mask, where the size of the result depends on data", "use torch.where")
 _KINDS = {"sum": "add", "add": "add", "amax": "max", "amin": "min"}
 
 
-def _index_select(to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAValue) -> SSAValue:
+def _index_select(to: AtenConverter, call: Call, x: SSAValue, dim: int, indices: SSAValue) -> SSAValue:
     if not to.shape(x):
         return to.shaped(x, call.shape)
     return taken(to, x, to.axis(x, dim), to.reshape(indices, call.shape[dim : dim + 1] if dim >= 0 else (call.shape[dim],)))
 
 
-def _embedding(to: Converter, call: Call, weight: SSAValue, indices: SSAValue, *_: Any) -> SSAValue:
+def _embedding(to: AtenConverter, call: Call, weight: SSAValue, indices: SSAValue, *_: Any) -> SSAValue:
     """Rows by number; with `padding_idx` the derivative of that row is not dropped, as no value depends on it."""
     return to.emit(ptir.TakeOp, weight, to.index(indices))
 
 
-def _gather(to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAValue, *_: Any) -> SSAValue:
+def _gather(to: AtenConverter, call: Call, x: SSAValue, dim: int, indices: SSAValue, *_: Any) -> SSAValue:
     if not to.shape(x):
         return to.broadcast(x, call.shape)
     if not call.shape:
@@ -42,7 +42,7 @@ def _gather(to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAValue,
     return to.emit(ptir.GatherOp, _cut(to, x, call.shape, to.axis(x, dim)), to.index(indices), axis=to.axis(x, dim))
 
 
-def _cut(to: Converter, x: SSAValue, shape: Dims, but: int | None = None) -> SSAValue:
+def _cut(to: AtenConverter, x: SSAValue, shape: Dims, but: int | None = None) -> SSAValue:
     """The leading elements of `x` along every axis but one: as many as `shape` has."""
     for axis, n in enumerate(shape):
         if axis != but and n != to.shape(x)[axis]:
@@ -54,7 +54,7 @@ def _cut(to: Converter, x: SSAValue, shape: Dims, but: int | None = None) -> SSA
 class _Places:
     """Where several index tensors point: axes, index vectors, and the axes of the result that they become."""
 
-    def __init__(self, to: Converter, x: SSAValue, indices: Sequence[SSAValue | None]):
+    def __init__(self, to: AtenConverter, x: SSAValue, indices: Sequence[SSAValue | None]):
         self.axes = [i for i, index in enumerate(indices) if index is not None]
         given = [index for index in indices if index is not None]
         if any(to.is_truth(index) for index in given):
@@ -86,7 +86,7 @@ def _common(shapes: Sequence[Dims]) -> Dims:
     return tuple(found)
 
 
-def _index(to: Converter, call: Call, x: SSAValue, indices: Sequence[SSAValue | None]) -> SSAValue:
+def _index(to: AtenConverter, call: Call, x: SSAValue, indices: Sequence[SSAValue | None]) -> SSAValue:
     if sum(index is not None for index in indices) == 1 and not any(i is not None and to.is_truth(i) for i in indices):
         axis, index = next((axis, i) for axis, i in enumerate(indices) if i is not None)
         front, _ = to.front(x, [axis])
@@ -108,7 +108,7 @@ def _index(to: Converter, call: Call, x: SSAValue, indices: Sequence[SSAValue | 
 
 
 def _index_put(
-    to: Converter, call: Call, x: SSAValue, indices: Sequence[SSAValue | None], values: SSAValue, accumulate: bool = False
+    to: AtenConverter, call: Call, x: SSAValue, indices: Sequence[SSAValue | None], values: SSAValue, accumulate: bool = False
 ) -> SSAValue:
     """Values at index vectors; a mask over leading axes selects where the values do not depend on how many are true."""
     values = to.cast(values, call.dtype)
@@ -141,7 +141,7 @@ def _index_put(
     )
 
 
-def scattered(to: Converter, kind: str, x: SSAValue, dim: int, indices: SSAValue, updates: SSAValue) -> SSAValue:
+def scattered(to: AtenConverter, kind: str, x: SSAValue, dim: int, indices: SSAValue, updates: SSAValue) -> SSAValue:
     """`x` with updates combined in along an axis; as many updates count as there are indices."""
     shape = to.shape(x)
     x, indices, updates = (v if to.shape(v) else to.reshape(v, (1,)) for v in (x, indices, updates))
@@ -155,7 +155,7 @@ def scattered(to: Converter, kind: str, x: SSAValue, dim: int, indices: SSAValue
 
 
 def _scatter(kind: str) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAValue, updates: Operand) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, dim: int, indices: SSAValue, updates: Operand) -> SSAValue:
         if to.is_truth(x) and kind != "replace":
             raise Refused("a sum of truths by index")
         shape = None if isinstance(updates, SSAValue) else to.shape(indices)
@@ -165,7 +165,7 @@ def _scatter(kind: str) -> Row:
 
 
 def _scatter_reduce(
-    to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAValue, updates: SSAValue, kind: str, include: bool = True
+    to: AtenConverter, call: Call, x: SSAValue, dim: int, indices: SSAValue, updates: SSAValue, kind: str, include: bool = True
 ) -> SSAValue:
     """By sum, mean, amax or amin; without `include_self` what is met starts from nothing."""
     if kind == "prod" or to.is_truth(x):
@@ -189,7 +189,7 @@ def _scatter_reduce(
     return to.emit(ptir.DivOp, found, counts)
 
 
-def _masked_scatter(to: Converter, call: Call, x: SSAValue, mask: SSAValue, source: SSAValue) -> SSAValue:
+def _masked_scatter(to: AtenConverter, call: Call, x: SSAValue, mask: SSAValue, source: SSAValue) -> SSAValue:
     """The next element of the source at each true place: places are a running count."""
     x, mask = to.broadcast(x, call.shape), to.broadcast(mask, call.shape)
     count = 1
@@ -207,7 +207,9 @@ def _masked_scatter(to: Converter, call: Call, x: SSAValue, mask: SSAValue, sour
     return to.select(mask, to.reshape(found, call.shape), x)
 
 
-def _index_add(to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAValue, source: SSAValue, alpha: Any = 1) -> SSAValue:
+def _index_add(
+    to: AtenConverter, call: Call, x: SSAValue, dim: int, indices: SSAValue, source: SSAValue, alpha: Any = 1
+) -> SSAValue:
     if not to.shape(x):
         raise Refused("index_add of rank 0")
     axis = to.axis(x, dim)
@@ -216,7 +218,7 @@ def _index_add(to: Converter, call: Call, x: SSAValue, dim: int, indices: SSAVal
     return scattered(to, "add", x, axis, places, source)
 
 
-def _truth_index(to: Converter, call: Call, x: SSAValue, mask: SSAValue, value: Operand) -> SSAValue:
+def _truth_index(to: AtenConverter, call: Call, x: SSAValue, mask: SSAValue, value: Operand) -> SSAValue:
     return to.select(to.tensor(mask, I1, call.shape), to.operand(call, value), to.operand(call, x))
 
 

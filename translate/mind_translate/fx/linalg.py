@@ -16,7 +16,7 @@ from mind_dialect.ptir.types import SI32, SI64, TensorSpec
 
 from .. import linear_algebra as linalg
 from ..unsupported import Refused
-from .converter import Call, Converter, Results, Row, Table
+from .converter import AtenConverter, Call, Results, Row, Table
 from .products import product
 
 MOST_PIVOTS = 64
@@ -26,36 +26,36 @@ MOST_PIVOTS = 64
 def _whole(name: str, count: int) -> Row:
     """A call whose results are torch's first ones. Factors that torch keeps for its derivative follow, which nobody reads."""
 
-    def row(to: Converter, call: Call, x: SSAValue, *_: Any) -> Results:
+    def row(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> Results:
         results = [spec for spec in call.results[:count] if spec is not None]
         return [*linalg.call(to, name, [x], results), *[None] * (len(call.results) - count)]
 
     return row
 
 
-def _code(to: Converter, call: Call) -> SSAValue:
+def _code(to: AtenConverter, call: Call) -> SSAValue:
     """The code of failure, 0."""
     spec = call.results[-1]
     assert spec is not None
     return to.number(0, *spec)
 
 
-def _with_code(to: Converter, call: Call, found: SSAValue) -> Results:
+def _with_code(to: AtenConverter, call: Call, found: SSAValue) -> Results:
     """A result, what torch keeps for its derivative, and the code of failure."""
     return [found, *[None] * (len(call.results) - 2), _code(to, call)]
 
 
-def _inverse(to: Converter, call: Call, x: SSAValue, check: bool = False) -> Results:
+def _inverse(to: AtenConverter, call: Call, x: SSAValue, check: bool = False) -> Results:
     return _with_code(to, call, linalg.call(to, "inv", [x], [call.spec])[0])
 
 
-def _cholesky(to: Converter, call: Call, x: SSAValue, upper: bool = False, check: bool = False) -> Results:
+def _cholesky(to: AtenConverter, call: Call, x: SSAValue, upper: bool = False, check: bool = False) -> Results:
     """One triangle is read; the derivative is symmetric all the same, as torch's is."""
     (found,) = linalg.call(to, "cholesky", [linalg.transposed(to, x, conjugate=True) if upper else x], [call.spec])
     return _with_code(to, call, linalg.transposed(to, found, conjugate=True) if upper else found)
 
 
-def _solve(to: Converter, call: Call, a: SSAValue, b: SSAValue, left: bool = True, check: bool = False) -> Results:
+def _solve(to: AtenConverter, call: Call, a: SSAValue, b: SSAValue, left: bool = True, check: bool = False) -> Results:
     """A right side of one rank less holds vectors."""
     vectors = len(to.shape(b)) == 1 or to.shape(b) == to.shape(a)[:-1]
     b = to.reshape(b, (*to.shape(b), 1)) if vectors else b
@@ -69,13 +69,13 @@ def _solve(to: Converter, call: Call, a: SSAValue, b: SSAValue, left: bool = Tru
 
 
 def _solve_triangular(
-    to: Converter, call: Call, a: SSAValue, b: SSAValue, upper: bool, left: bool = True, unit: bool = False
+    to: AtenConverter, call: Call, a: SSAValue, b: SSAValue, upper: bool, left: bool = True, unit: bool = False
 ) -> SSAValue:
     a, b = to.broadcast(a, (*call.shape[:-2], *to.shape(a)[-2:])), to.broadcast(b, call.shape)
     return linalg.triangular_solution(to, a, b, left=left, lower=not upper, unit=unit)
 
 
-def _factored(to: Converter, x: SSAValue, pivot: bool) -> Sequence[SSAValue]:
+def _factored(to: AtenConverter, x: SSAValue, pivot: bool) -> Sequence[SSAValue]:
     """L and U in one matrix, the pivots from 0, and row `permutation[i]` of `x` for each row i of their product."""
     if not pivot:
         raise Refused("an LU decomposition without pivots", "leave pivot=True")
@@ -84,12 +84,12 @@ def _factored(to: Converter, x: SSAValue, pivot: bool) -> Sequence[SSAValue]:
     return linalg.call(to, "lu", [x], [to.spec(x), TensorSpec(SI32, pivots), TensorSpec(SI32, (*batch, rows))])
 
 
-def _lu_factor(to: Converter, call: Call, x: SSAValue, pivot: bool = True, check: bool = False) -> Results:
+def _lu_factor(to: AtenConverter, call: Call, x: SSAValue, pivot: bool = True, check: bool = False) -> Results:
     packed, pivots, _ = _factored(to, x, pivot)
     return [packed, to.math(ptir.AddOp, pivots, 1), _code(to, call)]
 
 
-def _lu(to: Converter, call: Call, x: SSAValue, pivot: bool = True) -> Results:
+def _lu(to: AtenConverter, call: Call, x: SSAValue, pivot: bool = True) -> Results:
     """`P L U = x`."""
     packed, _, permutation = _factored(to, x, pivot)
     shape = to.shape(packed)
@@ -105,7 +105,7 @@ def _lu(to: Converter, call: Call, x: SSAValue, pivot: bool = True) -> Results:
     return [to.cast(to.compare("equal", number, source), call.dtype), lower, upper]
 
 
-def _permutation(to: Converter, pivots: SSAValue, rows: int) -> SSAValue:
+def _permutation(to: AtenConverter, pivots: SSAValue, rows: int) -> SSAValue:
     """The order of rows after row i is exchanged with row `pivots[i] - 1`, in order."""
     *batch, count = to.sizes(pivots)
     if count > MOST_PIVOTS:
@@ -121,7 +121,7 @@ def _permutation(to: Converter, pivots: SSAValue, rows: int) -> SSAValue:
     return order
 
 
-def _rows_in(to: Converter, x: SSAValue, order: SSAValue) -> SSAValue:
+def _rows_in(to: AtenConverter, x: SSAValue, order: SSAValue) -> SSAValue:
     """The rows of matrices in another order."""
     shape = to.shape(x)
     indices = to.broadcast(to.reshape(order, (*to.shape(order), 1)), shape)
@@ -129,7 +129,7 @@ def _rows_in(to: Converter, x: SSAValue, order: SSAValue) -> SSAValue:
 
 
 def _lu_solve(
-    to: Converter, call: Call, packed: SSAValue, pivots: SSAValue, b: SSAValue, left: bool = True, adjoint: bool = False
+    to: AtenConverter, call: Call, packed: SSAValue, pivots: SSAValue, b: SSAValue, left: bool = True, adjoint: bool = False
 ) -> SSAValue:
     """
     `x` with `A x = b` where `P L U = A`; with `adjoint` of the adjoint of A.
@@ -155,7 +155,7 @@ def _lu_solve(
     return _rows_in(to, found, back)
 
 
-def _reflected(to: Converter, x: SSAValue, reflectors: SSAValue, scales: SSAValue, *, turned: bool) -> SSAValue:
+def _reflected(to: AtenConverter, x: SSAValue, reflectors: SSAValue, scales: SSAValue, *, turned: bool) -> SSAValue:
     """`Q x` for Q the product of `1 - tau v v^H`, or its adjoint times x; v is 1 in its own row and 0 above it."""
     rank, count = len(to.shape(x)), to.sizes(scales)[-1]
     row, column = linalg.row_and_column(to, reflectors)
@@ -173,7 +173,7 @@ def _reflected(to: Converter, x: SSAValue, reflectors: SSAValue, scales: SSAValu
 
 
 def _ormqr(
-    to: Converter, call: Call, x: SSAValue, scales: SSAValue, b: SSAValue, left: bool = True, transpose: bool = False
+    to: AtenConverter, call: Call, x: SSAValue, scales: SSAValue, b: SSAValue, left: bool = True, transpose: bool = False
 ) -> SSAValue:
     """`Q b`, or `b Q = (Q^T b^T)^T`."""
     if not call.dtype.is_float:

@@ -10,13 +10,13 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import DTYPES, I1
 
 from ..stablehlo.chlo import next_after
-from .converter import Call, Converter, Operand, Row, Table
+from .converter import AtenConverter, Call, Operand, Row, Table
 
 
 def _number_extreme(kind: str, of_truths: type[ptir.PtirOp]) -> Row:
     """The greater or the less, the other where one is NaN; the first of equals, to which torch gives the derivative."""
 
-    def row(to: Converter, call: Call, x: Operand, y: Operand) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
         x, y = to.operand(call, x), to.operand(call, y)
         if call.dtype is I1:
             return to.emit(of_truths, x, y)
@@ -28,7 +28,7 @@ def _number_extreme(kind: str, of_truths: type[ptir.PtirOp]) -> Row:
     return row
 
 
-def _signbit(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _signbit(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     """The highest bit: of floats it is set for -0 and for some NaN."""
     dtype = to.dtype(x)
     if dtype is I1:
@@ -36,7 +36,7 @@ def _signbit(to: Converter, call: Call, x: SSAValue) -> SSAValue:
     return to.compare("less", to.bits(x, DTYPES[f"si{dtype.bits}"]) if dtype.is_float else x, 0)
 
 
-def _next_after(to: Converter, call: Call, x: Operand, y: Operand) -> SSAValue:
+def _next_after(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
     """The derivative is that of `x`, as the step is constant between powers of 2: `x - x` without a derivative is added to it."""
     x, y = to.operand(call, x), to.operand(call, y)
     found = to.emit(ptir.StopGradientOp, next_after(to, x, y))

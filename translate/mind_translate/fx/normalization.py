@@ -16,10 +16,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir_shapes import Dims
 
 from ..unsupported import Refused
-from .converter import Call, Converter, Results, Row, Table, wide
+from .converter import AtenConverter, Call, Results, Row, Table, wide
 
 
-def softmax(to: Converter, x: SSAValue, axis: int, *, safe: bool = False, log: bool = False) -> SSAValue:
+def softmax(to: AtenConverter, x: SSAValue, axis: int, *, safe: bool = False, log: bool = False) -> SSAValue:
     """`exp(x - max) / sum`, or its logarithm; where `safe`, 0 for rows that are -inf throughout."""
     if not to.shape(x):
         return to.like(0.0 if log else 1.0, x)
@@ -35,14 +35,14 @@ def softmax(to: Converter, x: SSAValue, axis: int, *, safe: bool = False, log: b
 
 
 def _softmax(*, log: bool = False, safe: bool = False) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue, dim: int, *_: Any) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, dim: int, *_: Any) -> SSAValue:
         x = to.cast(to.cast(x, call.dtype), wide(call.dtype))
         return to.cast(softmax(to, x, to.axis(x, dim), safe=safe, log=log), call.dtype)
 
     return row
 
 
-def _stated(to: Converter, call: Call, values: Sequence[SSAValue]) -> list[SSAValue | None]:
+def _stated(to: AtenConverter, call: Call, values: Sequence[SSAValue]) -> list[SSAValue | None]:
     """The results in the dtypes and shapes that the call states."""
     found: list[SSAValue | None] = []
     for value, spec in zip(values, call.results, strict=False):
@@ -50,7 +50,9 @@ def _stated(to: Converter, call: Call, values: Sequence[SSAValue]) -> list[SSAVa
     return found
 
 
-def _moments(to: Converter, x: SSAValue, axes: Sequence[int], epsilon: float) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue]:
+def _moments(
+    to: AtenConverter, x: SSAValue, axes: Sequence[int], epsilon: float
+) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue]:
     """What is left after the mean is taken off, the mean, the biased variance, and the reciprocal deviation."""
     mean = to.mean(x, axes, keep=True)
     centred = to.math(ptir.SubOp, x, mean)
@@ -58,7 +60,7 @@ def _moments(to: Converter, x: SSAValue, axes: Sequence[int], epsilon: float) ->
     return centred, mean, variance, to.emit(ptir.RsqrtOp, to.math(ptir.AddOp, variance, epsilon))
 
 
-def _affine(to: Converter, x: SSAValue, weight: SSAValue | None, bias: SSAValue | None, axes: Sequence[int]) -> SSAValue:
+def _affine(to: AtenConverter, x: SSAValue, weight: SSAValue | None, bias: SSAValue | None, axes: Sequence[int]) -> SSAValue:
     """`x weight + bias`, whose dimensions are those of `x` at `axes`."""
     for op_type, factor in ((ptir.MulOp, weight), (ptir.AddOp, bias)):
         if factor is not None:
@@ -67,7 +69,13 @@ def _affine(to: Converter, x: SSAValue, weight: SSAValue | None, bias: SSAValue 
 
 
 def _layer_norm(
-    to: Converter, call: Call, x: SSAValue, dims: Sequence[int], weight: SSAValue | None, bias: SSAValue | None, epsilon: float
+    to: AtenConverter,
+    call: Call,
+    x: SSAValue,
+    dims: Sequence[int],
+    weight: SSAValue | None,
+    bias: SSAValue | None,
+    epsilon: float,
 ) -> Results:
     x = to.cast(x, wide(call.dtype))
     rank = len(to.shape(x))
@@ -78,7 +86,7 @@ def _layer_norm(
 
 
 def _group_norm(
-    to: Converter,
+    to: AtenConverter,
     call: Call,
     x: SSAValue,
     weight: SSAValue | None,
@@ -96,14 +104,14 @@ def _group_norm(
     return _stated(to, call, [_affine(to, found, weight, bias, [1]), mean, scale])
 
 
-def _normalized(to: Converter, x: SSAValue, mean: SSAValue, scale: SSAValue) -> SSAValue:
+def _normalized(to: AtenConverter, x: SSAValue, mean: SSAValue, scale: SSAValue) -> SSAValue:
     """`(x - mean) scale` for each channel."""
     mean, scale = (to.place(v, [1], to.shape(x)) for v in (mean, scale))
     return to.emit(ptir.MulOp, to.emit(ptir.SubOp, x, mean), scale)
 
 
 def _batch_norm_by(
-    to: Converter,
+    to: AtenConverter,
     call: Call,
     x: SSAValue,
     weight: SSAValue | None,
@@ -121,7 +129,7 @@ def _batch_norm_by(
     return [found, *(None if spec is None else to.number(0, *spec) for spec in call.results[1:])]
 
 
-def _batch_statistics(to: Converter, x: SSAValue, epsilon: float) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue, int]:
+def _batch_statistics(to: AtenConverter, x: SSAValue, epsilon: float) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue, int]:
     """What is normalised, the mean, variance and reciprocal deviation of each channel, and of how many elements."""
     axes = [0, *range(2, len(to.shape(x)))]
     centred, mean, variance, scale = _moments(to, x, axes, epsilon)
@@ -132,7 +140,7 @@ def _batch_statistics(to: Converter, x: SSAValue, epsilon: float) -> tuple[SSAVa
 
 
 def _batch_norm_without(
-    to: Converter, call: Call, x: SSAValue, weight: Any, bias: Any, training: bool, momentum: float, epsilon: float
+    to: AtenConverter, call: Call, x: SSAValue, weight: Any, bias: Any, training: bool, momentum: float, epsilon: float
 ) -> Results:
     """By the statistics of the batch, which no running ones accompany."""
     x = to.cast(x, wide(call.dtype))
@@ -141,7 +149,7 @@ def _batch_norm_without(
 
 
 def _batch_norm(
-    to: Converter,
+    to: AtenConverter,
     call: Call,
     x: SSAValue,
     weight: SSAValue | None,
@@ -166,7 +174,7 @@ def _batch_norm(
 
 
 def _batch_norm_with_update(
-    to: Converter,
+    to: AtenConverter,
     call: Call,
     x: SSAValue,
     weight: Any,

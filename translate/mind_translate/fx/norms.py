@@ -11,10 +11,10 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir.types import Kind
 
-from .converter import Call, Converter, Table, wide
+from .converter import AtenConverter, Call, Table, wide
 
 
-def p_norm(to: Converter, x: SSAValue, p: float, axes: int | Sequence[int] | None, keep: bool = False) -> SSAValue:
+def p_norm(to: AtenConverter, x: SSAValue, p: float, axes: int | Sequence[int] | None, keep: bool = False) -> SSAValue:
     """
     Return the p-norm over axes (None or an empty list: all of them), whose derivative at 0 is 0 where torch's is.
 
@@ -40,7 +40,7 @@ def p_norm(to: Converter, x: SSAValue, p: float, axes: int | Sequence[int] | Non
 
 
 def _vector_norm(
-    to: Converter,
+    to: AtenConverter,
     call: Call,
     x: SSAValue,
     p: Any = 2,
@@ -56,7 +56,7 @@ def _vector_norm(
     return to.cast(to.shaped(found, call.shape), call.dtype)
 
 
-def _cdist(to: Converter, call: Call, x: SSAValue, y: SSAValue, p: float, *_: Any) -> SSAValue:
+def _cdist(to: AtenConverter, call: Call, x: SSAValue, y: SSAValue, p: float, *_: Any) -> SSAValue:
     lead, (m, n), k = call.shape[:-2], call.shape[-2:], to.shape(x)[-1]
     x = to.broadcast(x, (*lead, m, k))
     y = to.broadcast(y, (*lead, n, k))
@@ -67,7 +67,7 @@ def _cdist(to: Converter, call: Call, x: SSAValue, y: SSAValue, p: float, *_: An
     return p_norm(to, to.emit(ptir.SubOp, left, right), p, rank + 2)
 
 
-def _pdist(to: Converter, call: Call, x: SSAValue, p: float = 2.0) -> SSAValue:
+def _pdist(to: AtenConverter, call: Call, x: SSAValue, p: float = 2.0) -> SSAValue:
     rows = to.sizes(x)[0]
     pairs = [(i, j) for i in range(rows) for j in range(i + 1, rows)]
     first, second = (to.emit(ptir.TakeOp, x, to.integers([pair[side] for pair in pairs])) for side in (0, 1))

@@ -16,7 +16,7 @@ from mind_dialect.ptir.types import F64
 from ..formulas import Formula
 from ..stablehlo.chlo import REAL_COSH, REAL_SINH
 from ..unsupported import Refused
-from .converter import Call, Converter, Operand, Row, Table
+from .converter import AtenConverter, Call, Operand, Row, Table
 
 FIRST, SECOND, THIRD, FOURTH = "t", "u", "v", "w"
 _MIRRORED = {THIRD: FOURTH, FOURTH: THIRD}
@@ -63,7 +63,7 @@ def _above(m: Formula, kind: str, n: SSAValue, a: SSAValue) -> SSAValue:
 def chebyshev(kind: str, *, shifted: bool) -> Row:
     """Of `x`, or of `2 x - 1`; of the whole part of a degree, 0 for negative ones."""
 
-    def row(to: Converter, call: Call, x: Operand, n: Operand) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: Operand, n: Operand) -> SSAValue:
         if not call.dtype.is_float:
             raise Refused(f"a polynomial of {call.dtype}")
         x, n = (to.cast(to.operand(call, v), F64) for v in (x, n))

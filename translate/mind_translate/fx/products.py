@@ -17,12 +17,12 @@ from mind_dialect.ptir.types import F32, F64, SI64, Kind, PtirDType
 from mind_dialect.ptir_shapes import Dims
 
 from ..unsupported import Refused
-from .converter import Call, Converter, Row, Table, wide
+from .converter import AtenConverter, Call, Row, Table, wide
 from .normalization import softmax
 
 
 def product(
-    to: Converter, x: SSAValue, y: SSAValue, batch: Sequence[int], contract: tuple[int, int], dtype: PtirDType | None = None
+    to: AtenConverter, x: SSAValue, y: SSAValue, batch: Sequence[int], contract: tuple[int, int], dtype: PtirDType | None = None
 ) -> SSAValue:
     """The sums of products over one axis of each, for each place along leading batch axes; in `dtype`."""
     if to.is_truth(x):
@@ -33,7 +33,7 @@ def product(
 
 
 def _plain(batch: Sequence[int], contract: tuple[int, int]) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue, y: SSAValue) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, y: SSAValue) -> SSAValue:
         return product(to, x, y, batch, contract)
 
     return row
@@ -42,7 +42,7 @@ def _plain(batch: Sequence[int], contract: tuple[int, int]) -> Row:
 def _plus(batch: Sequence[int], contract: tuple[int, int]) -> Row:
     """`beta c + alpha x y`; with `beta = 0` the first operand does not count, whatever it holds."""
 
-    def row(to: Converter, call: Call, c: SSAValue, x: SSAValue, y: SSAValue, beta: Any = 1, alpha: Any = 1) -> SSAValue:
+    def row(to: AtenConverter, call: Call, c: SSAValue, x: SSAValue, y: SSAValue, beta: Any = 1, alpha: Any = 1) -> SSAValue:
         found = to.scaled(product(to, x, y, batch, contract, wide(call.dtype)), alpha)
         if beta != 0:
             c = to.scaled(to.tensor(c, wide(call.dtype), call.shape), beta)
@@ -52,7 +52,7 @@ def _plus(batch: Sequence[int], contract: tuple[int, int]) -> Row:
     return row
 
 
-def _linear(to: Converter, call: Call, x: SSAValue, weight: SSAValue, bias: SSAValue | None = None) -> SSAValue:
+def _linear(to: AtenConverter, call: Call, x: SSAValue, weight: SSAValue, bias: SSAValue | None = None) -> SSAValue:
     """`x w^T + b` over the last axis, whatever is before it."""
     last = len(to.shape(x)) - 1
     contract = (last, len(to.shape(weight)) - 1)
@@ -62,7 +62,7 @@ def _linear(to: Converter, call: Call, x: SSAValue, weight: SSAValue, bias: SSAV
     return to.cast(to.emit(ptir.AddOp, found, to.tensor(bias, wide(call.dtype), to.shape(found))), call.dtype)
 
 
-def _matmul(to: Converter, call: Call, x: SSAValue, y: SSAValue) -> SSAValue:
+def _matmul(to: AtenConverter, call: Call, x: SSAValue, y: SSAValue) -> SSAValue:
     """Vectors, matrices and stacks of them, whose leading axes broadcast."""
     a, b = to.shape(x), to.shape(y)
     if len(b) <= 2:
@@ -79,7 +79,7 @@ def _matmul(to: Converter, call: Call, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 def _attention(
-    to: Converter,
+    to: AtenConverter,
     call: Call,
     query: SSAValue,
     key: SSAValue,
@@ -116,11 +116,11 @@ def _attention(
     return to.cast(product(to, weights, value, range(rank), (rank + 1, rank)), call.dtype)
 
 
-def _masked(to: Converter, scores: SSAValue, mask: SSAValue) -> SSAValue:
+def _masked(to: AtenConverter, scores: SSAValue, mask: SSAValue) -> SSAValue:
     return to.select(to.broadcast(mask, to.shape(scores)), scores, to.like(-math.inf, scores))
 
 
-def _repeated(to: Converter, x: SSAValue, heads: int) -> SSAValue:
+def _repeated(to: AtenConverter, x: SSAValue, heads: int) -> SSAValue:
     """Each head as often as queries share it."""
     shape = to.shape(x)
     axis = len(shape) - 3
@@ -130,7 +130,7 @@ def _repeated(to: Converter, x: SSAValue, heads: int) -> SSAValue:
 
 
 def _convolution(
-    to: Converter,
+    to: AtenConverter,
     call: Call,
     x: SSAValue,
     weight: SSAValue,
@@ -176,7 +176,7 @@ def _convolution(
     return to.transpose(to.cast(found, call.dtype), [0, n + 1, *range(1, n + 1)])
 
 
-def _transposed_kernel(to: Converter, weight: SSAValue, groups: int) -> SSAValue:
+def _transposed_kernel(to: AtenConverter, weight: SSAValue, groups: int) -> SSAValue:
     """`[in, out / groups, spatial...]` as `[spatial..., in / groups, out]`, reversed."""
     inner, outer, *sizes = to.sizes(weight)
     n = len(sizes)
@@ -185,7 +185,7 @@ def _transposed_kernel(to: Converter, weight: SSAValue, groups: int) -> SSAValue
     return to.emit(ptir.ReverseOp, kernel, axes=tuple(range(n)))
 
 
-def _transform(to: Converter, x: SSAValue, kind: str, dims: Sequence[int], lengths: Sequence[int], norm: int) -> SSAValue:
+def _transform(to: AtenConverter, x: SSAValue, kind: str, dims: Sequence[int], lengths: Sequence[int], norm: int) -> SSAValue:
     """A Fourier transform over axes in any order; `norm` divides by 1, by the root of the size, or by the size."""
     if to.dtype(x) not in (F32, F64) and to.dtype(x).kind is not Kind.COMPLEX:
         raise Refused(f"a Fourier transform of {to.dtype(x)}")
@@ -199,18 +199,18 @@ def _transform(to: Converter, x: SSAValue, kind: str, dims: Sequence[int], lengt
     return to.scaled(to.transpose(found, [perm.index(i) for i in range(rank)]), factor)
 
 
-def _fft_c2c(to: Converter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, forward: bool) -> SSAValue:
+def _fft_c2c(to: AtenConverter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, forward: bool) -> SSAValue:
     return _transform(to, x, "fft" if forward else "ifft", dims, [to.sizes(x)[d] for d in dims], norm) if dims else x
 
 
-def _fft_r2c(to: Converter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, onesided: bool) -> SSAValue:
+def _fft_r2c(to: AtenConverter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, onesided: bool) -> SSAValue:
     lengths = [to.sizes(x)[d] for d in dims]
     if not onesided:
         return _transform(to, to.cast(x, call.dtype), "fft", dims, lengths, norm)
     return _transform(to, x, "rfft", dims, lengths, norm)
 
 
-def _fft_c2r(to: Converter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, last: int) -> SSAValue:
+def _fft_c2r(to: AtenConverter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, last: int) -> SSAValue:
     return _transform(to, x, "irfft", dims, [*(to.sizes(x)[d] for d in dims[:-1]), last], norm)
 
 

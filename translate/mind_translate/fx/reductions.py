@@ -15,40 +15,40 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir.types import I1, SI32, SI64, Kind
 
-from .converter import Call, Converter, Results, Row, Table, wide
+from .converter import AtenConverter, Call, Results, Row, Table, wide
 
 Axes = int | Sequence[int] | None
 
 
-def _sum(to: Converter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False, *_: Any) -> SSAValue:
+def _sum(to: AtenConverter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False, *_: Any) -> SSAValue:
     return to.reduce("sum", to.cast(x, call.dtype), dims, keep)
 
 
-def _sum_all(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+def _sum_all(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
     return to.reduce("sum", to.cast(x, call.dtype), None)
 
 
-def _prod(to: Converter, call: Call, x: SSAValue, dim: Axes = None, keep: bool = False, *_: Any) -> SSAValue:
+def _prod(to: AtenConverter, call: Call, x: SSAValue, dim: Axes = None, keep: bool = False, *_: Any) -> SSAValue:
     return to.reduce("prod", to.cast(x, call.dtype), dim, keep)
 
 
-def _prod_all(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+def _prod_all(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
     return to.reduce("prod", to.cast(x, call.dtype), None)
 
 
-def _mean(to: Converter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False, *_: Any) -> SSAValue:
+def _mean(to: AtenConverter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False, *_: Any) -> SSAValue:
     x = to.cast(x, wide(call.dtype))
     return to.cast(to.mean(x, to.axes(x, dims), keep), call.dtype)
 
 
-def _mean_all(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+def _mean_all(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
     return _mean(to, call, x)
 
 
 def _extreme(kind: str) -> Row:
     """The greatest or least; a maximum shares its derivative among equals, as torch's `amax` does."""
 
-    def row(to: Converter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False) -> SSAValue:
         if to.dtype(x) is I1:
             return to.cast(to.reduce(kind, to.cast(x, SI32), dims, keep), I1)
         return to.reduce(kind, x, dims, keep)
@@ -57,7 +57,7 @@ def _extreme(kind: str) -> Row:
 
 
 def _truths(kind: str) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False) -> SSAValue:
         return to.cast(to.reduce(kind, to.cast(to.cast(x, I1), SI32), dims, keep), call.dtype)
 
     return row
@@ -66,7 +66,7 @@ def _truths(kind: str) -> Row:
 def _extreme_at(op_type: type[ptir.PtirOp]) -> Row:
     """The greatest or least along one axis and its index; the value is read at the index, where its derivative goes, too."""
 
-    def row(to: Converter, call: Call, x: SSAValue, dim: int, keep: bool = False) -> Results:
+    def row(to: AtenConverter, call: Call, x: SSAValue, dim: int, keep: bool = False) -> Results:
         if not to.shape(x):
             return x, to.fill(0, SI64)
         axis = to.axis(x, dim)
@@ -77,13 +77,13 @@ def _extreme_at(op_type: type[ptir.PtirOp]) -> Row:
     return row
 
 
-def _ordered(to: Converter, x: SSAValue) -> SSAValue:
+def _ordered(to: AtenConverter, x: SSAValue) -> SSAValue:
     """Truths as numbers."""
     return to.cast(x, SI32) if to.dtype(x) is I1 else x
 
 
 def _arg(op_type: type[ptir.PtirOp]) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue, dim: int | None = None, keep: bool = False) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, dim: int | None = None, keep: bool = False) -> SSAValue:
         if not to.shape(x):
             return to.fill(0, SI64)
         if dim is None:
@@ -94,7 +94,7 @@ def _arg(op_type: type[ptir.PtirOp]) -> Row:
     return row
 
 
-def _var(to: Converter, call: Call, x: SSAValue, dims: Axes = None, correction: Any = 1, keep: bool = False) -> SSAValue:
+def _var(to: AtenConverter, call: Call, x: SSAValue, dims: Axes = None, correction: Any = 1, keep: bool = False) -> SSAValue:
     """The sum of squares about the mean by `n - correction`, at least 0 of them."""
     x = to.cast(x, wide(to.dtype(x)))
     axes = to.axes(x, dims)
@@ -104,23 +104,23 @@ def _var(to: Converter, call: Call, x: SSAValue, dims: Axes = None, correction: 
     return to.cast(_variance(to, x, axes, correction, keep), call.dtype)
 
 
-def _variance(to: Converter, x: SSAValue, axes: Sequence[int], correction: Any, keep: bool) -> SSAValue:
+def _variance(to: AtenConverter, x: SSAValue, axes: Sequence[int], correction: Any, keep: bool) -> SSAValue:
     count = math.prod(to.sizes(x, axes)) if to.shape(x) else 1
     centred = to.math(ptir.SubOp, x, to.mean(x, axes, keep=True))
     total = to.reduce("sum", to.emit(ptir.MulOp, centred, centred), axes, keep)
     return to.math(ptir.DivOp, total, float(max(0, count - (1 if correction is None else correction))))
 
 
-def _var_unbiased(to: Converter, call: Call, x: SSAValue, dims: Axes, unbiased: bool = True, keep: bool = False) -> SSAValue:
+def _var_unbiased(to: AtenConverter, call: Call, x: SSAValue, dims: Axes, unbiased: bool = True, keep: bool = False) -> SSAValue:
     return _var(to, call, x, dims, 1 if unbiased else 0, keep)
 
 
-def _var_mean(to: Converter, call: Call, x: SSAValue, dims: Axes = None, correction: Any = 1, keep: bool = False) -> Results:
+def _var_mean(to: AtenConverter, call: Call, x: SSAValue, dims: Axes = None, correction: Any = 1, keep: bool = False) -> Results:
     return _var(to, call, x, dims, correction, keep), _mean(to, Call(call.name, call.results[1:]), x, dims, keep)
 
 
 def _cumulative(kind: str) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue, dim: int, *_: Any) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, dim: int, *_: Any) -> SSAValue:
         x = to.cast(x, call.dtype)
         if not to.shape(x):
             return x
@@ -132,7 +132,7 @@ def _cumulative(kind: str) -> Row:
     return row
 
 
-def _sort(to: Converter, call: Call, x: SSAValue, dim: int = -1, descending: bool = False) -> Results:
+def _sort(to: AtenConverter, call: Call, x: SSAValue, dim: int = -1, descending: bool = False) -> Results:
     """A stable sort: in which order equals are left is not stated, so that any is right."""
     if not to.shape(x):
         return x, to.fill(0, SI64)
@@ -140,12 +140,12 @@ def _sort(to: Converter, call: Call, x: SSAValue, dim: int = -1, descending: boo
 
 
 def _sort_stable(
-    to: Converter, call: Call, x: SSAValue, stable: bool | None = None, dim: int = -1, descending: bool = False
+    to: AtenConverter, call: Call, x: SSAValue, stable: bool | None = None, dim: int = -1, descending: bool = False
 ) -> Results:
     return _sort(to, call, x, dim, descending)
 
 
-def _top_k(to: Converter, call: Call, x: SSAValue, k: int, dim: int = -1, largest: bool = True, *_: Any) -> Results:
+def _top_k(to: AtenConverter, call: Call, x: SSAValue, k: int, dim: int = -1, largest: bool = True, *_: Any) -> Results:
     """The greatest first, NaN among the greatest. The values are read at the indices."""
     if not to.shape(x):
         return x, to.fill(0, SI64)

@@ -10,13 +10,13 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import I1, SI32, SI64, Kind
 
 from ..unsupported import Refused
-from .converter import Call, Converter, Results, Row, Table, wide
+from .converter import AtenConverter, Call, Results, Row, Table, wide
 
 
 def _running_extreme(kind: str) -> Row:
     """The extreme so far and its index, the last of equals; NaN stays, its index is that of the last one."""
 
-    def row(to: Converter, call: Call, x: SSAValue, dim: int) -> Results:
+    def row(to: AtenConverter, call: Call, x: SSAValue, dim: int) -> Results:
         if not to.shape(x):
             return x, to.fill(0, SI64)
         axis = to.axis(x, dim)
@@ -33,14 +33,14 @@ def _running_extreme(kind: str) -> Row:
     return row
 
 
-def _log_add_exp(to: Converter, x: SSAValue, y: SSAValue) -> SSAValue:
+def _log_add_exp(to: AtenConverter, x: SSAValue, y: SSAValue) -> SSAValue:
     """`max + log1p(exp(-|x - y|))`; equal infinities have the difference 0."""
     apart = to.select(to.compare("equal", x, y), to.like(0.0, x), to.emit(ptir.SubOp, x, y))
     rest = to.emit(ptir.Log1pOp, to.emit(ptir.ExpOp, to.emit(ptir.NegOp, to.emit(ptir.AbsOp, apart))))
     return to.emit(ptir.AddOp, to.emit(ptir.MaximumOp, x, y), rest)
 
 
-def _log_cum_sum_exp(to: Converter, call: Call, x: SSAValue, dim: int) -> SSAValue:
+def _log_cum_sum_exp(to: AtenConverter, call: Call, x: SSAValue, dim: int) -> SSAValue:
     """By doubling: after the step of width s each element has the sum of the last 2 s. No term is lost, whatever the range."""
     if not to.dtype(x).is_float:
         raise Refused(f"logcumsumexp of {to.dtype(x)}")
@@ -56,7 +56,7 @@ def _log_cum_sum_exp(to: Converter, call: Call, x: SSAValue, dim: int) -> SSAVal
     return to.cast(found, call.dtype)
 
 
-def _mode(to: Converter, call: Call, x: SSAValue, dim: int = -1, keep: bool = False) -> Results:
+def _mode(to: AtenConverter, call: Call, x: SSAValue, dim: int = -1, keep: bool = False) -> Results:
     """The least of the most frequent elements, and the last of its indices: equals are neighbours once they are sorted."""
     if not to.shape(x):
         return x, to.fill(0, SI64)

@@ -11,19 +11,19 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import SI64
 
 from ..unsupported import Refused
-from .converter import Call, Converter, Table
+from .converter import AtenConverter, Call, Table
 
 LINEAR, NEAREST = 0, 1
 ZEROS, BORDER = 0, 1
 
 
-def _clipped(to: Converter, place: SSAValue, size: int) -> SSAValue:
+def _clipped(to: AtenConverter, place: SSAValue, size: int) -> SSAValue:
     """Between the first and the last place, without a derivative at and beyond them; NaN is the last."""
     place = to.select(to.compare("less_equal", place, 0.0), to.like(0.0, place), place)
     return to.select(to.compare("less", place, float(size - 1)), place, to.like(float(size - 1), place))
 
 
-def _reflected(to: Converter, place: SSAValue, low: float, span: float) -> SSAValue:
+def _reflected(to: AtenConverter, place: SSAValue, low: float, span: float) -> SSAValue:
     """Reflected at `low` and at `low + span` until it is between them."""
     if span == 0:
         return to.like(0.0, place)
@@ -35,7 +35,7 @@ def _reflected(to: Converter, place: SSAValue, low: float, span: float) -> SSAVa
     return to.math(ptir.AddOp, to.select(is_even, extra, back), low)
 
 
-def _place(to: Converter, coordinate: SSAValue, size: int, padding: int, align: bool) -> SSAValue:
+def _place(to: AtenConverter, coordinate: SSAValue, size: int, padding: int, align: bool) -> SSAValue:
     """A coordinate as a place along an axis: -1 and 1 are the centres of the outer elements if they are aligned, else edges."""
     place = to.math(ptir.MulOp, to.math(ptir.AddOp, coordinate, 1.0), (size - 1 if align else size) / 2)
     place = place if align else to.math(ptir.SubOp, place, 0.5)
@@ -46,7 +46,9 @@ def _place(to: Converter, coordinate: SSAValue, size: int, padding: int, align: 
     return _clipped(to, place, size)
 
 
-def _grid_sampler_3d(to: Converter, call: Call, x: SSAValue, grid: SSAValue, mode: int, padding: int, align: bool) -> SSAValue:
+def _grid_sampler_3d(
+    to: AtenConverter, call: Call, x: SSAValue, grid: SSAValue, mode: int, padding: int, align: bool
+) -> SSAValue:
     """The sum of the neighbours in each direction by how near they are, or the nearest one; 0 outside with `zeros`."""
     if mode not in (LINEAR, NEAREST):
         raise Refused("a volume that is read by cubic polynomials", "use mode='bilinear'")
@@ -70,7 +72,7 @@ def _grid_sampler_3d(to: Converter, call: Call, x: SSAValue, grid: SSAValue, mod
     return found
 
 
-def _at(to: Converter, call: Call, x: SSAValue, at: list[SSAValue], weight: SSAValue | None) -> SSAValue:
+def _at(to: AtenConverter, call: Call, x: SSAValue, at: list[SSAValue], weight: SSAValue | None) -> SSAValue:
     """The elements at whole places times a weight; 0 outside the volume."""
     batch, channels, *sizes = to.sizes(x)
     index: SSAValue | None = None

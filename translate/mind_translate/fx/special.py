@@ -19,7 +19,7 @@ from ..bessel import bessel_ie
 from ..formulas import Formula, polynomial
 from ..unsupported import Refused
 from . import special_coefficients as c
-from .converter import Call, Converter, Operand, Row, Table
+from .converter import AtenConverter, Call, Operand, Row, Table
 from .zeta import digamma, polygamma, zeta
 
 Function = Callable[[Formula], SSAValue]
@@ -27,7 +27,7 @@ ROOT_2_BY_PI, QUARTER = math.sqrt(2 / math.pi), math.pi / 4
 
 
 def _of_f64(function: Function) -> Row:
-    def row(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
         if not call.dtype.is_float:
             raise Refused(f"a special function of {call.dtype}")
         return to.cast(function(Formula(to, to.cast(x, F64))), call.dtype)
@@ -164,18 +164,18 @@ def _ndtri(m: Formula) -> SSAValue:
     return m.to.select(m.to.compare("less", tail, 0.0), m.to.like(math.nan, found), found)
 
 
-def _polygamma(to: Converter, call: Call, n: int, x: SSAValue) -> SSAValue:
+def _polygamma(to: AtenConverter, call: Call, n: int, x: SSAValue) -> SSAValue:
     if not call.dtype.is_float:
         raise Refused(f"a special function of {call.dtype}")
     return to.cast(polygamma(to, n, to.cast(x, F64)), call.dtype)
 
 
-def _zeta(to: Converter, call: Call, s: Operand, q: Operand, *_: Any) -> SSAValue:
+def _zeta(to: AtenConverter, call: Call, s: Operand, q: Operand, *_: Any) -> SSAValue:
     s, q = (to.cast(to.operand(call, v), F64) for v in (s, q))
     return to.cast(zeta(to, s, q), call.dtype)
 
 
-def _digamma(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _digamma(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     return digamma(to, to.cast(x, call.dtype))
 
 

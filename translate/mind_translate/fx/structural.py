@@ -17,21 +17,21 @@ from mind_dialect.ptir.types import I1, SI64, Kind
 from mind_dialect.ptir_shapes import Dim
 
 from ..unsupported import Refused
-from .converter import Call, Converter, Results, Row, Table
+from .converter import AtenConverter, Call, Results, Row, Table
 
 MOST_STRIDED = 1 << 22
 """`as_strided` reads at most this many elements, by a table of their places."""
 
 
-def _shaped(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+def _shaped(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
     return to.shaped(x, call.shape)
 
 
-def _permute(to: Converter, call: Call, x: SSAValue, dims: Sequence[int]) -> SSAValue:
+def _permute(to: AtenConverter, call: Call, x: SSAValue, dims: Sequence[int]) -> SSAValue:
     return to.transpose(x, [d % len(dims) for d in dims])
 
 
-def _transpose(to: Converter, call: Call, x: SSAValue, a: int, b: int) -> SSAValue:
+def _transpose(to: AtenConverter, call: Call, x: SSAValue, a: int, b: int) -> SSAValue:
     perm = list(range(len(call.shape)))
     if perm:
         a, b = to.axis(x, a), to.axis(x, b)
@@ -39,15 +39,15 @@ def _transpose(to: Converter, call: Call, x: SSAValue, a: int, b: int) -> SSAVal
     return to.transpose(x, perm)
 
 
-def _t(to: Converter, call: Call, x: SSAValue) -> SSAValue:
+def _t(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     return to.transpose(x, list(range(len(call.shape)))[::-1])
 
 
-def _expand(to: Converter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
+def _expand(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
     return to.broadcast(x, call.shape)
 
 
-def _select(to: Converter, call: Call, x: SSAValue, dim: int, index: Any) -> SSAValue:
+def _select(to: AtenConverter, call: Call, x: SSAValue, dim: int, index: Any) -> SSAValue:
     axis = to.axis(x, dim)
     if isinstance(index, SSAValue) or isinstance(index, str):
         raise Refused("an index that is data, as a number", "use torch.index_select")
@@ -55,7 +55,7 @@ def _select(to: Converter, call: Call, x: SSAValue, dim: int, index: Any) -> SSA
     return to.shaped(to.part(x, axis, index + size, index + size + 1), call.shape)
 
 
-def _bounds(to: Converter, x: SSAValue, axis: int, start: Any, end: Any, step: int) -> tuple[int, Dim, int]:
+def _bounds(to: AtenConverter, x: SSAValue, axis: int, start: Any, end: Any, step: int) -> tuple[int, Dim, int]:
     """The first and last place of a slice as Python clamps them; the end of a dimension with a name is its name."""
     size = to.shape(x)[axis]
     if isinstance(size, int) and not isinstance(start, str) and not isinstance(end, str):
@@ -66,25 +66,27 @@ def _bounds(to: Converter, x: SSAValue, axis: int, start: Any, end: Any, step: i
     raise Refused("a slice of a dimension whose size is not known", "give the program static shapes")
 
 
-def _slice(to: Converter, call: Call, x: SSAValue, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> SSAValue:
+def _slice(
+    to: AtenConverter, call: Call, x: SSAValue, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> SSAValue:
     axis = to.axis(x, dim)
     first, last, step = _bounds(to, x, axis, start, end, step)
     return x if last == to.shape(x)[axis] and not first and step == 1 else to.part(x, axis, first, int(last), step)
 
 
-def _cat(to: Converter, call: Call, xs: Sequence[SSAValue], dim: int = 0) -> SSAValue:
+def _cat(to: AtenConverter, call: Call, xs: Sequence[SSAValue], dim: int = 0) -> SSAValue:
     """Operands of shape `[0]` are left out, as torch leaves them out."""
     kept = [x for x in xs if to.shape(x) != (0,) or len(call.shape) == 1]
     return to.concat([to.cast(x, call.dtype) for x in kept], to.axis(kept[0], dim))
 
 
-def _stack(to: Converter, call: Call, xs: Sequence[SSAValue], dim: int = 0) -> SSAValue:
+def _stack(to: AtenConverter, call: Call, xs: Sequence[SSAValue], dim: int = 0) -> SSAValue:
     axis = dim % len(call.shape)
     shape = (*call.shape[:axis], 1, *call.shape[axis + 1 :])
     return to.concat([to.reshape(to.cast(x, call.dtype), shape) for x in xs], axis)
 
 
-def _split_with_sizes(to: Converter, call: Call, x: SSAValue, sizes: Sequence[int], dim: int = 0) -> Results:
+def _split_with_sizes(to: AtenConverter, call: Call, x: SSAValue, sizes: Sequence[int], dim: int = 0) -> Results:
     axis, at = to.axis(x, dim), 0
     found: list[SSAValue] = []
     for n in sizes:
@@ -93,29 +95,29 @@ def _split_with_sizes(to: Converter, call: Call, x: SSAValue, sizes: Sequence[in
     return found
 
 
-def _split(to: Converter, call: Call, x: SSAValue, size: int, dim: int = 0) -> Results:
+def _split(to: AtenConverter, call: Call, x: SSAValue, size: int, dim: int = 0) -> Results:
     whole = to.sizes(x, [to.axis(x, dim)])[0]
     return _split_with_sizes(to, call, x, [min(size, whole - i) for i in range(0, max(whole, 1), max(size, 1))], dim)
 
 
-def _unbind(to: Converter, call: Call, x: SSAValue, dim: int = 0) -> Results:
+def _unbind(to: AtenConverter, call: Call, x: SSAValue, dim: int = 0) -> Results:
     axis = to.axis(x, dim)
     return [_select(to, Call(call.name, (spec,)), x, axis, i) for i, spec in enumerate(call.results)]
 
 
-def _flip(to: Converter, call: Call, x: SSAValue, dims: Sequence[int]) -> SSAValue:
+def _flip(to: AtenConverter, call: Call, x: SSAValue, dims: Sequence[int]) -> SSAValue:
     axes = tuple(sorted(d % len(call.shape) for d in dims)) if call.shape else ()
     return to.emit(ptir.ReverseOp, x, axes=axes) if axes else x
 
 
-def _repeat(to: Converter, call: Call, x: SSAValue, repeats: Sequence[int]) -> SSAValue:
+def _repeat(to: AtenConverter, call: Call, x: SSAValue, repeats: Sequence[int]) -> SSAValue:
     x = to.reshape(x, (1,) * (len(repeats) - len(to.shape(x))) + to.shape(x))
     if any(isinstance(n, str) for n in repeats):
         return to.broadcast(x, call.shape)
     return to.emit(ptir.TileOp, x, repeats=tuple(repeats)) if repeats else x
 
 
-def _constant_pad(to: Converter, call: Call, x: SSAValue, pads: Sequence[int], value: Any = 0) -> SSAValue:
+def _constant_pad(to: AtenConverter, call: Call, x: SSAValue, pads: Sequence[int], value: Any = 0) -> SSAValue:
     """Pads are pairs from the last axis on; negative ones cut off."""
     rank = len(call.shape)
     low, high = [0] * rank, [0] * rank
@@ -142,7 +144,7 @@ def _place_of(kind: str, place: int, size: int) -> int:
 def _edge_pad(kind: str) -> Row:
     """Padding that repeats elements: rows by number along each axis."""
 
-    def row(to: Converter, call: Call, x: SSAValue, pads: Sequence[int]) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, pads: Sequence[int]) -> SSAValue:
         rank = len(call.shape)
         for i in range(len(pads) // 2):
             axis = rank - 1 - i
@@ -154,32 +156,32 @@ def _edge_pad(kind: str) -> Row:
     return row
 
 
-def taken(to: Converter, x: SSAValue, axis: int, indices: SSAValue) -> SSAValue:
+def taken(to: AtenConverter, x: SSAValue, axis: int, indices: SSAValue) -> SSAValue:
     """The places along an axis that indices of rank 1 name."""
     front, back = to.front(x, [axis])
     return to.transpose(to.emit(ptir.TakeOp, front, to.index(indices)), back)
 
 
-def _full(to: Converter, call: Call, shape: Any, value: Any, *_: Any) -> SSAValue:
+def _full(to: AtenConverter, call: Call, shape: Any, value: Any, *_: Any) -> SSAValue:
     return to.number(value, call.dtype, call.shape)
 
 
-def _new_full(to: Converter, call: Call, x: SSAValue, shape: Any, value: Any, *_: Any) -> SSAValue:
+def _new_full(to: AtenConverter, call: Call, x: SSAValue, shape: Any, value: Any, *_: Any) -> SSAValue:
     return to.number(value, call.dtype, call.shape)
 
 
 def _filled(value: int) -> Row:
-    def row(to: Converter, call: Call, *_: Any) -> SSAValue:
+    def row(to: AtenConverter, call: Call, *_: Any) -> SSAValue:
         return to.number(value, call.dtype, call.shape)
 
     return row
 
 
-def _scalar_tensor(to: Converter, call: Call, value: Any, *_: Any) -> SSAValue:
+def _scalar_tensor(to: AtenConverter, call: Call, value: Any, *_: Any) -> SSAValue:
     return to.number(value, call.dtype)
 
 
-def _arange(to: Converter, call: Call, start: Any, end: Any, step: Any = 1, *_: Any) -> SSAValue:
+def _arange(to: AtenConverter, call: Call, start: Any, end: Any, step: Any = 1, *_: Any) -> SSAValue:
     """`start + i step`, computed in f64 or si64, as torch does, and cast."""
     if isinstance(start, str) or isinstance(step, str):
         raise Refused("a range that begins at a size", "give the program static shapes")
@@ -193,7 +195,7 @@ def _arange(to: Converter, call: Call, start: Any, end: Any, step: Any = 1, *_: 
     return to.constant(call.dtype, (count,), [start + i * step for i in range(count)])
 
 
-def _diagonal(to: Converter, call: Call, x: SSAValue, offset: int = 0, dim1: int = 0, dim2: int = 1) -> SSAValue:
+def _diagonal(to: AtenConverter, call: Call, x: SSAValue, offset: int = 0, dim1: int = 0, dim2: int = 1) -> SSAValue:
     """The elements `[i, i + offset]` of two axes, along a last one: read at flat places."""
     a, b = to.axis(x, dim1), to.axis(x, dim2)
     rows, columns = to.sizes(x, [a])[0], to.sizes(x, [b])[0]
@@ -207,7 +209,7 @@ def _diagonal(to: Converter, call: Call, x: SSAValue, offset: int = 0, dim1: int
 
 
 def _as_strided(
-    to: Converter, call: Call, x: SSAValue, size: Sequence[int], stride: Sequence[int], offset: int | None = None
+    to: AtenConverter, call: Call, x: SSAValue, size: Sequence[int], stride: Sequence[int], offset: int | None = None
 ) -> SSAValue:
     """Elements by their places in memory, which is row-major: exact for a contiguous operand."""
     count = math.prod(n for n in size)
@@ -223,7 +225,7 @@ def _as_strided(
 
 
 def _diagonal_scatter(
-    to: Converter, call: Call, x: SSAValue, source: SSAValue, offset: int = 0, dim1: int = 0, dim2: int = 1
+    to: AtenConverter, call: Call, x: SSAValue, source: SSAValue, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> SSAValue:
     """`x` with the elements `[i, i + offset]` of two axes replaced, along the last axis of the source."""
     a, b = to.axis(x, dim1), to.axis(x, dim2)
@@ -238,7 +240,7 @@ def _diagonal_scatter(
     return to.transpose(to.select(to.place(inside, [0, 1], to.shape(front)), spread, front), back)
 
 
-def _unfold(to: Converter, call: Call, x: SSAValue, dim: int, size: int, step: int) -> SSAValue:
+def _unfold(to: AtenConverter, call: Call, x: SSAValue, dim: int, size: int, step: int) -> SSAValue:
     """Windows of a size along an axis, their elements along a last one."""
     if not to.shape(x):
         return to.shaped(x, call.shape)
@@ -250,7 +252,7 @@ def _unfold(to: Converter, call: Call, x: SSAValue, dim: int, size: int, step: i
     return to.transpose(found, [*range(2, axis + 2), 0, *range(axis + 2, rank), 1])
 
 
-def _select_scatter(to: Converter, call: Call, x: SSAValue, source: SSAValue, dim: int, index: int) -> SSAValue:
+def _select_scatter(to: AtenConverter, call: Call, x: SSAValue, source: SSAValue, dim: int, index: int) -> SSAValue:
     axis = to.axis(x, dim)
     size = to.sizes(x, [axis])[0]
     shape = (*call.shape[:axis], 1, *call.shape[axis + 1 :])
@@ -258,14 +260,14 @@ def _select_scatter(to: Converter, call: Call, x: SSAValue, source: SSAValue, di
 
 
 def _slice_scatter(
-    to: Converter, call: Call, x: SSAValue, source: SSAValue, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+    to: AtenConverter, call: Call, x: SSAValue, source: SSAValue, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> SSAValue:
     axis = to.axis(x, dim)
     first, last, step = _bounds(to, x, axis, start, end, step)
     return _written(to, x, to.cast(source, call.dtype), axis, first, last, step)
 
 
-def _written(to: Converter, x: SSAValue, source: SSAValue, axis: int, first: int, last: Dim, step: int) -> SSAValue:
+def _written(to: AtenConverter, x: SSAValue, source: SSAValue, axis: int, first: int, last: Dim, step: int) -> SSAValue:
     """`x` with a part along an axis replaced: what is before, the source, and what is after; by steps a scatter."""
     if last == to.shape(x)[axis] and not first and step == 1:
         return source
@@ -283,7 +285,7 @@ def _written(to: Converter, x: SSAValue, source: SSAValue, axis: int, first: int
 def _triangle(kind: str) -> Row:
     """What is on one side of a diagonal; 0 elsewhere."""
 
-    def row(to: Converter, call: Call, x: SSAValue, diagonal: int = 0) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, diagonal: int = 0) -> SSAValue:
         rows, columns = (to.emit(ptir.IotaOp, shape=call.shape[-2:], dtype=SI64, axis=axis) for axis in (0, 1))
         inside = to.compare(kind, to.emit(ptir.SubOp, columns, rows), diagonal)
         return to.select(to.broadcast(inside, call.shape), x, to.number(0, call.dtype, call.shape))
@@ -291,7 +293,7 @@ def _triangle(kind: str) -> Row:
     return row
 
 
-def _dropout(to: Converter, call: Call, x: SSAValue, p: float, train: bool | None = None) -> Results:
+def _dropout(to: AtenConverter, call: Call, x: SSAValue, p: float, train: bool | None = None) -> Results:
     if train is not False and p:
         raise Refused("dropout in training mode, whose numbers no other library gives", "use model.eval(), or p=0")
     return x, to.fill(True, I1, call.shape)

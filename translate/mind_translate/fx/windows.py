@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import F32, SI64
 from mind_dialect.ptir_shapes import Dims
 
 from ..unsupported import Refused
-from .converter import Call, Converter, Results, Row, Table, wide
+from .converter import AtenConverter, Call, Results, Row, Table, wide
 from .structural import MOST_STRIDED, taken
 
 Sizes = Sequence[int]
@@ -45,7 +45,7 @@ def _padding(sizes: Sizes, out: Dims, window: Sizes, strides: Sizes, low: Sizes,
 
 def _max_pool(n: int) -> Row:
     def row(
-        to: Converter,
+        to: AtenConverter,
         call: Call,
         x: SSAValue,
         window: Sizes,
@@ -78,7 +78,7 @@ def _max_pool(n: int) -> Row:
 
 def _avg_pool(n: int) -> Row:
     def row(
-        to: Converter,
+        to: AtenConverter,
         call: Call,
         x: SSAValue,
         window: Sizes,
@@ -123,7 +123,7 @@ def _counts(size: int, out: int, window: int, step: int, padding: int, include_p
     return found
 
 
-def _along(to: Converter, values: Sequence[float], axis: int, x: SSAValue) -> SSAValue:
+def _along(to: AtenConverter, values: Sequence[float], axis: int, x: SSAValue) -> SSAValue:
     """Numbers along one axis of the shape of `x`."""
     if len(set(values)) == 1:
         return to.like(values[0], x)
@@ -133,7 +133,7 @@ def _along(to: Converter, values: Sequence[float], axis: int, x: SSAValue) -> SS
 def _adaptive_max(n: int) -> Row:
     """The greatest of each window of an adaptive pool, read at its index; short windows repeat their last element."""
 
-    def row(to: Converter, call: Call, x: SSAValue, out: Sizes) -> Results:
+    def row(to: AtenConverter, call: Call, x: SSAValue, out: Sizes) -> Results:
         lead = len(call.shape) - n
         sizes, counts = to.sizes(x)[lead:], _ints(call.shape[lead:])
         windows = [_windows(size, count) for size, count in zip(sizes, counts, strict=True)]
@@ -169,7 +169,7 @@ def _windows(size: int, count: int) -> list[list[int]]:
 def _adaptive(n: int) -> Row:
     """Averages of windows from `floor(i S / O)` to `ceil((i + 1) S / O)`, along one axis after the other."""
 
-    def row(to: Converter, call: Call, x: SSAValue, out: Sizes) -> SSAValue:
+    def row(to: AtenConverter, call: Call, x: SSAValue, out: Sizes) -> SSAValue:
         x = to.cast(x, wide(call.dtype))
         for axis in range(len(call.shape) - n, len(call.shape)):
             size, count = to.sizes(x, [axis])[0], call.shape[axis]
@@ -201,7 +201,7 @@ def _factors(scales: Sequence[float] | None, sizes: Sizes, out: Sizes, align: bo
     return [_f32(s / o) for s, o in zip(sizes, out, strict=True)]
 
 
-def _nearest(to: Converter, call: Call, x: SSAValue, out: Any, scales: Sequence[float] | None = None) -> SSAValue:
+def _nearest(to: AtenConverter, call: Call, x: SSAValue, out: Any, scales: Sequence[float] | None = None) -> SSAValue:
     for axis, factor in zip((2, 3), _factors(scales, to.sizes(x)[2:], _ints(call.shape[2:])), strict=True):
         size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
         places = [min(math.floor(_f32(i * factor)), size - 1) for i in range(count)]
@@ -213,7 +213,9 @@ def _ints(shape: Dims) -> list[int]:
     return [int(n) for n in shape]
 
 
-def _bilinear(to: Converter, call: Call, x: SSAValue, out: Any, align: bool, scales: Sequence[float] | None = None) -> SSAValue:
+def _bilinear(
+    to: AtenConverter, call: Call, x: SSAValue, out: Any, align: bool, scales: Sequence[float] | None = None
+) -> SSAValue:
     """Between two neighbours along each axis, by how near they are."""
     x = to.cast(x, wide(call.dtype))
     for axis, factor in zip((2, 3), _factors(scales, to.sizes(x)[2:], _ints(call.shape[2:]), align), strict=True):
@@ -232,7 +234,7 @@ def _bilinear(to: Converter, call: Call, x: SSAValue, out: Any, align: bool, sca
     return to.cast(x, call.dtype)
 
 
-def _bilinear_smooth(to: Converter, call: Call, x: SSAValue, out: Any, align: bool, *scales: float | None) -> SSAValue:
+def _bilinear_smooth(to: AtenConverter, call: Call, x: SSAValue, out: Any, align: bool, *scales: float | None) -> SSAValue:
     """
     `antialias=True`: weights that fall linearly to 0 at a distance of one place of the wider of image and result.
 
@@ -254,7 +256,7 @@ def _bilinear_smooth(to: Converter, call: Call, x: SSAValue, out: Any, align: bo
 
 
 def _col2im(
-    to: Converter, call: Call, x: SSAValue, out: Sizes, window: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes
+    to: AtenConverter, call: Call, x: SSAValue, out: Sizes, window: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes
 ) -> SSAValue:
     """Patches summed where they lie in the padded image, whose padding is then cut off."""
     padded = [n + 2 * p for n, p in zip(out, padding, strict=True)]

@@ -14,14 +14,14 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 
-from .converter import Converter
+from .converter import AtenConverter
 
 TERMS = 12
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 """B2, B4, ..."""
 
 
-def _of_positive(to: Converter, s: SSAValue, q: SSAValue) -> SSAValue:
+def _of_positive(to: AtenConverter, s: SSAValue, q: SSAValue) -> SSAValue:
     """`zeta(s, q)` for `s > 1` and `q > 0`."""
     spread = (*to.shape(q), TERMS)
     axis = len(spread) - 1
@@ -45,7 +45,7 @@ def _of_positive(to: Converter, s: SSAValue, q: SSAValue) -> SSAValue:
     return to.emit(ptir.AddOp, to.reduce("sum", terms, axis), tail)
 
 
-def zeta(to: Converter, s: SSAValue, q: SSAValue) -> SSAValue:
+def zeta(to: AtenConverter, s: SSAValue, q: SSAValue) -> SSAValue:
     """
     `sum (q + k)^-s`: infinite for `s = 1` and where q is 0 or a negative integer, NaN for smaller s and infinite q.
 
@@ -80,18 +80,18 @@ def zeta(to: Converter, s: SSAValue, q: SSAValue) -> SSAValue:
     return to.select(to.compare("equal", s, 1.0), infinite, found)
 
 
-def _one_minus(to: Converter, x: SSAValue) -> SSAValue:
+def _one_minus(to: AtenConverter, x: SSAValue) -> SSAValue:
     return to.math(ptir.SubOp, to.like(1.0, x), x)
 
 
-def digamma(to: Converter, x: SSAValue) -> SSAValue:
+def digamma(to: AtenConverter, x: SSAValue) -> SSAValue:
     """`-1 / x` at the zeros, which are infinities of either sign, as torch has it."""
     is_zero = to.compare("equal", x, 0.0)
     pole = to.emit(ptir.NegOp, to.emit(ptir.ReciprocalOp, to.select(is_zero, x, to.like(1.0, x))))
     return to.select(is_zero, pole, to.emit(ptir.DigammaOp, to.select(is_zero, to.like(1.0, x), x)))
 
 
-def polygamma(to: Converter, n: int, x: SSAValue) -> SSAValue:
+def polygamma(to: AtenConverter, n: int, x: SSAValue) -> SSAValue:
     """The n-th derivative of `digamma`: `(-1)^(n + 1) n! zeta(n + 1, x)`; for n = 1 it is 0 at +inf, and NaN at -inf."""
     if n == 0:
         return digamma(to, x)

@@ -19,23 +19,23 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.types import SI64, read_type
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Scope, Values
+from .converter import OnnxConverter, OnnxRow, Scope, Values
 from .emitter import static
 from .node import Node, axis_of
 
 
-def _values(to: Converter, found: Sequence[Any]) -> list[SSAValue]:
+def _values(to: OnnxConverter, found: Sequence[Any]) -> list[SSAValue]:
     return [to.value(v) for v in found]
 
 
-def _alike(to: Converter, found: Sequence[SSAValue], wanted: Sequence[SSAValue], what: str) -> None:
+def _alike(to: OnnxConverter, found: Sequence[SSAValue], wanted: Sequence[SSAValue], what: str) -> None:
     """Raise `Refused` unless values have the same types."""
     for x, y in zip(found, wanted, strict=True):
         if x.type != y.type:
             raise Refused(f"{what} of {read_type(x.type)} and {read_type(y.type)}", "give both the same type")
 
 
-def _if(to: Converter, node: Node) -> Values:
+def _if(to: OnnxConverter, node: Node) -> Values:
     then, other = node.graph("then_branch"), node.graph("else_branch")
     if isinstance(node.raw(0), np.ndarray):
         return to.inlined(then if bool(node.number(0)) else other, [])
@@ -55,7 +55,7 @@ def _if(to: Converter, node: Node) -> Values:
     return to.add(ptir.CondOp(to.reshape(node.x(), ()), *values, true=regions[0], false=regions[1])).results
 
 
-def _loop(to: Converter, node: Node) -> Values:
+def _loop(to: OnnxConverter, node: Node) -> Values:
     body = node.graph("body")
     count = max(0, len(node.operands) - 2)
     carried = [node.x(i + 2) for i in range(count)]
@@ -73,13 +73,13 @@ def _loop(to: Converter, node: Node) -> Values:
     return _while(to, node, body, carried, start)
 
 
-def _no_iteration(to: Converter, node: Node, carried: Values, rows: int) -> Values:
+def _no_iteration(to: OnnxConverter, node: Node, carried: Values, rows: int) -> Values:
     if rows:
         raise Refused("a Loop that never runs and stacks rows")
     return carried
 
 
-def _goes_on(to: Converter, body: Any, carried: Values) -> bool:
+def _goes_on(to: OnnxConverter, body: Any, carried: Values) -> bool:
     """Whether the condition of a body is true whenever it began true."""
 
     def run() -> Any:
@@ -90,7 +90,7 @@ def _goes_on(to: Converter, body: Any, carried: Values) -> bool:
     return isinstance(found, np.ndarray) and found.size == 1 and bool(found.all())
 
 
-def _counted(to: Converter, body: Any, carried: Values, trips: int) -> Values:
+def _counted(to: OnnxConverter, body: Any, carried: Values, trips: int) -> Values:
     names = to.captured(body)
     outer = to.outer_values(names)
     trips = max(0, trips)
@@ -106,7 +106,7 @@ def _counted(to: Converter, body: Any, carried: Values, trips: int) -> Values:
     return [*after[: len(carried)], *stacked]
 
 
-def _in_scope(to: Converter, names: Sequence[str], captured: Values, body: Any, arguments: Values) -> list[Any]:
+def _in_scope(to: OnnxConverter, names: Sequence[str], captured: Values, body: Any, arguments: Values) -> list[Any]:
     """The outputs of a graph whose captured names are the arguments of a region; the first may stay known."""
     outer = to.scope
     to.scope = Scope(dict(zip(names, captured, strict=True)), outer.opsets, outer, outer.attributes)
@@ -117,7 +117,7 @@ def _in_scope(to: Converter, names: Sequence[str], captured: Values, body: Any, 
     return [found[0] if isinstance(found[0], np.ndarray) else to.value(found[0]), *_values(to, found[1:])]
 
 
-def _while(to: Converter, node: Node, body: Any, carried: Values, start: Any) -> Values:
+def _while(to: OnnxConverter, node: Node, body: Any, carried: Values, start: Any) -> Values:
     """Carries the iteration, the condition, the values and what the body reads."""
     names = to.captured(body)
     outer = to.outer_values(names)
@@ -139,7 +139,7 @@ def _while(to: Converter, node: Node, body: Any, carried: Values, start: Any) ->
     return to.add(made).results[3:n]
 
 
-def _scan(to: Converter, node: Node) -> Values:
+def _scan(to: OnnxConverter, node: Node) -> Values:
     """Axes and directions of inputs and outputs are transposes and reverses around a loop over axis 0."""
     body, m = node.graph("body"), node.int("num_scan_inputs")
     n = len(node.operands) - m
@@ -170,7 +170,7 @@ def _scan(to: Converter, node: Node) -> Values:
     return [*after[:n], *found]
 
 
-def _turned(to: Converter, x: SSAValue, axis: int, backwards: int, *, out: bool = False) -> SSAValue:
+def _turned(to: OnnxConverter, x: SSAValue, axis: int, backwards: int, *, out: bool = False) -> SSAValue:
     """The scanned axis first, or from the first place to its own, in the direction of the loop."""
     rank = len(to.shape(x))
     axis = axis_of(axis, rank)
@@ -179,4 +179,4 @@ def _turned(to: Converter, x: SSAValue, axis: int, backwards: int, *, out: bool 
     return to.transpose(x, [order.index(i) for i in range(rank)] if out else order)
 
 
-CONTROL: dict[str, Row | Refused] = {"If": _if, "Loop": _loop, "Scan": _scan}
+CONTROL: dict[str, OnnxRow | Refused] = {"If": _if, "Loop": _loop, "Scan": _scan}

@@ -35,13 +35,13 @@ MAX_DEPTH = 40
 """Functions may call functions this deep."""
 
 
-class Row(Protocol):
+class OnnxRow(Protocol):
     """Emits the ops of one node; its results are those of the node, in order, fewer where the last ones are not wanted."""
 
-    def __call__(self, to: Converter, node: Node, /) -> Any: ...
+    def __call__(self, to: OnnxConverter, node: Node, /) -> Any: ...
 
 
-Table = Mapping[str, Row | Refused]
+Table = Mapping[str, OnnxRow | Refused]
 Fold = Callable[["Node", list[Array]], "Array | list[Array] | None"]
 
 
@@ -65,7 +65,7 @@ class Scope:
         return None
 
 
-class Converter(Emitter):
+class OnnxConverter(Emitter):
     """Converts graphs by a table of rows, one of folds, and the functions of a model."""
 
     def __init__(self, table: Table, folds: Mapping[str, Fold], functions: Mapping[tuple[str, str], Any], tensors: Tensors):

@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import F32, F64, I1, SI32, Kind, PtirDType
 from ..stablehlo.chlo import REAL_ACOS, REAL_ACOSH, REAL_ASIN, REAL_ASINH, REAL_ATAN, REAL_ATANH, REAL_COSH, REAL_SINH
 from ..stablehlo.elementwise import guarded, integer_power
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import OnnxConverter, OnnxRow, Values
 from .emitter import common_shape, is_integer
 from .node import Node
 
@@ -61,11 +61,11 @@ _COMPARED = {
     "LessOrEqual": "less_equal",
 }
 _FOLDED: dict[str, type[PtirOp]] = {"Max": ptir.MaximumOp, "Min": ptir.MinimumOp, "Sum": ptir.AddOp}
-Formula = Callable[[Converter, Node, SSAValue], SSAValue]
+Formula = Callable[[OnnxConverter, Node, SSAValue], SSAValue]
 
 
-def _unary(op_type: type[PtirOp]) -> Row:
-    def row(to: Converter, node: Node) -> SSAValue:
+def _unary(op_type: type[PtirOp]) -> OnnxRow:
+    def row(to: OnnxConverter, node: Node) -> SSAValue:
         x = node.x()
         if to.dtype(x).kind is Kind.UNSIGNED and op_type is ptir.AbsOp:
             return x
@@ -76,16 +76,16 @@ def _unary(op_type: type[PtirOp]) -> Row:
     return row
 
 
-def _binary(op_type: type[PtirOp]) -> Row:
+def _binary(op_type: type[PtirOp]) -> OnnxRow:
     return lambda to, node: to.two(op_type, node.x(0), node.x(1))
 
 
-def _compared(kind: str) -> Row:
+def _compared(kind: str) -> OnnxRow:
     return lambda to, node: to.compared(kind, node.x(0), node.x(1))
 
 
-def _folded(op_type: type[PtirOp]) -> Row:
-    def row(to: Converter, node: Node) -> SSAValue:
+def _folded(op_type: type[PtirOp]) -> OnnxRow:
+    def row(to: OnnxConverter, node: Node) -> SSAValue:
         found, *rest = node.xs()
         for x in rest:
             found = to.two(op_type, found, x)
@@ -94,31 +94,31 @@ def _folded(op_type: type[PtirOp]) -> Row:
     return row
 
 
-def _mean(to: Converter, node: Node) -> SSAValue:
+def _mean(to: OnnxConverter, node: Node) -> SSAValue:
     total = _folded(ptir.AddOp)(to, node)
     return to.over(total, float(len(node.xs())))
 
 
-def _real(function: Callable[[Any, SSAValue], SSAValue]) -> Row:
+def _real(function: Callable[[Any, SSAValue], SSAValue]) -> OnnxRow:
     return lambda to, node: function(to, node.x())
 
 
-def _formula(formula: Formula) -> Row:
+def _formula(formula: Formula) -> OnnxRow:
     return lambda to, node: formula(to, node, node.x())
 
 
-def _broadcast_pair(to: Converter, node: Node) -> tuple[SSAValue, SSAValue]:
+def _broadcast_pair(to: OnnxConverter, node: Node) -> tuple[SSAValue, SSAValue]:
     x, y = node.x(0), node.x(1)
     shape = common_shape(to.shape(x), to.shape(y))
     return to.broadcast(x, shape), to.broadcast(y, shape)
 
 
-def _div(to: Converter, node: Node) -> SSAValue:
+def _div(to: OnnxConverter, node: Node) -> SSAValue:
     """Truncates integers; a division by 0, which ONNX leaves open, is -1."""
     return guarded(to, ptir.DivOp, *_broadcast_pair(to, node))
 
 
-def _mod(to: Converter, node: Node) -> SSAValue:
+def _mod(to: OnnxConverter, node: Node) -> SSAValue:
     """With `fmod` the sign of the dividend, else that of the divisor."""
     x, y = _broadcast_pair(to, node)
     rest = guarded(to, ptir.RemainderOp, x, y)
@@ -129,7 +129,7 @@ def _mod(to: Converter, node: Node) -> SSAValue:
     return to.select(moved, to.emit(ptir.AddOp, rest, y), rest)
 
 
-def _pow(to: Converter, node: Node) -> SSAValue:
+def _pow(to: OnnxConverter, node: Node) -> SSAValue:
     """In the dtype of the base; integers to integer powers by squaring, to others in floats."""
     x, y = _broadcast_pair(to, node)
     dtype = to.dtype(x)
@@ -149,22 +149,22 @@ def _pow(to: Converter, node: Node) -> SSAValue:
     return to.cast(to.emit(ptir.PowOp, to.cast(x, wide), to.cast(y, wide)), dtype)
 
 
-def _shift(to: Converter, node: Node) -> SSAValue:
+def _shift(to: OnnxConverter, node: Node) -> SSAValue:
     left = node.word("direction", among=("LEFT", "RIGHT")) == "LEFT"
     x, y = _broadcast_pair(to, node)
     right = ptir.ShiftRightArithmeticOp if to.dtype(x).kind is Kind.SIGNED else ptir.ShiftRightLogicalOp
     return to.emit(ptir.ShiftLeftOp if left else right, x, y)
 
 
-def _where(to: Converter, node: Node) -> SSAValue:
+def _where(to: OnnxConverter, node: Node) -> SSAValue:
     return to.chosen(node.x(0), node.x(1), node.x(2))
 
 
-def _identity(to: Converter, node: Node) -> Any:
+def _identity(to: OnnxConverter, node: Node) -> Any:
     return node.raw(0)
 
 
-def cast(to: Converter, x: SSAValue, dtype: PtirDType) -> SSAValue:
+def cast(to: OnnxConverter, x: SSAValue, dtype: PtirDType) -> SSAValue:
     """ONNX's Cast: integers wrap, floats truncate to integers, not 0 is true; 4-bit integers keep the low bits."""
     source = to.dtype(x)
     if dtype.bits == 4 and source.is_float:
@@ -174,15 +174,15 @@ def cast(to: Converter, x: SSAValue, dtype: PtirDType) -> SSAValue:
     return to.cast(x, dtype)
 
 
-def _cast(to: Converter, node: Node) -> SSAValue:
+def _cast(to: OnnxConverter, node: Node) -> SSAValue:
     return _cast_to(to, node, node.dtype("to"))
 
 
-def _cast_like(to: Converter, node: Node) -> SSAValue:
+def _cast_like(to: OnnxConverter, node: Node) -> SSAValue:
     return _cast_to(to, node, to.dtype(node.x(1)))
 
 
-def _cast_to(to: Converter, node: Node, dtype: PtirDType) -> SSAValue:
+def _cast_to(to: OnnxConverter, node: Node, dtype: PtirDType) -> SSAValue:
     """
     `saturate` of floats of 8 bits, which PTIR casts by IEEE rounding: too large ones are the greatest number.
 
@@ -205,7 +205,7 @@ def _cast_to(to: Converter, node: Node, dtype: PtirDType) -> SSAValue:
     return to.cast(to.select(to.compare("equal", x, x), near, x), dtype)
 
 
-def _bit_cast(to: Converter, node: Node) -> SSAValue:
+def _bit_cast(to: OnnxConverter, node: Node) -> SSAValue:
     x, dtype = node.x(), node.dtype("to")
     if {to.dtype(x).name, dtype.name} in ({"i1", "ui8"}, {"i1", "si8"}):
         return to.cast(x, dtype)  # a truth is stored as a byte
@@ -214,7 +214,7 @@ def _bit_cast(to: Converter, node: Node) -> SSAValue:
     return to.bits(x, dtype)
 
 
-def _clip(to: Converter, node: Node) -> SSAValue:
+def _clip(to: OnnxConverter, node: Node) -> SSAValue:
     x, low, high = node.x(), node.optional(1), node.optional(2)
     if low is not None:
         x = to.emit(ptir.MaximumOp, x, to.broadcast(to.reshape(low, ()), to.shape(x)))
@@ -226,33 +226,33 @@ def _clip(to: Converter, node: Node) -> SSAValue:
 # Activations
 
 
-def relu(to: Converter, x: SSAValue) -> SSAValue:
+def relu(to: OnnxConverter, x: SSAValue) -> SSAValue:
     """`max(x, 0)`."""
     return to.two(ptir.MaximumOp, x, 0)
 
 
-def negative_part(to: Converter, x: SSAValue, below: SSAValue, above: SSAValue | None = None) -> SSAValue:
+def negative_part(to: OnnxConverter, x: SSAValue, below: SSAValue, above: SSAValue | None = None) -> SSAValue:
     """`below` where `x < 0`, else `above`, which is `x` if not given."""
     return to.select(to.compare("less", x, 0), below, x if above is None else above)
 
 
-def _safe_expm1(to: Converter, x: SSAValue) -> SSAValue:
+def _safe_expm1(to: OnnxConverter, x: SSAValue) -> SSAValue:
     """`expm1` of what is not positive, so that its derivative is finite where it is not used."""
     return to.emit(ptir.Expm1Op, to.two(ptir.MinimumOp, x, 0))
 
 
-def softplus(to: Converter, x: SSAValue) -> SSAValue:
+def softplus(to: OnnxConverter, x: SSAValue) -> SSAValue:
     """`log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|))`."""
     return to.plus(relu(to, x), to.emit(ptir.Log1pOp, to.emit(ptir.ExpOp, to.emit(ptir.NegOp, to.emit(ptir.AbsOp, x)))))
 
 
-def hard_sigmoid(to: Converter, x: SSAValue, alpha: float, beta: float) -> SSAValue:
+def hard_sigmoid(to: OnnxConverter, x: SSAValue, alpha: float, beta: float) -> SSAValue:
     """`max(0, min(1, alpha x + beta))`."""
     y = to.plus(to.times(x, alpha), beta)
     return to.emit(ptir.ClampOp, y, to.like(0, y), to.like(1, y))
 
 
-def _gelu(to: Converter, node: Node, x: SSAValue) -> SSAValue:
+def _gelu(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
     half = to.times(x, 0.5)
     if node.word("approximate", "none", ("none", "tanh")) == "none":
         return to.times(half, to.plus(to.emit(ptir.ErfOp, to.times(x, math.sqrt(0.5))), 1))
@@ -260,11 +260,11 @@ def _gelu(to: Converter, node: Node, x: SSAValue) -> SSAValue:
     return to.times(half, to.plus(to.emit(ptir.TanhOp, to.times(to.plus(x, cube), math.sqrt(2 / math.pi))), 1))
 
 
-def _swish(to: Converter, node: Node, x: SSAValue) -> SSAValue:
+def _swish(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
     return to.times(x, to.emit(ptir.LogisticOp, to.times(x, node.float("alpha", 1.0))))
 
 
-def _shrink(to: Converter, node: Node, x: SSAValue) -> SSAValue:
+def _shrink(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
     """`x + bias` below `-lambd`, `x - bias` above `lambd`, else 0."""
     limit, bias = node.float("lambd", 0.5), node.float("bias", 0.0)
     if not to.dtype(x).is_float and (limit != int(limit) or bias != int(bias)):
@@ -274,27 +274,27 @@ def _shrink(to: Converter, node: Node, x: SSAValue) -> SSAValue:
     return to.select(to.compare("greater", x, to.like(limit, x)), to.minus(x, bias), low)
 
 
-def _prelu(to: Converter, node: Node) -> SSAValue:
+def _prelu(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     return negative_part(to, x, to.times(x, to.broadcast(node.x(1), to.shape(x))))
 
 
-def _celu(to: Converter, node: Node, x: SSAValue) -> SSAValue:
+def _celu(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
     alpha = node.float("alpha", 1.0)
     return negative_part(to, x, to.times(_safe_expm1(to, to.over(x, alpha)), alpha))
 
 
-def _selu(to: Converter, node: Node, x: SSAValue) -> SSAValue:
+def _selu(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
     alpha, gamma = node.float("alpha", 1.67326319217681884765625), node.float("gamma", 1.05070102214813232421875)
     positive = to.compare("greater", x, 0)
     return to.times(to.select(positive, x, to.times(_safe_expm1(to, x), alpha)), gamma)
 
 
-def _hard_swish(to: Converter, node: Node, x: SSAValue) -> SSAValue:
+def _hard_swish(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
     return to.times(x, hard_sigmoid(to, x, 1 / 6, 0.5))
 
 
-def _is_inf(to: Converter, node: Node, x: SSAValue) -> SSAValue:
+def _is_inf(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
     low, high = node.int("detect_negative", 1), node.int("detect_positive", 1)
     if not low and not high:
         return to.fill(False, I1, to.shape(x))
@@ -302,7 +302,7 @@ def _is_inf(to: Converter, node: Node, x: SSAValue) -> SSAValue:
     return to.compare("equal", y, math.inf)
 
 
-def _dropout(to: Converter, node: Node) -> Values:
+def _dropout(to: OnnxConverter, node: Node) -> Values:
     """Inference: the operand, and a mask of truths."""
     if bool(node.number(2)) and node.number(1) != 0:
         raise Refused("Dropout in training mode", "export the model for inference")
@@ -310,28 +310,28 @@ def _dropout(to: Converter, node: Node) -> Values:
     return [x, *([to.fill(True, I1, to.shape(x))] if node.wants(1) else [])]
 
 
-def _tan(to: Converter, x: SSAValue) -> SSAValue:
+def _tan(to: OnnxConverter, x: SSAValue) -> SSAValue:
     """`sin(x) / cos(x)`."""
     return to.over(to.emit(ptir.SinOp, x), to.emit(ptir.CosOp, x))
 
 
-def _as_tensor(to: Converter, node: Node) -> Any:
+def _as_tensor(to: OnnxConverter, node: Node) -> Any:
     """A constant that no fold has: a word, a sparse tensor."""
     kinds = ", ".join(sorted(node.attributes)) or "nothing"
     raise Refused(f"a constant of {kinds}", "PTIR has dense tensors of numbers only")
 
 
-def _optional(to: Converter, node: Node) -> Any:
+def _optional(to: OnnxConverter, node: Node) -> Any:
     if not node.has(0):
         raise Refused("an optional value that is absent")
     return node.raw(0)
 
 
-def _has_element(to: Converter, node: Node) -> SSAValue:
+def _has_element(to: OnnxConverter, node: Node) -> SSAValue:
     return to.fill(node.has(0), I1)
 
 
-ELEMENTWISE: dict[str, Row | Refused] = {
+ELEMENTWISE: dict[str, OnnxRow | Refused] = {
     **{name: _unary(op) for name, op in _UNARY.items()},
     **{name: _binary(op) for name, op in _BINARY.items()},
     **{name: _compared(kind) for name, kind in _COMPARED.items()},

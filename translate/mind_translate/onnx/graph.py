@@ -20,7 +20,7 @@ from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.ptir_shapes import Dim
 
 from ..unsupported import Refused
-from .converter import FOLLOWS, Converter, Scope
+from .converter import FOLLOWS, OnnxConverter, Scope
 from .fold import FOLDS
 from .model import DOMAINS, Array, Tensors, array_dtype, dtype_of_array, dtype_of_number, opsets
 from .names import dim_name, hint_of, shown_name
@@ -47,7 +47,7 @@ def convert_model(model: Any, name: str, folder: Path | None, options: Options) 
     functions = {("" if f.domain in DOMAINS else f.domain, f.name): f for f in model.functions}
     if len(functions) != len(model.functions):
         raise error("E4002", f"{name}: a function of the model is defined twice", value="function")
-    to = Converter(ROWS, FOLDS, functions, Tensors(folder))
+    to = OnnxConverter(ROWS, FOLDS, functions, Tensors(folder))
     to.scope = Scope({}, versions)
     graph = _Graph(to, model.graph, options)
     with to.inside(graph.block):
@@ -106,7 +106,7 @@ def _uses(places: Mapping[str, str]) -> str:
 class _Graph:
     """The main graph: its block, and what each argument is."""
 
-    def __init__(self, to: Converter, proto: Any, options: Options):
+    def __init__(self, to: OnnxConverter, proto: Any, options: Options):
         self.to, self.proto, self.options = to, proto, options
         self.block = Block()
         self.names: dict[SSAValue, str] = {}

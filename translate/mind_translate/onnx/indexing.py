@@ -16,7 +16,7 @@ from mind_dialect.ptir.types import SI64, Kind
 from mind_dialect.ptir_shapes import Dim
 
 from ..unsupported import Refused
-from .converter import Converter, Row
+from .converter import OnnxConverter, OnnxRow
 from .emitter import static
 from .node import Node
 from .structural import taken
@@ -24,7 +24,7 @@ from .structural import taken
 KINDS = {"none": "replace", "add": "add", "mul": "mul", "max": "max", "min": "min"}
 
 
-def from_start(to: Converter, index: SSAValue, n: Dim) -> SSAValue:
+def from_start(to: OnnxConverter, index: SSAValue, n: Dim) -> SSAValue:
     """Indices into `n` elements, counted from the start."""
     index = to.index(index)
     if to.dtype(index).kind is Kind.UNSIGNED:
@@ -40,7 +40,7 @@ def from_start(to: Converter, index: SSAValue, n: Dim) -> SSAValue:
     return to.select(to.compare("less", index, 0), moved, index)
 
 
-def _gather(to: Converter, node: Node) -> SSAValue:
+def _gather(to: OnnxConverter, node: Node) -> SSAValue:
     x, index = node.x(), node.x(1)
     axis, rank, depth = node.axis("axis", 0, x), len(to.shape(x)), len(to.shape(index))
     rows = to.transpose(x, [axis, *(i for i in range(rank) if i != axis)])
@@ -48,7 +48,7 @@ def _gather(to: Converter, node: Node) -> SSAValue:
     return to.transpose(found, [*range(depth, depth + axis), *range(depth), *range(depth + axis, depth + rank - 1)])
 
 
-def _gather_elements(to: Converter, node: Node) -> SSAValue:
+def _gather_elements(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     index, axis = node.ranked(1, len(to.shape(x))), node.axis("axis", 0, x)
     index = from_start(to, index, to.shape(x)[axis])
@@ -59,7 +59,7 @@ def _gather_elements(to: Converter, node: Node) -> SSAValue:
     return to.emit(ptir.GatherOp, x, index, axis=axis)
 
 
-def _scatter_elements(to: Converter, node: Node) -> SSAValue:
+def _scatter_elements(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     rank, axis = len(to.shape(x)), node.axis("axis", 0, x)
     index, updates = node.ranked(1, rank), node.ranked(2, rank)
@@ -74,7 +74,7 @@ def _scatter_elements(to: Converter, node: Node) -> SSAValue:
     return _scattered(to, x, vectors, to.reshape(updates, (math.prod(shape),)), kind, len(shape))
 
 
-def _scattered(to: Converter, x: SSAValue, vectors: SSAValue, updates: SSAValue, kind: str, depth: int) -> SSAValue:
+def _scattered(to: OnnxConverter, x: SSAValue, vectors: SSAValue, updates: SSAValue, kind: str, depth: int) -> SSAValue:
     """Windows of `updates` at index vectors of `depth` components into the first dimensions of `x`."""
     batch = len(to.shape(vectors)) - 1
     rest = len(to.shape(x)) - depth
@@ -95,14 +95,14 @@ def _scattered(to: Converter, x: SSAValue, vectors: SSAValue, updates: SSAValue,
     )
 
 
-def _vectors(to: Converter, index: SSAValue, sizes: Sequence[Dim]) -> SSAValue:
+def _vectors(to: OnnxConverter, index: SSAValue, sizes: Sequence[Dim]) -> SSAValue:
     """Index vectors counted from the start."""
     last = len(to.shape(index)) - 1
     parts = [from_start(to, to.part(index, last, i, i + 1), n) for i, n in enumerate(sizes)]
     return to.concat(parts, last)
 
 
-def _components(to: Converter, index: SSAValue, rank: int) -> int:
+def _components(to: OnnxConverter, index: SSAValue, rank: int) -> int:
     if not to.shape(index):
         raise error("E3002", "indices are a scalar, expected rank 1 or more", expected="1 or more", actual=0)
     (n,) = static(to.shape(index)[-1:], "index vectors")
@@ -111,7 +111,7 @@ def _components(to: Converter, index: SSAValue, rank: int) -> int:
     return n
 
 
-def _gather_nd(to: Converter, node: Node) -> SSAValue:
+def _gather_nd(to: OnnxConverter, node: Node) -> SSAValue:
     x, index, batch = node.x(), node.x(1), node.int("batch_dims")
     shape = to.shape(x)
     if batch < 0 or batch >= min(len(shape), len(to.shape(index))):
@@ -136,14 +136,14 @@ def _gather_nd(to: Converter, node: Node) -> SSAValue:
     )
 
 
-def _scatter_nd(to: Converter, node: Node) -> SSAValue:
+def _scatter_nd(to: OnnxConverter, node: Node) -> SSAValue:
     x, index, updates = node.x(0), node.x(1), node.x(2)
     kind = KINDS[node.word("reduction", "none", tuple(KINDS))]
     depth = _components(to, index, len(to.shape(x)))
     return _scattered(to, x, _vectors(to, index, to.shape(x)[:depth]), updates, kind, depth)
 
 
-def _one_hot(to: Converter, node: Node) -> SSAValue:
+def _one_hot(to: OnnxConverter, node: Node) -> SSAValue:
     """`values` is (off, on); an index outside of the depth is off everywhere."""
     index, values = node.x(0), node.x(2)
     depth = node.integers(1)
@@ -164,7 +164,7 @@ def _one_hot(to: Converter, node: Node) -> SSAValue:
     return to.select(hot, on, off)
 
 
-def _tensor_scatter(to: Converter, node: Node) -> SSAValue:
+def _tensor_scatter(to: OnnxConverter, node: Node) -> SSAValue:
     """Rows of a cache: each sequence of the batch is written from its own place on, around the end if circular."""
     x, update, starts = node.x(0), node.x(1), node.optional(2)
     axis = node.axis("axis", -2, x)
@@ -177,7 +177,7 @@ def _tensor_scatter(to: Converter, node: Node) -> SSAValue:
     return to.emit(ptir.ScatterReduceOp, x, places, update, kind="replace", axis=axis)
 
 
-def _compress(to: Converter, node: Node) -> SSAValue:
+def _compress(to: OnnxConverter, node: Node) -> SSAValue:
     """The rows where a known condition holds; without an axis those of the flat operand."""
     x, condition = node.x(), node.array(1)
     if "axis" not in node.attributes:
@@ -186,7 +186,7 @@ def _compress(to: Converter, node: Node) -> SSAValue:
     return taken(to, x, node.axis("axis", 0, x), places)
 
 
-def _max_unpool(to: Converter, node: Node) -> SSAValue:
+def _max_unpool(to: OnnxConverter, node: Node) -> SSAValue:
     """The elements at the flat places that a pool gave, zeros elsewhere."""
     x, index = node.x(0), node.x(1)
     shape, size = static(to.shape(x), "MaxUnpool"), node.ints("kernel_shape") or []
@@ -210,7 +210,7 @@ def _max_unpool(to: Converter, node: Node) -> SSAValue:
 
 DYNAMIC_RESULT = Refused("a result whose size depends on data", "compute it before the program, or pass it as an input")
 
-INDEXING: dict[str, Row | Refused] = {
+INDEXING: dict[str, OnnxRow | Refused] = {
     "Compress": _compress,
     "Gather": _gather,
     "GatherElements": _gather_elements,

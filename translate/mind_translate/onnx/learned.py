@@ -12,7 +12,7 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.types import F32, SI64
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import OnnxConverter, OnnxRow, Values
 from .indexing import from_start
 from .node import Node
 from .reductions import softmax
@@ -22,16 +22,16 @@ _TREES = Refused("an ensemble of trees", "convert it to tensors, as hummingbird 
 _VECTORS = Refused("a support vector machine", "write it as a kernel and a product")
 
 
-def _floats(to: Converter, values: Sequence[float] | None) -> SSAValue:
+def _floats(to: OnnxConverter, values: Sequence[float] | None) -> SSAValue:
     return to.array_constant(np.array(values or [], np.float32))
 
 
-def _per_feature(to: Converter, values: Sequence[float] | None, default: float) -> SSAValue:
+def _per_feature(to: OnnxConverter, values: Sequence[float] | None, default: float) -> SSAValue:
     found = list(values) if values else [default]
     return to.fill(found[0], F32) if len(found) == 1 else _floats(to, found)
 
 
-def _array_feature_extractor(to: Converter, node: Node) -> SSAValue:
+def _array_feature_extractor(to: OnnxConverter, node: Node) -> SSAValue:
     """Columns at indices; a vector becomes one row."""
     x, index = node.x(0), node.x(1)
     last = len(to.shape(x)) - 1
@@ -41,18 +41,18 @@ def _array_feature_extractor(to: Converter, node: Node) -> SSAValue:
     return found if last else to.reshape(found, (1, *to.shape(found)))
 
 
-def _binarizer(to: Converter, node: Node) -> SSAValue:
+def _binarizer(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     above = to.compare("greater", x, to.like(node.float("threshold", 0.0), x))
     return to.cast(above, to.dtype(x))
 
 
-def _scaler(to: Converter, node: Node) -> SSAValue:
+def _scaler(to: OnnxConverter, node: Node) -> SSAValue:
     x = to.cast(node.x(), F32)
     return to.times(to.minus(x, _per_feature(to, node.floats("offset"), 0.0)), _per_feature(to, node.floats("scale"), 1.0))
 
 
-def _imputer(to: Converter, node: Node) -> SSAValue:
+def _imputer(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     if to.dtype(x).is_float:
         replaced, new = node.float("replaced_value_float", 0.0), _per_feature(to, node.floats("imputed_value_floats"), 0.0)
@@ -63,7 +63,7 @@ def _imputer(to: Converter, node: Node) -> SSAValue:
     return to.chosen(to.compare("equal", x, node.int("replaced_value_int64")), to.cast(new, to.dtype(x)), x)
 
 
-def _normalizer(to: Converter, node: Node) -> SSAValue:
+def _normalizer(to: OnnxConverter, node: Node) -> SSAValue:
     """Rows over their greatest magnitude, their sum of magnitudes or their length."""
     x = to.cast(node.x(), F32)
     norm, axis = node.word("norm", "MAX", ("MAX", "L1", "L2")), len(to.shape(x)) - 1
@@ -77,13 +77,13 @@ def _normalizer(to: Converter, node: Node) -> SSAValue:
     return to.over(x, to.select(to.compare("equal", scale, 0), to.like(1, scale), scale))
 
 
-def _feature_vectorizer(to: Converter, node: Node) -> SSAValue:
+def _feature_vectorizer(to: OnnxConverter, node: Node) -> SSAValue:
     xs = [to.cast(x, F32) for x in node.xs()]
     rows = [to.reshape(x, (1, *to.shape(x))) if len(to.shape(x)) == 1 else x for x in xs]
     return to.concat(rows, 1)
 
 
-def _one_hot(to: Converter, node: Node) -> SSAValue:
+def _one_hot(to: OnnxConverter, node: Node) -> SSAValue:
     cats = node.ints("cats_int64s")
     if cats is None:
         raise _WORDS
@@ -94,7 +94,7 @@ def _one_hot(to: Converter, node: Node) -> SSAValue:
     return to.cast(to.compared("equal", wide, to.array_constant(np.array(cats, np.int64))), F32)
 
 
-def _label_encoder(to: Converter, node: Node) -> SSAValue:
+def _label_encoder(to: OnnxConverter, node: Node) -> SSAValue:
     """The value of the key that equals an element, else the default; NaN is a key like others."""
     arrays: list[object] = []
     for name, dtype in (("keys", None), ("values", None)):
@@ -127,7 +127,7 @@ def _default(
     return np.asarray(number, values.dtype)
 
 
-def _linear(to: Converter, node: Node, targets: int) -> SSAValue:
+def _linear(to: OnnxConverter, node: Node, targets: int) -> SSAValue:
     x = to.cast(node.x(), F32)
     x = to.reshape(x, (1, *to.shape(x))) if len(to.shape(x)) == 1 else x
     coefficients = np.array(node.floats("coefficients") or [], np.float32)
@@ -139,7 +139,7 @@ def _linear(to: Converter, node: Node, targets: int) -> SSAValue:
     return found if not intercepts else to.plus(found, _floats(to, intercepts))
 
 
-def _post(to: Converter, scores: SSAValue, kind: str) -> SSAValue:
+def _post(to: OnnxConverter, scores: SSAValue, kind: str) -> SSAValue:
     if kind == "NONE":
         return scores
     if kind == "LOGISTIC":
@@ -150,11 +150,11 @@ def _post(to: Converter, scores: SSAValue, kind: str) -> SSAValue:
     raise Refused(f"post_transform {kind}", "use NONE, LOGISTIC or SOFTMAX")
 
 
-def _linear_regressor(to: Converter, node: Node) -> SSAValue:
+def _linear_regressor(to: OnnxConverter, node: Node) -> SSAValue:
     return _post(to, _linear(to, node, node.int("targets", 1)), node.word("post_transform", "NONE"))
 
 
-def _linear_classifier(to: Converter, node: Node) -> Values:
+def _linear_classifier(to: OnnxConverter, node: Node) -> Values:
     labels = node.ints("classlabels_ints")
     if labels is None or node.words("classlabels_strings"):
         raise _WORDS
@@ -166,7 +166,7 @@ def _linear_classifier(to: Converter, node: Node) -> Values:
     return [label, _post(to, scores, node.word("post_transform", "NONE"))]
 
 
-LEARNED: dict[str, Row | Refused] = {
+LEARNED: dict[str, OnnxRow | Refused] = {
     f"ai.onnx.ml.{name}": row
     for name, row in {
         "ArrayFeatureExtractor": _array_feature_extractor,

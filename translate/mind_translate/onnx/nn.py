@@ -12,14 +12,14 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.types import F32, SI64
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import OnnxConverter, OnnxRow, Values
 from .emitter import static
 from .node import Node, distinct_axes
 from .products import Window, window_of
 from .structural import padded
 
 
-def pooled(to: Converter, x: SSAValue, kind: str, window: Window) -> SSAValue:
+def pooled(to: OnnxConverter, x: SSAValue, kind: str, window: Window) -> SSAValue:
     """A reduction of windows of the spatial dimensions."""
     return to.emit(ptir.ReduceWindowOp, x, kind=kind, base_dilation=(1,) * (len(window.size) + 2), **_windows(window))
 
@@ -33,11 +33,11 @@ def _windows(window: Window) -> dict[str, Any]:
     }
 
 
-def _pool_window(to: Converter, node: Node, x: SSAValue) -> Window:
+def _pool_window(to: OnnxConverter, node: Node, x: SSAValue) -> Window:
     return window_of(node, static(to.shape(x)[2:], "windows"), node.ints("kernel_shape") or [])
 
 
-def _max_pool(to: Converter, node: Node) -> Values:
+def _max_pool(to: OnnxConverter, node: Node) -> Values:
     x = node.x()
     window = _pool_window(to, node, x)
     found = [pooled(to, x, "max", window)]
@@ -48,7 +48,7 @@ def _max_pool(to: Converter, node: Node) -> Values:
     return found
 
 
-def _average_pool(to: Converter, node: Node) -> SSAValue:
+def _average_pool(to: OnnxConverter, node: Node) -> SSAValue:
     """Sums over counts: of the elements, and with `count_include_pad` of the pads, but not of what `ceil_mode` adds."""
     x = node.x()
     window = _pool_window(to, node, x)
@@ -62,16 +62,16 @@ def _average_pool(to: Converter, node: Node) -> SSAValue:
     return to.over(pooled(to, x, "sum", window), pooled(to, ones, "sum", counted))
 
 
-def _powered(to: Converter, x: SSAValue, p: float) -> SSAValue:
+def _powered(to: OnnxConverter, x: SSAValue, p: float) -> SSAValue:
     size = to.emit(ptir.AbsOp, x)
     return size if p == 1 else to.times(x, x) if p == 2 else to.two(ptir.PowOp, size, p)
 
 
-def _rooted(to: Converter, x: SSAValue, p: float) -> SSAValue:
+def _rooted(to: OnnxConverter, x: SSAValue, p: float) -> SSAValue:
     return x if p == 1 else to.emit(ptir.SqrtOp, x) if p == 2 else to.two(ptir.PowOp, x, 1 / p)
 
 
-def _lp_pool(to: Converter, node: Node) -> SSAValue:
+def _lp_pool(to: OnnxConverter, node: Node) -> SSAValue:
     x, p = node.x(), _order(node)
     return _rooted(to, pooled(to, _powered(to, x, p), "sum", _pool_window(to, node, x)), p)
 
@@ -83,21 +83,21 @@ def _order(node: Node) -> int:
     return p
 
 
-def _spatial(to: Converter, x: SSAValue) -> list[int]:
+def _spatial(to: OnnxConverter, x: SSAValue) -> list[int]:
     return list(range(2, len(to.shape(x))))
 
 
-def _global_lp_pool(to: Converter, node: Node) -> SSAValue:
+def _global_lp_pool(to: OnnxConverter, node: Node) -> SSAValue:
     x, p = node.x(), _order(node)
     return _rooted(to, to.reduced("sum", _powered(to, x, p), _spatial(to, x)), p)
 
 
-def _lp_normalization(to: Converter, node: Node) -> SSAValue:
+def _lp_normalization(to: OnnxConverter, node: Node) -> SSAValue:
     x, p = node.x(), _order(node)
     return to.over(x, _rooted(to, to.reduced("sum", _powered(to, x, p), [node.axis("axis", -1, x)]), p))
 
 
-def _lrn(to: Converter, node: Node) -> SSAValue:
+def _lrn(to: OnnxConverter, node: Node) -> SSAValue:
     """`x / (bias + alpha / size * sum of squares of neighbouring channels) ** beta`."""
     x, size = node.x(), node.int("size", 1)
     rank = len(to.shape(x))
@@ -121,7 +121,7 @@ def _lrn(to: Converter, node: Node) -> SSAValue:
 # Normalization
 
 
-def _normalized(to: Converter, x: SSAValue, axes: Sequence[int], epsilon: float) -> tuple[SSAValue, SSAValue, SSAValue]:
+def _normalized(to: OnnxConverter, x: SSAValue, axes: Sequence[int], epsilon: float) -> tuple[SSAValue, SSAValue, SSAValue]:
     """`(x - mean) / sqrt(variance + epsilon)`, the mean and the inverse deviation."""
     mean = to.mean(x, axes)
     centre = to.minus(x, mean)
@@ -129,7 +129,7 @@ def _normalized(to: Converter, x: SSAValue, axes: Sequence[int], epsilon: float)
     return to.times(centre, inverse), mean, inverse
 
 
-def _layer_norm(to: Converter, node: Node) -> Values:
+def _layer_norm(to: OnnxConverter, node: Node) -> Values:
     """In f32 at least, as `stash_type` says."""
     x = node.x()
     axis = node.axis("axis", -1, x)
@@ -140,7 +140,7 @@ def _layer_norm(to: Converter, node: Node) -> Values:
     return [found if not node.has(2) else to.plus(found, node.x(2)), mean, inverse]
 
 
-def _batch_norm(to: Converter, node: Node) -> Values:
+def _batch_norm(to: OnnxConverter, node: Node) -> Values:
     x, gamma, beta, mean, variance = (node.x(i) for i in range(5))
     rank = len(to.shape(x))
     if rank < 1:
@@ -162,7 +162,7 @@ def _batch_norm(to: Converter, node: Node) -> Values:
     return [to.cast(found, to.dtype(x)), *running]
 
 
-def _instance_norm(to: Converter, node: Node) -> SSAValue:
+def _instance_norm(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     y, _, _ = _normalized(to, x, _spatial(to, x), node.float("epsilon", 1e-5))
     gain, shift = (to.along(node.x(i), 1, len(to.shape(x))) for i in (1, 2))
@@ -172,7 +172,7 @@ def _instance_norm(to: Converter, node: Node) -> SSAValue:
 # Fourier transforms
 
 
-def _dft(to: Converter, node: Node) -> SSAValue:
+def _dft(to: OnnxConverter, node: Node) -> SSAValue:
     """Along one axis; the last dimension holds real numbers, or real and imaginary parts."""
     x = node.x()
     shape = to.shape(x)
@@ -202,7 +202,7 @@ def _dft(to: Converter, node: Node) -> SSAValue:
     return to.concat(both, rank - 1)
 
 
-NN: dict[str, Row | Refused] = {
+NN: dict[str, OnnxRow | Refused] = {
     "AveragePool": _average_pool,
     "BatchNormalization": _batch_norm,
     "DFT": _dft,

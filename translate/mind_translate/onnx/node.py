@@ -16,7 +16,7 @@ from .extents import Array, Extent
 from .model import DOMAINS, dtype_of_number, package, type_name
 
 if TYPE_CHECKING:
-    from .converter import Converter
+    from .converter import OnnxConverter
 
 STATIC = "a known value"
 
@@ -39,7 +39,7 @@ Values = Sequence[Any]
 class Node:
     """A node: its operands and attributes, read with checks."""
 
-    def __init__(self, to: Converter, proto: Any, operands: list[Value | None]):
+    def __init__(self, to: OnnxConverter, proto: Any, operands: list[Value | None]):
         self.to, self.proto, self.operands = to, proto, operands
         self.attributes: dict[str, Any] = {a.name: a for a in proto.attribute}
         self.name: str = proto.op_type if proto.domain in DOMAINS else f"{proto.domain}.{proto.op_type}"

@@ -16,12 +16,12 @@ from mind_dialect.ptir.types import DTYPES, F32, SI32, PtirDType
 from mind_dialect.ptir_shapes import Dims
 
 from ..unsupported import Refused
-from .converter import Converter, Row
+from .converter import OnnxConverter, OnnxRow
 from .emitter import common_shape, static
 from .node import Node
 
 
-def matmul(to: Converter, x: SSAValue, y: SSAValue) -> SSAValue:
+def matmul(to: OnnxConverter, x: SSAValue, y: SSAValue) -> SSAValue:
     """NumPy's `matmul`: vectors are rows on the left and columns on the right, leading dimensions broadcast."""
     of_x, of_y = to.shape(x), to.shape(y)
     if not of_x or not of_y:
@@ -46,16 +46,16 @@ def matmul(to: Converter, x: SSAValue, y: SSAValue) -> SSAValue:
     return to.reshape(found, tuple(shape))
 
 
-def _dot(to: Converter, x: SSAValue, y: SSAValue, *axes: Sequence[int]) -> SSAValue:
+def _dot(to: OnnxConverter, x: SSAValue, y: SSAValue, *axes: Sequence[int]) -> SSAValue:
     names = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
     return to.emit(ptir.DotGeneralOp, x, y, **{name: tuple(a) for name, a in zip(names, axes, strict=True)})
 
 
-def _matmul(to: Converter, node: Node) -> SSAValue:
+def _matmul(to: OnnxConverter, node: Node) -> SSAValue:
     return matmul(to, node.x(0), node.x(1))
 
 
-def _gemm(to: Converter, node: Node) -> SSAValue:
+def _gemm(to: OnnxConverter, node: Node) -> SSAValue:
     x, y = node.x(0), node.x(1)
     found = _dot(to, x, y, [], [], [0 if node.int("transA") else 1], [1 if node.int("transB") else 0])
     alpha, beta = (_factor(to, found, node.float(name, 1.0)) for name in ("alpha", "beta"))
@@ -66,7 +66,7 @@ def _gemm(to: Converter, node: Node) -> SSAValue:
     return to.plus(found, bias if beta == 1 else to.times(bias, to.like(beta, bias)))
 
 
-def _factor(to: Converter, x: SSAValue, factor: float) -> float:
+def _factor(to: OnnxConverter, x: SSAValue, factor: float) -> float:
     if to.dtype(x).is_float:
         return factor
     if factor != int(factor):
@@ -77,7 +77,7 @@ def _factor(to: Converter, x: SSAValue, factor: float) -> float:
 # Einsum
 
 
-def _einsum(to: Converter, node: Node) -> SSAValue:
+def _einsum(to: OnnxConverter, node: Node) -> SSAValue:
     """Operand after operand: letters of both that are not needed any more are contracted, others are batch dimensions."""
     xs = node.xs()
     inputs, result = _letters(to, node.word("equation"), xs)
@@ -96,7 +96,7 @@ def _einsum(to: Converter, node: Node) -> SSAValue:
     return to.transpose(found, [have.index(c) for c in result])
 
 
-def _letters(to: Converter, equation: str, xs: Sequence[SSAValue]) -> tuple[list[str], str]:
+def _letters(to: OnnxConverter, equation: str, xs: Sequence[SSAValue]) -> tuple[list[str], str]:
     """The letters of each operand and of the result, `...` spelled out by letters of its own."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     inputs = left.split(",")
@@ -120,7 +120,7 @@ def _letters(to: Converter, equation: str, xs: Sequence[SSAValue]) -> tuple[list
     return inputs, result
 
 
-def _summed(to: Converter, x: SSAValue, letters: str, needed: str) -> tuple[SSAValue, str]:
+def _summed(to: OnnxConverter, x: SSAValue, letters: str, needed: str) -> tuple[SSAValue, str]:
     """Sum over the letters that are not needed."""
     axes = [i for i, c in enumerate(letters) if c not in needed]
     return to.reduced("sum", x, axes, keepdims=False), "".join(c for c in letters if c in needed)
@@ -176,7 +176,7 @@ def window_of(node: Node, spatial: Sequence[int], size: Sequence[int]) -> Window
 
 
 def convolution(
-    to: Converter, x: SSAValue, w: SSAValue, window: Window, groups: int, base: Sequence[int] | None = None
+    to: OnnxConverter, x: SSAValue, w: SSAValue, window: Window, groups: int, base: Sequence[int] | None = None
 ) -> SSAValue:
     """A convolution with channels second, by one with channels last."""
     n = len(window.size)
@@ -195,7 +195,7 @@ def convolution(
     return to.transpose(found, [0, n + 1, *range(1, n + 1)])
 
 
-def _operands(to: Converter, node: Node, x: SSAValue, w: SSAValue) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _operands(to: OnnxConverter, node: Node, x: SSAValue, w: SSAValue) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The spatial sizes of the operand and of the kernel."""
     if len(to.shape(x)) != len(to.shape(w)) or len(to.shape(x)) < 3:
         ranks = (len(to.shape(x)), len(to.shape(w)))
@@ -203,17 +203,17 @@ def _operands(to: Converter, node: Node, x: SSAValue, w: SSAValue) -> tuple[tupl
     return static(to.shape(x)[2:], "windows"), static(to.shape(w)[2:], "windows")
 
 
-def _with_bias(to: Converter, x: SSAValue, bias: SSAValue | None) -> SSAValue:
+def _with_bias(to: OnnxConverter, x: SSAValue, bias: SSAValue | None) -> SSAValue:
     return x if bias is None else to.plus(x, to.along(bias, 1, len(to.shape(x))))
 
 
-def _conv(to: Converter, node: Node) -> SSAValue:
+def _conv(to: OnnxConverter, node: Node) -> SSAValue:
     x, w = node.x(0), node.x(1)
     spatial, size = _operands(to, node, x, w)
     return _with_bias(to, convolution(to, x, w, window_of(node, spatial, size), node.int("group", 1)), node.optional(2))
 
 
-def _conv_transpose(to: Converter, node: Node) -> SSAValue:
+def _conv_transpose(to: OnnxConverter, node: Node) -> SSAValue:
     """The gradient of a convolution by its operand: a convolution of the strided operand with the kernel backwards."""
     x, w, groups = node.x(0), node.x(1), node.int("group", 1)
     spatial, size = _operands(to, node, x, w)
@@ -259,7 +259,7 @@ def _cropped(node: Node, spatial: Sequence[int], strides: Sequence[int], full: S
 # Integers
 
 
-def centred(to: Converter, x: SSAValue, zero: SSAValue | None, axis: int | None = None) -> SSAValue:
+def centred(to: OnnxConverter, x: SSAValue, zero: SSAValue | None, axis: int | None = None) -> SSAValue:
     """`x - zero` in si32; `zero` is one number, one for each place along `axis`, or broadcasts."""
     wide = to.cast(x, SI32)
     if zero is None:
@@ -272,19 +272,19 @@ def centred(to: Converter, x: SSAValue, zero: SSAValue | None, axis: int | None 
     return to.minus(wide, zero)
 
 
-def _matmul_integer(to: Converter, node: Node) -> SSAValue:
+def _matmul_integer(to: OnnxConverter, node: Node) -> SSAValue:
     x, y = node.x(0), node.x(1)
     of_x, of_y = len(to.shape(x)), len(to.shape(y))
     return matmul(to, centred(to, x, node.optional(2), of_x - 2), centred(to, y, node.optional(3), of_y - 1))
 
 
-def _conv_integer(to: Converter, node: Node) -> SSAValue:
+def _conv_integer(to: OnnxConverter, node: Node) -> SSAValue:
     x, w = node.x(0), node.x(1)
     window = window_of(node, *_operands(to, node, x, w))
     return convolution(to, centred(to, x, node.optional(2)), centred(to, w, node.optional(3), 0), window, node.int("group", 1))
 
 
-def _rescaled(to: Converter, total: SSAValue, scale: SSAValue, zero: SSAValue, dtype: PtirDType) -> SSAValue:
+def _rescaled(to: OnnxConverter, total: SSAValue, scale: SSAValue, zero: SSAValue, dtype: PtirDType) -> SSAValue:
     """`saturate(round(total * scale) + zero)`, with rounding to even, in the dtype of the scale."""
     number = to.times(to.cast(total, to.dtype(scale)), scale)
     if dtype.is_float:
@@ -293,11 +293,11 @@ def _rescaled(to: Converter, total: SSAValue, scale: SSAValue, zero: SSAValue, d
     return to.cast(to.plus(rounded, to.cast(zero, to.dtype(rounded))), dtype)
 
 
-def _scalar(to: Converter, x: SSAValue) -> SSAValue:
+def _scalar(to: OnnxConverter, x: SSAValue) -> SSAValue:
     return to.reshape(x, ()) if to.shape(x) == (1,) else x
 
 
-def _qlinear_matmul(to: Converter, node: Node) -> SSAValue:
+def _qlinear_matmul(to: OnnxConverter, node: Node) -> SSAValue:
     x, x_scale, x_zero, y, y_scale, y_zero, scale, zero = (node.x(i) for i in range(8))
     if to.dtype(x).is_float:
         raise Refused("quantized products of floats", "dequantize the operands")
@@ -306,13 +306,13 @@ def _qlinear_matmul(to: Converter, node: Node) -> SSAValue:
     return _rescaled(to, total, factor, _scalar(to, zero), to.dtype(zero))
 
 
-def _rows(to: Converter, scale: SSAValue) -> SSAValue:
+def _rows(to: OnnxConverter, scale: SSAValue) -> SSAValue:
     """A scale of each row as a column."""
     scale = _scalar(to, scale)
     return to.reshape(scale, (*to.shape(scale), 1)) if len(to.shape(scale)) == 1 else scale
 
 
-def _qlinear_conv(to: Converter, node: Node) -> SSAValue:
+def _qlinear_conv(to: OnnxConverter, node: Node) -> SSAValue:
     x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = (node.x(i) for i in range(8))
     window = window_of(node, *_operands(to, node, x, w))
     total = convolution(to, centred(to, x, x_zero), centred(to, w, w_zero, 0), window, node.int("group", 1))
@@ -326,7 +326,7 @@ def _qlinear_conv(to: Converter, node: Node) -> SSAValue:
 # Quantization
 
 
-def _spread(to: Converter, p: SSAValue, x: SSAValue, axis: int, block: int) -> SSAValue:
+def _spread(to: OnnxConverter, p: SSAValue, x: SSAValue, axis: int, block: int) -> SSAValue:
     """A parameter of blocks along `axis`, repeated to the shape of `x`."""
     shape, given = static(to.shape(x), "blocks"), static(to.shape(p), "blocks")
     if len(given) != len(shape) or block < 1 or given[axis] * block < shape[axis]:
@@ -338,7 +338,7 @@ def _spread(to: Converter, p: SSAValue, x: SSAValue, axis: int, block: int) -> S
     return to.part(to.reshape(to.broadcast(wide, repeated), flat), axis, 0, shape[axis])
 
 
-def _parameters(to: Converter, node: Node, x: SSAValue, zero: SSAValue | None) -> tuple[int, list[SSAValue | None]]:
+def _parameters(to: OnnxConverter, node: Node, x: SSAValue, zero: SSAValue | None) -> tuple[int, list[SSAValue | None]]:
     """The axis of scales, and scale and zero point as they broadcast with `x`."""
     scale = node.x(1)
     rank = len(to.shape(x))
@@ -354,7 +354,7 @@ def _parameters(to: Converter, node: Node, x: SSAValue, zero: SSAValue | None) -
     return axis, [None if p is None else to.along(p, axis, rank) for p in given]
 
 
-def _quantize(to: Converter, node: Node) -> SSAValue:
+def _quantize(to: OnnxConverter, node: Node) -> SSAValue:
     """`saturate(round(x / scale) + zero)`; floats of 8 bits are not rounded to whole numbers."""
     x, zero = node.x(), node.optional(2)
     dtype = to.dtype(zero) if zero is not None else node.dtype("output_dtype", DTYPES["ui8"])
@@ -370,7 +370,7 @@ def _quantize(to: Converter, node: Node) -> SSAValue:
     return to.cast(rounded if zero is None else to.plus(rounded, to.cast(zero, to.dtype(rounded))), dtype)
 
 
-def _dequantize(to: Converter, node: Node) -> SSAValue:
+def _dequantize(to: OnnxConverter, node: Node) -> SSAValue:
     """`(x - zero) * scale`, by the quantized op where it has the form."""
     x, zero = node.x(), node.optional(2)
     found = node.dtype("output_dtype", to.dtype(node.x(1)))
@@ -388,7 +388,7 @@ def _dequantize(to: Converter, node: Node) -> SSAValue:
     return to.cast(to.times(to.cast(centred(to, x, zero), to.dtype(scale)), scale), found)
 
 
-PRODUCTS: dict[str, Row | Refused] = {
+PRODUCTS: dict[str, OnnxRow | Refused] = {
     "Conv": _conv,
     "ConvInteger": _conv_integer,
     "ConvTranspose": _conv_transpose,

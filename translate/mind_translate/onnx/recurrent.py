@@ -11,13 +11,13 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.types import SI64
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import OnnxConverter, OnnxRow, Values
 from .elementwise import hard_sigmoid, negative_part, relu, softplus
 from .node import Node
 
 Step = Callable[[list[SSAValue], SSAValue, list[SSAValue]], list[SSAValue]]
 """The next states from the last ones, a row of the input's product, and weights."""
-Activation = Callable[[Converter, SSAValue], SSAValue]
+Activation = Callable[[OnnxConverter, SSAValue], SSAValue]
 
 
 def _activations(node: Node, count: int, defaults: Sequence[str]) -> list[Activation]:
@@ -56,7 +56,7 @@ def _activation(name: str, alphas: list[float], betas: list[float]) -> Activatio
     return lambda to, x: negative_part(to, x, to.times(x, a))
 
 
-def _transposed_product(to: Converter, x: SSAValue, w: SSAValue) -> SSAValue:
+def _transposed_product(to: OnnxConverter, x: SSAValue, w: SSAValue) -> SSAValue:
     """`x w'`."""
     return to.emit(ptir.DotGeneralOp, x, w, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(1,))
 
@@ -64,7 +64,7 @@ def _transposed_product(to: Converter, x: SSAValue, w: SSAValue) -> SSAValue:
 class _Layer:
     """The operands that all three share, one direction at a time."""
 
-    def __init__(self, to: Converter, node: Node, gates: int):
+    def __init__(self, to: OnnxConverter, node: Node, gates: int):
         self.to, self.node, self.gates = to, node, gates
         self.batch_first = bool(node.int("layout"))
         x, w = node.ranked(0, 3), node.ranked(1, 3)
@@ -161,7 +161,7 @@ class _Layer:
         return [ys, *states]
 
 
-def _rnn(to: Converter, node: Node) -> Values:
+def _rnn(to: OnnxConverter, node: Node) -> Values:
     """`h = f(x W' + h R' + b)`."""
     layer = _Layer(to, node, 1)
     functions = _activations(node, len(layer.backwards), ["Tanh"])
@@ -176,7 +176,7 @@ def _rnn(to: Converter, node: Node) -> Values:
     return layer.results(found)
 
 
-def _gru(to: Converter, node: Node) -> Values:
+def _gru(to: OnnxConverter, node: Node) -> Values:
     """Gates z, r, h: `h = (1 - z) g(x_h + (r h) R_h' + b) + z h`, or with `linear_before_reset` `r (h R_h' + b)`."""
     layer = _Layer(to, node, 3)
     functions = _activations(node, 2 * len(layer.backwards), ["Sigmoid", "Tanh"])
@@ -211,7 +211,7 @@ def _gru(to: Converter, node: Node) -> Values:
     return layer.results(found)
 
 
-def _lstm(to: Converter, node: Node) -> Values:
+def _lstm(to: OnnxConverter, node: Node) -> Values:
     """Gates i, o, f, c, with peepholes to i, o and f: `C = f C + i g(c)`, `H = o h(C)`."""
     layer = _Layer(to, node, 4)
     functions = _activations(node, 3 * len(layer.backwards), ["Sigmoid", "Tanh", "Tanh"])
@@ -240,4 +240,4 @@ def _lstm(to: Converter, node: Node) -> Values:
     return layer.results(found)
 
 
-RECURRENT: dict[str, Row | Refused] = {"GRU": _gru, "LSTM": _lstm, "RNN": _rnn}
+RECURRENT: dict[str, OnnxRow | Refused] = {"GRU": _gru, "LSTM": _lstm, "RNN": _rnn}

@@ -11,14 +11,14 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import I1, SI64, UI8, Kind
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import OnnxConverter, OnnxRow, Values
 from .emitter import static
 from .node import Node, axis_of
 
-Pre = Callable[[Converter, SSAValue], SSAValue]
+Pre = Callable[[OnnxConverter, SSAValue], SSAValue]
 
 
-def _reduced_axes(to: Converter, node: Node, x: SSAValue) -> list[int] | None:
+def _reduced_axes(to: OnnxConverter, node: Node, x: SSAValue) -> list[int] | None:
     """The axes to reduce; None for no reduction."""
     axes = node.axes(1, x)
     if axes:
@@ -26,8 +26,8 @@ def _reduced_axes(to: Converter, node: Node, x: SSAValue) -> list[int] | None:
     return None if node.int("noop_with_empty_axes") else list(range(len(to.shape(x))))
 
 
-def _reduction(kind: str, before: Pre | None = None, after: Pre | None = None) -> Row:
-    def row(to: Converter, node: Node) -> SSAValue:
+def _reduction(kind: str, before: Pre | None = None, after: Pre | None = None) -> OnnxRow:
+    def row(to: OnnxConverter, node: Node) -> SSAValue:
         x = node.x()
         axes, keep = _reduced_axes(to, node, x), bool(node.int("keepdims", 1))
         y = x if before is None else before(to, x)
@@ -40,25 +40,25 @@ def _reduction(kind: str, before: Pre | None = None, after: Pre | None = None) -
     return row
 
 
-def _mean(to: Converter, node: Node) -> SSAValue:
+def _mean(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     axes = _reduced_axes(to, node, x)
     return x if axes is None else to.mean(x, axes, keepdims=bool(node.int("keepdims", 1)))
 
 
-def _square(to: Converter, x: SSAValue) -> SSAValue:
+def _square(to: OnnxConverter, x: SSAValue) -> SSAValue:
     return to.emit(ptir.MulOp, x, x)
 
 
-def _absolute(to: Converter, x: SSAValue) -> SSAValue:
+def _absolute(to: OnnxConverter, x: SSAValue) -> SSAValue:
     return x if to.dtype(x).kind is Kind.UNSIGNED else to.emit(ptir.AbsOp, x)
 
 
-def _root(to: Converter, x: SSAValue) -> SSAValue:
+def _root(to: OnnxConverter, x: SSAValue) -> SSAValue:
     return to.emit(ptir.SqrtOp, x) if to.dtype(x).is_float else _refuse_integers()
 
 
-def _log(to: Converter, x: SSAValue) -> SSAValue:
+def _log(to: OnnxConverter, x: SSAValue) -> SSAValue:
     return to.emit(ptir.LogOp, x) if to.dtype(x).is_float else _refuse_integers()
 
 
@@ -66,7 +66,7 @@ def _refuse_integers() -> SSAValue:
     raise Refused("a root or logarithm of integers", "cast the operand to a float")
 
 
-def _log_sum_exp(to: Converter, node: Node) -> SSAValue:
+def _log_sum_exp(to: OnnxConverter, node: Node) -> SSAValue:
     """`m + log(sum(exp(x - m)))` with `m` the greatest, or 0 where that is infinite."""
     x = node.x()
     axes, keep = _reduced_axes(to, node, x), bool(node.int("keepdims", 1))
@@ -82,26 +82,26 @@ def _log_sum_exp(to: Converter, node: Node) -> SSAValue:
     return found if keep else to.reshape(found, tuple(n for i, n in enumerate(to.shape(found)) if i not in axes))
 
 
-def softmax(to: Converter, x: SSAValue, axis: int) -> tuple[SSAValue, SSAValue, SSAValue]:
+def softmax(to: OnnxConverter, x: SSAValue, axis: int) -> tuple[SSAValue, SSAValue, SSAValue]:
     """The shifted operand, its exponentials and their sum along an axis."""
     shifted = to.minus(x, to.reduced("max", x, [axis]))
     powers = to.emit(ptir.ExpOp, shifted)
     return shifted, powers, to.reduced("sum", powers, [axis])
 
 
-def _softmax(to: Converter, node: Node) -> SSAValue:
+def _softmax(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     _, powers, total = softmax(to, x, node.axis("axis", -1, x))
     return to.over(powers, total)
 
 
-def _log_softmax(to: Converter, node: Node) -> SSAValue:
+def _log_softmax(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     shifted, _, total = softmax(to, x, node.axis("axis", -1, x))
     return to.minus(shifted, to.emit(ptir.LogOp, total))
 
 
-def _hardmax(to: Converter, node: Node) -> SSAValue:
+def _hardmax(to: OnnxConverter, node: Node) -> SSAValue:
     """1 at the first greatest along an axis, 0 elsewhere."""
     x = node.x()
     axis = node.axis("axis", -1, x)
@@ -111,8 +111,8 @@ def _hardmax(to: Converter, node: Node) -> SSAValue:
     return to.cast(to.compared("equal", places, first), to.dtype(x))
 
 
-def _arg(op_type: type[ptir.PtirOp]) -> Row:
-    def row(to: Converter, node: Node) -> SSAValue:
+def _arg(op_type: type[ptir.PtirOp]) -> OnnxRow:
+    def row(to: OnnxConverter, node: Node) -> SSAValue:
         x = node.x()
         axis, keep = node.axis("axis", 0, x), bool(node.int("keepdims", 1))
         if not node.int("select_last_index"):
@@ -124,24 +124,24 @@ def _arg(op_type: type[ptir.PtirOp]) -> Row:
     return row
 
 
-def _running_axis(to: Converter, node: Node, x: SSAValue) -> int:
+def _running_axis(to: OnnxConverter, node: Node, x: SSAValue) -> int:
     found = node.integers(1) or [0]
     return axis_of(found[0], len(to.shape(x)))
 
 
-def _cum_sum(to: Converter, node: Node) -> SSAValue:
+def _cum_sum(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     flags = {"exclusive": bool(node.int("exclusive")), "reverse": bool(node.int("reverse"))}
     return to.emit(ptir.CumulativeSumOp, x, axis=_running_axis(to, node, x), **flags)
 
 
-def _cum_prod(to: Converter, node: Node) -> SSAValue:
+def _cum_prod(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     flags = {"exclusive": bool(node.int("exclusive")), "reverse": bool(node.int("reverse"))}
     return to.emit(ptir.CumulativeOp, x, kind="prod", axis=_running_axis(to, node, x), **flags)
 
 
-def _top_k(to: Converter, node: Node) -> Values:
+def _top_k(to: OnnxConverter, node: Node) -> Values:
     x = node.x()
     axis = node.axis("axis", -1, x)
     k = (node.integers(1) or [0])[0]
@@ -149,7 +149,7 @@ def _top_k(to: Converter, node: Node) -> Values:
     return to.add(ptir.TopKOp(x, k=k, axis=axis, largest=largest, indices_dtype=SI64)).results
 
 
-REDUCTIONS: dict[str, Row | Refused] = {
+REDUCTIONS: dict[str, OnnxRow | Refused] = {
     "ArgMax": _arg(ptir.ArgMaxOp),
     "ArgMin": _arg(ptir.ArgMinOp),
     "CumProd": _cum_prod,

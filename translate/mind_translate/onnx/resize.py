@@ -17,7 +17,7 @@ from mind_dialect import ptir
 from mind_dialect.errors import error
 
 from ..unsupported import Refused
-from .converter import Converter, Row
+from .converter import OnnxConverter, OnnxRow
 from .emitter import static
 from .model import array_dtype
 from .node import Node, distinct_axes
@@ -108,7 +108,7 @@ def _sizes(node: Node, shape: Sequence[int], axes: Sequence[int]) -> tuple[list[
     return [math.floor(shape[a] * s) for a, s in zip(axes, given, strict=True)], given
 
 
-def _resize(to: Converter, node: Node) -> SSAValue:
+def _resize(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     shape = to.shape(x)
     axes = distinct_axes(node.ints("axes") or list(range(len(shape))), len(shape))
@@ -153,7 +153,7 @@ def _resize(to: Converter, node: Node) -> SSAValue:
     return x
 
 
-def _along(to: Converter, x: SSAValue, axis: int, matrix: Array) -> SSAValue:
+def _along(to: OnnxConverter, x: SSAValue, axis: int, matrix: Array) -> SSAValue:
     """The product of a matrix with the vectors along an axis; integers are rounded as they are interpolated in floats."""
     dtype, rank = to.dtype(x), len(to.shape(x))
     if not dtype.is_float:
@@ -164,4 +164,4 @@ def _along(to: Converter, x: SSAValue, axis: int, matrix: Array) -> SSAValue:
     return to.transpose(found, order)
 
 
-RESIZE: dict[str, Row | Refused] = {"Resize": _resize}
+RESIZE: dict[str, OnnxRow | Refused] = {"Resize": _resize}

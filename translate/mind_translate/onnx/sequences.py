@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from mind_dialect.errors import brief, error
 
 from ..unsupported import Refused
-from .converter import Converter, Row
+from .converter import OnnxConverter, OnnxRow
 from .emitter import static
 from .node import Node, Sequenced, axis_of
 
@@ -33,24 +33,24 @@ def _place(node: Node, i: int, length: int, *, end: bool = False) -> int:
     return place % length if place < 0 else place
 
 
-def _sequence_insert(to: Converter, node: Node) -> Sequenced:
+def _sequence_insert(to: OnnxConverter, node: Node) -> Sequenced:
     found = Sequenced(_sequence(node))
     found.insert(_place(node, 2, len(found), end=True), node.raw(1))
     return found
 
 
-def _sequence_erase(to: Converter, node: Node) -> Sequenced:
+def _sequence_erase(to: OnnxConverter, node: Node) -> Sequenced:
     found = Sequenced(_sequence(node))
     del found[_place(node, 1, len(found))]
     return found
 
 
-def _sequence_at(to: Converter, node: Node) -> Any:
+def _sequence_at(to: OnnxConverter, node: Node) -> Any:
     held = _sequence(node)
     return held[_place(node, 1, len(held))]
 
 
-def _concat_from_sequence(to: Converter, node: Node) -> SSAValue:
+def _concat_from_sequence(to: OnnxConverter, node: Node) -> SSAValue:
     xs = [to.value(v) for v in _sequence(node)]
     new = bool(node.int("new_axis"))
     if not xs:
@@ -61,7 +61,7 @@ def _concat_from_sequence(to: Converter, node: Node) -> SSAValue:
     return to.concat(xs, axis)
 
 
-def _split_to_sequence(to: Converter, node: Node) -> Sequenced:
+def _split_to_sequence(to: OnnxConverter, node: Node) -> Sequenced:
     x = node.x()
     axis, keep = node.axis("axis", 0, x), bool(node.int("keepdims", 1))
     (n,) = static((to.shape(x)[axis],), "SplitToSequence")
@@ -79,7 +79,7 @@ def _split_to_sequence(to: Converter, node: Node) -> Sequenced:
     return Sequenced(parts)
 
 
-def _sequence_map(to: Converter, node: Node) -> list[Sequenced]:
+def _sequence_map(to: OnnxConverter, node: Node) -> list[Sequenced]:
     """The body on each element; operands that are no sequences are the same for all."""
     body, held = node.graph("body"), _sequence(node)
     found = [Sequenced() for _ in body.output]
@@ -91,7 +91,7 @@ def _sequence_map(to: Converter, node: Node) -> list[Sequenced]:
     return found
 
 
-SEQUENCES: dict[str, Row | Refused] = {
+SEQUENCES: dict[str, OnnxRow | Refused] = {
     "ConcatFromSequence": _concat_from_sequence,
     "SequenceAt": _sequence_at,
     "SequenceConstruct": lambda to, node: Sequenced(node.raw(i) for i in range(len(node.operands))),

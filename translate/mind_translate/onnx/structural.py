@@ -17,7 +17,7 @@ from mind_dialect.ptir.types import I1, SI64
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import OnnxConverter, OnnxRow, Values
 from .emitter import common_shape, dims_of, static
 from .extents import Extent
 from .node import Node, distinct_axes
@@ -25,12 +25,12 @@ from .node import Node, distinct_axes
 _HOW = "pass dims= with the sizes of dimensions"
 
 
-def zero(to: Converter, x: SSAValue) -> Any:
+def zero(to: OnnxConverter, x: SSAValue) -> Any:
     """The zero of the dtype of `x`."""
     return False if to.is_truth(x) else 0
 
 
-def known_dims(to: Converter, sizes: Sequence[Any]) -> tuple[Dim, ...]:
+def known_dims(to: OnnxConverter, sizes: Sequence[Any]) -> tuple[Dim, ...]:
     """Sizes as dimensions. Raises `Refused` for one that is neither a number nor the name of a dimension."""
     dims = dims_of(sizes)
     if UNKNOWN in dims:
@@ -40,7 +40,7 @@ def known_dims(to: Converter, sizes: Sequence[Any]) -> tuple[Dim, ...]:
     return tuple(dims)
 
 
-def _reshape(to: Converter, node: Node) -> SSAValue:
+def _reshape(to: OnnxConverter, node: Node) -> SSAValue:
     """0 keeps an extent, -1 is what is left; one size that is no name is left too."""
     x, sizes = node.x(), node.sizes(1) or []
     shape = to.shape(x)
@@ -87,7 +87,7 @@ def _settled(shape: Sequence[Dim], dims: Sequence[Dim]) -> tuple[Dim, ...]:
     return tuple(found if n == -1 else n for n in rest)
 
 
-def _flatten(to: Converter, node: Node) -> SSAValue:
+def _flatten(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     shape, axis = to.shape(x), node.int("axis", 1)
     if not -len(shape) <= axis <= len(shape):
@@ -104,18 +104,18 @@ def _flatten(to: Converter, node: Node) -> SSAValue:
     return to.reshape(x, tuple(dims))
 
 
-def _transpose(to: Converter, node: Node) -> SSAValue:
+def _transpose(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     rank = len(to.shape(x))
     return to.transpose(x, distinct_axes(node.ints("perm") or list(range(rank))[::-1], rank))
 
 
-def _expand(to: Converter, node: Node) -> SSAValue:
+def _expand(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     return to.broadcast(x, common_shape(to.shape(x), known_dims(to, node.sizes(1) or [])))
 
 
-def _squeeze(to: Converter, node: Node) -> SSAValue:
+def _squeeze(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     shape, axes = to.shape(x), node.axes(1, x)
     if axes is None:
@@ -128,7 +128,7 @@ def _squeeze(to: Converter, node: Node) -> SSAValue:
     return to.reshape(x, tuple(n for i, n in enumerate(shape) if i not in axes))
 
 
-def _unsqueeze(to: Converter, node: Node) -> SSAValue:
+def _unsqueeze(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     given = (node.ints("axes") if "axes" in node.attributes else node.integers(1)) or []
     axes = distinct_axes(given, len(to.shape(x)) + len(given))
@@ -136,12 +136,12 @@ def _unsqueeze(to: Converter, node: Node) -> SSAValue:
     return to.reshape(x, tuple(1 if i in axes else next(rest) for i in range(len(to.shape(x)) + len(axes))))
 
 
-def _concat(to: Converter, node: Node) -> SSAValue:
+def _concat(to: OnnxConverter, node: Node) -> SSAValue:
     xs = node.xs()
     return to.concat(xs, node.axis("axis", 0, xs[0]))
 
 
-def _slice(to: Converter, node: Node) -> SSAValue:
+def _slice(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     shape = to.shape(x)
     starts, ends = node.sizes(1) or [], node.sizes(2) or []
@@ -154,7 +154,7 @@ def _slice(to: Converter, node: Node) -> SSAValue:
     return x
 
 
-def _sliced(to: Converter, x: SSAValue, axis: int, start: Any, end: Any, step: int) -> SSAValue:
+def _sliced(to: OnnxConverter, x: SSAValue, axis: int, start: Any, end: Any, step: int) -> SSAValue:
     """Python's slice along one axis, with ends that may be sizes with names."""
     n = to.shape(x)[axis]
     if step == 0:
@@ -177,7 +177,7 @@ def _sliced(to: Converter, x: SSAValue, axis: int, start: Any, end: Any, step: i
     return found if step > 0 else to.emit(ptir.ReverseOp, found, axes=(axis,))
 
 
-def _pad(to: Converter, node: Node) -> SSAValue:
+def _pad(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     rank = len(to.shape(x))
     axes = distinct_axes(node.integers(3) or [], rank) if node.has(3) else list(range(rank))
@@ -195,7 +195,7 @@ def _pad(to: Converter, node: Node) -> SSAValue:
     return padded(to, x, low, high, node.optional(2))
 
 
-def padded(to: Converter, x: SSAValue, low: Sequence[int], high: Sequence[int], value: SSAValue | None) -> SSAValue:
+def padded(to: OnnxConverter, x: SSAValue, low: Sequence[int], high: Sequence[int], value: SSAValue | None) -> SSAValue:
     """Elements of `value`, or zeros, before and after; negative counts cut elements off."""
     for axis, (a, b) in enumerate(zip(low, high, strict=True)):
         if a < 0 or b < 0:
@@ -211,7 +211,7 @@ def padded(to: Converter, x: SSAValue, low: Sequence[int], high: Sequence[int], 
     return to.select(inside, whole, to.broadcast(to.reshape(value, ()), to.shape(whole)))
 
 
-def _mirrored(to: Converter, x: SSAValue, axis: int, low: int, high: int, mode: str) -> SSAValue:
+def _mirrored(to: OnnxConverter, x: SSAValue, axis: int, low: int, high: int, mode: str) -> SSAValue:
     """Pads with elements of the operand: those at the places that the mode gives to places outside."""
     if low == high == 0:
         return x
@@ -228,7 +228,7 @@ def _mirrored(to: Converter, x: SSAValue, axis: int, low: int, high: int, mode: 
     return taken(to, x, axis, places)
 
 
-def taken(to: Converter, x: SSAValue, axis: int, places: Any) -> SSAValue:
+def taken(to: OnnxConverter, x: SSAValue, axis: int, places: Any) -> SSAValue:
     """The rows of `x` along an axis at known places."""
     rank = len(to.shape(x))
     order = [axis, *(i for i in range(rank) if i != axis)]
@@ -237,11 +237,11 @@ def taken(to: Converter, x: SSAValue, axis: int, places: Any) -> SSAValue:
     return to.transpose(rows, [order.index(i) for i in range(rank)])
 
 
-def _tile(to: Converter, node: Node) -> SSAValue:
+def _tile(to: OnnxConverter, node: Node) -> SSAValue:
     return to.emit(ptir.TileOp, node.x(), repeats=tuple(node.integers(1) or ()))
 
 
-def _parts(to: Converter, node: Node, x: SSAValue, axis: int) -> list[int]:
+def _parts(to: OnnxConverter, node: Node, x: SSAValue, axis: int) -> list[int]:
     (n,) = static((to.shape(x)[axis],), "Split")
     given = node.ints("split") if "split" in node.attributes else node.integers(1)
     count = node.int("num_outputs", node.results) if given is None else len(given)
@@ -256,7 +256,7 @@ def _parts(to: Converter, node: Node, x: SSAValue, axis: int) -> list[int]:
     return given
 
 
-def _split(to: Converter, node: Node) -> Values:
+def _split(to: OnnxConverter, node: Node) -> Values:
     x = node.x()
     axis = node.axis("axis", 0, x)
     found: list[SSAValue] = []
@@ -267,13 +267,13 @@ def _split(to: Converter, node: Node) -> Values:
     return found
 
 
-def _constant_of_shape(to: Converter, node: Node) -> SSAValue:
+def _constant_of_shape(to: OnnxConverter, node: Node) -> SSAValue:
     fill = node.tensor("value")
     number = to.array_constant(np.zeros((), np.float32) if fill is None else fill.reshape(()))
     return to.broadcast(number, known_dims(to, node.sizes(0) or []))
 
 
-def _range(to: Converter, node: Node) -> SSAValue:
+def _range(to: OnnxConverter, node: Node) -> SSAValue:
     start, limit, delta = (node.number(i) for i in range(3))
     if isinstance(limit, Extent) or isinstance(start, Extent):
         if start != 0 or delta != 1:
@@ -287,14 +287,14 @@ def _range(to: Converter, node: Node) -> SSAValue:
     return to.plus(to.times(steps, to.like(delta.item(), steps)), to.like(start.item(), steps))
 
 
-def _eye_like(to: Converter, node: Node) -> SSAValue:
+def _eye_like(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     dtype = node.dtype("dtype", to.dtype(x))
     rows, columns = (to.emit(ptir.IotaOp, shape=to.shape(x), dtype=SI64, axis=i) for i in (0, 1))
     return to.cast(to.compare("equal", columns, to.plus(rows, node.int("k"))), dtype)
 
 
-def _trilu(to: Converter, node: Node) -> SSAValue:
+def _trilu(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     rank, k = len(to.shape(x)), (node.integers(1) or [0])[0]
     rows, columns = (to.emit(ptir.IotaOp, shape=to.shape(x)[-2:], dtype=SI64, axis=i) for i in (0, 1))
@@ -305,7 +305,7 @@ def _trilu(to: Converter, node: Node) -> SSAValue:
     return to.select(to.broadcast(keep, to.shape(x)), x, to.like(zero(to, x), x))
 
 
-def _depth_to_space(to: Converter, node: Node) -> SSAValue:
+def _depth_to_space(to: OnnxConverter, node: Node) -> SSAValue:
     x, b = node.ranked(0, 4), node.int("blocksize")
     n, c, h, w = static(to.shape(x), "DepthToSpace")
     if b < 1 or c % (b * b):
@@ -317,7 +317,7 @@ def _depth_to_space(to: Converter, node: Node) -> SSAValue:
     return to.reshape(x, (n, c // (b * b), h * b, w * b))
 
 
-def _space_to_depth(to: Converter, node: Node) -> SSAValue:
+def _space_to_depth(to: OnnxConverter, node: Node) -> SSAValue:
     x, b = node.ranked(0, 4), node.int("blocksize")
     n, c, h, w = static(to.shape(x), "SpaceToDepth")
     if b < 1 or h % b or w % b:
@@ -326,12 +326,12 @@ def _space_to_depth(to: Converter, node: Node) -> SSAValue:
     return to.reshape(to.transpose(to.reshape(x, (n, c, h // b, b, w // b, b)), order), (n, c * b * b, h // b, w // b))
 
 
-def _shape(to: Converter, node: Node) -> Any:
+def _shape(to: OnnxConverter, node: Node) -> Any:
     """Of what the fold does not know: a dimension without name or size."""
     raise Refused("the shape of a tensor with a dimension without a size", _HOW)
 
 
-def _center_crop_pad(to: Converter, node: Node) -> SSAValue:
+def _center_crop_pad(to: OnnxConverter, node: Node) -> SSAValue:
     """Pad or cut around the middle, the odd element at the end."""
     x = node.x()
     rank = len(to.shape(x))
@@ -347,7 +347,7 @@ def _center_crop_pad(to: Converter, node: Node) -> SSAValue:
     return padded(to, x, low, high, None)
 
 
-def _reverse_sequence(to: Converter, node: Node) -> SSAValue:
+def _reverse_sequence(to: OnnxConverter, node: Node) -> SSAValue:
     """Each sequence of a batch backwards, up to its length."""
     x, lengths = node.x(), node.x(1)
     batch, time = node.int("batch_axis", 1), node.int("time_axis", 0)
@@ -361,7 +361,7 @@ def _reverse_sequence(to: Converter, node: Node) -> SSAValue:
     return to.emit(ptir.GatherOp, x, index, axis=time)
 
 
-STRUCTURAL: dict[str, Row | Refused] = {
+STRUCTURAL: dict[str, OnnxRow | Refused] = {
     "CenterCropPad": _center_crop_pad,
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,

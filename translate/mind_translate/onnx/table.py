@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..unsupported import Refused
 from .control import CONTROL
-from .converter import Row
+from .converter import OnnxRow
 from .elementwise import ELEMENTWISE
 from .indexing import INDEXING
 from .learned import LEARNED
@@ -57,7 +57,7 @@ BY_FUNCTION: frozenset[str] = frozenset(
     """.split()
 )
 """Operators whose function body, as their schema states it, is converted."""
-ROWS: dict[str, Row | Refused] = {
+ROWS: dict[str, OnnxRow | Refused] = {
     **ELEMENTWISE,
     **STRUCTURAL,
     **SEQUENCES,

@@ -68,7 +68,7 @@ class _Exporter:
         if DECLARED in func.attributes:
             message = f"@{name} declares sizes in {DECLARED}, which this form cannot say"
             raise error("E4000", message, operation=func, given=DECLARED, expected="no declarations")
-        scope = _Scope(self, func.body.block)
+        scope = _ExportScope(self, func.body.block)
         results = [scope.whole(values) for values in _gathered(last.operands)]
         arguments = [_specified(func, v) for v in func.body.block.args]
         types = [t for _, t in results]
@@ -79,7 +79,7 @@ class _Exporter:
         parent, last = block.parent_op(), block.last_op
         assert parent is not None
         assert isinstance(last, YieldOp), "checked with the op"
-        scope = _Scope(self, block)
+        scope = _ExportScope(self, block)
         groups = list(_gathered(last.operands))
         trailing = [_owner(values) for values in groups]
         ops = list(block.ops)[:-1]
@@ -136,7 +136,7 @@ def _gathered(values: Sequence[SSAValue]) -> list[tuple[SSAValue, ...]]:
     return groups
 
 
-class _Scope:
+class _ExportScope:
     """The numbering of one block; ids are places in definition order, an op with several results being one."""
 
     def __init__(self, exporter: _Exporter, block: Block):

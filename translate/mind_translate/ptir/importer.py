@@ -42,10 +42,10 @@ def to_module(program: Program, fail: Fail, *, strict: bool = False, locate: Loc
 
     `locate` gives the location of an op from its record's place. With `strict` ops that the public form lacks are refused.
     """
-    return _Importer(program, fail, strict, locate).module()
+    return _ProgramImporter(program, fail, strict, locate).module()
 
 
-class _Importer:
+class _ProgramImporter:
     def __init__(self, program: Program, fail: Fail, strict: bool, locate: Locate | None):
         self.program, self.fail, self.strict, self.locate = program, fail, strict, locate
         self.types: dict[TensorSpec, TensorType] = {}
@@ -134,7 +134,7 @@ class _Importer:
             raise self.fail(instruction.place, ("op",), err)
 
     def _make(self, record: RegionRecord) -> None:
-        scope = _Scope(self, record.parameters, range(len(record.parameters)), record.body, record.place)
+        scope = _ImportScope(self, record.parameters, range(len(record.parameters)), record.body, record.place)
         last = record.body[len(record.body) - len(record.results) :] if record.results else ()
         if len(last) != len(record.results):
             message = f"{len(record.results)} results of {len(record.body)} instructions, expected the last ones"
@@ -169,7 +169,7 @@ class _Importer:
                 message = f"{len(ids)} ids of {len(types)} {what}s, expected as many"
                 err = error("E2007", message, expected=len(types), actual=len(ids))
                 raise self.fail(record.place, (f"{what}_ids",), err)
-        scope = _Scope(self, record.parameters, record.parameter_ids, record.body, record.place)
+        scope = _ImportScope(self, record.parameters, record.parameter_ids, record.body, record.place)
         outputs: list[SSAValue] = []
         for i, (number, type) in enumerate(zip(record.result_ids, record.results, strict=True)):
             if (found := scope.values.get(number)) is None:
@@ -193,12 +193,12 @@ class _Importer:
         return found
 
 
-class _Scope:
+class _ImportScope:
     """One block in the making, and its values by number: the type of each and the tensors it consists of."""
 
     def __init__(
         self,
-        importer: _Importer,
+        importer: _ProgramImporter,
         parameters: Sequence[ValueType],
         ids: Sequence[int],
         body: Sequence[Instruction],

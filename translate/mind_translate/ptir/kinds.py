@@ -18,7 +18,7 @@ from .nodes import Node, items, real, real_node, rust_real, rust_text, shown, te
 from .records import Misplaced, misplaced
 
 
-class Kind(ABC):
+class AttributeKind(ABC):
     """How one kind of payload value is written and read."""
 
     optional = False
@@ -39,7 +39,7 @@ class Kind(ABC):
         """The value as Rust's `{:?}` shows it."""
 
 
-class Integer(Kind):
+class Integer(AttributeKind):
     """A number from `least` to 2^63 - 1."""
 
     def __init__(self, least: int):
@@ -69,7 +69,7 @@ class Axis(Integer):
         self.of = of
 
 
-class Flag(Kind):
+class Flag(AttributeKind):
     """`true` or `false`."""
 
     def write(self, value: bool) -> Node:
@@ -84,7 +84,7 @@ class Flag(Kind):
         return "true" if value else "false"
 
 
-class Words(Kind):
+class Words(AttributeKind):
     """One of a few names, `LessEqual` there, `less_equal` here."""
 
     def __init__(self, words: Sequence[str], rename: Mapping[str, str] | None = None):
@@ -104,7 +104,7 @@ class Words(Kind):
         return self._out[value]
 
 
-class DTypes(Kind):
+class DTypes(AttributeKind):
     """A dtype: `Fp8E4M3`."""
 
     _names = Words(tuple(DTYPES), {"fp8_e4m3": "Fp8E4M3", "fp8_e5m2": "Fp8E5M2"})
@@ -123,12 +123,12 @@ class DTypes(Kind):
         return self._names.write(value.name)
 
 
-class Option(Kind):
+class Option(AttributeKind):
     """What may be absent: `null`, or no field at all."""
 
     optional = True
 
-    def __init__(self, item: Kind):
+    def __init__(self, item: AttributeKind):
         self.item = item
 
     def write(self, value: Any) -> Node:
@@ -141,10 +141,10 @@ class Option(Kind):
         return "None" if value is None else f"Some({self.item.rust(value)})"
 
 
-class Listed(Kind):
+class Listed(AttributeKind):
     """A list."""
 
-    def __init__(self, item: Kind):
+    def __init__(self, item: AttributeKind):
         self.item = item
 
     def write(self, value: Sequence[Any]) -> Node:
@@ -157,7 +157,7 @@ class Listed(Kind):
         return f"[{', '.join([self.item.rust(v) for v in value])}]"
 
 
-class Pair(Kind):
+class Pair(AttributeKind):
     """Two sizes."""
 
     def write(self, value: tuple[int, int]) -> Node:
@@ -173,7 +173,7 @@ class Pair(Kind):
         return f"({value[0]}, {value[1]})"
 
 
-class Text(Kind):
+class Text(AttributeKind):
     """A string."""
 
     def write(self, value: str) -> Node:
@@ -186,7 +186,7 @@ class Text(Kind):
         return rust_text(value)
 
 
-class Real(Kind):
+class Real(AttributeKind):
     """A float."""
 
     def write(self, value: float) -> Node:

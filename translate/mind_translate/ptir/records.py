@@ -16,7 +16,7 @@ from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import TensorSpec
 
 if TYPE_CHECKING:
-    from .rows import Row
+    from .rows import PtirRow
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Instruction:
     """
 
     id: int
-    row: Row
+    row: PtirRow
     values: Mapping[str, Any]
     operands: Sequence[Operand]
     output: ValueType

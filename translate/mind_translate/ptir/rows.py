@@ -60,7 +60,7 @@ from mind_dialect.ptir import (
 from mind_dialect.ptir import attributes as codecs
 from mind_dialect.ptir.reduction import CONTRACT_KINDS, REDUCE_KINDS
 
-from .kinds import DTYPE, FLAG, PAIRS, REAL, REGION, SIZE, SIZES, TEXT, Axis, Kind, Listed, Option, Words
+from .kinds import DTYPE, FLAG, PAIRS, REAL, REGION, SIZE, SIZES, TEXT, AttributeKind, Axis, Listed, Option, Words
 from .nodes import Node, fields, tagged, under, unexpected
 from .tensor_kinds import BOUND, BOUNDS, CALL_ATTRIBUTES, LITERAL, NEW_SHAPE, SCALAR, SHAPE, Bound, Bounds
 
@@ -73,12 +73,12 @@ class Field:
     """One field of a payload: its name there, its kind, and the property of the op, or the region, that it gives."""
 
     name: str
-    kind: Kind
+    kind: AttributeKind
     key: str
 
 
 @dataclass(frozen=True)
-class Row:
+class PtirRow:
     """
     How one op is written.
 
@@ -150,28 +150,28 @@ RANDOM = {"shape": SHAPE, "dtype": DTYPE}
 
 
 def _row(
-    op: type[PtirOp], variant: str, rename: Mapping[str, str] | None = None, spec: str | None = None, /, **kinds: Kind
-) -> Row:
+    op: type[PtirOp], variant: str, rename: Mapping[str, str] | None = None, spec: str | None = None, /, **kinds: AttributeKind
+) -> PtirRow:
     """A row of fields; `rename` gives the property where the field has another name."""
     renamed = rename or {}
     found = tuple(Field(name, kind, renamed.get(name, name)) for name, kind in kinds.items())
-    return Row(op, variant, None, None, spec or f"{variant}Spec" if found else None, found)
+    return PtirRow(op, variant, None, None, spec or f"{variant}Spec" if found else None, found)
 
 
-def _extension(op: type[PtirOp]) -> Row:
+def _extension(op: type[PtirOp]) -> PtirRow:
     """A row that the op's own properties and regions give."""
     found = [Field(name, _EXTENSION_KINDS.get((op.OPCODE, name)) or _kind(op, name), name) for name in op.CODECS]
     found += [Field(f"{name}_region", REGION, name) for name in op.REGION_NAMES]
-    return Row(op, EXTENSION, None, None, "ExtensionSpec", tuple(found))
+    return PtirRow(op, EXTENSION, None, None, "ExtensionSpec", tuple(found))
 
 
-def _kind(op: type[PtirOp], name: str) -> Kind:
+def _kind(op: type[PtirOp], name: str) -> AttributeKind:
     codec = op.CODECS[name]
     kind = Words(codec.words) if isinstance(codec, codecs.Word) else _KINDS[codec]
     return Option(kind) if name in op.OPTIONAL else kind
 
 
-_KINDS: dict[Codec, Kind] = {
+_KINDS: dict[Codec, AttributeKind] = {
     codecs.INTEGER: SIZE,
     codecs.DTYPE: DTYPE,
     codecs.PAIRS: PAIRS,
@@ -183,7 +183,7 @@ _KINDS: dict[Codec, Kind] = {
     INTEGERS: SIZES,
     BOOLEAN: FLAG,
 }
-_EXTENSION_KINDS: dict[tuple[str, str], Kind] = {
+_EXTENSION_KINDS: dict[tuple[str, str], AttributeKind] = {
     ("cumulative_sum", "axis"): Axis(0),
     ("cumulative", "axis"): Axis(0),
     ("arg_min", "axis"): Axis(0),
@@ -201,10 +201,10 @@ _EXTENSION_KINDS: dict[tuple[str, str], Kind] = {
     ("scatter_windows", "update_window_dims"): Listed(Axis(2)),
 }
 
-ROWS: tuple[Row, ...] = (
-    Row(ConstantOp, "Constant", whole=Field("value", LITERAL, "value")),
-    *(Row(op, "ElementwiseUnary", word=op.OPCODE.title()) for op in UNARY_OPS),
-    *(Row(op, "ElementwiseBinary", word=op.OPCODE.title()) for op in BINARY_OPS),
+ROWS: tuple[PtirRow, ...] = (
+    PtirRow(ConstantOp, "Constant", whole=Field("value", LITERAL, "value")),
+    *(PtirRow(op, "ElementwiseUnary", word=op.OPCODE.title()) for op in UNARY_OPS),
+    *(PtirRow(op, "ElementwiseBinary", word=op.OPCODE.title()) for op in BINARY_OPS),
     _row(CompareOp, "Compare", {"op": "kind"}, op=Words(CompareOp.KINDS)),
     _row(SelectOp, "Select"),
     _row(CastOp, "Cast", dtype=DTYPE),
@@ -283,23 +283,23 @@ WITHOUT_ROW: dict[type[PtirOp], str] = {
 }
 """The ops that no row writes, and why."""
 
-ROW_OF: dict[type[PtirOp], Row] = {row.op: row for row in ROWS}
-_BY_VARIANT: dict[str, Row] = {row.variant: row for row in ROWS if row.word is None and not row.is_extension}
-_BY_WORD: dict[tuple[str, str], Row] = {(row.variant, row.word): row for row in ROWS if row.word is not None}
-_BY_NAME: dict[str, Row] = {row.op.OPCODE: row for row in ROWS if row.is_extension}
+ROW_OF: dict[type[PtirOp], PtirRow] = {row.op: row for row in ROWS}
+_BY_VARIANT: dict[str, PtirRow] = {row.variant: row for row in ROWS if row.word is None and not row.is_extension}
+_BY_WORD: dict[tuple[str, str], PtirRow] = {(row.variant, row.word): row for row in ROWS if row.word is not None}
+_BY_NAME: dict[str, PtirRow] = {row.op.OPCODE: row for row in ROWS if row.is_extension}
 VARIANTS: tuple[str, ...] = tuple(dict.fromkeys(row.variant for row in ROWS))
 UNIT_VARIANTS = frozenset(row.variant for row in ROWS if row.word is None and row.whole is None and row.spec is None)
 """The variants without payload."""
 
 
-def row_of(op: type[PtirOp]) -> Row:
+def row_of(op: type[PtirOp]) -> PtirRow:
     """The row of an op; E4000 for one without, which names it."""
     if (row := ROW_OF.get(op)) is None:
         raise error("E4000", f"no form can say {op.OPCODE}", given=op.OPCODE, expected=list(VARIANTS))
     return row
 
 
-def read_op(node: Node) -> tuple[Row, dict[str, Any]]:
+def read_op(node: Node) -> tuple[PtirRow, dict[str, Any]]:
     """The row of an op's node, and its properties and numbers of regions by name; `Misplaced` for what is none."""
     tag, payload = tagged(node, f"an operation, one of {list(VARIANTS)}")
     row = _BY_VARIANT.get(tag)
@@ -312,7 +312,7 @@ def read_op(node: Node) -> tuple[Row, dict[str, Any]]:
     return row, under(tag, row.read, payload)
 
 
-def _named_row(tag: str, payload: Node) -> Row:
+def _named_row(tag: str, payload: Node) -> PtirRow:
     """The row of an elementwise variant by its word, of an extension by its name."""
     if tag != EXTENSION:
         words = [word for variant, word in _BY_WORD if variant == tag]
@@ -325,7 +325,7 @@ def _named_row(tag: str, payload: Node) -> Row:
     return _BY_NAME[name]
 
 
-def normalised(op: PtirOp, values: dict[str, Any], row: Row) -> dict[str, Any]:
+def normalised(op: PtirOp, values: dict[str, Any], row: PtirRow) -> dict[str, Any]:
     """The properties with every axis counted from 0, as the public form has it; E4000 for bounds that it cannot say."""
     for field in row.fields:
         kind, value = field.kind, values.get(field.key)

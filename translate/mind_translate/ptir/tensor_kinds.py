@@ -15,7 +15,7 @@ from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import UNKNOWN, Dim, Dims, TensorSpec, is_dim_name
 from mind_dialect.ptir.types import Kind as Family
 
-from .kinds import DTYPE, FLAG, INT, SIZE, Integer, Kind, Listed
+from .kinds import DTYPE, FLAG, INT, SIZE, AttributeKind, Integer, Listed
 from .nodes import Node, fields, items, real, real_node, rust_number, rust_real, rust_text, shown, tagged, text, under, unexpected
 from .records import Misplaced, TupleType, ValueType, misplaced
 
@@ -24,7 +24,7 @@ MAX_BYTES = (1 << 63) - 1
 """What a size in bytes may be; larger tensors cannot exist."""
 
 
-class Dimension(Kind):
+class Dimension(AttributeKind):
     """A size or a name."""
 
     def write(self, value: Dim) -> Node:
@@ -64,7 +64,7 @@ def named(dim: str) -> str:
     return dim
 
 
-class Shape(Kind):
+class Shape(AttributeKind):
     """Dimensions, in an object of their own."""
 
     def write(self, value: Dims) -> Node:
@@ -108,7 +108,7 @@ class Bound(Integer):
         return super().rust(*_sizes((value,)))
 
 
-class NewShape(Kind):
+class NewShape(AttributeKind):
     """The dimensions of a reshape, of which one may be left to be inferred: -1 here."""
 
     def write(self, value: Dims) -> Node:
@@ -129,7 +129,7 @@ class NewShape(Kind):
         return f"[{', '.join(['Infer' if d == -1 else f'Explicit({DIM.rust(d)})' for d in value])}]"
 
 
-class Tensor(Kind):
+class Tensor(AttributeKind):
     """A dtype and a shape."""
 
     def write(self, value: TensorSpec) -> Node:
@@ -156,7 +156,7 @@ def check_bytes(spec: TensorSpec) -> None:
                 raise misplaced("E3006", message, shape=spec.shape[:20], index=i, value=n)
 
 
-class Literal(Kind):
+class Literal(AttributeKind):
     """A tensor of numbers with its bytes. More than 100 equal elements are read as a fill."""
 
     def write(self, value: PtirLiteralAttr) -> Node:
@@ -215,7 +215,7 @@ def literal_of(spec: TensorSpec, data: bytes) -> PtirLiteralAttr:
     return literal
 
 
-class Scalar(Kind):
+class Scalar(AttributeKind):
     """One number tagged with its family; which dtype it has, another operand says. Read as a bare number."""
 
     _TAGS = {
@@ -260,7 +260,7 @@ def _unsigned(node: Node) -> int:
     raise misplaced("E4005", issue, dtype="ui64", issue=issue)
 
 
-class CallAttributes(Kind):
+class CallAttributes(AttributeKind):
     """The attributes of a custom call: by name, each with the name of its kind. An empty array has no kind, and is I64Array."""
 
     optional = True

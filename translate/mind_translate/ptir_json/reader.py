@@ -48,7 +48,7 @@ def parse_ptir_json(source: str | bytes, name: str = "<input>", *, strict: bool 
     that the public form lacks.
     """
     source = decode(source, name)
-    reader = _Reader(source, name)
+    reader = _JsonReader(source, name)
     try:
         program = _program(reader.load(), lenient)
     except Misplaced as e:
@@ -65,7 +65,7 @@ class _Fault(Exception):
     """Something in the text that `first_fault` finds."""
 
 
-class _Reader:
+class _JsonReader:
     """The text, which errors point into."""
 
     def __init__(self, source: str, name: str):

@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class Cursor:
+class PtirTextCursor:
     """Token `i` of the stretch from `start` to `end`; the last token is empty."""
 
     def __init__(self, text: str, name: str):

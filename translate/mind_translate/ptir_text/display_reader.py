@@ -28,9 +28,9 @@ from ..core_ir.lexer import string
 from ..ptir.importer import to_module
 from ..ptir.kinds import DTYPE, SIZE
 from ..ptir.records import FunctionRecord, Instruction, Misplaced, Operand, Program, RegionRecord, TupleType, ValueType
-from ..ptir.rows import UNIT_VARIANTS, Row, read_op
+from ..ptir.rows import UNIT_VARIANTS, PtirRow, read_op
 from ..ptir.tensor_kinds import MAX_TUPLE_DEPTH, check_bytes
-from .cursor import Cursor
+from .cursor import PtirTextCursor
 from .rust import read_rust
 
 _NAME = r'"(?:[^"\\]|\\.)*"|[^\s"]\S*'
@@ -47,11 +47,11 @@ def parse_display(source: str | bytes, name: str = "<input>", *, strict: bool = 
 
     `strict` refuses ops and quoted names, which the public form lacks, `lenient` lets the version be missing.
     """
-    reader = _Reader(decode(source, name), name, strict=strict)
+    reader = _DisplayReader(decode(source, name), name, strict=strict)
     return to_module(reader.program(lenient), reader.failure, strict=strict, locate=reader.location)
 
 
-class _Reader(Cursor):
+class _DisplayReader(PtirTextCursor):
     """The line under the cursor."""
 
     def __init__(self, text: str, name: str, *, strict: bool = False):
@@ -234,7 +234,7 @@ class _Reader(Cursor):
         self.done()
         return Instruction(number, row, values, operands, output, self.place())
 
-    def _op(self) -> tuple[Row, dict[str, Any]]:
+    def _op(self) -> tuple[PtirRow, dict[str, Any]]:
         first = self.i
         token = self.tokens[first]
         if token in UNIT_VARIANTS:

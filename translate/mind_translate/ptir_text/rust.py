@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from mind_dialect.errors import brief, error
 
 from ..ptir.nodes import Node
-from .cursor import Cursor
+from .cursor import PtirTextCursor
 
 TRANSPARENT = frozenset({"Some", "RegionId", "ValueId", "DimSymbol"})
 CALL_KINDS = frozenset(name + array for name in ("I64", "F64", "Bool", "String") for array in ("", "Array"))
@@ -47,7 +47,7 @@ class _Frame:
             self.items.append(node)
 
 
-def read_rust(cursor: Cursor) -> Node:
+def read_rust(cursor: PtirTextCursor) -> Node:
     """The node of the value at the cursor, which moves behind it."""
     stack: list[_Frame] = []
     while True:
@@ -71,7 +71,7 @@ def read_rust(cursor: Cursor) -> Node:
             return node
 
 
-def _start(cursor: Cursor, stack: list[_Frame]) -> tuple[Node, bool]:
+def _start(cursor: PtirTextCursor, stack: list[_Frame]) -> tuple[Node, bool]:
     """A value that is one token, or the opening of a bracket."""
     token = cursor.tokens[cursor.i]
     following = cursor.tokens[cursor.i + 1] if token else ""
@@ -92,7 +92,7 @@ def _start(cursor: Cursor, stack: list[_Frame]) -> tuple[Node, bool]:
     return None, True
 
 
-def _atom(cursor: Cursor, token: str) -> Node:
+def _atom(cursor: PtirTextCursor, token: str) -> Node:
     if token[:1] == '"' and len(token) > 1 and token[-1] == '"':
         cursor.i += 1
         return _string(cursor, token)
@@ -110,7 +110,7 @@ def _atom(cursor: Cursor, token: str) -> Node:
     return number
 
 
-def _string(cursor: Cursor, token: str) -> str:
+def _string(cursor: PtirTextCursor, token: str) -> str:
     """The text of a quoted token; E1004 for an escape that Rust does not know."""
 
     def unescaped(match: re.Match[str]) -> str:
@@ -125,7 +125,7 @@ def _string(cursor: Cursor, token: str) -> str:
     return _ESCAPE.sub(unescaped, token[1:-1])
 
 
-def _key(cursor: Cursor, frame: _Frame) -> None:
+def _key(cursor: PtirTextCursor, frame: _Frame) -> None:
     """Step over the name of a field or the key of a map."""
     if frame.bracket != "{":
         return
@@ -143,7 +143,7 @@ def _key(cursor: Cursor, frame: _Frame) -> None:
     cursor.expect(":")
 
 
-def _finish(cursor: Cursor, frame: _Frame) -> Node:
+def _finish(cursor: PtirTextCursor, frame: _Frame) -> Node:
     if frame.bracket == "{":
         return {frame.name: frame.entries} if frame.name in TAGGED_STRUCTS else frame.entries
     if not frame.name:

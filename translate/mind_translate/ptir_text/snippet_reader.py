@@ -31,7 +31,7 @@ from ..ptir.records import FunctionRecord, Instruction, Misplaced, Operand, Prog
 from ..ptir.rows import ROW_OF
 from ..ptir.tensor_kinds import MAX_TUPLE_DEPTH, check_bytes, shown_type
 from .bindings import Binding, bind, snippet_dtype
-from .cursor import Cursor
+from .cursor import PtirTextCursor
 from .snippet import SNIPPET_OPS, properties
 
 _TYPE = re.compile(r"[tT]ensor[ \t]*<[ \t]*(\w+)[ \t]*(?:,([ \tx0-9]*))?>", re.ASCII)
@@ -48,10 +48,10 @@ def parse_snippet(
     `strict` changes nothing here, as the form has no extensions.
     """
     text = decode(source, name)
-    return _Reader(bind(text, bindings or {}, name), name).module()
+    return _SnippetReader(bind(text, bindings or {}, name), name).module()
 
 
-class _Reader(Cursor):
+class _SnippetReader(PtirTextCursor):
     """The statement under the cursor; a record's place is where its line starts, and the line's number."""
 
     def __init__(self, text: str, name: str):

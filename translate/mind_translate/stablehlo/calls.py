@@ -19,7 +19,7 @@ from mind_dialect.errors import brief
 from mind_dialect.ptir.types import SI32
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import StablehloConverter, StablehloRow, Values
 from .elementwise import total_order
 from .foreign import ForeignOp, name_of
 from .linalg import LAPACK, LINALG
@@ -41,7 +41,7 @@ _CHECKS = frozenset({"shape_assertion", "stablehlo.shape_assertion"})
 """Targets that check what PTIR's named dimensions check."""
 
 
-def _approx_top_k(to: Converter, op: ForeignOp) -> Values:
+def _approx_top_k(to: StablehloConverter, op: ForeignOp) -> Values:
     """The exact greatest or least, as XLA has them where no device approximates: `recall_target` may be exceeded."""
     config = op.attributes.get("mhlo.backend_config")
     axis = config.data.get("reduction_dim") if isinstance(config, DictionaryAttr) else None
@@ -73,11 +73,11 @@ def _takes_largest(op: ForeignOp) -> bool:
     raise Refused("an ApproxTopK by another comparator than x > y or x < y", "use chlo.top_k or a sort")
 
 
-CUSTOM_CALLS: Mapping[str, Callable[[Converter, ForeignOp], Values]] = {**LAPACK, "ApproxTopK": _approx_top_k}
+CUSTOM_CALLS: Mapping[str, Callable[[StablehloConverter, ForeignOp], Values]] = {**LAPACK, "ApproxTopK": _approx_top_k}
 """Rows of custom calls by target."""
 
 
-def _custom_call(to: Converter, op: ForeignOp) -> Values:
+def _custom_call(to: StablehloConverter, op: ForeignOp) -> Values:
     target = op.string("call_target_name")
     if target in _ANNOTATIONS and len(op.operands) == len(op.results):
         return op.operands
@@ -97,7 +97,7 @@ _ASYNC = Refused("asynchronous ops", "use the op itself")
 _BATCH_NORM = "write it as its arithmetic, as batch-norm expansion does"
 _SEEDS = Refused("random numbers of no stated algorithm", "use rng_bit_generator, or PTIR's own ptir.rng_uniform")
 
-CALLS: dict[str, Row | Refused] = {
+CALLS: dict[str, StablehloRow | Refused] = {
     "stablehlo.custom_call": _custom_call,
     **dict.fromkeys(
         (

@@ -29,7 +29,7 @@ from .complex_functions import (
     turned,
 )
 from .contraction import product
-from .converter import Converter, Row, Values
+from .converter import StablehloConverter, StablehloRow, Values
 from .elementwise import tangent, total_order
 from .erfc_coefficients import ERFC_FAR, ERFC_NEAR
 from .foreign import ForeignOp
@@ -49,7 +49,7 @@ def _function(name: str, real: Function, of_complex: Function) -> Function:
     return function
 
 
-def _row(function: Function) -> Row:
+def _row(function: Function) -> StablehloRow:
     return lambda to, op: function(to, op.operands[0])
 
 
@@ -123,7 +123,7 @@ def _atan(m: Formula, x: SSAValue) -> SSAValue:
     return m(ptir.Atan2Op, x, 1.0)
 
 
-def _bessel_i1e(to: Converter, op: ForeignOp) -> SSAValue:
+def _bessel_i1e(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     """Within 4 units in the last place of f64; other dtypes are rounded once."""
     x = op.operands[0]
     if not to.dtype(x).is_float:
@@ -131,7 +131,7 @@ def _bessel_i1e(to: Converter, op: ForeignOp) -> SSAValue:
     return to.cast(bessel_ie(1, Formula(to, to.cast(x, F64))), to.dtype(x))
 
 
-def _erfc(to: Converter, op: ForeignOp) -> SSAValue:
+def _erfc(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     """
     `1 - erf(x)` up to 1, beyond it `exp(-x^2)` times a rational function of `x`, `2 - erfc(-x)` below 0, all in f64.
 
@@ -158,11 +158,11 @@ REAL_ACOSH, REAL_ATANH = of_real(_acosh), of_real(_atanh)
 REAL_ASIN, REAL_ACOS, REAL_ATAN = of_real(_asin), of_real(_acos), of_real(_atan)
 
 
-def _square(to: Converter, op: ForeignOp) -> SSAValue:
+def _square(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return op.operands[0] if to.is_truth(op.operands[0]) else to.emit(ptir.MulOp, op.operands[0], op.operands[0])
 
 
-def _next_after(to: Converter, op: ForeignOp) -> SSAValue:
+def _next_after(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return next_after(to, *op.operands)
 
 
@@ -182,28 +182,28 @@ def next_after(to: Lander, x: SSAValue, y: SSAValue) -> SSAValue:
     return to.select(is_nan, number, found)
 
 
-def _unary(op_type: type[ptir.PtirOp]) -> Row:
+def _unary(op_type: type[ptir.PtirOp]) -> StablehloRow:
     return lambda to, op: to.emit(op_type, op.operands[0])
 
 
-def _is_inf(to: Converter, op: ForeignOp) -> SSAValue:
+def _is_inf(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return to.compare("equal", to.emit(ptir.AbsOp, op.operands[0]), math.inf)
 
 
-def _is_pos_inf(to: Converter, op: ForeignOp) -> SSAValue:
+def _is_pos_inf(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return to.compare("equal", op.operands[0], math.inf)
 
 
-def _is_neg_inf(to: Converter, op: ForeignOp) -> SSAValue:
+def _is_neg_inf(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return to.compare("equal", op.operands[0], -math.inf)
 
 
-def _conj(to: Converter, op: ForeignOp) -> SSAValue:
+def _conj(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x = op.operands[0]
     return to.emit(ptir.ConjOp, x) if to.dtype(x).kind is Kind.COMPLEX else x
 
 
-def _top_k(to: Converter, op: ForeignOp) -> Values:
+def _top_k(to: StablehloConverter, op: ForeignOp) -> Values:
     """The greatest first, floats in their total order, as XLA does: NaN with a sign is the least."""
     (x,), dtype = op.operands, op.results[1].dtype if len(op.results) == 2 else SI32
     if dtype not in (SI32, SI64):
@@ -213,7 +213,7 @@ def _top_k(to: Converter, op: ForeignOp) -> Values:
     return [values if key is x else to.emit(ptir.GatherOp, x, indices, axis=len(op.shape) - 1), indices]
 
 
-def _constant_like(to: Converter, op: ForeignOp) -> SSAValue:
+def _constant_like(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     value = op.attributes.get("value")
     number = getattr(getattr(value, "value", None), "data", None)
     if not isinstance(number, int | float):
@@ -221,20 +221,20 @@ def _constant_like(to: Converter, op: ForeignOp) -> SSAValue:
     return to.fill(bool(number) if to.is_truth(op.operands[0]) else number, op.dtype, op.shape)
 
 
-def _constant(to: Converter, op: ForeignOp) -> Values:
+def _constant(to: StablehloConverter, op: ForeignOp) -> Values:
     return to.apply("stablehlo.constant", [], op.results, op)
 
 
-def _broadcast_binary(name: str) -> Row:
+def _broadcast_binary(name: str) -> StablehloRow:
     """A binary op of StableHLO on operands that broadcast; `broadcast_dimensions` places the smaller one, else it trails."""
 
-    def row(to: Converter, op: ForeignOp) -> Values:
+    def row(to: StablehloConverter, op: ForeignOp) -> Values:
         return to.apply(name, broadcast_operands(to, op, op.operands), op.results, op)
 
     return row
 
 
-def broadcast_operands(to: Converter, op: ForeignOp, operands: Values) -> list[SSAValue]:
+def broadcast_operands(to: StablehloConverter, op: ForeignOp, operands: Values) -> list[SSAValue]:
     """The operands at the rank and size of the result."""
     shape = op.shape
     dims = op.attributes.get("broadcast_dimensions")
@@ -250,11 +250,11 @@ def broadcast_operands(to: Converter, op: ForeignOp, operands: Values) -> list[S
     return found
 
 
-def _broadcast_select(to: Converter, op: ForeignOp) -> Values:
+def _broadcast_select(to: StablehloConverter, op: ForeignOp) -> Values:
     return to.apply("stablehlo.select", broadcast_operands(to, op, op.operands), op.results, op)
 
 
-def _mulhi(to: Converter, op: ForeignOp) -> SSAValue:
+def _mulhi(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     """The high half of a product: computed in twice the width."""
     x, y = op.operands
     dtype = to.dtype(x)
@@ -266,7 +266,7 @@ def _mulhi(to: Converter, op: ForeignOp) -> SSAValue:
     return to.wrap(to.emit(shift, whole, to.like(dtype.bits, whole)), dtype)
 
 
-def _ragged_dot(to: Converter, op: ForeignOp) -> SSAValue:
+def _ragged_dot(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     """Rows `[m, k]` in consecutive groups, each times its own `[k, n]` of `[g, k, n]`: a mask of groups, summed over them."""
     x, y, sizes = op.operands
     numbers = op.numbers("ragged_dot_dimension_numbers")
@@ -312,7 +312,7 @@ FUNCTIONS: dict[str, Function] = {
     "sinh": _function("sinh", REAL_SINH, complex_sinh(REAL_SINH, REAL_COSH)),
 }
 """Functions of one number that PTIR has no op for, by their names in CHLO, for every importer."""
-CHLO: dict[str, Row | Refused] = {
+CHLO: dict[str, StablehloRow | Refused] = {
     **{f"chlo.{name}": _row(function) for name, function in FUNCTIONS.items()},
     **{f"chlo.broadcast_{name}": _broadcast_binary(f"stablehlo.{name}") for name in _BINARY},
     "chlo.broadcast_next_after": _broadcast_binary("chlo.next_after"),

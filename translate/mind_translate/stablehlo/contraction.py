@@ -20,12 +20,12 @@ from mind_dialect.ptir_shapes import Dims
 
 from ..landing import INTEGER_KINDS
 from ..unsupported import Refused
-from .converter import Converter, Row
+from .converter import StablehloConverter, StablehloRow
 from .foreign import ForeignOp
 from .structural import known_integers, padded, zero
 
 
-def _dot_general(to: Converter, op: ForeignOp) -> SSAValue:
+def _dot_general(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     numbers = op.numbers("dot_dimension_numbers")
     x, y = op.operands
     ranks = {"lhs": len(to.shape(x)), "rhs": len(to.shape(y))}
@@ -37,7 +37,7 @@ def _dot_general(to: Converter, op: ForeignOp) -> SSAValue:
     return product(to, x, y, op.dtype, **dims)
 
 
-def product(to: Converter, x: SSAValue, y: SSAValue, dtype: PtirDType, **dims: Sequence[int]) -> SSAValue:
+def product(to: StablehloConverter, x: SSAValue, y: SSAValue, dtype: PtirDType, **dims: Sequence[int]) -> SSAValue:
     """`dot_general` with a result of `dtype`."""
     pairs = {side: [*dims[f"batch_{side}"], *dims[f"contract_{side}"]] for side in ("lhs", "rhs")}
     to.sizes.same_shapes([[to.shape(v)[d] for d in pairs[side]] for side, v in (("lhs", x), ("rhs", y))])
@@ -48,7 +48,7 @@ def product(to: Converter, x: SSAValue, y: SSAValue, dtype: PtirDType, **dims: S
     return to.emit(ptir.DotGeneralOp, x, y, **dims, **properties)
 
 
-def operands_for(to: Converter, x: SSAValue, y: SSAValue, dtype: PtirDType) -> tuple[SSAValue, SSAValue, dict[str, Any]]:
+def operands_for(to: StablehloConverter, x: SSAValue, y: SSAValue, dtype: PtirDType) -> tuple[SSAValue, SSAValue, dict[str, Any]]:
     """The operands of a sum of products in one dtype, and its `accum_dtype` and `out_dtype` for a result of `dtype`."""
     source = to.dtype(x)
     if source is not to.dtype(y) or (source.kind in INTEGER_KINDS and dtype.is_float):
@@ -61,13 +61,13 @@ def operands_for(to: Converter, x: SSAValue, y: SSAValue, dtype: PtirDType) -> t
     return x, y, properties
 
 
-def _dot(to: Converter, op: ForeignOp) -> SSAValue:
+def _dot(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x, y = op.operands
     last = len(to.shape(x)) - 1
     return product(to, x, y, op.dtype, batch_lhs=(), batch_rhs=(), contract_lhs=(last,), contract_rhs=(0,))
 
 
-def _einsum(to: Converter, op: ForeignOp) -> SSAValue:
+def _einsum(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     """`ab,bc->ac` over distinct letters: what is in both operands and the result is a batch axis."""
     match = re.fullmatch(r"([a-zA-Z]*),([a-zA-Z]*)->([a-zA-Z]*)", op.string("einsum_config").replace(" ", ""))
     left, right, result = match.groups() if match is not None else ("aa", "", "")
@@ -128,16 +128,16 @@ def _letters(op: ForeignOp, names: Sequence[str], rank: int, is_kernel: bool) ->
     return found
 
 
-def _convolution(to: Converter, op: ForeignOp) -> SSAValue:
+def _convolution(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return convolution(to, op, op.operands[0], op.operands[1], op.pairs("padding", len(op.shape) - 2))
 
 
-def _dynamic_conv(to: Converter, op: ForeignOp) -> SSAValue:
+def _dynamic_conv(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     flat = known_integers(to, op.operands[2])
     return convolution(to, op, op.operands[0], op.operands[1], tuple(zip(flat[::2], flat[1::2], strict=False)))
 
 
-def convolution(to: Converter, op: ForeignOp, x: SSAValue, y: SSAValue, padding: Sequence[tuple[int, int]]) -> SSAValue:
+def convolution(to: StablehloConverter, op: ForeignOp, x: SSAValue, y: SSAValue, padding: Sequence[tuple[int, int]]) -> SSAValue:
     """A convolution in any layout."""
     rank = len(to.shape(x))
     if rank < 2 or len(to.shape(y)) != rank or len(op.shape) != rank or len(padding) != rank - 2:
@@ -187,7 +187,7 @@ def _inverse(perm: Sequence[int]) -> list[int]:
     return sorted(range(len(perm)), key=lambda i: perm[i])
 
 
-def _batch_groups(to: Converter, op: ForeignOp, x: SSAValue, groups: int) -> SSAValue:
+def _batch_groups(to: StablehloConverter, op: ForeignOp, x: SSAValue, groups: int) -> SSAValue:
     """`[g * N, spatial, C]` as `[N, spatial, g * C]`: each group of the batch becomes a group of channels."""
     n, *spatial, c = to.shape(x)
     if not isinstance(n, int) or not isinstance(c, int) or groups < 1 or n % groups:
@@ -198,12 +198,12 @@ def _batch_groups(to: Converter, op: ForeignOp, x: SSAValue, groups: int) -> SSA
     return to.reshape(moved, (n // groups, *spatial, groups * c))
 
 
-def _fft(to: Converter, op: ForeignOp) -> SSAValue:
+def _fft(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     kind = op.word("fft_type", ("FFT", "IFFT", "RFFT", "IRFFT")).lower()
     return to.emit(ptir.FftOp, op.operands[0], kind=kind, lengths=op.integers("fft_length"))
 
 
-CONTRACTION: dict[str, Row | Refused] = {
+CONTRACTION: dict[str, StablehloRow | Refused] = {
     "stablehlo.convolution": _convolution,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,

@@ -17,20 +17,20 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.types import tensor_type
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import StablehloConverter, StablehloRow, Values
 from .counted import as_scan
 from .foreign import ForeignOp, is_dynamic
 
 
-def _call(to: Converter, op: ForeignOp) -> Values:
+def _call(to: StablehloConverter, op: ForeignOp) -> Values:
     return called(to, op, op.symbol("callee"))
 
 
-def _composite(to: Converter, op: ForeignOp) -> Values:
+def _composite(to: StablehloConverter, op: ForeignOp) -> Values:
     return called(to, op, op.symbol("decomposition"))
 
 
-def _derivative(to: Converter, op: ForeignOp) -> Values:
+def _derivative(to: StablehloConverter, op: ForeignOp) -> Values:
     """A derivative call of Enzyme stays one; the function that it names is converted too."""
     func = to.callee(op.symbol("fn"))
     if any(is_dynamic(type) for type in (*func.function_type.inputs.data, *func.function_type.outputs.data)):
@@ -41,7 +41,7 @@ def _derivative(to: Converter, op: ForeignOp) -> Values:
     return to.add(made).results
 
 
-def called(to: Converter, op: ForeignOp, name: str) -> Values:
+def called(to: StablehloConverter, op: ForeignOp, name: str) -> Values:
     """A call of a function of the module, which is converted too."""
     func = to.callee(name)
     if any(is_dynamic(type) for type in (*func.function_type.inputs.data, *func.function_type.outputs.data)):
@@ -49,7 +49,7 @@ def called(to: Converter, op: ForeignOp, name: str) -> Values:
     return to.add(CallOp(name, op.operands, [tensor_type(*spec) for spec in op.results])).results
 
 
-def _while(to: Converter, op: ForeignOp) -> Values:
+def _while(to: StablehloConverter, op: ForeignOp) -> Values:
     cond, body = op.body(0), op.body(1)
     if (scanned := as_scan(to, op, cond, body)) is not None:
         return scanned
@@ -66,18 +66,18 @@ def _while(to: Converter, op: ForeignOp) -> Values:
     return made.results[:count]
 
 
-def _if(to: Converter, op: ForeignOp) -> Values:
+def _if(to: StablehloConverter, op: ForeignOp) -> Values:
     return _branch(to, op, op.operands[0], op.body(0), op.body(1))
 
 
-def _branch(to: Converter, op: ForeignOp, pred: SSAValue, true: Block, false: Block) -> Values:
+def _branch(to: StablehloConverter, op: ForeignOp, pred: SSAValue, true: Block, false: Block) -> Values:
     bound = to.captures([r for r in op.regions if r.block in (true, false)])
     regions = [to.landed_region(block, (), bound, lambda found, _: found) for block in (true, false)]
     values = [to.env[v] for v in bound]
     return to.add(ptir.CondOp(pred, *values, true=regions[0], false=regions[1])).results
 
 
-def _case(to: Converter, op: ForeignOp) -> Values:
+def _case(to: StablehloConverter, op: ForeignOp) -> Values:
     count = len(op.regions)
     if not count:
         raise error("E8005", "case has no branch", region=0, expected="at least one branch", actual="none")
@@ -88,7 +88,7 @@ def _case(to: Converter, op: ForeignOp) -> Values:
     return _choose(to, blocks, to.captures(op.regions), 0, index)
 
 
-def _choose(to: Converter, blocks: Sequence[Block], bound: Sequence[SSAValue], first: int, index: SSAValue) -> Values:
+def _choose(to: StablehloConverter, blocks: Sequence[Block], bound: Sequence[SSAValue], first: int, index: SSAValue) -> Values:
     """One of the blocks, the first of which is number `first`: halved until one is left."""
     if len(blocks) == 1:
         return to.run_block(blocks[0])
@@ -111,11 +111,11 @@ def _choose(to: Converter, blocks: Sequence[Block], bound: Sequence[SSAValue], f
     return to.add(ptir.CondOp(pred, index, *values, true=low, false=high)).results
 
 
-def _map(to: Converter, op: ForeignOp) -> Values:
+def _map(to: StablehloConverter, op: ForeignOp) -> Values:
     return to.vectorized(op.body(), op.operands, op.shape)
 
 
-CONTROL: dict[str, Row | Refused] = {
+CONTROL: dict[str, StablehloRow | Refused] = {
     "func.call": _call,
     "enzyme.autodiff": _derivative,
     "enzyme.fwddiff": _derivative,

@@ -27,13 +27,13 @@ Values = Sequence[SSAValue]
 Env = dict[SSAValue, SSAValue]
 
 
-class Row(Protocol):
+class StablehloRow(Protocol):
     """Emits the ops of one foreign op; its results are those of the op, in order."""
 
-    def __call__(self, to: Converter, op: ForeignOp, /) -> SSAValue | Values: ...
+    def __call__(self, to: StablehloConverter, op: ForeignOp, /) -> SSAValue | Values: ...
 
 
-Table = Mapping[str, Row | Refused]
+Table = Mapping[str, StablehloRow | Refused]
 Counts = Mapping[str, tuple[int, int | None]]
 """How many operands ops take: least and most."""
 RETURNS = ("stablehlo.return", "func.return", "sdy.return")
@@ -48,7 +48,7 @@ MAX_CALL_DEPTH = 100
 """Bodies of reductions may call functions this deep."""
 
 
-class Converter(Lander):
+class StablehloConverter(Lander):
     """
     Converts functions.
 
@@ -256,7 +256,7 @@ class Converter(Lander):
         foreign = ForeignOp(op, operands, [TensorSpec(spec.dtype, shape) for spec in specs])
         return self.checked(foreign, self._row(name)(self, foreign))
 
-    def _row(self, name: str) -> Row:
+    def _row(self, name: str) -> StablehloRow:
         row = self.table.get(name, Refused(f"a body with {brief(name)}"))
         if isinstance(row, Refused):
             raise row

@@ -19,7 +19,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import tensor_type
 
 from ..landing import INTEGER_KINDS
-from .converter import RETURNS, Converter, Values
+from .converter import RETURNS, StablehloConverter, Values
 from .elementwise import DIRECTIONS
 from .foreign import ForeignOp, as_integers, landed_spec, name_of
 from .structural import static
@@ -60,7 +60,7 @@ class Rows:
         return self.first if self.step > 0 else self.first - (trips - 1)
 
 
-def as_scan(to: Converter, op: ForeignOp, cond: Block, body: Block) -> Values | None:
+def as_scan(to: StablehloConverter, op: ForeignOp, cond: Block, body: Block) -> Values | None:
     """The results of a loop that counts, emitted as a scan; None for other loops."""
     last = body.last_op
     if last is None or name_of(last) not in RETURNS or len(last.operands) != len(op.operands):
@@ -75,7 +75,7 @@ def as_scan(to: Converter, op: ForeignOp, cond: Block, body: Block) -> Values | 
 # The counter
 
 
-def _counter(to: Converter, op: ForeignOp, cond: Block, body: Block, last: Operation) -> Counter | None:
+def _counter(to: StablehloConverter, op: ForeignOp, cond: Block, body: Block, last: Operation) -> Counter | None:
     compare = _returned(cond)
     if compare is None or name_of(compare) != "stablehlo.compare":
         return None
@@ -100,7 +100,7 @@ def _counter(to: Converter, op: ForeignOp, cond: Block, body: Block, last: Opera
     return Counter(place, start, step, trips) if fits else None
 
 
-def _start(to: Converter, value: SSAValue) -> int | None:
+def _start(to: StablehloConverter, value: SSAValue) -> int | None:
     dtype, shape = to.spec(value)
     number = to.known_scalar(value) if shape == () and dtype.kind in INTEGER_KINDS else None
     return number if isinstance(number, int) else None
@@ -115,7 +115,7 @@ def _returned(block: Block) -> Operation | None:
     return owner if isinstance(owner, Operation) and owner.parent is block else None
 
 
-def _step(to: Converter, argument: SSAValue, following: SSAValue) -> int | None:
+def _step(to: StablehloConverter, argument: SSAValue, following: SSAValue) -> int | None:
     """The number that is added to an argument."""
     op = following.owner
     if not isinstance(op, Operation) or name_of(op) not in ("stablehlo.add", "stablehlo.subtract"):
@@ -128,7 +128,7 @@ def _step(to: Converter, argument: SSAValue, following: SSAValue) -> int | None:
     return step if name_of(op) == "stablehlo.add" else -step
 
 
-def known_integer(to: Converter, value: SSAValue) -> int | None:
+def known_integer(to: StablehloConverter, value: SSAValue) -> int | None:
     """The number of a constant in the region, or of a known value around it."""
     op = value.owner
     if value in to.env:
@@ -170,7 +170,7 @@ def trip_count(start: int, step: int, limit: int, kind: str) -> int | None:
 class _Indices:
     """What integers of the body are in terms of the iteration: `a * t + b`, or None."""
 
-    def __init__(self, to: Converter, counter: Counter, argument: SSAValue):
+    def __init__(self, to: StablehloConverter, counter: Counter, argument: SSAValue):
         self.to, self.trips = to, counter.trips
         self.found: dict[SSAValue, tuple[int, int] | None] = {argument: (counter.step, counter.start)}
 
@@ -229,7 +229,7 @@ class _Indices:
         return kind != "less" if min(ends) >= 0 else None
 
 
-def _row_op(to: Converter, op: Operation, value: SSAValue) -> tuple[SSAValue, SSAValue | None] | None:
+def _row_op(to: StablehloConverter, op: Operation, value: SSAValue) -> tuple[SSAValue, SSAValue | None] | None:
     """
     The index, and the row if it writes one, of an op that reads or writes one row of `value`; None for others.
 
@@ -274,7 +274,7 @@ def _through(value: SSAValue) -> SSAValue:
     return value
 
 
-def _direct_row(to: Converter, op: Operation, value: SSAValue, name: str) -> tuple[SSAValue, SSAValue | None] | None:
+def _direct_row(to: StablehloConverter, op: Operation, value: SSAValue, name: str) -> tuple[SSAValue, SSAValue | None] | None:
     if name not in ("stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice") or op.operands[0] is not value:
         return None
     reads = name == "stablehlo.dynamic_slice"
@@ -291,7 +291,7 @@ def _direct_row(to: Converter, op: Operation, value: SSAValue, name: str) -> tup
 class _Scan:
     """A counted loop on its way to a scan."""
 
-    def __init__(self, to: Converter, op: ForeignOp, body: Block, last: Operation, counter: Counter):
+    def __init__(self, to: StablehloConverter, op: ForeignOp, body: Block, last: Operation, counter: Counter):
         self.to, self.op, self.body, self.last, self.counter = to, op, body, last, counter
         self.indices = _Indices(to, counter, body.args[counter.place])
         others = [i for i in range(len(body.args)) if i != counter.place]

@@ -20,7 +20,7 @@ from mind_dialect.ptir.types import BF16, F8E4M3, F8E5M2, F16, F32, F64, I1, SI3
 
 from ..landing import INTEGER_KINDS, Lander
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import StablehloConverter, StablehloRow, Values
 from .foreign import ForeignOp
 
 
@@ -42,47 +42,47 @@ DIRECTIONS = {"EQ": "equal", "NE": "not_equal", "LT": "less", "LE": "less_equal"
 COMPARE_TYPES = ("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED", "NOTYPE")
 
 
-def _unary(op_type: type[PtirOp]) -> Row:
+def _unary(op_type: type[PtirOp]) -> StablehloRow:
     return lambda to, op: to.emit(op_type, op.operands[0])
 
 
-def _binary(name: str) -> Row:
+def _binary(name: str) -> StablehloRow:
     return lambda to, op: combine(to, name, op.operands[0], op.operands[1])
 
 
-def combine(to: Converter, name: str, x: SSAValue, y: SSAValue) -> SSAValue:
+def combine(to: StablehloConverter, name: str, x: SSAValue, y: SSAValue) -> SSAValue:
     """The row of a binary op of StableHLO, by its name, on two values."""
     return to.emit(_OF_TRUTHS.get(name, _BINARY[name]) if to.is_truth(x) else _BINARY[name], x, y)
 
 
-def _abs(to: Converter, op: ForeignOp) -> SSAValue:
+def _abs(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x = op.operands[0]
     return x if to.dtype(x).kind is Kind.UNSIGNED else to.emit(ptir.AbsOp, x)
 
 
-def _sign(to: Converter, op: ForeignOp) -> SSAValue:
+def _sign(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x = op.operands[0]
     return to.emit(ptir.MinimumOp, x, to.like(1, x)) if to.dtype(x).kind is Kind.UNSIGNED else to.emit(ptir.SignOp, x)
 
 
-def tangent(to: Converter, op: ForeignOp) -> SSAValue:
+def tangent(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     """`sin(x) / cos(x)`."""
     x = op.operands[0]
     return to.emit(ptir.DivOp, to.emit(ptir.SinOp, x), to.emit(ptir.CosOp, x))
 
 
-def _is_finite(to: Converter, op: ForeignOp) -> SSAValue:
+def _is_finite(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x = op.operands[0]
     if to.dtype(x) is F8E4M3:  # has no infinities
         return to.compare("equal", x, x)
     return to.compare("less", to.emit(ptir.AbsOp, x), math.inf)
 
 
-def _divide(to: Converter, op: ForeignOp) -> SSAValue:
+def _divide(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return guarded(to, ptir.DivOp, op.operands[0], op.operands[1])
 
 
-def _remainder(to: Converter, op: ForeignOp) -> SSAValue:
+def _remainder(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return guarded(to, ptir.RemainderOp, op.operands[0], op.operands[1])
 
 
@@ -97,7 +97,7 @@ def guarded(to: Lander, op_type: type[PtirOp], x: SSAValue, y: SSAValue) -> SSAV
     return to.select(is_zero, x if op_type is ptir.RemainderOp else to.like(ones, x), found)
 
 
-def _power(to: Converter, op: ForeignOp) -> SSAValue:
+def _power(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return power(to, *op.operands)
 
 
@@ -137,7 +137,7 @@ def integer_power(to: Lander, x: SSAValue, y: SSAValue) -> SSAValue:
     return to.add(ptir.WhileOp(*start, cond=cond, body=to.region(types, next_bit))).results[1]
 
 
-def _compare(to: Converter, op: ForeignOp) -> SSAValue:
+def _compare(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     kind = DIRECTIONS[op.word("comparison_direction", tuple(DIRECTIONS))]
     x, y = op.operands
     if op.word("compare_type", COMPARE_TYPES, "NOTYPE") == "TOTALORDER" and to.dtype(x).is_float:
@@ -145,7 +145,7 @@ def _compare(to: Converter, op: ForeignOp) -> SSAValue:
     return to.compare(kind, x, y)
 
 
-def total_order(to: Converter, x: SSAValue) -> SSAValue:
+def total_order(to: StablehloConverter, x: SSAValue) -> SSAValue:
     """Integers that are ordered as IEEE 754 totally orders floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
     dtype = dtype_named(f"si{to.dtype(x).bits}")
     bits = to.bits(x, dtype)
@@ -153,21 +153,21 @@ def total_order(to: Converter, x: SSAValue) -> SSAValue:
     return to.select(to.compare("less", bits, 0), to.emit(ptir.XorOp, bits, to.like(most, bits)), bits)
 
 
-def _select(to: Converter, op: ForeignOp) -> SSAValue:
+def _select(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return to.select(*op.operands)
 
 
-def _clamp(to: Converter, op: ForeignOp) -> SSAValue:
+def _clamp(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     low, x, high = op.operands
     shape = to.shape(x)
     return to.emit(ptir.ClampOp, x, to.broadcast(low, shape), to.broadcast(high, shape))
 
 
-def _convert(to: Converter, op: ForeignOp) -> SSAValue:
+def _convert(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return converted(to, op.operands[0], op.dtype)
 
 
-def converted(to: Converter, x: SSAValue, dtype: PtirDType) -> SSAValue:
+def converted(to: StablehloConverter, x: SSAValue, dtype: PtirDType) -> SSAValue:
     """`x` in another dtype as StableHLO converts: integers wrap, floats truncate and saturate, complex numbers lose a part."""
     source = to.dtype(x)
     if source.kind in INTEGER_KINDS and dtype.kind in INTEGER_KINDS:
@@ -177,7 +177,7 @@ def converted(to: Converter, x: SSAValue, dtype: PtirDType) -> SSAValue:
     return to.cast(x, dtype)
 
 
-def _bitcast_convert(to: Converter, op: ForeignOp) -> SSAValue:
+def _bitcast_convert(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x = op.operands[0]
     source, dtype = to.dtype(x), op.dtype
     if source is dtype:
@@ -200,7 +200,7 @@ def _bitcast_convert(to: Converter, op: ForeignOp) -> SSAValue:
     return to.bits(x, dtype)
 
 
-def packed(to: Converter, x: SSAValue, dtype: PtirDType) -> SSAValue:
+def packed(to: StablehloConverter, x: SSAValue, dtype: PtirDType) -> SSAValue:
     """Truths along the last dimension as the bits of one unsigned integer of the width of `dtype`, the lowest first."""
     word = dtype_named(f"ui{dtype.bits}")
     shape = to.shape(x)
@@ -212,7 +212,7 @@ def packed(to: Converter, x: SSAValue, dtype: PtirDType) -> SSAValue:
     )
 
 
-def unpacked(to: Converter, x: SSAValue) -> SSAValue:
+def unpacked(to: StablehloConverter, x: SSAValue) -> SSAValue:
     """The bits of a number as truths along a new last dimension, the lowest first."""
     word = dtype_named(f"ui{to.dtype(x).bits}")
     shape = (*to.shape(x), word.bits)
@@ -222,7 +222,7 @@ def unpacked(to: Converter, x: SSAValue) -> SSAValue:
     return to.compare("not_equal", to.emit(ptir.AndOp, shifted, to.like(1, shifted)), 0)
 
 
-def _reduce_precision(to: Converter, op: ForeignOp) -> SSAValue:
+def _reduce_precision(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     """
     Round to `exponent_bits` and `mantissa_bits`: to nearest, ties to even; too large ones to infinity, too small ones to 0.
 
@@ -262,25 +262,25 @@ FORMATS = {F8E4M3: (4, 3), F8E5M2: (5, 2), BF16: (8, 7), F16: (5, 10), F32: (8, 
 """Bits of exponent and mantissa."""
 
 
-def _real(to: Converter, op: ForeignOp) -> SSAValue:
+def _real(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x = op.operands[0]
     return to.emit(ptir.RealOp, x) if to.dtype(x).kind is Kind.COMPLEX else x
 
 
-def _imag(to: Converter, op: ForeignOp) -> SSAValue:
+def _imag(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x = op.operands[0]
     return to.emit(ptir.ImagOp, x) if to.dtype(x).kind is Kind.COMPLEX else to.like(0, x)
 
 
-def _complex(to: Converter, op: ForeignOp) -> SSAValue:
+def _complex(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return to.emit(ptir.ComplexOp, *op.operands)
 
 
-def _barrier(to: Converter, op: ForeignOp) -> Values:
+def _barrier(to: StablehloConverter, op: ForeignOp) -> Values:
     return op.operands
 
 
-POINTWISE: dict[str, Row | Refused] = {
+POINTWISE: dict[str, StablehloRow | Refused] = {
     **{f"stablehlo.{name}": _unary(op_type) for name, op_type in _UNARY.items()},
     **{f"stablehlo.{name}": _binary(name) for name in _BINARY},
     "stablehlo.abs": _abs,

@@ -22,7 +22,7 @@ from mind_dialect.ptir.windows_at import GATHER_DIMS, SCATTER_DIMS
 from mind_dialect.ptir_shapes import Dims
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import StablehloConverter, StablehloRow, Values
 from .foreign import DimensionNumbers, ForeignOp
 from .scalars import simple_kind
 from .structural import known_integers, static, zero
@@ -51,7 +51,9 @@ def _strides(sizes: Sequence[int]) -> list[int]:
 class _Starts:
     """The index vectors of a gather or scatter: one component at a time."""
 
-    def __init__(self, to: Converter, op: ForeignOp, indices: SSAValue, vector_dim: int, components: int, sizes: Sequence[int]):
+    def __init__(
+        self, to: StablehloConverter, op: ForeignOp, indices: SSAValue, vector_dim: int, components: int, sizes: Sequence[int]
+    ):
         self.to, self.vector_dim = to, vector_dim
         self.dtype: PtirDType = SI64 if math.prod(sizes) >= 1 << 31 else SI32
         found = to.index(indices)
@@ -86,15 +88,15 @@ class _Starts:
         return self.to.emit(ptir.IotaOp, shape=(n,), dtype=self.dtype, axis=0)
 
 
-def _gather(to: Converter, op: ForeignOp) -> SSAValue:
+def _gather(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return gathered(to, op, op.integers("slice_sizes"))
 
 
-def _dynamic_gather(to: Converter, op: ForeignOp) -> SSAValue:
+def _dynamic_gather(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return gathered(to, op, known_integers(to, op.operands[2]))
 
 
-def gathered(to: Converter, op: ForeignOp, slices: Sequence[int]) -> SSAValue:
+def gathered(to: StablehloConverter, op: ForeignOp, slices: Sequence[int]) -> SSAValue:
     """The gather of slices of the given sizes."""
     x, indices = op.operands[:2]
     if any(static(shape) is None for shape in (to.shape(x), op.shape, to.shape(indices))):
@@ -141,7 +143,7 @@ def _window_dims(numbers: DimensionNumbers, names: Sequence[str], ranks: Mapping
     return {**lists, names[-1]: numbers.integer(names[-1])}
 
 
-def _gather_windows(to: Converter, op: ForeignOp, slices: Sequence[int]) -> SSAValue:
+def _gather_windows(to: StablehloConverter, op: ForeignOp, slices: Sequence[int]) -> SSAValue:
     x, indices = op.operands[:2]
     of_x, of_indices = len(to.shape(x)), len(to.shape(indices))
     ranks = {**dict.fromkeys(GATHER_DIMS, of_x), "offset_dims": len(op.shape), "start_indices_batching_dims": of_indices}
@@ -149,7 +151,7 @@ def _gather_windows(to: Converter, op: ForeignOp, slices: Sequence[int]) -> SSAV
     return to.emit(ptir.GatherWindowsOp, x, to.index(indices), **dims, slice_sizes=tuple(slices), mode="clamp")
 
 
-def _scatter_windows(to: Converter, op: ForeignOp, kind: str) -> SSAValue:
+def _scatter_windows(to: StablehloConverter, op: ForeignOp, kind: str) -> SSAValue:
     x, indices, updates = op.operands
     of_x, of_updates, of_indices = (len(to.shape(v)) for v in (x, updates, indices))
     ranks = {**dict.fromkeys(SCATTER_DIMS, of_x), "update_window_dims": of_updates, "scatter_indices_batching_dims": of_indices}
@@ -158,11 +160,11 @@ def _scatter_windows(to: Converter, op: ForeignOp, kind: str) -> SSAValue:
     return to.emit(ptir.ScatterWindowsOp, x, to.index(indices), updates, kind=kind, **dims, mode="drop", unique=unique)
 
 
-def _times(to: Converter, x: SSAValue, factor: int) -> SSAValue:
+def _times(to: StablehloConverter, x: SSAValue, factor: int) -> SSAValue:
     return x if factor == 1 else to.emit(ptir.MulOp, x, to.like(factor, x))
 
 
-def _scatter(to: Converter, op: ForeignOp) -> Values:
+def _scatter(to: StablehloConverter, op: ForeignOp) -> Values:
     count = (len(op.operands) - 1) // 2
     xs, indices, updates = op.operands[:count], op.operands[count], op.operands[count + 1 :]
     if count < 1 or len(updates) != count:
@@ -208,12 +210,12 @@ def _scatter(to: Converter, op: ForeignOp) -> Values:
     return scattered(to, op, op.body(), xs, flat, updates)
 
 
-def scatter_flat(to: Converter, op: ForeignOp, block: Block, x: SSAValue, flat: SSAValue, updates: SSAValue) -> SSAValue:
+def scatter_flat(to: StablehloConverter, op: ForeignOp, block: Block, x: SSAValue, flat: SSAValue, updates: SSAValue) -> SSAValue:
     """As `scattered`, of one operand."""
     return scattered(to, op, block, [x], flat, [updates])[0]
 
 
-def scattered(to: Converter, op: ForeignOp, block: Block, xs: Values, flat: SSAValue, updates: Values) -> Values:
+def scattered(to: StablehloConverter, op: ForeignOp, block: Block, xs: Values, flat: SSAValue, updates: Values) -> Values:
     """Combine updates into operands at flat indices by a body; -1 drops an update."""
     dtype, shape = to.spec(xs[0])
     sizes, of_updates = _sizes(shape, to.shape(flat))
@@ -230,7 +232,7 @@ def scattered(to: Converter, op: ForeignOp, block: Block, xs: Values, flat: SSAV
     return [to.reshape(to.part(v, 0, 0, count), sizes) for v in made]
 
 
-def _windows_kind(to: Converter, op: ForeignOp, dtype: PtirDType) -> str | None:
+def _windows_kind(to: StablehloConverter, op: ForeignOp, dtype: PtirDType) -> str | None:
     """The kind of `scatter_windows` for the body of a scatter, also one that `scatter_reduce` lacks."""
     kind = simple_kind(to, op.body())
     if kind == "multiply" and dtype is not I1:
@@ -249,7 +251,7 @@ def _scatter_kind(kind: str | None, dtype: PtirDType) -> str | None:
     return {**known, "replace": "replace"}.get(kind or "")
 
 
-def _one_by_one(to: Converter, block: Block, cells: Values, where: SSAValue, rows: Values) -> Values:
+def _one_by_one(to: StablehloConverter, block: Block, cells: Values, where: SSAValue, rows: Values) -> Values:
     """Run the body once for each update, in order."""
     bound = to.captures([block.parent] if block.parent is not None else [])
     invariant = [to.env[v] for v in bound]
@@ -278,7 +280,7 @@ def _one_by_one(to: Converter, block: Block, cells: Values, where: SSAValue, row
     return to.add(scan).results[:count]
 
 
-def _torch_index_select(to: Converter, op: ForeignOp) -> SSAValue:
+def _torch_index_select(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x, indices = op.operands
     axis, batches = op.integer("dim"), op.integer("batch_dims", 0)
     if batches:
@@ -293,7 +295,7 @@ def _torch_index_select(to: Converter, op: ForeignOp) -> SSAValue:
     return to.transpose(rows, [*moved, *range(count), *range(count + axis, count + len(sizes) - 1)])
 
 
-INDEXING: dict[str, Row | Refused] = {
+INDEXING: dict[str, StablehloRow | Refused] = {
     "stablehlo.dynamic_gather": _dynamic_gather,
     "stablehlo.gather": _gather,
     "stablehlo.scatter": _scatter,

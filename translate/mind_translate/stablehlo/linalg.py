@@ -19,11 +19,11 @@ from mind_dialect.ptir_shapes import Dims
 
 from ..linear_algebra import call, mirrored, transposed, triangular_solution
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import StablehloConverter, StablehloRow, Values
 from .foreign import ForeignOp
 
 
-def square(to: Converter, x: SSAValue) -> Dims:
+def square(to: StablehloConverter, x: SSAValue) -> Dims:
     """The dimensions of square matrices; E3002 and E3003 for what is none."""
     shape = to.shape(x)
     if len(shape) < 2:
@@ -34,24 +34,24 @@ def square(to: Converter, x: SSAValue) -> Dims:
     return shape
 
 
-def _cholesky(to: Converter, op: ForeignOp) -> SSAValue:
+def _cholesky(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return factor(to, op.operands[0], lower=op.flag("lower"))
 
 
-def factor(to: Converter, x: SSAValue, *, lower: bool) -> SSAValue:
+def factor(to: StablehloConverter, x: SSAValue, *, lower: bool) -> SSAValue:
     """The Cholesky factor of matrices of which one triangle is read; NaN for ones that have none."""
     square(to, x)
     (found,) = call(to, "cholesky", [mirrored(to, x, lower=lower)], [to.spec(x)], failure="nan")
     return found if lower else transposed(to, found, conjugate=True)
 
 
-def _triangular_solve(to: Converter, op: ForeignOp) -> SSAValue:
+def _triangular_solve(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     turned = op.word("transpose_a", ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"), "NO_TRANSPOSE")
     a, b = op.operands
     return solution(to, a, b, left=op.flag("left_side"), lower=op.flag("lower"), unit=op.flag("unit_diagonal"), turned=turned)
 
 
-def solution(to: Converter, a: SSAValue, b: SSAValue, *, left: bool, lower: bool, unit: bool, turned: str) -> SSAValue:
+def solution(to: StablehloConverter, a: SSAValue, b: SSAValue, *, left: bool, lower: bool, unit: bool, turned: str) -> SSAValue:
     """The solution of `op(a) x = b`, or of `x op(a) = b`, for triangular `a`."""
     shapes = [square(to, a), to.shape(b)]
     if len(shapes[0]) != len(shapes[1]):
@@ -75,33 +75,33 @@ def _letter(op: ForeignOp, name: str) -> str:
     raise op.wrong("mhlo.backend_config", f"{name}, a character of LAPACK's")
 
 
-def _info(to: Converter, op: ForeignOp) -> SSAValue:
+def _info(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     """The last result of LAPACK's functions, 0: failures are NaN already."""
     return to.fill(0, SI32, op.results[-1].shape)
 
 
-def _potrf(to: Converter, op: ForeignOp) -> Values:
+def _potrf(to: StablehloConverter, op: ForeignOp) -> Values:
     return [factor(to, op.operands[0], lower=_letter(op, "uplo") == "L"), _info(to, op)]
 
 
 _TURNED = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
 
-def _trsm(to: Converter, op: ForeignOp) -> Values:
+def _trsm(to: StablehloConverter, op: ForeignOp) -> Values:
     flags = {"left": _letter(op, "side") == "L", "lower": _letter(op, "uplo") == "L", "unit": _letter(op, "diag") == "U"}
     if (turned := _TURNED.get(_letter(op, "trans_x"))) is None:
         raise op.wrong("mhlo.backend_config", "trans_x N, T or C")
     return [solution(to, op.operands[0], op.operands[1], turned=turned, **flags)]
 
 
-def _getrf(to: Converter, op: ForeignOp) -> Values:
+def _getrf(to: StablehloConverter, op: ForeignOp) -> Values:
     packed, pivots = op.results[:2]
     *batch, rows, _ = packed.shape
     found = call(to, "lu", op.operands, [packed, TensorSpec(SI32, pivots.shape), TensorSpec(SI32, (*batch, rows))])
     return [found[0], to.emit(ptir.AddOp, found[1], to.like(1, found[1])), _info(to, op)]
 
 
-def _geqrf(to: Converter, op: ForeignOp) -> Values:
+def _geqrf(to: StablehloConverter, op: ForeignOp) -> Values:
     """R and the reflectors that Q is made of; Q is a third result, for `_orgqr`."""
     packed, scales = op.results
     *batch, rows, columns = packed.shape
@@ -111,7 +111,7 @@ def _geqrf(to: Converter, op: ForeignOp) -> Values:
     return call(to, "geqrf", op.operands, [packed, scales, q])[:2]
 
 
-def _orgqr(to: Converter, op: ForeignOp) -> Values:
+def _orgqr(to: StablehloConverter, op: ForeignOp) -> Values:
     """
     Q of reflectors as `_geqrf` gave them, which the program brought to the shape of Q.
 
@@ -141,7 +141,7 @@ def _without_last_columns(x: SSAValue) -> SSAValue:
     return x
 
 
-def _eigh(to: Converter, op: ForeignOp) -> Values:
+def _eigh(to: StablehloConverter, op: ForeignOp) -> Values:
     if _letter(op, "mode") != "V":
         raise Refused("eigenvalues without eigenvectors", "use both, and drop the vectors")
     x = mirrored(to, op.operands[0], lower=_letter(op, "uplo") == "L")
@@ -149,7 +149,7 @@ def _eigh(to: Converter, op: ForeignOp) -> Values:
     return [vectors, values, _info(to, op)]
 
 
-def _gesdd(to: Converter, op: ForeignOp) -> Values:
+def _gesdd(to: StablehloConverter, op: ForeignOp) -> Values:
     (x,), (_, s, u, vt, _) = op.operands, op.results
     mode = _letter(op, "mode")
     if mode == "N":
@@ -159,7 +159,7 @@ def _gesdd(to: Converter, op: ForeignOp) -> Values:
     return [x, values, left, right, _info(to, op)]
 
 
-_LAPACK: dict[str, Callable[[Converter, ForeignOp], Values]] = {
+_LAPACK: dict[str, Callable[[StablehloConverter, ForeignOp], Values]] = {
     "potrf": _potrf,
     "trsm": _trsm,
     "getrf": _getrf,
@@ -173,4 +173,4 @@ _LAPACK: dict[str, Callable[[Converter, ForeignOp], Values]] = {
 LAPACK = {
     f"{library}_{letter}{name}_ffi": row for name, row in _LAPACK.items() for letter in "sdcz" for library in ("lapack", "blas")
 }
-LINALG: dict[str, Row | Refused] = {"stablehlo.cholesky": _cholesky, "stablehlo.triangular_solve": _triangular_solve}
+LINALG: dict[str, StablehloRow | Refused] = {"stablehlo.cholesky": _cholesky, "stablehlo.triangular_solve": _triangular_solve}

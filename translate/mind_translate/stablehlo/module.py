@@ -29,7 +29,7 @@ from mind_dialect.verify import check_parts
 
 from ..landing import INTEGER_KINDS
 from ..unsupported import Refused, Unsupported
-from .converter import Converter
+from .converter import StablehloConverter
 from .foreign import name_of
 from .sizes import MOST_RESTARTS, Restart, Sizes
 from .table import OPERANDS, POINTWISE, ROWS
@@ -112,7 +112,7 @@ def _computations(functions: list[FuncOp]) -> Iterator[str]:
 
 def _convert_functions(module: ModuleOp, functions: list[FuncOp], chosen: set[str]) -> None:
     by_name = {f.sym_name.data: f for f in functions}
-    to = Converter(ROWS, OPERANDS, POINTWISE, by_name)
+    to = StablehloConverter(ROWS, OPERANDS, POINTWISE, by_name)
     helpers = set(_computations(functions))
     public = [f for f in functions if f.sym_name.data in chosen - helpers and _is_public(f)]
     stack = public or [f for f in functions if f.sym_name.data in chosen]
@@ -175,7 +175,7 @@ def _check_calls(made: dict[str, FuncOp]) -> None:
             stack.extend((called, False) for called in _calls(made[name]))
 
 
-def convert_function(to: Converter, f: FuncOp) -> FuncOp:
+def convert_function(to: StablehloConverter, f: FuncOp) -> FuncOp:
     """The PTIR function of a function of StableHLO; as often as names of sizes turn out to be one, from the start."""
     to.sizes = Sizes()
     counted = to.unsupported
@@ -189,7 +189,7 @@ def convert_function(to: Converter, f: FuncOp) -> FuncOp:
     raise Refused("sizes that cannot be told from each other")
 
 
-def _converted(to: Converter, f: FuncOp) -> FuncOp:
+def _converted(to: StablehloConverter, f: FuncOp) -> FuncOp:
     """The PTIR function of a function of StableHLO; attributes stay. E4000 for one of several blocks or without a body."""
     if len(f.body.blocks) != 1:
         name, given = brief(f.sym_name.data), f"{len(f.body.blocks)} blocks"
@@ -238,7 +238,7 @@ def _no_dimension(number: int) -> Refused:
     return Refused(f"a size that argument {number} says and no dimension of an argument has", "give the program static shapes")
 
 
-def _named(to: Converter, argument: SSAValue, i: int) -> Attribute:
+def _named(to: StablehloConverter, argument: SSAValue, i: int) -> Attribute:
     """The type of an argument, its dynamic dimensions named after it: those of `x` are `x_0`, `x_1` and so on."""
     dtype, shape = to.spec(to.env[argument])
     hint = argument.name_hint or f"arg{i}"
@@ -246,7 +246,7 @@ def _named(to: Converter, argument: SSAValue, i: int) -> Attribute:
     return tensor_type(dtype, [to.sizes.name(f"{base}_{d}") if n == UNKNOWN else n for d, n in enumerate(shape)])
 
 
-def _argument_attributes(to: Converter, f: FuncOp) -> ArrayAttr[DictionaryAttr] | None:
+def _argument_attributes(to: StablehloConverter, f: FuncOp) -> ArrayAttr[DictionaryAttr] | None:
     """The attributes of the arguments, with names from locations, and the dimensions that scalars are the sizes of."""
     arguments = f.body.block.args
     stated = [dict(a.data) for a in f.arg_attrs.data] if f.arg_attrs is not None else [dict[str, Attribute]() for _ in arguments]
@@ -260,7 +260,7 @@ def _argument_attributes(to: Converter, f: FuncOp) -> ArrayAttr[DictionaryAttr] 
     return ArrayAttr([DictionaryAttr(a) for a in stated]) if any(stated) else f.arg_attrs
 
 
-def _refuse_type(to: Converter, f: FuncOp, argument: object) -> None:
+def _refuse_type(to: StablehloConverter, f: FuncOp, argument: object) -> None:
     try:
         to.spec_of(argument)  # pyright: ignore[reportArgumentType]
     except Refused as refused:

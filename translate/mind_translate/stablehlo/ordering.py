@@ -14,13 +14,13 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.types import SI32
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import StablehloConverter, StablehloRow, Values
 from .elementwise import total_order
 from .foreign import ForeignOp
 from .scalars import sort_order
 
 
-def _sort(to: Converter, op: ForeignOp) -> Values:
+def _sort(to: StablehloConverter, op: ForeignOp) -> Values:
     shape, axis = to.shape(op.operands[0]), op.integer("dimension", -1)
     rank = len(shape)
     if not -rank <= axis < rank:
@@ -49,7 +49,7 @@ def _sort(to: Converter, op: ForeignOp) -> Values:
     return [to.emit(ptir.GatherOp, v, places, axis=axis) for v in op.operands]
 
 
-def _places(to: Converter, key: SSAValue, axis: int, descending: bool) -> SSAValue:
+def _places(to: StablehloConverter, key: SSAValue, axis: int, descending: bool) -> SSAValue:
     """The stable permutation that sorts a key along `axis`."""
     size = to.shape(key)[axis]
     if not isinstance(size, int):
@@ -57,4 +57,4 @@ def _places(to: Converter, key: SSAValue, axis: int, descending: bool) -> SSAVal
     return to.add(ptir.TopKOp(key, k=size, axis=axis, largest=descending, indices_dtype=SI32)).results[1]
 
 
-ORDERING: dict[str, Row | Refused] = {"stablehlo.sort": _sort}
+ORDERING: dict[str, StablehloRow | Refused] = {"stablehlo.sort": _sort}

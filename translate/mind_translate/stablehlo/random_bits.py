@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import UI32, UI64
 
 from ..landing import INTEGER_KINDS
 from ..unsupported import Refused
-from .converter import Converter, Values
+from .converter import StablehloConverter, Values
 from .foreign import ForeignOp
 from .structural import static
 
@@ -33,7 +33,7 @@ MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)
 
 
-def rng_bit_generator(to: Converter, op: ForeignOp) -> Values:
+def rng_bit_generator(to: StablehloConverter, op: ForeignOp) -> Values:
     """The new state, and bits as integers. Raises `Refused` for bits as other numbers."""
     algorithm, state = op.word("rng_algorithm", ALGORITHMS), op.operands[0]
     if len(op.results) != 2:
@@ -55,30 +55,30 @@ def rng_bit_generator(to: Converter, op: ForeignOp) -> Values:
     return [to.concat([to.reshape(v, (1,)) for v in counted], 0), to.wrap(bits, dtype)]
 
 
-def _halves(to: Converter, x: SSAValue) -> Words:
+def _halves(to: StablehloConverter, x: SSAValue) -> Words:
     """The low and the high 32 bits."""
     return to.wrap(x, UI32), to.wrap(to.emit(ptir.ShiftRightLogicalOp, x, to.like(32, x)), UI32)
 
 
-def _whole(to: Converter, low: SSAValue, high: SSAValue) -> SSAValue:
+def _whole(to: StablehloConverter, low: SSAValue, high: SSAValue) -> SSAValue:
     """64 bits of two halves."""
     wide = to.wrap(high, UI64)
     return to.emit(ptir.OrOp, to.wrap(low, UI64), to.emit(ptir.ShiftLeftOp, wide, to.like(32, wide)))
 
 
-def _counters(to: Converter, start: SSAValue, count: int) -> SSAValue:
+def _counters(to: StablehloConverter, start: SSAValue, count: int) -> SSAValue:
     """`start`, `start + 1`, and on."""
     return to.emit(ptir.AddOp, to.broadcast(start, (count,)), to.emit(ptir.IotaOp, shape=(count,), dtype=UI64, axis=0))
 
 
-def _plus(to: Converter, x: SSAValue, number: int) -> SSAValue:
+def _plus(to: StablehloConverter, x: SSAValue, number: int) -> SSAValue:
     return to.emit(ptir.AddOp, x, to.like(number, x))
 
 
 # Threefry
 
 
-def _three_fry(to: Converter, state: Sequence[SSAValue], bits: int, shape: tuple[int, ...]) -> tuple[Words, SSAValue]:
+def _three_fry(to: StablehloConverter, state: Sequence[SSAValue], bits: int, shape: tuple[int, ...]) -> tuple[Words, SSAValue]:
     """
     A number of 64 bits takes both words of a counter.
 
@@ -99,7 +99,7 @@ def _three_fry(to: Converter, state: Sequence[SSAValue], bits: int, shape: tuple
     return (key, _plus(to, start, count)), found
 
 
-def three_fry(to: Converter, counter: Words, key: Words) -> Words:
+def three_fry(to: StablehloConverter, counter: Words, key: Words) -> Words:
     """Twenty rounds on two words of ui32, of one shape, with a key of two scalars."""
     shape = to.shape(counter[0])
     parity = to.emit(ptir.XorOp, to.emit(ptir.XorOp, to.like(PARITY, key[0]), key[0]), key[1])
@@ -119,7 +119,7 @@ def three_fry(to: Converter, counter: Words, key: Words) -> Words:
 # Philox
 
 
-def _philox(to: Converter, state: Sequence[SSAValue], bits: int, shape: tuple[int, ...]) -> tuple[Words, SSAValue]:
+def _philox(to: StablehloConverter, state: Sequence[SSAValue], bits: int, shape: tuple[int, ...]) -> tuple[Words, SSAValue]:
     """
     Each counter of 128 bits gives four words in a row; a number of 64 bits takes two.
 
@@ -141,14 +141,14 @@ def _philox(to: Converter, state: Sequence[SSAValue], bits: int, shape: tuple[in
     return counted, to.reshape(to.part(flat, 0, 0, size), shape)
 
 
-def _wide_counters(to: Converter, low: SSAValue, high: SSAValue, count: int) -> Words:
+def _wide_counters(to: StablehloConverter, low: SSAValue, high: SSAValue, count: int) -> Words:
     """The low and high words of a counter of 128 bits, and of those after it."""
     counters = _counters(to, low, count)
     carry = to.compare("less", counters, to.broadcast(low, (count,)))
     return counters, to.select(carry, to.broadcast(_plus(to, high, 1), (count,)), to.broadcast(high, (count,)))
 
 
-def philox(to: Converter, counter: Words, key: Words) -> Words:
+def philox(to: StablehloConverter, counter: Words, key: Words) -> Words:
     """Ten rounds on four words of ui32, of one shape, with a key of two scalars."""
     c0, c1, c2, c3 = counter
     shape = to.shape(c0)
@@ -162,7 +162,7 @@ def philox(to: Converter, counter: Words, key: Words) -> Words:
     return c0, c1, c2, c3
 
 
-def _product(to: Converter, x: SSAValue, factor: int) -> Words:
+def _product(to: StablehloConverter, x: SSAValue, factor: int) -> Words:
     """The low and the high word of a product."""
     wide = to.wrap(x, UI64)
     return _halves(to, to.emit(ptir.MulOp, wide, to.like(factor, wide)))

@@ -20,7 +20,7 @@ from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..landing import INTEGER_KINDS
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import StablehloConverter, StablehloRow, Values
 from .elementwise import combine
 from .foreign import ForeignOp, Window
 from .indexing import scatter_flat
@@ -47,7 +47,7 @@ def reduce_kind(kind: str | None, dtype: PtirDType) -> str | None:
     return known.get(kind or "")
 
 
-def is_identity(to: Converter, kind: str, value: SSAValue) -> bool:
+def is_identity(to: StablehloConverter, kind: str, value: SSAValue) -> bool:
     """Whether an initial value is known to change nothing."""
     number, dtype = to.known_scalar(value), to.dtype(value)
     reduction = reduce_kind(kind, dtype)
@@ -71,7 +71,7 @@ def _split(op: ForeignOp) -> tuple[list[SSAValue], list[SSAValue]]:
     return op.operands[:count], op.operands[count:]
 
 
-def _reduce(to: Converter, op: ForeignOp) -> SSAValue | Values:
+def _reduce(to: StablehloConverter, op: ForeignOp) -> SSAValue | Values:
     (xs, inits), axes, block = _split(op), op.integers("dimensions"), op.body()
     dtype, shape = to.spec(xs[0])
     if len(set(axes)) != len(axes) or any(not 0 <= a < len(shape) for a in axes):
@@ -86,12 +86,12 @@ def _reduce(to: Converter, op: ForeignOp) -> SSAValue | Values:
     return _folded(to, block, xs, inits, axes)
 
 
-def started(to: Converter, kind: str, init: SSAValue, found: SSAValue) -> SSAValue:
+def started(to: StablehloConverter, kind: str, init: SSAValue, found: SSAValue) -> SSAValue:
     """A reduction that starts from `init`."""
     return found if is_identity(to, kind, init) else combine(to, kind, to.broadcast(init, to.shape(found)), found)
 
 
-def _arg(to: Converter, xs: Values, inits: Values, axis: int, block: Block) -> Values | None:
+def _arg(to: StablehloConverter, xs: Values, inits: Values, axis: int, block: Block) -> Values | None:
     """`arg_max` or `arg_min` with its value, if the body and the operands say so."""
     (dtype, shape), (index_dtype, _) = to.spec(xs[0]), to.spec(xs[1])
     iota = xs[1].owner
@@ -109,7 +109,7 @@ def _arg(to: Converter, xs: Values, inits: Values, axis: int, block: Block) -> V
     return to.vectorized(block, [*(to.broadcast(v, shape) for v in inits), value, place], shape)
 
 
-def _folded(to: Converter, block: Block, xs: Values, inits: Values, axes: Sequence[int]) -> Values:
+def _folded(to: StablehloConverter, block: Block, xs: Values, inits: Values, axes: Sequence[int]) -> Values:
     """The reduction over `axes` of any body: fold neighbours, halving the axis until one element is left."""
     shape = to.shape(xs[0])
     sizes = [n for i, n in enumerate(shape) if i in axes]
@@ -137,7 +137,7 @@ def _folded(to: Converter, block: Block, xs: Values, inits: Values, axes: Sequen
 # Windows
 
 
-def _reduce_window(to: Converter, op: ForeignOp) -> SSAValue | Values:
+def _reduce_window(to: StablehloConverter, op: ForeignOp) -> SSAValue | Values:
     (xs, inits), block = _split(op), op.body()
     to.sizes.same_shapes([to.shape(x) for x in xs])
     dtype, shape = to.spec(xs[0])
@@ -151,7 +151,7 @@ def _reduce_window(to: Converter, op: ForeignOp) -> SSAValue | Values:
     return _windows_folded(to, op, block, xs, inits, window)
 
 
-def _known_window(to: Converter, kind: str, known: str, x: SSAValue, init: SSAValue, window: Window) -> SSAValue:
+def _known_window(to: StablehloConverter, kind: str, known: str, x: SSAValue, init: SSAValue, window: Window) -> SSAValue:
     size, strides, base, dilation, padding = window
     if not is_identity(to, kind, init) or any(n < 0 for pair in padding for n in pair):
         x = padded(to, x, init, [p[0] for p in padding], [p[1] for p in padding], [b - 1 for b in base])
@@ -169,7 +169,7 @@ def _known_window(to: Converter, kind: str, known: str, x: SSAValue, init: SSAVa
     return started(to, kind, init, found)
 
 
-def _running(to: Converter, kind: str, x: SSAValue, init: SSAValue, window: Window) -> SSAValue | None:
+def _running(to: StablehloConverter, kind: str, x: SSAValue, init: SSAValue, window: Window) -> SSAValue | None:
     """A window over all elements up to each one, which is how JAX writes `cumsum`; None for other windows."""
     size, strides, base, dilation, padding = window
     shape = to.shape(x)
@@ -216,7 +216,7 @@ def _places(op: ForeignOp, size: Sequence[int]) -> int:
     return places
 
 
-def _place_slices(to: Converter, x: SSAValue, place: int, window: Window, outputs: Dims) -> SSAValue:
+def _place_slices(to: StablehloConverter, x: SSAValue, place: int, window: Window, outputs: Dims) -> SSAValue:
     """What is at one place of every window of a padded operand."""
     size, strides, _, dilation, _ = window
     offsets: list[int] = []
@@ -230,7 +230,7 @@ def _place_slices(to: Converter, x: SSAValue, place: int, window: Window, output
     return to.slice(x, starts, limits, strides)
 
 
-def _windows_folded(to: Converter, op: ForeignOp, block: Block, xs: Values, inits: Values, window: Window) -> Values:
+def _windows_folded(to: StablehloConverter, op: ForeignOp, block: Block, xs: Values, inits: Values, window: Window) -> Values:
     """Windows of any body: one strided slice for each place of the window, folded from left to right."""
     size, _, base, _, padding = window
     outputs = _outputs(to.shape(xs[0]), window)
@@ -245,7 +245,7 @@ def _windows_folded(to: Converter, op: ForeignOp, block: Block, xs: Values, init
     return found
 
 
-def _select_and_scatter(to: Converter, op: ForeignOp) -> SSAValue:
+def _select_and_scatter(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     """
     Every source element goes to the place that its window selects, and is combined there with the others.
 
@@ -281,7 +281,7 @@ def _select_and_scatter(to: Converter, op: ForeignOp) -> SSAValue:
     return scatter_flat(to, op, combine_body, target, best_index, source)
 
 
-REDUCTIONS: dict[str, Row | Refused] = {
+REDUCTIONS: dict[str, StablehloRow | Refused] = {
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
     "stablehlo.select_and_scatter": _select_and_scatter,

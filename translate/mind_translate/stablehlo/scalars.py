@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.ptir.types import Kind, PtirDType, part_of
 
-from .converter import RETURNS, Converter
+from .converter import RETURNS, StablehloConverter
 from .elementwise import COMPARE_TYPES, DIRECTIONS
 from .foreign import ForeignOp, landed_spec, name_of
 from .structural import stored_bytes
@@ -34,7 +34,7 @@ class UnknownError(Exception):
     """A body holds what cannot be evaluated here."""
 
 
-def simple_kind(to: Converter, block: Block) -> str | None:
+def simple_kind(to: StablehloConverter, block: Block) -> str | None:
     """
     The op of a body of two arguments: `add`, `maximum` and so on; `replace` if it gives the second argument.
 

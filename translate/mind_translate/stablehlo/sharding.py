@@ -8,19 +8,19 @@ function are dropped, as PTIR values carry none.
 from __future__ import annotations
 
 from ..unsupported import Refused
-from .converter import Converter, Row, Values
+from .converter import StablehloConverter, StablehloRow, Values
 from .foreign import ForeignOp
 
 
-def _identity(to: Converter, op: ForeignOp) -> Values:
+def _identity(to: StablehloConverter, op: ForeignOp) -> Values:
     return op.operands[: len(op.results)]
 
 
-def _constant(to: Converter, op: ForeignOp) -> Values:
+def _constant(to: StablehloConverter, op: ForeignOp) -> Values:
     return to.apply("stablehlo.constant", [], op.results, op)
 
 
-def _named(to: Converter, op: ForeignOp) -> Values:
+def _named(to: StablehloConverter, op: ForeignOp) -> Values:
     """`named_computation` runs its body on its operands."""
     block = op.body()
     to.env.update(zip(block.args, op.operands, strict=True))
@@ -29,7 +29,7 @@ def _named(to: Converter, op: ForeignOp) -> Values:
 
 _PER_DEVICE = Refused("a computation per device", "convert the program before it is partitioned")
 
-SHARDING: dict[str, Row | Refused] = {
+SHARDING: dict[str, StablehloRow | Refused] = {
     **dict.fromkeys(
         (
             "sdy.data_flow_edge",

@@ -24,14 +24,14 @@ from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 from mind_dialect.stablehlo.literal import DenseAttr
 
 from ..unsupported import Refused
-from .converter import Converter, Row
+from .converter import StablehloConverter, StablehloRow
 from .foreign import ForeignOp
 
 _LOW_HALF = bytes(b & 15 for b in range(256))
 _TRUTH = bytes([0] + [1] * 255)
 
 
-def _constant(to: Converter, op: ForeignOp) -> SSAValue:
+def _constant(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     value: Any = op.attributes.get("value")
     if isinstance(value, DenseResourceAttr):
         raise Refused("a constant in the resources of the text", "write it as dense<...>, or pass it as an argument")
@@ -65,11 +65,11 @@ def static(shape: Dims) -> tuple[int, ...] | None:
     return sizes if len(sizes) == len(shape) else None
 
 
-def _iota(to: Converter, op: ForeignOp) -> SSAValue:
+def _iota(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return counted(to, op.shape, op.integer("iota_dimension"), op.dtype)
 
 
-def counted(to: Converter, shape: Dims, axis: int, dtype: PtirDType) -> SSAValue:
+def counted(to: StablehloConverter, shape: Dims, axis: int, dtype: PtirDType) -> SSAValue:
     """0, 1, 2 and on along `axis`; E3004 for one that the shape does not have."""
     if not 0 <= axis < len(shape):
         message = f"iota_dimension {axis} is out of range for rank {len(shape)}"
@@ -79,23 +79,23 @@ def counted(to: Converter, shape: Dims, axis: int, dtype: PtirDType) -> SSAValue
     return to.emit(ptir.IotaOp, shape=shape, dtype=dtype, axis=axis)
 
 
-def _reshape(to: Converter, op: ForeignOp) -> SSAValue:
+def _reshape(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return to.reshape(op.operands[0], op.shape)
 
 
-def _transpose(to: Converter, op: ForeignOp) -> SSAValue:
+def _transpose(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return to.emit(ptir.TransposeOp, op.operands[0], perm=op.integers("permutation"))
 
 
-def _broadcast(to: Converter, op: ForeignOp) -> SSAValue:
+def _broadcast(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return to.broadcast(op.operands[0], op.shape)
 
 
-def _broadcast_in_dim(to: Converter, op: ForeignOp) -> SSAValue:
+def _broadcast_in_dim(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return broadcast_in(to, op, op.operands[0], op.integers("broadcast_dimensions"), op.shape)
 
 
-def broadcast_in(to: Converter, op: ForeignOp, x: SSAValue, dims: Sequence[int], shape: Dims) -> SSAValue:
+def broadcast_in(to: StablehloConverter, op: ForeignOp, x: SSAValue, dims: Sequence[int], shape: Dims) -> SSAValue:
     """Dimension `i` of `x` becomes dimension `dims[i]` of the result; E8002 for dimensions that do not fit."""
     if len(dims) != len(to.shape(x)) or len(set(dims)) != len(dims) or any(not 0 <= d < len(shape) for d in dims):
         rank = len(to.shape(x))
@@ -104,14 +104,14 @@ def broadcast_in(to: Converter, op: ForeignOp, x: SSAValue, dims: Sequence[int],
     return to.place(to.transpose(x, order), sorted(dims), shape)
 
 
-def _slice(to: Converter, op: ForeignOp) -> SSAValue:
+def _slice(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x = op.operands[0]
     starts, limits, strides = (op.integers(name) for name in ("start_indices", "limit_indices", "strides"))
     return sliced(to, op, x, starts, limits, strides)
 
 
 def sliced(
-    to: Converter, op: ForeignOp, x: SSAValue, starts: Sequence[int], limits: Sequence[Dim], strides: Sequence[int]
+    to: StablehloConverter, op: ForeignOp, x: SSAValue, starts: Sequence[int], limits: Sequence[Dim], strides: Sequence[int]
 ) -> SSAValue:
     """A slice of stated bounds; E4007 for a wrong number of them."""
     rank = len(to.shape(x))
@@ -122,18 +122,18 @@ def sliced(
     return to.slice(x, starts, limits, strides)
 
 
-def _concatenate(to: Converter, op: ForeignOp) -> SSAValue:
+def _concatenate(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     axis = op.integer("dimension")
     to.sizes.same_shapes([[n for i, n in enumerate(to.shape(v)) if i != axis] for v in op.operands])
     return to.emit(ptir.ConcatOp, *op.operands, axis=axis)
 
 
-def _reverse(to: Converter, op: ForeignOp) -> SSAValue:
+def _reverse(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     axes = op.integers("dimensions")
     return to.emit(ptir.ReverseOp, op.operands[0], axes=axes) if axes else op.operands[0]
 
 
-def _pad(to: Converter, op: ForeignOp) -> SSAValue:
+def _pad(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
     low, high, interior = (op.integers(name) for name in names)
     x, value = op.operands
@@ -144,7 +144,12 @@ def _pad(to: Converter, op: ForeignOp) -> SSAValue:
 
 
 def padded(
-    to: Converter, x: SSAValue, value: SSAValue, low: Sequence[int], high: Sequence[int], interior: Sequence[int] | None = None
+    to: StablehloConverter,
+    x: SSAValue,
+    value: SSAValue,
+    low: Sequence[int],
+    high: Sequence[int],
+    interior: Sequence[int] | None = None,
 ) -> SSAValue:
     """Pad with a scalar that may be data; negative counts cut off elements, interior ones included."""
     between = tuple(interior) if interior is not None else (0,) * len(low)
@@ -168,7 +173,7 @@ def zero(dtype: PtirDType) -> Number:
     return False if dtype is I1 else 0
 
 
-def _dynamic_slice(to: Converter, op: ForeignOp) -> SSAValue:
+def _dynamic_slice(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x, *starts = op.operands
     sizes = op.integers("slice_sizes")
     if len(starts) != len(to.shape(x)) or len(sizes) != len(starts):
@@ -176,7 +181,7 @@ def _dynamic_slice(to: Converter, op: ForeignOp) -> SSAValue:
     return to.emit(ptir.DynamicSliceOp, x, start_vector(to, starts), sizes=sizes) if starts else x
 
 
-def _dynamic_update_slice(to: Converter, op: ForeignOp) -> SSAValue:
+def _dynamic_update_slice(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x, update, *starts = op.operands
     if len(starts) != len(to.shape(x)):
         raise error(
@@ -189,7 +194,7 @@ def _dynamic_update_slice(to: Converter, op: ForeignOp) -> SSAValue:
     return to.emit(ptir.DynamicUpdateSliceOp, x, update, start_vector(to, starts), sizes=sizes)
 
 
-def start_vector(to: Converter, scalars: Sequence[SSAValue]) -> SSAValue:
+def start_vector(to: StablehloConverter, scalars: Sequence[SSAValue]) -> SSAValue:
     """Scalar indices of any integer dtypes as one vector of si32, or si64 if one is wider."""
     found = [to.index(v) for v in scalars]
     dtype = SI64 if any(to.dtype(v) is SI64 for v in found) else SI32
@@ -199,29 +204,29 @@ def start_vector(to: Converter, scalars: Sequence[SSAValue]) -> SSAValue:
     return to.concat([to.reshape(to.cast(v, dtype), (1,)) for v in found], 0)
 
 
-def known_integers(to: Converter, value: SSAValue) -> tuple[int, ...]:
+def known_integers(to: StablehloConverter, value: SSAValue) -> tuple[int, ...]:
     """The numbers of an operand that says sizes. Raises `Refused` for data."""
     return to.sizes.numbers(value) if (found := to.known(value)) is None else tuple(int(n.real) for n in found)
 
 
-def _dynamic_broadcast_in_dim(to: Converter, op: ForeignOp) -> SSAValue:
+def _dynamic_broadcast_in_dim(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x, dims, target = op.operands[0], op.integers("broadcast_dimensions"), to.sizes.shape(op.operands[1])
     if all(0 <= d < len(target) for d in dims) and len(dims) == len(to.shape(x)):
         to.sizes.placed(to.shape(x), [target[d] for d in dims])
     return broadcast_in(to, op, x, dims, target)
 
 
-def _dynamic_reshape(to: Converter, op: ForeignOp) -> SSAValue:
+def _dynamic_reshape(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x, target = op.operands[0], to.sizes.shape(op.operands[1])
     to.sizes.reshaped(to.shape(x), target)
     return to.reshape(x, target)
 
 
-def _dynamic_iota(to: Converter, op: ForeignOp) -> SSAValue:
+def _dynamic_iota(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return counted(to, to.sizes.shape(op.operands[0]), op.integer("iota_dimension"), op.dtype)
 
 
-def _real_dynamic_slice(to: Converter, op: ForeignOp) -> SSAValue:
+def _real_dynamic_slice(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     """Slices of known bounds; along a dimension with a name, all of it."""
     x, shape = op.operands[0], to.shape(op.operands[0])
     starts, strides = (known_integers(to, v) for v in (op.operands[1], op.operands[3]))
@@ -234,7 +239,7 @@ def _real_dynamic_slice(to: Converter, op: ForeignOp) -> SSAValue:
     return sliced(to, op, x, starts, limits, strides)
 
 
-def _get_dimension_size(to: Converter, op: ForeignOp) -> SSAValue:
+def _get_dimension_size(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     axis, shape = op.integer("dimension"), to.shape(op.operands[0])
     if not 0 <= axis < len(shape):
         message = f"dimension {axis} is out of range for rank {len(shape)}"
@@ -248,12 +253,12 @@ def _get_dimension_size(to: Converter, op: ForeignOp) -> SSAValue:
     return found
 
 
-def _dynamic_pad(to: Converter, op: ForeignOp) -> SSAValue:
+def _dynamic_pad(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x, value, *bounds = op.operands
     return padded(to, x, value, *(known_integers(to, v) for v in bounds))
 
 
-STRUCTURAL: dict[str, Row | Refused] = {
+STRUCTURAL: dict[str, StablehloRow | Refused] = {
     "stablehlo.broadcast": _broadcast,
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.concatenate": _concatenate,

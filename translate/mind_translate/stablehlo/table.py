@@ -7,7 +7,7 @@ from .calls import CALLS
 from .chlo import CHLO, POINTWISE_CHLO
 from .contraction import CONTRACTION
 from .control import CONTROL
-from .converter import Row
+from .converter import StablehloRow
 from .elementwise import POINTWISE as POINTWISE_ROWS
 from .indexing import INDEXING
 from .ordering import ORDERING
@@ -15,7 +15,7 @@ from .reductions import REDUCTIONS
 from .sharding import SHARDING
 from .structural import STRUCTURAL
 
-ROWS: dict[str, Row | Refused] = {
+ROWS: dict[str, StablehloRow | Refused] = {
     **POINTWISE_ROWS,
     **STRUCTURAL,
     **CONTRACTION,

@@ -16,7 +16,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import ArgMaxOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import PtirDType
 
-from .failures import Site, sites_of
+from .failures import FailingOp, sites_of
 from .maps import MAPS, Key, Mapped, check_map
 from .places import Dims, Place, dims_of, linear, place, repeated, reshaped, spec
 from .scalars import EMITTERS, NARROW, STORED, cast, divides_integers, emit, literal, register
@@ -48,7 +48,7 @@ class Body:
         self.results: list[SSAValue] = []
         self.reductions: list[Reduction] = []
         self.stage: dict[SSAValue, int] = dict.fromkeys(block.args, 0)
-        self.sites: list[tuple[PtirOp, Site]] = []
+        self.sites: list[tuple[PtirOp, FailingOp]] = []
         """What can fail, in the order of the ops, whatever is written first."""
         for op in block.ops:
             if isinstance(op, ptir.YieldOp):
@@ -78,7 +78,7 @@ _VIEWS = (ptir.ReshapeOp, ptir.BroadcastToOp, ptir.ConstantOp, ptir.IotaOp, Redu
 
 
 @dataclass
-class Source:
+class KernelSource:
     """What a kernel has beside its statements: parameters, and what was found out on the way."""
 
     body: Body
@@ -105,7 +105,7 @@ class Source:
 class Scope:
     """Statements that see one set of loop variables."""
 
-    def __init__(self, source: Source, kept: dict[Key, str] | None = None, *, keeps: bool = False):
+    def __init__(self, source: KernelSource, kept: dict[Key, str] | None = None, *, keeps: bool = False):
         self.source = source
         self.lines: list[str] = []
         self.names: dict[Key, str] = {}

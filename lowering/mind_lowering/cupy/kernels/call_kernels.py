@@ -9,11 +9,11 @@ from xdsl.dialects.func import FuncOp
 
 from ...xp import CallOp
 from ...xp.regions import LoopOp
-from ..source import Kernels
-from .kernel import Kernel
+from ..source import CudaKernels
+from .kernel import CudaKernel
 from .random_numbers import draw_stages, loops_around
 from .sorts import sort_stages
-from .stages import Stage, Staged
+from .stages import KernelStage, Staged
 
 STAGED: dict[str, Callable[[CallOp], Staged | None]] = {
     **dict.fromkeys(("k.rng_uniform", "k.rng_normal"), draw_stages),
@@ -27,18 +27,18 @@ class CallKernels:
     """The kernels of the calls of a function of a plain name, by their names in Python; a plan adds what else it needs."""
 
     name: str = "f"
-    kernels: Kernels = field(default_factory=Kernels)
+    kernels: CudaKernels = field(default_factory=CudaKernels)
     of: dict[CallOp, Staged] = field(default_factory=dict[CallOp, Staged])
-    names: dict[Stage, str] = field(default_factory=dict[Stage, str])
+    names: dict[KernelStage, str] = field(default_factory=dict[KernelStage, str])
     loops: dict[LoopOp, int] = field(default_factory=dict[LoopOp, int])
     """The loops whose iterations draw, and how many are around each."""
 
-    def add(self, kernel: Kernel) -> str:
+    def add(self, kernel: CudaKernel) -> str:
         """The name of one more kernel."""
         return self.kernels.add(self.name, kernel)
 
 
-def call_kernels(func: FuncOp, name: str, kernels: Kernels) -> CallKernels:
+def call_kernels(func: FuncOp, name: str, kernels: CudaKernels) -> CallKernels:
     """The kernels of the calls in a lowered function of a plain name, which `kernels` is given too."""
     found = CallKernels(name, kernels)
     for op in func.walk():

@@ -10,9 +10,9 @@ from xdsl.ir import Block, SSAValue
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
-from .body import Body, Scope, Source
-from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented
-from .places import Chunk, Dims, Names, Place, cut, place, spec
+from .body import Body, KernelSource, Scope
+from .kernel import MOST_BLOCKS, THREADS, CudaKernel, KernelWriter, indented
+from .places import Chunk, Dims, IndexNames, Place, cut, place, spec
 from .scalars import cast, register
 from .unsupported import Unsupported
 
@@ -26,7 +26,7 @@ def lone_body(op: PtirOp, block: Block) -> Body:
 
 
 def function(
-    source: Source, name: str, value: SSAValue, at: Place, parameters: str, dtype: PtirDType, head: Sequence[str] = ()
+    source: KernelSource, name: str, value: SSAValue, at: Place, parameters: str, dtype: PtirDType, head: Sequence[str] = ()
 ) -> list[str]:
     """
     The function `name` that gives an element of a value as `dtype`, at a place in terms of the parameters.
@@ -40,8 +40,8 @@ def function(
 
 
 def for_each(
-    writer: Writer, index: str, count: int, iteration: Sequence[str], before: Sequence[str] = (), into: int | None = None
-) -> Kernel:
+    writer: KernelWriter, index: str, count: int, iteration: Sequence[str], before: Sequence[str] = (), into: int | None = None
+) -> CudaKernel:
     """The kernel that does something for each index below a count, a thread for each of them, after what comes `before`."""
     first, step = f"I(blockIdx.x) * {THREADS} + threadIdx.x", f"I(gridDim.x) * {THREADS}"
     loop = [f"for (I {index} = {first}; {index} < {count}; {index} += {step}) {{", *indented(iteration), "}"]
@@ -49,14 +49,14 @@ def for_each(
     return writer.kernel([*before, *loop], writer.launch(blocks, THREADS, into=into))
 
 
-def scratch(source: Source) -> Scope:
+def scratch(source: KernelSource) -> Scope:
     """Where index expressions get names, with the statements that give them their values."""
     scope = Scope(source)
     scope.whole = None
     return scope
 
 
-def mixed(names: Names, parts: Sequence[tuple[Sequence[int], Dims, str]]) -> Place:
+def mixed(names: IndexNames, parts: Sequence[tuple[Sequence[int], Dims, str]]) -> Place:
     """The place in a shape of which each part of the axes has an index of its own over their extents; a chunk for each axis."""
     found: list[tuple[int, Chunk]] = []
     for axes, dims, index in parts:

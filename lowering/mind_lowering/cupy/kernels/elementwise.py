@@ -5,18 +5,18 @@ from __future__ import annotations
 from math import prod
 
 from .body import WHOLE, Body, Scope, whole_place
-from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented
+from .kernel import MOST_BLOCKS, THREADS, CudaKernel, KernelWriter, indented
 from .places import spec
 from .unsupported import Unsupported
 
 
-def elementwise_kernel(body: Body) -> Kernel:
+def elementwise_kernel(body: Body) -> CudaKernel:
     """Every thread some neighbouring elements, then those so many further on, until all are done."""
     shapes = [spec(v)[1] for v in body.results]
     size = prod(shapes[0]) if shapes else 0
     if not shapes or any(prod(s) != size for s in shapes):
         raise Unsupported("results of different sizes")
-    writer = Writer(body)
+    writer = KernelWriter(body)
     if size == 0:
         return writer.kernel([], writer.launch(0, THREADS))
     width = writer.width(size)

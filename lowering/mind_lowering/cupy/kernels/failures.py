@@ -19,7 +19,7 @@ from ...ptir_kernels.indexing import GATHER, SCATTER, broken_promise, out_of_bou
 DIVISION, UNSIGNED, INDEX, WINDOW, PROMISE = "division", "unsigned division", "index", "window", "promise"
 
 
-class Site(NamedTuple):
+class FailingOp(NamedTuple):
     """What fails; of an index the shape, axis and extent of the window that it is an index of."""
 
     what: str
@@ -30,25 +30,25 @@ class Site(NamedTuple):
     """Of an index what it is called in the contract; of a promise its name."""
 
 
-def sites_of(op: PtirOp) -> tuple[Site, ...]:
+def sites_of(op: PtirOp) -> tuple[FailingOp, ...]:
     """The sites of an op, in the order in which the NumPy target checks them."""
     if isinstance(op, ptir.DivOp | ptir.RemainderOp):
         what = {Kind.SIGNED: DIVISION, Kind.UNSIGNED: UNSIGNED}.get(op.operand_spec(0).dtype.kind)
-        return () if what is None else (Site(what),)
+        return () if what is None else (FailingOp(what),)
     if isinstance(op, ptir.TakeOp | ptir.GatherOp | ptir.ScatterReduceOp):
         shape = tuple(n for n in op.operand_spec(0).shape if isinstance(n, int))
         axis = 0 if isinstance(op, ptir.TakeOp) else op.values()["axis"] % max(1, len(shape))
-        return (Site(INDEX, shape, axis, 1, SCATTER if isinstance(op, ptir.ScatterReduceOp) else GATHER),)
+        return (FailingOp(INDEX, shape, axis, 1, SCATTER if isinstance(op, ptir.ScatterReduceOp) else GATHER),)
     if isinstance(op, ptir.ScatterAddOp):
         return _windows(op)
     if isinstance(op, ptir.SegmentReduceOp):
         values = op.values()
-        promises = [Site(PROMISE, detail=name) for name in ("indices_are_sorted", "unique") if values[name]]
-        return (Site(INDEX, (values["num_segments"],), 0, 1, SCATTER), *promises)
+        promises = [FailingOp(PROMISE, detail=name) for name in ("indices_are_sorted", "unique") if values[name]]
+        return (FailingOp(INDEX, (values["num_segments"],), 0, 1, SCATTER), *promises)
     return ()
 
 
-def _windows(op: ptir.ScatterAddOp) -> tuple[Site, ...]:
+def _windows(op: ptir.ScatterAddOp) -> tuple[FailingOp, ...]:
     """A site for each number of an index vector."""
     values = op.values()
     shape = tuple(n for n in op.operand_spec(0).shape if isinstance(n, int))
@@ -59,12 +59,12 @@ def _windows(op: ptir.ScatterAddOp) -> tuple[Site, ...]:
     window: Sequence[int] = values["update_window_dims"]
     sizes = {a: n for a, w in zip(kept, window, strict=True) if isinstance(n := updates[w], int)}
     targets: list[int] = [a % rank for a in values["scatter_dims_to_operand_dims"]]
-    return tuple(Site(INDEX, shape, a, sizes.get(a, 1), SCATTER) for a in targets)
+    return tuple(FailingOp(INDEX, shape, a, sizes.get(a, 1), SCATTER) for a in targets)
 
 
 def failure(site: Sequence[object], number: int) -> MindError:
     """The error of a site at a number, given as 64 bits without a sign."""
-    what, shape, axis, window, detail = Site(*site)  # type: ignore[arg-type]
+    what, shape, axis, window, detail = FailingOp(*site)  # type: ignore[arg-type]
     if number >= 1 << 63 and what != UNSIGNED:
         number -= 1 << 64
     if what in (DIVISION, UNSIGNED):

@@ -15,8 +15,8 @@ from xdsl.ir import SSAValue
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import TensorSpec
 
-from .body import Body, Reduction, Scope, Source
-from .failures import Site
+from .body import Body, KernelSource, Reduction, Scope
+from .failures import FailingOp
 from .folds import combiner, taken_up
 from .places import Place, linear, reshaped, spec
 from .scalars import STORED, register
@@ -43,12 +43,12 @@ class Launch:
     """How many counters of blocks that are done, 0 at first."""
     into: int | None = None
     """The operand whose memory the one result has, which holds the operand's elements when the kernel begins."""
-    fails: tuple[Site, ...] = ()
+    fails: tuple[FailingOp, ...] = ()
     """What can fail, by number; if there is anything, the kernel takes a record of failures."""
 
 
 @dataclass(frozen=True)
-class Kernel:
+class CudaKernel:
     """A kernel: its text, in which `NAME` stands for its name, how to launch it, and the ops of `Launch.fails`."""
 
     text: str
@@ -63,12 +63,12 @@ class Kernel:
         return self.text.replace(NAME, name)
 
 
-class Writer:
+class KernelWriter:
     """What all kernels share: parameters, head, the loop over neighbouring elements."""
 
     def __init__(self, body: Body):
         self.body = body
-        self.source = Source(body, {v: f"a{i}" for i, v in enumerate(body.inputs)})
+        self.source = KernelSource(body, {v: f"a{i}" for i, v in enumerate(body.inputs)})
         self.outputs = [f"b{i}" for i in range(len(body.results))]
         self.sites = tuple(op for op, _ in body.sites)
 
@@ -77,7 +77,7 @@ class Writer:
         outputs = tuple(TensorSpec(*spec(v)) for v in self.body.results)
         return Launch(outputs, grid, block, scratch, counters, into, tuple(site for _, site in self.body.sites))
 
-    def kernel(self, lines: Sequence[str], launch: Launch, *, is_narrow: bool = False, names: Sequence[str] = ()) -> Kernel:
+    def kernel(self, lines: Sequence[str], launch: Launch, *, is_narrow: bool = False, names: Sequence[str] = ()) -> CudaKernel:
         """The whole kernel, given the statements of its body; it is called after its ops, unless other `names` are given."""
         parameters = [f"const {_stored(v)}* __restrict__ {name}" for v, name in self.source.pointers.items()]
         parameters += [f"{_stored(v)}* __restrict__ {b}" for v, b in zip(self.body.results, self.outputs, strict=True)]
@@ -85,7 +85,7 @@ class Writer:
         parameters += ["mind::ui64* record"] if launch.fails else []
         head = f'extern "C" __global__ void __launch_bounds__({launch.block}) {NAME}({", ".join(parameters)})'
         text = "\n".join([head, "{", *indented([f"typedef {self.index_type()} I;", *lines]), "}", ""])
-        return Kernel(text, launch, self.sites, tuple(names) or tuple(op.OPCODE for op in self.body.ops), is_narrow)
+        return CudaKernel(text, launch, self.sites, tuple(names) or tuple(op.OPCODE for op in self.body.ops), is_narrow)
 
     def index_type(self) -> str:
         """The type of indices: 64 bits where 32 would not do."""

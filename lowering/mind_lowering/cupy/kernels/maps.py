@@ -19,7 +19,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
 from .failures import sites_of
-from .places import Chunk, Dims, Names, Place, cut, dims_of, linear, place, spec
+from .places import Chunk, Dims, IndexNames, Place, cut, dims_of, linear, place, spec
 from .scalars import NARROW, STORED, literal
 from .unsupported import Unsupported
 
@@ -39,7 +39,7 @@ class Mapped(NamedTuple):
     text: Callable[[Sequence[str]], str] = _first
 
 
-class Reader(Names, Protocol):
+class Reader(IndexNames, Protocol):
     """Where expressions get names, and indices that are data their values."""
 
     def flag(self, text: str) -> str:
@@ -55,7 +55,7 @@ class Reader(Names, Protocol):
         ...
 
 
-def _runs(at: Place, axes: Sequence[int], names: Names) -> tuple[list[Chunk], dict[int, int]]:
+def _runs(at: Place, axes: Sequence[int], names: IndexNames) -> tuple[list[Chunk], dict[int, int]]:
     """A place with a chunk for each of these axes alone, and where those chunks are."""
     shape = dims_of(at)
     starts = {s for a in axes for s in (a, a + 1)}
@@ -70,7 +70,7 @@ def _runs(at: Place, axes: Sequence[int], names: Names) -> tuple[list[Chunk], di
     return chunks, where
 
 
-def _moved(at: Place, names: Names, new: dict[int, tuple[int, Callable[[str], str]]]) -> Place:
+def _moved(at: Place, names: IndexNames, new: dict[int, tuple[int, Callable[[str], str]]]) -> Place:
     """A place whose indices along some axes are others, along which the shape has another extent."""
     chunks, where = _runs(at, list(new), names)
     for axis, (extent, text) in new.items():

@@ -30,7 +30,7 @@ class Chunk(NamedTuple):
 Place = tuple[Chunk, ...]
 
 
-class Names(Protocol):
+class IndexNames(Protocol):
     """Where index expressions get names."""
 
     def index(self, text: str) -> str:
@@ -57,7 +57,7 @@ def dims_of(at: Place) -> Dims:
     return tuple(n for chunk in at for n in chunk.dims)
 
 
-def linear(at: Place, names: Names) -> str:
+def linear(at: Place, names: IndexNames) -> str:
     """The row-major index of a place in its shape."""
     found = "0"
     for dims, index in at:
@@ -72,7 +72,7 @@ def linear(at: Place, names: Names) -> str:
     return found
 
 
-def cut(at: Place, starts: Collection[int], names: Names) -> list[Chunk]:
+def cut(at: Place, starts: Collection[int], names: IndexNames) -> list[Chunk]:
     """The chunks of a place, divided before these dimensions, counted over all of them."""
     found: list[Chunk] = []
     position = 0
@@ -84,7 +84,7 @@ def cut(at: Place, starts: Collection[int], names: Names) -> list[Chunk]:
     return found
 
 
-def _part(dims: Dims, index: str, first: int, last: int, names: Names) -> str:
+def _part(dims: Dims, index: str, first: int, last: int, names: IndexNames) -> str:
     """Of an index over `dims` that over those from `first` up to `last`."""
     right, left, size = prod(dims[last:]), prod(dims[:first]), prod(dims[first:last])
     if size == 1 or index == "0":
@@ -93,7 +93,7 @@ def _part(dims: Dims, index: str, first: int, last: int, names: Names) -> str:
     return text if left == 1 else names.index(f"{text} % {size}")
 
 
-def reshaped(at: Place, dims: Dims, names: Names) -> Place:
+def reshaped(at: Place, dims: Dims, names: IndexNames) -> Place:
     """The same place under another shape; chunks are kept where both shapes are divided alike."""
     chunks: list[tuple[Dims, str]] = []
     rest = list(dims)
@@ -109,7 +109,7 @@ def reshaped(at: Place, dims: Dims, names: Names) -> Place:
     return place(*chunks)
 
 
-def repeated(at: Place, dims: Dims, names: Names) -> Place:
+def repeated(at: Place, dims: Dims, names: IndexNames) -> Place:
     """The place in a shape that was broadcast to the place's."""
     chunks: list[tuple[Dims, str]] = []
     missing = len(dims_of(at)) - len(dims)
@@ -121,7 +121,7 @@ def repeated(at: Place, dims: Dims, names: Names) -> Place:
     return place(*chunks)
 
 
-def _repeated_chunk(old: Dims, new: Sequence[int | None], index: str, names: Names) -> list[tuple[Dims, str]]:
+def _repeated_chunk(old: Dims, new: Sequence[int | None], index: str, names: IndexNames) -> list[tuple[Dims, str]]:
     """The part of an operand's shape that a chunk covers; None stands for a dimension which it lacks."""
     if all(a == b or a == 1 for a, b in zip(old, new, strict=True)):
         return [(tuple(n for n in new if n is not None), index)]

@@ -13,9 +13,9 @@ from mind_dialect.ptir.types import DTYPES, TensorSpec, read_type
 
 from ...xp import CallOp
 from ...xp.regions import LoopOp
-from .kernel import MOST_BLOCKS, NAME, THREADS, Kernel, Launch
+from .kernel import MOST_BLOCKS, NAME, THREADS, CudaKernel, Launch
 from .scalars import STORED
-from .stages import Stage, Staged
+from .stages import KernelStage, Staged
 
 FLOATS = tuple(DTYPES[name] for name in ("f16", "bf16", "f32", "f64"))
 
@@ -36,7 +36,7 @@ def draw_stages(op: CallOp) -> Staged | None:
     text = f'extern "C" __global__ void __launch_bounds__({THREADS}) {NAME}({head})\n{{\n    {draw}\n}}\n'
     blocks = min(-(-count // (4 * THREADS)), MOST_BLOCKS)
     launch = Launch((TensorSpec(dtype, tuple(shape)),), blocks, THREADS)
-    return Staged((Stage(Kernel(text, launch, (), (name,)), ("state",), ("result 0",)),))
+    return Staged((KernelStage(CudaKernel(text, launch, (), (name,)), ("state",), ("result 0",)),))
 
 
 def loops_around(op: CallOp) -> list[LoopOp]:

@@ -15,7 +15,7 @@ from math import prod
 
 from .body import WHOLE, Body, Key, Reduction, Scope, kept_line, reduced_axes
 from .folds import combiner, result_of, start_of, total_bytes, total_type
-from .kernel import MOST_BLOCKS, THREADS, Kernel, Writer, indented, store
+from .kernel import MOST_BLOCKS, THREADS, CudaKernel, KernelWriter, indented, store
 from .places import Chunk, Dims, Place, linear, place, spec
 from .scalars import register
 from .unsupported import Unsupported
@@ -28,7 +28,7 @@ LEAST_SHARE = 4096
 """Elements that a block has at least before it shares a row with others."""
 
 
-def reduction_kernel(body: Body) -> Kernel:
+def reduction_kernel(body: Body) -> CudaKernel:
     """The kernel of a body with reductions."""
     first = body.reductions[0]
     shape, axes = spec(first.x)[1], reduced_axes(first)
@@ -50,7 +50,7 @@ class _Reduction(ABC):
 
     def __init__(self, body: Body, shape: Dims, axes: Sequence[int]):
         self.body, self.shape, self.axes = body, shape, axes
-        self.writer = Writer(body)
+        self.writer = KernelWriter(body)
         self.count = prod(shape[a] for a in axes)
         self.rows = prod(shape) // self.count
         self.writer.source.row = self.ROW if self.rows > 1 else "0"
@@ -83,7 +83,7 @@ class _Reduction(ABC):
     # What the two kinds differ in
 
     @abstractmethod
-    def made(self) -> Kernel:
+    def made(self) -> CudaKernel:
         """The kernel."""
 
     @abstractmethod
@@ -182,7 +182,7 @@ class _Rows(_Reduction):
         self.uneven = self.shares == 1 and self.rows % per_block != 0
         self.leader = "t == 0 && r < " + str(self.rows) if self.uneven else "t == 0"
 
-    def made(self) -> Kernel:
+    def made(self) -> CudaKernel:
         block, team, rows, shares = self.block, self.team, self.rows, self.shares
         per_block = block // team
         lines = [f"const int t = threadIdx.x % {team};" if team < block else "const int t = threadIdx.x;"]
@@ -256,7 +256,7 @@ class _Columns(_Reduction):
         self.inside = f"q < {self.rows}" if self.rows % 32 else "true"
         self.leader = f"w == 0 && {self.inside}"
 
-    def made(self) -> Kernel:
+    def made(self) -> CudaKernel:
         shares = self.shares
         lines = ["const int w = threadIdx.x / 32;"]
         tile = f"blockIdx.x / {shares}" if shares > 1 else "blockIdx.x"

@@ -15,7 +15,7 @@ from mind_dialect.ptir.legal import default_accumulator
 
 from .element import for_each, function, lone_body
 from .folds import identity
-from .kernel import MOST_BLOCKS, Kernel, Writer, indented
+from .kernel import MOST_BLOCKS, CudaKernel, KernelWriter, indented
 from .places import place, spec
 from .scalars import STORED, cast, register
 from .unsupported import Unsupported
@@ -23,19 +23,19 @@ from .unsupported import Unsupported
 _BLOCK, _EACH = 256, 4
 
 
-def cumulative_kernel(op: CumulativeSumOp | CumulativeOp, block: Block) -> Kernel:
+def cumulative_kernel(op: CumulativeSumOp | CumulativeOp, block: Block) -> CudaKernel:
     """The kernel of running sums, products or extremes; only sums have one that shares rows among threads."""
     body, shape = lone_body(op, block), spec(op.x)[1]
     if 0 in shape:
         raise Unsupported("sums of nothing")
-    sums = _Sums(op, Writer(body))
+    sums = _RunningSums(op, KernelWriter(body))
     return sums.rows() if sums.width == 1 and sums.kind == "sum" else sums.columns()
 
 
-class _Sums:
+class _RunningSums:
     """One kernel on its way: element `c` of row `o` at place `i` of what is not summed."""
 
-    def __init__(self, op: CumulativeSumOp | CumulativeOp, writer: Writer):
+    def __init__(self, op: CumulativeSumOp | CumulativeOp, writer: KernelWriter):
         self.writer, values, (self.dtype, shape) = writer, op.values(), spec(op.x)
         axis: int = values["axis"] % len(shape)
         self.kind: str = values.get("kind", "sum")
@@ -48,7 +48,7 @@ class _Sums:
         kept = "before" if values["exclusive"] else "after"
         self.stored = f"mind::Stored<{STORED[self.dtype]}>::store({cast(kept, self.wide, self.dtype)})"
 
-    def rows(self) -> Kernel:
+    def rows(self) -> CudaKernel:
         """A block per row."""
         count, type = self.count, self.type
         each = f"for (int j = 0; j < {_EACH}; ++j) {{"
@@ -67,7 +67,7 @@ class _Sums:
         loop = [f"for (I o = blockIdx.x; o < {self.outer}; o += gridDim.x) {{", *row, "}"]
         return self.writer.kernel([*self.lines, *loop], self.writer.launch(min(self.outer, MOST_BLOCKS), _BLOCK))
 
-    def columns(self) -> Kernel:
+    def columns(self) -> CudaKernel:
         """A thread per column."""
         iteration = [
             f"const I c = {self.turned};",

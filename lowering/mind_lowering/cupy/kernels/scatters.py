@@ -15,7 +15,7 @@ from mind_dialect.ptir.types import SI64
 
 from .body import Body
 from .element import flat, for_each, function, lone_body, mixed, scratch
-from .kernel import MOST_BLOCKS, Kernel, Writer, indented
+from .kernel import MOST_BLOCKS, CudaKernel, KernelWriter, indented
 from .places import spec
 from .scalars import STORED, register
 from .unsupported import Unsupported
@@ -25,7 +25,7 @@ _EACH = 4
 """So many elements of a window a thread has at a time."""
 
 
-def scatter_add_kernel(op: ScatterAddOp, block: Block) -> Kernel:
+def scatter_add_kernel(op: ScatterAddOp, block: Block) -> CudaKernel:
     """The kernel of a scatter."""
     body = lone_body(op, block)
     return _Windows(op, body, updated(body, op)).made()
@@ -36,7 +36,7 @@ class _Windows:
 
     def __init__(self, op: ScatterAddOp, body: Body, into: int):
         self.op, self.body, self.into = op, body, into
-        self.writer = Writer(body)
+        self.writer = KernelWriter(body)
         values = op.values()
         (self.dtype, self.extents), self.shape, ids = spec(op.x), spec(op.updates)[1], spec(op.indices)[1]
         rank = len(self.extents)
@@ -54,7 +54,7 @@ class _Windows:
         if meets and not is_atomic(op):
             raise Unsupported("windows that may overlap in part")
 
-    def made(self) -> Kernel:
+    def made(self) -> CudaKernel:
         op, source, stored = self.op, self.writer.source, STORED[self.dtype]
         dims = [self.shape[a] for a in self.scatter]
         names = scratch(self.writer.source)
@@ -89,7 +89,7 @@ class _Windows:
         loop = [f"for (I k = blockIdx.x; k < {self.count}; k += gridDim.x) {{", *indented(iteration), "}"]
         return self.writer.kernel([*lines, *loop], self.writer.launch(min(self.count, MOST_BLOCKS), 256, into=self.into))
 
-    def _added(self, lines: list[str]) -> Kernel:
+    def _added(self, lines: list[str]) -> CudaKernel:
         """A thread for each element of each window."""
         iteration = [
             f"const I j = e / {self.width}, w = e % {self.width};",

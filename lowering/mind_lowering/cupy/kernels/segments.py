@@ -12,7 +12,7 @@ from mind_dialect.ptir.types import SI64
 
 from .element import function, lone_body
 from .folds import identity
-from .kernel import MOST_BLOCKS, Kernel, Writer, indented
+from .kernel import MOST_BLOCKS, CudaKernel, KernelWriter, indented
 from .places import place, spec
 from .scalars import NARROW, STORED, cast, register
 from .unsupported import Unsupported
@@ -22,7 +22,7 @@ MOST_LOOKS = 1 << 34
 _EACH = 4
 
 
-def segment_kernel(op: SegmentReduceOp, block: Block) -> Kernel:
+def segment_kernel(op: SegmentReduceOp, block: Block) -> CudaKernel:
     """The kernel of a segmented reduction."""
     body, values = lone_body(op, block), op.values()
     (dtype, shape), segments, kind = spec(op.data), values["num_segments"], values["kind"]
@@ -32,7 +32,7 @@ def segment_kernel(op: SegmentReduceOp, block: Block) -> Kernel:
         raise Unsupported(f"{rows} rows for {segments} segments")
     if wide in NARROW and kind == "sum":
         raise Unsupported(f"a sum in {wide}")
-    writer = Writer(body)
+    writer = KernelWriter(body)
     lines = function(writer.source, "id", op.segment_ids, place((spec(op.segment_ids)[1], "j")), "I j", SI64)
     lines += function(writer.source, "element", op.data, place(((rows,), "j"), (shape[1:], "w")), "I j, I w", wide)
     sorted_site, unique_site = (1, 1 + values["indices_are_sorted"])

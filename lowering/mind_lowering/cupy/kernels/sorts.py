@@ -15,9 +15,9 @@ from mind_dialect.ptir import PtirOp, SortOp, TopKOp
 from mind_dialect.ptir.types import PtirDType, TensorSpec, read_type
 
 from ...xp import CallOp
-from .kernel import NAME, Kernel, Launch, indented
+from .kernel import NAME, CudaKernel, Launch, indented
 from .scalars import STORED, register
-from .stages import Stage, Staged
+from .stages import KernelStage, Staged
 
 THREADS = 256
 TILES = {4: 2048, 8: 1024}
@@ -67,7 +67,7 @@ class _Sort:
     kept: int
     descending: bool
     results: tuple[TensorSpec, ...]
-    stages: list[Stage] = field(default_factory=list[Stage])
+    stages: list[KernelStage] = field(default_factory=list[KernelStage])
     scratch: list[int] = field(default_factory=list[int])
 
     def made(self) -> Staged:
@@ -163,5 +163,5 @@ class _Sort:
         opening = f'extern "C" __global__ void __launch_bounds__({threads}) {NAME}({", ".join(parameters)})'
         text = "\n".join([opening, "{", *indented([f"typedef {index} I;", *head, *body]), "}", ""])
         outputs = self.results if target is None else ()
-        kernel = Kernel(text, Launch(outputs, self.rows * shares, threads), (), ("sort", name))
-        self.stages.append(Stage(kernel, tuple(reads), tuple(writes)))
+        kernel = CudaKernel(text, Launch(outputs, self.rows * shares, threads), (), ("sort", name))
+        self.stages.append(KernelStage(kernel, tuple(reads), tuple(writes)))

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .kernel import Kernel
+from .kernel import CudaKernel
 
 
 @dataclass(frozen=True)
-class Stage:
+class KernelStage:
     """
     A kernel, and what it takes, in this order: what it reads, then what it writes.
 
     Words are `operand 0`, `result 0`, `scratch 0` and so on, and `state` for the seed and the induction variables.
     """
 
-    kernel: Kernel
+    kernel: CudaKernel
     reads: tuple[str, ...]
     writes: tuple[str, ...]
 
@@ -28,5 +28,5 @@ class Stage:
 class Staged:
     """The stages, and the bytes of each scratch."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[KernelStage, ...]
     scratch: tuple[int, ...] = ()

@@ -20,7 +20,7 @@ from mind_dialect.ptir.types import F32, F64, SI64, PtirDType
 
 from .body import Body
 from .element import flat, for_each, function, lone_body, mixed, scratch
-from .kernel import Kernel, Writer
+from .kernel import CudaKernel, KernelWriter
 from .maps import is_one_update
 from .places import Dims, place, spec
 from .scalars import STORED, register
@@ -63,7 +63,7 @@ def updated(body: Body, op: PtirOp) -> int:
     return [v is x for v in body.inputs].index(True)
 
 
-def window_kernel(op: DynamicUpdateSliceOp, block: Block) -> Kernel | None:
+def window_kernel(op: DynamicUpdateSliceOp, block: Block) -> CudaKernel | None:
     """The kernel of a window that is overwritten in place; None where the array is not an input, or more is computed."""
     ending = block.last_op
     x = op.x
@@ -72,7 +72,7 @@ def window_kernel(op: DynamicUpdateSliceOp, block: Block) -> Kernel | None:
         return None
     body = lone_body(op, block)
     into = updated(body, op)
-    writer = Writer(body)
+    writer = KernelWriter(body)
     extents, shape = spec(x)[1], spec(op.update)[1]
     if any(size > n for size, n in zip(shape, extents, strict=True)):
         raise Unsupported("a window that does not fit")
@@ -91,7 +91,7 @@ def window_kernel(op: DynamicUpdateSliceOp, block: Block) -> Kernel | None:
     return for_each(writer, "u", prod(shape), [*names.lines, write], lines, into)
 
 
-def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel | None:
+def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> CudaKernel | None:
     """
     A thread for each update along `axis`; the first of those that meet takes up the others.
 
@@ -102,7 +102,7 @@ def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> Kernel | None:
         return None
     body = lone_body(op, block)
     into = updated(body, op)
-    writer, values = Writer(body), op.values()
+    writer, values = KernelWriter(body), op.values()
     (dtype, extents), shape = spec(op.x), spec(op.indices)[1]
     axis: int = values["axis"] % len(extents)
     count, inner = shape[axis], prod(shape[axis + 1 :])

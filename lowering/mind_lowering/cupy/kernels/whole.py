@@ -14,14 +14,14 @@ from xdsl.ir import Block
 from mind_dialect import ptir
 
 from ..products.convolution import convolution_kernel
-from .kernel import Kernel
+from .kernel import CudaKernel
 from .scans import cumulative_kernel
 from .scatters import scatter_add_kernel
 from .segments import segment_kernel
 from .updates import scatter_reduce_kernel, window_kernel
 from .windows import window_reduction_kernel
 
-WHOLE_OPS: dict[type[Any], Callable[[Any, Block], Kernel | None]] = {
+WHOLE_OPS: dict[type[Any], Callable[[Any, Block], CudaKernel | None]] = {
     ptir.ConvolutionOp: convolution_kernel,
     ptir.CumulativeSumOp: cumulative_kernel,
     ptir.CumulativeOp: cumulative_kernel,

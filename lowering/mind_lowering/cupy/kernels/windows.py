@@ -12,7 +12,7 @@ from mind_dialect.ptir.legal import default_accumulator
 
 from .element import for_each, function, lone_body, scratch
 from .folds import identity
-from .kernel import Kernel, Writer, indented
+from .kernel import CudaKernel, KernelWriter, indented
 from .places import cut, place, spec
 from .scalars import NARROW, STORED, cast, register
 from .unsupported import Unsupported
@@ -21,7 +21,7 @@ MOST_PLACES = 1 << 16
 """So many elements of a window at most."""
 
 
-def window_reduction_kernel(op: ReduceWindowOp, block: Block) -> Kernel:
+def window_reduction_kernel(op: ReduceWindowOp, block: Block) -> CudaKernel:
     """The kernel of a reduction of windows."""
     body, values = lone_body(op, block), op.values()
     (dtype, extents), shape, kind = spec(op.x), spec(op.result)[1], values["kind"]
@@ -32,7 +32,7 @@ def window_reduction_kernel(op: ReduceWindowOp, block: Block) -> Kernel:
         raise Unsupported(f"windows of {places} elements")
     if wide in NARROW and kind == "sum":
         raise Unsupported(f"a sum in {wide}")
-    writer = Writer(body)
+    writer = KernelWriter(body)
     names = [f"p{a}" for a in range(rank)]
     at = place(*(((n,), p) for n, p in zip(extents, names, strict=True)))
     lines = function(writer.source, "element", op.x, at, ", ".join(f"I {p}" for p in names), wide)

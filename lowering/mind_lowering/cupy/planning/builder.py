@@ -39,7 +39,7 @@ class Unplanned(Exception):
 
 
 @dataclass
-class Builder:
+class LaunchBuilder:
     """A function of launches on its way: `ops` is what is being filled, `values` the address of each value."""
 
     donated: Collection[int] = ()

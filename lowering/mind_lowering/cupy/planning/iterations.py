@@ -12,21 +12,21 @@ from math import gcd
 from xdsl.ir import SSAValue
 
 from ...launch.ref import read_ref
-from ..kernels.kernel import NAME, THREADS, VECTOR_BYTES, Kernel, Launch, indented
+from ..kernels.kernel import NAME, THREADS, VECTOR_BYTES, CudaKernel, Launch, indented
 from .addresses import alignment
 
 _UNITS = {16: "mind::Pack<mind::ui64, 2>", 8: "mind::ui64", 4: "mind::ui32", 2: "mind::ui16", 1: "mind::ui8"}
 _MOST_BLOCKS = 1024
 
 
-def iteration_kernel(*, begins: bool) -> Kernel:
+def iteration_kernel(*, begins: bool) -> CudaKernel:
     """What sets the induction variable of a loop, to 0 or to the next."""
     head = f'extern "C" __global__ void __launch_bounds__(32) {NAME}(mind::ui64* b0)'
     text = f"{head}\n{{\n    if (threadIdx.x == 0) *b0 = {'0' if begins else '*b0 + 1'};\n}}\n"
-    return Kernel(text, Launch((), 1, 32), (), ("first_iteration" if begins else "next_iteration",))
+    return CudaKernel(text, Launch((), 1, 32), (), ("first_iteration" if begins else "next_iteration",))
 
 
-def slices_kernel(pairs: Sequence[tuple[SSAValue, SSAValue]], *, out: bool) -> Kernel:
+def slices_kernel(pairs: Sequence[tuple[SSAValue, SSAValue]], *, out: bool) -> CudaKernel:
     """
     What copies the slices of an iteration from whole arrays, or `out` to them, given pairs of a whole and its slice.
 
@@ -48,7 +48,9 @@ def slices_kernel(pairs: Sequence[tuple[SSAValue, SSAValue]], *, out: bool) -> K
     body = ["const long long iteration = (long long)*number;", loop, *indented(iterations), "}"]
     parameters = ", ".join(["const mind::ui64* __restrict__ number", *reads, *writes])
     text = "\n".join([f"{opening}({parameters})", "{", *indented(body), "}", ""])
-    return Kernel(text, Launch((), min(-(-most // THREADS), _MOST_BLOCKS), THREADS), (), ("slices_out" if out else "slices_in",))
+    return CudaKernel(
+        text, Launch((), min(-(-most // THREADS), _MOST_BLOCKS), THREADS), (), ("slices_out" if out else "slices_in",)
+    )
 
 
 def _unit(whole: SSAValue, inner: SSAValue) -> int:

@@ -19,10 +19,10 @@ from ...launch.ref import Ref, read_ref, row_major
 from ...ptir_kernels.contraction import plan as dot_plan
 from ...xp import CallOp
 from ..products.cublas import layout
-from .builder import Builder
+from .builder import LaunchBuilder
 
 
-def plan_product(build: Builder, op: CallOp, inputs: Sequence[SSAValue], arguments: Mapping[str, Any]) -> bool:
+def plan_product(build: LaunchBuilder, op: CallOp, inputs: Sequence[SSAValue], arguments: Mapping[str, Any]) -> bool:
     """A product of floats as one of stacks of matrices, its operands as they lie where cuBLAS can read them."""
     dtype, _ = build.spec(op.results[0])
     x, y = (read_ref(v.type) for v in inputs)
@@ -41,7 +41,7 @@ def plan_product(build: Builder, op: CallOp, inputs: Sequence[SSAValue], argumen
     return True
 
 
-def plan_matmul(build: Builder, op: CallOp, inputs: Sequence[SSAValue]) -> bool:
+def plan_matmul(build: LaunchBuilder, op: CallOp, inputs: Sequence[SSAValue]) -> bool:
     """As `plan_product`, of what NumPy multiplies as it is; a vector is a matrix of one row, or of one column."""
     refs = [read_ref(v.type) for v in inputs]
     a, b = (x.shape for x in refs)
@@ -58,7 +58,7 @@ Matrices = tuple[SSAValue, tuple[int, ...]]
 """An operand, and its sizes as a stack of matrices."""
 
 
-def _multiply(build: Builder, op: CallOp, lhs: Matrices, rhs: Matrices, shape: tuple[int, ...]) -> None:
+def _multiply(build: LaunchBuilder, op: CallOp, lhs: Matrices, rhs: Matrices, shape: tuple[int, ...]) -> None:
     """Append the product of two stacks of matrices, of the sizes `shape`."""
     reads = [_matrices(build, lhs, op), _matrices(build, rhs, op)]
     made = build.made(op.results[0])
@@ -66,7 +66,7 @@ def _multiply(build: Builder, op: CallOp, lhs: Matrices, rhs: Matrices, shape: t
     build.add(launch.CallOp("xp.matmul", reads, [build.view(made, Ref(dtype, shape, row_major(shape)))]), op)
 
 
-def _matrices(build: Builder, operand: Matrices, op: CallOp) -> SSAValue:
+def _matrices(build: LaunchBuilder, operand: Matrices, op: CallOp) -> SSAValue:
     """A stack of matrices that cuBLAS can read: as it lies, or a copy."""
     value, shape = operand
     found = build.reshaped(value, shape)
@@ -78,7 +78,7 @@ def _matrices(build: Builder, operand: Matrices, op: CallOp) -> SSAValue:
     return build.view(moved, Ref(read_ref(moved.type).dtype, shape, row_major(shape)))
 
 
-def _transposed(build: Builder, value: SSAValue, perm: Sequence[int]) -> SSAValue:
+def _transposed(build: LaunchBuilder, value: SSAValue, perm: Sequence[int]) -> SSAValue:
     """An array with its axes in another order."""
     x = read_ref(value.type)
     return build.view(value, Ref(x.dtype, tuple([x.shape[a] for a in perm]), tuple([x.strides[a] for a in perm])))

@@ -19,7 +19,7 @@ from ...launch.memory_ops import CopyOp
 from ...launch.ref import read_ref
 from ...xp.regions import ForOp
 from . import device
-from .builder import Builder
+from .builder import LaunchBuilder
 from .device import all_device, enqueued
 from .iterations import slices_kernel
 
@@ -34,7 +34,7 @@ def yielded(block: Block) -> Sequence[SSAValue]:
     return last.operands
 
 
-def plan_scan(build: Builder, op: ForOp, plan_block: Callable[[Block], None]) -> None:
+def plan_scan(build: LaunchBuilder, op: ForOp, plan_block: Callable[[Block], None]) -> None:
     """Append a scan, the ops of whose body `plan_block` appends."""
     body, scanned = op.body_region.block, [build.ordered(build.values[v], op) for v in op.scanned]
     count = read_ref(scanned[0].type).shape[0]
@@ -64,7 +64,7 @@ def plan_scan(build: Builder, op: ForOp, plan_block: Callable[[Block], None]) ->
         build.bind(result, address)
 
 
-def _slice(build: Builder, whole: SSAValue, index: SSAValue, count: int) -> SSAValue:
+def _slice(build: LaunchBuilder, whole: SSAValue, index: SSAValue, count: int) -> SSAValue:
     """A slice of what is scanned as the body sees it: where it lies, unless there are so many that it is copied for sure."""
     part = AtOp(whole, index)
     layout = read_ref(part.res.type)
@@ -80,7 +80,7 @@ def _copies(pairs: Sequence[tuple[SSAValue, AtOp]]) -> list[Operation]:
 
 
 def _apart(
-    build: Builder, slices: Sequence[Pair], stacks: Sequence[Pair], ops: Sequence[Operation], before: int
+    build: LaunchBuilder, slices: Sequence[Pair], stacks: Sequence[Pair], ops: Sequence[Operation], before: int
 ) -> tuple[list[Pair], list[Pair], list[Operation], int]:
     """The same with memory of its own for each slice, whose allocations come first."""
     own: dict[SSAValue, SSAValue] = {}
@@ -97,7 +97,13 @@ def _apart(
 
 
 def _count_iterations(
-    build: Builder, op: ForOp, block: Block, slices: Sequence[Pair], stacks: Sequence[Pair], ops: list[Operation], before: int
+    build: LaunchBuilder,
+    op: ForOp,
+    block: Block,
+    slices: Sequence[Pair],
+    stacks: Sequence[Pair],
+    ops: list[Operation],
+    before: int,
 ) -> None:
     """
     Let the body copy its slices and count its iterations; append what begins to count.
@@ -125,7 +131,13 @@ def _count_iterations(
 
 
 def _copy_slices(
-    build: Builder, op: ForOp, block: Block, slices: Sequence[Pair], stacks: Sequence[Pair], ops: list[Operation], before: int
+    build: LaunchBuilder,
+    op: ForOp,
+    block: Block,
+    slices: Sequence[Pair],
+    stacks: Sequence[Pair],
+    ops: list[Operation],
+    before: int,
 ) -> None:
     """Let each iteration begin with copies of its slices, and end with copies to the stacks of what carries did not overwrite."""
     with build.region() as out:

@@ -29,18 +29,18 @@ from ..kernels.call_kernels import CallKernels
 from ..kernels.in_place import over_operands
 from ..kernels.stages import Staged
 from .addresses import is_ordered
-from .builder import PLACED, Builder, Unplanned
+from .builder import PLACED, LaunchBuilder, Unplanned
 from .host_calls import VIEWS, host_reason
 from .planned_products import plan_matmul, plan_product
 from .planned_scans import plan_scan, yielded
 
-__all__ = ["Plan", "Unplanned", "plan_function"]
+__all__ = ["LaunchPlan", "Unplanned", "plan_function"]
 REST = 128
 """Small memory rests for so many ops of a plan before it is used again: launches that share none may run side by side."""
 
 
 @dataclass
-class Plan:
+class LaunchPlan:
     """A function of launches, the bytes that it needs, and the ops that its own come from."""
 
     func: FuncOp
@@ -92,15 +92,15 @@ def given_input(result: AllocOp) -> int | None:
 
 def plan_function(
     func: FuncOp, kernels: Mapping[FusionOp, tuple[str, Any]], donated: Collection[int] = (), calls: CallKernels | None = None
-) -> Plan:
+) -> LaunchPlan:
     """
     The plan of a function lowered for CuPy; Unplanned where a dimension has no size.
 
     `kernels` gives for each fusion the name of its kernel and its `Launch` of `kernel.py`, `calls` those of calls that are
     kernels of ours. The bodies of fusions move into the plan.
     """
-    build = Builder(donated, calls or CallKernels())
-    planner = _Planner(build, kernels)
+    build = LaunchBuilder(donated, calls or CallKernels())
+    planner = _LaunchPlanner(build, kernels)
     block = func.body.block
     new = Block(arg_types=block.arg_types)
     for i, (argument, made) in enumerate(zip(block.args, new.args, strict=True)):
@@ -119,10 +119,10 @@ def plan_function(
     planned = FuncOp.create(properties=dict(func.properties), attributes=dict(func.attributes), regions=[Region(new)])
     planned.location = func.location
     arena = assign_memory(planned, order="size", align=PLACED, rest=REST)
-    return Plan(planned, arena, build.records, state, build.state is not None, build.origins)
+    return LaunchPlan(planned, arena, build.records, state, build.state is not None, build.origins)
 
 
-def _results(build: Builder, ending: LoweredReturnOp) -> list[SSAValue]:
+def _results(build: LaunchBuilder, ending: LoweredReturnOp) -> list[SSAValue]:
     """Where the results are: in memory of their own, or of a donated input."""
     found: list[SSAValue] = []
     outermost = set(build.ops)
@@ -141,7 +141,7 @@ def _results(build: Builder, ending: LoweredReturnOp) -> list[SSAValue]:
     return found
 
 
-def _as_output(build: Builder, owner: AllocOp, address: SSAValue, i: int) -> SSAValue:
+def _as_output(build: LaunchBuilder, owner: AllocOp, address: SSAValue, i: int) -> SSAValue:
     """Let a temporary be the memory of a result, whose sizes may be others: what was in it is then a view."""
     if owner.res.type == address.type:
         owner.become_output(i)
@@ -155,10 +155,10 @@ def _as_output(build: Builder, owner: AllocOp, address: SSAValue, i: int) -> SSA
 
 
 @dataclass
-class _Planner:
+class _LaunchPlanner:
     """Appends the launches of ops."""
 
-    build: Builder
+    build: LaunchBuilder
     kernels: Mapping[FusionOp, tuple[str, Any]]
     fusions: list[tuple[compute_ops.KernelOp, FusionOp]] = field(default_factory=list[tuple[compute_ops.KernelOp, FusionOp]])
 
@@ -310,7 +310,7 @@ class _Planner:
             build.bind(result, address)
 
 
-def _hoisted(build: Builder, ops: Sequence[Operation], values: Sequence[SSAValue]) -> list[Operation]:
+def _hoisted(build: LaunchBuilder, ops: Sequence[Operation], values: Sequence[SSAValue]) -> list[Operation]:
     """`ops` without the memory of values and views of it, which are appended: what comes after the ops can then name them."""
     moved: set[Operation] = set()
     for value in values:

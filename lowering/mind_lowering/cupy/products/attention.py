@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import F32, F64, PtirDType
 from mind_passes.ptir.patterns import softmax
 
 from ..kernels.body import Body, Scope
-from ..kernels.kernel import MOST_BLOCKS, Kernel, Writer, indented
+from ..kernels.kernel import MOST_BLOCKS, CudaKernel, KernelWriter, indented
 from ..kernels.places import place, spec
 from ..kernels.scalars import NARROW, STORED, cast, literal, register
 from ..kernels.unsupported import Unsupported
@@ -42,7 +42,7 @@ def is_attention(block: Block) -> bool:
 
 
 @dataclass
-class _Parts:
+class _AttentionParts:
     """The parts of an attention."""
 
     body: Body
@@ -58,7 +58,7 @@ class _Parts:
     """Whether the greatest score of each row, and 1 over the sum of its exponentials, are results too."""
 
 
-def _parts(block: Block) -> _Parts:
+def _parts(block: Block) -> _AttentionParts:
     """What the ops of an attention are; Unsupported for two products that are something else."""
     body = Body(block, given=(DotGeneralOp,))
     first, last = (op for op in body.ops if isinstance(op, DotGeneralOp))
@@ -83,7 +83,7 @@ def _parts(block: Block) -> _Parts:
     keeps = len(body.results) > 1
     if keeps and not _is_kept(body.results[1:], found, F64 if q.dtype is F64 else F32):
         raise Unsupported("an attention with other results")
-    return _Parts(body, first, found.z, last, q, k, v, places_of(last, body, 0), keeps)
+    return _AttentionParts(body, first, found.z, last, q, k, v, places_of(last, body, 0), keeps)
 
 
 def _is_kept(results: Sequence[SSAValue], found: softmax.Softmax, wide: PtirDType) -> bool:
@@ -94,12 +94,12 @@ def _is_kept(results: Sequence[SSAValue], found: softmax.Softmax, wide: PtirDTyp
     return isinstance(results[1].owner, ReciprocalOp) and results[1].owner.x is reductions["sum"]
 
 
-class _Attention:
+class _AttentionText:
     """One kernel on its way."""
 
-    def __init__(self, parts: _Parts):
+    def __init__(self, parts: _AttentionParts):
         self.parts, self.body = parts, parts.body
-        self.writer = Writer(parts.body)
+        self.writer = KernelWriter(parts.body)
         shape = spec(parts.first.result)[1]
         self.batch, (self.rows, self.keys) = shape[:-2], shape[-2:]
         self.count = prod(self.batch)
@@ -118,7 +118,7 @@ class _Attention:
         self.scope.whole = None
         self.bounds = hidden_from(parts.scores, parts.first)
 
-    def made(self) -> Kernel:
+    def made(self) -> CudaKernel:
         """The kernel, in the form for its sizes."""
         if self.rows <= FEW_ROWS and not self.parts.keeps:
             return self._few()
@@ -136,7 +136,7 @@ class _Attention:
         deep, thick = -(-self.depth // 8) * 8 + 4, -(-self.width // 8) * 8
         return (tall + wide) * deep + wide * thick + tall * (wide + 1)
 
-    def _tiles(self, function: str, tall: int, wide: int, first: str) -> Kernel:
+    def _tiles(self, function: str, tall: int, wide: int, first: str) -> CudaKernel:
         """Tiles of rows, those that look at the most keys first."""
         tiles = -(-self.rows // tall)
         types = f"{self.rows}, {self.keys}, {self.depth}, {self.width}, " + (
@@ -157,7 +157,7 @@ class _Attention:
         loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *self.scope.lines, call]), "}"]
         return self.writer.kernel(loop, self.writer.launch(min(total, MOST_BLOCKS), 128), names=["attention"])
 
-    def _few(self) -> Kernel:
+    def _few(self) -> CudaKernel:
         """Some blocks for each row."""
         total = self.count * self.rows
         shares = max(1, min(-(-ENOUGH_BLOCKS // total), self.keys // LEAST_KEYS))
@@ -205,7 +205,7 @@ class _Attention:
         return literal(self.wide, -float("inf") if self.bounds is None else self.bounds.hidden)
 
 
-def attention_kernel(block: Block) -> Kernel:
+def attention_kernel(block: Block) -> CudaKernel:
     """The kernel of the body of an attention; Unsupported says why there is none."""
     assert isinstance(block.last_op, YieldOp)
-    return _Attention(_parts(block)).made()
+    return _AttentionText(_parts(block)).made()

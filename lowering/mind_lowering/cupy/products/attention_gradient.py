@@ -18,7 +18,7 @@ from mind_dialect.ptir import CastOp, DotGeneralOp, ExpOp, ReduceOp, SubOp
 from mind_dialect.ptir.types import F32, F64, PtirDType
 
 from ..kernels.body import Body, Scope
-from ..kernels.kernel import MOST_BLOCKS, Kernel, Writer, indented
+from ..kernels.kernel import MOST_BLOCKS, CudaKernel, KernelWriter, indented
 from ..kernels.places import place, spec
 from ..kernels.scalars import NARROW, cast, literal, register
 from ..kernels.unsupported import Unsupported
@@ -38,7 +38,7 @@ def is_gradient(block: Block) -> bool:
 
 
 @dataclass
-class _Parts:
+class _GradientParts:
     """The parts of a gradient: the products of scores and of the adjoint of weights, and those at the end."""
 
     body: Body
@@ -49,7 +49,7 @@ class _Parts:
     depends: dict[SSAValue, set[DotGeneralOp]] = field(default_factory=dict[SSAValue, "set[DotGeneralOp]"])
 
 
-def _parts(block: Block) -> _Parts:
+def _parts(block: Block) -> _GradientParts:
     """What the ops of a gradient are; Unsupported for products that are something else."""
     body = Body(block, given=(DotGeneralOp,))
     if body.sites:
@@ -70,15 +70,15 @@ def _parts(block: Block) -> _Parts:
     others = [op for op in first if op is not scores]
     for op in (*first, *ends):
         check_sums(op)
-    return _Parts(body, scores, others[0] if others else None, ends, found[0], depends)
+    return _GradientParts(body, scores, others[0] if others else None, ends, found[0], depends)
 
 
 class _Gradient:
     """One kernel on its way."""
 
-    def __init__(self, parts: _Parts):
+    def __init__(self, parts: _GradientParts):
         self.parts, self.body = parts, parts.body
-        self.writer = Writer(parts.body)
+        self.writer = KernelWriter(parts.body)
         self.shape = spec(parts.scores.result)[1]
         self.batch, (self.rows, self.keys) = self.shape[:-2], self.shape[-2:]
         self.count = prod(self.batch)
@@ -137,7 +137,7 @@ class _Gradient:
         if 0 in (self.count, *self.shape, self.depth, self.width):
             raise Unsupported("a gradient of nothing")
 
-    def made(self) -> Kernel:
+    def made(self) -> CudaKernel:
         """The kernel, in the form for its sizes."""
         dtype, most = self.q.operand.dtype, max(self.depth, self.width)
         if dtype in NARROW and self.depth % 16 == 0 and self.width % 16 == 0 and most <= 128:
@@ -161,7 +161,7 @@ class _Gradient:
         by_columns = (tile + 8) * (self.depth + (0 if self.of_queries else self.width))
         return 2 * (by_rows + by_columns)
 
-    def _kernel(self, suffix: str, own: int, other: int, tiles: str) -> Kernel:
+    def _kernel(self, suffix: str, own: int, other: int, tiles: str) -> CudaKernel:
         """A block for each tile of keys or of rows, `own` of them; those that go over the most first."""
         extent = self.rows if self.of_queries else self.keys
         count = -(-extent // own)
@@ -246,6 +246,6 @@ class _Gradient:
         return [f"const I limit = first + {1 - past};"]
 
 
-def gradient_kernel(block: Block) -> Kernel:
+def gradient_kernel(block: Block) -> CudaKernel:
     """The kernel of the body of an attention's gradient; Unsupported says why there is none."""
     return _Gradient(_parts(block)).made()

@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import F32, PtirDType
 
 from ..kernels.body import Body, Scope
 from ..kernels.element import for_each, function, scratch
-from ..kernels.kernel import Kernel, Writer, indented, store
+from ..kernels.kernel import CudaKernel, KernelWriter, indented, store
 from ..kernels.places import Dims, cut, linear, place, reshaped, spec
 from ..kernels.scalars import NARROW, STORED, cast, literal, register
 from ..kernels.unsupported import Unsupported
@@ -30,7 +30,7 @@ LEAST_DEPTH = 128
 """Products that a block adds up at least before it shares a tile with others."""
 
 
-def convolution_kernel(op: ConvolutionOp, block: Block) -> Kernel:
+def convolution_kernel(op: ConvolutionOp, block: Block) -> CudaKernel:
     """The kernel of a convolution and what follows it element by element."""
     body = Body(block, given=(ConvolutionOp,))
     if body.reductions or body.sites or sum(isinstance(o, ConvolutionOp) for o in body.ops) > 1:
@@ -45,7 +45,7 @@ class _Convolution:
     """One kernel on its way."""
 
     def __init__(self, op: ConvolutionOp, body: Body):
-        self.op, self.body, self.writer = op, body, Writer(body)
+        self.op, self.body, self.writer = op, body, KernelWriter(body)
         values = op.values()
         (self.dtype, self.image), self.kernel, self.shape = spec(op.lhs), spec(op.rhs)[1], spec(op.result)[1]
         self.groups: int = values["feature_group_count"]
@@ -60,7 +60,7 @@ class _Convolution:
         if max(self.rows, prod(self.kernel)) >= 1 << 31:
             raise Unsupported("a convolution of too many rows")
 
-    def made(self) -> Kernel:
+    def made(self) -> CudaKernel:
         """The kernel, in the form for its sizes."""
         lines = [*self._left(), *self._right(), *self._finish()]
         if self.channels == 1 and self.per_group <= 2:
@@ -85,7 +85,7 @@ class _Convolution:
         launch = self.writer.launch(tiles * shares, threads, scratch_bytes, tiles if shares > 1 else 0)
         return self.writer.kernel([*head, *lines, call], launch)
 
-    def _by_channel(self, lines: Sequence[str]) -> Kernel:
+    def _by_channel(self, lines: Sequence[str]) -> CudaKernel:
         """A thread for each element of the result, of one channel of the image."""
         type = register(self.wide)
         body = [

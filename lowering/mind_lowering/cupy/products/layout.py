@@ -16,7 +16,7 @@ from mind_dialect.ptir import PtirOp, ReshapeOp
 from mind_dialect.ptir.types import PtirDType
 
 from ...native.views import VIEWS, Buffer, Use, View, viewed, whole
-from ..kernels.body import Scope, Source
+from ..kernels.body import KernelSource, Scope
 from ..kernels.places import Chunk, Dims, cut, spec
 from ..kernels.unsupported import Unsupported
 
@@ -45,7 +45,7 @@ class Strided:
             raise Unsupported("rows of an operand that are not evenly apart")
         return found[0] if found else 0
 
-    def base(self, source: Source, scope: Scope, axes: Sequence[int], index: str) -> str:
+    def base(self, source: KernelSource, scope: Scope, axes: Sequence[int], index: str) -> str:
         """The address of the matrix at an index over these axes."""
         parts = [part for a in axes for part in self.parts[a]]
         terms = [source.pointers[self.input], *([str(self.offset)] if self.offset else [])]

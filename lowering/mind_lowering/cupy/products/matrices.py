@@ -12,7 +12,7 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F32, F64
 
 from ...native.views import row_major
-from ..kernels.body import Body, Scope, Source
+from ..kernels.body import Body, KernelSource, Scope
 from ..kernels.places import cut, place, spec
 from ..kernels.scalars import STORED
 from ..kernels.unsupported import Unsupported
@@ -69,7 +69,7 @@ class Matrix:
         parts = [self.operand.parts[a] for a in (*self.batch, self.down, self.right)]
         return self.operand.input, self.operand.offset, [[p for p in axis if p[0] != 1] for axis in parts]
 
-    def text(self, source: Source, scope: Scope, index: str) -> str:
+    def text(self, source: KernelSource, scope: Scope, index: str) -> str:
         """The matrix at an index over the batch in C++."""
         base = self.operand.base(source, scope, self.batch, index)
         steps = f"I({self.operand.stride(self.down)}), I({self.operand.stride(self.right)})"

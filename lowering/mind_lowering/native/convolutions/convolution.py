@@ -60,7 +60,7 @@ class Slide:
 
 
 @dataclass(frozen=True)
-class Cut:
+class ConvolutionCut:
     """How a convolution is cut: tiles of `rows` places along axis `along` of the result by `vectors` of `width` columns."""
 
     width: int
@@ -90,7 +90,7 @@ class Convolution:
     slides: Sequence[Slide]
     groups: int
     by_channel: bool
-    cut: Cut
+    cut: ConvolutionCut
     epilogue: Epilogue
     packed: View | None = None
     """The weights, panel by panel: `[groups, panels, window..., C / groups, columns of a panel]`."""
@@ -162,7 +162,7 @@ class Convolution:
 
 def choose(
     host: TargetInfo, shape: Ints, columns: int, total: PtirDType, slides: Sequence[Slide], *, by_channel: bool = False
-) -> Cut:
+) -> ConvolutionCut:
     """
     The axis, the rows and the vectors of tiles that keep the multipliers busiest; `shape` is that of the result.
 
@@ -178,7 +178,7 @@ def choose(
     width = host.lanes(total.size)
     spare = 1 if host.fma and total.kind is Kind.FLOAT else 4
     needed = -(-columns // width)
-    best: tuple[float, Cut] | None = None
+    best: tuple[float, ConvolutionCut] | None = None
     for vectors in range(1, min(needed, MOST_VECTORS) + 1):
         for along, n in enumerate(shape[:-1]):
             slide = slides[along - 1] if along else None
@@ -190,7 +190,7 @@ def choose(
             rows = -(-n // -(-n // most))
             cost = _cost(shape, along, rows, needed, vectors) * (1.0 if along == len(shape) - 2 else 1.1)
             if best is None or cost <= best[0]:
-                best = cost, Cut(width, along, rows, vectors)
+                best = cost, ConvolutionCut(width, along, rows, vectors)
     assert best is not None, "there are registers"
     return best[1]
 

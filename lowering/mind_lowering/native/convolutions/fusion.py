@@ -11,7 +11,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
 from ..elementwise import EMITTERS
-from ..plan import Plan
+from ..plan import NativePlan
 from ..products.epilogue import Chain, can_fail
 from ..products.fusion import taken_over
 from ..products.product import Epilogue
@@ -22,7 +22,7 @@ _MADE = (*VIEWS, ptir.ConstantOp, ptir.IotaOp)
 """Ops that are views of what is outside."""
 
 
-def add_fused_convolution(planner: Plan, op: ptir.FusionOp) -> bool:
+def add_fused_convolution(planner: NativePlan, op: ptir.FusionOp) -> bool:
     """Append the convolution of a fusion with its epilogue; whether it is such a fusion."""
     ops = [inner for inner in op.body.block.ops if isinstance(inner, PtirOp) and not isinstance(inner, ptir.YieldOp)]
     found = [inner for inner in ops if isinstance(inner, ptir.ConvolutionOp)]
@@ -42,7 +42,7 @@ def add_fused_convolution(planner: Plan, op: ptir.FusionOp) -> bool:
     return True
 
 
-def _is_chain(planner: Plan, first: PtirOp, root: PtirOp, chain: list[PtirOp], outside: list[PtirOp]) -> bool:
+def _is_chain(planner: NativePlan, first: PtirOp, root: PtirOp, chain: list[PtirOp], outside: list[PtirOp]) -> bool:
     """Whether elementwise ops of the shape of `root` follow a convolution, which `root` is or reshapes, and the rest is views."""
     inside: set[Operation | object] = {first, root, *chain}
     if any(v.owner in inside for op in (first, *outside) for v in op.operands):
@@ -52,7 +52,7 @@ def _is_chain(planner: Plan, first: PtirOp, root: PtirOp, chain: list[PtirOp], o
     return whole and all(isinstance(op, _MADE) for op in outside)
 
 
-def _append(planner: Plan, op: ptir.ConvolutionOp, root: PtirOp, chain: list[PtirOp]) -> None:
+def _append(planner: NativePlan, op: ptir.ConvolutionOp, root: PtirOp, chain: list[PtirOp]) -> None:
     inside: set[Operation | object] = {op, root, *chain}
     shape = planner.shape(op.result)
     results = [r for inner in (root, *chain) for r in inner.results if any(use.operation not in inside for use in r.uses)]

@@ -16,19 +16,19 @@ from ..products.product import unflattened
 from ..target_info import TargetInfo
 from .convolution import Convolution, Slide
 from .padding import Border, has_border
-from .tile import Taps, Tile, emit_tile
+from .tile import ConvolutionTile, Taps, emit_tile
 
 
 def emit_convolution(f: Function, host: TargetInfo, convolution: Convolution, sites: Sites) -> int:
     """The body of the kernel; how many units of work it has."""
-    return _Loops(f, host, convolution, sites).emit()
+    return _ConvolutionLoops(f, host, convolution, sites).emit()
 
 
-class _Loops:
+class _ConvolutionLoops:
     def __init__(self, f: Function, host: TargetInfo, convolution: Convolution, sites: Sites):
         self.f, self.host, self.it, self.sites = f, host, convolution, sites
         self.runs = runs_of(convolution)
-        self.known: dict[Tile, str] = {}
+        self.known: dict[ConvolutionTile, str] = {}
         self.border: Border | None = None
 
     def emit(self) -> int:
@@ -99,7 +99,7 @@ class _Loops:
         along = it.cut.along
         slide = it.slides[along - 1] if along else Slide(0, 0, 1, 1, 1, 0)
         for start, count, rows, taps in self.runs:
-            name = self.tile(Tile(rows, columns, taps))
+            name = self.tile(ConvolutionTile(rows, columns, taps))
 
             def iteration(t: str, /, *values: str, start: int = start, rows: int = rows, name: str = name) -> None:
                 row = f.add(f.mul(t, rows), str(start))
@@ -114,7 +114,7 @@ class _Loops:
 
             f.loop("0", str(count), 1, iteration, hint="tile")
 
-    def tile(self, tile: Tile) -> str:
+    def tile(self, tile: ConvolutionTile) -> str:
         """The function of a tile."""
         if tile not in self.known:
             self.known[tile] = emit_tile(self.f, self.host, self.it, tile, self.sites)

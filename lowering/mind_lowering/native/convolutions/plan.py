@@ -23,7 +23,7 @@ from ..ir import Function
 from ..kernels_windows import padded
 from ..memory import Access
 from ..nest import Axis, axes_of
-from ..plan import Plan
+from ..plan import NativePlan
 from ..prepack import beforehand
 from ..products import cut as products_cut
 from ..products.adding import add_matrices
@@ -78,7 +78,7 @@ class ConvolutionStep(SharedStep):
         return self.convolution.describe()
 
 
-def convolution(planner: Plan, op: ptir.ConvolutionOp) -> str | None:
+def convolution(planner: NativePlan, op: ptir.ConvolutionOp) -> str | None:
     """Append a convolution; a reason if there is no kernel for its dtypes."""
     if reason := why_no_convolution(op, planner.host):
         return reason
@@ -107,7 +107,7 @@ Follow = Callable[[Sequence[View]], Epilogue]
 """What is done with results, given the views that it needs in the axes that results are computed in."""
 
 
-def append(planner: Plan, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
+def append(planner: NativePlan, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
     """
     Append the steps of a convolution of known dtypes; no extent is 0.
 
@@ -131,7 +131,7 @@ def append(planner: Plan, op: ptir.ConvolutionOp, views: Sequence[View], follow:
 
 
 def _windows(
-    planner: Plan,
+    planner: NativePlan,
     op: ptir.ConvolutionOp,
     views: tuple[View, View, View],
     slides: Sequence[Slide],
@@ -152,7 +152,7 @@ def _windows(
     planner.add(ConvolutionStep(made))
 
 
-def _turned(planner: Plan, it: Convolution) -> View | None:
+def _turned(planner: NativePlan, it: Convolution) -> View | None:
     """
     Weights whose columns are rows of memory, copied panel by panel as those of a product are: square by square.
 
@@ -167,7 +167,7 @@ def _turned(planner: Plan, it: Convolution) -> View | None:
     base = planner.buffer(Use.ARENA, it.total, count, f"{it.name}.panels")
     matrix = View(rhs.base, rhs.dtype, (depth, it.columns), (1, rhs.strides[-1]), rhs.offset)
     lhs, out = (replace(matrix, shape=extents, strides=(0, 0)) for extents in ((1, depth), (1, it.columns)))
-    panels = products_cut.Cut(cut.width, 1, cut.vectors, depth, True, 1, False, True)
+    panels = products_cut.ProductCut(cut.width, 1, cut.vectors, depth, True, 1, False, True)
     nothing = replace(stored_in(out, it.total), key=("panels of a convolution", panels))
     flat = View(base, it.total, (count,), (1,))
     product = Product(it.name, lhs, matrix, out, it.total, panels, nothing, rhs_copy=flat)
@@ -177,7 +177,7 @@ def _turned(planner: Plan, it: Convolution) -> View | None:
     return View(base, it.total, shape, (count, depth * cut.columns, *inner, 1))
 
 
-def _packed(planner: Plan, value: SSAValue, it: Convolution) -> View:
+def _packed(planner: NativePlan, value: SSAValue, it: Convolution) -> View:
     """Weights copied panel by panel; where the last panel has fewer columns, what is after them is not read."""
     rhs, cut, count = it.rhs, it.cut, it.columns
     *window, step, across = rhs.strides
@@ -196,7 +196,7 @@ def _packed(planner: Plan, value: SSAValue, it: Convolution) -> View:
 
 
 def _product(
-    planner: Plan,
+    planner: NativePlan,
     op: ptir.ConvolutionOp,
     operands: tuple[View, View],
     slides: Sequence[Slide],
@@ -224,7 +224,7 @@ def _product(
     add_matrices(planner, op.result.name_hint or "convolution", (a, b, others[0]), accumulator(op), follow(others))
 
 
-def _in_memory(planner: Plan, value: SSAValue) -> View:
+def _in_memory(planner: NativePlan, value: SSAValue) -> View:
     """A value where it lies, or where nothing does, copied."""
     view = planner.view(value)
     return view if isinstance(view.base, Buffer) and not view.lookups else planner.copied(value, view)

@@ -36,7 +36,7 @@ Taps = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Tile:
+class ConvolutionTile:
     """A tile: `rows` by `columns`; `taps` where windows reach beyond the image."""
 
     rows: int
@@ -82,7 +82,7 @@ def parameters(convolution: Convolution) -> list[tuple[str, str]]:
     return found + [("i64", f"{end}{i}") for i in convolution.bounded for end in ("first", "end")]
 
 
-def emit_tile(f: Function, host: TargetInfo, convolution: Convolution, tile: Tile, sites: Sites) -> str:
+def emit_tile(f: Function, host: TargetInfo, convolution: Convolution, tile: ConvolutionTile, sites: Sites) -> str:
     """
     Add a tile to the module of `f`; the name of its function, which gives a status.
 
@@ -90,12 +90,12 @@ def emit_tile(f: Function, host: TargetInfo, convolution: Convolution, tile: Til
     """
     made = f.module.function(f.module.unique(f"window.{tile.rows}x{tile.columns}"), "i64", parameters(convolution))
     made.notes.append(f"{convolution.name}: {tile.rows} by {tile.columns} results")
-    _Tile(made, host, convolution, tile, sites).emit()
+    _ConvolutionTileBody(made, host, convolution, tile, sites).emit()
     return made.name
 
 
-class _Tile:
-    def __init__(self, f: Function, host: TargetInfo, convolution: Convolution, tile: Tile, sites: Sites):
+class _ConvolutionTileBody:
+    def __init__(self, f: Function, host: TargetInfo, convolution: Convolution, tile: ConvolutionTile, sites: Sites):
         self.f, self.host, self.it, self.tile, self.sites = f, host, convolution, tile, sites
         self.width, self.total = convolution.cut.width, convolution.total
         whole, rest = divmod(tile.columns, self.width)
@@ -172,7 +172,7 @@ class _Tile:
         given = [*parameters(self.it), ("ptr", "room"), ("i1", "rows"), ("i1", "edges")]
         made = module.function(module.unique(f"padding.{self.tile.rows}x{self.tile.columns}"), "i64", given)
         made.notes.append(f"{self.it.name}: what {self.tile.rows} by {self.tile.columns} results skip")
-        tile = _Tile(made, self.host, self.it, self.tile, self.sites)
+        tile = _ConvolutionTileBody(made, self.host, self.it, self.tile, self.sites)
         b = made.address(stored(self.it.weights.dtype), argument(made, 1, "rhs"), "%b")
         at = At("", b, "", "%b")
         Padding(made, self.host, skips, partial(tile.weights, at), partial(tile.ask_weights, at)).emit("%room", "%rows", "%edges")

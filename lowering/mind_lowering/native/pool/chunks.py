@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..failures import RECORD_NUMBERS
-from ..ir import Function, Module
+from ..ir import Function, LlvmModule
 from .record import BACK, FRONT, INTERRUPTED, Record, System
 
 MONOTONIC, WAIT, WAKE = 1, 128, 129
@@ -20,7 +20,7 @@ class Chunks:
     """Functions of the module of the pool."""
 
     def __init__(self, triple: str, system: System, spin: int, pause: int):
-        self.module = Module(triple, "the pool of threads of the target mind-native")
+        self.module = LlvmModule(triple, "the pool of threads of the target mind-native")
         self.system, self.spin, self.pause = system, spin, pause
 
     def function(self, name: str, result: str, *parameters: tuple[str, str], internal: bool = True) -> Function:

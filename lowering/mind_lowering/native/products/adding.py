@@ -7,7 +7,7 @@ from math import prod
 
 from mind_dialect.ptir.types import PtirDType
 
-from ..plan import Plan
+from ..plan import NativePlan
 from ..prepack import Ahead, lasting
 from ..views import Buffer, Use, View
 from .kernels import ProductStep, steps_of
@@ -16,7 +16,7 @@ from .weights import Prologue
 
 
 def add_matrices(
-    planner: Plan,
+    planner: NativePlan,
     name: str,
     views: tuple[View, View, View],
     total: PtirDType,
@@ -43,7 +43,7 @@ def add_matrices(
             _pack(planner, loop, step)
 
 
-def _lasting(planner: Plan, view: View, reads: Sequence[View], total: PtirDType) -> Ahead | None:
+def _lasting(planner: NativePlan, view: View, reads: Sequence[View], total: PtirDType) -> Ahead | None:
     """
     The loop before which an operand is packed, if there is one.
 
@@ -54,7 +54,7 @@ def _lasting(planner: Plan, view: View, reads: Sequence[View], total: PtirDType)
     return None if narrow else lasting(planner, [view, *reads], size)
 
 
-def _pack(planner: Plan, loop: Ahead, step: ProductStep) -> None:
+def _pack(planner: NativePlan, loop: Ahead, step: ProductStep) -> None:
     """Append the copy of an operand to what is done before a loop, once for all products that read it in the same order."""
     product = step.product
     known = loop.packed.setdefault(_layout(step), step.addresses[1])

@@ -16,7 +16,7 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType
 
 from ..nest import axes_of
-from ..plan import Plan
+from ..plan import NativePlan
 from ..views import Buffer, Ints, Use, View, row_major, whole
 from .adding import add_matrices
 from .product import TOTALS, Epilogue
@@ -26,7 +26,7 @@ Axis = tuple[int, tuple[int, ...]]
 """An extent, and how far each view moves."""
 
 
-def add_product(planner: Plan, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
+def add_product(planner: NativePlan, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
     """Append a product, accumulated in `total`, to the steps of a planner; whether it is one that is tiled here."""
     if not is_tiled(planner, op, total):
         return False
@@ -36,7 +36,7 @@ def add_product(planner: Plan, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
     return True
 
 
-def is_tiled(planner: Plan, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
+def is_tiled(planner: NativePlan, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
     """Whether a product is one that is tiled here."""
     return total in TOTALS and not any(0 in planner.shape(v) for v in op.operands)
 
@@ -46,13 +46,15 @@ def total_of(op: ptir.DotGeneralOp) -> PtirDType:
     return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
 
 
-def append(planner: Plan, op: ptir.DotGeneralOp, views: tuple[View, View, View], epilogue: Epilogue | None) -> None:
+def append(planner: NativePlan, op: ptir.DotGeneralOp, views: tuple[View, View, View], epilogue: Epilogue | None) -> None:
     """Append the steps of a product of matrices."""
     prologue, turned = _prologue(planner, op, views[:2], total_of(op))
     add_matrices(planner, op.result.name_hint or "product", views, total_of(op), epilogue, prologue, turned=turned)
 
 
-def _prologue(planner: Plan, op: ptir.DotGeneralOp, operands: Sequence[View], total: PtirDType) -> tuple[Prologue | None, bool]:
+def _prologue(
+    planner: NativePlan, op: ptir.DotGeneralOp, operands: Sequence[View], total: PtirDType
+) -> tuple[Prologue | None, bool]:
     """What becomes of a matrix of weights that is more than converted when it is read, and whether it is the left operand."""
     for which, (value, view) in enumerate(zip(op.operands, operands, strict=True)):
         if value not in planner.deferred or not (found := planner.deferred[value]).ops:
@@ -78,7 +80,7 @@ class Form:
     free: list[list[int]]
 
     @staticmethod
-    def of(planner: Plan, op: ptir.DotGeneralOp) -> Form:
+    def of(planner: NativePlan, op: ptir.DotGeneralOp) -> Form:
         """The form of an op."""
         values, shapes = op.values(), [planner.shape(v) for v in op.operands]
 
@@ -90,7 +92,7 @@ class Form:
         free = [[x for x in range(len(s)) if x not in batch[i] and x not in contract[i]] for i, s in enumerate(shapes)]
         return Form(op, batch, contract, free)
 
-    def operands(self, planner: Plan) -> tuple[View, View]:
+    def operands(self, planner: NativePlan) -> tuple[View, View]:
         """Both operands, in memory, so that their contracted axes are one."""
         a, b = (_readable(planner, self.op, i, [*self.batch[i], *self.free[i]], self.contract[i]) for i in (0, 1))
         return a, b
@@ -146,7 +148,7 @@ def _joined(extents: Sequence[int], strides: Sequence[Sequence[int]]) -> list[Ax
     return found or [(1, (0,) * len(strides))]
 
 
-def _readable(planner: Plan, op: ptir.DotGeneralOp, which: int, kept: list[int], contract: list[int]) -> View:
+def _readable(planner: NativePlan, op: ptir.DotGeneralOp, which: int, kept: list[int], contract: list[int]) -> View:
     """An operand in memory whose contracted axes are one, or are after a copy with these axes last."""
     value = op.operands[which]
     view = planner.deferred[value].source if value in planner.deferred else planner.view(value)

@@ -1,5 +1,5 @@
 """
-The choice of a `Cut`: how a product is cut into tiles that fit registers, blocks that fit caches, and units of work.
+The choice of a `ProductCut`: how a product is cut into tiles that fit registers, blocks that fit caches, and units of work.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STRETCH = 512
 
 
 @dataclass(frozen=True)
-class Cut:
+class ProductCut:
     """How a product is cut."""
 
     width: int
@@ -71,7 +71,7 @@ class Cut:
         return self.copy_rhs and (self.by_rows or self.kept)
 
 
-def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded: bool = False, kept: bool = False) -> Cut:
+def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded: bool = False, kept: bool = False) -> ProductCut:
     """
     A cut by the number of registers and the sizes of caches; if `decoded`, tiles do not read the right operand where it lies.
 
@@ -82,9 +82,9 @@ def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded:
     (rows, depth), columns = lhs.shape[-2:], rhs.shape[-1]
     width = host.lanes(total.size)
     if (dots := _dots(host, width, lhs, rhs)) and total.kind is Kind.FLOAT:
-        return Cut(width, rows, 1, depth, False, 1, False, False, dots=dots)
+        return ProductCut(width, rows, 1, depth, False, 1, False, False, dots=dots)
     if steps := _stream(host, width, lhs, rhs, total, decoded=decoded):
-        return Cut(width, rows, 1, depth, False, 1, False, False, stream=steps, bands=_bands(rhs))
+        return ProductCut(width, rows, 1, depth, False, 1, False, False, stream=steps, bands=_bands(rhs))
     tall, vectors = tile_of(host, total, rows, -(-columns // width))
     tiles, panels = -(-rows // tall), -(-columns // (vectors * width))
     in_order = rhs.strides[-1] == 1 and rhs.dtype is total and not decoded
@@ -105,7 +105,9 @@ def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded:
         together = tiles
         copy_lhs = panels > 1 and ((tiles > 1 and fight) or lhs.dtype is not total)
     group = max(1, min(STRETCH // (vectors * width * total.size), panels // 8)) if copy_rhs else 1
-    return Cut(width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group, kept=kept and copy_rhs and not by_rows)
+    return ProductCut(
+        width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group, kept=kept and copy_rhs and not by_rows
+    )
 
 
 def in_unit(tiles: int, between: tuple[int, int], most: int) -> int:

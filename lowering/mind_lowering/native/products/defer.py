@@ -18,7 +18,7 @@ from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType, read_t
 from ..elementwise import EMITTERS
 from ..grouping import why_not
 from ..lanes import computes
-from ..plan import Plan
+from ..plan import NativePlan
 from ..views import VIEWS, Buffer, Use, View
 from .axes import is_tiled, total_of
 from .deferred import Deferred
@@ -49,7 +49,7 @@ def is_exact(source: PtirDType, target: PtirDType) -> bool:
     return source.bits - (source.kind is Kind.SIGNED) <= DIGITS[target]
 
 
-def defer(planner: Plan, op: PtirOp) -> bool:
+def defer(planner: NativePlan, op: PtirOp) -> bool:
     """Note that an op's result is not computed, if it is one that products alone read and can; or that of a view of such."""
     if op.results and op.results[0] in planner.deferred:
         return True
@@ -64,14 +64,14 @@ def defer(planner: Plan, op: PtirOp) -> bool:
     return True
 
 
-def _candidate(planner: Plan, op: PtirOp) -> Deferred | None:
+def _candidate(planner: NativePlan, op: PtirOp) -> Deferred | None:
     """What the result of an op could be read from."""
     if isinstance(op, ptir.CastOp):
         return _cast(planner, op)
     return _fused(planner, op) if isinstance(op, ptir.FusionOp) and op.pattern is None else None
 
 
-def _source(planner: Plan, value: SSAValue, target: PtirDType) -> View | None:
+def _source(planner: NativePlan, value: SSAValue, target: PtirDType) -> View | None:
     """Where an operand lies that a product can read itself."""
     view = None if value in planner.deferred else planner.view(value)
     if view is None or not isinstance(view.base, Buffer) or view.lookups or view.base.use not in _STILL:
@@ -79,12 +79,12 @@ def _source(planner: Plan, value: SSAValue, target: PtirDType) -> View | None:
     return view if is_exact(view.dtype, target) and computes(view.dtype, planner.host) else None
 
 
-def _cast(planner: Plan, op: ptir.CastOp) -> Deferred | None:
+def _cast(planner: NativePlan, op: ptir.CastOp) -> Deferred | None:
     source = _source(planner, op.x, op.result_spec().dtype)
     return None if source is None else Deferred(source, op.x)
 
 
-def _fused(planner: Plan, op: ptir.FusionOp) -> Deferred | None:
+def _fused(planner: NativePlan, op: ptir.FusionOp) -> Deferred | None:
     """A fusion of a cast and some arithmetic with numbers that are the same along an axis: weights and their scales."""
     block = op.body.block
     ops = [inner for inner in block.ops if isinstance(inner, PtirOp) and not isinstance(inner, ptir.YieldOp)]
@@ -111,7 +111,7 @@ def _fused(planner: Plan, op: ptir.FusionOp) -> Deferred | None:
     return Deferred(source, roots[0], tuple(chain), tuple([(v, planner.view(v)) for v in outside if v is not roots[0]]))
 
 
-def _uses(planner: Plan, value: SSAValue, found: Deferred) -> Iterator[tuple[SSAValue, Deferred] | None]:
+def _uses(planner: NativePlan, value: SSAValue, found: Deferred) -> Iterator[tuple[SSAValue, Deferred] | None]:
     """The values that are views of a deferred one, itself apart, and None for each use that needs it computed."""
     for use in value.uses:
         op = use.operation
@@ -132,13 +132,13 @@ def _uses(planner: Plan, value: SSAValue, found: Deferred) -> Iterator[tuple[SSA
         yield from _uses(planner, inner, moved)
 
 
-def _is_native(planner: Plan, op: ptir.FusionOp) -> bool:
+def _is_native(planner: NativePlan, op: ptir.FusionOp) -> bool:
     """Whether a fusion does not run on NumPy."""
     members = [inner for inner in op.body.block.ops if isinstance(inner, ptir.ReduceOp) or type(inner) in EMITTERS]
     return all(why_not(inner, planner.host) is None for inner in members if isinstance(inner, PtirOp))
 
 
-def _reads(planner: Plan, op: ptir.DotGeneralOp, which: int, found: Deferred) -> bool:
+def _reads(planner: NativePlan, op: ptir.DotGeneralOp, which: int, found: Deferred) -> bool:
     """Whether a product can read an operand from what it is deferred to."""
     if total_of(op) not in (F32, F64) or not is_tiled(planner, op, total_of(op)):
         return False

@@ -12,7 +12,7 @@ from math import prod
 
 from ..casts import cast
 from ..costs import traffic
-from ..ir import Function, Module
+from ..ir import Function, LlvmModule
 from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of, finish_of
@@ -54,13 +54,13 @@ def emit_dots(f: Function, host: TargetInfo, product: Product) -> int:
     return prod(product.batch) * runs
 
 
-def _dots(module: Module, host: TargetInfo, product: Product, count: int) -> str:
+def _dots(module: LlvmModule, host: TargetInfo, product: Product, count: int) -> str:
     """The function of all rows against `count` columns from `%column` on."""
     parameters = [("ptr", "args"), ("i64", "batch"), ("i64", "column")]
     f = module.function(module.unique(f"dots.{product.rows}x{count}"), "void", parameters)
     f.notes.append(f"{product.name}: {product.rows} by {count} dot products")
     batch = unflattened(f, "%batch", product.batch)
-    sums = _Sums(f, host, product, count, batch)
+    sums = _PartialSums(f, host, product, count, batch)
     _results(f, host, product, count, batch, sums.one_by_one() if _one_by_one(host, product) else sums.side_by_side())
     f.ret()
     return f.name
@@ -73,7 +73,7 @@ def _one_by_one(host: TargetInfo, product: Product) -> bool:
     return product.rows <= 2 and rhs.dtype.size > 1 and product.prologue is None and not near
 
 
-class _Sums:
+class _PartialSums:
     """Vectors of partial sums: of each row of the left operand with each of `count` rows of the right one."""
 
     def __init__(self, f: Function, host: TargetInfo, product: Product, count: int, batch: list[str]):

@@ -89,7 +89,7 @@ class Chain:
         def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
             found = values(lanes, at, along, value)
             for (result, view), base in targets:
-                Place(f, at, along).write(lanes, view, base, found[result])
+                ResultPlace(f, at, along).write(lanes, view, base, found[result])
 
         return finish
 
@@ -101,7 +101,7 @@ class Chain:
         """What was read already, by block and place."""
 
         def found(lanes: Lanes, at: Sequence[str], along: int, value: str) -> dict[SSAValue, str]:
-            place = Place(f, at, along)
+            place = ResultPlace(f, at, along)
             values = {self.root: cast(lanes, value, self.total, read_type(self.root.type).dtype)}
             for operand, view in self.inputs.items():
                 lanes.hint = identifier(operand.name_hint or "e")
@@ -121,7 +121,7 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class Place:
+class ResultPlace:
     """Where a vector of results is: the indices of its first lane, and the axis that lanes run along."""
 
     function: Function

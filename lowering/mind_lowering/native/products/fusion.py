@@ -15,13 +15,13 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
 from ..elementwise import EMITTERS
-from ..plan import Plan
+from ..plan import NativePlan
 from ..views import Buffer, View
 from .axes import Form, append, is_tiled, total_of
 from .epilogue import MADE, Chain, can_fail
 
 
-def add_fused_product(planner: Plan, op: ptir.FusionOp) -> bool:
+def add_fused_product(planner: NativePlan, op: ptir.FusionOp) -> bool:
     """Append the product of a fusion with its epilogue, and reductions of what that gives; whether it is such a fusion."""
     ops = [inner for inner in op.body.block.ops if isinstance(inner, PtirOp) and not isinstance(inner, ptir.YieldOp)]
     products = [inner for inner in ops if isinstance(inner, ptir.DotGeneralOp)]
@@ -44,7 +44,7 @@ def add_fused_product(planner: Plan, op: ptir.FusionOp) -> bool:
 
 
 def _is_chain(
-    planner: Plan, ops: Sequence[PtirOp], product: PtirOp, chain: Sequence[PtirOp], reductions: Sequence[PtirOp]
+    planner: NativePlan, ops: Sequence[PtirOp], product: PtirOp, chain: Sequence[PtirOp], reductions: Sequence[PtirOp]
 ) -> bool:
     """Whether a product's operands come from outside, elementwise ops of its shape follow, and reductions of these end it."""
     shape = planner.shape(product.results[0])
@@ -64,7 +64,7 @@ def _is_chain(
     return True
 
 
-def _append(planner: Plan, product: ptir.DotGeneralOp, total: PtirDType, chain: Sequence[PtirOp]) -> None:
+def _append(planner: NativePlan, product: ptir.DotGeneralOp, total: PtirDType, chain: Sequence[PtirOp]) -> None:
     """Append a product with its epilogue."""
     form = Form.of(planner, product)
     operands = form.operands(planner)

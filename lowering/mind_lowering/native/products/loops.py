@@ -17,7 +17,7 @@ from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of
 from .pack import by_group, by_panel, copy_panels, copy_rows
 from .product import Product, copied_batches, copied_size, copied_strides, index_of, panel_size, unflattened
-from .tile import Source, Tile, emit_tile
+from .tile import ProductTile, TileOperand, emit_tile
 
 LONG = 1 << 24
 """So many steps of a vector in one unit of work are some milliseconds."""
@@ -25,15 +25,15 @@ LONG = 1 << 24
 
 def emit_tiles(f: Function, host: TargetInfo, product: Product) -> int:
     """The body of the kernel that runs the tiles of a product; how many units of work it has."""
-    return _Loops(f, host, product).emit()
+    return _ProductLoops(f, host, product).emit()
 
 
-class _Loops:
+class _ProductLoops:
     def __init__(self, f: Function, host: TargetInfo, product: Product):
         self.f, self.host, self.product, self.cut = f, host, product, product.cut
         self.full, self.rest = divmod(product.rows, self.cut.rows)
         self.bases = addresses_of(f, product, "lhs", "rhs", "lhs_copy", "rhs_copy")
-        self.known: dict[Tile, str] = {}
+        self.known: dict[ProductTile, str] = {}
 
     def emit(self) -> int:
         """The loop over units of work; how many there are."""
@@ -95,13 +95,13 @@ class _Loops:
             if cut.copy_lhs:
                 count = f.least(f.op(f"sub nsw i64 {product.rows}, {row}", "left"), str(cut.rows * cut.tiles))
                 copy_rows(f, self.host, product, a, self.mine["lhs"], count, depth)
-                a, source = self.mine["lhs"], Source(product.total, *copied_strides(product))
+                a, source = self.mine["lhs"], TileOperand(product.total, *copied_strides(product))
 
             def panel(p: str, /, *values: str) -> None:
                 b, right = self.rhs(batch, p, k)
                 by_panel(f, product, p, lambda columns: tiles(p, b, right, columns))
 
-            def tiles(p: str, b: str, right: Source, columns: int) -> None:
+            def tiles(p: str, b: str, right: TileOperand, columns: int) -> None:
                 self.tiles(flat, (first, last), (a, row, source), (b, p, right), columns, (k, depth), last_block)
 
             f.loop("0", str(product.panels), 1, panel, hint="panel")
@@ -123,7 +123,7 @@ class _Loops:
                 elif cut.copy_rhs:
                     at = corner_of(f, product, batch, k, f.mul(first, cut.columns))
                     copy_panels(f, self.host, product, at, b, self.mine["rhs"], columns, depth, cut.depth)
-                    b, right = self.mine["rhs"], Source(product.total, 1, cut.columns)
+                    b, right = self.mine["rhs"], TileOperand(product.total, 1, cut.columns)
                     across = cut.columns * cut.depth
 
                 def panel(p: str, width: int) -> None:
@@ -140,7 +140,7 @@ class _Loops:
 
         by_group(f, product, group, some)
 
-    def lhs(self, batch: list[str], row: str, k: str) -> tuple[str, Source]:
+    def lhs(self, batch: list[str], row: str, k: str) -> tuple[str, TileOperand]:
         """The left operand from a row and a step on, where it lies or copied as a whole."""
         f, view, product = self.f, self.product.lhs, self.product
         if self.cut.whole_lhs:
@@ -148,27 +148,27 @@ class _Loops:
             index = f.add(f.mul(row, across), f.mul(k, step))
             for i, copies in zip(batch, copied_batches(view), strict=True):
                 index = f.add(index, f.mul(i, copies * copied_size(product)))
-            return f.address(register(product.total), self.bases["lhs_copy"], index), Source(product.total, across, step)
+            return f.address(register(product.total), self.bases["lhs_copy"], index), TileOperand(product.total, across, step)
         address = f.address(stored(view.dtype), self.bases["lhs"], index_of(f, view, [*batch, row, k]))
-        return address, Source(view.dtype, view.strides[-2], view.strides[-1])
+        return address, TileOperand(view.dtype, view.strides[-2], view.strides[-1])
 
-    def rhs(self, batch: list[str], panel: str, k: str) -> tuple[str, Source]:
+    def rhs(self, batch: list[str], panel: str, k: str) -> tuple[str, TileOperand]:
         """The right operand from a panel and a step on, where it lies or copied as a whole."""
         f, view, product, wide = self.f, self.product.rhs, self.product, self.cut.columns
         if self.cut.whole_rhs:
             index = f.add(f.mul(panel, wide * product.depth), f.mul(k, wide))
             for i, copies in zip(batch, copied_batches(view), strict=True):
                 index = f.add(index, f.mul(i, copies * product.panels * wide * product.depth))
-            return f.address(register(product.total), self.bases["rhs_copy"], index), Source(product.total, 1, wide)
+            return f.address(register(product.total), self.bases["rhs_copy"], index), TileOperand(product.total, 1, wide)
         address = f.address(stored(view.dtype), self.bases["rhs"], index_of(f, view, [*batch, k, f.mul(panel, wide)]))
-        return address, Source(view.dtype, view.strides[-1], view.strides[-2])
+        return address, TileOperand(view.dtype, view.strides[-1], view.strides[-2])
 
     def tiles(
         self,
         flat: str,
         range_: tuple[str, str],
-        left: tuple[str, str, Source],
-        right: tuple[str, str, Source],
+        left: tuple[str, str, TileOperand],
+        right: tuple[str, str, TileOperand],
         columns: int,
         block: tuple[str, str],
         last_block: str,
@@ -197,13 +197,13 @@ class _Loops:
         else:
             call(str(self.full), self.rest)
 
-    def tile(self, rows: int, columns: int, left: Source, right: Source) -> str:
+    def tile(self, rows: int, columns: int, left: TileOperand, right: TileOperand) -> str:
         """The function of a tile."""
         depth = self.product.depth if self.product.blocks == 1 else None
         once = not self.cut.copy_rhs and right.across == 1 and self.full + bool(self.rest) == 1
         panels = self.product.panels * self.cut.columns * self.product.depth * self.product.total.size
         streamed = once or (self.cut.whole_rhs and panels > self.host.l2_bytes)
-        tile = Tile(rows, columns, left, right, self.cut.copy_rhs, depth, streamed)
+        tile = ProductTile(rows, columns, left, right, self.cut.copy_rhs, depth, streamed)
         if tile not in self.known:
             self.known[tile] = emit_tile(self.f.module, self.host, self.product, tile)
         return self.known[tile]

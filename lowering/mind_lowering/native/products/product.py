@@ -22,7 +22,7 @@ from ..ir import Function
 from ..lanes import Lanes, register
 from ..target_info import TargetInfo
 from ..views import Buffer, Ints, View, row_major
-from .cut import Cut, band_of, better_swapped, choose, flipped
+from .cut import ProductCut, band_of, better_swapped, choose, flipped
 from .weights import Prologue
 
 STACK = 256 << 10
@@ -82,7 +82,7 @@ class Product:
     rhs: View
     out: View
     total: PtirDType
-    cut: Cut
+    cut: ProductCut
     epilogue: Epilogue
     prologue: Prologue | None = None
     """Of the right operand, where its elements are more than converted."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from ..casts import cast
-from ..ir import Function, Module
+from ..ir import Function, LlvmModule
 from ..lanes import Lanes, register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of
@@ -139,7 +139,7 @@ def _in_lines(host: TargetInfo, product: Product) -> bool:
     return cut.stream == 1 and cut.bands > 1 and host.vector_bytes > 16 and masked and rhs.strides[-2] % cut.width == 0
 
 
-def _rows(module: Module, host: TargetInfo, product: Product, steps: int, count: int) -> str:
+def _rows(module: LlvmModule, host: TargetInfo, product: Product, steps: int, count: int) -> str:
     """The function that adds what some rows of the right operand give to the sums of a run."""
     parameters = [("ptr", "a"), ("ptr", "b"), ("ptr", "y")]
     if product.prologue is not None:
@@ -180,7 +180,7 @@ def _rows(module: Module, host: TargetInfo, product: Product, steps: int, count:
     return f.name
 
 
-def _line(module: Module, host: TargetInfo, product: Product, apart: int) -> str:
+def _line(module: LlvmModule, host: TargetInfo, product: Product, apart: int) -> str:
     """
     The function that adds what a row of the right operand gives to sums that are `apart`, by whole lines of memory.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mind_dialect.ptir.types import Kind, PtirDType
 
 from ..casts import cast
-from ..ir import Body, Function, Module
+from ..ir import Function, LlvmModule, LoopBody
 from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, finish_of
@@ -26,7 +26,7 @@ AHEAD = 8
 
 
 @dataclass(frozen=True)
-class Source:
+class TileOperand:
     """How a tile reads an operand: its dtype, and how far it moves per row or column and per step of the contracted axis."""
 
     dtype: PtirDType
@@ -35,13 +35,13 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Tile:
+class ProductTile:
     """A tile: `rows` by `columns`; `depth` of a block if all blocks are alike."""
 
     rows: int
     columns: int
-    lhs: Source
-    rhs: Source
+    lhs: TileOperand
+    rhs: TileOperand
     padded: bool
     """Whether the right operand has whole vectors, also where columns end."""
     depth: int | None
@@ -53,13 +53,13 @@ PARAMETERS = (("ptr", "args"), ("ptr", "a"), ("ptr", "b"), ("i64", "batch"), ("i
 """Of every tile: the table of addresses, both operands' first elements, what is computed; with blocks also which one."""
 
 
-def emit_tile(module: Module, host: TargetInfo, product: Product, tile: Tile) -> str:
+def emit_tile(module: LlvmModule, host: TargetInfo, product: Product, tile: ProductTile) -> str:
     """Add a tile to a module; the name of its function."""
     blocks = product.blocks > 1
     parameters = [*PARAMETERS, ("i64", "depth"), ("i64", "at")] if blocks else list(PARAMETERS)
     f = module.function(module.unique(f"tile.{tile.rows}x{tile.columns}"), "void", parameters)
     f.notes.append(f"{product.name}: {tile.rows} by {tile.columns} results")
-    body = _Tile(f, host, product, tile)
+    body = _ProductTileBody(f, host, product, tile)
     if blocks and product.partial is not None:
         body.in_blocks()
     else:
@@ -68,8 +68,8 @@ def emit_tile(module: Module, host: TargetInfo, product: Product, tile: Tile) ->
     return f.name
 
 
-class _Tile:
-    def __init__(self, f: Function, host: TargetInfo, product: Product, tile: Tile):
+class _ProductTileBody:
+    def __init__(self, f: Function, host: TargetInfo, product: Product, tile: ProductTile):
         self.f, self.host, self.product, self.tile = f, host, product, tile
         self.width, self.total = product.cut.width, product.total
         whole, rest = divmod(tile.columns, self.width)
@@ -100,7 +100,7 @@ class _Tile:
             return (rest and self._iteration(rest)(full, *state)) or state
         return f.loop(full, depth, 1, self._iteration(1), list(zip(types, state, strict=True)), "k")
 
-    def _iteration(self, steps: int) -> Body:
+    def _iteration(self, steps: int) -> LoopBody:
         f, tile = self.f, self.tile
 
         def iteration(k: str, /, *values: str) -> list[str]:

@@ -41,7 +41,7 @@ LINE = 64
 
 
 @dataclass
-class Iteration:
+class RowLanes:
     """Some lanes of a row on their way, from element `index` on, and what is known of them."""
 
     lanes: Lanes
@@ -89,7 +89,7 @@ class RowLoops(RowNumbers):
         self.room: dict[Value, str] = {}
         """Where what is kept for later passes is."""
         self.summed = _only_summed(plan)
-        self.iterations: list[Iteration] = []
+        self.iterations: list[RowLanes] = []
         """Of a row that stays in registers."""
 
     # Rows
@@ -146,7 +146,7 @@ class RowLoops(RowNumbers):
         """All passes over one row."""
         at = self.indexes(row)
         self.iterations = (
-            [Iteration(lanes, str(i * self.width)) for i, lanes in enumerate(self.all_lanes())] if self.resident else []
+            [RowLanes(lanes, str(i * self.width)) for i, lanes in enumerate(self.all_lanes())] if self.resident else []
         )
         self.begin(at)
         fetching = max(range(self.plan.stages), key=lambda s: sum(v.cost for v in self.needed(s)))
@@ -230,16 +230,16 @@ class RowLoops(RowNumbers):
         full = n - n % step
 
         def body(index: str, /, *values: str) -> list[str]:
-            iterations = [Iteration(self.lanes(), self.f.add(index, str(u * self.width))) for u in range(run.unroll)]
+            iterations = [RowLanes(self.lanes(), self.f.add(index, str(u * self.width))) for u in range(run.unroll)]
             for iteration in iterations if fetches else ():
                 self.fetch(run, iteration)
             return self.together(run, iterations, list(values))
 
         found = self.f.loop("0", str(full), step, body, self.typed(run, state), "x")
         rest = self.all_lanes()[full // self.width :]
-        return self.together(run, [Iteration(lanes, str(full + i * self.width)) for i, lanes in enumerate(rest)], found)
+        return self.together(run, [RowLanes(lanes, str(full + i * self.width)) for i, lanes in enumerate(rest)], found)
 
-    def together(self, run: Pass, iterations: Sequence[Iteration], state: list[str]) -> list[str]:
+    def together(self, run: Pass, iterations: Sequence[RowLanes], state: list[str]) -> list[str]:
         """Compute, keep, write and add up some vectors; the accumulators after them."""
         roots = self.plan.roots(run.stage)
         for iteration in iterations:
@@ -260,7 +260,7 @@ class RowLoops(RowNumbers):
                 state[slot] = combine(iteration.lanes, op, state[slot], x)
         return state
 
-    def add_column(self, run: Pass, iteration: Iteration, op: ReduceOp, value: Value, place: Place) -> None:
+    def add_column(self, run: Pass, iteration: RowLanes, op: ReduceOp, value: Value, place: Place) -> None:
         """Add some lanes to the sums over the rows of the unit."""
         lanes, dtype = iteration.lanes, place.spot.view.dtype
         before = self.read(place, iteration.index, lanes)
@@ -271,7 +271,7 @@ class RowLoops(RowNumbers):
 
     # Lanes
 
-    def compute(self, run: Pass, iteration: Iteration) -> None:
+    def compute(self, run: Pass, iteration: RowLanes) -> None:
         """The values of a pass in some lanes."""
         for value in run.needed:
             if value in iteration.known:
@@ -288,11 +288,11 @@ class RowLoops(RowNumbers):
             if not self.resident and self.plan.kept.get(value) == run.stage:
                 iteration.lanes.store(kept_as(value.dtype), iteration.known[value], *self.kept_at(run, iteration, value), 1)
 
-    def kept_at(self, run: Pass, iteration: Iteration, value: Value) -> tuple[str, str]:
+    def kept_at(self, run: Pass, iteration: RowLanes, value: Value) -> tuple[str, str]:
         """Where some lanes of what is kept are."""
         return self.room[value], self.f.add(run.flat, iteration.index)
 
-    def lane(self, run: Pass, iteration: Iteration, value: Value) -> str:
+    def lane(self, run: Pass, iteration: RowLanes, value: Value) -> str:
         """One value in some lanes: computed now or before, kept, or read."""
         if value.is_thin:
             return self.splat(value)
@@ -304,7 +304,7 @@ class RowLoops(RowNumbers):
                 iteration.known[value] = iteration.lanes.load(kept_as(value.dtype), *self.kept_at(run, iteration, value), 1)
         return iteration.known[value]
 
-    def compared(self, run: Pass, iteration: Iteration, value: Value, counting: Counting) -> str:
+    def compared(self, run: Pass, iteration: RowLanes, value: Value, counting: Counting) -> str:
         """A comparison of what counts places with an integer of the row, in 32 bits."""
         lanes, place = iteration.lanes, run.places[counting.counter]
         lanes.hint = identifier(value.hint or "compare")
@@ -317,7 +317,7 @@ class RowLoops(RowNumbers):
         assert value.op is not None
         return lanes.compare(integer_test(value.op.values()["kind"], True), "i32", *operands)
 
-    def fetch(self, run: Pass, iteration: Iteration) -> None:
+    def fetch(self, run: Pass, iteration: RowLanes) -> None:
         """Ask for the same lanes of the next row's inputs."""
         if not self.kept_axes:
             return

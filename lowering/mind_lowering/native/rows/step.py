@@ -26,7 +26,7 @@ from ..loops import GroupStep
 from ..memory import Access
 from ..nest import Axis, axes_of, lane_axis
 from ..nontemporal import passing
-from ..plan import Plan
+from ..plan import NativePlan
 from ..steps import SharedStep
 from ..target_info import TargetInfo
 from ..views import Buffer, Use, View, row_major, whole
@@ -143,7 +143,7 @@ def _register_bytes(dtype: PtirDType) -> int:
     return 4 if dtype.kind is Kind.FLOAT and dtype.size < 4 else dtype.size
 
 
-def plan_of(block: Block, host: TargetInfo, planner: Plan | None = None) -> RowPlan:
+def plan_of(block: Block, host: TargetInfo, planner: NativePlan | None = None) -> RowPlan:
     """What the body of a fusion is as a row kernel; `Unfit` if it is none, or had better not be one."""
     plan = plan_rows(block, host, anywhere if planner is None else planner.view)
     if plan.scratch > SCRATCH or plan.footprint > CACHES * host.l2_bytes:
@@ -165,7 +165,7 @@ def is_row_kernel(fusion: FusionOp, host: TargetInfo) -> bool:
     return True
 
 
-def add_rows(planner: Plan, op: FusionOp) -> bool:
+def add_rows(planner: NativePlan, op: FusionOp) -> bool:
     """Append a fusion as a row kernel, its arguments being placed; whether it is one."""
     block = op.body.block
     if any(argument not in planner.views for argument in block.args):
@@ -189,7 +189,7 @@ def add_rows(planner: Plan, op: FusionOp) -> bool:
     return True
 
 
-def _fold(planner: Plan, op: ReduceOp, partial: View) -> None:
+def _fold(planner: NativePlan, op: ReduceOp, partial: View) -> None:
     """Append the sum of the partial sums of a reduction over rows."""
     dtype = accumulator(op)
     block = Block(arg_types=[tensor_type(dtype, partial.shape)])
