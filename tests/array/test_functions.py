@@ -75,6 +75,22 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
         lambda: ma.nn.conv(ma.asarray(IMAGE), ma.asarray(FILTERS), ma.asarray(BIAS), stride=2, padding=1),
         lambda: np.einsum("nhwijc,ijco->nhwo", windows(IMAGE, 3, 2, 1, 0.0), FILTERS) + BIAS,
     ),
+    "conv, same": (
+        lambda: ma.nn.conv(ma.asarray(IMAGE), ma.asarray(FILTERS), padding="same"),
+        lambda: np.einsum("nhwijc,ijco->nhwo", windows(IMAGE, 3, 1, 1, 0.0), FILTERS),
+    ),
+    "conv, same, of two": (  # nothing before, one place after
+        lambda: ma.nn.conv(ma.asarray(IMAGE), ma.asarray(FILTERS[:2, :2]), padding="same"),
+        lambda: np.einsum("nhwijc,ijco->nhwo", windows(IMAGE, 2, 1, 1, 0.0)[:, 1:, 1:], FILTERS[:2, :2]),
+    ),
+    "conv, same, by two steps": (  # 6 places give 3, with one place after
+        lambda: ma.nn.conv(ma.asarray(IMAGE), ma.asarray(FILTERS), padding="same", stride=2),
+        lambda: np.einsum("nhwijc,ijco->nhwo", windows(IMAGE, 3, 1, 1, 0.0)[:, 1::2, 1::2], FILTERS),
+    ),
+    "conv, valid": (
+        lambda: ma.nn.conv(ma.asarray(IMAGE), ma.asarray(FILTERS), padding="valid"),
+        lambda: np.einsum("nhwijc,ijco->nhwo", windows(IMAGE, 3, 1, 0, 0.0), FILTERS),
+    ),
     "max_pool": (
         lambda: ma.nn.max_pool(ma.asarray(IMAGE), 3, stride=2, padding=1),
         lambda: windows(IMAGE, 3, 2, 1, -np.inf).max((3, 4)),

@@ -196,3 +196,31 @@ def test_a_failed_trace_leaves_nothing_behind():
         with pytest.raises(TypeError):
             g(np.ones(2))
     assert float(ma.sum(ma.ones(3))) == 3
+
+
+WINDOWS = {
+    "a word": ("padding is 'full', expected 'same', 'valid'", lambda x: ma.nn.conv(x, x[:, :2, :2, :], padding="full")),
+    "a fraction": ("padding is 0.5, expected an integer", lambda x: ma.nn.conv(x, x[:, :2, :2, :], padding=0.5)),
+    "three axes": (
+        "stride is \\(1, 1, 1\\), expected an integer or 2",
+        lambda x: ma.nn.max_pool(x, 2, stride=(1, 1, 1)),
+    ),
+    "a stride": ("stride is 'two', expected an integer", lambda x: ma.nn.max_pool(x, 2, stride="two")),
+    "groups": ("groups is None, expected an integer", lambda x: ma.nn.conv(x, x[:, :2, :2, :], groups=None)),
+    "a window": ("avg_pool: window is True, expected an integer", lambda x: ma.nn.avg_pool(x, True)),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_that_make_no_sense_are_named(name: str):
+    said, call = WINDOWS[name]
+    with pytest.raises(ValueError, match=f"E1110.*{said}"):
+        call(ma.ones((2, 6, 6, 2)))
+
+
+def test_same_padding_by_steps_needs_a_size():
+    strided = ma.jit(lambda x, w: ma.nn.conv(x, w, padding="same", stride=2), sizes={"x": ("B", "H", 6, 1)})
+    with pytest.raises(ValueError, match=r"E1110.*expected stride 1 for an extent without a size"):
+        strided(np.ones((1, 6, 6, 1)), np.ones((3, 3, 1, 1)))
+    named = ma.jit(lambda x, w: ma.nn.conv(x, w, padding="same"), sizes={"x": ("B", "H", 6, 1)})
+    assert named(np.ones((1, 5, 6, 1)), np.ones((3, 3, 1, 1))).shape == (1, 5, 6, 1)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from mind_dialect import ptir
 
@@ -174,8 +177,43 @@ def attention(q: Any, k: Any, v: Any, mask: Any = None, /, *, scale: float | Non
     return dot_general(shares, values, ((n - 1,), (n - 2,)), (batch, batch))
 
 
-def _pair(value: Any, count: int) -> tuple[int, ...]:
-    return tuple(int(v) for v in value) if is_sequence(value) else (int(value),) * count
+def _numbers(name: str, argument: str, value: Any, count: int) -> tuple[int, ...]:
+    """A number for each of so many axes; E1110 for what is neither a number nor as many of them."""
+    found = tuple(value) if is_sequence(value) else (value,) * count
+    if len(found) != count or not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in found):
+        expected = "an integer" if count == 1 else f"an integer or {count} of them"
+        raise fault("E1110", f"{name}: {argument} is {value!r}, expected {expected}", argument=argument, value=value)
+    return tuple(int(v) for v in found)
+
+
+def _pads(
+    name: str, padding: Any, extents: Sequence[Any], window: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
+) -> tuple[tuple[int, int], ...]:
+    """
+    How many places to add before and after each spatial axis.
+
+    As words, `valid` adds none, and `same` as many as make ceil(extent / stride) places of results, half of them before.
+    """
+    n = len(window)
+    if padding == "valid":
+        return ((0, 0),) * n
+    if padding == "same":
+        found: list[tuple[int, int]] = []
+        for extent, size, step, apart in zip(extents, window, stride, dilation, strict=True):
+            total = (size - 1) * apart
+            if step != 1:
+                if not isinstance(extent, int):
+                    message = f"{name}: padding is 'same' with stride {step}, expected stride 1 for an extent without a size"
+                    raise fault("E1110", message, argument="padding", value=padding)
+                total = max((-(-extent // step) - 1) * step + total + 1 - extent, 0)
+            found.append((total // 2, total - total // 2))
+        return tuple(found)
+    pads = tuple(padding) if is_sequence(padding) else (padding,) * n
+    if isinstance(padding, str) or len(pads) != n:
+        expected = f"'same', 'valid', an integer, or {n} integers or pairs of them"
+        raise fault("E1110", f"{name}: padding is {padding!r}, expected {expected}", argument="padding", value=padding)
+    made = [_numbers(name, "padding", p, 2) for p in pads]
+    return tuple((low, high) for low, high in made)
 
 
 @row(module="nn", standard=False, category="float", arrays=2, derivative=SMOOTH)
@@ -185,33 +223,35 @@ def conv(
     """
     Return the cross-correlation of images `[N, spatial..., C]` with `weight` `[spatial..., C / groups, O]`, plus `bias` `[O]`.
 
-    `stride`, `padding` and `dilation` are a number, or one per spatial axis; a padding may be a pair.
+    `stride`, `padding` and `dilation` are a number, or one per spatial axis; a padding may be a pair, or one of the words `valid`
+    (none) and `same` (a result has ceil(extent / stride) places).
     """
     (image, filters), _ = promoted("conv", "float", array_of(x, "conv"), array_of(weight, "conv"))
-    n = image.ndim - 2
-    pads = padding if is_sequence(padding) else (padding,) * n
+    n = max(image.ndim - 2, 0)
+    strides, apart = _numbers("conv", "stride", stride, n), _numbers("conv", "dilation", dilation, n)
     found = emit(
         ptir.ConvolutionOp,
         *(image, filters),
-        strides=_pair(stride, n),
-        padding=tuple([_pair(p, 2) for p in pads]),
+        strides=strides,
+        padding=_pads("conv", padding, image.shape[1:-1], filters.shape[:n], strides, apart),
         base_dilation=(1,) * n,
-        window_dilation=_pair(dilation, n),
-        feature_group_count=int(groups),
+        window_dilation=apart,
+        feature_group_count=_numbers("conv", "groups", groups, 1)[0],
     )
     return found if bias is None else e.add(found, bias)
 
 
-def _pooled(kind: str, x: Array, window: Any, stride: Any, padding: Any) -> Array:
-    n = x.ndim - 2
-    pads = padding if is_sequence(padding) else (padding,) * n
+def _pooled(name: str, kind: str, x: Array, window: Any, stride: Any, padding: Any) -> Array:
+    n = max(x.ndim - 2, 0)
+    sizes = _numbers(name, "window", window, n)
+    steps = sizes if stride is None else _numbers(name, "stride", stride, n)
     ones = (1,) * x.ndim
     return emit(
         *(ptir.ReduceWindowOp, x),
         kind=kind,
-        window_dims=(1, *_pair(window, n), 1),
-        strides=(1, *_pair(window if stride is None else stride, n), 1),
-        padding=((0, 0), *(_pair(p, 2) for p in pads), (0, 0)),
+        window_dims=(1, *sizes, 1),
+        strides=(1, *steps, 1),
+        padding=((0, 0), *_pads(name, padding, x.shape[1:-1], sizes, steps, (1,) * n), (0, 0)),
         base_dilation=ones,
         window_dilation=ones,
     )
@@ -219,16 +259,16 @@ def _pooled(kind: str, x: Array, window: Any, stride: Any, padding: Any) -> Arra
 
 @row(module="nn", standard=False, category="float", derivative=PIECEWISE)
 def max_pool(x: Any, /, window: Any, *, stride: Any = None, padding: Any = 0) -> Array:
-    """Return the greatest of each window of images `[N, spatial..., C]`; the stride is the window unless given."""
-    return _pooled("max", one("max_pool", "float", x), window, stride, padding)
+    """Return the greatest of each window of images `[N, spatial..., C]`; the window is the stride unless given."""
+    return _pooled("max_pool", "max", one("max_pool", "float", x), window, stride, padding)
 
 
 @row(module="nn", standard=False, category="float", derivative=SMOOTH)
 def avg_pool(x: Any, /, window: Any, *, stride: Any = None, padding: Any = 0) -> Array:
-    """Return the mean of each window of images `[N, spatial..., C]`, padding counted as zeros."""
+    """Return the mean of each window of images `[N, spatial..., C]`, padding counted as zeros; options as `max_pool`."""
     array = one("avg_pool", "float", x)
-    total = _pooled("sum", array, window, stride, padding)
-    return e.divide(total, float(math.prod(_pair(window, array.ndim - 2))))
+    total = _pooled("avg_pool", "sum", array, window, stride, padding)
+    return e.divide(total, float(math.prod(_numbers("avg_pool", "window", window, array.ndim - 2))))
 
 
 @row(module="nn", standard=False, category="float", arrays=2, derivative=SMOOTH)
