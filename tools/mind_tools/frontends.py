@@ -81,11 +81,8 @@ def parse(text: str, frontend: str = "mlir", name: str = "<text>", *, lenient: b
     if frontend != "mlir":
         known = ["mlir", *READERS]
         raise error("E7003", f"unknown frontend {brief(frontend)!r}, expected one of {known}", name=frontend, known=known)
-    ctx = Context()
-    for dialect, factory in tool_dialects().items():
-        ctx.register_dialect(dialect, factory)
-    module = MindParser(ctx, text, name).parse_module()
-    if ctx.get_optional_dialect("stablehlo") is not None and "stablehlo." in text:
+    module = parse_mlir(text, name)
+    if "stablehlo" in tool_dialects() and "stablehlo." in text:
         from mind_translate.stablehlo import convert_module, holds_stablehlo
 
         if holds_stablehlo(module):
@@ -93,6 +90,14 @@ def parse(text: str, frontend: str = "mlir", name: str = "<text>", *, lenient: b
     if lenient:
         state_version(module)
     return module
+
+
+def parse_mlir(text: str, name: str = "<text>") -> ModuleOp:
+    """The module of an MLIR text with ops of xDSL's dialects, of ours and of other plug-ins, as it stands; `MindParseError`."""
+    ctx = Context()
+    for dialect, factory in tool_dialects().items():
+        ctx.register_dialect(dialect, factory)
+    return MindParser(ctx, text, name).parse_module()
 
 
 def form_of(path: Path | str, frontend: str | None = None) -> str:
