@@ -21,9 +21,11 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.ptir.types import is_dim_name
 from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_passes.shape.specialize import rename_dims
 from mind_translate.fx import DECOMPOSED, KEPT, dtype_of, read_exported
-from mind_translate.fx.graph import Exported
+from mind_translate.fx.graph import Exported, size_of
 from mind_translate.unsupported import Refused
 
 LEAST = (2, 9)
@@ -61,7 +63,8 @@ def from_torch(model: Any, *args: Any, dynamic: Any = None, **kwargs: Any) -> Im
     The entry is `@main`. Its inputs are the parameters, buffers and constants, under their names in the model and marked
     `ptir.parameter`, and then the tensors among the arguments; its results are the model's, then the new values of buffers that
     it writes to, such as running statistics in training mode. `dynamic` is `dynamic_shapes` of `torch.export`: dimensions that
-    are a `torch.export.Dim` keep their names. What depends on `model.training` is exported as it is set.
+    are a `torch.export.Dim` keep their names, those derived from one are expressions, and ranges are declared (`mind.dims`).
+    Of an exported program, names are torch's symbols. What depends on `model.training` is exported as it is set.
 
     Raises E8008 with all that PTIR cannot express, each with its first line in the model; E7001 for a model that torch cannot
     export, with torch's reason, and for arguments beside an exported program.
@@ -74,7 +77,36 @@ def from_torch(model: Any, *args: Any, dynamic: Any = None, **kwargs: Any) -> Im
     else:
         program = exported(model, args, kwargs, dynamic)
     found = read_program(program)
+    if dynamic is not None:
+        rename_dims(found.module, _dim_names(program, model, args, kwargs, dynamic))
     return Imported(found.module, {name: as_array(tensor, name) for name, tensor in found.weights.items()})
+
+
+def _dim_names(program: Any, model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic: Any) -> dict[str, str]:
+    """The names that `dynamic` gives to the symbols of a program; none where torch does not say which is which."""
+    torch = require()
+    walk, asked = torch.export.dynamic_shapes, list[Any]()
+
+    def ask(_path: Any, _leaf: Any, spec: Any = None) -> None:
+        asked.append(spec)
+
+    try:
+        given = walk._combine_args(model, args, dict(kwargs))
+        tree = type(dynamic)(given.values()) if type(dynamic) in (tuple, list) else given
+        walk._tree_map_with_path(ask, tree, dynamic)
+    except Exception:  # which are functions of torch's own, and may change
+        return {}
+    placeholders = {n.name: n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"}
+    inputs = program.graph_signature.user_inputs
+    found: dict[str, str] = {}
+    for name, spec in zip(inputs, asked, strict=False) if len(inputs) == len(asked) else ():
+        sizes: Any = getattr(placeholders.get(name) if isinstance(name, str) else None, "shape", ())
+        dims: list[tuple[Any, Any]] = list(spec.items() if isinstance(spec, dict) else enumerate(spec or ()))  # pyright: ignore[reportUnknownArgumentType]
+        for axis, dim in dims:
+            if type(dim) is torch.export.Dim and is_dim_name(dim.__name__) and axis < len(sizes):
+                found.setdefault(str(size_of(sizes[axis])), dim.__name__)
+    symbols = {str(e) for e in program.range_constraints} - found.keys()
+    return {symbol: name for symbol, name in found.items() if is_dim_name(symbol) and name not in symbols}
 
 
 def load(path: Path | str) -> Imported:

@@ -87,7 +87,7 @@ def test_a_named_dimension_keeps_its_name() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.GELU(), nn.Linear(4, 2))
     imported = from_torch(model, torch.ones(2, 3), dynamic=({0: torch.export.Dim("rows")},))
     program = bind(imported.module, imported.weights)
-    assert isinstance(program.inputs[-1].shape[0], str)
+    assert program.inputs[-1].shape == ("rows", 3)
     for rows in (1, 2, 5):
         x = torch.randn(rows, 3)
         close(program(as_array(x)), model(x), 1e-5)

@@ -68,6 +68,12 @@ def specialize(module: ModuleOp, bindings: Mapping[str, int]) -> None:
             _check_call(op, module)
 
 
+def rename_dims(module: ModuleOp, names: Mapping[str, str]) -> None:
+    """Give named dimensions other names in every function of a verified module, in place; all names at once, so they may swap."""
+    for func in functions(module):
+        _specialize(func, Renaming(names))
+
+
 def _specialize(func: FuncOp, renaming: Renaming) -> None:
     for op in walk(func):
         if op is not func:

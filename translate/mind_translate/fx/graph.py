@@ -29,15 +29,17 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from mind_dialect.declared_dims import names_given, state_declarations
 from mind_dialect.errors import MindError, error
 from mind_dialect.locations import shown_location
 from mind_dialect.program import NAME_ATTRIBUTE, ssa_name, stated_attributes
-from mind_dialect.ptir.types import DTYPES, PtirDType, TensorSpec, is_dim_name, tensor_type
+from mind_dialect.ptir.types import DTYPES, PtirDType, TensorSpec, tensor_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
 from ..unsupported import Refused, Unsupported
 from .converter import AtenConverter, Call, Results
+from .sizes import declared_ranges, dim_of_expression
 from .table import ROWS, SIZES
 
 PARAMETER_ATTRIBUTE = "ptir.parameter"
@@ -84,11 +86,11 @@ def spec_of(value: Any) -> TensorSpec:
 
 
 def size_of(n: Any) -> Dim:
-    """A size as a number or a name."""
+    """A size as a number, a name, or an expression of names; unknown where neither says it."""
     if isinstance(n, int):
         return n
-    text = str(n)
-    return int(text) if text.isdigit() else text if is_dim_name(text) else UNKNOWN
+    node: Any = getattr(n, "node", None)
+    return dim_of_expression(n if node is None else node.expr)
 
 
 def key_of(target: Any) -> str:
@@ -332,7 +334,8 @@ def read_exported(program: Any, promote: Callable[[Any, Any], Any], name: str = 
     The PTIR module of a decomposed `torch.export.ExportedProgram`; `promote` is `torch.result_type`.
 
     The entry has an input for each parameter, buffer and constant, under its name in the model, and for each tensor that the user
-    gives. Its results are the user's, then the new values of buffers and inputs that the program writes to. Raises one E8008
+    gives. Its results are the user's, then the new values of buffers and inputs that the program writes to. The ranges of sizes
+    that the program is exported for are declared (`mind.dims`). Raises one E8008
     with all that has no form in PTIR.
     """
     importer, block = _GraphImporter(promote), Block()
@@ -344,6 +347,7 @@ def read_exported(program: Any, promote: Callable[[Any, Any], Any], name: str = 
     importer.to.add(ReturnOp(*results))
     types = FunctionType.from_lists([a.type for a in block.args], [v.type for v in results])
     func = FuncOp(name, types, Region(block), arg_attrs=stated_attributes(attributes))
+    state_declarations(func, declared_ranges(program.range_constraints, names_given(types.inputs)))
     module = ModuleOp([func], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
     return Exported(module, {n: weights[n] for n in names if n in weights}, tuple(mutated))
 

@@ -13,6 +13,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.extents.dims import UNKNOWN, add_dims, ceildiv_dims, is_nonnegative, sub_dims
 from mind_dialect.ptir.types import I1, SI64, Kind
 from mind_dialect.ptir_shapes import Dim
 
@@ -55,13 +56,17 @@ def _select(to: AtenConverter, call: Call, x: SSAValue, dim: int, index: Any) ->
     return to.shaped(to.part(x, axis, index + size, index + size + 1), call.shape)
 
 
+END = 1 << 62
+"""From here on, the end of a slice is that of its dimension."""
+
+
 def _bounds(to: AtenConverter, x: SSAValue, axis: int, start: Any, end: Any, step: int) -> tuple[int, Dim, int]:
     """The first and last place of a slice as Python clamps them; the end of a dimension with a name is its name."""
     size = to.shape(x)[axis]
     if isinstance(size, int) and not isinstance(start, str) and not isinstance(end, str):
         first, last, step = slice(start, end, step).indices(size)
         return first, max(first, last), step
-    if start in (None, 0) and step == 1 and (end is None or end == size or (isinstance(end, int) and end >= 1 << 62)):
+    if start in (None, 0) and step == 1 and (end is None or end == size or (isinstance(end, int) and end >= END)):
         return 0, size, 1
     raise Refused("a slice of a dimension whose size is not known", "give the program static shapes")
 
@@ -70,8 +75,45 @@ def _slice(
     to: AtenConverter, call: Call, x: SSAValue, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> SSAValue:
     axis = to.axis(x, dim)
+    if any(isinstance(n, str) for n in (to.shape(x)[axis], start, end)):
+        return _symbolic_slice(to, call, x, axis, start, end, step)
     first, last, step = _bounds(to, x, axis, start, end, step)
     return x if last == to.shape(x)[axis] and not first and step == 1 else to.part(x, axis, first, int(last), step)
+
+
+def _symbolic_slice(to: AtenConverter, call: Call, x: SSAValue, axis: int, start: Any, end: Any, step: int) -> SSAValue:
+    """
+    A part whose bounds are expressions, of the size that torch states.
+
+    What torch assumed of sizes to state it, such as that 2 places are there, is checked at the call.
+    """
+    shape, stated = to.shape(x), call.shape[axis]
+    first, last = _place(0 if start is None else start, shape[axis]), _place(END if end is None else end, shape[axis])
+    if first == 0 and step == 1 and stated == shape[axis] != UNKNOWN:
+        return x
+    count = stated if stated != UNKNOWN else ceildiv_dims(sub_dims(last, first), step)
+    if UNKNOWN in (first, last, count):
+        raise Refused("a slice of a dimension whose size is not known", "give the program static shapes")
+    starts: list[Dim] = [0] * len(shape)
+    others = [*shape]
+    if UNKNOWN in (*shape[:axis], *shape[axis + 1 :]):
+        raise Refused("a slice beside a dimension whose size is not known", "give the program static shapes")
+    starts[axis] = first
+    if step == 1:
+        others[axis] = count
+        return to.emit(ptir.SliceOp, x, starts=tuple(starts), sizes=tuple(others))
+    if ceildiv_dims(sub_dims(last, first), step) != count:
+        raise Refused(f"a slice by steps of {step} that may be shorter than it says", "give the program static shapes")
+    others[axis] = last
+    strides = tuple(step if i == axis else 1 for i in range(len(shape)))
+    return to.emit(ptir.StridedSliceOp, x, starts=tuple(starts), limits=tuple(others), strides=strides)
+
+
+def _place(n: int | str, size: Dim) -> Dim:
+    """A bound of a slice, counted from the begin; negative ones count from the end."""
+    if isinstance(n, int):
+        return size if n >= END else add_dims(size, n) if n < 0 else n
+    return add_dims(size, n) if is_nonnegative(n) is False else n
 
 
 def _cat(to: AtenConverter, call: Call, xs: Sequence[SSAValue], dim: int = 0) -> SSAValue:
