@@ -53,6 +53,12 @@ ROWS: dict[str, Row] = {
     "extremes with ties": (lambda x: (x.amax(0), x.max(0), x.min(1)), lambda: (torch.ones(3, 4),)),
     "argmax of NaN": (lambda x: x.argmax(), lambda: (SPECIAL,)),
     "sorted descending": (lambda x: torch.sort(x, dim=0, descending=True), lambda: (normal(5, 3),)),
+    "argsort": (lambda x: torch.argsort(x, dim=0), lambda: (normal(5, 3),)),
+    "argsort, stable": (lambda x: torch.argsort(x, dim=0, stable=True), lambda: (torch.arange(24).reshape(8, 3) % 3 * 1.0,)),
+    "argsort, stable, descending": (
+        lambda x: torch.argsort(x, dim=-1, descending=True, stable=True),
+        lambda: (torch.arange(24).reshape(3, 8) % 3 * 1.0,),
+    ),
     "index with negatives": (
         lambda x, i, j: x[i, :, j],
         lambda: (normal(4, 3, 5), ints(2, 3, low=-4, high=4), ints(3, low=-5, high=5)),
