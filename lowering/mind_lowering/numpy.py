@@ -77,7 +77,7 @@ class PythonNames:
         """
         An identifier like `text` which nothing else of this scope has, neither keyword nor a name the code uses itself.
 
-        >>> names = Names()
+        >>> names = PythonNames()
         >>> names.identifier("w.1"), names.identifier("w 1"), names.identifier("class"), names.identifier("v3")
         ('w_1', 'w_1_1', 'class_', 'v3_')
         """

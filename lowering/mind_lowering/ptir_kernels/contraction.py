@@ -32,7 +32,7 @@ def plan(ranks: tuple[int, int], batch_lhs: Axes, batch_rhs: Axes, contract_lhs:
     The plan. Contracted pairs are put in the order in which lhs has them, so that its axes merge without a copy.
 
     >>> plan((3, 2), (), (), (2, 1), (1, 0))
-    Plan(lhs=(0, 1, 2), rhs=(0, 1), batch=0, contracted=2)
+    ContractionPlan(lhs=(0, 1, 2), rhs=(0, 1), batch=0, contracted=2)
     """
     m, n = ranks
     pairs = sorted((a % m, b % n) for a, b in zip(contract_lhs, contract_rhs, strict=True))
