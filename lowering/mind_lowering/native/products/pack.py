@@ -15,6 +15,7 @@ from ..ir import Function, vector
 from ..lanes import Lanes, ones, register, stored
 from ..steps import argument
 from ..target_info import TargetInfo
+from ..transposes import transposed
 from .product import Product, copied_size, copied_strides, distinct_axes, index_of, unflattened
 from .weights import Corner, corner
 
@@ -142,22 +143,6 @@ def copy_transposed(
     if rest := product.depth % product.cut.depth % width:
         short = f.op(f"icmp slt i64 {full}, {depth}", "short")
         f.when(short, lambda: square(full, ones(width, rest), rest))
-
-
-def transposed(lanes: Lanes, type: str, rows: list[str]) -> list[str]:
-    """The columns of a square of vectors: bit by bit of their numbers, neighbours exchange halves."""
-    width, of, bit = lanes.width, lanes.of(type), 1
-    while bit < width:
-        made = list(rows)
-        low = ", ".join(f"i32 {i if not i & bit else width + (i ^ bit)}" for i in range(width))
-        high = ", ".join(f"i32 {(i | bit) if not i & bit else width + i}" for i in range(width))
-        for i in range(width):
-            if not i & bit:
-                pair = f"{of} {rows[i]}, {of} {rows[i | bit]}"
-                made[i] = lanes.op(f"shufflevector {pair}, <{width} x i32> <{low}>")
-                made[i | bit] = lanes.op(f"shufflevector {pair}, <{width} x i32> <{high}>")
-        rows, bit = made, bit * 2
-    return rows
 
 
 # The left operand
