@@ -1,4 +1,4 @@
-"""`python -m mind_tools opt ...`, `run ...`, `check ...` and `view ...`: the tools where their commands are not installed."""
+"""`python -m mind_tools opt ...`, `run`, `check`, `view` and `lsp`: the tools where their commands are not on the PATH."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import sys
 from collections.abc import Sequence
 
 USAGE = """\
-usage: python -m mind_tools {opt,run,check,view} ...
+usage: python -m mind_tools {opt,run,check,view,lsp} ...
 
   opt   mind-opt: verify, optimise, differentiate and lower programs
   run   mind-run: compile a function of a program and run it
   check mind-check: run a program by every executor and compare
   view  mind-view: write an HTML file that shows a program after each pass, its graph and its memory plan
+  lsp   mind-lsp: serve an editor over standard input and output
 """
 
 
@@ -27,10 +28,12 @@ def main(args: Sequence[str] | None = None) -> None:
         from .mind_check import main as tool
     elif name == "view":
         from .mind_view import main as tool
+    elif name == "lsp":
+        from .mind_lsp import main as tool
     else:
         print(USAGE, end="", file=sys.stdout if name in ("-h", "--help") else sys.stderr)
         sys.exit(0 if name in ("-h", "--help") else 1)
-    tool(argv[1:])
+    sys.exit(tool(argv[1:]))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from mind_dialect.version import __version__
 
 from . import frontends
 from .command_line import guarded, print_error, usage_error
+from .completion import add_completion
 from .diagnostics import Source
 from .originals import NAME, Original, original_onnx, original_torch
 
@@ -61,6 +62,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
     parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
+    add_completion(parser)
     parser.add_argument("-v", "--version", action="version", version=f"mind-check {__version__}")
     options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
     setattr(parser, "error", usage_error(parser, lambda: options))  # noqa: B010, argparse gives no other way

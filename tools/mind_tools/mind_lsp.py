@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from mind_dialect.errors import MindError, error
 from mind_dialect.version import __version__
 
+from .completion import add_completion
 from .diagnostics import render
 
 OLDEST = "2.0"
@@ -33,6 +34,7 @@ def main(args: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("mind-lsp", description="A language server for programs of Core IR, PTIR and shapes.")
     parser.add_argument("--version", action="version", version=f"mind-lsp {__version__}")
     parser.add_argument("--stdio", action="store_true", help="speak over standard input and output, as it always does")
+    add_completion(parser)
     parser.parse_args(args)
     try:
         made = server()()

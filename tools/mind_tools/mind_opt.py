@@ -33,12 +33,13 @@ from mind_dialect.version import __version__
 
 from .chunks import Chunk, split
 from .command_line import guarded, usage_error
+from .completion import Flag, add_completion
 from .diagnostics import Place, Source, as_coded, place_of, render
 from .expectations import differences
 from .flags import PASS_ALIASES, fold, unknown, unknown_option
 from .frontends import BINARY_READERS, READERS, SUFFIXES, form_of_bytes, read, read_binary, text_of
 from .instrumentation import Instrumentation, add_arguments, write_reproducer
-from .pass_help import details, epilog
+from .pass_help import completions, details, epilog
 from .roundtrip import check_roundtrip
 from .universe import multiverse, tool_dialects
 
@@ -92,6 +93,7 @@ class MindOptMain(xDSLOptMain):
         arg_parser.add_argument(
             "--show-dialects", action=_ShowDialects, nargs=0, help="List the dialects that are known, and exit"
         )
+        add_completion(arg_parser, self.completions)
         arg_parser.prog = "mind-opt"
         arg_parser.usage = "mind-opt [FILE] [--PASS[=OPTIONS] ...] [-t TARGET] [options]"
         arg_parser.allow_abbrev = False
@@ -104,6 +106,10 @@ class MindOptMain(xDSLOptMain):
         setattr(arg_parser, "error", fail)  # noqa: B010, argparse gives no other way short of a subclass
         for action in actions:
             action.help = _SHORTER.get(action.dest, action.help)
+
+    def completions(self) -> list[Flag]:
+        """Return the flags that a shell completes in addition to those of the parser."""
+        return completions(self.available_passes, self.available_targets)
 
     def register_all_dialects(self) -> None:
         for name, dialect in tool_dialects().items():

@@ -29,6 +29,7 @@ from mind_dialect.version import __version__
 
 from . import frontends
 from .command_line import guarded, print_error, usage_error
+from .completion import Flag, add_completion
 from .diagnostics import Source
 from .flags import unknown
 from .time_limit import seconds_of, time_limit
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
     from .input_files import Array
 
+EXECUTORS = ("numpy", "native", "cupy", "xla", "onnx", "iree")
+"""The targets that this tool can run on; which of them are there depends on what is installed."""
 DESCRIPTION = "Compile a function of a program and run it."
 EPILOG = """\
 example, with the program of mind-opt --help:
@@ -118,6 +121,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
     parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
+    add_completion(parser, lambda: [Flag(("--target",), "what to run on", EXECUTORS, takes=True)])
     parser.add_argument("-v", "--version", action="version", version=f"mind-run {__version__}")
     options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
     fail = usage_error(parser, lambda: options)

@@ -18,6 +18,7 @@ from mind_dialect.errors import brief, error
 from mind_dialect.version import __version__
 
 from .command_line import guarded
+from .completion import Flag
 from .viewer.view import Recording, View
 
 DESCRIPTION = "Write an HTML file that shows a program after each pass, its graph of ops and its memory plan."
@@ -35,7 +36,17 @@ ELIDED = 64
 """Longer constants are shown without their numbers, unless an option says otherwise."""
 _SHOWN = frozenset(
     {
-        *("help", "input_file", "output_file", "passes", "frontend", "version", "allow_unregistered_dialect", "disable_verify"),
+        *(
+            "help",
+            "completion",
+            "input_file",
+            "output_file",
+            "passes",
+            "frontend",
+            "version",
+            "allow_unregistered_dialect",
+            "disable_verify",
+        ),
         *("print_op_generic", "elide_elementsattrs_if_larger", "strict", "lenient", "traceback"),
         *("function", "executor", "size"),
     }
@@ -77,6 +88,10 @@ class MindViewMain(Recording):
                     self._refused[action.dest] = action.option_strings[0], action.default
             elif action.dest == "output_file":
                 action.help = "Where to write, - for stdout; the default is FILE with the suffix .html, in the current folder"
+
+    def completions(self) -> list[Flag]:
+        """Return the passes; this tool has no targets."""
+        return [flag for flag in super().completions() if "-t" not in flag.names]
 
     def _output(self) -> str:
         """Return where to write; E7001 where that is not said and would be the input, or has no name."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.utils.target import Target
 
-from .flags import AFTER, PASS_ALIASES, TARGET_ALIASES, PassFactories
+from .completion import Flag
+from .flags import AFTER, PASS_ALIASES, TARGET_ALIASES, PassFactories, TargetFactories
 from .universe import PASSES, TARGETS, multiverse
 
 EXAMPLE = """\
@@ -76,6 +77,30 @@ def _options(described: type[ModulePass | Target]) -> list[str]:
     infos = get_pass_option_infos(cast("type[ModulePass]", described))
     defaults = [(o.name.replace("_", "-"), o.default_value) for o in infos if o.name != "name"]
     return [name if value in (None, "none", "()") or len(value) > 20 else f"{name}={value}" for name, value in defaults]
+
+
+def completions(passes: PassFactories, targets: TargetFactories) -> list[Flag]:
+    """Return the flags of mind-opt that its parser does not know: passes with the names of their options, pipelines, targets."""
+    short = {name: alias for alias, name in PASS_ALIASES.items()}
+    named = {name: ((f"--{short[name]}",) if name in short else ()) + (f"--{name}",) for name in passes}
+    found = [_pass_flag(names, passes[name]) for name, names in sorted(named.items())]
+    words = tuple(dict.fromkeys((*PASS_ALIASES, *sorted(passes))))
+    shown = tuple(dict.fromkeys((*TARGET_ALIASES, *sorted(targets))))
+    return [
+        Flag(("-p", "--passes", "--pass-pipeline"), "run these passes", words, takes=True, is_list=True),
+        Flag(("-t", "--target"), "what to print", shown, takes=True),
+        *found,
+    ]
+
+
+def _pass_flag(names: tuple[str, ...], load: Callable[[], type[ModulePass]]) -> Flag:
+    try:
+        described = load()
+        infos = get_pass_option_infos(described)
+    except Exception:  # of another project, as above
+        return Flag(names, "a pass that is not available")
+    options = tuple(f"{info.name.replace('_', '-')}=" for info in infos if info.name != "name")
+    return Flag(names, summary(described), options, takes=bool(options), attached=bool(options))
 
 
 def details(described: type[ModulePass | Target], title: str) -> str:
