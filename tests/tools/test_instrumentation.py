@@ -237,7 +237,7 @@ def test_the_module_says_what_it_runs(args: tuple[str, ...], status: int, capsys
         main(args)
     assert caught.value.code == status
     out, err = capsys.readouterr()
-    assert "usage: python -m mind_tools {opt,run,check,view}" in (out if status == 0 else err)
+    assert "usage: python -m mind_tools {opt,run,check,view,lsp}" in (out if status == 0 else err)
 
 
 def test_one_version() -> None:

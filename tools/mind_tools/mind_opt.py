@@ -109,7 +109,7 @@ class MindOptMain(xDSLOptMain):
 
     def completions(self) -> list[Flag]:
         """Return the flags that a shell completes in addition to those of the parser."""
-        return completions(self.available_passes, self.available_targets)
+        return completions(self.available_passes, list(self.available_targets))
 
     def register_all_dialects(self) -> None:
         for name, dialect in tool_dialects().items():

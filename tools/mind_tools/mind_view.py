@@ -36,17 +36,8 @@ ELIDED = 64
 """Longer constants are shown without their numbers, unless an option says otherwise."""
 _SHOWN = frozenset(
     {
-        *(
-            "help",
-            "completion",
-            "input_file",
-            "output_file",
-            "passes",
-            "frontend",
-            "version",
-            "allow_unregistered_dialect",
-            "disable_verify",
-        ),
+        *("help", "completion", "input_file", "output_file", "passes", "frontend", "version"),
+        *("allow_unregistered_dialect", "disable_verify"),
         *("print_op_generic", "elide_elementsattrs_if_larger", "strict", "lenient", "traceback"),
         *("function", "executor", "size"),
     }

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.utils.target import Target
 
 from .completion import Flag
-from .flags import AFTER, PASS_ALIASES, TARGET_ALIASES, PassFactories, TargetFactories
+from .flags import AFTER, PASS_ALIASES, TARGET_ALIASES, PassFactories
 from .universe import PASSES, TARGETS, multiverse
 
 EXAMPLE = """\
@@ -79,7 +79,7 @@ def _options(described: type[ModulePass | Target]) -> list[str]:
     return [name if value in (None, "none", "()") or len(value) > 20 else f"{name}={value}" for name, value in defaults]
 
 
-def completions(passes: PassFactories, targets: TargetFactories) -> list[Flag]:
+def completions(passes: PassFactories, targets: Iterable[str]) -> list[Flag]:
     """Return the flags of mind-opt that its parser does not know: passes with the names of their options, pipelines, targets."""
     short = {name: alias for alias, name in PASS_ALIASES.items()}
     named = {name: ((f"--{short[name]}",) if name in short else ()) + (f"--{name}",) for name in passes}
