@@ -9,22 +9,33 @@ runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import cast
+from weakref import WeakKeyDictionary
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from .errors import MindError, brief, error
-from .extents import Contradiction, Declaration, ExtentSyntaxError, Facts, TooLarge, parse_declaration, substituted_texts
+from .extents import (
+    Contradiction,
+    Declaration,
+    Extent,
+    ExtentSyntaxError,
+    Facts,
+    TooLarge,
+    parse_declaration,
+    parse_extent,
+    substituted_texts,
+)
 from .extents.dims import dim_texts, is_expression, solutions
 
 DECLARED = "mind.dims"
 """The attribute of a function, a list of texts."""
 
 
-def declarations_of(func: FuncOp) -> tuple[Declaration, ...]:
+def declarations_of(func: Operation) -> tuple[Declaration, ...]:
     """Return what a function declares; E4000 for an attribute that is no list of facts, which names the text and the column."""
     given = func.attributes.get(DECLARED)
     return () if given is None else tuple([_declaration(text) for text in _texts(given)])
@@ -48,36 +59,103 @@ def _declaration(text: str) -> Declaration:
         raise error("E4000", f"{DECLARED} says {brief(text)}: {e}", given=brief(text), expected=expected) from None
 
 
-def declared_facts(func: FuncOp) -> Facts:
-    """Return the facts that a function declares; as `declarations_of`, and E8009 for one that contradicts those before it."""
-    facts = Facts()
-    for found in declarations_of(func):
-        try:
-            found.assume(facts, found.text)
-        except Contradiction as e:
-            message = f"{DECLARED}: {e}"
-            raise error("E8009", message, claim=e.claim, declared=(*e.earlier, found.text)) from None
+MAX_IMPLIED = 64
+"""Of so many expressions that are dimensions of arguments it is known that they are at least 0; more would take longer."""
+NO_FACTS = Facts()
+_FACTS: WeakKeyDictionary[Operation, tuple[Attribute | None, Attribute | None, Facts]] = WeakKeyDictionary()
+
+
+def function_facts(func: Operation) -> Facts:
+    """
+    Return what holds of sizes throughout a function: what it declares, and that dimensions of arguments are at least 0.
+
+    A call that breaks it is refused before anything runs. The store is made once for a function and is not to be changed; `copy`
+    it. What is contradictory or malformed, which the verifier reports, gives no facts.
+    """
+    declared, type = func.attributes.get(DECLARED), func.properties.get("function_type")
+    if (known := _FACTS.get(func)) is not None and known[0] is declared and known[1] is type:
+        return known[2]
+    try:
+        facts = _facts(declared, _inputs(func))
+    except MindError:
+        facts = NO_FACTS
+    _FACTS[func] = declared, type, facts
     return facts
 
 
-def undeclarable(func: FuncOp) -> Iterator[MindError]:
-    """Yield what is wrong with what a function declares: as `declared_facts`, and E8001 for names that no argument has."""
+def facts_around(op: Operation) -> Facts:
+    """Return what holds of sizes throughout the function that an op is in."""
+    outer = op
+    while (above := outer.parent_op()) is not None and "function_type" not in outer.properties:
+        outer = above
+    return function_facts(outer)
+
+
+def _facts(declared: Attribute | None, arguments: Iterable[Attribute]) -> Facts:
+    """Assume what a list of texts declares, then what types of arguments imply; E8009 for what contradicts that before it."""
+    texts = () if declared is None else _texts(declared)
+    implied = _implied(arguments)
+    if not texts and not implied:
+        return NO_FACTS
+    facts = Facts()
+    for text in texts:
+        fact = _declaration(text)
+        _assumed(facts, fact.assume, text)
+    for dim, source in implied.items():
+        _assumed(facts, lambda f, s, e=dim: f.assume_ge(e, 0, s), source)
+    return facts
+
+
+def _implied(arguments: Iterable[Attribute]) -> dict[Extent, str]:
+    """Return the expressions that are dimensions of arguments and might be below 0, with the first argument that has each."""
+    found: dict[Extent, str] = {}
+    for i, type in enumerate(arguments):
+        if not isinstance(type, TensorType) or not isinstance(type.encoding, StringAttr):
+            continue
+        for axis, dim in enumerate(dim_texts(type.encoding.data)):
+            if dim == "*" or not is_expression(dim):
+                continue
+            try:
+                e = parse_extent(dim)
+            except (ExtentSyntaxError, TooLarge):  # which is reported of the type
+                continue
+            if not e.is_nonnegative and len(found) < MAX_IMPLIED:
+                found.setdefault(e, f"{dim} as dimension {axis} of argument {i}")
+    return found
+
+
+def _assumed(facts: Facts, assume: Callable[[Facts, str], None], source: str) -> None:
     try:
-        declared_facts(func)
+        assume(facts, source)
+    except Contradiction as e:
+        raise error("E8009", f"{DECLARED}: {e}", claim=e.claim, declared=(*e.earlier, source)) from None
+
+
+def undeclarable(func: Operation) -> Iterator[MindError]:
+    """
+    Yield what is wrong with what a function declares.
+
+    E4000 for an attribute that is no list of facts, which names the text and the column, E8009 for facts that contradict each
+    other or the arguments' types, E8001 for names that no argument has.
+    """
+    inputs = _inputs(func)
+    try:
+        _facts(func.attributes.get(DECLARED), inputs)
         declared = declarations_of(func)
     except MindError as e:
         yield e.at(func, func.name)
         return
-    known = _argument_names(func)
+    known = names_given(inputs)
     for found in declared:
         if missing := [name for name in found.names if name not in known]:
             message = f"{DECLARED} says {found.text!r}, and no argument has the dimension {missing[0]}"
             yield error("E8001", message, name=missing[0], extents=()).at(func, func.name)
 
 
-def _argument_names(func: FuncOp) -> set[str]:
-    """The names that dimensions of arguments give their sizes."""
-    return names_given(func.function_type.inputs)
+def _inputs(func: Operation) -> tuple[Attribute, ...]:
+    """The types of the arguments of a function of any dialect."""
+    type = func.properties.get("function_type")
+    return type.inputs.data if isinstance(type, FunctionType) else ()
 
 
 def names_given(types: Iterable[Attribute]) -> set[str]:
@@ -120,7 +198,7 @@ def bind_declarations(func: FuncOp, sizes: Mapping[str, int | str]) -> None:
             raise error("E8010", message, declaration=found.text, sizes=dict(sizes)).at(func, func.name) from None
 
 
-def keep_declarations(source: FuncOp, made: FuncOp) -> None:
+def keep_declarations(source: Operation, made: Operation) -> None:
     """Let a function that has the arguments of another declare what that does."""
     if (found := source.attributes.get(DECLARED)) is not None:
         made.attributes[DECLARED] = found

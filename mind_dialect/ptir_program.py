@@ -91,8 +91,8 @@ class ProgramCheck:
         """What `op` breaks: a wrong version of the module it is the first to show, a name without a size."""
         if isinstance(op, FuncOp):
             self._names = set()
-            if DECLARED in op.attributes:
-                yield from undeclarable(op)
+        if DECLARED in op.attributes and "function_type" in op.properties:
+            yield from undeclarable(op)
         if op.name.startswith("ptir."):
             if op.parent is not None and op.parent not in self._blocks:
                 self._blocks.add(op.parent)

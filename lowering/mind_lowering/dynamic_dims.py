@@ -7,14 +7,16 @@ unless it could not fail: array libraries would broadcast or clip instead.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
-from mind_dialect import ptir
-from mind_dialect.extents.dims import is_nonnegative, sub_dims
+from mind_dialect import ptir, ptir_shapes
+from mind_dialect.extents.dims import Dim, are_equal, is_nonnegative, mul_dims, sub_dims, under
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.attributes import DIM
 from mind_dialect.ptir.types import read_type
-from mind_dialect.ptir_shapes import UNKNOWN, Dims, holds
+from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dims, holds
 
 from .xp.arguments import SizeArgument
 
@@ -24,7 +26,6 @@ CANNOT_FAIL = (
     *(ptir.WindowArgOp, ptir.DimensionSizeOp),
 )
 """Ops whose rule holds for any sizes of the dimensions that are dynamic."""
-_SAME_SHAPE = (ptir.BinaryOp, ptir.SelectOp, ptir.ClampOp)
 
 
 def needs_check(op: PtirOp) -> bool:
@@ -32,16 +33,23 @@ def needs_check(op: PtirOp) -> bool:
     shapes = [read_type(v.type).shape for v in op.operands]
     if not op.stated_dims() and not any(isinstance(d, str) for shape in shapes for d in shape):
         return False
-    if isinstance(op, CANNOT_FAIL) or _is_proven(op):
+    if isinstance(op, CANNOT_FAIL):
         return False
-    known = all(shape == shapes[0] for shape in shapes) and UNKNOWN not in shapes[0] if shapes else False
-    return not (isinstance(op, _SAME_SHAPE) and known)
+    with under(op.facts):
+        return not _is_proven(op, shapes)
 
 
-def _is_proven(op: PtirOp) -> bool:
-    """Whether the bounds of a part, or the shape that is stated, are right for all sizes of names."""
+def _are_equal(shapes: Sequence[Dims]) -> bool:
+    first = shapes[0] if shapes else (UNKNOWN,)
+    return all(len(s) == len(first) and all(map(are_equal, first, s)) for s in shapes)
+
+
+def _is_proven(op: PtirOp, shapes: Sequence[Dims]) -> bool:
+    """Whether shapes are equal, the bounds of a part inside, or a stated shape right, for all sizes of names."""
     values = op.values()
     match op:
+        case ptir.BinaryOp() | ptir.SelectOp() | ptir.ClampOp():
+            return _are_equal(shapes)
         case ptir.SliceOp():
             return all(map(holds, values["starts"], values["sizes"], op.operand_spec(0).shape))
         case ptir.StridedSliceOp():
@@ -54,12 +62,28 @@ def _is_proven(op: PtirOp) -> bool:
             return holds(0, values["k"], op.operand_spec(0).shape[axis])
         case ptir.IotaOp() | ptir.RandomOp():
             return all(map(is_nonnegative, values["shape"]))
-        case ptir.BroadcastToOp() if op.operand_spec(0).is_static:
+        case ptir.BroadcastToOp():
             shape, target = op.operand_spec(0).shape, values["result_shape"]
-            fits = all(m in (1, n) for m, n in zip(shape, target[len(target) - len(shape) :], strict=True))
+            fits = all(m == 1 or are_equal(m, n) for m, n in zip(shape, target[len(target) - len(shape) :], strict=True))
             return fits and all(map(is_nonnegative, target))
+        case ptir.ReshapeOp():
+            stated = values["new_shape"]
+            known = INFER not in stated and all(map(is_nonnegative, stated))
+            return known and are_equal(_count(shapes[0]), _count(stated)) is True
+        case ptir.ConcatOp():
+            axis = ptir_shapes.axis(values["axis"], len(shapes[0]))
+            return _are_equal([(*shape[:axis], 0, *shape[axis + 1 :]) for shape in shapes])
+        case ptir.DotGeneralOp():
+            sides = (("contract_lhs", "batch_lhs"), ("contract_rhs", "batch_rhs"))
+            axes: list[list[int]] = [[i for name in side for i in values[name]] for side in sides]
+            return all(are_equal(shapes[0][i], shapes[1][j]) for i, j in zip(axes[0], axes[1], strict=True))
         case _:
             return False
+
+
+def _count(shape: Dims) -> Dim:
+    """The number of elements."""
+    return reduce(mul_dims, shape, 1)
 
 
 def rule_arguments(op: PtirOp) -> dict[str, Any]:

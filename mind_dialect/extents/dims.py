@@ -2,12 +2,14 @@
 Dimensions as types hold them: a size, the canonical text of an expression such as `"B"` or `"P+T"`, or `"?"` for nothing known.
 
 Equal texts are equal normal forms, so equality of dimensions is equality of Python objects. An expression here divides by numbers
-only, so that it has a value for all sizes of its names.
+only, so that it has a value for all sizes of its names. Questions about dimensions are answered for all sizes of names, or for
+those that the facts of a function allow, inside of `under`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -225,32 +227,119 @@ def size_in(dim: Dim, sizes: Mapping[str, int]) -> int | None:
     return evaluate(extent_of(dim), sizes) if all(name in sizes for name in names_in(dim)) else None
 
 
+_ASKED: ContextVar[Callable[[], Facts] | None] = ContextVar("facts", default=None)
+
+
+class under:
+    """
+    A context in which questions about dimensions are answered under facts, which are asked for only if one is open without them.
+
+    >>> facts = Facts()
+    >>> facts.assume_ge(parse_extent("T"), 8)
+    >>> with under(lambda: facts):
+    ...     is_nonnegative("T-8"), are_unequal("T", 4)
+    (True, True)
+    >>> is_nonnegative("T-8"), are_unequal("T", 4)
+    (None, False)
+    """
+
+    __slots__ = ("_facts", "_token")
+
+    def __init__(self, facts: Callable[[], Facts] | None):
+        self._facts = facts
+
+    def __enter__(self) -> None:
+        self._token = _ASKED.set(self._facts)
+
+    def __exit__(self, *_: object) -> None:
+        _ASKED.reset(self._token)
+
+
+def are_equal(a: Dim, b: Dim) -> bool | None:
+    """
+    Whether two dimensions are equal: True for all sizes of their names that the facts allow, False for none, None if undecided.
+
+    >>> are_equal(3, 4), are_equal("T", "T"), are_equal("T", "T+1"), are_equal("B", "T"), are_equal("?", "?")
+    (False, True, False, None, None)
+    """
+    if a == b:
+        return None if a == UNKNOWN else True
+    if UNKNOWN in (a, b):
+        return None
+    if isinstance(a, int) and isinstance(b, int):
+        return False
+    found = _are_always_equal(a, b) if is_expression(a) or is_expression(b) else None
+    if found is not None or (facts := _ASKED.get()) is None:
+        return found
+    return _are_equal(facts(), a, b)
+
+
+def _are_equal(facts: Facts, a: Dim, b: Dim) -> bool | None:
+    try:
+        return facts.eq(extent_of(a), extent_of(b))
+    except TooLarge:
+        return None
+
+
 @lru_cache(4096)
+def _are_always_equal(a: Dim, b: Dim) -> bool | None:
+    return _are_equal(Facts(), a, b)
+
+
 def are_unequal(a: Dim, b: Dim) -> bool:
     """
-    Whether two dimensions differ for all sizes of their names.
+    Whether two dimensions differ for all sizes of their names that the facts allow.
 
     >>> are_unequal(3, 4), are_unequal("T", "T+1"), are_unequal("B", "T"), are_unequal("2*B", 3)
     (True, True, False, True)
     """
-    if a == b or UNKNOWN in (a, b):
-        return False
-    if not is_expression(a) and not is_expression(b):
-        return isinstance(a, int) and isinstance(b, int)
-    return Facts().eq(extent_of(a), extent_of(b)) is False
+    return are_equal(a, b) is False
 
 
-@lru_cache(4096)
 def is_nonnegative(dim: Dim) -> bool | None:
     """
-    Whether a dimension is at least 0: True for all sizes of its names, False for none, None if undecided.
+    Whether a dimension is at least 0: True for all sizes of its names that the facts allow, False for none, None if undecided.
 
     >>> is_nonnegative("P+T"), is_nonnegative("-T-1"), is_nonnegative("N-2"), is_nonnegative("?")
     (True, False, None, None)
     """
     if isinstance(dim, int):
         return dim >= 0
-    return None if dim == UNKNOWN else Facts().ge(extent_of(dim), 0)
+    if dim == UNKNOWN:
+        return None
+    found = _is_always_nonnegative(dim)
+    if found is not None or (facts := _ASKED.get()) is None:
+        return found
+    return facts().ge(extent_of(dim), 0)
+
+
+@lru_cache(4096)
+def _is_always_nonnegative(dim: str) -> bool | None:
+    return Facts().ge(extent_of(dim), 0)
+
+
+def are_related(a: Dim, relation: str, b: Dim) -> bool | None:
+    """
+    Whether a relation holds between two dimensions: True for all sizes of names, False for none, None if undecided.
+
+    >>> are_related("T", "<", "T+1"), are_related("T", "!=", "T"), are_related("B", "<=", "T"), are_related("T", ">=", "?")
+    (True, False, None, None)
+    """
+    match relation:
+        case "==":
+            return are_equal(a, b)
+        case "!=":
+            return None if (found := are_equal(a, b)) is None else not found
+        case ">=":
+            return is_nonnegative(sub_dims(a, b))
+        case "<=":
+            return is_nonnegative(sub_dims(b, a))
+        case ">":
+            return is_nonnegative(sub_dims(sub_dims(a, b), 1))
+        case "<":
+            return is_nonnegative(sub_dims(sub_dims(b, a), 1))
+        case _:
+            raise ValueError(relation)
 
 
 SIZE = "#size"

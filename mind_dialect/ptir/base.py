@@ -17,8 +17,10 @@ from xdsl.irdl import result_def, traits_def
 from xdsl.traits import NoMemoryEffect
 
 from ..codecs import is_array
+from ..declared_dims import facts_around
 from ..errors import MindError, error
-from ..extents.dims import are_unequal, is_expression
+from ..extents import Facts
+from ..extents.dims import are_equal, is_expression, under
 from ..op import TENSOR, DialectOp, value_of
 from ..profiles import Profile
 from ..ptir_shapes import UNKNOWN, Dim, Dims
@@ -176,7 +178,12 @@ class PtirOp(DialectOp, ABC):
         values = self.values()
         operands = [read_type(v.type) for v in self.operands]
         declared = [read_type(v.type) for v in self.results]
-        check_declared(declared, self.infer_all(operands, values, self.regions, declared))
+        with under(self.facts):
+            check_declared(declared, self.infer_all(operands, values, self.regions, declared))
+
+    def facts(self) -> Facts:
+        """What holds of sizes throughout the function around the op."""
+        return facts_around(self)
 
 
 class OneResultOp(PtirOp, ABC):
@@ -191,7 +198,8 @@ def check_declared(declared: Sequence[TensorSpec], inferred: Sequence[TensorSpec
     Raise E4015 unless declared results are the inferred ones, but for what a type says otherwise of expressions, or more.
 
     An unknown dimension may be declared to have a size or name. So may one that is an expression, unless it cannot be that; it
-    may be declared unknown too. The run checks what is declared and not known.
+    may be declared unknown too. Names that the facts of the function make equal may stand for each other. The run checks what is
+    declared and not known.
     """
     if len(declared) != len(inferred):
         message = f"expects {len(inferred)} results, found {len(declared)}"
@@ -210,4 +218,5 @@ def _may_declare(declared: Dim, inferred: Dim) -> bool:
     """Whether a type may say `declared` of a dimension of which the rule says `inferred`."""
     if declared == inferred or inferred == UNKNOWN:
         return True
-    return is_expression(inferred) and not are_unequal(declared, inferred)
+    equal = are_equal(declared, inferred)
+    return equal is True or (is_expression(inferred) and equal is not False)

@@ -70,7 +70,7 @@ def reshape(x: Dims, *, new_shape: Sequence[Dim]) -> Dims:
         fits = fits and (old % new == 0 if holes else old == new)
         inferred = old // new if fits and holes else UNKNOWN
     else:
-        fits = fits and (bool(holes) or not are_unequal(old, new))
+        fits = fits and (bool(holes) or not are_unequal(_product(1, Counter(x)), _product(1, Counter(given))))
         inferred = exact_quotient(old, new) if fits and holes else UNKNOWN
     if not fits:
         message = f"cannot reshape {brief(list(x))} to {brief(list(given))}: {_shown(old)} elements to {_shown(new)}"
@@ -82,7 +82,7 @@ def _names(shape: Sequence[Dim]) -> list[str]:
     return [n for n in shape if isinstance(n, str)]
 
 
-def _product(size: int, dims: Counter[str]) -> Dim:
+def _product(size: int, dims: Counter[str] | Counter[Dim]) -> Dim:
     return reduce(mul_dims, dims.elements(), size)
 
 
