@@ -93,6 +93,20 @@ def library_softmax(z: Any) -> Any:
     return softmax(z, reduced=lambda x, kind, axis: reduce(x, kind, axis, **wide))
 
 
+def otherwise(x: Any, odd: float, instead: float, *, kind: str = "equal") -> Any:
+    """`x`, but `instead` where it is `odd`."""
+    return ptir.SelectOp(ptir.CompareOp(x, like(x, odd), kind=kind), like(x, instead), x)
+
+
+GUARDS = {"max": (-math.inf, 0.0), "sum": (0.0, 1.0)}
+
+
+def guarded_softmax(z: Any, axis: int = -1, **guards: tuple[float, float]) -> Any:
+    """0 for rows that are -inf throughout; `guards` change what is put in the place of what."""
+    known = {**GUARDS, **guards}
+    return softmax(z, axis, reduced=lambda x, kind, axis: otherwise(reduce(x, kind, axis), *known[kind]))
+
+
 def gelu(x: Any) -> Any:
     half = ptir.MulOp(x, like(x, 0.5))
     return ptir.MulOp(half, ptir.AddOp(ptir.ErfOp(ptir.MulOp(x, like(x, 0.5**0.5))), like(x, 1.0)))
@@ -201,11 +215,13 @@ def scores(q: Any, k: Any) -> Any:
     return ptir.DotGeneralOp(q, ptir.TransposeOp(k, perm=(0, 1, 3, 2)), **MATMUL, **wide)
 
 
-def attention(q: Any, k: Any, v: Any, *, scale: float = 0.25, mask: Callable[[Any], Any] | None = None) -> Any:
+def attention(
+    q: Any, k: Any, v: Any, *, scale: float = 0.25, mask: Callable[[Any], Any] | None = None, softmax: Any = library_softmax
+) -> Any:
     s = scores(q, k)
     s = ptir.MulOp(s, like(s, scale))
     s = s if mask is None else mask(s)
-    return ptir.DotGeneralOp(library_softmax(s), v, **MATMUL, accum_dtype="f32")
+    return ptir.DotGeneralOp(softmax(s), v, **MATMUL, accum_dtype="f32")
 
 
 def causal(s: Any, hidden: float) -> Any:
@@ -218,6 +234,36 @@ def causal(s: Any, hidden: float) -> Any:
 def selected(s: Any, hidden: float) -> Any:
     rows, columns = (ptir.IotaOp(shape=shape(s), dtype="si32", axis=a) for a in (-2, -1))
     return ptir.SelectOp(ptir.CompareOp(rows, columns, kind="less"), like(s, hidden), s)
+
+
+def window(s: Any, before: int, hidden: float = -math.inf) -> Any:
+    """Scores of the last `before` keys up to the query's own place."""
+    rows, columns = (ptir.IotaOp(shape=shape(s), dtype="si32", axis=a) for a in (-2, -1))
+    late = ptir.CompareOp(columns, rows, kind="less_equal")
+    early = ptir.CompareOp(columns, ptir.SubOp(rows, like(rows, before)), kind="greater_equal")
+    return ptir.SelectOp(ptir.AndOp(late, early), s, like(s, hidden))
+
+
+def linear_bias(s: Any, slope: float) -> Any:
+    """Less for keys that are further away (ALiBi)."""
+    rows, columns = (ptir.IotaOp(shape=shape(s), dtype="f32", axis=a) for a in (-2, -1))
+    return ptir.AddOp(s, ptir.MulOp(ptir.SubOp(columns, rows), like(s, slope)))
+
+
+def capped(s: Any, cap: float) -> Any:
+    return ptir.MulOp(ptir.TanhOp(ptir.DivOp(s, like(s, cap))), like(s, cap))
+
+
+def grouped(q: Any, k: Any, v: Any, times: int, **rest: Any) -> Any:
+    """Heads of keys and values `[B,G,T,d]`, each for `times` heads of queries, on an axis of their own."""
+    b, g, t, _ = shape(k)
+    q = ptir.ReshapeOp(q, new_shape=(b, g, times, *shape(q)[2:]))
+    wide = [ptir.ReshapeOp(x, new_shape=(b, g, 1, t, shape(x)[-1])) for x in (k, v)]
+    k, v = (ptir.BroadcastToOp(x, result_shape=(b, g, times, t, shape(x)[-1])) for x in wide)
+    batch = ((0, 1, 2), (0, 1, 2))
+    s = dot(q, k, (4,), (4,), batch)
+    y = dot(rest.get("softmax", softmax)(ptir.MulOp(s, like(s, 0.25))), v, (4,), (3,), batch)
+    return ptir.ReshapeOp(y, new_shape=(b, g * times, *shape(y)[3:]))
 
 
 PATCHES = {"window": (3, 2), "strides": (2, 1), "dilation": (1, 2), "padding": ((1, 1), (0, 1))}

@@ -58,6 +58,8 @@ class Parts:
     chain: Sequence[PtirOp]
     z: SSAValue
     last: ptir.DotGeneralOp
+    guarded: bool
+    """Whether rows whose scores are all -inf give 0."""
     views: Sequence[PtirOp]
     """Views of what is outside, and constants."""
 
@@ -88,7 +90,7 @@ def parts(op: ptir.FusionOp, host: TargetInfo) -> Parts | None:
     chain = [o for o in others if type(o) in EMITTERS]
     if len(products) != 1 or len(products) + len(chain) != len(others):
         return None
-    made = Parts(products[0], chain, found.z, last, views)
+    made = Parts(products[0], chain, found.z, last, found.guarded, views)
     return made if _fits(made, host) else None
 
 
@@ -189,14 +191,14 @@ def _planned(
     tall, wide = tile_of(host, total, rows, -(-columns // width))
     cut = ProductCut(width, tall, wide, min(block, keys), True, tiles, False, True)
     totals = View(_stack(stacked, rows), total, (*batch, rows, columns), (*still, 1, 0))
-    last = Product(name, scores, v, out, total, cut, _divided(totals, out))
+    last = Product(name, scores, v, out, total, cut, _divided(totals, out, made.guarded))
     if last.blocks > 1:
         span = -(-columns // width) * width
         last.partial = View(_stack(stacked, rows * span), total, (*batch, rows, columns), (*still, span, 1))
     for product in (first, last):
         product.cut = replace(product.cut, group=max(1, min(STRETCH // (product.cut.columns * total.size), product.panels // 8)))
         product.rhs_copy = _panels(planner, product)
-    return AttentionStep(name, first, last, tiles, apart, " ".join(op.OPCODE for op in made.chain))
+    return AttentionStep(name, first, last, tiles, apart, made.guarded, " ".join(op.OPCODE for op in made.chain))
 
 
 def _stack(buffer: Buffer, count: int) -> Buffer:
@@ -211,17 +213,20 @@ def _panels(planner: NativePlan, product: Product) -> View:
     return View(planner.buffer(Use.ARENA, product.total, count, f"{product.name}.panels"), product.total, (count,), (1,))
 
 
-def _divided(totals: View, out: View) -> Epilogue:
-    """The epilogue that divides by the sum of a row's weights and stores."""
+def _divided(totals: View, out: View, guarded: bool) -> Epilogue:
+    """The epilogue that divides by the sum of a row's weights and stores; where `guarded`, a sum of 0 counts as 1."""
 
     def begin(f: Function, arguments: Sequence[str]) -> Finish:
         below, base = arguments
 
         def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
-            total = lanes.load(totals.dtype, below, index_of(f, totals, at), 0)
-            found = lanes.binary("fdiv", register(totals.dtype), value, total)
+            total, type = lanes.load(totals.dtype, below, index_of(f, totals, at), 0), register(totals.dtype)
+            if guarded:
+                none = lanes.compare("fcmp oeq", type, total, lanes.constant(totals.dtype, 0))
+                total = lanes.select(none, type, lanes.constant(totals.dtype, 1), total)
+            found = lanes.binary("fdiv", type, value, total)
             lanes.store(out.dtype, cast(lanes, found, totals.dtype, out.dtype), base, index_of(f, out, at), out.strides[along])
 
         return finish
 
-    return Epilogue(begin, (totals,), (out,), ("divided", totals.dtype, out.dtype, out.strides))
+    return Epilogue(begin, (totals,), (out,), ("divided", totals.dtype, out.dtype, out.strides, guarded))

@@ -2,7 +2,8 @@
 The kernel of an attention: for each block of rows scores by tiles, softmax of each row in cache, sums of values by tiles.
 
 Where all keys are too many for the stack they come in blocks, and what was summed is scaled down by how much the greatest score
-has grown. A row all of whose scores are -inf is NaN, as it is when it is computed at once. Units of work depend on shapes alone.
+has grown. A row all of whose scores are -inf is NaN, as it is when it is computed at once, or 0 if the softmax is guarded. Units
+of work depend on shapes alone.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class AttentionStep(SharedStep):
     sums: Product
     tiles: int
     apart: int
+    guarded: bool
+    """Whether rows whose scores are all -inf give 0."""
     words: str
 
     @property
@@ -67,7 +70,7 @@ class AttentionStep(SharedStep):
         return count * (self.scores.depth + self.sums.columns + 30) / lanes / VECTORS + count / BYTES
 
     def key(self) -> Hashable:
-        return self.scores.key(), self.sums.key(), self.tiles, self.apart
+        return self.scores.key(), self.sums.key(), self.tiles, self.apart, self.guarded
 
     def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
         if host.checked:
@@ -303,13 +306,15 @@ class _Row:
             return extreme(lanes, "max", total, state, x)
 
         most = self.folded(self.over(greatest, float("-inf")), lambda lanes, a, b: extreme(lanes, "max", total, a, b))
-        factor = ""
+        before = factor = ""
         if self.step.sums.blocks > 1:
             before = one.load(total, "%greatest", r, 1)
             most = extreme(one, "max", total, before, most)
             one.store(total, most, "%greatest", r, 1)
+        if self.step.sums.blocks > 1 or self.step.guarded:
             # Where all scores so far are -inf, nothing is taken from them: their exponentials are 0 and not NaN.
             most = one.select(one.compare("fcmp oeq", self.type, most, low), self.type, one.constant(total, 0), most)
+        if before:
             factor = vmath.call(one, "exp", self.type, [one.binary("fsub", self.type, before, most)])
         spread = Lanes(f, self.host, self.width, hint="most").splat(self.type, most)
 

@@ -29,7 +29,7 @@ QKV = "f32[2,3,5,4] f32[2,3,5,4] f32[2,3,5,4]"
 NORM = "f32[3,4,8] f32[8] f32[8]"
 IMAGE = "f32[2,6,7,4] "
 
-PLAIN = {"mul", "add"}
+PLAIN = {"mul", "add", "sub", "and"}
 """Ops that may be left over."""
 
 Body = Callable[..., Any]
@@ -40,6 +40,8 @@ FOUND: dict[str, tuple[str, Body, str]] = {
     "softmax, reciprocal": ("f64[3,5]", forms.softmax_by_reciprocal, "softmax"),
     "softmax, dynamic": ("f32[B,5]", forms.softmax, "softmax"),
     "softmax in bf16": ("bf16[3,5]", forms.softmax, "softmax"),
+    "softmax, guarded": ("f32[3,5]", forms.guarded_softmax, "softmax"),
+    "softmax, guarded, first axis": ("f64[3,5]", lambda z: forms.guarded_softmax(z, 0), "softmax"),
     "gelu": ("f32[3,5]", forms.gelu, "gelu"),
     "gelu, division": ("f64[3,5]", forms.gelu_by_division, "gelu"),
     "gelu, half of the sum": ("f16[3,5]", forms.gelu_of_half_sum, "gelu"),
@@ -84,6 +86,22 @@ FOUND: dict[str, tuple[str, Body, str]] = {
         QKV + " f32[5,5]",
         lambda q, k, v, m: forms.attention(q, k, v, mask=lambda s: ptir.AddOp(forms.spread(m, s), s)),
         "attention",
+    ),
+    "attention, guarded": (
+        QKV, lambda *v: forms.attention(*v, mask=lambda s: forms.window(s, 2), softmax=forms.guarded_softmax),
+        "attention sub and",
+    ),
+    "attention, window": (QKV, lambda *v: forms.attention(*v, mask=lambda s: forms.window(s, 2)), "attention sub and"),
+    "attention, linear bias": (
+        QKV, lambda *v: forms.attention(*v, mask=lambda s: forms.linear_bias(s, 0.5)), "attention sub mul"
+    ),
+    "attention, capped, biased and masked": (
+        QKV,
+        lambda *v: forms.attention(*v, mask=lambda s: forms.window(forms.linear_bias(forms.capped(s, 5.0), 0.5), 2)),
+        "attention sub mul and",
+    ),
+    "attention, shared keys": (
+        "f32[1,4,5,4] f32[1,2,5,4] f32[1,2,5,4]", lambda *v: forms.grouped(*v, 2), "attention"
     ),
     "attention, one step": (
         "f32[3,1,4] f32[3,6,4] f32[3,6,4]",
@@ -145,6 +163,12 @@ SOFTMAX_ELSE = {
     "a row stretched along the wrong axis": (
         "f32[5,5]",
         lambda z: softmax_across(z),
+    ),
+    "guarded by another number": ("f32[3,5]", lambda z: forms.guarded_softmax(z, sum=(0.0, 2.0))),
+    "guarded from another number": ("f32[3,5]", lambda z: forms.guarded_softmax(z, max=(-1e9, 0.0))),
+    "the sum alone guarded": (
+        "f32[3,5]", lambda z: forms.softmax(z, reduced=lambda x, kind, axis: forms.otherwise(r, 0.0, 1.0)
+                                            if (r := forms.reduce(x, kind, axis)) is not None and kind == "sum" else r)
     ),
     "along two axes": (
         "f32[2,3,5]",

@@ -16,7 +16,22 @@ from mind_dialect import ptir
 from mind_lowering.native import attention as plan
 from mind_lowering.ptir_kernels.formats import array_dtype
 from native_checks import assert_close
-from ptir_forms import MATMUL, attention, causal, like, program, scores, selected, softmax, spread
+from ptir_forms import (
+    MATMUL,
+    attention,
+    capped,
+    causal,
+    grouped,
+    guarded_softmax,
+    like,
+    linear_bias,
+    program,
+    scores,
+    selected,
+    softmax,
+    spread,
+    window,
+)
 
 rng = np.random.default_rng(3)
 
@@ -83,6 +98,10 @@ MASKS: dict[str, tuple[str, Callable[..., Any]]] = {
     "given": ("f32[1,1,61,130]", lambda s, m: ptir.AddOp(s, spread(m, s))),
     "of keys": ("f32[1,1,1,130]", lambda s, m: ptir.AddOp(s, spread(m, s))),
     "truths": ("i1[61,130]", lambda s, m: ptir.SelectOp(spread(m, s), s, like(s, -np.inf))),
+    "window": ("", lambda s: window(s, 9)),
+    "linear bias": ("", lambda s: linear_bias(s, 0.0625)),
+    "capped": ("", lambda s: capped(s, 2.0)),
+    "capped, biased, in a window": ("", lambda s: window(linear_bias(capped(s, 2.0), 0.0625), 9)),
 }
 
 
@@ -138,6 +157,43 @@ def test_special_values(keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
     types = f"{types_of(dims)} f32[2,2,30,400]"
     native = held(types, lambda q, k, v, m: attention(q, k, v, mask=lambda s: ptir.AddOp(s, m)), specials(dims))
     assert ("keys at a time" in native.explain()[-1]) == bool(keys)
+
+
+@pytest.mark.parametrize("keys", [0, 32])
+def test_queries_without_keys_give_0_where_guarded(keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside infinite, NaN and hidden scores; values are finite, as 0 times others is NaN."""
+    in_blocks(monkeypatch, keys)
+    dims = (2, 2, 30, 400, 8, 16)
+    types = f"{types_of(dims)} f32[2,2,30,400]"
+    arrays = specials(dims)
+    arrays[2] = np.where(np.isfinite(arrays[2]), arrays[2], np.float32(1))
+
+    def body(q: Any, k: Any, v: Any, m: Any) -> Any:
+        return attention(q, k, v, mask=lambda s: ptir.AddOp(s, m), softmax=guarded_softmax)
+
+    native = held(types, body, arrays)
+    assert ("keys at a time" in native.explain()[-1]) == bool(keys)
+    found = native(*arrays)
+    assert not found[1, :, 4].any()
+    assert np.isnan(attended(types, arrays)[1, :, 4]).all()
+
+
+def attended(types: str, arrays: list[Any]) -> Any:
+    """The attention that is not guarded."""
+    body = program(types, lambda q, k, v, m: attention(q, k, v, mask=lambda s: ptir.AddOp(s, m)))
+    return mind_runtime.compile(body, target="native")(*arrays)
+
+
+@pytest.mark.parametrize("softmax", [softmax, guarded_softmax])
+def test_groups_of_queries_share_panels(softmax: Callable[..., Any]) -> None:
+    """Keys and values of 2 heads for 6 of queries are packed once for each head of keys."""
+    shared = held("f32[2,6,40,16] f32[2,2,50,16] f32[2,2,50,24]", lambda *x: grouped(*x, 3, softmax=softmax))
+    apart = held("f32[2,6,40,16] f32[2,6,50,16] f32[2,6,50,24]", attention)
+    assert 2 * arena(shared) < arena(apart)
+
+
+def arena(native: Any) -> int:
+    return int(native.explain()[0].rpartition("arena ")[2].split()[0])
 
 
 def test_layouts() -> None:

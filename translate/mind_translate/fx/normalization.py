@@ -15,29 +15,17 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir_shapes import Dims
 
+from ..attention import softmax
 from ..unsupported import Refused
 from .converter import AtenConverter, Call, Results, Row, Table, wide
 
 
-def softmax(to: AtenConverter, x: SSAValue, axis: int, *, safe: bool = False, log: bool = False) -> SSAValue:
-    """`exp(x - max) / sum`, or its logarithm; where `safe`, 0 for rows that are -inf throughout."""
-    if not to.shape(x):
-        return to.like(0.0 if log else 1.0, x)
-    top = to.emit(ptir.StopGradientOp, to.reduce("max", x, axis, keep=True))
-    if safe:
-        top = to.select(to.compare("equal", top, -math.inf), to.like(0.0, top), top)
-    centred = to.math(ptir.SubOp, x, top)
-    powers = to.emit(ptir.ExpOp, centred)
-    total = to.reduce("sum", powers, axis, keep=True)
-    if safe:
-        total = to.select(to.compare("equal", total, 0.0), to.like(1.0, total), total)
-    return to.math(ptir.SubOp, centred, to.emit(ptir.LogOp, total)) if log else to.math(ptir.DivOp, powers, total)
-
-
 def _softmax(*, log: bool = False, safe: bool = False) -> Row:
     def row(to: AtenConverter, call: Call, x: SSAValue, dim: int, *_: Any) -> SSAValue:
+        if not call.shape:
+            return to.number(0.0 if log else 1.0, call.dtype)
         x = to.cast(to.cast(x, call.dtype), wide(call.dtype))
-        return to.cast(softmax(to, x, to.axis(x, dim), safe=safe, log=log), call.dtype)
+        return to.cast(softmax(to, x, to.axis(x, dim), guarded=safe, log=log), call.dtype)
 
     return row
 

@@ -13,12 +13,12 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir.types import F32, F64, SI64, Kind, PtirDType
+from mind_dialect.ptir.types import F32, F64, Kind, PtirDType
 from mind_dialect.ptir_shapes import Dims
 
+from ..attention import attention, band
 from ..unsupported import Refused
 from .converter import AtenConverter, Call, Row, Table, wide
-from .normalization import softmax
 
 
 def product(
@@ -98,35 +98,15 @@ def _attention(
     if dropout:
         raise Refused("dropout in attention, whose numbers no other library gives", "use model.eval(), or dropout_p=0")
     dtype = wide(call.dtype)
-    lead = call.shape[:-2]
     query, key, value = (to.cast(v, dtype) for v in (query, key, value))
-    if grouped:
-        key, value = (_repeated(to, v, to.sizes(query, [len(lead) - 1])[0]) for v in (key, value))
-    query, key, value = (to.broadcast(v, (*lead, *to.shape(v)[-2:])) for v in (query, key, value))
-    rank = len(lead)
-    factor = 1 / math.sqrt(to.sizes(query, [rank + 1])[0]) if scale is None else scale
-    scores = product(to, to.scaled(query, factor), key, range(rank), (rank + 1, rank + 1))
-    shape = to.shape(scores)
-    if causal:
-        rows, columns = (to.emit(ptir.IotaOp, shape=shape[-2:], dtype=SI64, axis=axis) for axis in (0, 1))
-        scores = _masked(to, scores, to.compare("less_equal", columns, rows))
-    if mask is not None:
-        scores = _masked(to, scores, mask) if to.is_truth(mask) else to.emit(ptir.AddOp, scores, to.tensor(mask, dtype, shape))
-    weights = softmax(to, scores, rank + 1, safe=mask is not None)
-    return to.cast(product(to, weights, value, range(rank), (rank + 1, rank)), call.dtype)
-
-
-def _masked(to: AtenConverter, scores: SSAValue, mask: SSAValue) -> SSAValue:
-    return to.select(to.broadcast(mask, to.shape(scores)), scores, to.like(-math.inf, scores))
-
-
-def _repeated(to: AtenConverter, x: SSAValue, heads: int) -> SSAValue:
-    """Each head as often as queries share it."""
-    shape = to.shape(x)
-    axis = len(shape) - 3
-    times = heads // to.sizes(x, [axis])[0]
-    spread = to.broadcast(to.reshape(x, (*shape[: axis + 1], 1, *shape[axis + 1 :])), (*shape[: axis + 1], times, *shape[-2:]))
-    return to.reshape(spread, (*shape[:axis], heads, *shape[-2:]))
+    lead = call.shape[:-2]
+    shared = (*lead[:-1], to.shape(key)[-3]) if grouped else lead
+    query = to.broadcast(query, (*lead, *to.shape(query)[-2:]))
+    key, value = (to.broadcast(v, (*shared, *to.shape(v)[-2:])) for v in (key, value))
+    factor = 1 / math.sqrt(to.sizes(query, [len(lead) + 1])[0]) if scale is None else scale
+    seen = band(to, to.shape(query)[-2], to.shape(key)[-2], after=0) if causal else None
+    found = attention(to, query, key, value, scale=factor, masks=(seen, mask), guarded=mask is not None)
+    return to.cast(found, call.dtype)
 
 
 def _convolution(

@@ -151,11 +151,7 @@ class OnnxConverter(Emitter):
             return folded
         row = self.table.get(name)
         if row is None:
-            if (function := self._function_of(node)) is not None:
-                return self._called(node, function)
-            if self.schema(node.proto) is not None:
-                raise Refused(f"an op of the domain {brief(domain) or 'ai.onnx'} without a row")
-            raise Refused("an op that no opset of the model has", "import the domain, or define the function in the model")
+            return self.by_function(node)
         if isinstance(row, Refused):
             raise row
         self._check_version(node)
@@ -201,6 +197,14 @@ class OnnxConverter(Emitter):
         return None if found is None else [settled(v) for v in (found if isinstance(found, list) else [found])]
 
     # Functions
+
+    def by_function(self, node: Node) -> Values:
+        """The results of a node by the function body that the schema of its op has; `Refused` for an op without one."""
+        if (function := self._function_of(node)) is not None:
+            return self._called(node, function)
+        if self.schema(node.proto) is None:
+            raise Refused("an op that no opset of the model has", "import the domain, or define the function in the model")
+        raise Refused(f"an op of the domain {brief(node.proto.domain) or 'ai.onnx'} without a row")
 
     def _function_of(self, node: Node) -> Any:
         """The body that the schema of an op has; None for an op without one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..unsupported import Refused
+from .attention import ATTENTION
 from .control import CONTROL
 from .converter import OnnxRow
 from .elementwise import ELEMENTWISE
@@ -51,7 +52,7 @@ REASONS: dict[str, Refused] = {
 }
 BY_FUNCTION: frozenset[str] = frozenset(
     """
-    AffineGrid Attention BlackmanWindow CausalConvWithState DynamicQuantizeLinear GroupNormalization HammingWindow HannWindow
+    AffineGrid BlackmanWindow CausalConvWithState DynamicQuantizeLinear GroupNormalization HammingWindow HannWindow
     LinearAttention MeanVarianceNormalization NegativeLogLikelihoodLoss RMSNormalization RotaryEmbedding
     SoftmaxCrossEntropyLoss SwiGLU ai.onnx.preview.FlexAttention
     """.split()
@@ -64,6 +65,7 @@ ROWS: dict[str, OnnxRow | Refused] = {
     **REDUCTIONS,
     **INDEXING,
     **PRODUCTS,
+    **ATTENTION,
     **NN,
     **RESIZE,
     **RECURRENT,

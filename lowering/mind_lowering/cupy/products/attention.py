@@ -70,6 +70,8 @@ def _parts(block: Block) -> _AttentionParts:
     shape = spec(last.lhs)[1]
     if not isinstance(weights, PtirOp) or found is None or found.axis % len(shape) != len(shape) - 1 or spec(found.z)[1] != shape:
         raise Unsupported("products without a softmax between them")
+    if found.guarded:
+        raise Unsupported("rows without keys that give 0")
     if not spec(weights.results[0])[0].is_float or spec(first.result)[1] != shape or len(shape) < 2:
         raise Unsupported("scores of another shape than the first product")
     inside = {*found.inside, weights}

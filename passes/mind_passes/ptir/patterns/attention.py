@@ -1,14 +1,16 @@
 """
-Attention: `softmax(scale * q k^T + mask) v`, the contract's library form and what builders make of it.
+Attention: `softmax(f(q k^T)) v`, the contract's library form and what builders make of it.
 
-Scale and mask are optional, and come in any order; a mask is added, or it selects scores where it holds and a number of at most
--1e4, -inf included, elsewhere. Weights and scores may be cast on the way. Keys may be given transposed or not: transposes are in
-`dot_general` by the time this is looked for.
+Between the scores and the softmax come, in any order, scales, masks, biases, and caps (`cap tanh(scores / cap)`). A mask is
+added, as linear biases are, or it selects scores where it holds and a number of at most -1e4, -inf included, elsewhere, whatever
+its form: causal, a sliding window, blocks. Weights and scores may be cast on the way. Keys may be given transposed or not:
+transposes are in `dot_general` by the time this is looked for. Groups of queries that share keys have an axis of their own, along
+which keys and values are repeated by `broadcast_to`.
 """
 
 from __future__ import annotations
 
-from mind_dialect.ptir import AddOp, CastOp, DotGeneralOp, PtirOp, SelectOp
+from mind_dialect.ptir import AddOp, CastOp, DotGeneralOp, PtirOp, SelectOp, TanhOp
 
 from ..building import spec_of, uniform
 from . import softmax
@@ -17,8 +19,8 @@ from .matching import Match, factor, fused, is_float, made_by
 HIDDEN = -1e4
 """A score that leaves nothing of its weight; -1e9 and -inf are common."""
 
-STEPS = 4
-"""So many ops at most between the scores and the softmax: a scale, a mask, casts."""
+STEPS = 8
+"""So many ops at most between the scores and the softmax: a scale, a cap, a bias, a mask, casts."""
 
 
 def match(root: PtirOp) -> Match | None:
@@ -64,7 +66,7 @@ def _scores(op: object, steps: int) -> list[PtirOp] | None:
     if not isinstance(op, PtirOp) or not op.results or steps == 0:
         return None
     inner: list[object] = []
-    if isinstance(op, CastOp):
+    if isinstance(op, CastOp | TanhOp):
         inner = [op.x.owner]
     elif (scaled := factor(op.results[0])) is not None:
         inner = [scaled[1].owner]

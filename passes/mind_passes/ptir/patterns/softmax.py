@@ -1,4 +1,9 @@
-"""The stable softmax of the contract's library form: `exp(z - max z) / sum exp(z - max z)` along one axis."""
+"""
+The stable softmax of the contract's library form: `exp(z - max z) / sum exp(z - max z)` along one axis.
+
+Also in its guarded form, in which a row that is -inf throughout gives 0 instead of NaN: 0 takes the place of a greatest element
+of -inf, and 1 that of a sum of 0.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,9 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from mind_dialect.ptir import DivOp, ExpOp, MulOp, PtirOp, ReciprocalOp, SubOp
+from mind_dialect.ptir import CompareOp, DivOp, ExpOp, MulOp, PtirOp, ReciprocalOp, ReduceOp, SelectOp, SubOp
 
+from ..building import is_all
 from .matching import Match, fused, is_float, made_by, reduced, stretched
 
 
@@ -18,6 +24,12 @@ class Softmax:
     z: SSAValue
     axis: int
     inside: list[PtirOp]
+    guarded: bool
+    """Whether rows that are -inf throughout give 0."""
+
+
+GUARDS = {"max": (float("-inf"), 0.0), "sum": (0.0, 1.0)}
+"""What the guarded form puts in the place of which result of a reduction."""
 
 
 def find(root: PtirOp) -> Softmax | None:
@@ -32,9 +44,10 @@ def find(root: PtirOp) -> Softmax | None:
         return None
     total = _along(denominator, "sum", numerator)
     greatest = _along(difference.rhs, "max", difference.lhs)
-    if total is None or greatest is None or total[0] != greatest[0]:
+    if total is None or greatest is None or (total.axis, total.guarded) != (greatest.axis, greatest.guarded):
         return None
-    return Softmax(difference.lhs, total[0], [*greatest[1], difference, exponential, *total[1], *inside])
+    ops = [*greatest.ops, difference, exponential, *total.ops, *inside]
+    return Softmax(difference.lhs, total.axis, ops, total.guarded)
 
 
 def _divided(root: PtirOp) -> tuple[SSAValue, SSAValue, list[PtirOp]] | None:
@@ -48,20 +61,46 @@ def _divided(root: PtirOp) -> tuple[SSAValue, SSAValue, list[PtirOp]] | None:
     return None
 
 
-def _along(value: SSAValue, kind: str, of: SSAValue) -> tuple[int, list[PtirOp]] | None:
-    """The one axis along which `value` repeats the reduction of `of`, and the ops of both."""
+@dataclass(frozen=True)
+class _Repeated:
+    """A reduction along one axis, repeated along it: its ops in order."""
+
+    axis: int
+    ops: list[PtirOp]
+    guarded: bool
+
+
+def _along(value: SSAValue, kind: str, of: SSAValue) -> _Repeated | None:
+    """The reduction of `of` that `value` repeats along its axis."""
     op = value.owner
     for _ in range(3):  # down to the reduction, to learn its axes
-        if not isinstance(op, PtirOp) or reduced(op.results[0], kind) is not None or not op.operands:
+        if not isinstance(op, PtirOp) or reduction(op.results[0], kind) is not None or not op.operands:
             break
         op = op.operands[0].owner
-    found = reduced(op.results[0], kind) if isinstance(op, PtirOp) and op.results else None
-    if found is None or len(found[1]) != 1 or found[0].x is not of:
+    found = reduction(op.results[0], kind) if isinstance(op, PtirOp) and op.results else None
+    if found is None or found[0].x is not of:
         return None
-    spread = stretched(value, found[1])
-    if spread is None or spread[0] is not found[0].result:
+    (axis,) = found[0].values()["axes"]
+    spread = stretched(value, (axis,))
+    end = found[-1].results[0]
+    return None if spread is None or spread[0] is not end else _Repeated(axis, [*found, *reversed(spread[1])], len(found) > 1)
+
+
+def reduction(value: SSAValue, kind: str) -> tuple[ReduceOp] | tuple[ReduceOp, CompareOp, SelectOp] | None:
+    """The ops of a reduction along one axis, perhaps guarded: where its result is a certain number, another is taken."""
+    if (plain := reduced(value, kind)) is not None:
+        return (plain[0],) if len(plain[1]) == 1 else None
+    chosen = made_by(value, SelectOp)
+    test = None if chosen is None else made_by(chosen.pred, CompareOp)
+    if chosen is None or test is None or test.values()["kind"] != "equal":
         return None
-    return found[1][0], [found[0], *reversed(spread[1])]
+    inner = reduction(chosen.on_false, kind)
+    sides = (test.lhs, test.rhs)
+    odd, instead = GUARDS[kind]
+    if inner is None or len(inner) > 1 or chosen.on_false not in sides or not is_all(chosen.on_true, instead):
+        return None
+    other = sides[1] if chosen.on_false is sides[0] else sides[0]
+    return (inner[0], test, chosen) if is_all(other, odd) else None
 
 
 def match(root: PtirOp) -> Match | None:

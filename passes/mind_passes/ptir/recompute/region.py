@@ -53,6 +53,8 @@ def forward_of(root: DotGeneralOp) -> ForwardAttention | None:
     product = next(op for op in found.inside if isinstance(op, DotGeneralOp))
     reductions = {op.values()["kind"]: op for op in found.inside if isinstance(op, ReduceOp)}
     assert shares is not None, "matched"
+    if shares.guarded:
+        raise UnlikeError("rows without keys give 0")
     (exponential,) = (op for op in shares.inside if isinstance(op, ExpOp))
     if not all(isinstance(n, int) for v in (product.result, root.result) for n in spec_of(v).shape):
         raise UnlikeError("a dimension has no size")
