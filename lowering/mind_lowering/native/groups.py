@@ -1,5 +1,5 @@
 """
-A group: elementwise ops over one shape, and reductions of what they give, as one kernel. `loops` makes its loop nest.
+A group: elementwise ops over one shape, and reductions of what they give, as one kernel. `group_steps` chooses its loop nest.
 
 A copy is a group of no ops: one input, one output, each wherever it lies.
 """
@@ -29,7 +29,7 @@ __all__ = ["Group", "NativeKernel", "only_summed", "spread"]
 @dataclass
 class Group(SharedStep):
     """
-    What one kernel computes, which `loops.GroupStep` emits.
+    What one kernel computes, which `GroupStep` emits.
 
     `inputs` says where each value lies that the ops take from outside, in the group's shape.
     """

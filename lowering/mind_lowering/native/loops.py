@@ -9,7 +9,6 @@ work are iterations of the outermost loops, and runs along the lanes where those
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -296,12 +295,16 @@ class Nest(Places):
         """Read, compute and write some vectors; every value of each."""
         starts = [self.f.add(index, str(u * self.width)) for u in range(len(every))]
         found = [self.point(sources, start, lanes) for start, lanes in zip(starts, every, strict=True)]
+        self.put(targets, starts, every, found)
+        return found
+
+    def put(self, targets: list[Place], starts: Sequence[str], every: list[Lanes], found: list[dict[SSAValue, str]]) -> None:
+        """Write the results of some vectors."""
         for start, lanes, values in zip(starts, every, found, strict=True):
             for target, (value, _) in zip(targets, self.group.outputs, strict=True):
                 lanes.streamed = id(target.spot) in self.past
                 self.write(target, start, lanes, values[value])
             lanes.streamed = False
-        return found
 
     def point(self, sources: list[Place], index: str, lanes: Lanes) -> dict[SSAValue, str]:
         """The values of all ops in some lanes."""
@@ -324,11 +327,3 @@ class Nest(Places):
                 x = addend(lanes, reduction, values[reduction.x])
                 made.append(combine(lanes, reduction, state[k * len(every) + u], x))
         return made
-
-
-@dataclass
-class GroupStep(Group):
-    """A group as a kernel: its loop nest."""
-
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        return Nest(f, host, self, sites).emit()

@@ -18,9 +18,10 @@ from mind_dialect.ptir.types import tensor_type
 from mind_passes.ptir.building import accumulator
 
 from .failures import Sites
+from .group_steps import GroupStep
 from .groups import Group
 from .ir import LlvmModule
-from .loops import ENOUGH, GroupStep, Nest
+from .loops import ENOUGH, Nest
 from .values import Values
 from .views import Ints, Use, View, row_major, whole
 

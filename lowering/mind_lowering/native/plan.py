@@ -20,9 +20,9 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import BF16, F16, UI16, UI64, PtirDType
 
 from .flow import Branch, Loop, Step
+from .group_steps import GroupStep
 from .grouping import group_name, product_block, why_not
 from .groups import Group
-from .loops import GroupStep
 from .lowered import Foreign
 from .memory import Access
 from .outlining import NoKernel, outlined, random_ops, shown

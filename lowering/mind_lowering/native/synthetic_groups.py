@@ -10,7 +10,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import tensor_type
 
-from .loops import GroupStep
+from .group_steps import GroupStep
 from .plan import NativePlan
 from .views import View
 

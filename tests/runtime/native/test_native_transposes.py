@@ -67,3 +67,66 @@ def test_scans_of_lines_gather_nothing(dtype: str, isa: str) -> None:
     assert gathers(program(f"{dtype}[70,90]", lambda v: scan(v, 0)), isa) == 0
     reversed_lines = program(f"{dtype}[70,90]", lambda v: scan(ptir.ReverseOp(v, axes=(1,)).result, 1))
     assert gathers(reversed_lines, isa) > 0
+
+
+SQUARES = [(0, 40), (40, 0), (1, 40), (15, 64), (16, 17), (17, 16), (33, 63), (65, 31), (64, 130), (300, 40), (40, 300)]
+
+
+def transpose(x: Any) -> Any:
+    return ptir.TransposeOp(x, perm=(1, 0)).result
+
+
+@pytest.mark.usefixtures("way")
+def test_transposes_of_all_extents() -> None:
+    for shape in SQUARES:
+        same(lambda v: transpose(v), block(DTYPES["f32"], shape, special=True))
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("dtype", ["i1", "si8", "ui16", "bf16", "f64", "si64", "cf32"])
+def test_transposes_of_other_dtypes(dtype: str) -> None:
+    same(lambda v: transpose(v), block(DTYPES[dtype], (67, 37)))
+    same(lambda v: ptir.TransposeOp(v, perm=(0, 2, 1)).result, block(DTYPES[dtype], (3, 17, 70)))
+    same(lambda v: ptir.TransposeOp(v, perm=(1, 2, 0)).result, block(DTYPES[dtype], (34, 3, 18)))
+
+
+@pytest.mark.usefixtures("way")
+def test_ops_on_transposes() -> None:
+    """Short groups and long ones, several operands that lie across, results that take over an operand."""
+    a, b, c = (block(DTYPES["f32"], shape, i, special=True) for i, shape in enumerate([(37, 66), (66, 37), (66, 37)]))
+    same(lambda x, y: ptir.AddOp(x, transpose(y)).result, a, b)
+    same(lambda x, y, z: ptir.MulOp(ptir.NegOp(ptir.AddOp(x, transpose(y)).result).result, transpose(z)).result, a, b, c)
+    same(lambda x, y, z: ptir.SelectOp(ptir.CompareOp(x, transpose(y), kind="less").result, x, transpose(z)).result, a, b, c)
+
+    def long(x: Any, y: Any, z: Any) -> Any:
+        for _ in range(4):
+            x = ptir.MaximumOp(ptir.AddOp(ptir.NegOp(x).result, transpose(y)).result, transpose(z)).result
+        return x
+
+    same(long, a, b, c)
+
+
+@pytest.mark.usefixtures("way")
+def test_an_integer_division_by_a_transpose_fails_where_it_divides_by_zero() -> None:
+    a, b = np.arange(40 * 33, dtype=np.int32).reshape(40, 33), np.ones((33, 40), np.int32)
+    same(lambda x, y: ptir.DivOp(x, transpose(y)).result, a, b)
+    b[32, 39] = 0
+    same(lambda x, y: ptir.DivOp(x, transpose(y)).result, a, b)
+
+
+def test_large_transposes_are_stored_past_the_caches() -> None:
+    x = np.random.default_rng(0).standard_normal((2050, 2064), dtype=np.float32)
+    same(lambda v: transpose(v), x)
+    same(lambda v: transpose(v), x[:2048, :2048].copy())
+
+
+@pytest.mark.parametrize("isa", TARGETS)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "si8", "i1"])
+def test_transposes_gather_nothing(dtype: str, isa: str) -> None:
+    assert gathers(program(f"{dtype}[70,90]", lambda v: [transpose(v)]), isa) == 0
+    equal = program(f"{dtype}[70,90] {dtype}[90,70]", lambda v, w: [ptir.CompareOp(v, transpose(w), kind="equal").result])
+    assert gathers(equal, isa) == 0
+
+
+def test_operands_of_fewer_elements_than_lanes_are_gathered() -> None:
+    assert gathers(program("f32[3,90]", lambda v: [transpose(v)]), "avx512") > 0

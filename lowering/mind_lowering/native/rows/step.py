@@ -20,9 +20,9 @@ from mind_passes.ptir.building import accumulator
 
 from .. import costs
 from ..failures import Sites
+from ..group_steps import GroupStep
 from ..groups import layout
 from ..ir import Function
-from ..loops import GroupStep
 from ..memory import Access
 from ..nest import Axis, axes_of, lane_axis
 from ..nontemporal import passing
