@@ -9,14 +9,17 @@ The trace is that of Chrome's tracing, which Perfetto reads too.
 from __future__ import annotations
 
 import builtins
+import inspect
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any, cast
 
 import numpy as np
 
 from mind_dialect.errors import error
+from mind_dialect.locations import shown_location
 from mind_lowering.kernels import NUMPY
 
 from .program import Program
@@ -45,6 +48,8 @@ class Span:
     bytes: int = 0
     flops: int = 0
     dtype: str = ""
+    locations: tuple[str, ...] = ()
+    """Source locations of the ops that the step comes from."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class Profile:
     limits: Limits
     call: float = 0.0
     """Microseconds."""
+    function: str = ""
 
     def table(self) -> str:
         """Lines of text: for each step its time, bytes, and rates beside the limits; the most time first."""
@@ -92,11 +98,12 @@ class Profile:
         events: list[dict[str, Any]] = [
             {
                 **{"name": s.name, "ph": "X", "ts": s.start, "dur": s.duration, "pid": 0, "tid": 0, "cat": "step"},
-                "args": {"bytes": s.bytes, "flops": s.flops, "dtype": s.dtype},
+                "args": {"bytes": s.bytes, "flops": s.flops, "dtype": s.dtype, "locations": list(s.locations)},
             }
             for s in self.spans
         ]
-        return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"machine": self.limits.name, "call us": self.call}}
+        about = {"machine": self.limits.name, "call us": self.call, "function": self.function}
+        return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": about}
 
 
 def _rate(count: int, microseconds: float) -> str:
@@ -110,7 +117,7 @@ def medians(runs: Sequence[Sequence[Span]]) -> tuple[Span, ...]:
     for steps in zip(*runs, strict=True):
         first = steps[0]
         duration = float(np.median([s.duration for s in steps]))
-        found.append(Span(first.name, start, duration, first.bytes, first.flops, first.dtype))
+        found.append(replace(first, start=start, duration=duration))
         start += duration
     return tuple(found)
 
@@ -150,10 +157,14 @@ def check_steps(program: Program) -> None:
         raise error("E7001", message, option="--profile")
 
 
+Note = Callable[[str, float, float, Sequence[Any], int], None]
+"""Takes the name of a call, its start and duration in seconds, its arrays, and the line of the printed Python."""
+
+
 class _Timed:
     """A namespace whose functions note what they take and how long."""
 
-    def __init__(self, inner: Any, name: str, note: Callable[[str, float, float, Sequence[Any]], None]):
+    def __init__(self, inner: Any, name: str, note: Note):
         self._inner, self._name, self._note = inner, name, note
 
     def __getattr__(self, name: str) -> Any:
@@ -167,7 +178,9 @@ class _Timed:
         made: Any = self._inner(*arguments, **options)
         results = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
         arrays: list[Any] = [a for a in (*arguments, *results) if isinstance(a, np.ndarray)]
-        self._note(self._name, start, time.perf_counter() - start, arrays)
+        duration = time.perf_counter() - start
+        caller = cast(FrameType, cast(FrameType, inspect.currentframe()).f_back)
+        self._note(self._name, start, duration, arrays, caller.f_lineno)
         return cast("Any", made)
 
 
@@ -176,9 +189,11 @@ def _on_numpy(program: Program, arguments: Sequence[Any], seed: int) -> Profile:
     body = program._body  # pyright: ignore[reportPrivateUsage]
     spans: list[Span] = []
 
-    def note(name: str, start: float, duration: float, arrays: Sequence[Any]) -> None:
+    def note(name: str, start: float, duration: float, arrays: Sequence[Any], line: int) -> None:
         size = sum(int(a.nbytes) for a in arrays)
-        spans.append(Span(name, start * 1e6, duration * 1e6, size))
+        op = program.op_of_line(line)
+        locations = (shown_location(op.location),) if op is not None else ()
+        spans.append(Span(name, start * 1e6, duration * 1e6, size, locations=locations))
 
     scope: dict[str, Any] = {"__builtins__": {}, "xp": _Timed(np, "xp", note), "k": _Timed(NUMPY, "k", note)}
     for name, literal in body.source.constants:
@@ -193,4 +208,4 @@ def _on_numpy(program: Program, arguments: Sequence[Any], seed: int) -> Profile:
             run(*[np.array(a) for a in arguments], **options)
             runs.append(spans)
     call = time_of(lambda: program(*[np.array(a) for a in arguments], seed=seed))
-    return Profile(medians(runs), Limits("NumPy"), call)
+    return Profile(medians(runs), Limits("NumPy"), call, program.name)

@@ -285,7 +285,11 @@ class Program:
             traceback = traceback.tb_next
         if traceback is None:
             return None
-        number = self._body.source.lines[traceback.tb_lineno - 1]
+        return self.op_of_line(traceback.tb_lineno)
+
+    def op_of_line(self, line: int) -> Operation | None:
+        """Return the op of the source program that a line of the printed Python, from 1, comes from."""
+        number = self._body.source.lines[line - 1]
         return self._origins[number] if 0 <= number < len(self._origins) else None
 
 

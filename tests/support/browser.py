@@ -113,6 +113,7 @@ def browser(folder: Path) -> Iterator[Page]:
     assert program is not None
     to_read, to_write = os.pipe(), os.pipe()
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={folder}"]
+    flags.append("--disable-features=IsolateSandboxedIframes")  # else such a frame is a target of its own, not of the page
     inherited = (to_read[0], to_write[1])
     start = [sys.executable, "-IS", "-c", START, *map(str, inherited), program, *flags]
     process = subprocess.Popen(start, pass_fds=inherited, stderr=subprocess.DEVNULL)

@@ -411,3 +411,61 @@ def test_every_value_is_defined_by_a_row(tmp_path: Path) -> None:
     values = [v for op in module.walk() for v in op.operands]
     assert sum(len(uses) for uses in step["uses"]) == 2 * len(values)
     assert {type(v) for v in values} == {BlockArgument, OpResult}
+
+
+def event(**changed: Any) -> dict[str, Any]:
+    """A measured step of a trace."""
+    place = f"{LOSS}:9:8"
+    return {"name": "xp.exp", "dur": 2.5, "args": {"bytes": 48, "locations": [place]}} | changed
+
+
+def traced(path: Path, *events: Any, **other: Any) -> Path:
+    """A trace in a file."""
+    about = {"function": "loss", "machine": "NumPy"} | other
+    path.write_text(json.dumps({"traceEvents": events, "otherData": about}))
+    return path
+
+
+def test_a_profile_is_data_of_the_page(tmp_path: Path) -> None:
+    page = view(LOSS, profile=traced(tmp_path / "t.json", event(name="</script>")))
+    data = json.loads(next(text for about, text in Parts(page.html).scripts if about.get("id") == "data"))
+    assert data["profile"]["function"] == "@loss"
+    ((name, time, size, places),) = data["profile"]["steps"]
+    assert (name, time, size) == ("</script>", 2.5, 48)
+    assert [data["strings"][i] for i in places] == [f"{LOSS}:9:8"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        "[" * 100_000,
+        json.dumps({"traceEvents": [], "otherData": {}}),
+        json.dumps({"traceEvents": 3, "otherData": {"function": "f", "machine": "m"}}),
+        *(
+            json.dumps({"traceEvents": [event(**changed)], "otherData": {"function": "f", "machine": "m"}})
+            for changed in (
+                *({"dur": "1"}, {"dur": -1}, {"dur": float("nan")}, {"dur": True}, {"args": {}}, {"name": 3}),
+                {"args": {"bytes": 1, "locations": [3]}},
+            )
+        ),
+    ],
+)
+def test_what_is_no_trace_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(text)
+    result = mind_view(LOSS, "--profile", tmp_path / "t.json", "-o", tmp_path / "out.html")
+    assert result.status == 1
+    assert f"error[E7002]: {tmp_path / 't.json'}: expected a trace of mind-run --trace, found " in result.err
+    assert not (tmp_path / "out.html").exists()
+
+
+def test_a_profile_of_another_program_or_of_no_file_is_refused(tmp_path: Path) -> None:
+    other = traced(tmp_path / "t.json", event(args={"bytes": 0, "locations": ["other.mlir:1:2"]}))
+    result = mind_view(LOSS, "--profile", other, "-o", "-")
+    assert result.status == 1
+    assert "error[E7001]" in result.err
+    assert "such as 'other.mlir:1:2', are those of no op here" in result.err
+    result = mind_view(LOSS, "--profile", tmp_path / "none.json", "-o", "-")
+    assert f"error[E7002]: {tmp_path / 'none.json'}: No such file or directory" in result.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +11,12 @@ import pytest
 
 from browser import Page, browser, found
 from mind_tools.viewer import view
+from tool_runs import mind_run
 
 pytestmark = pytest.mark.skipif(found() is None, reason="there is no Chromium")
 
 LOSS = Path(__file__).parents[2] / "tests" / "filecheck" / "examples" / "readme.mlir"
-LONG = 1500
+LONG = 10_000
 CONTRAST = """() => {
   const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
   const luminance = (hex) => {
@@ -166,6 +168,9 @@ def test_everything_has_a_name_and_tabs_reach_it(shown: Page) -> None:
     assert shown.run("!byId('memory').hidden && byId('program').hidden && byId('graph').hidden")
     assert shown.run("document.querySelectorAll('#memory svg rect').length") > 4
     shown.press("ArrowRight")
+    assert focused(shown) == "Profile"
+    assert "mind-run --trace FILE" in shown.run("byId('profile').textContent")
+    shown.press("ArrowRight")
     assert focused(shown) == "Program"
     assert shown.run("!byId('program').hidden")
 
@@ -230,3 +235,48 @@ def test_the_frame_of_a_notebook(page: Page, tmp_path: Path) -> None:
     page.wait("/^\\d+ nodes/.test(document.getElementById('graph-status').textContent)", world)
     assert page.run("document.querySelectorAll('.node').length", world) > 4
     assert page.problems == []
+
+
+@pytest.fixture
+def profiled(page: Page, tmp_path: Path) -> Page:
+    """The page of the README's program with the profile of a run, by NumPy."""
+    trace, file = tmp_path / "trace.json", tmp_path / "loss.html"
+    assert mind_run(LOSS, "--all", "random:0", "--trace", trace).status == 0
+    view(LOSS, "autodiff,ptir-fuse,convert-ptir-to-launch", profile=trace).save(file)
+    page.problems.clear()
+    page.open(file)
+    return page
+
+
+def test_the_profile_is_a_table_that_leads_to_ops(profiled: Page) -> None:
+    profiled.run("showStep(0)")
+    profiled.press("4")
+    rows = profiled.run("[...document.querySelectorAll('#times tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+    assert sorted(row[0] for row in rows) == ["k.copy", "xp.add.reduce", "xp.exp", "xp.multiply"]
+    shares = [float(row[2].removesuffix(" %")) for row in rows]
+    assert shares == sorted(shares, reverse=True)
+    assert abs(sum(shares) - 100) < 0.5
+    assert profiled.run("document.querySelectorAll('#times meter[aria-label]').length") == 4
+    link = "[...document.querySelectorAll('#times tr')].find(r => r.textContent.includes('xp.exp')).querySelector('button')"
+    profiled.run(f"{link}.click()")
+    details = profiled.run("byId('details').textContent")
+    assert "mind.exp" in details
+    assert "measured as xp.exp" in details
+    assert profiled.problems == []
+
+
+def test_the_graph_shows_times_in_words_and_bars(profiled: Page) -> None:
+    """Of the function that ran only: its gradient has ops of the same locations."""
+    profiled.run("showStep(1)")
+    names = graph(profiled)
+    timed = {name.split(" = ")[-1].split()[0] for name in names if re.search(r" %(,|$)", name) and "open" not in name}
+    assert timed == {"mind.mul", "mind.exp", "mind.sum", "func.return"}
+    assert sum(" %" in re.sub(r" %\d", "", name) for name in names) == 5, "the function, its three ops and its return"
+    assert profiled.run("document.querySelectorAll('.node rect.time').length") == 5
+    assert any("func.func @loss 100.0 %" in name for name in names)
+
+
+def test_a_kernel_has_the_time_of_its_ops(profiled: Page) -> None:
+    profiled.run("showStep(steps.length - 1)")
+    kernels = [name for name in graph(profiled) if "launch.kernel" in name and " %" in name]
+    assert [name.split()[2] for name in kernels] == ["@mul", "@exp", "@reduce"]

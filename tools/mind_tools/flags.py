@@ -131,7 +131,7 @@ TargetFactories = Mapping[str, Callable[[], Any]]
 _PIPELINE_OPTIONS = ("-p", "--passes", "--pass-pipeline")
 _WITH_VALUE = (
     *("-o", "--output-file", "-f", "--frontend", "--print-ir-before", "--print-ir-after", "--crash-reproducer"),
-    *("--elide-elementsattrs-if-larger", "--function", "--executor", "--size"),
+    *("--elide-elementsattrs-if-larger", "--function", "--executor", "--size", "--profile"),
 )
 _OPTION = re.compile(r'\s*([A-Za-z0-9_-]+)(?:=((?:"(?:[^"\\]|\\.)*"|[^\s"])*))?(?=\s|$)')
 _ELEMENT = re.compile(r'"(?:[^"\\]|\\.)*"|[^,"]+')

@@ -39,7 +39,7 @@ _SHOWN = frozenset(
         *("help", "completion", "input_file", "output_file", "passes", "frontend", "version"),
         *("allow_unregistered_dialect", "disable_verify"),
         *("print_op_generic", "elide_elementsattrs_if_larger", "strict", "lenient", "traceback"),
-        *("function", "executor", "size"),
+        *("function", "executor", "size", "profile"),
     }
 )
 """What this tool has of the options of mind-opt, and its own."""
@@ -71,6 +71,8 @@ class MindViewMain(Recording):
         )
         arg_parser.add_argument("--function", metavar="NAME", help="Show the memory plan of this function only")
         arg_parser.add_argument("--size", metavar="NAME=N", action="append", default=[], help="The size of a named dimension")
+        about = "Show the times of a run on its ops: what mind-run --trace FILE wrote for the same program"
+        arg_parser.add_argument("--profile", metavar="FILE", help=about)
         arg_parser.set_defaults(elide_elementsattrs_if_larger=ELIDED)
         for action in arg_parser._actions:  # pyright: ignore[reportPrivateUsage]
             if action.dest not in _SHOWN:
@@ -96,7 +98,7 @@ class MindViewMain(Recording):
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """Return the page."""
-        self._view = self.view(self.get_input_name(), self.args.executor, self.args.function, self.sizes)
+        self._view = self.view(self.get_input_name(), self.args.executor, self.args.function, self.sizes, self.args.profile)
         return self._view.html
 
     def run(self) -> None:

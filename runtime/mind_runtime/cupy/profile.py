@@ -7,6 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from mind_dialect.errors import error
+from mind_dialect.locations import shown_location
 from mind_dialect.ptir import ConvolutionOp, DotGeneralOp
 from mind_lowering.launch.compute_ops import CallOp, KernelOp
 from mind_lowering.launch.ref import read_ref
@@ -59,6 +60,13 @@ def flops_of(work: Work) -> int:
     return found
 
 
+def locations_of(work: Work) -> tuple[str, ...]:
+    """Return the source locations of a step: of a kernel those of its ops, each once."""
+    step = work.step
+    ops = step.body.block.ops if isinstance(step, KernelOp) and step.body.blocks else (step,)
+    return tuple(dict.fromkeys(filter(None, (shown_location(op.location) for op in ops))))
+
+
 def name_of(work: Work, symbols: dict[str, str]) -> str:
     """What a step is called: a kernel by its name in CUDA, which says the ops that it comes from."""
     step = work.step
@@ -87,7 +95,7 @@ def profile_on_gpu(program: CupyProgram, arguments: Sequence[Any], seed: int) ->
             dtype = work.reads[0].dtype.name if work.reads else ""
             name = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}.get(dtype, dtype)
             name = "tf32" if name == "f32" and runner.options.tf32 else name
-            spans.append(Span(name_of(work, program.symbols), 0.0, elapsed(), size, flops_of(work), name))
+            spans.append(Span(name_of(work, program.symbols), 0.0, elapsed(), size, flops_of(work), name, locations_of(work)))
         runs.append(spans)
 
     def call() -> None:
@@ -96,7 +104,7 @@ def profile_on_gpu(program: CupyProgram, arguments: Sequence[Any], seed: int) ->
         if machine.is_here(first):
             machine.read(first)
 
-    return Profile(medians(runs), machine.limits(), time_of(call))
+    return Profile(medians(runs), machine.limits(), time_of(call), program.name)
 
 
 def _given(program: CupyProgram, arguments: Sequence[Any]) -> list[Any]:

@@ -23,8 +23,9 @@ from mind_lowering.memory_plan import MemoryPlan
 from .alignment import REPLACED, SAME
 from .graph import kernels_by_origin
 from .recording import AS_READ, Step
+from .timing import Timing, timing_data
 
-SCRIPTS = ("program.js", "boxes.js", "graph.js", "viewer.js")
+SCRIPTS = ("program.js", "boxes.js", "profile.js", "graph.js", "viewer.js")
 """Our scripts, in the order in which they run, after the layout library's."""
 _ESCAPED = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 MOST_BLOCKS = 2000
@@ -56,8 +57,8 @@ def static(name: str) -> str:
     return files("mind_tools.viewer").joinpath("static", name).read_text(encoding="utf-8")
 
 
-def page(title: str, steps: Sequence[Step], planned: str, plans: Sequence[Plan]) -> str:
-    """Return the file; `planned` is the step that the plans are of."""
+def page(title: str, steps: Sequence[Step], planned: str, plans: Sequence[Plan], timing: Timing | None = None) -> str:
+    """Return the file; `planned` is the step that the plans are of, `timing` a profile to show over the program."""
     scripts = {"elk_api": static("elk-api.js"), "viewer": "\n".join(map(static, SCRIPTS))}
     style = static("viewer.css")
     return Template(static("page.html")).substitute(
@@ -67,7 +68,7 @@ def page(title: str, steps: Sequence[Step], planned: str, plans: Sequence[Plan])
         style=style,
         memory="\n".join(_memory(plan) for plan in plans) or "<p>No program of tensors, so there is no memory to plan.</p>",
         planned=html.escape(planned if planned in ("", AS_READ) else f"after {planned}"),
-        data=_json(_data(title, steps)),
+        data=_json(_data(title, steps, timing)),
         elk_worker=static("elk-worker.min.js"),
         **scripts,
     )
@@ -88,13 +89,15 @@ def _json(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), ensure_ascii=True).translate(_ESCAPED)
 
 
-def _data(title: str, steps: Sequence[Step]) -> Mapping[str, Any]:
+def _data(title: str, steps: Sequence[Step], timing: Timing | None) -> Mapping[str, Any]:
     strings = _Strings()
     tables = [step.ops for step in steps]
     last, kernels = kernels_by_origin(tables)
     shown = [_step(step, steps[i - 1] if i else None, strings) for i, step in enumerate(steps)]
     became = [[strings(function), strings(place), strings(kernel)] for (function, place), kernel in kernels.items()]
-    return {"title": title, "steps": shown, "kernels": {"step": last, "became": became}, "strings": list(strings.texts)}
+    profile = timing_data(timing, strings)
+    kernels_data = {"step": last, "became": became}
+    return {"title": title, "steps": shown, "kernels": kernels_data, "profile": profile, "strings": list(strings.texts)}
 
 
 def _step(step: Step, before: Step | None, strings: _Strings) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from ..mind_opt import MindOptMain
 from .page import page
 from .plans import plans
 from .recording import AS_READ, Recorder
+from .timing import check_overlap, read_timing
 
 FRAME_HEIGHT = 640
 """Of the frame in a notebook, in pixels."""
@@ -55,12 +56,19 @@ class Recording(MindOptMain):
         if previous is None:
             self.recorder.record(AS_READ, module)
 
-    def view(self, title: str, executor: str | None, function: str | None, sizes: Mapping[str, int]) -> View:
-        """Return the page of the passes that ran; errors are those of `plans`."""
+    def view(
+        self, title: str, executor: str | None, function: str | None, sizes: Mapping[str, int], profile: Path | str | None = None
+    ) -> View:
+        """Return the page of the passes that ran; errors are those of `plans`, `read_timing` and `check_overlap`."""
+        timing = None
+        if profile is not None:
+            self.stage = "profile"
+            timing = read_timing(profile)
+            check_overlap(timing, self.recorder.steps, profile)
         self.stage = "memory plan"
         steps, planned = self.recorder.steps, self.recorder.planned
         found = [] if planned is None else plans(planned, executor, function, sizes)
-        text = page(title, steps, "" if planned is None else planned.step, found)
+        text = page(title, steps, "" if planned is None else planned.step, found, timing)
         return View(text, tuple(step.name for step in steps), steps[-1].ops.count)
 
 
@@ -72,14 +80,16 @@ def view(
     executor: str | None = None,
     function: str | None = None,
     sizes: Mapping[str, int] | None = None,
+    profile: Path | str | None = None,
     options: Sequence[str] = (),
 ) -> View:
     """
     Return a page that shows a module, or the program in a file, after each pass of a pipeline such as `autodiff,ptir-optimize`.
 
     The module stays as it is. `executor` says whose memory plan to show, `function` of which function, `sizes` for which extents
-    of named dimensions; `options` are others of `mind-view`. Raises the errors of reading, of the verifier and of passes, E7003
-    for an unknown pass or function, E6002 for an unknown executor.
+    of named dimensions. `profile` is a file of `mind-run --trace`, whose times the ops show. `options` are others of `mind-view`.
+    Raises the errors of reading, of the verifier and of passes, E7003 for an unknown pass or function, E6002 for an unknown
+    executor, E7002 and E7001 for a profile that is none or of another program.
     """
     from ..frontends import load
 
@@ -87,4 +97,4 @@ def view(
     module = program.clone() if isinstance(program, ModuleOp) else load(program, frontend)
     tool = Recording(args=[*options, *(["-p", passes] if passes else [])])
     tool.apply_passes(module)
-    return tool.view(title, executor, function, sizes or {})
+    return tool.view(title, executor, function, sizes or {}, profile)

@@ -37,8 +37,8 @@ function drawn(tag, attributes = {}, ...children) {
 }
 
 class GraphPane {
-  constructor(canvas, status, strings, select) {
-    Object.assign(this, { canvas, status, strings, select, scale: 1, x: 0, y: 0, selected: -1, pending: 0 });
+  constructor(canvas, status, strings, times, select) {
+    Object.assign(this, { canvas, status, strings, times, select, scale: 1, x: 0, y: 0, selected: -1, pending: 0 });
     const url = URL.createObjectURL(new Blob([document.getElementById("elk-worker").textContent], { type: "text/javascript" }));
     this.start = () => {
       this.elk = this.elk || new (ELK.default || ELK)({ workerFactory: () => new Worker(url) });
@@ -85,7 +85,9 @@ class GraphPane {
   elkNode(box) {
     const [title, types] = labels(box, this.step, this.strings),
       fan = this.fans.get(box.id);
-    const sub = fan ? `\u2192 ${fan} nodes, ${types}` : types;
+    const measured = this.times.ofBox(box, this.step);
+    box.share = this.times.share(measured);
+    const sub = [measured.size ? percent(box.share) : "", fan ? `\u2192 ${fan} nodes` : "", types].filter(Boolean).join(", ");
     const sign = box.children.length ? (box.open ? "\u25be " : "\u25b8 ") : "";
     box.title = sign + shortened(title);
     box.sub = shortened(sub);
@@ -213,6 +215,7 @@ class GraphPane {
     made.append(drawn("title", {}, box.full), drawn("rect", { x, y, width, height, rx: rounding }));
     if (kind === "closed")
       made.append(drawn("rect", { x: x + 3, y: y + 3, width: width - 6, height: height - 6, rx: 2, class: "inner" }));
+    if (box.share) made.append(drawn("rect", { x, y: y + height - 5, width: width * Math.min(1, box.share), height: 5, class: "time" }));
     made.append(drawn("text", { x: x + 10, y: y + 18, class: "title" }, box.title));
     if (box.sub) made.append(" ", drawn("text", { x: x + 10, y: y + 18 + LINE_HEIGHT }, box.sub));
     made.box = box;

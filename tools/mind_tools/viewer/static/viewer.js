@@ -11,7 +11,8 @@ const became = new Map(
   data.kernels.became.map(([symbol, place, kernel]) => [`${strings[symbol]}\n${strings[place]}`, strings[kernel]]),
 );
 const programPane = new ProgramPane(byId("lines"), (row) => select(row, false));
-const graphPane = new GraphPane(byId("canvas"), byId("graph-status"), strings, (row) => select(row, false));
+const times = new Times(data.profile, strings);
+const graphPane = new GraphPane(byId("canvas"), byId("graph-status"), strings, times, (row) => select(row, false));
 
 const current = () => steps[state.step];
 
@@ -34,6 +35,7 @@ function showStep(number) {
   byId("change").textContent = `${current().name}: ${summary(current())}`;
   programPane.show(current(), byId("all-lines").checked);
   if (state.view === "graph") graphPane.show(current());
+  if (state.view === "profile") showProfile();
   search(false);
   details();
 }
@@ -47,9 +49,25 @@ function showView(name, focus) {
     byId(tab.getAttribute("aria-controls")).hidden = !chosen;
     if (chosen && focus) tab.focus();
   }
+  if (name === "profile") showProfile();
   if (name !== "graph") return;
   graphPane.show(current());
   if (state.selected >= 0) graphPane.reveal(state.selected);
+}
+
+// The measured steps, each with the op of the current step that it comes from.
+function showProfile() {
+  if (!data.profile) {
+    byId("times").replaceChildren("No profile: write one with mind-run --trace FILE, and pass it as mind-view --profile FILE.");
+    return;
+  }
+  const { function: ran, machine, steps: measured } = data.profile;
+  byId("profile-about").textContent = `of ${ran} on ${machine}, ${measured.length} steps, ${microseconds(times.total)}`;
+  const show = (row) => {
+    showView("program", true);
+    select(row, true);
+  };
+  byId("times").replaceChildren(times.table(current(), show));
 }
 
 // Show an op in the details, in the program and in the graph; `move` brings it into sight where it was not clicked.
@@ -109,6 +127,9 @@ function details() {
   if (step.gradient[owner] !== undefined) add("derivative", step.gradient[owner]);
   if (step.primal[row] !== undefined) add("comes from", opLink(step, step.primal[row], lineOf(step, step.primal[row])));
   if (step.parent[row] >= 0) add("kernel", kernelOf(step, row));
+  const measured = data.profile ? times.of(step)[row] : new Set();
+  const named = [...measured].slice(0, 5).map((i) => data.profile.steps[i][0]);
+  if (measured.size) add("time", times.words(measured), `measured as ${named.join(", ")}${measured.size > 5 ? ", ..." : ""}`);
   root.append(list, element("pre", {}, lineOf(step, row)));
 }
 
@@ -127,7 +148,7 @@ function search(go, direction = 1) {
   }
   if (go && state.matches.length) {
     state.match = (state.match + direction + state.matches.length) % state.matches.length;
-    if (state.view === "memory") showView("program", false);
+    if (state.view === "memory" || state.view === "profile") showView("program", false);
     select(state.matches[state.match], true);
   }
   const count = state.matches.length;
@@ -138,7 +159,7 @@ function search(go, direction = 1) {
     : "";
 }
 
-const TABS = ["program", "graph", "memory"];
+const TABS = ["program", "graph", "memory", "profile"];
 const KEYS = {
   "[": () => step(-1),
   "]": () => step(1),
@@ -148,6 +169,7 @@ const KEYS = {
   1: () => showView("program", true),
   2: () => showView("graph", true),
   3: () => showView("memory", true),
+  4: () => showView("profile", true),
 };
 
 function listen() {
