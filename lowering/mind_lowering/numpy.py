@@ -51,7 +51,8 @@ from .xp.arguments import (
     text,
     tuple_text,
 )
-from .xp.frees import check_frees, home
+from .xp.frees import check_frees
+from .xp.liveness import home
 from .xp.regions import ConditionOp, ForOp, IfOp, LoopOp, WhileOp, YieldOp
 
 HEADER = """\

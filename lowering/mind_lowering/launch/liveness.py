@@ -1,18 +1,14 @@
-"""
-Which memory a value may lie in, and from when to when each allocation is in use.
-
-Ops have numbers in program order, those of regions included; an op with regions has a second number, its end. What is allocated
-outside of a loop and touched inside is in use from the begin of the loop to its end.
-"""
+"""Which memory a value may lie in, and from when to when each allocation is in use."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from ..liveness import Flow, LiveRanges, spread
 from .base import LaunchOp
 from .compute_ops import ComputeOp
 from .control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp
@@ -20,7 +16,6 @@ from .memory_ops import AllocOp, ViewOp
 from .ref import read_ref
 
 Roots = frozenset[AllocOp]
-Flow = tuple[SSAValue, SSAValue]
 Touched = dict[AllocOp, list[int]]
 
 
@@ -93,24 +88,29 @@ def flows_of(op: Operation) -> Iterator[Flow]:
             return
 
 
-class Liveness:
+class Liveness(LiveRanges[AllocOp]):
     """Program order, aliases and live ranges of a function of launch ops."""
 
+    LOOPS = (ForOp, WhileOp)
+
     def __init__(self, func: FuncOp):
-        self.order: dict[Operation, int] = {}
-        self.end: dict[Operation, int] = {}
-        self.first: dict[AllocOp, int] = {}
-        self.last: dict[AllocOp, int] = {}
+        super().__init__(func.body.block)
         self._roots: dict[SSAValue, Roots] = {}
         self._touched: dict[LaunchOp, tuple[Touched, Touched]] = {}
-        self._count = 0
-        self._number(func.body.block)
         self.allocations = [op for op in self.order if isinstance(op, AllocOp)]
-        self._find_roots()
+        self._roots.update({alloc.res: frozenset({alloc}) for alloc in self.allocations})
+        spread(self._roots, [([base(given)], holder) for op in self.order for given, holder in flows_of(op)])
         for op in self.order:
             if isinstance(op, LaunchOp):
                 for value in (*op.effects()[0], *op.effects()[1], *_carried(op)):
-                    self._touch(value, op)
+                    for root in self.roots(value):
+                        self.touch(root, root.parent, op)
+        for alloc in self.allocations:
+            self.first.setdefault(alloc, self.order[alloc])
+            self.last[alloc] = max(self.last.get(alloc, 0), self.order[alloc])
+
+    def blocks_of(self, op: Operation) -> Iterable[Block]:
+        return blocks_of(op)
 
     def roots(self, value: SSAValue) -> Roots:
         """Return the allocations that a value may be an address into."""
@@ -136,49 +136,6 @@ class Liveness:
                     for root in self.roots(value):
                         by_root.setdefault(root, []).append(i)
         return found
-
-    def _number(self, block: Block) -> None:
-        for op in block.ops:
-            self.order[op] = self._count
-            self._count += 1
-            for inner in blocks_of(op):
-                self._number(inner)
-            self.end[op] = self._count
-            self._count += bool(op.regions)
-
-    def _find_roots(self) -> None:
-        """Pass roots on until nothing changes: once in straight lines, twice or more where loops permute addresses."""
-        flows: list[Flow] = []
-        for op in self.order:
-            if isinstance(op, AllocOp):
-                self._roots[op.res] = frozenset({op})
-                self.first[op] = self.last[op] = self.order[op]
-            flows.extend(flows_of(op))
-        changed = True
-        while changed:
-            changed = False
-            for given, holder in flows:
-                before = self._roots.get(holder, frozenset())
-                after = before | self.roots(given)
-                if after != before:
-                    self._roots[holder], changed = after, True
-
-    def _touch(self, value: SSAValue, op: Operation) -> None:
-        for root in self.roots(value):
-            begin, end = self.order[op], self.order[op]
-            for loop in self._loops_between(op, root):
-                begin, end = self.order[loop], self.end[loop]
-            untouched = self.first[root] == self.order[root]
-            self.first[root] = begin if untouched else min(self.first[root], begin)
-            self.last[root] = max(self.last[root], end)
-
-    def _loops_between(self, op: Operation, root: AllocOp) -> Iterator[Operation]:
-        """Yield the loops around an op that do not hold an allocation, the inner ones first."""
-        parent = op
-        while parent.parent is not root.parent and (outer := parent.parent_op()) is not None and outer in self.order:
-            parent = outer
-            if isinstance(parent, ForOp | WhileOp):
-                yield parent
 
 
 def _carried(op: Operation) -> list[SSAValue]:

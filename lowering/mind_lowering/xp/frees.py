@@ -7,14 +7,14 @@ outside lives until the loop is over; what the loop takes dies when it begins; a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.codecs import INTEGERS
 from mind_dialect.errors import error
-from mind_dialect.ptir import FusionOp
 
+from .liveness import NameRanges, home
 from .ops import FreeOp, can_free
 from .regions import IfOp, LoopOp
 
@@ -24,71 +24,43 @@ Values = dict[SSAValue, None]
 
 def insert_frees(block: Block) -> None:
     """Put a free after each last use in a function's block and in those inside of it."""
-    captures: dict[Operation, Values] = {}
-    _find_captures(block, captures)
-    _insert(block, {}, captures)
+    _insert(block, (), NameRanges(block))
 
 
-def home(value: SSAValue) -> Block | None:
-    """The block that defines a value."""
-    owner = value.owner
-    return owner.parent if isinstance(owner, Operation) else owner
-
-
-def _find_captures(block: Block, captures: dict[Operation, Values]) -> Values:
-    """The values from outside that a block uses; `captures` gets those of each op with regions."""
-    used: Values = {}
-    for op in block.ops:
-        used.update(dict.fromkeys(op.operands))
-        if op.regions and not isinstance(op, FusionOp):
-            inner: Values = {}
-            for region in op.regions:
-                inner.update(_find_captures(region.block, captures))
-            captures[op] = inner
-            used.update(inner)
-    return {v: None for v in used if home(v) is not block}
-
-
-def _insert(block: Block, dying: Values, captures: dict[Operation, Values]) -> None:
+def _insert(block: Block, dying: Sequence[SSAValue], live: NameRanges) -> None:
     """Free what the block defines, and the values from outside that are `dying` here."""
-    live: Values = {}
-    ops = list(block.ops)
-    for op in reversed(ops):
-        used = dict.fromkeys((*op.operands, *captures.get(op, ())))
-        dead = [
-            v for v in dict.fromkeys((*used, *op.results)) if v not in live and can_free(v) and (v in dying or home(v) is block)
-        ]
-        live.update(used)
-        if op is ops[-1]:
-            continue
-        after = _inside(op, dead, captures)
-        if after:
+    dead: dict[Operation | None, list[SSAValue]] = {}
+    for value in (*block.args, *dying, *(r for op in block.ops for r in op.results)):
+        if can_free(value):
+            dead.setdefault(live.last_in(block, value), []).append(value)
+    for op in list(block.ops):
+        if op is not block.last_op and (after := _inside(op, dead.get(op, []), live)):
             block.insert_op_after(FreeOp(after), op)
-    unused = [v for v in (*block.args, *dying) if v not in live and can_free(v)]
-    if unused and ops:
-        block.insert_op_before(FreeOp(unused), ops[0])
+    if unused := dead.get(None):
+        assert block.first_op is not None
+        block.insert_op_before(FreeOp(unused), block.first_op)
 
 
-def _inside(op: Operation, dead: list[SSAValue], captures: dict[Operation, Values]) -> list[SSAValue]:
+def _inside(op: Operation, dead: list[SSAValue], live: NameRanges) -> list[SSAValue]:
     """Free in the regions of `op` what can be freed there; what is left is to be freed after it."""
-    if isinstance(op, FusionOp):  # one kernel: there is nothing to free inside
-        return dead
-    inner: Values = {}
+    inner: list[SSAValue] = []
     if isinstance(op, IfOp):
         kept = {op.condition, *(v for region in op.regions for v in _yielded(region.block))}
-        inner = {v: None for v in dead if v in captures[op] and v not in kept}
+        inner = [v for v in dead if v not in kept and live.is_captured(op, v)]
     elif isinstance(op, LoopOp):
         initial = op.initial()
-        others = {*captures[op], *op.operands[len(initial) :]}
+        others = {*op.operands[len(initial) :], *(v for v in dead if live.is_captured(op, v))}
         numbers: dict[SSAValue, int] = {}
         for i, v in enumerate(initial):
             if v in dead and v not in others:
                 numbers.setdefault(v, i)
         op.properties["takes"] = INTEGERS.attribute(list(numbers.values()))
         dead = [v for v in dead if v not in numbers]
-    for region in op.regions:
-        _insert(region.block, inner, captures)
-    return [v for v in dead if v not in inner]
+    for block in live.blocks_of(op):
+        _insert(block, inner, live)
+    dead = [v for v in dead if v not in inner]
+    named = {v: i for i, v in enumerate(op.operands)}
+    return sorted(dead, key=lambda v: named.get(v, len(named))) if len(dead) > 1 else dead
 
 
 def _yielded(block: Block) -> Iterable[SSAValue]:

@@ -88,6 +88,11 @@ class CallOp(XpOp):
             raise error("E8002", message, attribute="into", value=str(self.into))
         return self.inputs[i]
 
+    @property
+    def written_over(self) -> SSAValue | None:
+        """The operand whose memory the result has after it was written to: `target`, or what an update updates."""
+        return self.inputs[0] if self.function.endswith("_into") else self.target
+
     def check(self) -> None:
         _ = self.target
         values = self.values()

@@ -242,7 +242,7 @@ class _LaunchPlanner:
         if function in (COPY, ROW_MAJOR):
             build.add(CopyOp(inputs[0], build.made(op.results[0])), op)
             return None
-        into = op.target if op.target is not None else op.operands[0] if function.endswith("_into") else None
+        into = op.written_over
         if into is None:
             writes = [build.made(r) for r in op.results]
         else:

@@ -1,0 +1,83 @@
+"""
+Live ranges in program order: from which op to which a value, or memory, of a function is needed.
+
+Ops have numbers in program order, those of regions included; an op with regions has a second number, its end. What comes from
+outside of a loop and is touched inside is needed from the begin of the loop to its end. A dialect says which ops hold others,
+which of them are loops, and what touches what: allocations in `launch`, names and arrays in `xp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Generic, TypeVar
+
+from xdsl.ir import Block, Operation, SSAValue
+
+R = TypeVar("R")
+Flow = tuple[SSAValue, SSAValue]
+"""A value, and one that may be the same value by control flow."""
+
+
+class LiveRanges(Generic[R]):
+    """Program order, and the first and the last number at which each resource of a block is touched."""
+
+    LOOPS: ClassVar[tuple[type[Operation], ...]] = ()
+
+    def __init__(self, block: Block):
+        self.order: dict[Operation, int] = {}
+        self.end: dict[Operation, int] = {}
+        self.first: dict[R, int] = {}
+        self.last: dict[R, int] = {}
+        self._count = 0
+        self._number(block)
+
+    def blocks_of(self, op: Operation) -> Iterable[Block]:
+        """Yield the blocks in the regions of an op that hold ops of the program."""
+        for region in op.regions:
+            yield from region.blocks
+
+    def ops_of(self, block: Block) -> Iterable[Operation]:
+        """Yield the ops of a block that count."""
+        return block.ops
+
+    def touch(self, resource: R, home: Block | None, op: Operation) -> Operation:
+        """Note that an op needs a resource of the block `home`; the outermost loop around the op inside `home`, else the op."""
+        needs, begin, end = op, self.order[op], self.order[op]
+        for loop in self._loops_between(op, home):
+            needs, begin, end = loop, self.order[loop], self.end[loop]
+        self.first[resource] = min(self.first.get(resource, begin), begin)
+        self.last[resource] = max(self.last.get(resource, end), end)
+        return needs
+
+    def _number(self, block: Block) -> None:
+        for op in self.ops_of(block):
+            self.order[op] = self._count
+            self._count += 1
+            if op.regions:
+                for inner in self.blocks_of(op):
+                    self._number(inner)
+                self.end[op] = self._count
+                self._count += 1
+            else:
+                self.end[op] = self._count
+
+    def _loops_between(self, op: Operation, home: Block | None) -> Iterator[Operation]:
+        """Yield the loops around an op that `home` is outside of, the inner ones first."""
+        parent = op
+        while parent.parent is not home and (outer := parent.parent_op()) is not None and outer in self.order:
+            parent = outer
+            if isinstance(parent, self.LOOPS):
+                yield parent
+
+
+def spread(known: dict[SSAValue, frozenset[R]], flows: Iterable[tuple[Iterable[SSAValue], SSAValue]]) -> None:
+    """Add to what is known of values what may reach them by control flow: once in straight lines, more where loops permute."""
+    edges = [(tuple(sources), holder) for sources, holder in flows]
+    changed = True
+    while changed:
+        changed = False
+        for sources, holder in edges:
+            before = known.get(holder, frozenset())
+            after = before.union(*(known.get(v, frozenset()) for v in sources))
+            if after != before:
+                known[holder], changed = after, True
