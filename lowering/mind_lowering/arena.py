@@ -1,12 +1,11 @@
-"""
-Memory that is planned before anything runs: offsets in one block, given back and handed out again.
-
-Who plans, and for how long a value lives, is the business of each target.
-"""
+"""Memory that is planned before anything runs: offsets in one block for what is needed from one number to another."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
 
 
 class Gaps:
@@ -56,3 +55,42 @@ class Gaps:
     def _drop(self, offset: int, size: int) -> None:
         del self._by_size[bisect_left(self._by_size, (size, offset))]
         del self._starts[offset], self._ends[offset + size]
+
+
+@dataclass
+class Slot:
+    """So many bytes that are needed from one number to another, both included, and their offset."""
+
+    size: int
+    first: int
+    last: int
+    at: int = 0
+
+
+def place_by_size(slots: Sequence[Slot]) -> int:
+    """Give each slot the lowest offset that is free for as long as it is in use, the largest first; the bytes of them all."""
+    placed: list[tuple[int, int, Slot]] = []
+    for slot in sorted(slots, key=lambda s: (-s.size, s.first)):
+        slot.at = 0
+        for start, stop, other in placed:
+            if other.first <= slot.last and slot.first <= other.last:
+                if start - slot.at >= slot.size:
+                    break
+                slot.at = max(slot.at, stop)
+        if slot.size:
+            insort(placed, (slot.at, slot.at + slot.size, slot), key=lambda p: p[:2])
+    return max((stop for _, stop, _ in placed), default=0)
+
+
+def place_in_order(slots: Sequence[Slot]) -> int:
+    """Give each slot the tightest gap when it is first used, and the gap back after it was last used; the bytes of them all."""
+    arena = Gaps()
+    used: list[tuple[int, int, int]] = []
+    for slot in sorted(slots, key=lambda s: s.first):
+        while used and used[0][0] < slot.first:
+            _, at, size = heappop(used)
+            arena.give(at, size)
+        slot.at = arena.take(slot.size) if slot.size else 0
+        if slot.size:
+            heappush(used, (slot.last, slot.at, slot.size))
+    return arena.size

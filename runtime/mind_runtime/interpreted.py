@@ -44,6 +44,7 @@ from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.table import KERNELS, kernel_call
 from mind_lowering.xp import CallOp, ExpectOp, FreeOp, ReturnOp
 from mind_lowering.xp.arguments import TURNS, Iterations, Seed, SizeArgument
+from mind_lowering.xp.peak import Need, byte_count, check_rank, read_any
 from mind_lowering.xp.regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 from mind_passes.dim_names import has_names
 
@@ -52,7 +53,7 @@ from .foreign import ForeignFunctions
 from .foreign_scalars import register_missing
 from .given import TensorSpec, admit
 from .interpreted_shape import ShapeFunctions
-from .memory import Need, allocation_error, byte_count, check_need, check_rank, physical_memory, read_any
+from .memory import allocation_error, check_need, physical_memory
 from .random_numbers import CountedFunctions, Draws
 
 Values = tuple[Any, ...]

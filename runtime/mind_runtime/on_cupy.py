@@ -26,6 +26,7 @@ from mind_lowering.cupy.planning.planner import LaunchPlan, Unplanned, plan_func
 from mind_lowering.cupy.reasons import reasons
 from mind_lowering.cupy.source import cupy_source
 from mind_lowering.memory_plan import MemoryPlan
+from mind_lowering.xp.peak import Need, check_rank, peak
 
 from .bodies import Body
 from .core_errors import attributed, place_of
@@ -33,7 +34,7 @@ from .cupy.arguments import on_device, shared_memory
 from .cupy.gpu import machine_of
 from .cupy.runner import CudaRunner
 from .given import admit
-from .memory import Need, allocation_error, check_need, check_rank, peak
+from .memory import allocation_error, check_need
 from .program import Program, checked_seed
 from .shapes import bound_function
 

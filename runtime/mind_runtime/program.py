@@ -24,12 +24,13 @@ from mind_dialect.ptir_shapes import Dims
 from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.numpy import is_lowered, lowered
 from mind_lowering.xp import CallOp
+from mind_lowering.xp.peak import peak
 
 from .bodies import CACHE_SIZE, Body, body_of
 from .core_errors import as_core, place_of
 from .donation import check_donated, shared_memory
 from .given import TensorSpec, admit, checked, filled
-from .memory import allocation_error, check_need, peak
+from .memory import allocation_error, check_need
 from .shapes import Guard, Specialised, bound_function, checked_shapes, shown_dims
 
 T = TypeVar("T")

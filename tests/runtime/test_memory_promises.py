@@ -17,8 +17,8 @@ import pytest
 import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
+from mind_lowering.xp.peak import MAX_RANK, check_rank, peak
 from mind_passes.fusion.fuse import PtirFusePass
-from mind_runtime.memory import MAX_RANK, check_rank, peak
 from mind_tools.frontends import parse
 from programs import context
 from ptir_evaluator import function_of
@@ -225,6 +225,14 @@ CASES: dict[str, Case] = {
     ),
     "transposed": Case(program("f32[512,512]", lambda x: ptir.ExpOp(ptir.TransposeOp(x, perm=(1, 0))))),
     "transposed twice, then flat": Case(program("f32[512,512] f32[512,512]", lambda x, y: ptir.AddOp(turned(x), turned(y)))),
+    "transposed, written over, then flat": Case(
+        program(
+            "f32[512,512]",
+            lambda x: ptir.SliceOp(
+                ptir.ReshapeOp(ptir.NegOp(ptir.ExpOp(ptir.TransposeOp(x, perm=(1, 0)))), new_shape=(N,)), starts=[0], sizes=[2]
+            ),
+        )
+    ),
     "broadcast, then flat": Case(program(f"f32[{N // 8}] f32[{N // 8}]", lambda x, y: ptir.AddOp(spread(x), spread(y)))),
     "a flat result of a branch": Case(parse(FLAT_BRANCH), 1.6),
     "products of what a branch gives": Case(parse(PRODUCTS_OF_BRANCH)),

@@ -51,7 +51,7 @@ def test_a_picture_is_written_beside_the_report(target: str, sizes: str, program
         program, "--target", target, "--all", tmp_path / "in.npz", "--save", tmp_path / "o.npz", f"--memory={picture}"
     )
     assert (done.status, done.err) == (0, "")
-    assert done.out.startswith("memory: buffer plan ")
+    assert done.out.startswith("memory: planned peak ")
     tips = [title.text or "" for title in ET.parse(picture).iter(f"{SVG}title")]
     assert tips
     assert all(" bytes at " in tip and ", steps " in tip for tip in tips)

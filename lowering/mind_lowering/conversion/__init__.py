@@ -1,6 +1,15 @@
 """From a program of ours to a target's: what the contract calls conversion infrastructure, on xDSL ops."""
 
-from .buffers import Alias, BufferizeOptions, BufferPlan, BufferSlot, FunctionPlan, PlannedBuffer, Usage, plan_text, totals
+from ..buffer_plan import (
+    BufferizeOptions,
+    BufferPlan,
+    FunctionPlan,
+    PlannedBuffer,
+    Usage,
+    plan_buffers,
+    plan_function,
+    plan_text,
+)
 from .legality import (
     ConversionDiagnostic,
     ConversionStage,
@@ -10,7 +19,6 @@ from .legality import (
     check_program_legality,
 )
 from .naming import canonical_text, default_entrypoint_name, entrypoint_name, fnv1a_64, program_hash, sanitize_symbol
-from .planner import plan_buffers, plan_function
 from .registry import (
     ConversionCache,
     ConversionCacheKey,
@@ -25,9 +33,7 @@ from .registry import (
 from .walk import Event, OpPlace, ProgramVisitor, WalkStep, steps, walk_program
 
 __all__ = [
-    "Alias",
     "BufferPlan",
-    "BufferSlot",
     "BufferizeOptions",
     "ConversionCache",
     "ConversionCacheKey",
@@ -61,6 +67,5 @@ __all__ = [
     "register_conversion_target",
     "sanitize_symbol",
     "steps",
-    "totals",
     "walk_program",
 ]

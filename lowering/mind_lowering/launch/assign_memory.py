@@ -11,10 +11,8 @@ The memory plan of a function of the `launch` dialect: where each temporary lies
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
@@ -26,7 +24,7 @@ from mind_dialect import register
 from mind_dialect.errors import error
 from mind_dialect.program import functions
 
-from ..arena import Gaps
+from ..arena import Slot, place_by_size, place_in_order
 from .check_memory import check_memory
 from .compute_ops import ComputeOp
 from .liveness import Liveness, base, launch_ops
@@ -43,12 +41,9 @@ MOST_BY_SIZE = 2000
 
 
 @dataclass
-class Slot:
-    """Temporaries that share one place of the arena, and from when to when it is in use."""
+class SharedSlot(Slot):
+    """A slot of temporaries that follow one another in place."""
 
-    size: int
-    first: int
-    last: int
     allocations: list[AllocOp] = field(default_factory=list[AllocOp])
 
 
@@ -93,7 +88,10 @@ def assign_memory(func: FuncOp, *, order: str = "size", align: int = ALIGNMENT, 
     for slot in slots:
         slot.last += rest if slot.size <= MOST_RESTING else 0
     by_size = order == "size" and len(slots) <= MOST_BY_SIZE
-    total = _place_by_size(slots) if by_size else _place_in_order(slots)
+    total = place_by_size(slots) if by_size else place_in_order(slots)
+    for slot in slots:
+        for alloc in slot.allocations:
+            alloc.at = IntegerAttr(slot.at, i64)
     func.attributes[ARENA_BYTES] = IntegerAttr(total, i64)
     check_memory(func, live)  # offsets change nothing in it
     return total
@@ -183,9 +181,11 @@ def _copy_at_the_end(output: AllocOp, old: AllocOp, ending: ReturnOp) -> None:
     ending.operands = [old.res if v is output.res else v for v in ending.inputs]
 
 
-def _slots(live: Liveness, align: int) -> list[Slot]:
+def _slots(live: Liveness, align: int) -> list[SharedSlot]:
     """The places that the temporaries need, those written in place of others in one."""
-    slots = {a: Slot(_rounded(a.ref.nbytes, align), live.first[a], live.last[a], [a]) for a in _temporaries(live)}
+    slots = {
+        a: SharedSlot(_rounded(a.ref.nbytes, align), live.first[a], live.last[a], allocations=[a]) for a in _temporaries(live)
+    }
     given: set[AllocOp] = set()
     for new, old in _in_place(live):
         if new in slots and old in slots and new not in given and old not in given and slots[new].allocations == [new]:
@@ -201,39 +201,3 @@ def _slots(live: Liveness, align: int) -> list[Slot]:
 
 def _rounded(size: int, align: int) -> int:
     return -(-size // align) * align
-
-
-def _state(slot: Slot, at: int) -> None:
-    for alloc in slot.allocations:
-        alloc.at = IntegerAttr(at, i64)
-
-
-def _place_by_size(slots: Sequence[Slot]) -> int:
-    """Give each slot the lowest offset that is free for as long as it is in use, the largest slots first."""
-    placed: list[tuple[int, int, Slot]] = []
-    for slot in sorted(slots, key=lambda s: (-s.size, s.first)):
-        at = 0
-        for start, stop, other in placed:
-            if other.first <= slot.last and slot.first <= other.last:
-                if start - at >= slot.size:
-                    break
-                at = max(at, stop)
-        _state(slot, at)
-        if slot.size:
-            insort(placed, (at, at + slot.size, slot), key=lambda p: p[:2])
-    return max((stop for _, stop, _ in placed), default=0)
-
-
-def _place_in_order(slots: Sequence[Slot]) -> int:
-    """Give each slot the tightest gap when it is first used, and the gap back after it was last used."""
-    arena = Gaps()
-    used: list[tuple[int, int, int]] = []
-    for slot in sorted(slots, key=lambda s: s.first):
-        while used and used[0][0] < slot.first:
-            _, at, size = heappop(used)
-            arena.give(at, size)
-        at = arena.take(slot.size) if slot.size else 0
-        _state(slot, at)
-        if slot.size:
-            heappush(used, (slot.last, at, slot.size))
-    return arena.size

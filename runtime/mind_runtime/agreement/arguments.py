@@ -15,10 +15,10 @@ from mind_dialect.program import input_names
 from mind_dialect.ptir.attributes import INTEGER
 from mind_dialect.ptir.types import Kind, PtirDType, read_type
 from mind_dialect.types import Shape
+from mind_lowering.xp.peak import Sizes, extents
 
 from ..compilation import find_function
 from ..given import TensorSpec
-from ..memory import Sizes, extents
 
 MOST = 10
 """Integers are below this, and below every extent that the program indexes."""

@@ -20,8 +20,7 @@ from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.types import DType
-
-from ..memory import Sizes, extents
+from mind_lowering.xp.peak import Sizes, extents
 
 TOLERANCES: dict[str, float] = {
     "f64": 1e-9,

@@ -27,11 +27,12 @@ from mind_dialect.ptir_shapes import UNKNOWN
 from mind_lowering.core_to_ptir import is_core
 from mind_lowering.numpy import PythonSource
 from mind_lowering.ptir_to_stablehlo.text import StablehloProgram, stablehlo_program
+from mind_lowering.xp.peak import Need, check_rank, read_any
 
 from ..bodies import Body
 from ..donation import shared_memory
 from ..given import TensorSpec, admit
-from ..memory import Need, check_need, check_rank, read_any
+from ..memory import check_need
 from ..program import Program, checked_seed, place_of
 from ..shapes import KEPT, bound_function
 from .artifact import exported

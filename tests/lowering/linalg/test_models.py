@@ -7,7 +7,6 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from mind_dialect.ptir.types import read_type
-from mind_lowering.conversion import Usage, plan_function
 from mind_lowering.ptir_to_linalg import convert_module
 from mind_runtime import compile
 from mlir_execution import Call, Runner, only_function, signature, text_of
@@ -60,14 +59,3 @@ def test_a_real_mlir_runs_the_model(name: str, mlir_opt: str) -> None:
     wanted = expected if isinstance(expected, tuple) else (expected,)
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_the_plan_is_near_what_the_run_is_bound_by(name: str) -> None:
-    """Both count live memory; the run holds in addition what its kernels need, and what it copies to return."""
-    module = MODELS[name]()
-    plan = plan_function(only_function(module))
-    bound = compile(module).memory_need(*arguments(module))
-    assert plan.unknown == 0
-    assert plan.peak_bytes <= bound <= 2 * plan.peak_bytes
-    assert plan.peak_bytes <= plan.slot_bytes + plan.bytes_of(Usage.RESULT)
