@@ -269,9 +269,11 @@ def test_the_graph_shows_times_in_words_and_bars(profiled: Page) -> None:
     """Of the function that ran only: its gradient has ops of the same locations."""
     profiled.run("showStep(1)")
     names = graph(profiled)
-    timed = {name.split(" = ")[-1].split()[0] for name in names if re.search(r" %(,|$)", name) and "open" not in name}
-    assert timed == {"mind.mul", "mind.exp", "mind.sum", "func.return"}
-    assert sum(" %" in re.sub(r" %\d", "", name) for name in names) == 5, "the function, its three ops and its return"
+    timed = [name for name in names if re.search(r"\d %(,|$)", name)]
+    assert len(timed) == 5, "the function, its three ops and its return"
+    assert {name.split(" = ")[-1].split()[0] for name in timed if "open" not in name} == {
+        *("mind.mul", "mind.exp", "mind.sum", "func.return")
+    }
     assert profiled.run("document.querySelectorAll('.node rect.time').length") == 5
     assert any("func.func @loss 100.0 %" in name for name in names)
 
