@@ -60,6 +60,8 @@ def legal_cell(op: type[PtirOp]) -> str:
     for kind, row in rows.items():
         by_set.setdefault(name_of(next(iter(row.values()))), []).append(kind)
     works_in = ", ".join(f"{name} ({', '.join(kinds)})" if len(by_set) > 1 else name for name, kinds in by_set.items())
+    if not rows:
+        return ""  # the test of the table names the op
     (others,) = {tuple((role, name_of(v)) for role, v in list(row.items())[1:]) for row in rows.values()}
     return "; ".join([works_in, *(f"`{role}` {name}" for role, name in others)])
 

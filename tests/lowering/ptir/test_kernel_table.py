@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from closed_tables import expect_rows
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.legal import LEGAL, default_accumulator
@@ -25,8 +26,7 @@ from ptir_programs import ACCEPTED, row_module
 @pytest.mark.quick
 def test_every_op_has_a_kernel_or_a_reason():
     ops = {*ptir.PTIR_OPS, *ptir.EXTENSION_OPS}
-    assert [op.name for op in (*ptir.PTIR_OPS, *ptir.EXTENSION_OPS) if op not in ROWS and op not in WITHOUT_KERNEL] == []
-    assert set(ROWS) | set(WITHOUT_KERNEL) == ops
+    expect_rows("KERNELS or WITHOUT_KERNEL of mind_lowering/ptir_kernels/table.py", {*ROWS, *WITHOUT_KERNEL}, ops)
     assert not set(ROWS) & set(WITHOUT_KERNEL)
 
 
