@@ -1,5 +1,5 @@
 """
-What a derivative needs of a dialect: zeros and ones, sums, and the rules of its ops.
+The parts of a dialect that a derivative needs: zeros and ones, sums, and the rules of its ops.
 
 The walks of `derivatives` know no op; they ask one of these. Core IR adds with its own ops and lets an adjoint
 be larger than its operand, which was broadcast; PTIR says everything explicitly. Ops of other dialects in a PTIR function are
@@ -82,7 +82,7 @@ class PtirAlgebra:
         return construct.add(a, b)
 
     def fit(self, g: SSAValue, x: SSAValue) -> Value:
-        """What is known of the dimensions of `x` holds for its adjoint, which may know more where only the run knows."""
+        """Give an adjoint the dimensions that are known of `x`; it may know more where only the run knows."""
         if g.type is x.type:
             return g
         (_, shape), (_, given) = read_ptir(x.type), read_ptir(g.type)

@@ -166,7 +166,7 @@ def _prune(block: Block, keep: Collection[SSAValue]) -> None:
 
 class CanonicalizeCoreOp(RewritePattern):
     """
-    What xDSL's `canonicalize` does to an op of Core IR: normal form and one rule, as the pass does.
+    Apply to an op of Core IR what the pass does, normal form and one rule, as part of xDSL's `canonicalize`.
 
     Operands of Add and Mul stay in their order: the driver numbers no ops, so it cannot tell which of two values comes first.
     """

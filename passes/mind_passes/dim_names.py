@@ -18,7 +18,7 @@ from mind_dialect.ptir_shapes import Dim, Dims
 
 
 def has_names(type: Attribute) -> bool:
-    """Whether `type` is a tensor of PTIR with names of dimensions."""
+    """Return whether `type` is a tensor of PTIR with names of dimensions."""
     if not isinstance(type, TensorType):
         return False
     tensor = cast(TensorType, type)

@@ -32,7 +32,7 @@ def append(block: Block, value: SSAValue | Operation, source: Operation | None =
 
 
 def place_of(op: Operation) -> str:
-    """How errors call `op`."""
+    """Return the name of `op` in errors."""
     return op.place() if isinstance(op, DialectOp) else op.name
 
 

@@ -136,7 +136,7 @@ class _Call:
 
     @property
     def suffix(self) -> str:
-        """What the name of the derived function ends in."""
+        """Return the suffix of the name of the derived function."""
         return "grad" if isinstance(self.op, AutodiffOp) else "jvp"
 
     @property
@@ -217,7 +217,7 @@ def _replace(op: DerivativeCall, work: _Lowering) -> None:
 
 
 def _read(op: DerivativeCall, callee: FuncOp) -> _Call:
-    """What a call asks for. Raises E8002 and E5005 for what our passes do not have."""
+    """Read the request of a call. Raises E8002 and E5005 for what our passes do not have."""
     for name, attribute, plain in (("width", op.width, 1), ("strong_zero", op.strong_zero, 0)):
         if attribute is not None and attribute.value.data != plain:
             advice = "vectorize makes batches of derivatives" if name == "width" else "our rules multiply by zero as numbers do"
@@ -239,7 +239,7 @@ def _read(op: DerivativeCall, callee: FuncOp) -> _Call:
 
 
 def _looked_up(op: DerivativeCall, name: str, known: dict[str, T], labels: list[str]) -> list[T]:
-    """What each word of a list asks for."""
+    """Look up each word of a list."""
     words = op.words(name)
     if len(words) != len(labels):
         message = f"{op.name} {op.fn}: {name} has {len(words)} entries, expected {len(labels)}"
@@ -291,7 +291,7 @@ def _check_results(op: DerivativeCall, outputs: Sequence[Attribute]) -> None:
 
 
 def _is_complex(type: Attribute) -> bool:
-    """Whether elements are complex: Enzyme's adjoints of such are the conjugates of ours."""
+    """Return whether elements are complex: Enzyme's adjoints of such are the conjugates of ours."""
     return isinstance(type, TensorType) and isinstance(cast("TensorType[Any]", type).element_type, ComplexType)
 
 

@@ -37,7 +37,7 @@ JVP_OF = "mind.jvp_of"
 @dataclass(frozen=True)
 class ForwardOptions:
     """
-    What varies, and how strictly.
+    Options of forward mode: which inputs vary, and how strictly.
 
     `wrt`: the inputs that vary, by index or name; None means every floating-point input. `keep_primal`: return the outputs
     of the function first. `verify`: check the function before and the result after.

@@ -44,7 +44,7 @@ GRAD_WRT = "mind.grad_wrt"
 @dataclass(frozen=True)
 class GradientOptions:
     """
-    What to differentiate, and how strictly.
+    Options of a gradient: what to differentiate, and how strictly.
 
     `wrt`: ValueIds in the canonical function, names of inputs, or names of results; None means every floating-point input.
     `output`: which output is the loss, or with cotangents which outputs; None means the only one, or with cotangents all.

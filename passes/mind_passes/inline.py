@@ -100,7 +100,7 @@ def _replace_body(func: FuncOp, made: FuncOp) -> None:
 
 @dataclass(frozen=True)
 class _Extent:
-    """What a function comes to without calls: so many ops, regions so deep."""
+    """The size of a function without calls: so many ops, regions so deep."""
 
     ops: int
     depth: int
@@ -228,7 +228,7 @@ class _Instance:
 
 @dataclass
 class _CopyFrame:
-    """Where the walk stands in one block, and what the copies are added to; of a called function also its call."""
+    """The state of the walk in one block, and what the copies are added to; of a called function also its call."""
 
     ops: Iterator[Operation]
     instance: _Instance
@@ -317,7 +317,7 @@ class _Copier:
         return _CopyFrame(iter(block.ops), _Instance(Renaming(names), values), frame.into, call, caller)
 
     def _names(self, call: CallOp, callee: FuncOp, operands: Sequence[Attribute], results: Sequence[Attribute]) -> dict[str, Dim]:
-        """What a callee's names of dimensions are here: those of operands and results, others under names of their own."""
+        """Return a callee's names of dimensions here: those of operands and results, others under names of their own."""
         names: dict[str, Dim] = {}
         last = callee.body.block.last_op
         returned = () if last is None else last.operand_types

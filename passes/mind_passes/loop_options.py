@@ -1,4 +1,4 @@
-"""What an op may say about its derivative, and the options that say it for all: checkpoints, and bounds of loops."""
+"""Statements of an op about its derivative, and the options that state it for all: checkpoints, and bounds of loops."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check_marks(ops: Iterable[Operation]) -> None:
 
 
 def max_iterations(op: WhileOp) -> int | None:
-    """How often the loop iterations at most, if it says so."""
+    """Return the most iterations that the loop states, if it does."""
     found = op.attributes.get(MAX_ITERATIONS)
     return found.value.data if isinstance(found, IntegerAttr) and 0 < found.value.data < 1 << 63 else None
 

@@ -164,7 +164,7 @@ def _recomputed(
 
 
 def _invariants(block: Block, end: Operation, invariant: Container[SSAValue], fixed: set[Operation]) -> set[SSAValue]:
-    """What is the same in each iteration."""
+    """Return the values that are the same in each iteration."""
     free: set[SSAValue] = {x for x in block.args if x in invariant}
     for op in block.ops:
         if op is end:

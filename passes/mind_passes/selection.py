@@ -1,4 +1,4 @@
-"""Which functions of a module a transformation is for, and what the functions that it adds may be called."""
+"""The functions of a module that a transformation is for, and the names of those that it adds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Accepts = Callable[[FuncOp], bool]
 
 
 def is_ptir(func: FuncOp) -> bool:
-    """Whether `func` is of PTIR, or of other ops with derivative rules; without any ops, what its module says."""
+    """Return whether `func` is of PTIR, or of other ops with derivative rules; without any ops, what its module says."""
     ops = [op for op in func.walk() if op is not func and not isinstance(op, ReturnOp | CallOp)]
     if not ops:
         module = func.parent_op()
@@ -31,7 +31,7 @@ def is_ptir(func: FuncOp) -> bool:
 
 
 def is_ours(func: FuncOp) -> bool:
-    """Whether `func` is of Core IR or PTIR."""
+    """Return whether `func` is of Core IR or PTIR."""
     return holds_core_ir(func) or is_ptir(func)
 
 

@@ -45,7 +45,7 @@ Axes = tuple[int | str | None, ...]
 @dataclass(frozen=True)
 class VectorizeOptions:
     """
-    What is batched, and where.
+    Options of batching: which inputs, and along which dimension.
 
     `in_axes`: for each input the axis of its batch dimension in `@f_vmap`, from the end if negative, None (or `none`) for an
     input that is one for all; None means 0 for each. `out_axes`: for each output likewise, `none` only for one that does not
@@ -184,7 +184,7 @@ class _Vectorization:
         return self._function(block, returned)
 
     def _batched(self) -> set[SSAValue]:
-        """What depends on the batch."""
+        """Return the values that depend on the batch."""
         sources = [a for a, axis in zip(self.primal.args, self.in_axes, strict=True) if axis is not None]
         if self.options.randomness == "different":
             sources += [op.results[0] for op in walk(self.working) if isinstance(op, RandomOp)]

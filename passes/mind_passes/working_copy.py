@@ -1,4 +1,4 @@
-"""What a transformation of PTIR really works on: a copy without calls and fused groups, its loops marked as options say."""
+"""The copy of a function that a transformation of PTIR works on: without calls and fused groups, its loops marked by options."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .loop_options import CHECKPOINT, MAX_ITERATIONS, check_checkpoint, check_ma
 
 
 def working_view(func: FuncOp, *, checkpoint: str | None = None, max_iterations: int | None = None) -> FuncOp:
-    """What `working_copy` gives, for those who only read it: `func` itself where there is nothing to change."""
+    """Return what `working_copy` gives, to be read only: `func` itself where there is nothing to change."""
     plain = checkpoint is None and max_iterations is None and len(func.body.blocks) == 1
     if plain and not any(isinstance(op, CallOp | FusionOp) for op in walk(func)):
         return func

@@ -1,5 +1,5 @@
 """
-How each op of PTIR is batched: one rule per op class, by family, joined into one table.
+Batching of PTIR: one rule per op class, by family, joined into one table.
 
     register(MyOp, lambda op, xs, batched, size: MyOp.create(operands=xs, ...))         # an op of another dialect
     register("my_project.scale.v1", lambda op, xs, batched, size: again(op, xs, size))  # a custom call

@@ -56,7 +56,7 @@ _ANY_SIZES = (
 
 
 def may_fail(root: Operation) -> bool:
-    """Whether a run of what `root` holds may end in an error that depends on the values, or not end."""
+    """Return whether a run of what `root` holds may end in an error that depends on the values, or not end."""
     return any(op is not root and _may_fail(op) for op in walk(root))
 
 
@@ -148,7 +148,7 @@ def _masked(driver: Driver, op: WhileOp, xs: Values, flags: Flags) -> Sequence[V
 
 
 def _kept(driver: Driver, going: SSAValue, found: Sequence[tuple[SSAValue, bool]], carried: Values) -> list[Value]:
-    """What each example carries on: what was found if it goes on, else what it had."""
+    """Select what each example carries on: the new value if it goes on, else the one that it had."""
     pairs = zip(found, carried, strict=True)
     return [old if new[0] is old else _selected(driver, going, new, (old, True)) for new, old in pairs]
 

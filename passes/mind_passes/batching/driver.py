@@ -118,7 +118,7 @@ class Driver:
     # What rules of ops with regions ask for
 
     def is_batched(self, value: SSAValue) -> bool:
-        """Whether a value of the original depends on the batch."""
+        """Return whether a value of the original depends on the batch."""
         return value in self.batched
 
     def types(self, values: Sequence[SSAValue]) -> list[Attribute]:

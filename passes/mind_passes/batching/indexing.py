@@ -99,7 +99,7 @@ def windows(op: GatherWindowsOp | ScatterWindowsOp, xs: Values, flags: Flags, si
 
 
 def _vector_dim(op: ScatterAddOp) -> int:
-    """Where the components of an index lie, or would lie."""
+    """Return the dimension that the components of an index are in, or would be in."""
     stated = op.values()["index_vector_dim"]
     return rank(op.operands[1]) if stated is None else stated
 

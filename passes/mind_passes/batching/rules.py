@@ -1,5 +1,5 @@
 """
-What a batching rule is, and the words that rules are written in.
+Batching rules, and the helpers that they are written with.
 
 A rule gets an op of the function for one example, the operands for the batch, which of them are batched (a batch dimension of
 extent `size` at axis 0, the others as they were), and makes the op or ops whose results are batched at axis 0. It inserts
@@ -52,7 +52,7 @@ def batched_type(type: Attribute, size: Dim, axis: int = 0) -> Attribute:
 
 
 def rank(x: SSAValue) -> int:
-    """How many dimensions a value has."""
+    """Return the number of dimensions of a value."""
     return len(read_type(x.type).shape)
 
 
@@ -111,7 +111,7 @@ def reshape_to(x: Value, shape: Dims) -> Value:
 
 def infers(merged: Dim, rest: Dims) -> bool:
     """
-    Whether a reshape can work out the extent of merged axes from the number of elements: not where there may be none.
+    Return whether a reshape can work out the extent of merged axes from the number of elements: not where there may be none.
 
     >>> infers("?", (3, "B")), infers("?", (0, 3)), infers(6, (0, 3))
     (True, False, True)

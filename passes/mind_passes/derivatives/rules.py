@@ -1,5 +1,5 @@
 """
-What a derivative rule is, and how others add theirs.
+Derivative rules, and how other packages add theirs.
 
 Reverse mode asks the row of an op for the adjoints of its operands, forward mode for the tangent of its result. Rules build ops
 and insert them nowhere: the driver does, and it also accumulates, skips what needs no gradient and writes the zeros. An op with
@@ -51,7 +51,7 @@ def linear(*positions: int) -> Tangent:
 
 
 def can_vary(type: Attribute) -> bool:
-    """Whether values of this type can vary: tensors of floating-point and complex numbers."""
+    """Return whether values of this type can vary: tensors of floating-point and complex numbers."""
     if not isinstance(type, TensorType):
         return False
     dtype = DTYPE_OF_TYPE.get(type.element_type)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

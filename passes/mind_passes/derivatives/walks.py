@@ -71,7 +71,7 @@ class Algebra(Protocol):
         ...
 
     def agrees(self, g: SSAValue, x: SSAValue) -> bool:
-        """Whether `g` has a type that an adjoint of `x` may have."""
+        """Return whether `g` has a type that an adjoint of `x` may have."""
         ...
 
     def rules(self, op: Operation) -> Rules | Whole:
@@ -88,7 +88,7 @@ class ForwardAlgebra(Algebra, Protocol):
 
 
 class Flows:
-    """What depends on what under the rules of a dialect; a region is looked at once."""
+    """The dependences of values under the rules of a dialect; each region is visited once."""
 
     def __init__(self, algebra: Algebra):
         self._algebra = algebra

@@ -111,7 +111,7 @@ def _nullary(value: SSAValue, user: Operation) -> list[Operation]:
 
 
 def _keeps_neighbours(chain: list[Operation]) -> bool:
-    """Whether views keep the last axis last: tiles are read many times, in rows."""
+    """Return whether views keep the last axis last: tiles are read many times, in rows."""
     transposes = [op for op in chain if isinstance(op, TransposeOp)]
     return all(op.values()["perm"][-1] in (-1, len(op.values()["perm"]) - 1) for op in transposes)
 

@@ -54,7 +54,7 @@ class Domains:
     known: dict[FusionOp, tuple[set[Shape], set[tuple[Shape, tuple[int, ...]]]]] = field(default_factory=dict)
 
     def may_fit(self, fusions: Sequence[FusionOp]) -> bool:
-        """Whether fusions could be one row kernel."""
+        """Return whether fusions could be one row kernel."""
         shapes, reduced = set[Shape](), set[tuple[Shape, tuple[int, ...]]]()
         for op in fusions:
             if op not in self.known:

@@ -50,7 +50,7 @@ def _only_user(op: PtirOp) -> Operation | None:
 
 
 def _is_pointwise(op: FusionOp) -> bool:
-    """Whether a fusion holds elementwise ops and views only."""
+    """Return whether a fusion holds elementwise ops and views only."""
     return all(
         FUSIBLE.get(type(inner)) in ("elementwise", "view") for inner in op.body.block.ops if not isinstance(inner, YieldOp)
     )

@@ -1,6 +1,6 @@
 """
-Which ops of a block make one kernel: maximal groups of elementwise ops of one shape, at most one product before them, at most one
-reduction after them.
+Groups of ops of a block that make one kernel: as many elementwise ops of one shape as can be, at most one product before them, at
+most one reduction after them.
 
 Every op gets a level, so that what one group gives another, or gives by way of an op that no group may hold, goes from a lower
 level to a higher one. Groups are merged only within a level, or where one can sink to the level of all that first need it. So
@@ -49,7 +49,7 @@ class Group:
         return group
 
     def fits(self, others: Sequence[Group]) -> bool:
-        """Whether this group and others could be one."""
+        """Return whether this group and others could be one."""
         every = (self, *others)
         one_product = sum(g.products for g in every) <= 1
         return one_product and sum(g.reductions for g in every) <= 1 and all(g.is_open for g in every)
@@ -133,7 +133,7 @@ class Grouping:
         return ready[op] if op in ready else self.group[op].current().level + 1
 
     def joins(self, maker: Operation, user: Operation) -> bool:
-        """Whether what `maker` gives can stay within a group that `user` is in too: each place uses its own place only."""
+        """Return whether what `maker` gives can stay within a group that `user` is in too: each place uses its own place only."""
         if isinstance(maker, ReduceOp) or isinstance(user, DotGeneralOp) or maker not in self.group:
             return False
         return _shape(maker) is not None and _shape(maker) == _shape(user)
@@ -181,7 +181,7 @@ class Grouping:
                 group.level = least - 1
 
     def _is_wanted(self, group: Group) -> bool:
-        """Whether some other group could hold an op of this one."""
+        """Return whether some other group could hold an op of this one."""
         makers = ((self.group[n].current(), n, op) for op in group.ops for n in self.needs[op] if n in self.group)
         return any(other is not group and self.joins(maker, op) for other, maker, op in makers)
 

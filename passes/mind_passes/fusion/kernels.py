@@ -1,4 +1,4 @@
-"""What a fusion pass asks its target: whether a fusion is one kernel. A pass by itself, as a flag, takes each fusion for one."""
+"""The question that a fusion pass asks its target: is a fusion one kernel? A pass by itself, as a flag, takes each for one."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _with_producer(user: FusionOp, is_kernel: IsKernel) -> FusionOp | None:
 
 
 def _is_wanted(producer: FusionOp, user: FusionOp) -> bool:
-    """Whether `producer` is pointwise, for `user` alone, which reads every element, and few of them repeatedly."""
+    """Return whether `producer` is pointwise, for `user` alone, which reads every element, and few of them repeatedly."""
     inner, outer = (list(op.body.block.ops)[:-1] for op in (producer, user))
     if any(use.operation is not user for v in producer.results for use in v.uses) or len(inner) + len(outer) > MOST_OPS:
         return False
@@ -79,12 +79,12 @@ def _is_wanted(producer: FusionOp, user: FusionOp) -> bool:
 
 
 def _moves(op: Operation) -> bool:
-    """Whether an op moves elements."""
+    """Return whether an op moves elements."""
     return TARGETED.get(type(op)) == "map" or isinstance(op, ScatterReduceOp)
 
 
 def _is_taken_once(producer: FusionOp, outer: list[Operation]) -> bool:
-    """Whether the users of a product have the size of its result."""
+    """Return whether the users of a product have the size of its result."""
     sizes = {_count(v) for v in producer.results}
     return len(sizes) == 1 and max((_count(v) for op in outer for v in op.results), default=0) <= max(sizes)
 

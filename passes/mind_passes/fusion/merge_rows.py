@@ -144,7 +144,7 @@ class _Merging:
         return sum(self._body(op)[0] for op in members) <= MOST_MERGED
 
     def _is_wanted(self, *members: FusionOp) -> bool:
-        """Whether there is a reduction to continue after and no product, in bodies that are not too long."""
+        """Return whether there is a reduction to continue after and no product, in bodies that are not too long."""
         kinds = {kind for op in members for kind in self._body(op)[1]}
         return self._is_short(members) and ReduceOp in kinds and ptir.DotGeneralOp not in kinds
 

@@ -52,7 +52,7 @@ def move_casts(module: Operation) -> bool:
 
 
 def _is_wider(op: CastOp) -> bool:
-    """Whether a cast between floats adds bytes and loses nothing."""
+    """Return whether a cast between floats adds bytes and loses nothing."""
     source, target = spec_of(op.x).dtype, spec_of(op.result).dtype
     return source.kind is target.kind is Kind.FLOAT and source.bits < target.bits and lossless(source, target)
 

@@ -64,7 +64,7 @@ def _moved(op: FusionOp, is_kernel: IsKernel, least_bytes: int) -> set[SSAValue]
 
 
 def _is_plain(op: FusionOp) -> bool:
-    """Whether a fusion is elementwise, with or without reductions."""
+    """Return whether a fusion is elementwise, with or without reductions."""
     inner = list(op.body.block.ops)[:-1]
     return op.pattern is None and all(FUSIBLE.get(type(o)) in _ANYWHERE or isinstance(o, ReduceOp) for o in inner)
 
@@ -125,7 +125,7 @@ class _Slice:
         return sum(not isinstance(op, ConstantOp | IotaOp) for op in self.ops) <= MOST_OPS
 
     def is_cheaper(self) -> bool:
-        """Whether the additional reads are fewer bytes than the write and the reads that are saved."""
+        """Return whether the additional reads are fewer bytes than the write and the reads that are saved."""
         saved = _bytes(self.result) * (1 + len(self.users))
         for user in self.users:
             saved -= sum(_bytes(v) for v in dict.fromkeys(self.leaves.values()) if v not in user.operands)

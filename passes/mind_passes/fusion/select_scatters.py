@@ -44,7 +44,7 @@ def select_scatters(root: Operation) -> None:
 
 
 def _is_selection(op: ScatterReduceOp) -> bool:
-    """Whether each row gets one update, of a constant, at an index that a gather checks."""
+    """Return whether each row gets one update, of a constant, at an index that a gather checks."""
     shape, (element, places) = spec(op.indices).shape, spec(op.x)
     axis: int = op.values()["axis"] % len(places)
     if element.kind is Kind.COMPLEX or not isinstance(op.x.owner, Operation) or not is_fill(op.x.owner):
@@ -55,7 +55,7 @@ def _is_selection(op: ScatterReduceOp) -> bool:
 
 
 def _is_checked_by(other: Operation, op: ScatterReduceOp, axis: int) -> bool:
-    """Whether another op of the block rejects the indices that this one must reject."""
+    """Return whether another op of the block rejects the indices that this one must reject."""
     if not isinstance(other, GatherOp) or other.parent is not op.parent or other.indices is not op.indices:
         return False
     shape = spec(other.x).shape

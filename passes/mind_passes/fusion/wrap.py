@@ -22,7 +22,7 @@ from .kernels import IsKernel, always
 
 
 def is_pointwise_or_reduction(op: Operation) -> bool:
-    """Whether an op computes elements, one by one or by a reduction."""
+    """Return whether an op computes elements, one by one or by a reduction."""
     return FUSIBLE.get(type(op)) in ("elementwise", "reduction")
 
 

@@ -1,4 +1,4 @@
-"""What every PTIR rewrite needs: shapes and constants behind values, equality of types, a new op in the place of another."""
+"""Helpers of every PTIR rewrite: shapes and constants behind values, equality of types, a new op in the place of another."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def stands_for(value: SSAValue, op: PtirOp) -> SSAValue | None:
 
 
 def is_known(op: PtirOp) -> bool:
-    """Whether every dimension around `op` has a size or a name, so that no declared type claims what only the run can check."""
+    """Return whether each dimension around `op` has a size or a name: no declared type then claims what only a run can check."""
     return not any(UNKNOWN in read_type(v.type).shape for v in (*op.operands, *op.results))
 
 
 def of_one_shape(op: PtirOp) -> bool:
-    """Whether all operands and results have one shape, dimension names included, so that nothing is left to check at run time."""
+    """Return whether operands and results have one shape, dimension names included, so that a run has nothing left to check."""
     shape = spec_of(op.results[0]).shape
     return UNKNOWN not in shape and all(spec_of(v).shape == shape for v in op.operands)
 
@@ -156,7 +156,7 @@ def uniform(value: SSAValue) -> Number | None:
 
 
 def is_all(value: SSAValue, number: float) -> bool:
-    """Whether every element of `value` is `number`; +0 and -0 are two floats, a complex number must have both its parts so."""
+    """Return whether every element of `value` is `number`; +0 and -0 are two floats, of complex numbers both parts count."""
     found = uniform(value)
     if found is None:
         return False
@@ -175,7 +175,7 @@ def _same(a: float, b: float) -> bool:
 
 def stays(op: Operation) -> bool:
     """
-    Whether `op` itself, whatever its regions hold, must be neither erased, merged nor reordered.
+    Return whether `op` itself, whatever its regions hold, must be neither erased, merged nor reordered.
 
     Ops of other dialects are theirs to judge. A random op is pure, but its key is its place among the random ops of the
     program, so that taking one away would change the numbers of those after it.
@@ -184,5 +184,5 @@ def stays(op: Operation) -> bool:
 
 
 def is_plain(op: Operation) -> bool:
-    """Whether `op` is an ordinary op of ours: pure, without regions, and no call of somebody's kernel."""
+    """Return whether `op` is an ordinary op of ours: pure, without regions, and no call of somebody's kernel."""
     return not stays(op) and not isinstance(op, RegionOp | CustomCallOp)

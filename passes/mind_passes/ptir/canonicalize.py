@@ -74,7 +74,7 @@ def _simplify(op: PtirOp, rules: Rules) -> SSAValue:
 
 
 def _apply(op: PtirOp, rules: Rules) -> SSAValue | PtirOp | None:
-    """What the first rule that applies to `op` puts in its place."""
+    """Apply the first rule that matches `op`; the values that take the place of its results."""
     tried = rules.get(type(op), ())
     if not tried or not (of_one_shape(op) if FUSIBLE.get(type(op)) == "elementwise" else is_known(op)):
         return None
@@ -96,7 +96,7 @@ def _discard(op: Operation) -> None:
 
 class CanonicalizePtirOp(RewritePattern):
     """
-    What xDSL's `canonicalize` does to an op of PTIR: normal form and one rule, as the pass does.
+    Apply to an op of PTIR what the pass does, normal form and one rule, as part of xDSL's `canonicalize`.
 
     Branches and loops stay: what is known of them (`control.py`) and what they carry (`loop_carried.py`) takes a walk over them
     all.

@@ -1,5 +1,5 @@
 """
-What is known of branches and loops before they run.
+Simplification of branches and loops by what is known before they run.
 
 A branch whose predicate is constant is what it would run, and so is a loop that does not iteration, or a scan of one step.
 Constants that a region is given are made inside of it, where rules can see them; what a loop passes on unchanged, or a branch

@@ -45,7 +45,7 @@ _SWAPPED = {"greater": "less", "greater_equal": "less_equal"}
 
 @dataclass
 class _Scope:
-    """What is in reach: numbers of values, and the ops seen. A region isolated from above has its own."""
+    """Numbers of values, and the ops seen, that are in reach. A region isolated from above has its own."""
 
     numbers: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     known: dict[int, Operation] = field(default_factory=dict[int, Operation])
@@ -145,7 +145,7 @@ def _frames(op: Operation, scope: _Scope) -> list[_BlockFrame]:
 
 
 def _key(op: Operation, scope: _Scope) -> Hashable:
-    """What must be equal, regions aside."""
+    """Return the parts of an op that must be equal, regions aside."""
     operands = [scope.number(value) for value in op.operands]
     properties = dict(op.properties)
     if isinstance(op, CompareOp):

@@ -21,7 +21,7 @@ ORIGIN = "mind.origin"
 
 
 def can_fail(op: Operation) -> bool:
-    """Whether an op of ours fails on some inputs, by itself."""
+    """Return whether an op of ours fails on some inputs, by itself."""
     return isinstance(op, PtirOp) and op.can_fail()
 
 
@@ -57,7 +57,7 @@ def replaced(op: Operation, value: SSAValue) -> None:
 
 
 def is_marked(op: Operation) -> bool:
-    """Whether an op was marked."""
+    """Return whether an op was marked."""
     return MARK in op.attributes
 
 

@@ -79,7 +79,7 @@ def hoist(root: Operation) -> bool:
 
 @dataclass(frozen=True)
 class _Origin:
-    """What a value of a region that can be computed before the loop is computed from."""
+    """The computation, before the loop, of a value of a region."""
 
     sliced: bool
     """Whether it depends on a slice of a scanned input."""
@@ -122,7 +122,7 @@ class _Hoisting:
         return True
 
     def _length(self) -> int | None:
-        """How many steps a scan of static shapes has."""
+        """Return the number of steps of a scan of static shapes."""
         if not isinstance(self.op, ScanOp) or not all(spec_of(v).is_static for v in self._arrays()):
             return None
         lengths = {spec_of(v).shape[0] for v in self.op.operands[self.carries :]}
@@ -130,7 +130,7 @@ class _Hoisting:
         return length if not lengths and isinstance(length, int) and length > 1 else None
 
     def _arrays(self) -> list[SSAValue]:
-        """What a scan reads and stacks."""
+        """Return the arrays that a scan reads and stacks."""
         return [*self.op.operands[self.carries :], *self.op.results[self.carries :]] if isinstance(self.op, ScanOp) else []
 
     # What can be computed before the loop
@@ -151,7 +151,7 @@ class _Hoisting:
         self.origins[argument] = _Origin(sliced, bytes_of(argument), False)
 
     def _origin(self, op: Operation) -> _Origin | None:
-        """What the result of `op` is computed from, if that can be done before the loop."""
+        """Return the values that the result of `op` is computed from, if that can be done before the loop."""
         if not isinstance(op, PtirOp) or not is_plain(op) or len(op.results) != 1 or is_marked(op) or not op.is_speculatable():
             return None
         if not all(v in self.origins for v in op.operands) or not all(spec_of(v).is_static for v in (*op.operands, *op.results)):
@@ -166,7 +166,7 @@ class _Hoisting:
         return _Origin(sliced, leaf, heavy)
 
     def _is_batchable(self, op: PtirOp) -> bool:
-        """Whether all steps at once give the bits of one after the other, in arrays that are not too large."""
+        """Return whether all steps at once give the bits of one after the other, in arrays that are not too large."""
         assert self.length is not None
         if not isinstance(op, BATCHABLE) or self.length * bytes_of(op.results[0]) > self.most:
             return False
@@ -208,12 +208,12 @@ class _Hoisting:
             op = op.prev_op
 
     def _stacks(self, i: int, value: SSAValue) -> bool:
-        """Whether result `i` of a scan is declared as what stacking `value` gives."""
+        """Return whether result `i` of a scan is declared as what stacking `value` gives."""
         dtype, shape = spec_of(self.op.results[i])
         return (dtype, shape) == (spec_of(value).dtype, (self.length, *spec_of(value).shape))
 
     def _is_worth(self, op: Operation, found: _Origin, anyway: bool) -> bool:
-        """Whether reading the value costs no more than computing it in each iteration; `anyway` it is computed before."""
+        """Return whether reading the value costs no more than computing it in each iteration; `anyway` it is computed before."""
         if isinstance(op, VIEWS) or found.leaf == 0:
             return False
         if not found.sliced:
@@ -265,7 +265,7 @@ class _Hoisting:
 
 
 def _is_input_product(op: PtirOp, behind: Sequence[_Origin]) -> bool:
-    """Whether `op` is a product of few rows of slices, of enough terms each, with what is invariant: one matrix for all steps."""
+    """Return whether `op` multiplies few rows of slices, of enough terms each, with an invariant: one matrix for all steps."""
     if not isinstance(op, DotGeneralOp) or all(found.sliced for found in behind):
         return False
     side = "lhs" if behind[0].sliced else "rhs"

@@ -78,7 +78,7 @@ class _Branches:
         return found
 
     def _moves(self, op: Operation, common: set[int]) -> bool:
-        """Whether the value of an op is to be had before the `cond`; it is there then."""
+        """Return whether the value of an op is to be had before the `cond`; it is there then."""
         if not all(v in self.outside for v in op.operands) or isinstance(op, VIEWS):
             return False
         (value,) = op.results
@@ -122,13 +122,13 @@ class _Branches:
 
 
 def _may_move(op: Operation) -> bool:
-    """Whether an op may run although its branch does not."""
+    """Return whether an op may run although its branch does not."""
     if not isinstance(op, PtirOp) or not is_plain(op) or len(op.results) != 1 or not op.operands or is_marked(op):
         return False
     return op.is_speculatable() and all(spec_of(v).is_static for v in (*op.operands, *op.results))
 
 
 def _form(op: Operation) -> tuple[Hashable, ...]:
-    """What makes two ops on the same operands equal."""
+    """Return a key that is equal for two ops that are equal on the same operands."""
     items = [*op.properties.items(), *op.attributes.items()]
     return (type(op), tuple(sorted(items, key=lambda item: item[0])), tuple(op.result_types))

@@ -52,7 +52,7 @@ def ending(region: Region) -> Operation:
 
 
 def carry_count(op: ScanOp) -> int:
-    """How many values a scan carries."""
+    """Return the number of values that a scan carries."""
     return op.values()["carry_count"]
 
 
@@ -115,7 +115,7 @@ class _Needs:
 
 
 def _behind(op: RegionLoop, i: int, *, inside: bool) -> list[SSAValue]:
-    """What result `i` depends on, or with `inside` argument `i` of a region; of what a loop carries all parts go together."""
+    """Return the dependences of result `i`, or with `inside` of argument `i` of a region; all parts of a carry go together."""
     if isinstance(op, CondOp):
         return [op.operands[i + 1]] if inside else [ending(region).operands[i] for region in op.regions]
     arguments = [region.block.args[i] for region in op.regions if i < len(region.block.args)]
@@ -128,14 +128,14 @@ def _behind(op: RegionLoop, i: int, *, inside: bool) -> list[SSAValue]:
 
 
 def _of_one_length(op: ScanOp) -> bool:
-    """Whether all that is scanned surely has one length; else the run checks it."""
+    """Return whether all that is scanned surely has one length; else the run checks it."""
     lengths = {spec_of(v).shape[0] for v in op.operands[carry_count(op) :]}
     return len(lengths) == 1 and UNKNOWN not in lengths
 
 
 @dataclass
 class _Remaining:
-    """What is left of a loop or branch: the numbers of operands, results, and of each region arguments and what it yields."""
+    """The rest of a loop or branch: the numbers of operands, results, and of each region arguments and what it yields."""
 
     op: RegionLoop
     operands: list[int]
@@ -206,7 +206,7 @@ def _picked_types(types: Sequence[Attribute], numbers: Sequence[int]) -> list[At
 
 
 def _plan(op: RegionLoop, needed: set[SSAValue]) -> _Remaining:
-    """What is left of an op that is needed."""
+    """Return the part of an op that is needed."""
     results = [i for i, v in enumerate(op.results) if v in needed]
     count = len(op.regions[0].block.args)
     arguments = [i for i in range(count) if any(region.block.args[i] in needed for region in op.regions)]

@@ -66,7 +66,7 @@ class _Between:
 
 
 def _uses(value: SSAValue) -> int:
-    """How many uses a value has, counted up to one more than is looked at."""
+    """Count the uses of a value, up to one more than is looked at."""
     count = 0
     for _ in value.uses:
         count += 1
@@ -76,7 +76,7 @@ def _uses(value: SSAValue) -> int:
 
 
 def _between(target: Target, operand: int, kind: type[TransposeOp | ReshapeOp]) -> _Between | None:
-    """What lies between views of a kind and an operand of `target`, if that is elementwise and nobody else's."""
+    """Return the ops between views of a kind and an operand of `target`, if that is elementwise and has no other user."""
     found, counts = _Between(kind), dict[SSAValue, int]()
     pending, stack = 0, [target.operands[operand]]
     while stack:
@@ -127,7 +127,7 @@ def _is_between(op: PtirOp) -> bool:
 
 
 def _can_repeat(value: SSAValue, found: _Between) -> bool:
-    """Whether a constant or broadcast can be made for the shape of what is viewed, for nothing."""
+    """Return whether a constant or broadcast can be made for the shape of what is viewed, for nothing."""
     owner = value.owner
     if isinstance(owner, ConstantOp):
         return owner.literal.is_fill

@@ -1,5 +1,5 @@
 """
-What depends on weights alone, computed once: `@f` becomes `@f_prepare`, run when weights are loaded, and `@f`, run every time.
+Computation on weights alone, done once: `@f` becomes `@f_prepare`, run when weights are loaded, and `@f`, run every time.
 
 `@f_prepare` takes the weights that it needs, under their names, and gives what `@f` then takes as its last inputs, named
 `prepared0`, `prepared1` and on; `@f` says `ptir.prepare = @f_prepare`. Weights that `@f` itself no longer uses are no longer
@@ -40,7 +40,7 @@ FREE = (BroadcastToOp, ReshapeOp, SliceOp, StopGradientOp)
 
 @dataclass
 class _Split:
-    """What goes where; everything in the order of the text but `exports`, which is reversed."""
+    """The two parts of a function; everything in the order of the text but `exports`, which is reversed."""
 
     exports: list[SSAValue] = field(default_factory=list[SSAValue])
     prepared: set[Operation] = field(default_factory=set[Operation])

@@ -1,4 +1,4 @@
-"""How much work ops are, roughly: whether reading a result costs less than computing it again."""
+"""A rough cost of ops: is reading a result cheaper than computing it again?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every rewrite needs: the defining op of a value, type equality, and a new op in the place of another."""
+"""Helpers of every rewrite: the defining op of a value, type equality, and a new op in the place of another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shape_of(value: SSAValue) -> Shape:
 
 
 def is_integer(op: CoreOp) -> bool:
-    """Whether the result of `op` is a tensor of integers."""
+    """Return whether the result of `op` is a tensor of integers."""
     return not read_type(op.results[0].type)[0].is_float
 
 

@@ -55,7 +55,7 @@ class Known:
 
 
 def known(value: SSAValue) -> Known | None:
-    """What `value` is known to be: None unless it is a constant of at most `FOLD_LIMIT` stored elements."""
+    """Return the constant that `value` is: None unless it is one of at most `FOLD_LIMIT` stored elements."""
     op = value.owner
     if isinstance(op, ScalarConstant):
         return Known(op, (op.CODECS["value"].value(op.properties["value"]),), ())
@@ -82,7 +82,7 @@ def _signs_agree(a: Number, b: Number) -> bool:
 
 
 def is_all(value: SSAValue, number: Number) -> bool:
-    """Whether every element of `value` is `number`; +0 and -0 are two float numbers."""
+    """Return whether every element of `value` is `number`; +0 and -0 are two float numbers."""
     found = uniform(value)
     return found is not None and found == number and (isinstance(found, int) or _signs_agree(found, number))
 

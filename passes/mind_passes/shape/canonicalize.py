@@ -67,7 +67,7 @@ def _value(op: Operation) -> Attribute | None:
 
 class CanonicalizeShapeOp(RewritePattern):
     """
-    What xDSL's `canonicalize` does to an op of the dialect: folds, operands in order, and rewrites.
+    Fold an op of the dialect, order its operands and rewrite it, as part of xDSL's `canonicalize`.
 
     Constants stay where folding put them: the driver has no place for them, as MLIR's has.
     """

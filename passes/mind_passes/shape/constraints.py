@@ -1,5 +1,5 @@
 """
-What becomes of constraints that are trusted, or checked when the program runs; ops of the dialect that others of it can say.
+Constraints that are trusted, or checked when the program runs; ops of the dialect as other ops of it.
 
     remove-shape-constraints     cstr_broadcastable, cstr_eq  ->  const_witness true
     convert-shape-constraints    and cstr_require  ->  cf.assert, const_witness true

@@ -92,7 +92,7 @@ class Emitter:
     # What is known
 
     def of(self, value: SSAValue) -> Value:
-        """What the lattice knows of a value."""
+        """Return the element of the lattice for a value."""
         if value in self._known:
             return self._known[value]
         if value.type not in self._tops:
@@ -100,12 +100,12 @@ class Emitter:
         return self._tops[value.type]
 
     def extent_known(self, value: SSAValue) -> Extent:
-        """What is known of an extent; unknown if it cannot be."""
+        """Return what is known of an extent; unknown if it cannot be."""
         found = self.of(value)
         return found if isinstance(found, int | str) else UNKNOWN
 
     def dims(self, x: Shape) -> Ranked:
-        """What is known of each extent of a shape."""
+        """Return what is known of each extent of a shape."""
         if x.value is not None:
             found = as_shape(self.of(x.value))
             if isinstance(found, tuple):

@@ -1,4 +1,4 @@
-"""What both directions between the generations of the shape dialect do to ops: replace one, rename one, look for a type."""
+"""Shared by both directions between the generations of the shape dialect: replace an op, rename one, look for a type."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def retype_counter(op: Operation, block: Block, type: Attribute) -> None:
 
 
 def mentions(op: Operation, type: type[Attribute]) -> bool:
-    """Whether a value or attribute of `op` has, or holds, an attribute of class `type`."""
+    """Return whether a value or attribute of `op` has, or holds, an attribute of class `type`."""
     values = [*op.operand_types, *op.result_types, *(a.type for r in op.regions for b in r.blocks for a in b.args)]
     return any(_holds(a, type) for a in (*values, *op.properties.values(), *op.attributes.values()))
 
 
 def _holds(attribute: Attribute, type: type[Attribute]) -> bool:
-    """Whether `attribute` is of class `type`, or has one in it."""
+    """Return whether `attribute` is of class `type`, or has one in it."""
     stack: list[Any] = [attribute]
     while stack:
         found = stack.pop()

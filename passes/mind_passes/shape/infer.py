@@ -1,5 +1,5 @@
 """
-What can be known of shapes before a program runs, put into the program: errors, constants, proven constraints, more exact types.
+Shape inference: facts known before a run put into the program as errors, constants, proven constraints, more exact types.
 
 A value that is known becomes a constant; ops that only computed it go, but for those that ask something of the run: `meet`, which
 demands that its operands agree, and `debug_print`. A constraint that is proven is true, code that relies on it needs it no more.
@@ -137,7 +137,7 @@ def _replace_known(op: Operation, flow: Dataflow) -> None:
 
 
 def _may_go(op: Operation, flow: Dataflow) -> bool:
-    """Whether an op whose results nobody uses asks nothing of the run."""
+    """Return whether an op whose results nobody uses asks nothing of the run."""
     if isinstance(op, DebugPrintOp):
         return False
     if isinstance(op, MeetingOp):
@@ -153,7 +153,7 @@ def _may_go(op: Operation, flow: Dataflow) -> bool:
 
 
 def _is_pure(region: Region) -> bool:
-    """Whether a region holds only ops of the dialect that ask nothing of the run."""
+    """Return whether a region holds only ops of the dialect that ask nothing of the run."""
     stays = (DebugPrintOp, MeetingOp, *PROVEN)
     return all(type(op) in EVALUATE and not isinstance(op, stays) for op in _inner(region))
 
@@ -166,7 +166,7 @@ def _inner(region: Region) -> Iterator[Operation]:
 
 
 def _constant(value: Value) -> Constant | None:
-    """What is known, as a constant; None for what is not known in full."""
+    """Return what is known as a constant; None for what is not known in full."""
     if isinstance(value, Shaped):
         value = value.contents
     if isinstance(value, int):
@@ -194,7 +194,7 @@ def _refine(result: OpResult, known: Value) -> None:
 
 
 def _is_flexible(op: Operation) -> bool:
-    """Whether an op takes an operand of a more exact type as it took the old one."""
+    """Return whether an op takes an operand of a more exact type as it took the old one."""
     return type(op) in EVALUATE or isinstance(op, FLEXIBLE)
 
 

@@ -291,7 +291,7 @@ def _only_block(function: func.FuncOp) -> Block:
 
 
 def _has_shapes(function: func.FuncOp) -> bool:
-    """Whether a function is of Core IR or PTIR, so that there are rules for its shapes."""
+    """Return whether a function is of Core IR or PTIR, so that there are rules for its shapes."""
     return any(isinstance(op, CoreOp | PtirOp) for op in function.walk())
 
 

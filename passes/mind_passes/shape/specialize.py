@@ -121,7 +121,7 @@ def _infer_op(op: PtirOp) -> None:
 
 
 def _taken(op: RegionOp, operands: Sequence[TensorSpec]) -> Sequence[TensorSpec]:
-    """What the blocks of a region op take: the operands, one slice of those that are scanned."""
+    """Return the values that the blocks of a region op take: the operands, one slice of those that are scanned."""
     if isinstance(op, ScanOp):
         count = int(op.values()["carry_count"])
         return [*operands[:count], *(TensorSpec(spec.dtype, spec.shape[1:]) for spec in operands[count:])]

@@ -1,4 +1,4 @@
-"""What the derivatives of `cond`, `scan` and `while` share: walking through a body, and putting new ops in their places."""
+"""Shared by the derivatives of `cond`, `scan` and `while`: walking through a body, and putting new ops in their places."""
 
 from __future__ import annotations
 

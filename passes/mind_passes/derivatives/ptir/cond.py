@@ -27,7 +27,7 @@ from .bodies import body_gradient, finish, types_of, with_arguments
 
 
 def flows(of: Flows, op: CondOp) -> list[int]:
-    """What either branch lets through; nothing flows through the condition."""
+    """Return what either branch lets through; nothing flows through the condition."""
     branches = [of.of_block(region.block) for region in op.regions]
     return [union(masks) << 1 for masks in zip(*branches, strict=True)]
 

@@ -43,7 +43,7 @@ def lhs_adjoint(op: ConvolutionOp, g: SSAValue) -> Value:
 
 
 def folded_product(op: ConvolutionOp, axes: Sequence[Sliding], g: SSAValue) -> Value:
-    """What each place gives to each element of its window, added up."""
+    """Add up what each place gives to each element of its window."""
     rank = len(axes) + 2
     dtype, shape = spec(op.lhs)
     product = contract(g, op.rhs, ((rank - 1,), (rank - 1,)), dtype=dtype, accum=op.values()["accum_dtype"])

@@ -101,7 +101,7 @@ def before(op: CumulativeOp) -> Value:
 
 def product_x(op: CumulativeOp, g: SSAValue) -> Value:
     """
-    What comes before an element, times `s`, the sum of adjoints of what comes after, each times what lies between.
+    Multiply what comes before an element by `s`, the sum of adjoints of what comes after, each times what lies between.
 
     `s[k] = g[k] + x[k + 1] s[k + 1]`; where elements are left out, `s[k] = g[k + 1] + x[k + 1] s[k + 1]`.
     """

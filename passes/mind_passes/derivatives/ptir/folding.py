@@ -22,7 +22,7 @@ from .windows import Sliding, cut
 
 @dataclass(frozen=True)
 class Folding:
-    """How the windows along one axis are added up."""
+    """Adds up the windows along one axis."""
 
     axis: Sliding
     places: int
@@ -37,7 +37,7 @@ class Folding:
 
     @property
     def gap(self) -> int:
-        """How far apart the elements of a sum are."""
+        """Return the distance between the elements of a sum."""
         return self.dilation * self.count - 1
 
     @property
@@ -61,7 +61,7 @@ class Folding:
 
     @property
     def unwanted(self) -> tuple[int, int]:
-        """How many sums there are before and after the wanted ones."""
+        """Return the numbers of sums before and after the wanted ones."""
         low, high = (max(0, -(n // self.count)) for n in self.around)
         return low, high
 
@@ -80,7 +80,7 @@ def folding(axis: Sliding) -> Folding:
 
 
 def fold(v: Value, axes: Sequence[Sliding]) -> Value:
-    """What each element of x gets from all windows, of `v` in the shape of `unfold`."""
+    """Add up for each element of x what it gets from all windows, of `v` in the shape of `unfold`."""
     shape = tuple(a.x for a in axes)
     if 0 in shape or 0 in spec(v).shape:
         return broadcast(scalar(0.0, spec(v).dtype), shape)

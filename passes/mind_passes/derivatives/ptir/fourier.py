@@ -43,7 +43,7 @@ def doubled(op: FftOp, g: SSAValue) -> Value:
 
 
 def stands_for_one(length: int) -> Value:
-    """Whether each number of half a transform stands for itself alone, rather than for two of the whole."""
+    """Return whether each number of half a transform stands for itself alone, rather than for two of the whole."""
     extent = length // 2 + 1
     place = IotaOp(shape=(extent,), dtype=SI64, axis=0)
     first = compare("equal", place, filled(0, SI64, (extent,)))

@@ -72,7 +72,7 @@ def scatter_add_tangent(op: ScatterAddOp, ts: Sequence[SSAValue | None]) -> Valu
 
 
 def read(op: ScatterReduceOp, v: Value) -> Value:
-    """What `v`, of the shape of the result, has at the place of each update."""
+    """Read `v`, of the shape of the result, at the place of each update."""
     return gathered(v, op.indices, op.values()["axis"])
 
 

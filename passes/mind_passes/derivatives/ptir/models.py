@@ -32,7 +32,7 @@ from .shared import applied, zeros
 
 
 def order(op: SortOp) -> SSAValue:
-    """Where each element of the result comes from: all of them, best first, are the sorted ones. E5006 without a name."""
+    """Return the source of each element of the result: all of them, best first, are the sorted ones. E5006 without a name."""
     shape, values = dims(op.x), op.values()
     n = shape[axis(values["axis"], len(shape))]
     properties = {"k": n, "axis": values["axis"], "largest": values["descending"], "indices_dtype": SI64}

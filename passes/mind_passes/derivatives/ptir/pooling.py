@@ -137,7 +137,7 @@ def reduce_window_tangent(op: ReduceWindowOp, ts: Sequence[SSAValue | None]) -> 
 
 
 def patches_x(op: ExtractPatchesOp, g: SSAValue) -> Value:
-    """What each element was copied to, added up."""
+    """Add up the adjoints of all copies of each element."""
     values, x, y = op.values(), dims(op.x), spec(g).shape
     ones = (1,) * len(values["window"])
     inner = sliding(x[1:-1], y[1:-1], values["window"], values["strides"], values["padding"], ones, values["dilation"])

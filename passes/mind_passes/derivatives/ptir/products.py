@@ -56,7 +56,7 @@ def contract(
 
 
 class Plan(NamedTuple):
-    """How the adjoint of one side is contracted from that of the result, `g`, and the other side."""
+    """A contraction that gives the adjoint of one side from that of the result, `g`, and the other side."""
 
     g_second: bool
     """Whether `g` is the second factor, which leaves nothing to transpose."""

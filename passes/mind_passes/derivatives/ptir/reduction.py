@@ -69,7 +69,7 @@ def product_of_others(op: ReduceOp) -> Value:
 
 
 def is_plain(op: ReduceOp) -> bool:
-    """Whether a reduction is its own derivative: a sum, or one of nothing."""
+    """Return whether a reduction is its own derivative: a sum, or one of nothing."""
     values = op.values()
     return values["kind"] == "sum" or not values["axes"]
 

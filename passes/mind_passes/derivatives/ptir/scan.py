@@ -29,7 +29,7 @@ from .checkpoint import checkpointed
 
 
 def carries_of(op: ScanOp) -> int:
-    """How many values are carried."""
+    """Return the number of carried values."""
     return op.values()["carry_count"]
 
 
@@ -100,7 +100,7 @@ class _BackwardScan:
         return x_adjs
 
     def _is_free(self, x: SSAValue) -> bool:
-        """Whether a residual needs no saving: an invariant, or a slice of a scanned input."""
+        """Return whether a residual needs no saving: an invariant, or a slice of a scanned input."""
         return isinstance(x, BlockArgument) and (x.index in self.invariant or x.index >= self.carries)
 
     def _forward(self, found: Cut) -> dict[SSAValue, SSAValue]:

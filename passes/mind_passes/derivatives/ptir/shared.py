@@ -1,4 +1,4 @@
-"""What derivative rules of several families say: an op on other operands, and tangents of ops that are linear in operands."""
+"""Shared by the derivative rules of several families: an op on other operands, tangents of ops that are linear in operands."""
 
 from __future__ import annotations
 

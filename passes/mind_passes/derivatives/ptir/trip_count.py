@@ -1,4 +1,4 @@
-"""How often a `ptir.while` iterations, where a counter, its step and its limit are constants."""
+"""The trip count of a `ptir.while` whose counter starts, steps and ends at constants."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def trip_count(op: WhileOp) -> int | None:
 
 
 def _fits(number: int, dtype: PtirDType) -> bool:
-    """Whether a counter reaches `number` rather than wraps around before it."""
+    """Return whether a counter reaches `number` rather than wraps around before it."""
     low = 0 if dtype.kind is Kind.UNSIGNED else -1 << (dtype.bits - 1)
     return low <= number < low + (1 << dtype.bits)
 
@@ -67,7 +67,7 @@ def _start(op: WhileOp, x: SSAValue) -> int | None:
 
 
 def _step(op: WhileOp, x: SSAValue) -> int | None:
-    """What each iteration adds to a carried value."""
+    """Return the constant that each iteration adds to a carried value."""
     if not isinstance(x, BlockArgument):
         return None
     body = op.body_region.block

@@ -100,7 +100,7 @@ class _BackwardWhile:
         self.body = body_gradient(sweep, body, active, self.moving)
 
     def bound(self) -> int:
-        """How often the loop iterations at most; E5001 if that is not known."""
+        """Return the most iterations of a loop; E5001 if that is not known."""
         if self.counted is not None:
             return self.counted
         if (stated := max_iterations(self.op)) is not None:
@@ -228,7 +228,7 @@ def _written(buffer: SSAValue, x: SSAValue, at: SSAValue) -> Operation:
 
 
 def _read(buffer: SSAValue, x: SSAValue, at: SSAValue) -> Value:
-    """What `buffer` holds at the place `at`, of the type of `x`."""
+    """Read `buffer` at the place `at`, as the type of `x`."""
     dtype, shape = read_type(x.type)[0], (1, *construct.static(x))
     found = construct.make(DynamicSliceOp, buffer, _start(at, len(shape)), type=tensor_type(dtype, shape), sizes=shape)
     return construct.reshape(found, shape[1:])

@@ -20,7 +20,7 @@ from ...ptir.parts import AxisSlice, window
 
 @dataclass(frozen=True)
 class Sliding:
-    """How a window slides along one axis: `x` elements, `base` apart, give `y` places."""
+    """A window that slides along one axis: `x` elements, `base` apart, give `y` places."""
 
     x: Dim
     y: Dim
@@ -33,12 +33,12 @@ class Sliding:
 
     @property
     def still(self) -> bool:
-        """Whether each element is a window of its own."""
+        """Return whether each element is a window of its own."""
         return self.window == self.stride == self.base == 1 and self.low == self.high == 0
 
     @property
     def tiled(self) -> bool:
-        """Whether windows follow each other without gaps, so that folding adds nothing up."""
+        """Return whether windows follow each other without gaps, so that folding adds nothing up."""
         plain = self.base == 1 and (self.dilation == 1 or self.window == 1)
         return self.still or (self.window == self.stride > self.low and plain)
 
@@ -54,7 +54,7 @@ class Sliding:
 
     @property
     def o(self) -> int:
-        """How many places there are."""
+        """Return the number of places."""
         return sized(self.y)
 
     @property
@@ -64,7 +64,7 @@ class Sliding:
 
     @property
     def full(self) -> bool:
-        """Whether each window surely holds an element that is not padding."""
+        """Return whether each window surely holds an element that is not padding."""
         return self.still or (self.base == self.dilation == 1 and max(self.low, self.high) < self.window and self.n > 0)
 
 

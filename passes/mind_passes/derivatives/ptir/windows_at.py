@@ -74,7 +74,7 @@ def clamped(op: GatherWindowsOp) -> Value:
 
 
 def read(op: ScatterWindowsOp, v: Value) -> Value:
-    """What `v`, of the shape of the result, has at the place of each update; 0 for updates that were left out."""
+    """Read `v`, of the shape of the result, at the place of each update; 0 for updates that were left out."""
     values, rank = op.values(), len(spec(op.x).shape)
     gone = axes((*values["inserted_window_dims"], *values["input_batching_dims"]), rank)
     updates = static(op.updates)

@@ -48,13 +48,13 @@ def match(root: PtirOp) -> Match | None:
 
 
 def _is_product(op: PtirOp, rank: int) -> bool:
-    """Whether a product of rank `rank` is one of matrices for each place along all axes but the last two of the result."""
+    """Return whether a product of rank `rank` is one of matrices for each place along all axes but the last two of the result."""
     ranks = {rank, *(len(spec_of(v).shape) for v in op.operands)}
     return ranks == {rank} and len(op.values()["batch_lhs"]) == rank - 2 and len(op.values()["contract_lhs"]) == 1
 
 
 def _takes_rows(op: DotGeneralOp, rank: int) -> bool:
-    """Whether the lhs of a product is contracted along its last axis, place by place along its first ones."""
+    """Return whether the lhs of a product is contracted along its last axis, place by place along its first ones."""
     values = op.values()
     return (*values["batch_lhs"], *values["contract_lhs"]) == (*range(rank - 2), rank - 1)
 

@@ -48,7 +48,7 @@ def _match(root: DotGeneralOp, sides: tuple[str, str]) -> Match | None:
 
 
 class _AsConvolution(NamedTuple):
-    """How a product is a convolution."""
+    """A product as a convolution."""
 
     rows: Shape
     """The extents of the patches' axes that are places."""

@@ -105,7 +105,7 @@ def _tanh(value: SSAValue) -> Part | None:
 
 def _factors(value: SSAValue, x: SSAValue, inside: list[PtirOp], depth: int) -> list[str]:
     """
-    What a product consists of: x, the cubic's coefficient c, and others, `?`; its ops are added to `inside`, last ones last.
+    Return the factors of a product: x, the cubic's coefficient c, and others, `?`; its ops are added to `inside`, last ones last.
 
     At most `depth` products deep. A power counts as so many factors.
     """

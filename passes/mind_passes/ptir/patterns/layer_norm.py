@@ -79,7 +79,7 @@ def vector(value: SSAValue, axis: int) -> SSAValue | None:
 
 
 class Normal(NamedTuple):
-    """What is normalised along which axis, with which epsilon, by which ops."""
+    """A normalisation: the value, its axis, its epsilon, and its ops."""
 
     x: SSAValue
     axis: int

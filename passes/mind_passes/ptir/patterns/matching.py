@@ -1,4 +1,4 @@
-"""What patterns are made of: a match and its replacement, factors, means, values stretched along axes."""
+"""Building blocks of patterns: a match and its replacement, factors, means, values stretched along axes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Match:
     build: Callable[[Match], PtirOp] = field(compare=False)
 
     def is_closed(self) -> bool:
-        """Whether the values inside are used by the ops of the match alone."""
+        """Return whether the values inside are used by the ops of the match alone."""
         members: set[Operation] = {self.root, *self.inside}
         return all(use.operation in members for op in self.inside for result in op.results for use in result.uses)
 
@@ -53,13 +53,13 @@ def made_by(value: SSAValue, cls: type[OpT]) -> OpT | None:
 
 
 def is_float(value: SSAValue) -> bool:
-    """Whether the elements of `value` are floats."""
+    """Return whether the elements of `value` are floats."""
     return spec_of(value).dtype.kind is Kind.FLOAT
 
 
 def is_near(value: SSAValue, number: float) -> bool:
     """
-    Whether every element of `value` is `number`, rounded to the dtype or off by the last digit.
+    Return whether every element of `value` is `number`, rounded to the dtype or off by the last digit.
 
     Builders compute such constants in the dtype or in a wider one.
     """
@@ -108,7 +108,7 @@ def reduced(value: SSAValue, kind: str) -> tuple[ReduceOp, tuple[int, ...]] | No
 
 def stretched(value: SSAValue, axes: Sequence[int]) -> tuple[SSAValue, list[PtirOp]] | None:
     """
-    What `value` repeats along `axes` and nowhere else, and the views between: a broadcast, perhaps reshapes before it.
+    Return the value that `value` repeats along `axes` and nowhere else, and the views between: a broadcast, perhaps reshapes.
 
     The views give what is repeated an extent of 1 there; dropping such extents is all that reshapes do here.
     """
@@ -128,7 +128,7 @@ def stretched(value: SSAValue, axes: Sequence[int]) -> tuple[SSAValue, list[Ptir
 
 
 def only_units(view: PtirOp) -> bool:
-    """Whether a reshape adds and drops extents of 1, no more."""
+    """Return whether a reshape adds and drops extents of 1, no more."""
     before, after = spec_of(view.operands[0]).shape, spec_of(view.results[0]).shape
     return [d for d in before if d != 1] == [d for d in after if d != 1]
 
@@ -173,12 +173,12 @@ def fusion(ops: Sequence[Operation], results: Sequence[SSAValue], pattern: str |
 
 
 def is_view(op: Operation) -> bool:
-    """Whether a fusion makes the result of `op` itself."""
+    """Return whether a fusion makes the result of `op` itself."""
     return isinstance(op, BroadcastToOp) or is_fill(op)
 
 
 def is_fill(op: Operation) -> bool:
-    """Whether `op` is a constant that is one element everywhere."""
+    """Return whether `op` is a constant that is one element everywhere."""
     if not isinstance(op, ConstantOp):
         return False
     literal = op.literal

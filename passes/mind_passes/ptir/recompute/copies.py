@@ -104,7 +104,7 @@ class Copies:
         return [self.became[v] for v in values]
 
     def _needs(self, op: PtirOp) -> Sequence[SSAValue]:
-        """What the copy of an op is made of."""
+        """Return the values that the copy of an op is made of."""
         value = op.results[0]
         if op is self.rows.region.forward.greatest or self._is_known(value):
             return ()
@@ -125,7 +125,7 @@ class Copies:
         return is_constant(found) is not None or (is_delta(found) is not None and self._is_row(value))
 
     def _is_row(self, value: SSAValue) -> bool:
-        """Whether a value has one element for each row."""
+        """Return whether a value has one element for each row."""
         shape, rows = spec_of(value).shape, self.rows.region.forward.shape[:-1]
         return shape in (rows, (*rows, 1))
 

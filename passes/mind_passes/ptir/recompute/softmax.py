@@ -1,5 +1,5 @@
 """
-What the values of a softmax's gradient are, as polynomials in three unknowns of each score.
+The values of a softmax's gradient as polynomials in three unknowns of each score.
 
 The unknowns are the weight `p = e / t`, its adjoint `g`, and the row's `delta = sum(p g)`; `e = exp(z - max z)` and `t = sum e`
 stand for `p` and 1. That changes nothing in what is left when `e` and `t` are multiplied by a number of the row, which is
@@ -49,7 +49,7 @@ class UnlikeError(Exception):
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a value is: its polynomial, if it is known to be one, and its degree; None for 0, which has every degree."""
+    """The polynomial of a value, if it is known to be one, and its degree; None for 0, which has every degree."""
 
     polynomial: Polynomial | None = None
     degree: int | None = 0
@@ -67,7 +67,7 @@ def leaf(value: SSAValue) -> Meaning:
 
 
 def meaning(op: PtirOp, operands: Sequence[Meaning], keys_axis: int) -> Meaning:
-    """What the result of an op is, given what its operands are; UnlikeError if degrees do not fit."""
+    """Return the meaning of the result of an op, given that of its operands; UnlikeError if degrees do not fit."""
     if isinstance(op, NegOp):
         return _scaled(operands[0], -1.0)
     if isinstance(op, BroadcastToOp) or (isinstance(op, CastOp) and is_float(op.x) and is_float(op.result)):
@@ -101,7 +101,7 @@ def is_constant(found: Meaning) -> float | None:
 
 
 def is_delta(found: Meaning) -> float | None:
-    """How many times delta a value is."""
+    """Return the number of times that a value is delta."""
     if found.polynomial is None or list(found.polynomial) != [DELTA]:
         return None
     return found.polynomial[DELTA]

@@ -34,7 +34,7 @@ FLOATS: dict[str, FloatFormat] = {
 
 def lossless(source: PtirDType, target: PtirDType) -> bool:
     """
-    Whether `target` has every number of `source`, so that a cast between them changes nothing.
+    Return whether `target` has every number of `source`, so that a cast between them changes nothing.
 
     >>> from mind_dialect.ptir.types import F16, F32, SI16, UI8
     >>> lossless(UI8, F16), lossless(SI16, F16), lossless(SI16, F32), lossless(F32, F16)

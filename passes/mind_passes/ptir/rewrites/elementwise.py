@@ -44,7 +44,7 @@ def _dtype(op: PtirOp) -> PtirDType:
 
 
 def _neutral_zero(dtype: PtirDType) -> float:
-    """What added to any number leaves it as it is: of the two float zeros, -0."""
+    """Return the zero that added to any number leaves it as it is: of the two float zeros, -0."""
     return 0 if dtype.kind in INTEGERS else -0.0
 
 

@@ -68,7 +68,7 @@ def _axis(name: str) -> Form:
 
 
 def _dtypes(op: PtirOp, values: Values) -> Values:
-    """What an op accumulates in and gives, left out where it is the default."""
+    """Leave out the dtypes that an op accumulates in and gives where they are the default."""
     dtype = spec_of(op.operands[0]).dtype
     accumulator, result = values["accum_dtype"], values.get("out_dtype")
     changed: dict[str, Any] = {"accum_dtype": None if accumulator is default_accumulator(dtype) else accumulator}

@@ -152,7 +152,7 @@ def concat_of_slices(op: ConcatOp) -> Found:
 
 
 def _continues(left: SSAValue, right: SSAValue, axis: int) -> bool:
-    """Whether two values are slices of one, the second from where the first ends along `axis`."""
+    """Return whether two values are slices of one, the second from where the first ends along `axis`."""
     a, b = left.owner, right.owner
     if not isinstance(a, SliceOp) or not isinstance(b, SliceOp) or a.x is not b.x:
         return False

@@ -49,7 +49,7 @@ def _sizes(value: SSAValue) -> tuple[int, ...] | None:
 
 
 def _same_count(a: Dims, b: Dims) -> bool:
-    """Whether two shapes have equally many elements whatever their names stand for."""
+    """Return whether two shapes have equally many elements whatever their names stand for."""
     names = [sorted(d for d in shape if isinstance(d, str)) for shape in (a, b)]
     return names[0] == names[1] and prod(d for d in a if isinstance(d, int)) == prod(d for d in b if isinstance(d, int))
 
@@ -71,7 +71,7 @@ def broadcast_of_broadcast(op: BroadcastToOp) -> Found:
 
 
 def _stretches(x: Dims, result: Dims) -> bool:
-    """Whether a broadcast of `x` to `result` cannot fail."""
+    """Return whether a broadcast of `x` to `result` cannot fail."""
     return all(m == 1 or m == n for m, n in zip(x, result[len(result) - len(x) :], strict=True))
 
 
@@ -105,7 +105,7 @@ def transpose_of_transpose(op: TransposeOp) -> Found:
 
 
 def _holds(op: SliceOp) -> bool:
-    """Whether a slice is in range for all sizes of names."""
+    """Return whether a slice is in range for all sizes of names."""
     values = op.values()
     return all(map(holds, values["starts"], values["sizes"], _shape(op.x)))
 

@@ -108,7 +108,7 @@ def windows(
     base: Sequence[int],
     dilation: Sequence[int],
 ) -> list[SSAValue]:
-    """How often a window fits into each dimension, once that is dilated and padded."""
+    """Return the number of windows along each dimension, once that is dilated and padded."""
     found: list[SSAValue] = []
     for n, size, stride, pads, gap, hole in zip(spatial, window, strides, padding, base, dilation, strict=True):
         dilated = n if gap == 1 else e.max(e.add(e.mul(n, gap), 1 - gap), 0)

@@ -1,4 +1,4 @@
-"""What a row of the table of shape rules is."""
+"""A row of the table of shape rules."""
 
 from __future__ import annotations
 
