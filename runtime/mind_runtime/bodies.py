@@ -33,7 +33,7 @@ CACHED_LITERAL_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class Body:
-    """What equal functions share."""
+    """The part of a program that equal functions share."""
 
     run: Callable[..., Any]
     code: CodeType

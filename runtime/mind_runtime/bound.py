@@ -76,7 +76,7 @@ class Bound:
         self.program.failed(status, record)
 
     def _are_apart(self, every: Sequence[Any]) -> bool:
-        """Whether what is donated can be written to and shares no memory, told without looking at what is bound."""
+        """Return whether what is donated can be written to and shares no memory, told without looking at what is bound."""
         taken = [every[i] for i, *_ in self._free]
         if not self._apart or any(a.base is not None for a in taken) or len({*map(id, taken)} - self._ids) < len(taken):
             return False

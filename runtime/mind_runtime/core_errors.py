@@ -51,6 +51,6 @@ def attributed(e: MindError, func: FuncOp, sources: Mapping[Operation, Operation
 
 
 def place_of(op: Operation) -> str:
-    """What a message calls an op."""
+    """Return the name of an op in a message."""
     place = getattr(op, "place", None)
     return place() if place is not None else op.name

@@ -34,7 +34,7 @@ def check_donated(
 
 def shared_memory(arguments: Sequence[Any], donated: Collection[int]) -> set[int]:
     """
-    Which of the donated ones of NumPy arrays share an address range with any other.
+    Return the donated ones of NumPy arrays that share an address range with any other.
 
     Arrays that all own their memory share it only if they are one array, which is quicker to find.
     """
@@ -54,7 +54,7 @@ def range_of(array: Any, first: int) -> Range:
 
 
 def overlapping(ranges: Mapping[int, Range], donated: Collection[int]) -> set[int]:
-    """Which of the donated ranges share an address with any other: one sweep over them by where they begin."""
+    """Return the donated ranges that share an address with any other: one sweep over them by their begin."""
     given, found = frozenset(donated), set[int]()
     end = donated_end = donor = -1
     for low, high, i in sorted((*r, i) for i, r in ranges.items()):

@@ -58,7 +58,7 @@ def _nothing() -> None:
 @dataclass(frozen=True)
 class Executor:
     """
-    How functions run on a target.
+    Runs functions on a target.
 
     `compile` makes the program; it raises a `MindError` for what it cannot run. `require` raises E6002 unless everything that the
     target needs is there. `options` reads the words in braces, as `tf32` of `cupy{tf32}`; None for a target that takes none.

@@ -132,7 +132,7 @@ class ForeignFunctions(InterpreterFunctions):
 
     @impl_terminator(tensor.YieldOp)
     def run_yield(self, _interpreter: Interpreter, op: tensor.YieldOp, args: Values) -> tuple[ReturnedValues, Values]:
-        """What a region hands over."""
+        """Return the values that a region yields."""
         return ReturnedValues(args), ()
 
     @impl(tensor.InsertOp)

@@ -27,7 +27,7 @@ _SIGNED = {"i32": "si32", "i64": "si64"}
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """What an input or output is: its name, dtype and dimensions, which may be names."""
+    """The signature of an input or output: its name, dtype and dimensions, which may be names."""
 
     name: str
     dtype: DType
@@ -45,11 +45,11 @@ class TensorSpec:
 
     @property
     def is_static(self) -> bool:
-        """Whether every dimension is a size."""
+        """Return whether every dimension is a size."""
         return not any(isinstance(d, str) for d in self.shape)
 
     def fits(self, shape: Sequence[int]) -> bool:
-        """Whether an array of `shape` has as many dimensions, and the sizes that are known."""
+        """Return whether an array of `shape` has as many dimensions, and the sizes that are known."""
         return not self.misfit(shape)
 
     def misfit(self, shape: Sequence[int]) -> str:
@@ -93,7 +93,7 @@ def admit(argument: Any, spec: TensorSpec, what: str) -> Any:
 
 
 def _is_masked(array: object) -> bool:
-    """Whether some elements do not count; where nobody has loaded `numpy.ma`, which is slow to load, none are."""
+    """Return whether some elements do not count; where nobody has loaded `numpy.ma`, which is slow to load, none are."""
     masks = sys.modules.get("numpy.ma")
     return masks is not None and isinstance(array, masks.MaskedArray)
 
@@ -131,7 +131,7 @@ def checked(out: Any, outputs: Sequence[TensorSpec], what: str) -> Sequence[Arra
 
 def overlaps_itself(array: Array) -> bool:
     """
-    Whether two elements of an array share memory, which its strides alone decide.
+    Return whether two elements of an array share memory, which its strides alone decide.
 
     >>> from numpy.lib.stride_tricks import as_strided
     >>> room = np.zeros(12, np.float32)

@@ -120,7 +120,7 @@ def admitted(op: Operation, values: Values) -> None:
 
 
 class MindRunner(InterpreterFunctions):
-    """What the implementations share: what random numbers are made from, and the sizes of named dimensions by function."""
+    """Shared by the implementations: the seed of random numbers, and the sizes of named dimensions by function."""
 
     def __init__(self, seed: int = 0):
         self.seed = seed

@@ -195,7 +195,7 @@ def _run_reduce(functions: ShapeRunner, interpreter: Interpreter, op: ReduceOp, 
 
 
 def _without_steps(op: ReduceOp, shape: Unranked | Invalid, type: Attribute) -> Any:
-    """What `reduce` gives for a shape without a rank: where the type allows, nothing known, or why it is invalid."""
+    """Return what `reduce` gives for a shape without a rank: where the type allows, nothing known, or why it is invalid."""
     if not isinstance(type, SizeType | ShapeType):
         if isinstance(shape, Invalid):
             raise failed(op, shape.reason)
@@ -235,7 +235,7 @@ class _Steps:
 
 
 class ShapeRunner(InterpreterFunctions):
-    """What the implementations share."""
+    """Shared by the implementations."""
 
     def __init__(self) -> None:
         self.steps = _Steps()

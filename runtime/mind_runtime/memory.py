@@ -1,5 +1,5 @@
 """
-How much memory a program may take: a need that is known before it runs, held against what is there.
+The memory that a program may take: a need that is known before it runs, held against what is there.
 
 An allocation that cannot succeed must not be tried: an operating system which promises more than it has takes the process
 down later, or the machine. So a program that would need more than the limit is refused with E6004.

@@ -105,7 +105,7 @@ class CupyProgram(Program):
         return self.execute(given, seed) if out is None else self.into(out, lambda: self.execute(given, seed))
 
     def _quick(self, arguments: Sequence[Any], seed: int) -> list[Any] | None:
-        """What a runner that knows the arguments makes of them; None if it does not."""
+        """Return what a runner that knows the arguments makes of them; None if it does not."""
         assert self.runner is not None
         try:
             return self.runner.quick(arguments, checked_seed(seed))
@@ -171,7 +171,7 @@ class CupyProgram(Program):
         return None if bound is None else bound.arena_plan(*arguments)
 
     def device_memory(self, *arguments: Any) -> dict[str, int] | None:
-        """What its plan has on the GPU; None without one, where each call asks CuPy for what it needs."""
+        """Return the plan's bytes on the GPU; None without a plan, where each call asks CuPy for what it needs."""
         if self.runner is not None:
             return self.runner.memory([self._machine.is_here(a) for a in arguments])
         program = self._bindings.of(tuple([a.shape for a in arguments])) if self._dynamic else None
@@ -183,7 +183,7 @@ class CupyProgram(Program):
         return e if origin is None else attributed(e.at(origin, place_of(origin)), self._func)
 
     def _device_failure(self, e: Exception) -> Exception:
-        """What CuPy raises, as a coded error; what is no failure of a device stays as it is."""
+        """Return an error of CuPy as a coded error; what is no failure of a device stays as it is."""
         name, module = type(e).__name__, type(e).__module__
         if name == "OutOfMemoryError" or isinstance(e, MemoryError):
             return allocation_error(self._func.function_type.outputs.data[0], f"the GPU is out of memory: {e}")

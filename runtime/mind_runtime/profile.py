@@ -1,5 +1,5 @@
 """
-Where the time of a call goes: what ran, for how long, and what it moved and computed, beside what the machine could do.
+The time of a call: what ran, for how long, and what it moved and computed, beside what the machine could do.
 
     print(profile(program, arguments).table())
 
@@ -30,7 +30,7 @@ REPEATS = 10
 
 @dataclass(frozen=True)
 class Limits:
-    """What a machine can do at best: bytes and floating-point operations in a second; 0 where nobody knows."""
+    """The best rates of a machine: bytes and floating-point operations in a second; 0 where nobody knows."""
 
     name: str = ""
     bandwidth: float = 0.0

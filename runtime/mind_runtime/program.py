@@ -134,7 +134,7 @@ class Program:
         return None
 
     def arena_plan(self, *arguments: Any) -> MemoryPlan | None:
-        """Where each temporary of a call on such arguments is, and when; None for a target that keeps them in no arena."""
+        """Return the address of each temporary of a call, and its live range; None for a target that keeps them in no arena."""
         return None
 
     def memory_need(self, *arguments: Any) -> int:
@@ -170,7 +170,7 @@ class Program:
         return tuple(self.admit(i, a) for i, a in enumerate(arguments))
 
     def admit(self, i: int, argument: Any) -> Any:
-        """What is given for input `i` as a plain array; E2001 unless it has the declared type."""
+        """Return the argument for input `i` as a plain array; E2001 unless it has the declared type."""
         return admit(argument, self.inputs[i], self._what(i))
 
     def sizes(self, arguments: Sequence[Any]) -> dict[str, int]:
@@ -277,7 +277,7 @@ class Program:
         check_donated(arguments, self.donated, self.shared_memory(arguments), self._what)
 
     def shared_memory(self, arguments: Sequence[Any]) -> set[int]:
-        """Which of the donated arguments share memory with any other."""
+        """Return the donated arguments that share memory with any other."""
         return shared_memory(arguments, self.donated)
 
     def _culprit(self, traceback: TracebackType | None) -> Operation | None:

@@ -1,5 +1,5 @@
 """
-Which draw a random op makes in xDSL's interpreter: its place among those of the program, and the iterations of the loops around
+The draw of a random op in xDSL's interpreter: its place among those of the program, and the iterations of the loops around
 it.
 
 Both are what they are in the program with all calls put in place, so that the numbers are those of a compiled program. Calls of
@@ -25,7 +25,7 @@ Values = tuple[Any, ...]
 
 
 class Draws:
-    """Where a run stands."""
+    """The state of the random numbers of a run."""
 
     def __init__(self) -> None:
         self._iterations: list[int] = []
@@ -66,7 +66,7 @@ class Draws:
             self._before = before
 
     def _place(self, op: Operation) -> int:
-        """How many draws stand before a random op or call in its function."""
+        """Return the number of draws before a random op or call in its function."""
         if op not in self._places:
             func = op
             while (outer := func.parent_op()) is not None and not isinstance(func, FuncOp):
@@ -75,7 +75,7 @@ class Draws:
         return self._places[op]
 
     def _count(self, func: Operation) -> int:
-        """How many draws a function comes to, those of the functions that it calls included, of a recursion once."""
+        """Return the number of draws of a function, with those of the functions that it calls, of a recursion once."""
         if func not in self._counts:
             self._counts[func] = 0
             count = 0

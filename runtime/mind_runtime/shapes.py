@@ -1,5 +1,5 @@
 """
-What a program knows of shapes at a call, on the host: whether it can run on inputs of these shapes, and what shapes it gives.
+Shapes at a call, on the host: can the program run on inputs of these shapes, and what shapes does it give?
 
     output_shapes(program, (2, 3, 64), (2, 3, 64))   ->   ((2, 3, 64),)
 
@@ -128,7 +128,7 @@ class Specialised(Generic[T]):
         return made
 
     def __len__(self) -> int:
-        """How many bindings have a program of their own."""
+        """Return the number of bindings that have a program of their own."""
         return sum(made is not None for made in self._made.values())
 
 

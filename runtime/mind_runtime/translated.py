@@ -64,7 +64,7 @@ class TranslatedProgram(Program):
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def _for(self, shapes: Shapes) -> Run:
-        """What runs for inputs of these shapes; E8001 for shapes that do not fit, E6003 for a dimension without a name."""
+        """Return the program for inputs of these shapes; E8001 where shapes do not fit, E6003 for an unnamed dimension."""
         if (found := self._built.get(shapes)) is None:
             self._check_shapes(*shapes)
             if (bound := bound_function(self.function, shapes)) is None:

@@ -59,7 +59,7 @@ _UNREADABLE = (
 
 
 class Held(NamedTuple):
-    """Where a tensor lies: in which file, from which byte on (None in a compressed member of an archive), and its type."""
+    """The place of a tensor: its file, its first byte (None in a compressed member of an archive), and its type."""
 
     path: Path
     name: str
@@ -72,7 +72,7 @@ class Held(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a tensor must be: the contract's name of its dtype, and its dimensions, which may be names."""
+    """The type that a tensor must have: the contract's name of its dtype, and its dimensions, which may be names."""
 
     dtype: str
     shape: tuple[int | str, ...]
@@ -173,7 +173,7 @@ def _check(
 
 
 def held_in(path: Path | str) -> dict[str, Held]:
-    """Where the tensors of a file, an index or a folder lie, from headers alone. E7002 for what cannot be read."""
+    """Find the tensors of a file, an index or a folder, from headers alone. E7002 for what cannot be read."""
     path = Path(path)
     try:
         if path.is_dir():
@@ -260,7 +260,7 @@ def _safetensors(path: Path) -> dict[str, Held]:
 
 
 def _lies_in(held: Held, size: int) -> bool:
-    """Whether the data of a tensor of a known dtype has its length, and lies in a file of so many bytes."""
+    """Return whether the data of a tensor of a known dtype has its length, and lies in a file of so many bytes."""
     begin = held.offset or 0
     return 0 <= begin <= held.end <= size and held.end - begin == math.prod(held.shape) * _width(held.dtype)
 
@@ -290,7 +290,7 @@ def _entry(entry: Any, name: str) -> tuple[str, tuple[int, ...], int, int]:
 
 
 def _are_sizes(values: Any) -> TypeGuard[list[int]]:
-    """Whether something is a list of integers from 0 on."""
+    """Return whether something is a list of integers from 0 on."""
     return isinstance(values, list) and all(type(n) is int and n >= 0 for n in cast("list[object]", values))
 
 

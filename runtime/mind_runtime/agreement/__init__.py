@@ -1,5 +1,5 @@
 """
-Whether executors agree: one program on the same inputs, compared pair by pair, and its gradient against differences.
+Agreement of executors: one program on the same inputs, compared pair by pair, and its gradient against differences.
 
     check = run_everywhere(module, "f", executors=["numpy", "native"], arguments=draw_arguments(module, "f", seed=0))
     check.disagreements()       pairs of executors, with the result that differs most

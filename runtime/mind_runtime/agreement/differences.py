@@ -1,5 +1,5 @@
 """
-How far results of two executors may differ: one table of tolerances by dtype, none of them for a single case.
+Differences between results of two executors: one table of tolerances by dtype, none of them for a single case.
 
 Executors add in different orders and compute functions with different roundings. A float may differ by the tolerance of its
 dtype, times the square root of the longest sum of the program, relative to the largest finite magnitude of its tensor.
@@ -51,7 +51,7 @@ class Difference:
 
     @property
     def agrees(self) -> bool:
-        """Whether every element is within its tolerance."""
+        """Return whether every element is within its tolerance."""
         return self.ratio <= 1
 
     def __str__(self) -> str:

@@ -39,12 +39,12 @@ class GradientCheck:
 
     @property
     def error(self) -> float:
-        """How far the two are apart, relative to the larger one."""
+        """Return the distance of the two, relative to the larger one."""
         return abs(self.by_vjp - self.by_differences) / max(abs(self.by_vjp), abs(self.by_differences), 1e-2)
 
     @property
     def agrees(self) -> bool:
-        """Whether the two agree as far as differences can tell."""
+        """Return whether the two agree as far as differences can tell."""
         return bool(np.isfinite(self.error)) and self.error <= TOLERANCE + 10 * self.uncertainty
 
 

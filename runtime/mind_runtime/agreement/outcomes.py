@@ -30,7 +30,7 @@ KNOWN_SIZES = 3
 @dataclass(frozen=True)
 class Outcome:
     """
-    What an executor did with a program: `ran` with results, `failed` while it ran, `refused` to compile, or `not available`.
+    The outcome of a program on an executor: `ran` with results, `failed` in the run, `refused` to compile, or `not available`.
 
     `error` is the coded error of the other three.
     """
@@ -44,7 +44,7 @@ class Outcome:
 
     @property
     def counts(self) -> bool:
-        """Whether the executor took the program, so that its outcome must agree with others."""
+        """Return whether the executor took the program, so that its outcome must agree with others."""
         return self.status in (RAN, FAILED)
 
 

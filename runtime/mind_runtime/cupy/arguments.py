@@ -1,4 +1,4 @@
-"""What may be given as an array of the GPU: CuPy's arrays, and others by DLPack, which are not copied."""
+"""Arguments that are arrays of the GPU: CuPy's arrays, and others by DLPack, which are not copied."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _imported(argument: Any, spec: Any, what: str, xp: Any) -> Array:
 
 
 def shared_memory(arguments: Sequence[Any], donated: Collection[int], machine: Machine) -> set[int]:
-    """Which of the donated arguments share an address with any other, on the GPU or on the host."""
+    """Return the donated arguments that share an address with any other, on the GPU or on the host."""
     on_gpu = {i: range_of(a, machine.address(a)) for i, a in enumerate(arguments) if a.size and machine.is_here(a)}
     addresses = {i: a.__array_interface__["data"][0] for i, a in enumerate(arguments) if a.size and i not in on_gpu}
     on_host = {i: range_of(arguments[i], address) for i, address in addresses.items()}

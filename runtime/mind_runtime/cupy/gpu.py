@@ -1,5 +1,5 @@
 """
-What running a plan asks of a GPU, by way of CuPy: memory, arrays in it, copies, graphs, products.
+The GPU that plans run on, by way of CuPy: memory, arrays in it, copies, graphs, products.
 
 Temporaries of CuPy's own functions come from a pool of the program's, so that what a graph was captured with stays its own. That
 pool has been filled by a first run on the stream that captures, so that nothing is allocated while it does.
@@ -45,7 +45,7 @@ class Graph(Protocol):
 
 
 class Machine(Protocol):
-    """What plans run on. All work is enqueued; only `read` waits for it."""
+    """The machine that plans run on. All work is enqueued; only `read` waits for it."""
 
     device: int
     """The number of the GPU."""
@@ -59,7 +59,7 @@ class Machine(Protocol):
         ...
 
     def address(self, array: Array) -> int:
-        """Where the first element of an array is."""
+        """Return the address of the first element of an array."""
         ...
 
     def array(self, room: Room, offset: int, shape: Sequence[int], strides: Sequence[int], dtype: Any) -> Array:
@@ -67,7 +67,7 @@ class Machine(Protocol):
         ...
 
     def is_here(self, array: Any) -> bool:
-        """Whether something is an array on this GPU."""
+        """Return whether something is an array on this GPU."""
         ...
 
     def fresh(self, shape: Sequence[int], dtype: Any) -> Array:
@@ -107,7 +107,7 @@ class Machine(Protocol):
         ...
 
     def limits(self) -> Limits:
-        """What it can do at best."""
+        """Return the best rates of the machine."""
         ...
 
     def order(self) -> None:
@@ -267,6 +267,6 @@ class _Workspace:
 
 
 def machine_of(device: Any) -> Machine:
-    """What programs on a device run on: one for each of them."""
+    """Return the machine for programs on a device: one for each device."""
     made = getattr(device, "machine", None)
     return Gpu(device.cupy) if made is None else made()

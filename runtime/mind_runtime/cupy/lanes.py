@@ -1,5 +1,5 @@
 """
-Which steps of a graph may run side by side: what shares no memory, and leaves most of the GPU to others.
+Steps of a graph that may run side by side: they share no memory, and each leaves most of the GPU to others.
 
 Steps get lanes, which are streams while a graph is captured; a step waits for those of other lanes whose memory it needs, or
 would overwrite. Places of the arena are used again, and that counts too, so any order that keeps to the waits gives the same.
@@ -71,7 +71,7 @@ def _span(x: Any, address: Callable[..., int]) -> Span:
 
 
 def _meet(other: _Seen, reads: Sequence[Span], writes: Sequence[Span]) -> bool:
-    """Whether one of two steps writes what the other reads or writes."""
+    """Return whether one of two steps writes what the other reads or writes."""
     return _overlap(other.writes, [*reads, *writes]) or _overlap(other.reads, writes)
 
 

@@ -1,4 +1,4 @@
-"""Where the time of a call goes on a GPU: each launch, copy and call of the array library between two events."""
+"""The time of a call on a GPU: each launch, copy and call of the array library between two events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TENSOR = {"80": 2048, "86": 1024, "87": 2048, "89": 1024, "90": 4096, "100": 81
 
 def limits_of(name: str, capability: str, attributes: dict[str, int]) -> Limits:
     """
-    What a GPU can do at best, from its clocks (in kHz), the width of its bus (in bits), and its multiprocessors.
+    Return the best rates of a GPU, from its clocks (in kHz), the width of its bus (in bits), and its multiprocessors.
 
     >>> h100 = {"MemoryClockRate": 2619000, "GlobalMemoryBusWidth": 5120, "ClockRate": 1980000, "MultiProcessorCount": 132}
     >>> found = limits_of("H100", "90", h100)
@@ -68,7 +68,7 @@ def locations_of(work: Work) -> tuple[str, ...]:
 
 
 def name_of(work: Work, symbols: dict[str, str]) -> str:
-    """What a step is called: a kernel by its name in CUDA, which says the ops that it comes from."""
+    """Return the name of a step: of a kernel its name in CUDA, which says the ops that it comes from."""
     step = work.step
     if isinstance(step, KernelOp):
         return symbols.get(step.symbol, step.symbol)

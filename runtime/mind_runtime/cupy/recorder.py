@@ -1,4 +1,4 @@
-"""How a plan becomes a tape: its launches with the arrays that they work on, for one set of addresses."""
+"""A plan becomes a tape: its launches with the arrays that they work on, for one set of addresses."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ class Recorder:
         return found
 
     def slice(self, whole: SSAValue, i: int) -> tuple[Room, int]:
-        """Where slice `i` along the first axis is."""
+        """Return the address of slice `i` along the first axis."""
         (room, start), layout = self.where(whole), read_ref(whole.type)
         return room, start + i * layout.strides[0] * layout.dtype.size
 
     def truth(self, value: SSAValue) -> Callable[[], bool]:
-        """What reads a truth from the GPU, after what was noted before it."""
+        """Return a function that reads a truth from the GPU, after what was noted before it."""
         array = self.array(value)
 
         def read() -> bool:
@@ -241,7 +241,7 @@ class Recorder:
         return run
 
     def function(self, name: str) -> Any:
-        """What a lowered call calls."""
+        """Return the function that a lowered call calls."""
         head, _, rest = name.partition(".")
         found: Any = self.kernels if head == "k" else self.kernels.xp
         for part in rest.split("."):

@@ -46,7 +46,7 @@ Addresses = tuple[int | None, ...]
 
 @dataclass
 class Moving:
-    """How often the addresses of arguments or results were others, and which of them are copied."""
+    """Counts how often the addresses of arguments or results change, and says which of them are copied."""
 
     copied: list[bool]
     first: list[int | None] = field(default_factory=list["int | None"])
@@ -158,7 +158,7 @@ class CudaRunner:
             self._check()
 
     def _begun(self, arguments: Sequence[Any], seed: int, *, home: bool) -> tuple[Tape, list[Any], dict[int, Array]]:
-        """What `_prepared` gives, with all that a run needs in place."""
+        """Return what `_prepared` gives, with all that a run needs in place."""
         self.machine.order()
         if not self._rooms:
             self._allocate()
@@ -382,7 +382,7 @@ class CudaRunner:
         return [*lines, *(f"no graph: {issue}" for issue in self.issues)]
 
     def arena_plan(self) -> MemoryPlan:
-        """Where each temporary is, and when."""
+        """Return the address of each temporary, and its live range."""
         live = Liveness(self.plan.func)
         temporaries = [op for op in live.allocations if op.kind is Space.ARENA and op.ref.nbytes]
         blocks = [
@@ -406,7 +406,7 @@ class CudaRunner:
 
     @property
     def bytes(self) -> int:
-        """What a run needs beside its arguments: the arena, what is kept, results."""
+        """Return the bytes that a run needs in addition to its arguments: the arena, what is kept, results."""
         return self.plan.arena + self.plan.records + self.plan.state + self.plan.output_bytes
 
 

@@ -1,5 +1,5 @@
 """
-What is enqueued, in order.
+A tape: all that a run enqueues, in order.
 
 Steps that need nothing from the host are sections; a section runs step by step, or as the CUDA graph that was captured of it.
 Loops and branches stand between sections and read one truth each time.
@@ -21,7 +21,7 @@ Step = KernelOp | CallOp | CopyOp
 
 @dataclass
 class State:
-    """What the host knows during a call."""
+    """The values that the host knows during a call."""
 
     seed: int = 0
     iterations: list[int] = field(default_factory=list[int])

@@ -1,4 +1,4 @@
-"""What the report of a run's checks means, and what JAX raises, as coded errors."""
+"""Errors of XLA as coded errors: the report of a run's checks, and what JAX raises."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fault_error(op: Operation) -> MindError:
 
 
 def runtime_error(e: Exception, name: str, results: Sequence[Attribute]) -> MindError:
-    """What XLA raises while it compiles or runs a program: E6004 for memory, E6007 for a time-out, E6008 for all else."""
+    """Return an error of XLA as a coded one: E6004 for memory, E6007 for a time-out, E6008 for all else."""
     said = first_line(e)
     if "RESOURCE_EXHAUSTED" in said or isinstance(e, MemoryError):
         return allocation_error(results[0], f"XLA is out of memory: {said}")

@@ -1,5 +1,5 @@
 """
-What can be asked of the target `xla`, in one place.
+The options of the target `xla`, in one place.
 
 `compile(module, target="xla{checks=off}")` and `mind-run --target 'xla{precision=high platform=cpu}'` know the same words.
 """
@@ -21,7 +21,7 @@ _WORDS = {"on": True, "true": True, "off": False, "false": False}
 
 @dataclass(frozen=True)
 class XlaOptions:
-    """How a program is exported, and where it runs."""
+    """Options of the export of a program, and of where it runs."""
 
     precision: str = "highest"
     """Of products of f32: `highest` for all bits, `high` or `default` for what a device does faster."""

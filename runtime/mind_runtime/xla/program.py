@@ -109,7 +109,7 @@ class XlaProgram(Program):
         return self.execute(given, seed) if out is None else self.into(out, lambda: self.execute(given, seed))
 
     def is_here(self, argument: Any) -> bool:
-        """Whether an argument is an array of JAX."""
+        """Return whether an argument is an array of JAX."""
         return isinstance(argument, self._jax.Array)
 
     def _admitted(self, i: int, argument: Any) -> Any:
@@ -124,7 +124,7 @@ class XlaProgram(Program):
         return argument
 
     def admit(self, i: int, argument: Any) -> Any:
-        """What is given permanently, as weights are: on the devices from now on."""
+        """Put what is given permanently, as weights are, on the devices from now on."""
         given = self._admitted(i, argument)
         if self.is_here(given):
             return given
@@ -138,7 +138,7 @@ class XlaProgram(Program):
             return self._jax.device_put(argument, self.sharding(i))
 
     def sharding(self, i: int) -> Any:
-        """Where the arrays of input `i` lie: whole on one device, or as its layout says on the mesh."""
+        """Return the layout of the arrays of input `i`: whole on one device, or as stated on the mesh."""
         if self.mesh is None:
             return self._jax.sharding.SingleDeviceSharding(self._devices[0])
         return named_sharding(self.mesh, self.layouts.get(self.inputs[i].name, ()))
@@ -191,7 +191,7 @@ class XlaProgram(Program):
         return given
 
     def _must_move(self, i: int, argument: Any) -> bool:
-        """Whether an array of JAX lies otherwise than its input's layout says; where none is given it stays."""
+        """Return whether an array of JAX lies otherwise than its input's layout says; where none is given it stays."""
         return self.mesh is not None and self.inputs[i].name in self.layouts and argument.sharding != self.sharding(i)
 
     def _home(self, x: Any) -> np.ndarray[Any, Any]:
@@ -242,7 +242,7 @@ class XlaProgram(Program):
         return 0 if found is None else int(found.temp_size_in_bytes + found.output_size_in_bytes)
 
     def collectives(self, *arguments: Any) -> dict[str, int]:
-        """How many collectives of each kind XLA puts into the program for such arguments."""
+        """Count the collectives of each kind that XLA puts into the program for such arguments."""
         if self._dynamic:
             return self._for(tuple([tuple(a.shape) for a in arguments])).collectives(*arguments)
         return count_collectives(self._executable(arguments).as_text())

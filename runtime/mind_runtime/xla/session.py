@@ -50,6 +50,6 @@ def devices(platform: str | None = None) -> list[Any]:
 
 
 def first_line(e: BaseException) -> str:
-    """What a message of XLA says, without the traces behind it."""
+    """Return the first line of a message of XLA, without the traces behind it."""
     lines = [line.strip() for line in str(e).splitlines() if line.strip()]
     return brief(lines[0] if lines else type(e).__name__)

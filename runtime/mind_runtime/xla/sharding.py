@@ -87,7 +87,7 @@ def make_mesh(axes: Mapping[str, int], platform: str | None) -> Any:
 
 def read_layout(given: Any, spec: TensorSpec, mesh: Any) -> Layout:
     """
-    How an input lies on the mesh, from text, a `PartitionSpec`, a `NamedSharding`, or a sequence of axis names and None.
+    Read the layout of an input on the mesh: text, a `PartitionSpec`, a `NamedSharding`, or a sequence of axis names and None.
 
     E7001 for what is none of these or has more entries than the input dimensions, or uses an axis twice; E7003 for an unknown
     axis, E3003 for a dimension that the axes do not divide.
