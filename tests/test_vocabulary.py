@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,10 @@ REPLACED = {
     r"\btold below\b": "as follows",
 }
 """Patterns of the words, and what to write in their place."""
+NOUN_PHRASES = {"What", "Where", "How", "Whether", "Which", "Those", "When"}
+"""First words of docstrings that describe what code should do: a function's docstring is an imperative, a class's a noun."""
+IMPERATIVE = ("passes", "lowering", "runtime")
+NOT_YET = ("lowering/mind_lowering/native", "runtime/mind_runtime/native")
 PACKAGES = ("mind_dialect", "passes", "lowering", "runtime", "translate", "array", "bridges", "tools")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
 SOURCES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
@@ -40,6 +46,20 @@ def test_a_page_uses_the_terms_of_the_field(page: Path) -> None:
 def test_messages_and_docstrings_use_the_terms_of_the_field(package: str) -> None:
     texts = {file: file.read_text(encoding="utf-8") for file in SOURCES if file.is_relative_to(ROOT / package)}
     assert {str(file.relative_to(ROOT)): words for file, text in texts.items() if (words := found(text))} == {}
+
+
+def docstrings(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield ast.get_docstring(node) or ""
+
+
+@pytest.mark.parametrize("package", IMPERATIVE)
+def test_docstrings_begin_with_an_imperative_or_a_noun(package: str) -> None:
+    """Not with a question word: `Return the offset`, not `Where it is`."""
+    files = [f for f in SOURCES if f.is_relative_to(ROOT / package) and not any(f.is_relative_to(ROOT / n) for n in NOT_YET)]
+    words = [(f, text) for f in files for text in docstrings(f) if re.split(r"\W", text, maxsplit=1)[0] in NOUN_PHRASES]
+    assert [f"{f.relative_to(ROOT)}: {text.partition(chr(10))[0]}" for f, text in words] == []
 
 
 @pytest.mark.parametrize(

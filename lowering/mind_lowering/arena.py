@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 
 class Gaps:
     """
-    What of a block of memory is free, by size and by place, neighbours joined.
+    The free bytes of a block of memory, by size and by place, neighbours joined.
 
     The tightest gap is taken first; the block grows at its end.
     """

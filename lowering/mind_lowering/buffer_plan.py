@@ -29,7 +29,7 @@ from .xp.peak import Meter, Sizes, byte_count
 
 
 class Usage(Flag):
-    """How the caller sees a buffer. One that is neither parameter, result nor constant is temporary."""
+    """The use of a buffer by the caller. One that is neither parameter, result nor constant is temporary."""
 
     TEMPORARY = 0
     PARAMETER = auto()
@@ -65,7 +65,7 @@ class PlannedBuffer:
 
     @property
     def owns(self) -> bool:
-        """Whether it is memory of its own."""
+        """Return whether it is memory of its own."""
         return not self.sources
 
     def __str__(self) -> str:

@@ -94,7 +94,7 @@ def write(name: str, code: bytes, target: str = "native") -> None:
 
 
 def _digest_of(name: str, code: bytes) -> bytes:
-    """What tells whether code is that of a name."""
+    """Return a digest that tells whether code is that of a name."""
     digest = _DIGEST(name.encode() + b"\n")
     digest.update(code)
     return digest.digest()

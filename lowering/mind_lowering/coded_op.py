@@ -1,4 +1,4 @@
-"""What the ops of this package's dialects share: verification by coded errors, and checks of regions."""
+"""Shared by the ops of this package's dialects: verification by coded errors, and checks of regions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-What Core IR's convolution and its gradients mean in PTIR.
+Core IR's convolution and its gradients in PTIR.
 
 The gradient in the input is not written as a convolution of a dilated gradient: that would multiply the zeros between its
 elements by the filter, which may hold infinity. The products that exist are computed once and added where they belong.

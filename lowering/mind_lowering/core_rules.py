@@ -1,5 +1,5 @@
 """
-What every Core IR op means in PTIR: one table, in the order of `mind_dialect.core`.
+The meaning of every Core IR op in PTIR: one table, in the order of `mind_dialect.core`.
 
 Each rule appends ops to an `Emitter` and returns the value that stands for the op's result. Core IR broadcasts and PTIR does
 not; Core IR's static indices may be out of bounds, which must fail at run time with E6001 and never be clamped.

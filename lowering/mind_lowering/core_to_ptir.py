@@ -41,7 +41,7 @@ class Converted:
 
 
 def is_core(func: FuncOp) -> bool:
-    """Whether `func` is to be taken for Core IR: it holds such ops, or it only passes on tensors of Core IR."""
+    """Return whether `func` is to be taken for Core IR: it holds such ops, or it only passes on tensors of Core IR."""
     if holds_core_ir(func):
         return True
     if foreign_op(func) is not None:

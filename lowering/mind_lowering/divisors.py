@@ -1,4 +1,4 @@
-"""What is known of divisors before a run."""
+"""Facts about divisors that are known before a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mind_dialect import ptir
 
 
 def is_never_zero(value: SSAValue) -> bool:
-    """Whether a value is a constant without any 0, moved or repeated perhaps."""
+    """Return whether a value is a constant without any 0, moved or repeated perhaps."""
     op = value.owner
     while isinstance(op, ptir.BroadcastToOp | ptir.ReshapeOp | ptir.TransposeOp | ptir.StopGradientOp):
         op = op.operands[0].owner

@@ -29,7 +29,7 @@ CANNOT_FAIL = (
 
 
 def needs_check(op: PtirOp) -> bool:
-    """Whether the sizes that a run finds may break the op's rule."""
+    """Return whether the sizes that a run finds may break the op's rule."""
     shapes = [read_type(v.type).shape for v in op.operands]
     if not op.stated_dims() and not any(isinstance(d, str) for shape in shapes for d in shape):
         return False
@@ -45,7 +45,7 @@ def _are_equal(shapes: Sequence[Dims]) -> bool:
 
 
 def _is_proven(op: PtirOp, shapes: Sequence[Dims]) -> bool:
-    """Whether shapes are equal, the bounds of a part inside, or a stated shape right, for all sizes of names."""
+    """Return whether shapes are equal, the bounds of a part inside, or a stated shape right, for all sizes of names."""
     values = op.values()
     match op:
         case ptir.BinaryOp() | ptir.SelectOp() | ptir.ClampOp():

@@ -1,5 +1,5 @@
 """
-What lowered code calls as `k`: the kernels of PTIR, and what runs around them: constants, checks of dynamic dimensions, loops.
+The namespace `k` of lowered code: the kernels of PTIR, and what runs around them: constants, checks of dynamic dimensions, loops.
 
 Kernels never write to their operands, but for those named with `_into` to their first. They keep the dtype of their operands,
 scalars included, and never widen.
@@ -111,7 +111,7 @@ class Kernels(PtirKernels):
         rule(*shapes, **properties)
 
     def custom_call(self, *operands: Array, target: str, attrs: dict[str, Any], dtypes: Sequence[Any]) -> Any:
-        """What is registered under `target`; E8007 if nothing is."""
+        """Return what is registered under `target`; E8007 if nothing is."""
         return run_custom_call(self.xp, target, operands, attrs, dtypes)
 
 

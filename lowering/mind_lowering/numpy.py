@@ -411,7 +411,7 @@ def constant_text(literal: PtirLiteralAttr) -> str:
 
 
 def is_lowered(func: FuncOp) -> bool:
-    """Whether `func` is in the `xp` dialect already."""
+    """Return whether `func` is in the `xp` dialect already."""
     return len(func.body.blocks) == 1 and isinstance(func.body.block.last_op, ReturnOp)
 
 

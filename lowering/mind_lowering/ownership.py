@@ -1,5 +1,5 @@
 """
-Which values share memory, and which memory may be written to: what decides whether an update is made in place.
+Aliases of values while they are lowered, and the memory that may be written to: the decision to update in place.
 
 Values of one `Memory` may overlap. Where control flow leaves open which of several memories a value has, they become one. What
 a loop carries is written to only on demand: the loop then sees to it that nothing else has that memory.
@@ -13,7 +13,7 @@ from enum import IntEnum
 
 
 class Grade(IntEnum):
-    """How a value lies in its memory."""
+    """The layout of a value in its memory."""
 
     REPEATED = 0
     """Elements may share a place."""
@@ -52,7 +52,7 @@ class Memory:
 
     @property
     def writable(self) -> bool:
-        """Whether the function may write to it: neither an input's nor a constant's."""
+        """Return whether the function may write to it: neither an input's nor a constant's."""
         return self.root()._writable
 
     @property
@@ -62,7 +62,7 @@ class Memory:
 
     @property
     def live(self) -> int:
-        """How many values that are still used have it."""
+        """Return the number of values with this memory that are still used."""
         return self.root()._live
 
     def count(self, change: int) -> None:
@@ -90,14 +90,14 @@ class Memory:
 
 @dataclass(frozen=True)
 class Held:
-    """Where a value is."""
+    """The memory of a value, and its layout there."""
 
     memory: Memory
     grade: Grade
 
     @property
     def ready(self) -> bool:
-        """Whether an update may be made in place, given that nothing else lives here."""
+        """Return whether an update may be made in place, given that nothing else lives here."""
         return self.memory.writable and self.grade >= Grade.PLACES
 
 
@@ -112,5 +112,5 @@ def fixed(grade: Grade = Grade.PLACES) -> Held:
 
 
 def shared(memory: Memory, held: Sequence[Held]) -> bool:
-    """Whether more than one of `held` has `memory`."""
+    """Return whether more than one of `held` has `memory`."""
     return sum(h.memory.root() is memory.root() for h in held) > 1

@@ -66,7 +66,7 @@ def _lower_cond(lowering: Lowering, op: ptir.CondOp) -> None:
 
 
 class _Loop:
-    """What a loop carries: the initial values, and where the carried values are, seen from inside and from outside."""
+    """The carries of a loop: the initial values, and the memory of carried values, seen from inside and from outside."""
 
     def __init__(self, lowering: Lowering, initial: list[SSAValue], scanned: Sequence[SSAValue] = ()):
         self.lowering = lowering
@@ -115,7 +115,7 @@ class _Loop:
         return found
 
     def end(self, initial: Sequence[SSAValue], yielded: Sequence[SSAValue], passed: Sequence[Held]) -> list[Held]:
-        """Where the results are: wherever the initial values were, and what the body yielded."""
+        """Return the memory of the results: any of the initial values, and of what the body yielded."""
         outside = dict(zip(self.carries, (self.lowering.held[v] for v in initial), strict=True))
         outside |= {carry: self.lowering.held[v] for carry, v in self.scanned.items()}
         inside = [self.lowering.held[v] for v in yielded]

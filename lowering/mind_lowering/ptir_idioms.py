@@ -83,7 +83,7 @@ def _shape(value: SSAValue) -> Shape:
 
 
 def _thin(value: SSAValue, scalars: list[IdiomStep]) -> SSAValue:
-    """What `value` repeats; a constant of one number is made anew, as a scalar."""
+    """Return the value that `value` repeats; a constant of one number is made anew, as a scalar."""
     while isinstance(op := value.owner, ptir.BroadcastToOp) and _static(op.operands[0]):
         value = op.operands[0]
     if isinstance(op, ptir.ConstantOp) and op.literal.is_fill:
@@ -96,12 +96,12 @@ def _thin(value: SSAValue, scalars: list[IdiomStep]) -> SSAValue:
 
 
 def _covers(values: Sequence[SSAValue], result: TensorSpec) -> bool:
-    """Whether the values, broadcast against each other, have the result's shape, its rank included."""
+    """Return whether the values, broadcast against each other, have the result's shape, its rank included."""
     return _broadcasts_to([_shape(v) for v in values], tuple(n for n in result.shape if isinstance(n, int)))
 
 
 def _broadcasts_to(shapes: Sequence[Shape], result: Shape) -> bool:
-    """Whether shapes that each broadcast to `result` give just that together."""
+    """Return whether shapes that each broadcast to `result` give just that together."""
     rank = len(result)
     aligned = [(1,) * (rank - len(s)) + s for s in shapes]
     return max(map(len, shapes)) == rank and all(any(s[d] == n for s in aligned) for d, n in enumerate(result) if n != 1)
@@ -136,7 +136,7 @@ def _positive(op: PtirOp) -> IdiomStep | None:
 
 
 def _zero(value: SSAValue) -> bool:
-    """Whether every element is +0 of f32 or f64."""
+    """Return whether every element is +0 of f32 or f64."""
     constant = value.owner
     if not isinstance(constant, ptir.ConstantOp):
         return False

@@ -1,5 +1,5 @@
 """
-What the Python of the target `mind-shape-python` calls: errors with NumPy's wording, and what takes more than an operator.
+Functions that the Python of the target `mind-shape-python` calls: errors with NumPy's wording, and all beyond an operator.
 
 A shape is a tuple of sizes. A size that only the run of the program itself can tell is None; constraints on it are left to that.
 """
@@ -85,12 +85,12 @@ def equal(of: str, *shapes: Shape) -> None:
 
 
 def are_equal(*shapes: Shape) -> bool:
-    """Whether all shapes are equal."""
+    """Return whether all shapes are equal."""
     return all(shape == shapes[0] for shape in shapes[1:])
 
 
 def broadcastable(*shapes: Shape) -> bool:
-    """Whether shapes broadcast together."""
+    """Return whether shapes broadcast together."""
     try:
         broadcast("", *shapes)
     except MindError:
@@ -128,14 +128,14 @@ def size(n: int) -> int:
 
 
 def meet(a: Shape, b: Shape, reason: str | None) -> Shape:
-    """What is known of one shape that is both."""
+    """Return what is known of one shape that is both."""
     if len(a) != len(b) or any(m != n and None not in (m, n) for m, n in zip(a, b, strict=False)):
         raise fail(reason or f"shapes {numpy_tuple(a)} and {numpy_tuple(b)} differ")
     return tuple(n if m is None else m for m, n in zip(a, b, strict=True))
 
 
 def meet_size(a: int, b: int, reason: str | None) -> int:
-    """What is known of one size that is both."""
+    """Return what is known of one size that is both."""
     if a != b:
         raise fail(reason or f"sizes {a} and {b} differ")
     return a
@@ -162,7 +162,7 @@ def bounded(*sizes: int | None) -> None:
 
 
 def refuse(reason: str) -> NoReturn:
-    """What cannot succeed whatever the inputs."""
+    """Raise for what cannot succeed whatever the inputs."""
     raise fail(reason)
 
 

@@ -1,5 +1,5 @@
 """
-What each op of the shape dialect is in Python: one row each, which says how its results are written when they are asked for.
+Ops of the shape dialect as Python: one row each, which says how its results are written when they are asked for.
 
 What cannot fail is written where it is first needed, and so not at all if it is not; what may fail is written where it stands.
 """
@@ -274,7 +274,7 @@ def _cstr_broadcastable(w: ShapeWriter, op: shape.CstrBroadcastableOp) -> None:
 
 
 def _nothing(w: ShapeWriter, op: Operation) -> None:
-    """What a witness or a constant is, the lattice knows or nobody asks."""
+    """Write nothing: the lattice knows a witness or a constant, or nobody asks."""
 
 
 # Regions

@@ -1,5 +1,5 @@
 """
-How a shape function is written as Python: names, assignments, checks, loops.
+The writer of a shape function as Python: names, assignments, checks, loops.
 
 What the lattice knows of a value is written in its place, and a constraint that it proves not at all.
 """
@@ -241,7 +241,7 @@ class ShapeWriter:
         return found
 
     def _atom(self, known: object) -> str | None:
-        """What is known of a size, as Python."""
+        """Return what is known of a size, as Python."""
         if isinstance(known, int):
             return str(known) if known >= 0 else f"({known})"
         if not isinstance(known, str) or not all(name in self._dims for name in names_in(known)):
@@ -272,14 +272,14 @@ class ShapeWriter:
         return _tuple(self.shape(value))
 
     def call_shapes(self, function: str, operands: Sequence[SSAValue], extra: str, last: bool = False) -> Text:
-        """What a function of shapes gives, as parts if its rank is known."""
+        """Return what a function of shapes gives, as parts if its rank is known."""
         shapes = [self.tuple(v) for v in operands]
         text = self.assign(f"{function}({', '.join([*shapes, extra] if last else [extra, *shapes])})")
         rank = next((len(s) for v in operands if isinstance(s := as_shape(self.flow.of(v)), tuple)), None)
         return text if rank is None else tuple(f"{text}[{i}]" for i in range(rank))
 
     def is_certain(self, operands: Sequence[SSAValue]) -> Truth:
-        """Whether shapes are known to broadcast together."""
+        """Return whether shapes are known to broadcast together."""
         return is_broadcastable(*(as_shape(self.flow.of(v)) for v in operands))
 
     def broadcast(self, operands: Sequence[SSAValue], of: str) -> Text:
@@ -335,7 +335,7 @@ class ShapeWriter:
 
     @contextmanager
     def _scope(self) -> Generator[None]:
-        """What is written inside is not there afterwards."""
+        """Forget at the end what is written inside."""
         self._known.append({})
         yield
         self._known.pop()

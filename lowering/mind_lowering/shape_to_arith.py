@@ -75,19 +75,19 @@ def _outermost(module: ModuleOp) -> list[Operation]:
 
 
 def _passes_shapes(op: FuncOp | ShapeFuncOp) -> bool:
-    """Whether a function takes or gives shapes."""
+    """Return whether a function takes or gives shapes."""
     type = op.function_type if isinstance(op, FuncOp) else op.type
     return any(is_of_shapes(t) for t in (*type.inputs.data, *type.outputs.data))
 
 
 class _Callees:
-    """Which names of functions are those of functions that take or give shapes."""
+    """The names of functions that take or give shapes."""
 
     def __init__(self) -> None:
         self._names: dict[Operation, set[str]] = {}
 
     def called_in(self, op: Operation) -> bool:
-        """Whether one of those is called in a function."""
+        """Return whether one of those is called in a function."""
         calls = [inner for inner in walk(op) if isinstance(inner, CallOp)]
         table = op.parent_op()
         if not calls or table is None:
@@ -99,7 +99,7 @@ class _Callees:
 
 
 def _is_only_called(op: FuncOp | ShapeFuncOp) -> bool:
-    """Whether a function stands for its calls only: it is private and takes or gives shapes."""
+    """Return whether a function stands for its calls only: it is private and takes or gives shapes."""
     return isinstance(op, FuncOp) and op.sym_visibility == StringAttr("private") and _passes_shapes(op)
 
 

@@ -83,7 +83,7 @@ class Std:
         return self.put(kind.create(operands=operands, result_types=[type]))
 
     def compare(self, relation: str, a: SSAValue, b: SSAValue) -> SSAValue:
-        """Whether two indices are in a relation."""
+        """Return whether two indices are in a relation."""
         predicate = {"predicate": IntegerAttr({**PREDICATES, "ult": 6}[relation], i64)}
         return self.put(arith.CmpiOp.create(operands=[a, b], result_types=[i1], properties=predicate))
 
@@ -92,7 +92,7 @@ class Std:
         return value if value.type == type else self.of(tensor.CastOp, value, type=type)
 
     def length(self, extents: SSAValue) -> SSAValue:
-        """How many extents there are."""
+        """Return the number of extents."""
         return self.of(tensor.DimOp, extents, self.number(0))
 
     def element(self, extents: SSAValue, at: SSAValue) -> SSAValue:
@@ -389,7 +389,7 @@ def _is_unused(op: Operation) -> bool:
 
 
 def _holds_errors(op: Operation) -> bool:
-    """Whether an op takes or gives what may be an error."""
+    """Return whether an op takes or gives what may be an error."""
     return any(isinstance(v.type, ShapeType | SizeType | ValueShapeType) for v in (*op.operands, *op.results))
 
 

@@ -188,7 +188,7 @@ class Lowering:
                 self.expect(result, read_type(result.type).shape)
 
     def dies(self, inputs: Sequence[SSAValue]) -> bool:
-        """Whether the first input's memory may be written to: nothing that is still used has it, nor has another input."""
+        """Return whether the first input's memory may be written to: nothing that is still used has it, nor has another input."""
         first = self.held[inputs[0]]
         return first.ready and first.memory.live == 0 and not shared(first.memory, [self.held[v] for v in inputs])
 
@@ -211,7 +211,7 @@ class Lowering:
         return None
 
     def result_held(self, callee: str, inputs: Sequence[SSAValue]) -> Held:
-        """Where the result of a call is."""
+        """Return the memory of the result of a call."""
         storage = FUNCTIONS[callee]
         if storage is Storage.CONSTANT:
             return fixed(Grade.REPEATED)
@@ -226,7 +226,7 @@ class Lowering:
         return Held(source.memory, Grade.REPEATED if callee in REPEATING else grade)
 
     def ordered(self, value: SSAValue) -> bool:
-        """Whether a value is known to be in row-major order."""
+        """Return whether a value is known to be in row-major order."""
         return self.held[value].grade is Grade.WHOLE or len(read_type(value.type).shape) < 2
 
     # Dynamic dimensions
@@ -261,7 +261,7 @@ class Lowering:
 
 
 def _are_matrices(values: Sequence[SSAValue]) -> bool:
-    """Whether no value is a stack of matrices, whose product may have its matrices in the order that theirs are in."""
+    """Return whether no value is a stack of matrices, whose product may have its matrices in the order that theirs are in."""
     return all(len(read_type(v.type).shape) < 3 for v in values)
 
 
@@ -270,7 +270,7 @@ IN_PLACE_FROM = 1 << 16
 
 
 def _is_large(type: Attribute) -> bool:
-    """Whether values of a type have memory that is worth taking over; a named dimension may have any size."""
+    """Return whether values of a type have memory that is worth taking over; a named dimension may have any size."""
     dtype, shape = read_type(type)
     if not shape or UNKNOWN in shape:
         return False

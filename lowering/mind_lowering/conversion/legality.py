@@ -1,5 +1,5 @@
 """
-What of a program a target cannot take: every diagnostic, each with its place, not only the first.
+Legality of a program for a target: every diagnostic, each with its place, not only the first.
 
 A `LegalitySpec` says which ops, dtypes and dimensions are legal; it may also look at single ops. Regions are part of the
 function they stand in. Works for PTIR and for Core IR, whose i32 is another dtype than PTIR's si32.
@@ -62,7 +62,7 @@ Refusal = Callable[[Operation], str | None]
 @dataclass(frozen=True)
 class LegalitySpec:
     """
-    What a target takes.
+    The programs that a target takes.
 
     `allowed_ops` and `allowed_dtypes` are None where all are. `refuses` says of an allowed op why this one is not legal, or None.
     """
@@ -85,7 +85,7 @@ class LegalitySpec:
         return replace(self, allow_dynamic_dims=allowed)
 
     def issues_of_type(self, type: Attribute) -> Iterator[str]:
-        """What is wrong with the type of a value."""
+        """Yield what is wrong with the type of a value."""
         if not isinstance(type, TensorType):
             return
         tensor = cast(TensorType, type)
@@ -103,7 +103,7 @@ class LegalityReport:
 
     @property
     def is_legal(self) -> bool:
-        """Whether there is none."""
+        """Return whether there is none."""
         return not self.diagnostics
 
     def error(self, target: str) -> MindError:

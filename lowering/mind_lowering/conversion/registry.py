@@ -50,7 +50,7 @@ class ConvertedIR:
 
 
 class ConversionTarget(ABC):
-    """What programs can be converted to. `version` changes whenever the same program would give another text."""
+    """A target of conversion. `version` changes whenever the same program would give another text."""
 
     name: str
     file_extension: str
@@ -127,7 +127,7 @@ def list_conversion_targets() -> list[str]:
 @dataclass(frozen=True)
 class ConversionCacheKey:
     """
-    What a conversion depends on.
+    All that a conversion depends on.
 
     The names of functions count, as they are in what comes out; those of values do not.
     """
@@ -154,7 +154,7 @@ class ConversionCache:
         self._entries: dict[ConversionCacheKey, _Entry] = {}
 
     def get_or_convert(self, key: ConversionCacheKey, build: Callable[[], ConvertedIR]) -> ConvertedIR:
-        """What `build` gave for `key`, calling it only the first time."""
+        """Return what `build` gave for `key`, calling it only the first time."""
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
         with entry.lock:

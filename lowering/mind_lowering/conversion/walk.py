@@ -19,7 +19,7 @@ from mind_dialect.program import functions
 
 @dataclass(frozen=True, eq=False)
 class OpPlace:
-    """Where an op stands: its number in its region, and for a nested one the region's name and the place of the op around it."""
+    """The place of an op: its number in its region, and for a nested one the region's name and the place of the op around it."""
 
     number: int
     region: str | None = None
@@ -36,7 +36,7 @@ class OpPlace:
 
 
 class Event(Enum):
-    """What a step of the walk comes to."""
+    """The kind of a step of the walk."""
 
     OP = "an op; its regions follow"
     REGION = "one of the op's regions begins"
@@ -56,7 +56,7 @@ class WalkStep:
 
 
 def region_names(op: Operation) -> tuple[str, ...]:
-    """What the regions of `op` are called: by its dialect, else by number."""
+    """Return the names of the regions of `op`: by its dialect, else by number."""
     named: tuple[str, ...] = getattr(op, "REGION_NAMES", ())
     return named if len(named) == len(op.regions) else tuple(str(i) for i in range(len(op.regions)))
 
@@ -93,7 +93,7 @@ def _regions(step: WalkStep) -> Iterator[WalkStep]:
 
 
 class ProgramVisitor:
-    """What to do at each step of a walk: nothing, unless a subclass says so."""
+    """Called at each step of a walk; does nothing, unless a subclass does."""
 
     def on_program(self, module: ModuleOp) -> None:
         """The walk begins."""

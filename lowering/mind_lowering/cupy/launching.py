@@ -1,5 +1,5 @@
 """
-What lowered code calls as `k` on a GPU: the kernels of the NumPy target over CuPy's namespace, and launches of our own.
+The namespace `k` of lowered code on a GPU: the kernels of the NumPy target over CuPy's namespace, and launches of our own.
 
 CuPy is imported when a device is asked for, by `device`. The namespace that code sees is CuPy's, but for the reductions of
 binary functions, which CuPy has under other names. A device of another kind, as in tests, gives a namespace and launches.
@@ -28,7 +28,7 @@ ALIGNMENT = 16
 
 
 class Device(Protocol):
-    """What kernels run on: an array namespace, and functions of compiled modules."""
+    """The device of kernels: an array namespace, and functions of compiled modules."""
 
     xp: Any
 
@@ -187,7 +187,7 @@ class _Reducing:
 
 
 def sorted_places(xp: Any, places: Array) -> tuple[Array, Array]:
-    """What puts places in order, equal ones as they come, and for each of the sorted where the first of its equals is."""
+    """Return the order that sorts places, equal ones as they come, and for each sorted one the place of its first equal."""
     order = xp.argsort(places, kind="stable")
     ordered = places[order]
     return order, xp.searchsorted(ordered, ordered, side="left")

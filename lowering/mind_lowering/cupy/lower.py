@@ -57,5 +57,5 @@ def lowered_for_cupy(func: FuncOp, donate: Collection[int] = (), options: CupyOp
 
 
 def is_ours(func: FuncOp) -> bool:
-    """Whether a function is Core IR or PTIR, to be lowered."""
+    """Return whether a function is Core IR or PTIR, to be lowered."""
     return not is_lowered(func) and (is_core(func) or any(isinstance(op, PtirOp) for op in func.walk()))

@@ -1,5 +1,5 @@
 """
-What can be asked of the target `cupy`, in one place.
+The options of the target `cupy`, in one place.
 
 `-t 'cupy{tf32=on}'`, `mind-run --target 'cupy{tf32 graph=off}'` and `compile(module, target="cupy{fast-reduce}")` know the
 same words.

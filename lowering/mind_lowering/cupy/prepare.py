@@ -113,7 +113,7 @@ def kernel_of(op: FusionOp) -> CudaKernel | None:
 
 
 def is_kernel(op: FusionOp) -> bool:
-    """Whether a fusion is one kernel."""
+    """Return whether a fusion is one kernel."""
     return kernel_of(op) is not None
 
 
@@ -126,7 +126,7 @@ def _why_no_kernel(op: FusionOp) -> str | None:
 
 
 def _is_parallel(op: FusionOp) -> bool:
-    """Whether a fusion is a kernel with enough blocks for a long row."""
+    """Return whether a fusion is a kernel with enough blocks for a long row."""
     kernel = kernel_of(op)
     return kernel is not None and not kernel.is_narrow
 
@@ -136,7 +136,7 @@ def _is_attention(op: FusionOp) -> bool:
 
 
 def _is_wrapped(op: PtirOp) -> bool:
-    """Whether an op outside of fusions moves or computes elements, so that it is a kernel if it can be."""
+    """Return whether an op outside of fusions moves or computes elements, so that it is a kernel if it can be."""
     moves = type(op) in TARGETED and type(op) not in STRIDED
     return (is_pointwise_or_reduction(op) or moves) and not isinstance(op, StopGradientOp)
 

@@ -61,7 +61,7 @@ def reasons(func: FuncOp, options: CupyOptions = DEFAULT) -> list[str]:
 
 
 def is_staged(op: PtirOp) -> bool:
-    """Whether an op is kernels of ours in a plan."""
+    """Return whether an op is kernels of ours in a plan."""
     return isinstance(op, ptir.RandomOp) or is_sorted_here(op)
 
 

@@ -90,7 +90,7 @@ class CudaKernels:
 
 
 def launch_text(launch: Launch) -> str:
-    """How a kernel is launched, as arguments of `Module.kernel`."""
+    """Return the launch of a kernel as arguments of `Module.kernel`."""
     outputs = ", ".join(f"({_shape(spec)}, {dtype_text(spec.dtype)})" for spec in launch.outputs)
     parts = [f"outputs=[{outputs}]", f"grid={launch.grid}", f"block={launch.block}"]
     if launch.scratch:

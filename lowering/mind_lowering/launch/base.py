@@ -1,4 +1,4 @@
-"""What ops of the `launch` dialect share: optional properties as words of their text, and operands with types after a colon."""
+"""Shared by the ops of the `launch` dialect: optional properties as words of their text, operands with types after a colon."""
 
 from __future__ import annotations
 

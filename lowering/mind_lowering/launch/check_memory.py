@@ -1,5 +1,5 @@
 """
-Whether a function of the `launch` dialect uses its memory as it may.
+The verifier of memory: refuses a function of the `launch` dialect that uses its memory as it may not.
 
 - Nothing is read that no op has written.
 - What is written may be: no constant, no input that is not donated, kept memory by a prepack only.
@@ -79,7 +79,7 @@ def _check_pairs(op: LaunchOp, live: Liveness) -> None:
 
 
 def _may_overlap(a: SSAValue, b: SSAValue, live: Liveness) -> bool:
-    """Whether two values may have an element in common; carries of one loop have not."""
+    """Return whether two values may have an element in common; carries of one loop have not."""
     if base(a) is not base(b):
         return not _are_distinct(base(a), base(b)) and bool(live.roots(a) & live.roots(b))
     first, second = offset(a), offset(b)
@@ -90,7 +90,7 @@ def _may_overlap(a: SSAValue, b: SSAValue, live: Liveness) -> bool:
 
 
 def _are_distinct(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two addresses are carries, or results, of one op: `_check_carries` keeps them apart."""
+    """Return whether two addresses are carries, or results, of one op: `_check_carries` keeps them apart."""
     return a.owner is b.owner
 
 

@@ -275,7 +275,7 @@ def part_type(layout: Ref) -> Attribute:
 
 @irdl_op_definition
 class PrepackOp(LaunchOp):
-    """What runs once, before any call of the program: it fills kept memory from constants, and from inputs that stay the same."""
+    """Runs once, before any call of the program: fills kept memory from constants, and from inputs that stay the same."""
 
     name = "launch.prepack"
     body = region_def()

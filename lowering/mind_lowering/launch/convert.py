@@ -292,7 +292,7 @@ def _own_type(value: SSAValue) -> Attribute:
 
 
 def _is_carried(value: SSAValue) -> bool:
-    """Whether a loop has been given the memory of a value."""
+    """Return whether a loop has been given the memory of a value."""
     return any(isinstance(use.operation, ForOp | WhileOp) for use in value.uses)
 
 

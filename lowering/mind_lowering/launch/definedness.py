@@ -1,5 +1,5 @@
 """
-Whether each array is written before it is read.
+The check that each array is written before it is read.
 
 What is written are allocations and, in loops, carries: a carry of the body is defined if what the loop is given for it is, and
 what the body yields for it. A write of a part defines the whole.
@@ -75,7 +75,7 @@ def _if(op: IfOp, defined: Defined) -> None:
 
 
 def _for(op: ForOp, defined: Defined) -> None:
-    """What is given to a loop is no longer defined after it: its carries have the memory."""
+    """Check a loop; its inits are no longer defined after it, as its carries have their memory."""
     block, carries = op.body.block, op.body.block.args[1:]
     held, never = _where(op.inits, carries, defined), _where(op.inits, op.res, defined)
     defined.difference_update([base(v) for v in op.inits])

@@ -1,4 +1,4 @@
-"""Which memory a value may lie in, and from when to when each allocation is in use."""
+"""Aliases and live ranges of `launch`: the memory that a value may lie in, and the range in which each allocation is in use."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Liveness(LiveRanges[AllocOp]):
         return self._roots.get(base(value), frozenset())
 
     def is_passed_on(self, op: LaunchOp, old: AllocOp, new: AllocOp) -> bool:
-        """Whether an op reads each element of one allocation where it writes that of another, and touches it nowhere else."""
+        """Return whether an op reads an allocation only element by element where it writes those of another."""
         reads, writes = self.touched(op)
         sources, targets = reads.get(old, ()), writes.get(new, ())
         if not sources or len(targets) != 1 or old in writes:
@@ -139,6 +139,6 @@ class Liveness(LiveRanges[AllocOp]):
 
 
 def _carried(op: Operation) -> list[SSAValue]:
-    """What control flow takes or hands on at an op: it is in use there."""
+    """Return the values that control flow takes or hands on at an op: they are in use there."""
     values = list(op.operands) if not isinstance(op, AllocOp | ViewOp | AtOp) else []
     return [v for v in values if not isinstance(v, BlockArgument) or v.index or not isinstance(v.block.parent_op(), ForOp)]

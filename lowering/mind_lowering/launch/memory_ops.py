@@ -87,7 +87,7 @@ class AllocOp(LaunchOp):
 
     @property
     def number(self) -> int | None:
-        """Which input, output, constant or kept block this is."""
+        """Return the number of the input, output, constant or kept block."""
         return None if self.index is None else Int().value(self.index)
 
     @property

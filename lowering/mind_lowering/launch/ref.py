@@ -51,12 +51,12 @@ class Ref:
 
     @cached_property
     def is_row_major(self) -> bool:
-        """Whether the strides are those of a row-major array; strides along an extent of 1 do not matter."""
+        """Return whether the strides are those of a row-major array; strides along an extent of 1 do not matter."""
         return all(s == r or n == 1 for n, s, r in zip(self.shape, self.strides, row_major(self.shape), strict=True))
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether several elements share a place, as far as a stride of 0 says."""
+        """Return whether several elements share a place, as far as a stride of 0 says."""
         return 0 not in self.shape and any(stride == 0 and n > 1 for n, stride in zip(self.shape, self.strides, strict=True))
 
     @property

@@ -1,4 +1,4 @@
-"""Which ops of PTIR move no element, only the address and the layout of an array."""
+"""Ops of PTIR that move no element, only the address and the layout of an array."""
 
 from __future__ import annotations
 

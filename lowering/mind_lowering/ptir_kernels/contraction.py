@@ -18,7 +18,7 @@ Axes = tuple[int, ...]
 
 
 class ContractionPlan(NamedTuple):
-    """How the operands of a `dot_general` become stacks of matrices: their axes in order, and how many there are of a kind."""
+    """The operands of a `dot_general` as stacks of matrices: their axes in order, and how many there are of a kind."""
 
     lhs: Axes
     rhs: Axes

@@ -145,7 +145,7 @@ class Elementwise(Widening):
         return self.narrow(self._truncated(x, y), a.dtype)
 
     def remainder(self, a: Array, b: Array) -> Array:
-        """What truncated division leaves, of the sign of `a`. E8004 is an integer divided by zero."""
+        """Return the remainder of truncated division, of the sign of `a`. E8004 is an integer divided by zero."""
         x, y = self.widen(a), self.widen(b)
         if format_of(a.dtype).kind in "iu":
             self._check_divisors(x, y)
@@ -182,7 +182,7 @@ class Elementwise(Widening):
         return self.narrow(self.widen(x).astype(format_of(dtype).work), dtype)
 
     def popcount(self, x: Array) -> Array:
-        """How many bits are set: in pairs, in fours, in bytes, and the sum of the bytes by a product."""
+        """Count the set bits: in pairs, in fours, in bytes, and the sum of the bytes by a product."""
         bits = self._bits(x, "u")
         return self._from_bits(self._ones(bits), x.dtype)
 
@@ -195,7 +195,7 @@ class Elementwise(Widening):
         return (of_bytes * number(every // 255)) >> number(width - 8)
 
     def count_leading_zeros(self, x: Array) -> Array:
-        """How many bits above the highest set one are 0."""
+        """Count the 0 bits above the highest set one."""
         bits, count = self._bits(x, "u"), format_of(x.dtype).bits
         number = bits.dtype.type
         for step in (1, 2, 4, 8, 16, 32):

@@ -37,21 +37,21 @@ class Format:
 
     @property
     def least(self) -> Any:
-        """What a greatest is started from: the least number there is."""
+        """Return the start of a greatest: the least number there is."""
         if self.kind == "f":
             return -np.inf if self.infinite else -_LARGEST_E4M3
         return -(1 << (self.bits - 1)) if self.kind == "i" else 0
 
     @property
     def most(self) -> Any:
-        """What a least is started from: the greatest number there is."""
+        """Return the start of a least: the greatest number there is."""
         if self.kind == "f":
             return np.inf if self.infinite else _LARGEST_E4M3
         return (1 << (self.bits - (self.kind == "i"))) - 1
 
     @property
     def accumulator(self) -> np.dtype[Any]:
-        """What sums accumulate in unless told otherwise; of 4-bit integers the same, so that they wrap."""
+        """Return the dtype that sums accumulate in unless stated otherwise; of 4-bit integers the same, so that they wrap."""
         return self.work if self.kind == "f" else self.dtype
 
 

@@ -16,7 +16,7 @@ _COMBINERS = {**REDUCERS, "add": "add", "mul": "multiply"}
 
 
 class Indexing(Reductions):
-    """What is combined at one place is combined in row-major order of the updates, in the widened dtype, and rounded once."""
+    """Kernels of indices. Updates of one place are combined in row-major order, in the widened dtype, and rounded once."""
 
     def take(self, x: Array, indices: Array) -> Array:
         """Rows of `x`."""

@@ -27,7 +27,7 @@ _PRECISION = {"bf16": 8, "f16": 11}
 
 
 def uniform_bits(dtype: str) -> int:
-    """How many bits of a word a uniform number of a dtype has: as many as it holds exactly, at most 24."""
+    """Return the bits of a word that a uniform number of a dtype has: as many as it holds exactly, at most 24."""
     return min(24, _PRECISION.get(dtype, 24))
 
 

@@ -51,7 +51,7 @@ class Reductions(Casts):
         return self.narrow(ufunc.reduce(self.widen(x), axis=axes, dtype=accum.work, keepdims=keepdims), accum.dtype)
 
     def identity_of(self, kind: str, source: Format) -> Any:
-        """What leaves every number of `source` as it is: where there is no infinity, the greatest finite number."""
+        """Return the number that leaves every number of `source` as it is: without an infinity, the greatest finite number."""
         match kind:
             case "max":
                 return source.least

@@ -1,5 +1,5 @@
 """
-Which kernel runs which op, with which arguments: one row per op class, closed by a test over the dialect.
+The kernel of each op, with its arguments: one row per op class, closed by a test over the dialect.
 
 Where the dtypes are native to the array namespace and no option asks for more, the row is the array function itself. Arguments
 are Python values: numbers, tuples, dtypes of the dialect. A dimension that has a name is left as that, for the caller to bind.
@@ -95,7 +95,7 @@ def _to_dtype(name: str) -> Row:
 
 
 def accumulates_plainly(op: PtirOp, values: Mapping[str, Any]) -> bool:
-    """Whether operand, accumulator and result have one native dtype."""
+    """Return whether operand, accumulator and result have one native dtype."""
     dtype = op.operand_spec(0).dtype
     plain = values["accum_dtype"] in (None, dtype) and values.get("out_dtype") in (None, dtype)
     return plain and dtype.name in NATIVE and default_accumulator(dtype) is dtype
@@ -212,7 +212,7 @@ _STORAGE = {
 
 def storage(callee: str) -> Storage:
     """
-    Where the result of a callee of this table lives. An `iota` has no operand, but repeats its elements as a part does.
+    Return the storage of the result of a callee of this table. An `iota` has no operand, but repeats its elements as a part does.
 
     >>> storage("xp.add").name, storage("k.slice").name
     ('OWN', 'PART')

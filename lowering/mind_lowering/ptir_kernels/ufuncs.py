@@ -1,4 +1,4 @@
-"""Which array function an elementwise op is, wherever a dtype is native to the array namespace."""
+"""Array functions of elementwise ops, wherever a dtype is native to the array namespace."""
 
 from __future__ import annotations
 

@@ -224,7 +224,7 @@ class Windows(Reductions, Structure, Contraction):
 
 def places(n: int, window: int, stride: int, dilation: int) -> int:
     """
-    How often a window fits into `n` places.
+    Return how often a window fits into `n` places.
 
     >>> places(5, 3, 2, 1), places(5, 3, 1, 2), places(5, 3, 1, 3)
     (2, 1, 0)

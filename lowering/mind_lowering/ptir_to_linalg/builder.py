@@ -219,7 +219,7 @@ class LinalgBuilder:
 
 
 def has_safe_text(attribute: FloatAttr[Any]) -> bool:
-    """Whether every reader of MLIR's text reads this number back: neither infinite, nor NaN, nor printed by its bits."""
+    """Return whether every reader of MLIR's text reads this number back: neither infinite, nor NaN, nor printed by its bits."""
     return isfinite(attribute.value.data) and "0x" not in str(attribute)
 
 

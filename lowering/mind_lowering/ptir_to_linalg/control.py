@@ -28,7 +28,7 @@ def cond(b: LinalgBuilder, op: ptir.CondOp, x: Values, inline: Inline) -> Values
 
 
 def while_loop(b: LinalgBuilder, op: ptir.WhileOp, x: Values, inline: Inline) -> Values:
-    """What the region `cond` yields after its truth goes on, into the body or out, as scf.condition has it."""
+    """Convert a loop: what `cond` yields after its truth goes on, into the body or out, as scf.condition has it."""
     types = [v.type for v in x]
 
     def before(c: LinalgBuilder, v: Sequence[SSAValue]) -> Values:

@@ -1,4 +1,4 @@
-"""What of PTIR the target cannot say, each with the reason."""
+"""Ops of PTIR that the target cannot say, each with the reason."""
 
 from __future__ import annotations
 

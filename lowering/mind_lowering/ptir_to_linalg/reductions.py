@@ -30,7 +30,7 @@ COMBINE: dict[str, scalars.Scalar] = {
 
 
 def identity(kind: str, dtype: PtirDType) -> Number:
-    """What leaves every number of `dtype` as it is; where there is no infinity, the greatest finite number."""
+    """Return the number that leaves every number of `dtype` as it is; without an infinity, the greatest finite number."""
     if kind in ("sum", "prod"):
         return float(kind == "prod") if dtype.is_float else int(kind == "prod")
     if kind in ("or", "xor"):
@@ -63,7 +63,7 @@ def folded(
     b: LinalgBuilder, kind: str, dtypes: tuple[PtirDType, PtirDType], inputs: Sequence[Access], shape: Shape, loops: int
 ) -> SSAValue:
     """
-    What `kind` makes, in the second dtype, of elements of the first: those of the first input.
+    Fold by `kind` elements of the first dtype, those of the first input, in the second dtype.
 
     The first loops are those of the result's `shape`; the others are summed over. Further inputs only say how far they go.
     """
@@ -85,7 +85,7 @@ def reduced_axes(op: PtirOp, axes: Sequence[int]) -> tuple[list[int], list[int]]
 
 
 def order(kept: Sequence[int], reduced: Sequence[int]) -> list[AffineExpr]:
-    """Which loop goes along each axis, when the loops are those of the kept axes, then those of the reduced."""
+    """Return the loop along each axis, when the loops are those of the kept axes, then those of the reduced."""
     places = {axis: i for i, axis in enumerate((*kept, *reduced))}
     return [AffineExpr.dimension(places[axis]) for axis in range(len(places))]
 
@@ -135,7 +135,7 @@ def _narrowed(b: LinalgBuilder, dtype: PtirDType, x: SSAValue) -> SSAValue:
 def _better(
     b: LinalgBuilder, kind: str, dtype: PtirDType, new: tuple[SSAValue, SSAValue], old: tuple[SSAValue, SSAValue]
 ) -> SSAValue:
-    """Whether a new element is greater (of `min` less), or as great with a lower index."""
+    """Return whether a new element is greater (of `min` less), or as great with a lower index."""
     greater = scalars.compare(b, "greater" if kind == "max" else "less", dtype, new[0], old[0])
     equal = scalars.compare(b, "equal", dtype, new[0], old[0])
     earlier = b(arith.CmpiOp(new[1], old[1], "slt"))
@@ -225,7 +225,7 @@ def dot_general(b: LinalgBuilder, op: ptir.DotGeneralOp, x: Values) -> Values:
 
 
 def window_place(out: int, window: int, stride: int, dilation: int) -> AffineExpr:
-    """Where place `window` of the window at place `out` lies; both are numbers of loops."""
+    """Return the place `window` of the window at place `out`; both are numbers of loops."""
     return AffineExpr.dimension(out) * stride + AffineExpr.dimension(window) * dilation
 
 

@@ -1,5 +1,5 @@
 """
-What each elementwise op does with one element, in arith and math: one table by op class.
+Elementwise ops on one element, in arith and math: one table by op class.
 
 Integers carry no sign in MLIR, so the op says it. Floats of fewer than 32 bits are computed in f32 and rounded once, those of 8
 bits in all ops. What arith leaves undefined, such as a shift by the width or a cast of a number too large, is written out.
@@ -26,7 +26,7 @@ Scalar = Callable[[LinalgBuilder, PtirDType, list[Value]], Value]
 
 
 def is_integer(dtype: PtirDType) -> bool:
-    """Whether a dtype is one of integers, i1 not counted."""
+    """Return whether a dtype is one of integers, i1 not counted."""
     return dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
 
 
@@ -130,7 +130,7 @@ def _compare_float(b: LinalgBuilder, predicate: str, x: Value, y: Value) -> Valu
 
 
 def compare(b: LinalgBuilder, kind: str, dtype: PtirDType, x: Value, y: Value) -> Value:
-    """Whether `x kind y`, as i1; with NaN only `not_equal` holds."""
+    """Return whether `x kind y`, as i1; with NaN only `not_equal` holds."""
     if dtype.is_float:
         return _compare_float(b, _FLOAT[kind], x, y)
     if kind in ("equal", "not_equal"):
@@ -241,7 +241,7 @@ def _shift(kind: Callable[[Value, Value], Operation], keeps_sign: bool) -> Scala
 
 
 def _popcount(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
-    """How many bits are set: sums of neighbours, twice as wide each time, as convert-math-to-libm refuses `math.ctpop`."""
+    """Count the set bits: sums of neighbours, twice as wide each time, as convert-math-to-libm refuses `math.ctpop`."""
     type, bits, found, width = element_type(dtype), dtype.bits, x[0], 1
     while width < bits:
         mask = sum(((1 << width) - 1) << place for place in range(0, bits, 2 * width))
@@ -252,7 +252,7 @@ def _popcount(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
 
 
 def _leading_zeros(b: LinalgBuilder, dtype: PtirDType, x: list[Value]) -> Value:
-    """How many bits are above the highest that is set: those that stay 0 when each bit is copied to all below it."""
+    """Count the bits above the highest that is set: those that stay 0 when each bit is copied to all below it."""
     type, found, width = element_type(dtype), x[0], 1
     while width < dtype.bits:
         found = b(arith.OrIOp(found, b(arith.ShRUIOp(found, b.integer(width, type)))))
@@ -307,7 +307,7 @@ ARITHMETIC: Mapping[type[PtirOp], Scalar] = {
 
 
 def element(b: LinalgBuilder, op: PtirOp, x: list[Value]) -> Value:
-    """What an elementwise op makes of an element of each operand."""
+    """Emit an elementwise op on an element of each operand."""
     dtype = op.operand_spec(0).dtype
     match op:
         case ptir.CompareOp():

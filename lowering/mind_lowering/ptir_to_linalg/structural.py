@@ -67,7 +67,7 @@ def broadcast_to(b: LinalgBuilder, op: ptir.BroadcastToOp, x: Values) -> Values:
 
 
 def broadcast(shape: Shape, result: Shape) -> list[AffineExpr]:
-    """Which element of a tensor of `shape` stands at each place of one of `result`."""
+    """Map each place of a tensor of `result` to the element of one of `shape` that stands there."""
     loops = dims(len(result))[len(result) - len(shape) :]
     wide = result[len(result) - len(shape) :]
     return [loop if n == m else AffineExpr.constant(0) for loop, n, m in zip(loops, shape, wide, strict=True)]

@@ -220,7 +220,7 @@ def shape_of(value: SSAValue) -> Shape:
 
 
 def size_of(value: SSAValue) -> int:
-    """How many elements a value has."""
+    """Return the number of elements of a value."""
     return math.prod(shape_of(value))
 
 
@@ -230,7 +230,7 @@ def static(spec: TensorSpec) -> Shape:
 
 
 def accumulator(dtype: PtirDType, given: PtirDType | None) -> PtirDType:
-    """What an op accumulates in: what is stated, else f32 for narrower floats, else the dtype itself."""
+    """Return the dtype that an op accumulates in: what is stated, else f32 for narrower floats, else the dtype itself."""
     return given or (F32 if dtype.is_float and dtype.bits < 32 else dtype)
 
 

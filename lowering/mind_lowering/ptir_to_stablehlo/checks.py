@@ -1,5 +1,5 @@
 """
-What PTIR rejects at run time and XLA computes anyway: integers divided by zero, and indices out of range.
+Checks for what PTIR rejects at run time and XLA computes anyway: integers divided by zero, and indices out of range.
 
 A row says for an op which of its elements are wrong, as a tensor of i1, or None where none can be.
 """
@@ -74,7 +74,7 @@ def _windows_outside(b: StablehloBuilder, x: Values, found: WindowNumbers) -> SS
 
 
 def _starts_outside(b: StablehloBuilder, indices: SSAValue, vector: int | None, limits: list[int]) -> SSAValue:
-    """Which entries of index vectors are below 0 or above their limits."""
+    """Find the entries of index vectors that are below 0 or above their limits."""
     if vector is None or vector == len(shape_of(indices)):
         indices, vector = b.reshape(indices, (*shape_of(indices), 1)), len(shape_of(indices))
     below = b.compare("LT", indices, b.like(0, indices))
@@ -97,7 +97,7 @@ CHECKS: Mapping[type[PtirOp], Check] = {
 
 
 def is_checked(op: Operation) -> bool:
-    """Whether an op may be wrong at run time: an integer divisor that is known not to be 0 cannot."""
+    """Return whether an op may be wrong at run time: an integer divisor that is known not to be 0 cannot."""
     if not isinstance(op, PtirOp) or type(op) not in CHECKS:
         return False
     if isinstance(op, ptir.DivOp | ptir.RemainderOp):

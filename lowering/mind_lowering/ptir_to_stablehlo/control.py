@@ -26,12 +26,12 @@ Inline = Callable[[StablehloBuilder, Region, Sequence[SSAValue]], Values]
 
 
 def holds_checks(b: StablehloBuilder, *regions: Region) -> bool:
-    """Whether the program reports what is wrong, and one of the regions may be."""
+    """Return whether the program reports what is wrong, and one of the regions may be."""
     return b.fault is not None and any(map(is_checked, _ops(regions)))
 
 
 def holds_random(*regions: Region) -> bool:
-    """Whether one of the regions draws random numbers."""
+    """Return whether one of the regions draws random numbers."""
     return any(isinstance(op, ptir.RandomOp) for op in _ops(regions))
 
 

@@ -32,7 +32,7 @@ Rule = Callable[[StablehloBuilder, Any, Values], SSAValue]
 
 
 def is_small(dtype: PtirDType) -> bool:
-    """Whether a dtype is a float of 8 bits."""
+    """Return whether a dtype is a float of 8 bits."""
     return dtype.is_float and dtype.bits == 8
 
 

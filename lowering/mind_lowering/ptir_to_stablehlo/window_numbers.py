@@ -23,7 +23,7 @@ class WindowNumbers:
 
 
 def gather_numbers(op: ptir.GatherWindowsOp, x: Values) -> WindowNumbers:
-    """Those of a gather."""
+    """Return the dimension numbers of a gather."""
     values, rank, of_indices = op.values(), len(shape_of(x[0])), len(shape_of(x[1]))
     ranks = {"offset_dims": len(op.result_spec().shape), "start_indices_batching_dims": of_indices}
     lists: dict[str, list[int]] = {name: [a % ranks.get(name, rank) for a in values[name]] for name in GATHER_DIMS[:-1]}
@@ -32,7 +32,7 @@ def gather_numbers(op: ptir.GatherWindowsOp, x: Values) -> WindowNumbers:
 
 
 def scatter_numbers(op: ptir.ScatterWindowsOp, x: Values) -> WindowNumbers:
-    """Those of a scatter; along axes without a window dimension of the updates, windows are of 1."""
+    """Return the dimension numbers of a scatter; along axes without a window dimension of the updates, windows are of 1."""
     values, rank, updates = op.values(), len(shape_of(x[0])), shape_of(x[2])
     ranks = {"update_window_dims": len(updates), "scatter_indices_batching_dims": len(shape_of(x[1]))}
     lists: dict[str, list[int]] = {name: [a % ranks.get(name, rank) for a in values[name]] for name in SCATTER_DIMS[:-1]}

@@ -43,7 +43,7 @@ MAX_DEPTH = 100
 
 
 def is_of_shapes(type: Attribute) -> bool:
-    """Whether `type` is one of the dialect."""
+    """Return whether `type` is one of the dialect."""
     return isinstance(type, SHAPE_TYPES)
 
 
@@ -344,7 +344,7 @@ class Rebuilt:
 
 def decoded(layout: Sequence[str], values: Sequence[Any]) -> list[Any]:
     """
-    What the results of a lowered function stand for: sizes, tuples of extents, None for what is invalid.
+    Return what the results of a lowered function stand for: sizes, tuples of extents, None for what is invalid.
 
     >>> decoded(["shape 2?", "size", "value"], [3, 4, True, 5, 6]), decoded(["size?"], [7, False])
     ([(3, 4), 5, 6], [None])

@@ -37,7 +37,7 @@ _REFLEXIVE = ("eq", "sle", "sge")
 
 
 class Check(NamedTuple):
-    """Whether a value is valid, and why it may not be."""
+    """The validity of a value, and why it may not be valid."""
 
     holds: Truth
     reasons: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ VALID = Check(True)
 
 @dataclass(frozen=True)
 class _Scope:
-    """What is known in a block and the regions inside it."""
+    """The facts known in a block and the regions inside it."""
 
     made: dict[Any, SSAValue]
     natural: set[SSAValue]
@@ -167,7 +167,7 @@ class Numbers:
         return value
 
     def is_natural(self, n: Number) -> bool:
-        """Whether a number is known not to be negative."""
+        """Return whether a number is known not to be negative."""
         return n >= 0 if isinstance(n, int) else any(n in scope.natural for scope in self._scopes)
 
     # Truths
@@ -196,7 +196,7 @@ class Numbers:
         return not a if isinstance(a, bool) else self.once(arith.XOrIOp, [a, self.truth(True)], i1)
 
     def all_of(self, checks: Sequence[Check]) -> Check:
-        """Whether all hold; the reasons are those of all that may not."""
+        """Return whether all hold; the reasons are those of all that may not."""
         holds: Truth = True
         for check in checks:
             holds = self.both(holds, check.holds)
@@ -204,7 +204,7 @@ class Numbers:
         return Check(holds, () if holds is True else tuple(reasons))
 
     def compare(self, relation: str, a: Number, b: Number) -> Truth:
-        """Whether two numbers are in a relation."""
+        """Return whether two numbers are in a relation."""
         if isinstance(a, int) and isinstance(b, int):
             return bool(_COMPARE[relation](a, b))
         if a is b:
@@ -212,7 +212,7 @@ class Numbers:
         return self.once(arith.CmpiOp, [self.number(a), self.number(b)], i1, naming=_NAMING[relation])
 
     def natural(self, n: Number, what: str = "size") -> Check:
-        """Whether a number is not negative."""
+        """Return whether a number is not negative."""
         if self.is_natural(n):
             return VALID
         shown = f" {n}" if isinstance(n, int) else ""

@@ -1,5 +1,5 @@
 """
-What the operands of lowered ops are: numbers, shapes, truths, and how each is read from a value.
+Operands of lowered ops: numbers, shapes, truths, and how each is read from a value.
 
     of a value of type     is lowered to
     !shape.size, index     `SizeOperand`: a number, and whether it is valid

@@ -1,5 +1,5 @@
 """
-What the ops of the shape dialect become: one row each, from lowered operands to lowered results.
+Ops of the shape dialect as lowered ops: one row each, from lowered operands to lowered results.
 
 A row gives what `mind_dialect.shape.evaluate` has for the op, with the extents as numbers. What it gives for an invalid result
 is any number whatever; nothing may read it.
@@ -288,7 +288,7 @@ def _num_elements(to: Numbers, op: Operation, a: Lowered) -> SizeOperand:
 
 
 def _shape_eq(to: Numbers, op: Operation, *operands: Lowered) -> Holds:
-    """Whether shapes are equal; that of two that are invalid is true."""
+    """Return whether shapes are equal; that of two that are invalid is true."""
     shapes = [shape(to, x) for x in operands]
     if len(shapes) < 2:
         return Holds(True)
@@ -310,7 +310,7 @@ def _is_broadcastable(to: Numbers, op: Operation, *operands: Lowered) -> Holds:
 
 
 def stated_attributes(op: Operation) -> dict[str, Attribute]:
-    """What an op says of itself to whoever reports an error: attributes of ours."""
+    """Return the attributes of ours that an op states about itself for whoever reports an error."""
     return {name: value for name, value in op.attributes.items() if name.startswith("mind.")}
 
 

@@ -124,7 +124,7 @@ def keywords(stored: Attribute | None) -> dict[str, Any]:
 
 
 def plain_name(name: str) -> bool:
-    """Whether a keyword argument may have this name."""
+    """Return whether a keyword argument may have this name."""
     return _NAME.fullmatch(name) is not None
 
 

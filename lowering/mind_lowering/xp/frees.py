@@ -1,5 +1,5 @@
 """
-Where values are used for the last time: `xp.free` ops are put there, and checked.
+Frees at last uses: `xp.free` ops are put there, and checked.
 
 A value from outside that dies in a branch is freed in both branches, unless a branch yields it. In a loop, what comes from
 outside lives until the loop is over; what the loop takes dies when it begins; a carry dies like other values of the body.

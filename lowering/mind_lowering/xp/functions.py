@@ -1,4 +1,4 @@
-"""What the `xp` dialect can call, closed so that a text from elsewhere reaches nothing else, and where each result lives."""
+"""Functions that the `xp` dialect can call, closed so that a text from elsewhere reaches nothing else, and their storage."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..ptir_kernels.ufuncs import REDUCERS, UFUNCS
 
 
 class Storage(Enum):
-    """Where the result of a function lives."""
+    """The storage of the result of a function."""
 
     OWN = "memory of its own"
     WHOLE = "the whole memory of its first operand, under another shape"

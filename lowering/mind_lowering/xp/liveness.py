@@ -38,7 +38,7 @@ class LoweredRanges(LiveRanges[SSAValue]):
 
 
 class NameRanges(LoweredRanges):
-    """Where a lowered function uses each value by its name."""
+    """The uses of each value of a lowered function by its name."""
 
     def __init__(self, block: Block):
         super().__init__(block)
@@ -72,7 +72,7 @@ class NameRanges(LoweredRanges):
 
 class ArrayRanges(LoweredRanges):
     """
-    Where a lowered function needs the memory of each of its parameters and of `made`, values that have memory of their own.
+    The range in which the memory of each parameter, and of `made`, values with memory of their own, is needed.
 
     What a loop carries has memory of its own, or that of its initial value if the loop passes it on as it is.
     """

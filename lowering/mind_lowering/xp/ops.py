@@ -185,7 +185,7 @@ class FreeOp(XpOp):
 
 
 def can_free(value: SSAValue) -> bool:
-    """Whether the function owns `value`: inputs are the caller's, constants are kept for the next call."""
+    """Return whether the function owns `value`: inputs are the caller's, constants are kept for the next call."""
     owner = value.owner
     if isinstance(owner, Operation):
         return not is_constant(owner)
@@ -193,5 +193,5 @@ def can_free(value: SSAValue) -> bool:
 
 
 def is_constant(op: Operation) -> bool:
-    """Whether `op` makes a constant."""
+    """Return whether `op` makes a constant."""
     return isinstance(op, CallOp) and getattr(op.callee, "data", None) == CONSTANT

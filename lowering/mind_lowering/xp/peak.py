@@ -1,4 +1,4 @@
-"""How much memory a lowered function needs, known before it runs: shapes are known then, and frees are explicit."""
+"""The memory that a lowered function needs, known before it runs: shapes are known then, and frees are explicit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def byte_count(type: Attribute, sizes: Sizes) -> int:
 
 def peak(block: Block, sizes: Sizes | None = None) -> Need:
     """
-    What the calls of a lowered function need at their peak, kernels' own buffers for convolutions included.
+    Return what the calls of a lowered function need at their peak, kernels' own buffers for convolutions included.
 
     A view counts nothing while its memory lives, but no value may be larger than the limit even as a view: reading all of
     a tensor of 10^15 elements would not end. What a loop carries counts once more, unless the loop passes it on as it is.
@@ -188,7 +188,7 @@ class Meter:
 
 
 def _extent_bytes(type: Attribute, sizes: Sizes) -> int:
-    """What NumPy bounds even for an empty array: the product of the extents other than 0."""
+    """Return what NumPy bounds even for an empty array: the product of the extents other than 0."""
     shape = extents(type, sizes)
     count = read_type(type).dtype.size * prod(n for n in shape if n)
     return count if 0 in shape and count > 1 << 62 else 0

@@ -28,7 +28,7 @@ def library() -> Any:
 
 
 def architecture(capability: str, nvrtc: Any = None) -> str:
-    """What to compile for a GPU, given as `90`: its own code or, for one that NVRTC does not know yet, the newest there is."""
+    """Return what to compile for a GPU, given as `90`: its own code or, for one that NVRTC does not know yet, the newest."""
     known = [int(n) for n in (library() if nvrtc is None else nvrtc).getSupportedArchs()]
     newest = max(known, default=int(capability))
     return f"sm_{capability}" if int(capability) <= newest else f"compute_{newest}"

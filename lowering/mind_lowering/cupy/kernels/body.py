@@ -79,7 +79,7 @@ _VIEWS = (ptir.ReshapeOp, ptir.BroadcastToOp, ptir.ConstantOp, ptir.IotaOp, Redu
 
 @dataclass
 class KernelSource:
-    """What a kernel has beside its statements: parameters, and what was found out on the way."""
+    """The parts of a kernel other than its statements: parameters, and facts found on the way."""
 
     body: Body
     pointers: dict[SSAValue, str]
@@ -188,7 +188,7 @@ class Scope:
         return wanted
 
     def _leaf(self, op: PtirOp, at: Place) -> bool:
-        """Whether a value is there without its operands."""
+        """Return whether a value is there without its operands."""
         value = op.results[0]
         if (value, at) in self.names or self._reuse(value, at):
             return True
@@ -208,7 +208,7 @@ class Scope:
         return True
 
     def _reads(self, op: PtirOp, at: Place) -> Sequence[Key]:
-        """What is needed, and where, for the result of an op at a place."""
+        """Return the operands, and their places, that the result of an op at a place needs."""
         if isinstance(op, ptir.BroadcastToOp):
             return [(op.x, repeated(at, spec(op.x)[1], self))]
         if isinstance(op, ptir.ReshapeOp):

@@ -1,4 +1,4 @@
-"""Which calls of the array library are kernels of ours in a plan, and the kernels of those of one function."""
+"""Calls of the array library that are kernels of ours in a plan, and the kernels of those of one function."""
 
 from __future__ import annotations
 

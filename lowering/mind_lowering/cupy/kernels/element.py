@@ -50,7 +50,7 @@ def for_each(
 
 
 def scratch(source: KernelSource) -> Scope:
-    """Where index expressions get names, with the statements that give them their values."""
+    """Return a builder that names index expressions, with the statements that give them their values."""
     scope = Scope(source)
     scope.whole = None
     return scope

@@ -1,5 +1,5 @@
 """
-What can fail in a kernel: each site in it where something can go wrong knows the error that the NumPy target gives.
+Failures in a kernel: each site in it where something can go wrong knows the error that the NumPy target gives.
 
 A kernel notes the first site and place that failed; which number it was comes from a second run.
 """
@@ -20,7 +20,7 @@ DIVISION, UNSIGNED, INDEX, WINDOW, PROMISE = "division", "unsigned division", "i
 
 
 class FailingOp(NamedTuple):
-    """What fails; of an index the shape, axis and extent of the window that it is an index of."""
+    """An op that can fail; of an index the shape, axis and extent of the window that it is an index of."""
 
     what: str
     shape: tuple[int, ...] = ()

@@ -1,5 +1,5 @@
 """
-What reductions keep on their way, as C++: a total in the accumulator; of an `arg_max` the greatest and where the first of it is.
+The state of reductions as C++: a total in the accumulator; of an `arg_max` the greatest and the first place of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def accumulator(op: ReduceOp) -> PtirDType:
 
 
 def identity(kind: str, dtype: PtirDType) -> str:
-    """What a reduction of some kind starts from, in a register of a dtype."""
+    """Return the start of a reduction of some kind, in a register of a dtype."""
     if kind in ("sum", "prod", "or", "xor"):
         return literal(dtype, int(kind == "prod"))
     if kind == "and" and dtype.kind is Kind.SIGNED:

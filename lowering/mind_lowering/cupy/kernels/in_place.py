@@ -1,4 +1,4 @@
-"""Which results of a kernel can have the memory of which operands: each element is then read by the thread that writes it."""
+"""Results of a kernel that can have the memory of operands: each element is then read by the thread that writes it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _kind(op: Operation) -> str | None:
 
 
 def _goes_by_element(argument: SSAValue, ops: Sequence[Operation]) -> bool:
-    """Whether all that is computed of an argument is where its own elements are."""
+    """Return whether all that is computed of an argument is where its own elements are."""
     moved = {argument}
     for op in ops:
         if any(v in moved for v in op.operands):

@@ -1,5 +1,5 @@
 """
-What kernels are and share: the text of one CUDA kernel, how it is launched, the loop over neighbouring elements.
+Shared by all kernels: the text of one CUDA kernel, its launch, the loop over neighbouring elements.
 
 Sizes are part of the text, so that the compiler knows every stride and every tail. Which kernel a fusion is, `patterns.py` says.
 """
@@ -31,7 +31,7 @@ VECTOR_BYTES = 16
 
 @dataclass(frozen=True)
 class Launch:
-    """How a kernel is launched, beside what it is given."""
+    """The launch of a kernel: all but its arguments."""
 
     outputs: tuple[TensorSpec, ...]
     grid: int
@@ -64,7 +64,7 @@ class CudaKernel:
 
 
 class KernelWriter:
-    """What all kernels share: parameters, head, the loop over neighbouring elements."""
+    """Writes what all kernels share: parameters, head, the loop over neighbouring elements."""
 
     def __init__(self, body: Body):
         self.body = body
@@ -73,7 +73,7 @@ class KernelWriter:
         self.sites = tuple(op for op, _ in body.sites)
 
     def launch(self, grid: int, block: int, scratch: int = 0, counters: int = 0, into: int | None = None) -> Launch:
-        """How the kernel is launched."""
+        """Return the launch of the kernel."""
         outputs = tuple(TensorSpec(*spec(v)) for v in self.body.results)
         return Launch(outputs, grid, block, scratch, counters, into, tuple(site for _, site in self.body.sites))
 
@@ -93,7 +93,7 @@ class KernelWriter:
         return "int" if max(prod(spec(v)[1]) for v in values) <= 1 << 30 else "long long"
 
     def width(self, size: int) -> int:
-        """How many elements of arrays of `size` elements are read and written at once: 16 bytes of the widest."""
+        """Return the number of elements of `size` bytes that are read and written at once: 16 bytes of the widest."""
         bytes = [spec(v)[0].size for v in (*self.body.inputs, *self.body.results) if prod(spec(v)[1]) == size]
         return VECTOR_BYTES // max(bytes, default=VECTOR_BYTES)
 

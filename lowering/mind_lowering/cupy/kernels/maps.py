@@ -33,14 +33,14 @@ def _first(v: Sequence[str]) -> str:
 
 
 class Mapped(NamedTuple):
-    """What is read, and the result as an expression of the registers that hold it."""
+    """The elements to read, and the result as an expression of the registers that hold them."""
 
     reads: Sequence[Key]
     text: Callable[[Sequence[str]], str] = _first
 
 
 class Reader(IndexNames, Protocol):
-    """Where expressions get names, and indices that are data their values."""
+    """Names index expressions, and reads the values of indices that are data."""
 
     def flag(self, text: str) -> str:
         """The name of a condition."""
@@ -237,7 +237,7 @@ def _gather(op: ptir.GatherOp, at: Place, names: Reader) -> Mapped:
 
 
 def _starts(op: ptir.DynamicSliceOp | ptir.DynamicUpdateSliceOp, extents: Dims, names: Reader) -> list[str]:
-    """Where a window starts along each axis, clamped so that it fits."""
+    """Return the start of a window along each axis, clamped so that it fits."""
     shape = spec(op.start)[1]
     found: list[str] = []
     for k, (extent, size) in enumerate(zip(extents, op.values()["sizes"], strict=True)):
@@ -319,7 +319,7 @@ MAPS: dict[type[PtirOp], Callable[[Any, Place, Reader], Mapped]] = {
 
 
 def is_one_update(op: ptir.ScatterReduceOp) -> bool:
-    """Whether a scatter has one update for each row along its axis."""
+    """Return whether a scatter has one update for each row along its axis."""
     extents, shape = spec(op.x)[1], spec(op.indices)[1]
     axis = op.values()["axis"] % len(extents)
     return shape == tuple(1 if a == axis else n for a, n in enumerate(extents))

@@ -1,5 +1,5 @@
 """
-Which CUDA kernel the body of a fusion is: the patterns in the order in which they are asked.
+The patterns of CUDA kernels for the body of a fusion, in the order in which they are asked.
 
 An attention and its gradient are known by their products; then come ops that are a kernel by themselves; any other body is
 elementwise, with or without reductions.

@@ -31,7 +31,7 @@ Place = tuple[Chunk, ...]
 
 
 class IndexNames(Protocol):
-    """Where index expressions get names."""
+    """Gives names to index expressions."""
 
     def index(self, text: str) -> str:
         """The name of a new or known variable with that value."""

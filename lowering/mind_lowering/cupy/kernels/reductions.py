@@ -77,7 +77,7 @@ class _Reduction(ABC):
 
     @property
     def one_stage(self) -> bool:
-        """Whether everything that has all elements is done in the loop that reduces."""
+        """Return whether everything that has all elements is done in the loop that reduces."""
         return self.stages == 2 and not self.whole[1]
 
     # What the two kinds differ in
@@ -92,11 +92,11 @@ class _Reduction(ABC):
 
     @abstractmethod
     def together(self, kind: str, total: str, start: str) -> str:
-        """What all threads of a row have, from what each has."""
+        """Combine what each thread of a row has into what all have."""
 
     @abstractmethod
     def parts(self, kind: str, total: str, pointer: str) -> tuple[str, str]:
-        """Where blocks share rows: what leaves a block's total at a pointer, and what takes up those of all blocks."""
+        """Emit, for blocks that share rows, what leaves a block's total at a pointer, and what takes up those of all blocks."""
 
     # What they have in common
 

@@ -140,5 +140,5 @@ def emit(op: PtirOp, operands: Operands) -> str:
 
 
 def divides_integers(op: PtirOp) -> bool:
-    """Whether an op fails where its second operand is 0."""
+    """Return whether an op fails where its second operand is 0."""
     return isinstance(op, ptir.DivOp | ptir.RemainderOp) and op.operand_spec(0).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)

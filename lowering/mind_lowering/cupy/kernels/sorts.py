@@ -28,7 +28,7 @@ MOST_ENTRIES = (1 << 31) - 2
 
 
 def is_sorted_here(op: PtirOp) -> bool:
-    """Whether a sort of the program becomes kernels of ours."""
+    """Return whether a sort of the program becomes kernels of ours."""
     return isinstance(op, SortOp | TopKOp) and _fits(*read_type(op.operands[0].type), op.values()["axis"])
 
 
@@ -129,7 +129,7 @@ class _Sort:
         self.stage(body, -(-self.count // (4 * THREADS)), THREADS, source, entries, target, "merged")
 
     def stride(self, scratch: str) -> int:
-        """How many entries apart the rows of a scratch are."""
+        """Return the number of entries between the rows of a scratch."""
         return self.scratch[int(scratch.split()[1])] // self.rows // self.entry_bytes
 
     def put(self, target: str | None) -> list[str]:

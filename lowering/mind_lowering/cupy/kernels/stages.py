@@ -1,5 +1,5 @@
 """
-What a call of the array library is in kernels of ours that run one after the other.
+A call of the array library as kernels of ours that run one after the other.
 
 Where there is a plan these run instead of the call, so that a graph can hold it.
 """

@@ -1,4 +1,4 @@
-"""What the generator of kernels says when a fusion is none that it makes a kernel of."""
+"""The exception of the generator of kernels for a fusion that it makes no kernel of."""
 
 
 class Unsupported(Exception):

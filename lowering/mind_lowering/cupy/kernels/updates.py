@@ -47,7 +47,7 @@ def free_order(module: ModuleOp) -> None:
 
 
 def is_atomic(op: ScatterAddOp | ScatterReduceOp) -> bool:
-    """Whether updates are added where they are, by atomics: the sum is exact, or its order does not matter."""
+    """Return whether updates are added where they are, by atomics: the sum is exact, or its order does not matter."""
     dtype = spec(op.x)[0]
     adds = isinstance(op, ScatterAddOp) or op.values()["kind"] == "add"
     return adds and (dtype.name in _EXACT or (ANY_ORDER in op.attributes and dtype in (F32, F64)))

@@ -1,1 +1,1 @@
-"""What a lowered function does on a GPU step by step: `planner.plan_function` makes a `plan.Plan`."""
+"""The launches of a lowered function on a GPU: `planner.plan_function` makes a `planner.LaunchPlan`."""

@@ -1,4 +1,4 @@
-"""What is known of addresses before the run: their order, their alignment, and whether two are one."""
+"""Facts about addresses that are known before the run: their order, their alignment, and whether two are one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..launching import ALIGNMENT
 
 
 def is_ordered(value: SSAValue) -> bool:
-    """Whether the elements at an address are one after the other in row-major order."""
+    """Return whether the elements at an address are one after the other in row-major order."""
     layout = read_ref(value.type)
     return not layout.count or layout.is_row_major
 
 
 def are_same(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two addresses of one shape are those of the same elements."""
+    """Return whether two addresses of one shape are those of the same elements."""
     if a is b:
         return True
     x, y = read_ref(a.type), read_ref(b.type)
@@ -29,7 +29,7 @@ def are_same(a: SSAValue, b: SSAValue) -> bool:
 
 
 def alignment(value: SSAValue) -> int:
-    """How many bytes an address is a multiple of, up to `ALIGNMENT`, as far as that is known before the run."""
+    """Return the bytes that an address is a multiple of, up to `ALIGNMENT`, as far as that is known before the run."""
     owner = value.owner
     if isinstance(owner, ViewOp):
         return gcd(alignment(owner.source), owner.word("offset", 0) * read_ref(value.type).dtype.size)

@@ -123,7 +123,7 @@ class LaunchBuilder:
         return address
 
     def record(self) -> SSAValue:
-        """Where a kernel notes a failure."""
+        """Return the memory in which a kernel notes a failure."""
         address = self.alloc(UI64, (RECORD,), Space.RECORD, at=self.records)
         self.records += RECORD * UI64.size
         return address
@@ -190,7 +190,7 @@ class LaunchBuilder:
     # Loops
 
     def carried(self, op: WhileOp | ForOp, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-        """Where a loop keeps what it carries: where the initial value is, if the loop takes it and it is all of its memory."""
+        """Return the memory of a loop's carries: that of the initial value, if the loop takes it and it is all of its memory."""
         found: list[SSAValue] = []
         for i, (value, argument) in enumerate(zip(op.initial(), arguments, strict=True)):
             source = self.values[value]
@@ -202,7 +202,7 @@ class LaunchBuilder:
         return found
 
     def _is_alone(self, value: SSAValue) -> bool:
-        """Whether nothing but one value is in the memory of an address, which is the function's to write to."""
+        """Return whether nothing but one value is in the memory of an address, which is the function's to write to."""
         owner = whole(value)
         if owner is None or self._names[owner.res] != 1:
             return False

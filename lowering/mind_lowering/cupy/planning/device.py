@@ -1,4 +1,4 @@
-"""What of a plan needs nothing from the host, so that a graph can hold it."""
+"""The part of a plan that needs nothing from the host, so that a graph can hold it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SILENT = (AllocOp, ViewOp, AtOp, YieldOp)
 
 
 def is_device(op: Operation) -> bool:
-    """Whether an op needs nothing from the host, so that it can be captured."""
+    """Return whether an op needs nothing from the host, so that it can be captured."""
     match op:
         case CallOp():
             return op.sync is None
@@ -28,12 +28,12 @@ def is_device(op: Operation) -> bool:
 
 
 def all_device(ops: Iterable[Operation]) -> bool:
-    """Whether ops need nothing from the host."""
+    """Return whether ops need nothing from the host."""
     return all(is_device(op) for op in ops)
 
 
 def enqueued(ops: Iterable[Operation]) -> int:
-    """How many launches, copies and calls these are; a scan is its iterations, another loop or a branch is one."""
+    """Count launches, copies and calls; a scan is its iterations, another loop or a branch is one."""
     found = 0
     for op in ops:
         if isinstance(op, ForOp):

@@ -1,5 +1,5 @@
 """
-Which calls of the array library a CUDA graph can hold, by name, and why the others run by themselves: closed by a test.
+Calls of the array library that a CUDA graph can hold, by name, and why the others run by themselves: closed by a test.
 
 A call can be captured that enqueues kernels and nothing else: it asks nothing of the GPU, and sends nothing to it.
 """

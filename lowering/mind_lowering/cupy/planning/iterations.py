@@ -20,7 +20,7 @@ _MOST_BLOCKS = 1024
 
 
 def iteration_kernel(*, begins: bool) -> CudaKernel:
-    """What sets the induction variable of a loop, to 0 or to the next."""
+    """Emit the kernel that sets the induction variable of a loop, to 0 or to the next."""
     head = f'extern "C" __global__ void __launch_bounds__(32) {NAME}(mind::ui64* b0)'
     text = f"{head}\n{{\n    if (threadIdx.x == 0) *b0 = {'0' if begins else '*b0 + 1'};\n}}\n"
     return CudaKernel(text, Launch((), 1, 32), (), ("first_iteration" if begins else "next_iteration",))
@@ -28,7 +28,7 @@ def iteration_kernel(*, begins: bool) -> CudaKernel:
 
 def slices_kernel(pairs: Sequence[tuple[SSAValue, SSAValue]], *, out: bool) -> CudaKernel:
     """
-    What copies the slices of an iteration from whole arrays, or `out` to them, given pairs of a whole and its slice.
+    Emit the kernel that copies the slices of an iteration from whole arrays, or `out` to them, given pairs of both.
 
     It takes the induction variable, what it reads, and what it writes.
     """
@@ -54,5 +54,5 @@ def slices_kernel(pairs: Sequence[tuple[SSAValue, SSAValue]], *, out: bool) -> C
 
 
 def _unit(whole: SSAValue, inner: SSAValue) -> int:
-    """How many bytes are copied at once: all slices begin at a multiple of them."""
+    """Return the number of bytes that are copied at once: all slices begin at a multiple of them."""
     return gcd(VECTOR_BYTES, alignment(whole), alignment(inner), read_ref(inner.type).nbytes)

@@ -1,5 +1,5 @@
 """
-How a plan has a scan: as launches one after the other in which slices are addresses, or as iterations that copy theirs.
+Scans in a plan: launches one after the other in which slices are addresses, or iterations that copy theirs.
 
 Iterations that need nothing from the host are the same launches each time: kernels copy their slices by the induction variable.
 """
@@ -28,7 +28,7 @@ Pair = tuple[SSAValue, SSAValue]
 
 
 def yielded(block: Block) -> Sequence[SSAValue]:
-    """What a region's block gives."""
+    """Return the values that a region's block yields."""
     last = block.last_op
     assert last is not None, "verified"
     return last.operands

@@ -1,4 +1,4 @@
-"""How a plan is made: one walk over a lowered function, which becomes a function of launches whose memory is assigned."""
+"""From a lowered function to one of launches, whose memory is assigned: one walk."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class LaunchPlan:
 
     @property
     def outputs(self) -> list[AllocOp]:
-        """Where the results are: in memory of their own, or of a donated input."""
+        """Return the memory of the results: of their own, or of a donated input."""
         ending = self.func.body.block.last_op
         assert isinstance(ending, ReturnOp)
         return [v.owner for v in ending.inputs if isinstance(v.owner, AllocOp)]
@@ -123,7 +123,7 @@ def plan_function(
 
 
 def _results(build: LaunchBuilder, ending: LoweredReturnOp) -> list[SSAValue]:
-    """Where the results are: in memory of their own, or of a donated input."""
+    """Return the addresses of the results: memory of their own, or of a donated input."""
     found: list[SSAValue] = []
     outermost = set(build.ops)
     for i, value in enumerate(ending.operands):

@@ -36,7 +36,7 @@ _TILES = tuple((tall, wide) for tall in (64, 32, 16) for wide in (32, 16, 8))
 
 
 def is_attention(block: Block) -> bool:
-    """Whether a body holds two products and reductions, as that of an attention does."""
+    """Return whether a body holds two products and reductions, as that of an attention does."""
     products = sum(isinstance(op, DotGeneralOp) for op in block.ops)
     return products == 2 and any(isinstance(op, ReduceOp) for op in block.ops)
 
@@ -59,7 +59,7 @@ class _AttentionParts:
 
 
 def _parts(block: Block) -> _AttentionParts:
-    """What the ops of an attention are; Unsupported for two products that are something else."""
+    """Return the parts of an attention; Unsupported for two products that are something else."""
     body = Body(block, given=(DotGeneralOp,))
     first, last = (op for op in body.ops if isinstance(op, DotGeneralOp))
     if body.sites:
@@ -89,7 +89,7 @@ def _parts(block: Block) -> _AttentionParts:
 
 
 def _is_kept(results: Sequence[SSAValue], found: softmax.Softmax, wide: PtirDType) -> bool:
-    """Whether results are the greatest score of each row, and 1 over the sum of its exponentials."""
+    """Return whether results are the greatest score of each row, and 1 over the sum of its exponentials."""
     reductions = {op.values()["kind"]: op.result for op in found.inside if isinstance(op, ReduceOp)}
     if len(results) != 2 or results[0] is not reductions["max"] or any(spec(v)[0] is not wide for v in results):
         return False
@@ -197,7 +197,7 @@ class _AttentionText:
         return [f"auto score = [&]({type} x, I r, I c) -> {type} {{", *indented([head, *scope.lines, tail]), "};"]
 
     def _end(self) -> str:
-        """How many keys the rows up to one see at most."""
+        """Return the most keys that the rows up to one see."""
         if self.bounds is None:
             return f"auto end = [](I r) -> I {{ return {self.keys}; }};"
         past = self.bounds.past

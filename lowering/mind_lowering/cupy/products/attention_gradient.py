@@ -32,7 +32,7 @@ _NARROW_TILES = (64, 32, 16)
 
 
 def is_gradient(block: Block) -> bool:
-    """Whether a body holds products and no reductions, as that of the gradient of an attention does."""
+    """Return whether a body holds products and no reductions, as that of the gradient of an attention does."""
     products = sum(isinstance(op, DotGeneralOp) for op in block.ops)
     return products > 1 and not any(isinstance(op, ReduceOp) for op in block.ops)
 
@@ -50,7 +50,7 @@ class _GradientParts:
 
 
 def _parts(block: Block) -> _GradientParts:
-    """What the ops of a gradient are; Unsupported for products that are something else."""
+    """Return the parts of a gradient; Unsupported for products that are something else."""
     body = Body(block, given=(DotGeneralOp,))
     if body.sites:
         raise Unsupported("products with what can fail")
@@ -111,7 +111,7 @@ class _Gradient:
         return Matrix(strided(value, self.body.inputs), axes.batch, axes.left, axes.contracted)
 
     def _find_ends(self) -> None:
-        """Which product at the end is the gradient of what, by the matrix that it is made with."""
+        """Find the gradient that each product at the end is, by the matrix that it is made with."""
         self.ends: dict[str, int] = {}
         for i, op in enumerate(self.parts.ends):
             other = self._matrix(op, "rhs", contracted_down=True)
@@ -190,7 +190,7 @@ class _Gradient:
         return ", ".join(m.text(self.writer.source, self.scope, index) for m in every)
 
     def _outs(self) -> str:
-        """Where gradients are written, and how far apart their rows are."""
+        """Return the addresses at which gradients are written, and the distances of their rows."""
         found: list[str] = []
         for part in ("queries",) if self.of_queries else ("keys", "values"):
             if (number := self.ends.get(part)) is None:

@@ -22,7 +22,7 @@ class Bounds:
 
 
 def hidden_from(scores: SSAValue, product: PtirOp) -> Bounds | None:
-    """What a causal mask hides, if the scores have one: a selection by row and column that is a score or is added to it."""
+    """Return what a causal mask hides, if the scores have one: a selection by row and column that is a score or added to it."""
     op = scores.owner
     for _ in range(8):
         if isinstance(op, PtirOp) and (found := _mask(op.results[0])) is not None:
@@ -40,7 +40,7 @@ def hidden_from(scores: SSAValue, product: PtirOp) -> Bounds | None:
 
 
 def _mask(value: SSAValue) -> Bounds | None:
-    """What a selection hides that may be repeated for each matrix."""
+    """Return what a selection hides that may be repeated for each matrix."""
     while isinstance(op := value.owner, BroadcastToOp) and spec(op.x)[1][-2:] == spec(op.result)[1][-2:]:
         value = op.x
     return _bounds(op) if isinstance(op, SelectOp) else None
@@ -86,7 +86,7 @@ def _holds(kind: str, a: int, b: int) -> bool:
 
 
 def _counted(value: SSAValue) -> str | None:
-    """Whether a value is the number of its row or of its column."""
+    """Return whether a value is the number of its row or of its column."""
     op = value.owner
     while isinstance(op, PtirOp) and op.OPCODE == "broadcast_to":
         op = op.operands[0].owner

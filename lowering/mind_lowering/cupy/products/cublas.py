@@ -33,7 +33,7 @@ _F32, _F32_TF32, _F64 = 68, 77, 70
 
 
 class Matrices(NamedTuple):
-    """How a stack of matrices lies in memory: by rows or, `transposed`, by columns; distances are in elements."""
+    """The layout of a stack of matrices: by rows or, `transposed`, by columns; distances are in elements."""
 
     transposed: bool
     leading: int
@@ -42,7 +42,7 @@ class Matrices(NamedTuple):
 
 def layout(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Matrices | None:
     """
-    How cuBLAS can read an array of matrices along its last two axes; None if it cannot.
+    Return the layout in which cuBLAS can read an array of matrices along its last two axes; None if it cannot.
 
     >>> layout((3, 4), (16, 4), 4), layout((3, 4), (4, 12), 4), layout((2, 3, 4), (48, 16, 4), 4), layout((3, 4), (32, 8), 4)
     (Matrices(transposed=False, leading=4, stride=0), Matrices(transposed=True, leading=3, stride=0), \
@@ -124,7 +124,7 @@ class Cublas:
 
 
 def _numbers(dtype: str, *, tf32: bool) -> tuple[int, Any, Any]:
-    """What cuBLAS computes in, and 1 and 0 as it takes them."""
+    """Return the type that cuBLAS computes in, and 1 and 0 as it takes them."""
     if dtype in ("float64", "complex128"):
         kind, compute = c_double, _F64
     else:
@@ -135,7 +135,7 @@ def _numbers(dtype: str, *, tf32: bool) -> tuple[int, Any, Any]:
 
 
 def _address(x: Array) -> int:
-    """Where an array begins, on the GPU or, in tests, in memory."""
+    """Return the address of an array, on the GPU or, in tests, in memory."""
     return x.ctypes.data if hasattr(x, "ctypes") else x.data.ptr
 
 

@@ -39,7 +39,7 @@ class Strided:
         return tuple(prod(n for n, _ in parts) for parts in self.parts)
 
     def stride(self, axis: int) -> int:
-        """How far apart elements along an axis are; Unsupported where they are not evenly so."""
+        """Return the distance of elements along an axis; Unsupported where they are not evenly apart."""
         found = [stride for n, stride in self.parts[axis] if n != 1]
         if len(found) > 1:
             raise Unsupported("rows of an operand that are not evenly apart")

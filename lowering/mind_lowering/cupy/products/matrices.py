@@ -65,7 +65,7 @@ class Matrix:
         return self.operand.shape[self.down], self.operand.shape[self.right]
 
     def same(self) -> tuple[SSAValue, int, Sequence[Sequence[Part]]]:
-        """What is equal for equal elements at equal places."""
+        """Return a key that is equal for equal elements at equal places."""
         parts = [self.operand.parts[a] for a in (*self.batch, self.down, self.right)]
         return self.operand.input, self.operand.offset, [[p for p in axis if p[0] != 1] for axis in parts]
 
@@ -77,7 +77,7 @@ class Matrix:
 
 
 def places_of(product: DotGeneralOp, body: Body, result: int) -> tuple[int, ...]:
-    """How far apart elements of a product are in a result of a body, which may be a transpose of it, and that reshaped."""
+    """Return the distances of a product's elements in a result of a body, which may be a transpose of it, and that reshaped."""
     value: SSAValue = product.result
     users = {v: o for o in body.ops for v in o.operands}
     perm = tuple(range(len(spec(value)[1])))
@@ -92,7 +92,7 @@ def places_of(product: DotGeneralOp, body: Body, result: int) -> tuple[int, ...]
 
 
 def batch_offset(batch: Sequence[int], places: Sequence[int], index: str, scope: Scope) -> str:
-    """Where the matrix of an index over the batch is in a result."""
+    """Return the offset in a result of the matrix of an index over the batch."""
     at = cut(place((tuple(batch), index)), range(len(batch)), scope)
     terms = [f"{c.number} * {n}" for c, n in zip(at, places, strict=False) if c.number != "0"]
     return " + ".join(terms) or "0"
