@@ -11,14 +11,21 @@ from math import prod
 from typing import NoReturn
 
 from mind_dialect.errors import CATALOGUE, MindError
+from mind_dialect.extents.dims import misfit_text
 from mind_dialect.ptir_shapes import MAX_EXTENT
 
 Shape = tuple[int | None, ...]
 
 
-def fail(message: str, code: str = "E9020", of: str = "", lhs: object = None, rhs: object = None, **context: object) -> MindError:
-    """The coded error of a constraint that does not hold; `{lhs}` and `{rhs}` in the message stand for the numbers compared."""
-    message = message.replace("{lhs}", str(lhs)).replace("{rhs}", str(rhs))
+def fail(
+    message: str, code: str = "E9020", of: str = "", lhs: object = None, rhs: object = None, names: str = "", **context: object
+) -> MindError:
+    """
+    The coded error of a constraint that does not hold.
+
+    `{lhs}` and `{rhs}` in the message stand for the numbers compared, `names` says of which arguments these are.
+    """
+    message = message.replace("{lhs}", str(lhs)).replace("{rhs}", str(rhs)) + (f"; {names}" if names else "")
     code = code if code in CATALOGUE else "E9020"
     found = {"op": of, **dict.fromkeys(CATALOGUE[code].context), "reason": message, "extents": (lhs, rhs), **context}
     return MindError(code, f"{of}: {message}" if of else message, found)
@@ -30,9 +37,14 @@ def misfit(what: str, given: Shape, expected: str) -> MindError:
 
 
 def unequal(what: str, i: int, name: str, found: int, bound: int) -> MindError:
-    """The error of a dimension whose name has another size elsewhere."""
-    message = f"{what}: dimension {i}, {name}, has size {found}, elsewhere {bound}; expected one size"
-    return fail(message, "E8001", name=name, extents=(bound, found))
+    """The error of a dimension that has another size than its name elsewhere, or than its expression."""
+    return fail(misfit_text(what, i, name, found, bound), "E8001", name=name, extents=(bound, found))
+
+
+def broken(declared: str, *sizes: tuple[str, int]) -> MindError:
+    """The error of sizes, with the names that have them, that break what a function declares."""
+    given = ", ".join(f"{name} = {n}" for name, n in sizes)
+    return fail(f"{given}; declared is {declared!r}", "E8010", declaration=declared, sizes=dict(sizes))
 
 
 def numpy_tuple(shape: Sequence[object]) -> str:
@@ -46,11 +58,11 @@ def numpy_tuple(shape: Sequence[object]) -> str:
     return f"({texts[0]},)" if len(texts) == 1 else f"({','.join(texts)})"
 
 
-def differ(of: str, *shapes: Shape) -> MindError:
-    """The error of shapes that must be equal and are not, or must broadcast and do not."""
+def differ(of: str, *shapes: Shape, names: str = "") -> MindError:
+    """The error of shapes that must be equal and are not, or must broadcast and do not; `names` as of `fail`."""
     shown = " ".join(map(numpy_tuple, shapes))
     message = f"operands could not be broadcast together with shapes {shown}"
-    return fail(message, "E3001", of, shapes=shapes, dimension=None, extents=None)
+    return fail(message, "E3001", of, names=names, shapes=shapes, dimension=None, extents=None)
 
 
 def broadcast(of: str, *shapes: Shape) -> Shape:
@@ -173,7 +185,23 @@ def show(value: Shape | int | None) -> None:
 
 
 FUNCTIONS = (
-    *(fail, misfit, unequal, differ, broadcast, equal, are_equal, broadcastable, extent, split, divide, size, meet, meet_size),
+    *(
+        fail,
+        misfit,
+        unequal,
+        broken,
+        differ,
+        broadcast,
+        equal,
+        are_equal,
+        broadcastable,
+        extent,
+        split,
+        divide,
+        size,
+        meet,
+        meet_size,
+    ),
     *(extremes, count, bounded, refuse, show),
 )
 """What the printed Python may call."""

@@ -249,7 +249,11 @@ def _require(w: ShapeWriter, op: shape.CstrRequireOp) -> None:
     relation, opposite = _RELATIONS.get(pred.predicate.value.data, ("", ""))
     if a == b and relation in ("==", "<=", ">="):
         return
-    w.check(f"{a} {relation} {b}", f"{a} {opposite} {b}", f"fail({wording!a}, {code!a}, {of!a}, {a}, {b})")
+    w.check(
+        f"{a} {relation} {b}",
+        f"{a} {opposite} {b}",
+        f"fail({wording!a}, {code!a}, {of!a}, {a}, {b}{w.homes(pred.lhs, pred.rhs)})",
+    )
 
 
 def _cstr_eq(w: ShapeWriter, op: shape.CstrEqOp) -> None:
@@ -261,11 +265,14 @@ def _cstr_eq(w: ShapeWriter, op: shape.CstrEqOp) -> None:
         return
     pairs: dict[tuple[str, str], None] = {}
     first, *others = cast(Sequence["Parts"], shapes)
-    for other in others:
-        pairs.update({(m, n): None for m, n in zip(first, other, strict=True) if m != n and m is not None and n is not None})
+    for other, value in zip(others, op.operands[1:], strict=True):
+        proven = w.flow.proven(op, value)
+        for i, (m, n) in enumerate(zip(first, other, strict=True)):
+            if m != n and m is not None and n is not None and i not in proven:
+                pairs[m, n] = None
     if pairs:
         holds, fails = (f" {word} ".join(f"{m} {sign} {n}" for m, n in pairs) for word, sign in (("and", "=="), ("or", "!=")))
-        w.check(holds, fails, f"differ({_of(op)!a}, {', '.join(map(w.tuple, op.operands))})")
+        w.check(holds, fails, f"differ({_of(op)!a}, {', '.join(map(w.tuple, op.operands))}{w.homes(*op.operands)})")
 
 
 def _cstr_broadcastable(w: ShapeWriter, op: shape.CstrBroadcastableOp) -> None:

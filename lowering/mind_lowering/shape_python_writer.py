@@ -16,7 +16,9 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir import Operation as Op
 
+from mind_dialect.declared_dims import declarations_of, function_facts
 from mind_dialect.errors import error
+from mind_dialect.extents import Declaration
 from mind_dialect.extents.dims import SIZE, is_expression, names_in, solutions
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.shape import AssumingYieldOp, FuncOp, ReduceOp, ReturnOp, YieldOp
@@ -34,6 +36,8 @@ Parts = tuple[str | None, ...]
 Text = Parts | str | None
 _ATOM = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+")
 _MADE = re.compile(r"v[0-9]+\b")
+MOST_HOMES = 4
+"""Messages say of so many names whose dimensions they are."""
 _TERMINATORS = (ReturnOp, YieldOp, AssumingYieldOp)
 NAMES = {f.__name__: f for f in shape_functions.FUNCTIONS}
 
@@ -62,7 +66,7 @@ class ShapeWriter:
         self.func = func
         self.rows = rows
         self.name = name
-        self.flow = Dataflow()
+        self.flow = Dataflow(facts=function_facts(func))
         self.lines: list[str] = []
         self._locals = PythonNames()
         for used in (*NAMES, "len", "max", "min", "enumerate", name):
@@ -70,6 +74,7 @@ class ShapeWriter:
         self._indent = 1
         self._count = 0
         self._dims: dict[str, str] = {}
+        self._homes: dict[str, str] = {}
         self._expressions: list[tuple[SSAValue, str, str, Ranked]] = []
         self._later: dict[SSAValue, Callable[[], Any]] = {}
         self._known: list[dict[Any, Any]] = [{}]
@@ -105,7 +110,27 @@ class ShapeWriter:
             self._dims[found.name] = self.assign(text, found.name)
         for expressions in self._expressions:
             self._check_expressions(*expressions)
+        for declared in declarations_of(self.func):
+            self._check_declared(declared)
         return names
+
+    def _check_declared(self, declared: Declaration) -> None:
+        """Demand of sizes what the function declares; what a quotient by names that may be 0 says is the caller's to check."""
+        if declared.divides or not self._dims.keys() >= set(declared.names):
+            return
+        sides = [expression_text(e, self._dims.__getitem__) for e in declared.sides]
+        sizes = ", ".join(f"({name!a}, {self._dims[name]})" for name in declared.names)
+        self.line(f"if not {declared.form.format(*sides)}:")
+        self.line(f"    raise broken({declared.text!a}, {sizes})")
+
+    def homes(self, *values: SSAValue) -> str:
+        """Say which dimensions of inputs the names are that sizes or shapes are known by, as an argument of what fails."""
+        known = [self.flow.of(v) for v in values]
+        shapes = [n if isinstance(n, int | str) else as_shape(n) for n in known]
+        dims = [d for s in shapes for d in (s if isinstance(s, tuple) else (s,)) if isinstance(d, str)]
+        names = sorted({name for d in dims for name in names_in(d)} & self._homes.keys())
+        shown = ", ".join(f"{name} is {self._homes[name]}" for name in names)
+        return f", names={shown!a}" if 0 < len(names) <= MOST_HOMES else ""
 
     def _parameter(self, argument: SSAValue, name: str, what: str) -> None:
         type: Attribute = argument.type
@@ -138,6 +163,7 @@ class ShapeWriter:
             elif dim not in self._dims:
                 parts.append(self.assign(f"{name}[{i}]", dim))
                 self._dims[dim] = parts[-1]
+                self._homes[dim] = f"dimension {i} of {what}"
             else:
                 bound = self._dims[dim]
                 self.line(f"if {name}[{i}] != {bound}:")
@@ -296,11 +322,13 @@ class ShapeWriter:
         if self.is_certain(operands) is True or all(len(column) < 2 for column in columns):
             return tuple(next((n for n in column), "1") for column in columns)
         if all(len(column) < 3 and None not in column for column in columns) and len(shapes) == 2:
-            return self._broadcast_pair([list(column) for column in columns], shapes, of)
+            return self._broadcast_pair([list(column) for column in columns], shapes, of, self.homes(*operands))
         name = self._broadcast_call(shapes, of)
         return tuple(next(iter(column), "1") if len(column) < 2 else f"{name}[{i}]" for i, column in enumerate(columns))
 
-    def _broadcast_pair(self, columns: Sequence[Sequence[str | None]], shapes: Sequence[Parts | str], of: str) -> Parts:
+    def _broadcast_pair(
+        self, columns: Sequence[Sequence[str | None]], shapes: Sequence[Parts | str], of: str, names: str
+    ) -> Parts:
         """Two shapes: by dimension the extents other than 1, at most two, each of which may still turn out to be 1."""
         wrong: dict[str, None] = {}
         found: list[str | None] = []
@@ -312,7 +340,7 @@ class ShapeWriter:
             wrong[" and ".join([f"{b} != {a}", *(f"{n} != 1" for n in (a, b) if not n.isdecimal())])] = None
             found.append(a if a.isdecimal() else f"({b} if {a} == 1 else {a})")
         fails = " or ".join(wrong)
-        self.check(f"not ({fails})", fails, f"differ({', '.join([ascii(of), *map(_tuple, shapes)])})")
+        self.check(f"not ({fails})", fails, f"differ({', '.join([ascii(of), *map(_tuple, shapes)])}{names})")
         return tuple(n if n is None or n[0] != "(" else self.assign(n[1:-1]) for n in found)
 
     def _broadcast_call(self, shapes: Sequence[Parts | str], of: str) -> str:

@@ -14,9 +14,10 @@ from functools import lru_cache
 
 from .expr import MAX_COEFFICIENT, Extent, TooLarge, symbol
 from .facts import Facts
-from .operations import evaluate
+from .operations import evaluate, has_value
 from .text import ExtentSyntaxError, parse_extent
 
+NAME = re.compile(r"[^\W\d]\w*")
 RANGE = re.compile(r"\s*([^\W\d]\w*)\s+in\s+([0-9]+)\s*\.\.\s*([0-9]+)?\s*")
 REMAINDER = re.compile(r"([^%]*)%\s*([0-9]+)\s*==\s*([0-9]+)\s*")
 RELATION = re.compile(r"==|!=|<=|>=|<|>")
@@ -41,6 +42,14 @@ class Declaration:
     """Whether sizes of all the names have it; False where an expression has no value for them."""
     assume: Callable[[Facts, str], None]
     """Assume it of a source; `Contradiction` as of `Facts`."""
+    form: str
+    """What is true of the values of `sides`, in Python, with fields in their places."""
+    sides: tuple[Extent, ...]
+
+    @property
+    def divides(self) -> bool:
+        """Whether a side has a quotient by names, and so no value for all sizes."""
+        return not all(map(has_value, self.sides))
 
 
 @lru_cache(1024)
@@ -56,21 +65,21 @@ def parse_declaration(text: str) -> Declaration:
         name, low, high = found.groups()
         lo, hi = _integer(low), None if high is None else _integer(high)
         within = range(lo, (MAX_COEFFICIENT if hi is None else hi) + 1)
-        return _declaration(text, lambda v: v[0] in within, lambda f, s: f.assume_range(name, lo, hi, s), symbol(name))
+        form = f"{lo} <= {{}}" if hi is None else f"{lo} <= {{}} <= {hi}"
+        return _declaration(text, form, lambda v: v[0] in within, lambda f, s: f.assume_range(name, lo, hi, s), symbol(name))
     if (found := REMAINDER.fullmatch(text)) is not None:
         n, r = _integer(found[2]), _integer(found[3])
         if not 0 <= r < n:
             raise ExtentSyntaxError(f"remainder {r} of a division by {n}, expected less than the divisor,", text, found.start(3))
         e = parse_extent(found[1])
-        return _declaration(text, lambda v: v[0] % n == r, lambda f, s: f.assume_remainder(e, n, r, s), e)
+        form = f"{'{}' if NAME.fullmatch(found[1].strip()) else '({})'} % {n} == {r}"
+        return _declaration(text, form, lambda v: v[0] % n == r, lambda f, s: f.assume_remainder(e, n, r, s), e)
     if (found := RELATION.search(text)) is None:
         raise ExtentSyntaxError("expected a range, a relation or a remainder, found none", text, 0)
     left, right = parse_extent(text[: found.start()]), _parse_from(text, found.end())
     compare, assume = RELATIONS[found[0]]
-    return _declaration(text, lambda v: compare(*v), lambda f, s: assume(f, left, right, s), left, right)
-
-
-NAME = re.compile(r"[^\W\d]\w*")
+    form = f"{{}} {found[0]} {{}}"
+    return _declaration(text, form, lambda v: compare(*v), lambda f, s: assume(f, left, right, s), left, right)
 
 
 def substituted_texts(text: str, values: Mapping[str, int | str]) -> tuple[str, ...]:
@@ -97,7 +106,7 @@ def substituted_texts(text: str, values: Mapping[str, int | str]) -> tuple[str, 
 
 
 def _declaration(
-    text: str, test: Callable[[list[int]], bool], assume: Callable[[Facts, str], None], *sides: Extent
+    text: str, form: str, test: Callable[[list[int]], bool], assume: Callable[[Facts, str], None], *sides: Extent
 ) -> Declaration:
     """Return a fact whose test is asked about the values of expressions."""
 
@@ -107,7 +116,7 @@ def _declaration(
         except ZeroDivisionError:
             return False
 
-    return Declaration(text, tuple(sorted({name for e in sides for name in e.names})), holds, assume)
+    return Declaration(text, tuple(sorted({name for e in sides for name in e.names})), holds, assume, form, sides)
 
 
 def declare(facts: Facts, text: str, source: str = "") -> None:

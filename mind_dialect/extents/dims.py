@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .expr import Extent, TooLarge, extent, symbol
 from .facts import Facts
-from .operations import evaluate, floordiv, max_of, min_of, substitute
+from .operations import evaluate, floordiv, has_value, max_of, min_of, substitute
 from .text import ExtentSyntaxError, extent_text, parse_extent
 
 UNKNOWN = "?"
@@ -46,15 +46,9 @@ def canonical(text: str) -> Dim:
     ('2*B', 'B', 'B*T floordiv 2')
     """
     e = parse_extent(text)
-    if not _has_value(e):
+    if not has_value(e):
         raise ExtentSyntaxError("a quotient by names, which may be 0, expected one by a number,", text, 0)
     return dim_of(e)
-
-
-@lru_cache(4096)
-def _has_value(e: Extent) -> bool:
-    """Whether an expression has a value for all sizes of its names."""
-    return all(a.kind == "name" or (all(map(_has_value, a.args)) and (a.kind != "div" or a.args[1].is_constant)) for a in e.atoms)
 
 
 def dim_texts(encoding: str) -> list[str]:
@@ -106,7 +100,7 @@ def _computed(of: Callable[..., Extent], *dims: Dim) -> Dim:
         e = of(*map(extent_of, dims))
     except TooLarge:
         return UNKNOWN
-    return dim_of(e) if _has_value(e) else UNKNOWN
+    return dim_of(e) if has_value(e) else UNKNOWN
 
 
 def add_dims(a: Dim, b: Dim) -> Dim:
@@ -340,6 +334,19 @@ def are_related(a: Dim, relation: str, b: Dim) -> bool | None:
             return is_nonnegative(sub_dims(sub_dims(b, a), 1))
         case _:
             raise ValueError(relation)
+
+
+def misfit_text(what: str, axis: int, dim: Dim, found: int, expected: int | None) -> str:
+    """
+    Say that a dimension of an argument has another size than its type says; None is expected where names have no sizes.
+
+    >>> misfit_text("input x", 1, "T+1", 7, 9), misfit_text("input x", 0, "T", 7, 9)
+    ('input x: dimension 1 has size 7, expected T+1 = 9', 'input x: dimension 0, T, has size 7, elsewhere 9; expected one size')
+    """
+    if is_expression(dim) and expected is not None:
+        return f"{what}: dimension {axis} has size {found}, expected {dim} = {expected}"
+    elsewhere = "is not known: no input has all its names" if expected is None else f"elsewhere {expected}"
+    return f"{what}: dimension {axis}, {dim}, has size {found}, {elsewhere}; expected one size"
 
 
 SIZE = "#size"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from math import gcd
 from operator import add, mul, sub
 from typing import Generic, NamedTuple, TypeVar
@@ -288,3 +288,9 @@ def evaluate(e: Extent, sizes: Mapping[str, int]) -> int:
         return a // b
 
     return fold(e, Algebra(int, sizes.__getitem__, add, sub, mul, quotient, max))
+
+
+@lru_cache(4096)
+def has_value(e: Extent) -> bool:
+    """Whether an expression has a value for all sizes of its names."""
+    return all(a.kind == "name" or (all(map(has_value, a.args)) and (a.kind != "div" or a.args[1].is_constant)) for a in e.atoms)

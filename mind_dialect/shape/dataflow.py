@@ -14,12 +14,15 @@ from typing import NamedTuple
 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from ..declared_dims import NO_FACTS
+from ..extents import Facts
 from .constraints import AssumingOp
 from .evaluate import EVALUATE, Shaped, Value, as_shape, evaluate, top_of
 from .foreign import evaluate_foreign
 from .lattice import Invalid, Ranked, Shape, invalid
 from .reduction import ReduceOp
 from .relations import Relations
+from .size_facts import SizeFacts
 
 MAX_STEPS = 1 << 17
 """All `reduce` together run this many ops; beyond, their results are unknown."""
@@ -36,10 +39,11 @@ class Fault(NamedTuple):
 
 
 class Dataflow:
-    """What is known of the values of functions; `bindings` are sizes of named dimensions."""
+    """What is known of the values of a function; `bindings` are sizes of named dimensions, `facts` hold of the others."""
 
-    def __init__(self, bindings: Mapping[str, int] | None = None):
+    def __init__(self, bindings: Mapping[str, int] | None = None, facts: Facts = NO_FACTS):
         self._bindings = bindings or {}
+        self._sizes = SizeFacts(facts, self.of)
         self._known: dict[SSAValue, Value] = {}
         self._tops: dict[Attribute, Value] = {}
         self._steps = MAX_STEPS
@@ -62,9 +66,13 @@ class Dataflow:
         """State what is known of a value."""
         self._known[value] = known
 
+    def proven(self, op: Operation, value: SSAValue) -> frozenset[int]:
+        """Return the numbers of extents of an operand of `cstr_eq` that are those of the first, by what is before the op."""
+        return self._sizes.proven.get((op, value), frozenset())
+
     def run(self, region: Region) -> None:
         """Evaluate the body of a function, of whose arguments the types tell unless something was stated."""
-        with self._relations.scope():
+        with self._relations.scope(), self._sizes.scope(), self._sizes.asked():
             for block in region.blocks:
                 if block is region.first_block:  # it dominates the others, so that what it teaches holds there
                     self._ops(block)
@@ -92,7 +100,7 @@ class Dataflow:
 
     def _block(self, block: Block) -> tuple[Value, ...]:
         """Evaluate a block, whose constraints teach nothing beyond it; what is known of the operands of its last op."""
-        with self._relations.scope():
+        with self._relations.scope(), self._sizes.scope():
             return self._ops(block)
 
     def _ops(self, block: Block) -> tuple[Value, ...]:
@@ -118,7 +126,15 @@ class Dataflow:
             with self._uncertain():
                 for region in op.regions:
                     self.run(region)
-        return evaluate_foreign(op, values) if bad is None else tuple(map(self._top, op.result_types))
+        if bad is not None:
+            return tuple(map(self._top, op.result_types))
+        self._learn(op)
+        return evaluate_foreign(op, values)
+
+    def _learn(self, op: Operation) -> None:
+        """Take in what an op demands of sizes; one that cannot be met is a fault."""
+        if (reason := self._sizes.learn(op)) is not None and self._certain:
+            self._faults.setdefault(op, reason)
 
     def _judged(self, op: Operation, results: tuple[Value, ...]) -> tuple[Value, ...]:
         if self._certain and (bad := invalid(*results)) is not None:
@@ -132,6 +148,8 @@ class Dataflow:
         if results == (None,) and self._relations.implies(op):
             results = (True,)
         self._relations.learn(op)
+        if results != (True,):
+            self._learn(op)
         return results
 
     def _reduce(self, op: ReduceOp, shape: Shape, carried: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -7,7 +7,6 @@ of bounds is undefined.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -20,6 +19,7 @@ from ..extents.dims import sub_dims
 from . import lattice
 from .evaluate import Row, Shaped, Value, as_shape, settle, top_of
 from .lattice import UNKNOWN, Shape, Unranked
+from .size_facts import relation_of
 from .types import shaped_extents
 
 
@@ -66,20 +66,10 @@ def _min(a: lattice.Extent, b: lattice.Extent) -> Value:
     return UNKNOWN if UNKNOWN in (a, b) else lattice.min_size(a, b)
 
 
-_UNSIGNED = (6, 7, 8, 9)
-_COMPARISONS: dict[int, Callable[[Any, Any], bool]] = dict(
-    enumerate((operator.eq, operator.ne, *(operator.lt, operator.le, operator.gt, operator.ge) * 2))
-)
-
-
 def _compare(op: arith.CmpiOp, a: Value, b: Value) -> Value:
-    """Numbers are compared; of one name with itself only what equality decides is known."""
-    predicate = op.predicate.value.data
-    if isinstance(a, bool) or isinstance(b, bool) or predicate not in _COMPARISONS:
-        return None
-    if isinstance(a, int) and isinstance(b, int):
-        return None if predicate in _UNSIGNED and (a < 0 or b < 0) else _COMPARISONS[predicate](a, b)
-    return _COMPARISONS[predicate](0, 0) if a == b != UNKNOWN and isinstance(a, str) else None
+    """Numbers are compared, of sizes with names what is decided for all sizes that the facts allow."""
+    claim = relation_of(op, a, b)
+    return None if claim is None else claim.holds()
 
 
 def _cast(op: tensor.CastOp, value: Value) -> Value:

@@ -22,10 +22,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce, wraps
 from math import prod
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ..errors import brief
-from ..extents.dims import add_dims, are_unequal, floordiv_dims, max_dims, min_dims, mul_dims, simplicity
+from ..extents.dims import add_dims, are_equal, are_unequal, floordiv_dims, max_dims, min_dims, mul_dims, simplicity
 from ..ptir_shapes.dims import MAX_EXTENT, UNKNOWN
 
 MAX_RANK = 1000
@@ -302,13 +302,13 @@ def _cannot_broadcast(shapes: Sequence[Shape]) -> str:
 
 
 def _columns(shapes: Sequence[Shape]) -> list[list[Extent]]:
-    """By dimension of the result, the extents other than 1 of the ranked shapes, each size and each name once."""
+    """By dimension of the result, the extents of the ranked shapes that are not known to be 1 or equal to one before."""
     known = [s for s in shapes if isinstance(s, tuple)]
     rank = max(map(len, known), default=0)
     columns: list[list[Extent]] = [[] for _ in range(rank)]
     for shape in known:
         for column, extent in zip(columns[rank - len(shape) :], shape, strict=True):
-            if extent != 1 and (extent == UNKNOWN or extent not in column):
+            if extent == UNKNOWN or not (are_equal(extent, 1) or any(are_equal(extent, other) for other in column)):
                 column.append(extent)
     return columns
 
@@ -453,8 +453,12 @@ def eq(*shapes: Shape) -> Truth:
         return bad in (0, len(shapes))
     if isinstance(reduce(join, shapes), Invalid):
         return False
-    certain = isinstance(first, tuple) and UNKNOWN not in first and all(shape == first for shape in shapes)
-    return True if certain else None
+    return True if all(_are_equal(first, shape) for shape in shapes) else None
+
+
+def _are_equal(a: Shape, b: Shape) -> bool:
+    ranked = isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)
+    return ranked and all(map(are_equal, cast(Ranked, a), cast(Ranked, b)))
 
 
 def any_of(*shapes: Shape) -> Shape:

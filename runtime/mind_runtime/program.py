@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 from mind_dialect.declared_dims import broken, declarations_of
 from mind_dialect.errors import MindError, error
 from mind_dialect.extents import Declaration
-from mind_dialect.extents.dims import is_expression, size_in, solutions
+from mind_dialect.extents.dims import is_expression, misfit_text, size_in, solutions
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.ptir_shapes import Dims
 from mind_lowering.memory_plan import MemoryPlan
@@ -208,9 +208,7 @@ class Program:
 
     def _check_size(self, i: int, d: int, dim: str, n: int, expected: int | None) -> None:
         if n != expected:
-            elsewhere = "is not known: no input has all its names" if expected is None else f"elsewhere {expected}"
-            message = f"{self._what(i)}: dimension {d}, {dim}, has size {n}, {elsewhere}; expected one size"
-            raise error("E8001", message, name=dim, extents=(expected, n))
+            raise error("E8001", misfit_text(self._what(i), d, dim, n, expected), name=dim, extents=(expected, n))
 
     def _check_sizes(self, arguments: Sequence[Any]) -> None:
         """E8001 as by `sizes`, E6004 if what the program needs with them is not there."""
@@ -264,11 +262,13 @@ class Program:
         The shapes of the outputs for inputs of these shapes (tuples, or arrays), without running; `?` where only a run can tell.
 
         Raises what a call would raise of shapes: E2007 for another number of them, E2001 for one that an input does not have,
-        E8001 for a name with two sizes, or the coded error of the op that they do not fit, with NumPy's wording.
+        E8001 for a name with two sizes, E8010 for sizes that break a declaration, or the coded error of the op that they do not
+        fit, with NumPy's wording.
         """
         given = checked_shapes(f"@{shown_name(self.name)}", shapes, len(self.inputs))
         for i, (spec, shape) in enumerate(zip(self.inputs, given, strict=True)):
             spec.check_shape(shape, self._what(i))
+        self._sizes(given)
         guard = self._guard or Guard(self._func)
         return shown_dims(guard(*given))
 

@@ -380,7 +380,8 @@ def test_the_demo(capsys: pytest.CaptureFixture[str]) -> None:
         "for two sizes of B, before any kernel:",
         "  E8001: input v of @attention: dimension 0, B, has size 3, elsewhere 2; expected one size",
         "for T = 20, before any kernel:",
-        "  E3001: broadcast_to %near: operands could not be broadcast together with shapes (16,16) (2,20,20)",
+        "  E3001: broadcast_to %near: operands could not be broadcast together with shapes (16,16) (2,20,20)"
+        "; B is dimension 0 of input q, T is dimension 1 of input q",
         "shapes without running: ((8, 16, 64),)",
         "the results are NumPy's",
     ]

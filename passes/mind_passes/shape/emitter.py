@@ -21,7 +21,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import Pure
 
 from mind_dialect import extents
+from mind_dialect.declared_dims import NO_FACTS
 from mind_dialect.errors import error
+from mind_dialect.extents import Facts
 from mind_dialect.extents.dims import extent_of, is_nonnegative, names_in
 from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.shape import (
@@ -45,9 +47,12 @@ from mind_dialect.shape import (
 from mind_dialect.shape.evaluate import EVALUATE, Value, as_shape, evaluate, top_of
 from mind_dialect.shape.foreign import evaluate_foreign
 from mind_dialect.shape.lattice import UNKNOWN, Extent, Invalid, Ranked, invalid
+from mind_dialect.shape.size_facts import SizeFacts
 from mind_dialect.shape.types import extents_type, index, shape, size, witness
 
 OP_ATTRIBUTE, CODE_ATTRIBUTE, WORDING_ATTRIBUTE = "mind.op", "mind.code", "mind.wording"
+MAX_IMPLIED, MAX_NEAR = 64, 8
+"""So many constraints are compared with one another, each with so many others that have a name of its."""
 RELATIONS = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 """What two numbers may have to be to each other, by the number of the predicate of `arith.cmpi`."""
 
@@ -76,8 +81,10 @@ class Fault(NamedTuple):
 class Emitter:
     """Emits at the end of `block`, or before `anchor`; `source` is the op whose rule it is, `label` what messages call it."""
 
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, facts: Facts = NO_FACTS):
         self.block = block
+        self.sizes = SizeFacts(facts, self.of)
+        """What holds of sizes after what was emitted so far."""
         self.anchor: Operation | None = None
         self.source: Operation | None = None
         self.label = ""
@@ -88,6 +95,8 @@ class Emitter:
         self._known: dict[SSAValue, Value] = {}
         self._tops: dict[Attribute, Value] = {}
         self._constants: dict[int, SSAValue] = {}
+        self._facts = facts
+        self._checks: list[Operation] = []
 
     # What is known
 
@@ -123,18 +132,54 @@ class Emitter:
         else:
             self.block.insert_op_before(op, self.anchor)
         self.made.append(op)
+        with self.sizes.asked():
+            self._known.update(zip(op.results, self._evaluated(op), strict=True))
+        return op.results[0]
+
+    def _evaluated(self, op: Operation) -> tuple[Value, ...]:
+        """What is known of the results of an op; one that cannot succeed is a fault."""
         values = tuple(map(self.of, op.operands))
         bad = invalid(*values)
         if bad is not None:
-            found: tuple[Value, ...] = (bad,) * len(op.results)
-        elif type(op) in EVALUATE:
-            found = evaluate(op, values)
-            if (bad := invalid(*found)) is not None:
-                self._fault(op, bad.reason)
-        else:
-            found = evaluate_foreign(op, values)
-        self._known.update(zip(op.results, found, strict=True))
-        return op.results[0]
+            return (bad,) * len(op.results)
+        if type(op) not in EVALUATE:
+            return evaluate_foreign(op, values)
+        found = evaluate(op, values)
+        if (bad := invalid(*found)) is not None:
+            self._fault(op, bad.reason)
+        return found
+
+    def _demand(self, op: Operation) -> None:
+        """Emit a constraint, unless what is known implies it; later questions may rely on it."""
+        known = self.of(self.emit(op))
+        if known is True:
+            self.made.pop()
+            op.detach()
+            op.erase()
+        elif not isinstance(known, Invalid):
+            self._checks.append(op)
+            with self.sizes.asked():
+                if (reason := self.sizes.learn(op)) is not None:
+                    self._fault(op, reason)
+
+    def drop_implied(self) -> None:
+        """
+        Take away comparisons of sizes that the other constraints imply, whatever their order.
+
+        Only where nothing between two constraints relies on the first.
+        """
+        claims = {op: list(self.sizes.claims(op)) for op in self._checks[:MAX_IMPLIED]}
+        for op, claimed in list(claims.items()):
+            if not isinstance(op, CstrRequireOp) or len(claimed) != 1 or claimed[0].relation == "==":
+                continue
+            names = {*names_in(claimed[0].a), *names_in(claimed[0].b)}
+            others = [c for other, found in claims.items() if other is not op for c in found]
+            near = [c for c in others if names & {*names_in(c.a), *names_in(c.b)}][:MAX_NEAR]
+            if near and claimed[0].follows_from(self._facts, near):
+                del claims[op]
+                self.made.remove(op)
+                op.detach()
+                op.erase()
 
     def _fault(self, op: Operation, reason: str) -> None:
         given = op.attributes.get(CODE_ATTRIBUTE)
@@ -281,24 +326,28 @@ class Emitter:
             ranks = [x.rank for x in shapes]
             raise error("E3002", f"shapes of ranks {ranks}, expected one", expected=ranks[0], actual=ranks[1])
         values = [self.value(x) for x in shapes]
-        self.emit(CstrEqOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
+        self._demand(CstrEqOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
         return self._joined(AnyOp, shapes)
 
     def broadcast(self, *shapes: Shape) -> Shape:
         """The shape that all must broadcast to."""
         values = [self.value(x) for x in shapes]
-        self.emit(CstrBroadcastableOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
+        self._demand(CstrBroadcastableOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
         return self._joined(BroadcastOp, shapes)
 
     def broadcast_to(self, x: Shape, target: Shape) -> Shape:
         """`target`, which broadcasting `x` together with it must not change."""
         found = self.broadcast(x, target)
         values = [self.value(found), self.value(target)]
-        self.emit(CstrEqOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
+        self._demand(CstrEqOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
         return target
 
-    def require(self, a: SSAValue, relation: str, b: SSAValue | int, code: str, wording: str) -> None:
-        """Demand that two numbers are in a relation; `wording` is the message, with `{lhs}` and `{rhs}` for the numbers."""
+    def require(self, a: SSAValue, relation: str, b: SSAValue | int, code: str, wording: str, always: bool = False) -> None:
+        """
+        Demand that two numbers are in a relation, unless what is known implies it.
+
+        `wording` is the message, with `{lhs}` and `{rhs}` for the numbers. `always` is for what types say, and is known by that.
+        """
         rhs = self.number(b) if isinstance(b, int) else b
         if a is rhs and relation in ("eq", "le", "ge"):
             return
@@ -308,7 +357,11 @@ class Emitter:
         plain = wording.format(lhs=UNKNOWN, rhs=UNKNOWN)
         attributes = self._attributes(code, None if plain == wording else wording)
         properties = {"msg": StringAttr(plain)}
-        self.emit(CstrRequireOp.create(operands=[holds], result_types=[witness], properties=properties, attributes=attributes))
+        made = CstrRequireOp.create(operands=[holds], result_types=[witness], properties=properties, attributes=attributes)
+        if always:
+            self.emit(made)
+        else:
+            self._demand(made)
 
     def equal(self, a: SSAValue, b: SSAValue | int, code: str, wording: str) -> SSAValue:
         """Demand that two numbers are equal; the one of which more is known."""

@@ -25,6 +25,7 @@ from xdsl.traits import ConstantLike
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from mind_dialect import register
+from mind_dialect.declared_dims import NO_FACTS, function_facts
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, MindErrors, error
 from mind_dialect.shape import (
@@ -83,7 +84,8 @@ def _bodies(module: ModuleOp) -> Iterator[Region]:
 
 
 def _flow(region: Region, bindings: Mapping[str, int]) -> Dataflow:
-    flow = Dataflow(bindings)
+    function = region.parent_op()
+    flow = Dataflow(bindings, NO_FACTS if function is None else function_facts(function))
     flow.run(region)
     return flow
 
@@ -98,7 +100,7 @@ def _apply(region: Region, flow: Dataflow) -> None:
     """Replace what is known in a function, ops as they stand in the text."""
     ops = [op for block in region.blocks for outer in block.ops for op in walk(outer)]
     for op in ops:
-        evaluated = type(op) in EVALUATE or isinstance(op, ReduceOp)
+        evaluated = type(op) in EVALUATE or isinstance(op, ReduceOp | arith.CmpiOp)
         if evaluated and op.parent is not None and not op.has_trait(ConstantLike):
             _replace_known(op, flow)
     for op in ops:

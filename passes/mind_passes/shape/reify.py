@@ -23,7 +23,9 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.core import CoreOp
+from mind_dialect.declared_dims import function_facts, keep_declarations
 from mind_dialect.errors import CATALOGUE, MindError, error
+from mind_dialect.extents import Facts
 from mind_dialect.extents.dims import SIZE, is_expression, names_in, solutions
 from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
@@ -48,8 +50,8 @@ _NAMED = "dimension {i} of {what}, {name}, has size {{lhs}}, elsewhere {{rhs}}; 
 class Reifier:
     """The shapes of the values of one function, emitted op by op."""
 
-    def __init__(self, block: Block, ids: Mapping[SSAValue, int], profile: Profile, inline: bool):
-        self.e = Emitter(block)
+    def __init__(self, block: Block, ids: Mapping[SSAValue, int], profile: Profile, facts: Facts, inline: bool):
+        self.e = Emitter(block, facts)
         self.shapes: dict[SSAValue, Shape] = {}
         self._ids = ids
         self._profile = profile
@@ -81,7 +83,7 @@ class Reifier:
 
     def _require(self, found: Shape, i: int, dim: Extent, what: str) -> None:
         e, bound = self.e, self.e.dim(dim)
-        e.require(e.extent(found, i), "eq", bound, "E8001", _NAMED.format(i=i, what=what, name=dim))
+        e.require(e.extent(found, i), "eq", bound, "E8001", _NAMED.format(i=i, what=what, name=dim), always=True)
         found.extents[i] = bound
 
     def op(self, op: Operation) -> None:
@@ -240,7 +242,7 @@ def reify(function: func.FuncOp, name: str | None = None, keep_values: bool = Fa
     body = _only_block(function)
     inputs = list(function.function_type.inputs.data)
     block = Block(arg_types=inputs)
-    reifier = Reifier(block, value_ids(body), profile_of(function), inline=False)
+    reifier = Reifier(block, value_ids(body), profile_of(function), function_facts(function), inline=False)
     for argument, emitted, what in zip(body.args, block.args, input_names(function), strict=True):
         emitted.name_hint = argument.name_hint
         reifier.bind(argument, emitted, f"input {what}")
@@ -261,6 +263,8 @@ def reify(function: func.FuncOp, name: str | None = None, keep_values: bool = Fa
     if function.arg_attrs is not None:
         made.properties["arg_attrs"] = function.arg_attrs
     made.location = function.location
+    keep_declarations(function, made)
+    e.drop_implied()
     e.erase_unused()
     return Reified(made, e.faults, known)
 
@@ -268,7 +272,7 @@ def reify(function: func.FuncOp, name: str | None = None, keep_values: bool = Fa
 def reify_inline(function: func.FuncOp) -> list[Fault]:
     """Put shape ops and constraints between the ops of a verified function; what is wrong whatever the inputs."""
     body = _only_block(function)
-    reifier = Reifier(body, value_ids(body), profile_of(function), inline=True)
+    reifier = Reifier(body, value_ids(body), profile_of(function), function_facts(function), inline=True)
     reifier.e.anchor = body.first_op
     for argument, what in zip(body.args, input_names(function), strict=True):
         reifier.bind(argument, argument, f"input {what}")
