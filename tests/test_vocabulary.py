@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,13 @@ REPLACED = {
     r"\btold below\b": "as follows",
 }
 """Patterns of the words, and what to write in their place."""
+REPLACED_IN_CODE = {
+    r"\bnobody\b": "unused, unknown, no other",
+    r"\bat hand\b": "available, current",
+    r"\banew\b": "again",
+    r"\bbesides?\b": "in addition to, alongside, other than",
+}
+"""The same, of the code in `IMPERATIVE`."""
 NOUN_PHRASES = {"What", "Where", "How", "Whether", "Which", "Those", "When"}
 """First words of docstrings that describe what code should do: a function's docstring is an imperative, a class's a noun."""
 IMPERATIVE = ("passes", "lowering", "runtime")
@@ -31,10 +38,10 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
 SOURCES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
 
 
-def found(text: str) -> list[str]:
+def found(text: str, replaced: Mapping[str, str] = REPLACED) -> list[str]:
     """The private words of a text, each with what to write; a line break counts as a space."""
     plain = re.sub(r"\s+#?\s*", " ", text)
-    return [f"{match[0]!r}: write {term}" for word, term in REPLACED.items() for match in re.finditer(word, plain, re.IGNORECASE)]
+    return [f"{match[0]!r}: write {term}" for word, term in replaced.items() for match in re.finditer(word, plain, re.IGNORECASE)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -48,6 +55,17 @@ def test_messages_and_docstrings_use_the_terms_of_the_field(package: str) -> Non
     assert {str(file.relative_to(ROOT)): words for file, text in texts.items() if (words := found(text))} == {}
 
 
+def converted(package: str) -> list[Path]:
+    return [f for f in SOURCES if f.is_relative_to(ROOT / package) and not any(f.is_relative_to(ROOT / n) for n in NOT_YET)]
+
+
+@pytest.mark.parametrize("package", IMPERATIVE)
+def test_code_uses_the_terms_of_the_field(package: str) -> None:
+    texts = {file: file.read_text(encoding="utf-8") for file in converted(package)}
+    words = {str(file.relative_to(ROOT)): found(text, REPLACED_IN_CODE) for file, text in texts.items()}
+    assert {file: each for file, each in words.items() if each} == {}
+
+
 def docstrings(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -57,8 +75,9 @@ def docstrings(file: Path) -> Iterator[str]:
 @pytest.mark.parametrize("package", IMPERATIVE)
 def test_docstrings_begin_with_an_imperative_or_a_noun(package: str) -> None:
     """Not with a question word: `Return the offset`, not `Where it is`."""
-    files = [f for f in SOURCES if f.is_relative_to(ROOT / package) and not any(f.is_relative_to(ROOT / n) for n in NOT_YET)]
-    words = [(f, text) for f in files for text in docstrings(f) if re.split(r"\W", text, maxsplit=1)[0] in NOUN_PHRASES]
+    words = [
+        (f, text) for f in converted(package) for text in docstrings(f) if re.split(r"\W", text, maxsplit=1)[0] in NOUN_PHRASES
+    ]
     assert [f"{f.relative_to(ROOT)}: {text.partition(chr(10))[0]}" for f, text in words] == []
 
 

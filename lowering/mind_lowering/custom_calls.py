@@ -5,7 +5,7 @@ Custom calls: functions that others register under a name with a namespace and a
 
 The function takes the array namespace, the operands and the attributes by keyword, and returns an array or a tuple of arrays. It
 must be pure. An installed package can register when a program first calls one of its targets; see `mind_dialect.call_providers`.
-A target that nobody registered is E8007; there is no fallback.
+A target that is not registered is E8007; there is no fallback.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def unregister_custom_call(target: str) -> None:
 
 
 def known_target(target: str) -> Function:
-    """The function of a target; E8007 if nobody registered it."""
+    """Return the function of a target; E8007 if it is not registered."""
     if (found := provided(_registered, target)) is None:
         known = sorted(_registered)
         how = f"known are {known}; mind_lowering.custom_calls.register_custom_call makes one known"

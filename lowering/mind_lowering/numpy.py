@@ -40,8 +40,8 @@ from .ptir_to_xp import Lowered, lowered_function
 from .xp import CallOp, ExpectOp, FreeOp, ReturnOp, can_free, is_constant
 from .xp.arguments import (
     ARRAY_NAMES,
+    ITERATIONS,
     SEED,
-    TURNS,
     check_known,
     dim_name,
     dim_text,
@@ -155,7 +155,7 @@ class _Writer:
         for op in self.order:
             taken = op.values().values() if isinstance(op, CallOp) else ()
             draws |= SEED in taken
-            loop = op.parent_op() if TURNS in taken else None
+            loop = op.parent_op() if ITERATIONS in taken else None
             while loop is not None and loop not in self.counting:
                 self.counting.add(loop)
                 loop = loop.parent_op()

@@ -83,7 +83,7 @@ def _shape(value: SSAValue) -> Shape:
 
 
 def _thin(value: SSAValue, scalars: list[IdiomStep]) -> SSAValue:
-    """Return the value that `value` repeats; a constant of one number is made anew, as a scalar."""
+    """Return the value that `value` repeats; a constant of one number is made again, as a scalar."""
     while isinstance(op := value.owner, ptir.BroadcastToOp) and _static(op.operands[0]):
         value = op.operands[0]
     if isinstance(op, ptir.ConstantOp) and op.literal.is_fill:

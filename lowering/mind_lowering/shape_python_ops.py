@@ -281,7 +281,7 @@ def _cstr_broadcastable(w: ShapeWriter, op: shape.CstrBroadcastableOp) -> None:
 
 
 def _nothing(w: ShapeWriter, op: Operation) -> None:
-    """Write nothing: the lattice knows a witness or a constant, or nobody asks."""
+    """Write nothing: the lattice knows a witness or a constant, or it is unused."""
 
 
 # Regions

@@ -329,7 +329,7 @@ class ShapeWriter:
     def _broadcast_pair(
         self, columns: Sequence[Sequence[str | None]], shapes: Sequence[Parts | str], of: str, names: str
     ) -> Parts:
-        """Two shapes: by dimension the extents other than 1, at most two, each of which may still turn out to be 1."""
+        """Two shapes: by dimension the extents other than 1, at most two, each of which may still be 1."""
         wrong: dict[str, None] = {}
         found: list[str | None] = []
         for column in columns:

@@ -2,7 +2,7 @@
 `lower-shape-to-arith`: ranked shapes as straight-line arithmetic on indices, one value per extent.
 
 No loops, no lists: `shape.broadcast` of two shapes of rank 3 is three selections and, for each, whether the extents agree. A rank
-that nobody knows, a constant that is not known in full, and what prints have no such form; one error, E9014, names each op of the
+that is not known, a constant that is not known in full, and what prints have no such form; one error, E9014, names each op of the
 module that has none, and why, and nothing is changed.
 """
 

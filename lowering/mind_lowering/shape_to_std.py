@@ -3,7 +3,7 @@
 
 As upstream's pass, but that a list of unknown length is filled by a loop, as xDSL has no `tensor.generate`. What works on
 `!shape.shape` or `!shape.size` stays, as those may hold errors, and so do `div`, `concat`, `num_elements` (which
-`shape-to-shape-lowering` makes a reduction), `shape_of` of an unranked tensor, and what upstream keeps besides. Unlike
+`shape-to-shape-lowering` makes a reduction), `shape_of` of an unranked tensor, and what else upstream keeps. Unlike
 upstream's, the output has no casts to the same type and no `shape_of` that only served an op which no longer needs it, and equal
 constants stay apart: `canonicalize` merges them.
 """

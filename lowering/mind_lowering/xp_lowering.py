@@ -21,7 +21,7 @@ from .dynamic_dims import claims, needs_check, rule_arguments
 from .ownership import Grade, Held, Memory, fixed, fresh, shared
 from .ptir_idioms import IdiomStep, steps
 from .xp import CallOp, ExpectOp
-from .xp.arguments import SEED, TURNS
+from .xp.arguments import ITERATIONS, SEED
 from .xp.functions import CHECK, COPY, CUSTOM, FUNCTIONS, IN_PLACE, MATRICES, REPEATING, ROW_MAJOR, ROW_MAJOR_RESULTS, Storage
 
 _UPDATES = (ptir.DynamicUpdateSliceOp, ptir.ScatterAddOp, ptir.ScatterReduceOp, ptir.ScatterWindowsOp)
@@ -36,7 +36,7 @@ class Lowering:
     """
     One function on its way. `ops` is the block being filled; `held` says where each new value is.
 
-    `control` lowers ops with regions, which ask for their blocks in turn.
+    `control` lowers ops with regions, which ask for their blocks.
     """
 
     def __init__(self, control: Control) -> None:
@@ -171,7 +171,7 @@ class Lowering:
         if isinstance(op, ptir.CustomCallOp):
             callee, arguments = CUSTOM, _custom(op)
         elif isinstance(op, ptir.RandomOp):
-            arguments |= {"ordinal": self.draws, "seed": SEED, **({"iterations": TURNS} if self.loops else {})}
+            arguments |= {"ordinal": self.draws, "seed": SEED, **({"iterations": ITERATIONS} if self.loops else {})}
             self.draws += 1
         elif isinstance(op, _UPDATES) and self.dies(inputs):
             callee = f"{callee}_into"
@@ -266,7 +266,7 @@ def _are_matrices(values: Sequence[SSAValue]) -> bool:
 
 
 IN_PLACE_FROM = 1 << 16
-"""Bytes from which on memory is written to again: less is at hand in caches, and the text reads better without."""
+"""Bytes from which on memory is written to again: less stays in caches, and the text reads better without."""
 
 
 def _is_large(type: Attribute) -> bool:

@@ -140,7 +140,7 @@ def gradient_errors() -> Generator[None]:
 @dataclass(frozen=True)
 class MindAutodiffPass(ModulePass):
     """
-    Add the reverse-mode gradient @f_grad beside each function @f of Core IR or PTIR.
+    Add the reverse-mode gradient @f_grad alongside each function @f of Core IR or PTIR.
 
     Without `function`, every function gets one that has none, is not itself derived from another, and is not called by another.
     `wrt=x,1` names inputs, by name or place, or values by their ids; by default every floating-point input. `output=1`

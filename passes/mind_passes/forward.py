@@ -135,7 +135,7 @@ def _fresh(name: str, taken: list[str]) -> str:
 @dataclass(frozen=True)
 class MindJvpPass(ModulePass):
     """
-    Add the forward-mode derivative @f_jvp beside each function @f of PTIR.
+    Add the forward-mode derivative @f_jvp alongside each function @f of PTIR.
 
     Without `function`, every function gets one that has none, is not itself derived from another, and is not called by another.
     `wrt=x,1` names the inputs that vary, by name or place; by default every floating-point one. `keep-primal=false` leaves

@@ -3,7 +3,7 @@ A body's gradient cut in two: what runs forwards, and what runs backwards from s
 
 The reverse walk over a body gives one block: the ops of the body, its `ptir.yield`, and then the ops of the adjoints. `cut` moves
 the latter into a block of their own. What they use of the former are residuals, which the forward part has to hand out, unless
-they are cheaper to compute again: always if views or constants, and plain arithmetic if its operands are at hand anyway. Draws
+they are cheaper to compute again: always if views or constants, and plain arithmetic if its operands are available anyway. Draws
 of random numbers are never repeated.
 """
 
@@ -56,7 +56,7 @@ PLAIN: tuple[type[Operation], ...] = (
     *(AbsOp, AddOp, AndOp, BitcastOp, CastOp, CeilOp, CompareOp, FloorOp, MaximumOp, MinimumOp, MulOp, NegOp, NotOp, OrOp),
     *(RoundOp, SelectOp, SignOp, SliceOp, StridedSliceOp, SubOp, TruncateOp, XorOp),
 )
-"""No residual where all operands are at hand: one pass over memory, as reading the residual would be."""
+"""No residual where all operands are available: one pass over memory, as reading the residual would be."""
 
 
 @dataclass(frozen=True)

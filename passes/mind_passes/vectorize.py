@@ -220,7 +220,7 @@ class _Vectorization:
 @dataclass(frozen=True)
 class MindVectorizePass(ModulePass):
     """
-    Add @f_vmap, for a batch of examples, beside each PTIR function @f, which is for one.
+    Add @f_vmap, for a batch of examples, alongside each PTIR function @f, which is for one.
 
     Without `function`, every function gets one that has none, is not itself derived from another, and is not called by another.
     `in-axes=0,none` says, per input, the axis of its batch dimension, from the end if negative, or that all examples share it;

@@ -45,7 +45,7 @@ class Bound:
         for i in program.donated:
             if names[i] in arrays:
                 raise error(
-                    "E7001", f"input {names[i]!r} is donated, which each call does anew; it cannot be bound", option="donate"
+                    "E7001", f"input {names[i]!r} is donated, which each call does again; it cannot be bound", option="donate"
                 )
         held = [a for a in self._given if a is not None]
         self._ids = frozenset(map(id, held))
@@ -57,7 +57,7 @@ class Bound:
         program = self.program
         if len(arguments) != len(self._free):
             wanted, n = ", ".join(f"{s.name}: {s}" for s in self.inputs), len(self._free)
-            message = f"@{program.name} expects {n} arguments besides those bound ({wanted}), found {len(arguments)}"
+            message = f"@{program.name} expects {n} arguments in addition to those bound ({wanted}), found {len(arguments)}"
             raise error("E2007", message, expected=n, actual=len(arguments))
         every = self._given.copy()
         for argument, (i, dtype, shape) in zip(arguments, self._free, strict=True):
@@ -76,7 +76,7 @@ class Bound:
         self.program.failed(status, record)
 
     def _are_apart(self, every: Sequence[Any]) -> bool:
-        """Return whether what is donated can be written to and shares no memory, told without looking at what is bound."""
+        """Return whether what is donated can be written to and shares no memory, without a look at what is bound."""
         taken = [every[i] for i, *_ in self._free]
         if not self._apart or any(a.base is not None for a in taken) or len({*map(id, taken)} - self._ids) < len(taken):
             return False

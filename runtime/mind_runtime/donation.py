@@ -1,4 +1,4 @@
-"""Donated arguments: memory that a program may write to, so nobody else's."""
+"""Donated arguments: memory that a program may write to, so no one else's."""
 
 from __future__ import annotations
 

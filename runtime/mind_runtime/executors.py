@@ -39,7 +39,7 @@ class Request:
     fixed: tuple[int, ...] = ()
     """The numbers of the inputs that will be bound, so that what depends on them alone may be prepared once."""
     memory_limit: int | None = None
-    """In bytes; None if nobody has set one."""
+    """In bytes; None if none is set."""
     options: Any = None
     """What `Executor.options` made of the words in braces."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -47,7 +47,7 @@ class Request:
 
     @property
     def host_limit(self) -> int:
-        """The limit, or the memory of the machine where nobody has set one."""
+        """The limit, or the memory of the machine where none is set."""
         return physical_memory() if self.memory_limit is None else self.memory_limit
 
 
@@ -186,7 +186,7 @@ def checked_request(name: str, words: Mapping[str, Any], arguments: Mapping[str,
     """Return the executor of a target and its options; E7001 for what it does not take, E6002 where it is not there."""
     executor = executor_of(name)
     if words and executor.options is None:
-        hint = "; threads are given beside it, by threads= or --threads" if "threads" in words else ""
+        hint = "; threads are given separately, by threads= or --threads" if "threads" in words else ""
         raise error("E7001", f"the target {name!r} takes no options, found {list(words)}{hint}", option=next(iter(words)))
     for argument, value in arguments.items():
         if argument not in executor.arguments:

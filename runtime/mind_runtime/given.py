@@ -93,7 +93,7 @@ def admit(argument: Any, spec: TensorSpec, what: str) -> Any:
 
 
 def _is_masked(array: object) -> bool:
-    """Return whether some elements do not count; where nobody has loaded `numpy.ma`, which is slow to load, none are."""
+    """Return whether some elements do not count; where `numpy.ma`, which is slow to load, is not loaded, none are."""
     masks = sys.modules.get("numpy.ma")
     return masks is not None and isinstance(array, masks.MaskedArray)
 

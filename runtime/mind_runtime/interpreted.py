@@ -43,7 +43,7 @@ from mind_lowering.kernels import NUMPY
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.table import KERNELS, kernel_call
 from mind_lowering.xp import CallOp, ExpectOp, FreeOp, ReturnOp
-from mind_lowering.xp.arguments import TURNS, Iterations, Seed, SizeArgument
+from mind_lowering.xp.arguments import ITERATIONS, Iterations, Seed, SizeArgument
 from mind_lowering.xp.peak import Need, byte_count, check_rank, read_any
 from mind_lowering.xp.regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 from mind_passes.dim_names import has_names
@@ -170,7 +170,7 @@ class MindRunner(InterpreterFunctions):
         call = kernel_call(op)
         drawn: dict[str, Any] = {}
         if isinstance(op, ptir.RandomOp):
-            drawn = {"ordinal": self.draws.ordinal(op), "seed": self.seed, "iterations": TURNS}
+            drawn = {"ordinal": self.draws.ordinal(op), "seed": self.seed, "iterations": ITERATIONS}
         results = self.run(op, call.callee, {**call.arguments, **drawn}, values, sizes)
         for value, declared in zip(results, op.results, strict=True):
             spec = TensorSpec.of("result", declared.type)

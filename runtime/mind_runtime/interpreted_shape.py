@@ -4,7 +4,7 @@ The shape dialect in xDSL's interpreter, op by op, by the table that the lattice
     a value of type    is
     !shape.size        a size of the lattice: 3, "?", Invalid(reason)
     !shape.shape       a shape of the lattice: (3, "?"), UNRANKED, Invalid(reason)
-    !shape.witness     True, None where nobody knows, Invalid(reason)
+    !shape.witness     True, None where unknown, Invalid(reason)
     !shape.value_shape `ValueShape`, or Invalid(reason)
     index, i1          a Python number
     an extent tensor   a NumPy array; so too all other tensors
@@ -72,7 +72,7 @@ def failed(op: Operation, reason: str) -> MindError:
 
 
 def unknown(op: Operation, issue: str) -> MindError:
-    """E9021 for an op that needs what nobody knows."""
+    """Return E9021 for an op that needs what is not known."""
     return error("E9021", f"{op.name.removeprefix('shape.')}: {issue}", operation=op, reason=issue)
 
 
@@ -145,7 +145,7 @@ def _run_constraint(_functions: ShapeRunner, interpreter: Interpreter, op: Opera
 
 
 def _reason(interpreter: Interpreter, op: Operation, otherwise: str) -> str:
-    """The message of a constraint, with the numbers that it compares where they are at hand."""
+    """The message of a constraint, with the numbers that it compares where they are known."""
     owner = op.pred.owner if isinstance(op, CstrRequireOp) else None
     return filled(cast(CstrRequireOp, op), interpreter.get_values(owner.operands)) if isinstance(owner, Operation) else otherwise
 
@@ -178,7 +178,7 @@ def _run_assuming(_functions: ShapeRunner, interpreter: Interpreter, op: Assumin
     if isinstance(holds, Invalid):
         raise failed(op, holds.reason)
     if holds is None:
-        raise unknown(op, "nobody knows whether the constraint holds")
+        raise unknown(op, "it is not known whether the constraint holds")
     return interpreter.run_ssacfg_region(op.body, (), op.name)
 
 

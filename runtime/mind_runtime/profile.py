@@ -1,5 +1,5 @@
 """
-The time of a call: what ran, for how long, and what it moved and computed, beside what the machine could do.
+The time of a call: what ran, for how long, and what it moved and computed, compared with what the machine could do.
 
     print(profile(program, arguments).table())
 
@@ -30,7 +30,7 @@ REPEATS = 10
 
 @dataclass(frozen=True)
 class Limits:
-    """The best rates of a machine: bytes and floating-point operations in a second; 0 where nobody knows."""
+    """The best rates of a machine: bytes and floating-point operations in a second; 0 where unknown."""
 
     name: str = ""
     bandwidth: float = 0.0
@@ -63,7 +63,7 @@ class Profile:
     function: str = ""
 
     def table(self) -> str:
-        """Lines of text: for each step its time, bytes, and rates beside the limits; the most time first."""
+        """Lines of text: for each step its time, bytes, and rates next to the limits; the most time first."""
         total = sum(s.duration for s in self.spans)
         widths = max((len(s.name) for s in self.spans), default=4)
         lines = [f"{'us':>10}  {'share':>6}  {'bytes':>12}  {'GB/s':>8}  {'GFLOP/s':>9}  {'of limit':>8}  step"]

@@ -114,7 +114,7 @@ def read_weights(
     """
     The arrays of `wanted`, in its order, as `load_weights` reads them.
 
-    Raises one error that lists all that does not fit: E7003 if a tensor is missing or nobody asked for one, else E3003 if a shape
+    Raises one error that lists all that does not fit: E7003 if a tensor is missing or was not asked for, else E3003 if a shape
     is wrong, else E2001 for dtypes. E7002 for a file that cannot be read, or an index that names a file outside of its folder.
     """
     held = held_in(path)
@@ -148,7 +148,7 @@ def _check(
     unasked = [name for name in sorted(held) if name not in asked and not ignore(name)]
     unfit = [*absent, *unasked]
     missing = [f"no tensor {brief(repr(name))}" for name in absent]
-    extra = [f"{brief(repr(name))}, which nobody asked for" for name in unasked]
+    extra = [f"{brief(repr(name))}, which no input has" for name in unasked]
     shapes: list[str] = []
     dtypes: list[str] = []
     for name, want in wanted.items():

@@ -73,11 +73,11 @@ class LegalitySpec:
     refuses: Refusal | None = None
 
     def allow_ops(self, ops: Iterable[type[Operation]]) -> LegalitySpec:
-        """The same, with these ops allowed besides, and no others than those allowed by such calls."""
+        """The same, with these ops allowed too, and no others than those allowed by such calls."""
         return replace(self, allowed_ops=(self.allowed_ops or frozenset()) | frozenset(ops))
 
     def allow_dtypes(self, dtypes: Iterable[DType]) -> LegalitySpec:
-        """The same, with these dtypes allowed besides, and no others than those allowed by such calls."""
+        """The same, with these dtypes allowed too, and no others than those allowed by such calls."""
         return replace(self, allowed_dtypes=(self.allowed_dtypes or frozenset()) | {d.type for d in dtypes})
 
     def with_dynamic_dims(self, allowed: bool) -> LegalitySpec:

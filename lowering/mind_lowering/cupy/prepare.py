@@ -1,7 +1,7 @@
 """
 Functions as optimised PTIR in which every fusion is one kernel: what is done before lowering, as stages.
 
-Fusions that are no kernels are split and their ops are grouped anew; products leave their fusions, because the array
+Fusions that are no kernels are split and their ops are grouped again; products leave their fusions, because the array
 library has better ones; single elementwise ops and reductions become fusions of one op.
 """
 

@@ -188,7 +188,7 @@ KERNELS: dict[type[PtirOp], Row] = {
     **_rows(ptir.CumulativeSumOp, ptir.CumulativeOp, ptir.SortOp, ptir.ReverseOp, ptir.StridedSliceOp, ptir.DimensionSizeOp),
     **_rows(ptir.ConvolutionOp),
 }
-"""The row of every op that has a kernel. Random draws take `ordinal` and `seed` besides, which the caller adds."""
+"""The row of every op that has a kernel. Random ops take `ordinal` and `seed` too, which the caller adds."""
 
 WITHOUT_KERNEL: dict[type[PtirOp], str] = {
     ptir.CondOp: "the run takes one of its regions",

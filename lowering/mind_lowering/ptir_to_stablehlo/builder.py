@@ -192,7 +192,7 @@ class StablehloBuilder:
     # Checks
 
     def check(self, bad: SSAValue) -> None:
-        """Remember the op at hand as the first that was wrong, if any element of `bad` holds."""
+        """Remember the current op as the first that was wrong, if any element of `bad` holds."""
         assert self.fault is not None
         self.sites.append(self.origin)
         axes = range(len(shape_of(bad)))

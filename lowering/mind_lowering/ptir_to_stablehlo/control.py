@@ -1,7 +1,7 @@
 """
 Ops with regions. A fusion is what its body is, a branch takes its arguments by capture, a scan counts its iterations.
 
-A loop also carries what its body needs or changes besides: the number of the iteration where it draws random numbers, and the
+A loop also carries what else its body needs or changes: the number of the iteration where it draws random numbers, and the
 number of the first op that was wrong where it has checked ones.
 """
 

@@ -34,7 +34,7 @@ CHECK = TensorSpec(SI32, ())
 
 @dataclass(frozen=True)
 class StablehloFunction:
-    """A function of StableHLO, and what its signature holds besides that of the program."""
+    """A function of StableHLO, and what its signature has in addition to the program's."""
 
     func: FuncOp
     takes_seed: bool

@@ -43,9 +43,9 @@ class SizeArgument:
     dim: str
 
 
-SEED, TURNS = Seed(), Iterations()
+SEED, ITERATIONS = Seed(), Iterations()
 _SIZE = "size"
-_SEED_ATTRIBUTE, _TURNS_ATTRIBUTE = SymbolRefAttr("seed"), SymbolRefAttr("iterations")
+_SEED_ATTRIBUTE, _ITERATIONS_ATTRIBUTE = SymbolRefAttr("seed"), SymbolRefAttr("iterations")
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -67,7 +67,7 @@ def stored(value: Any) -> Attribute:
     if isinstance(value, Seed):
         return _SEED_ATTRIBUTE
     if isinstance(value, Iterations):
-        return _TURNS_ATTRIBUTE
+        return _ITERATIONS_ATTRIBUTE
     if isinstance(value, SizeArgument):
         return SymbolRefAttr(_SIZE, [value.dim])
     if isinstance(value, Mapping):
@@ -93,8 +93,8 @@ def argument(attribute: Attribute) -> Any:
         return dtype
     if attribute == _SEED_ATTRIBUTE:
         return SEED
-    if attribute == _TURNS_ATTRIBUTE:
-        return TURNS
+    if attribute == _ITERATIONS_ATTRIBUTE:
+        return ITERATIONS
     if isinstance(attribute, SymbolRefAttr) and attribute.root_reference.data == _SIZE and len(attribute.nested_references) == 1:
         (nested,) = attribute.nested_references
         if is_dim(nested.data):

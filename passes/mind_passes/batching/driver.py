@@ -166,7 +166,7 @@ class Driver:
     def loop(self, op: Operation, xs: Sequence[SSAValue], flags: Sequence[bool]) -> list[SSAValue]:
         """The op once per example; E5001 if it draws numbers, which a loop makes others in each iteration, and should not."""
         if self.one_draw and any(isinstance(inner, RandomOp) for inner in walk(op)):
-            message = f"{op.name} must run once per example, and would draw anew each time, expected randomness=different"
+            message = f"{op.name} must run once per example, and would draw again each time, expected randomness=different"
             raise error("E5001", message, op=op.name)
         return by_loop(op, xs, flags, self.size)
 

@@ -9,7 +9,7 @@ def loop_flows(body: Sequence[int], carries: int) -> list[int]:
     """
     For each result of a loop, the operands it depends on, after any number of iterations.
 
-    `body` says it of one iteration: first the carried values, then what each iteration gives besides. A loop may end before its
+    `body` says it of one iteration: first the carried values, then what else each iteration gives. A loop may end before its
     first iteration.
 
     >>> loop_flows([0b10, 0b10, 0b01], 2)

@@ -30,7 +30,7 @@ def register_derivative(
     """
     if diagonal is not None:
         if reverse is not None or forward is not None:
-            raise ValueError("diagonal rules are both reverse and forward rules, expected no others beside them")
+            raise ValueError("diagonal rules are both reverse and forward rules, expected no others in addition")
         reverse, forward = diagonal, sum_of_contributions(diagonal)
     ptir.REVERSE.pop(op, None)
     ptir.FORWARD.pop(op, None)

@@ -2,7 +2,7 @@
 The walks of differentiation, and the rows of rules that take part in them.
 
 `Flows` says what depends differentiably on what, `Reverse` goes from the adjoints of a block's results back to those of its
-values, `Forward` computes tangents beside a copy. They know no op and no dialect: an `Algebra` gives them zeros, sums and the row
+values, `Forward` computes tangents alongside a copy. They know no op or dialect: an `Algebra` gives them zeros, sums and the row
 of each op. The row of an op with regions gets the walk that asks, and walks through its bodies with another of the same kind;
 hence rows and walks stand together.
 """
@@ -210,7 +210,7 @@ class Reverse:
 
 
 class Forward:
-    """One walk over the ops of a block, copying each into a new block and computing tangents beside it."""
+    """One walk over the ops of a block, copying each into a new block and computing tangents alongside."""
 
     def __init__(self, block: Block, algebra: ForwardAlgebra, flows: Flows):
         self.block, self.algebra, self.flows = block, algebra, flows

@@ -161,7 +161,7 @@ class Grouping:
         """
         Merge groups, from the highest level down, with the groups that are first to need them.
 
-        A group that nobody could merge with is needed as late as its users allow, so that others get out of its way.
+        A group that no other could merge with is needed as late as its users allow, so that others get out of its way.
         """
         users: dict[Operation, list[Operation]] = {}
         for op, needs in self.needs.items():

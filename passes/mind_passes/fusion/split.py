@@ -20,7 +20,7 @@ from .defuse import defuse
 from .kernels import IsKernel, always
 
 Parts = tuple[Sequence[Operation], Sequence[Operation]]
-"""The ops of a fusion that are fused anew, and those that move behind them."""
+"""The ops of a fusion that are fused again, and those that move behind them."""
 
 
 def split_reductions(root: Operation) -> None:
@@ -58,7 +58,7 @@ def _of_products(root: Operation) -> list[tuple[FusionOp, list[Operation]]]:
 
 
 def _split(root: Operation, parts: Mapping[FusionOp, Parts], is_kernel: IsKernel) -> None:
-    """Replace fusions by their ops, some of them fused anew."""
+    """Replace fusions by their ops, some of them fused again."""
     defuse(root, only=parts.__contains__)
     became: dict[SSAValue, SSAValue] = {}
     for ops, behind in parts.values():

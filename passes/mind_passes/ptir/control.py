@@ -163,7 +163,7 @@ class _Walk:
         return following
 
     def _discard(self, op: Operation) -> None:
-        """Take `op` out of its block; it goes at the end, when nobody uses its results."""
+        """Take `op` out of its block; it goes at the end, when its results are unused."""
         op.detach()
         op.operands = []
         self.gone.append(op)

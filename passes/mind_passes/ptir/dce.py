@@ -1,5 +1,5 @@
 """
-Dead code elimination: ops whose results nobody uses go, and unused carries of loops and results of branches.
+Dead code elimination: ops whose results are unused go, and unused carries of loops and results of branches.
 
 What is dead is in `dead_ops.py`, what of loops and branches is in `loop_carried.py`. Inputs of functions stay.
 """

@@ -1,5 +1,5 @@
 """
-Ops whose results nobody uses: which they are, and how they go, in functions and in the regions of every op.
+Dead ops: those whose results are unused, and their removal, in functions and in the regions of every op.
 
 All ops of PTIR are pure. One that would fail at run time and whose results are unused is dead like any other, unless an executor
 marked it (see `failing`), and so is a loop that might never end. Random ops stay (see `building.stays`), and so does what holds

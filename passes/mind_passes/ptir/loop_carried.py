@@ -151,7 +151,7 @@ class _Remaining:
         """
         Put a shorter op in the place of the old one; what the results that stay become.
 
-        Its regions keep arguments that nobody needs, and the old op its results, until those who use them are gone.
+        Its regions keep unused arguments, and the old op its results, until those who use them are gone.
         """
         op, block = self.op, self.op.parent
         assert isinstance(block, Block)

@@ -2,7 +2,7 @@
 The canonical form of the shape dialect: what a real mlir-opt makes of it, no more and no less.
 
 Constants that the folds give stand at the start of the function, each once; operands that are constants stand last where their
-order does not matter; pure ops that nobody uses are gone. Everything else is in the tables of `folds` and `rewrites`. Other
+order does not matter; unused pure ops are gone. Everything else is in the tables of `folds` and `rewrites`. Other
 dialects get xDSL's own canonicalisation on the way.
 
 Where MLIR is wrong or stops, ours differs: `assuming` of a false witness stays; sums and products that would wrap around stay,

@@ -88,7 +88,7 @@ def _replace(op: Operation, made: Operation) -> None:
 
 
 def _settle(module: ModuleOp) -> None:
-    """Leave out what holds from `assuming_all`, and what nobody asks for any more."""
+    """Leave out what holds from `assuming_all`, and what is no longer used."""
     for op in list(walk(module)):
         if isinstance(op, AssumingAllOp):
             rest = [v for v in op.operands if not (isinstance(v.owner, ConstWitnessOp) and v.owner.passes)]

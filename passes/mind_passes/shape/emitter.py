@@ -137,7 +137,7 @@ class Emitter:
         return op.results[0]
 
     def _evaluated(self, op: Operation) -> tuple[Value, ...]:
-        """What is known of the results of an op; one that cannot succeed is a fault."""
+        """Return what is known of the results of an op; one that cannot succeed is a fault."""
         values = tuple(map(self.of, op.operands))
         bad = invalid(*values)
         if bad is not None:

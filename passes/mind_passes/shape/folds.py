@@ -49,7 +49,7 @@ FOLDS: frozenset[type[Operation]] = frozenset(
 def broadcast(a: Extents, b: Extents) -> Extents | None:
     """
     The shape that two constant shapes broadcast to, None if they do not. Negative extents are numbers like others, but for MLIR's
-    dynamic one: it gives way to what is above 1, and stands beside 0 and 1.
+    dynamic one: it gives way to what is above 1, and stays with 0 and 1.
 
     >>> broadcast((2, 1), (3,)), broadcast((2,), (3,)), broadcast((DYNAMIC_INDEX,), (5,)), broadcast((-1,), (5,))
     ((2, 3), None, (5,), None)

@@ -3,7 +3,7 @@ Shape inference: facts known before a run put into the program as errors, consta
 
 A value that is known becomes a constant; ops that only computed it go, but for those that ask something of the run: `meet`, which
 demands that its operands agree, and `debug_print`. A constraint that is proven is true, code that relies on it needs it no more.
-An extent tensor, or a tensor whose shape is carried beside it, gets the type that its shape allows. Whatever cannot succeed is an
+An extent tensor, or a tensor whose shape is carried alongside, gets the type that its shape allows. Whatever cannot succeed is an
 error at the op where it begins.
 """
 
@@ -56,7 +56,7 @@ PROVEN = (CstrBroadcastableOp, CstrEqOp, CstrRequireOp, AssumingAllOp, IsBroadca
 FLEXIBLE = (tensor.CastOp, tensor.DimOp, tensor.ExtractOp)
 """Ops of other dialects that take an operand of a more exact type."""
 CARRIERS = (ShapeOp, arith.ConstantOp, tensor.CastOp)
-"""Ops that go when nobody uses them any more and they are pure."""
+"""Ops that go when they are unused and pure."""
 
 
 def infer(module: ModuleOp, bindings: Mapping[str, int] | None = None) -> None:
@@ -139,7 +139,7 @@ def _replace_known(op: Operation, flow: Dataflow) -> None:
 
 
 def _may_go(op: Operation, flow: Dataflow) -> bool:
-    """Return whether an op whose results nobody uses asks nothing of the run."""
+    """Return whether an op with unused results asks nothing of the run."""
     if isinstance(op, DebugPrintOp):
         return False
     if isinstance(op, MeetingOp):

@@ -5,7 +5,7 @@
     %z = shape.value_of %v                 shape.func private @shape_cal_0(...) -> !shape.shape, which gives %s
 
 The shapes of ranked tensors are outlined; `with_shape` of another value is only removed where its value is taken out again. A
-shape function holds the pure ops that serve shapes of `with_shape` only; what they need besides is its arguments. The attribute
+shape function holds the pure ops that serve shapes of `with_shape` only; what else they need is its arguments. The attribute
 `mind.shape_functions` of the function lists what belongs to what: [@shape_cal_0, number of %y, numbers of the arguments], where
 the arguments of the function and the results of its ops are numbered as they stand in the text.
 """

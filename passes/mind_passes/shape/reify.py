@@ -142,7 +142,7 @@ class Reifier:
         return e.shape([e.extent(found, i) if x is None else x for i, x in enumerate(extents)])
 
     def declared(self, value: SSAValue) -> Shape | None:
-        """The shape of a value of which only the type is known; where the value is at hand, what it iterates out to be."""
+        """The shape of a value of which only the type is known; where the value is available, what it is."""
         e, dims = self.e, _dims(value.type)
         if dims is None:
             return None
@@ -343,7 +343,7 @@ class ReifyShapesPass(ModulePass):
     """
     Write down the shapes of programs as ops: a shape function for each function, or inline with its ops.
 
-    `mode=func`, the default, makes a `shape.func` beside each function, `mode=inline` puts the ops between the function's own.
+    `mode=func`, the default, makes a `shape.func` alongside each function, `mode=inline` puts the ops between the function's own.
     """
 
     name = "mind-reify-shapes"

@@ -309,7 +309,7 @@ def _type_extents(shape: SSAValue) -> tuple[int, ...] | None:
 
 
 def _certainly_broadcast(shapes: Sequence[tuple[int, ...]]) -> bool:
-    """In each dimension one extent besides 1, and an unknown one only once."""
+    """In each dimension one extent other than 1, and an unknown one only once."""
     for i in range(1, max(map(len, shapes), default=0) + 1):
         column = [shape[-i] for shape in shapes if len(shape) >= i and shape[-i] != 1]
         if any(n != column[0] for n in column) or (len(column) > 1 and column[0] < 0):
@@ -426,7 +426,7 @@ def assuming_true(op: AssumingOp, rewriter: PatternRewriter) -> Values | None:
 
 
 def assuming_used(op: AssumingOp, rewriter: PatternRewriter) -> list[SSAValue | None] | None:
-    """Results of assuming that nobody uses go."""
+    """Remove unused results of assuming."""
     used = [result.first_use is not None for result in op.results]
     last = op.body.block.last_op
     if all(used) or not isinstance(last, AssumingYieldOp):

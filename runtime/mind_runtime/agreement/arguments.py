@@ -24,7 +24,7 @@ MOST = 10
 """Integers are below this, and below every extent that the program indexes."""
 INDEXING = ("ptir.take", "ptir.gather", "ptir.scatter_add", "ptir.scatter_reduce", "ptir.gather_windows", "ptir.scatter_windows")
 DEFAULT_SIZE = 4
-"""Of a named dimension to which nobody gives a size."""
+"""Of a named dimension without a given size."""
 
 
 def draw_arguments(

@@ -165,7 +165,7 @@ class Gpu:
             self._workspace = _Workspace(memory, int(memory.ptr), WORKSPACE_BYTES)
         with _products:
             cublas = _cublas(self.device)
-            cublas.workspace = self._workspace  # of this program, as its graphs may run beside those of others
+            cublas.workspace = self._workspace  # of this program, as its graphs may run alongside those of others
             cublas.use(int(self.cupy.cuda.get_current_stream().ptr))
             return cublas.multiply(a, b, out, tf32=tf32)
 

@@ -17,7 +17,7 @@ from mind_lowering.launch.compute_ops import CallOp, KernelOp
 from mind_lowering.launch.control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp
 from mind_lowering.launch.memory_ops import AllocOp, CopyOp, Space, ViewOp
 from mind_lowering.launch.ref import read_ref
-from mind_lowering.xp.arguments import SEED, TURNS
+from mind_lowering.xp.arguments import ITERATIONS, SEED
 from mind_lowering.xp.functions import IN_PLACE
 
 from .gpu import Array, Machine, Room
@@ -40,7 +40,7 @@ class Recorder:
     """Raises what a kernel has noted."""
     blame: Callable[[Operation, MindError], MindError]
     tf32: bool = False
-    turns: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    iterations: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """The induction variables of loops that are unrolled."""
     arrays: dict[Any, Array] = field(default_factory=dict[Any, Array])
 
@@ -71,7 +71,7 @@ class Recorder:
         block = op.body.block
         if op.unrolled is not None:
             for i in range(op.trip_count):
-                self.turns[block.args[0]] = i
+                self.iterations[block.args[0]] = i
                 self.append(tape, block.ops)
         elif all_device(block.ops):
             self.alike(tape, op)
@@ -87,7 +87,7 @@ class Recorder:
             room, start = self.where(owner.source)
             return room, start + owner.word("offset", 0) * read_ref(value.type).dtype.size
         if isinstance(owner, AtOp):
-            return self.slice(owner.source, self.turns[owner.index])
+            return self.slice(owner.source, self.iterations[owner.index])
         assert isinstance(owner, AllocOp), "loops carry nothing"
         if owner.over is not None:
             return self.where(owner.over)
@@ -224,12 +224,12 @@ class Recorder:
         """A call whose results are copied."""
         machine, state = self.machine, self.state
         seeded = [name for name, value in arguments.items() if value is SEED]
-        turning = [name for name, value in arguments.items() if value is TURNS]
+        counted = [name for name, value in arguments.items() if value is ITERATIONS]
 
         def run() -> None:
             for name in seeded:
                 options[name] = state.seed
-            for name in turning:
+            for name in counted:
                 options[name] = tuple(state.iterations)
             with machine.library():
                 found = function(*inputs, **options)

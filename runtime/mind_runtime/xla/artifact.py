@@ -1,7 +1,7 @@
 """
 StableHLO text as an object that JAX calls: a `jax.export.Exported` around the program's portable artifact.
 
-JAX takes it from there: it traces calls, compiles them for the devices at hand, and partitions them by shardings.
+JAX takes it from there: it traces calls, compiles them for the devices there are, and partitions them by shardings.
 """
 
 from __future__ import annotations

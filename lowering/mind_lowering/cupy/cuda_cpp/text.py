@@ -27,7 +27,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "mind::Last": ("updates.cuh",),
     "mind::add_to": ("updates.cuh",),
 }
-"""What kernels call beside `mind.cuh`, by how the calls begin."""
+"""Headers that kernels call in addition to `mind.cuh`, by how the calls begin."""
 
 
 @lru_cache(maxsize=16)

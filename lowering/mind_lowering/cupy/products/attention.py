@@ -76,7 +76,7 @@ def _parts(block: Block) -> _AttentionParts:
         raise Unsupported("scores of another shape than the first product")
     inside = {*found.inside, weights}
     if any(isinstance(op, ReduceOp) and op not in inside for op in body.ops):
-        raise Unsupported("reductions beside the softmax")
+        raise Unsupported("reductions other than those of the softmax")
     for op in (first, last):
         check_sums(op)
     q, k, v = (strided(value, body.inputs) for value in (first.lhs, first.rhs, last.rhs))

@@ -22,7 +22,7 @@ from .folding import fold
 from .products import contract, usable, wider
 from .shared import product_rule, zeros
 from .transposed import transposed
-from .windows import Sliding, beside, sized, sliding, still
+from .windows import Sliding, interleaved, sized, sliding, still
 
 
 def spatial_axes(op: ConvolutionOp) -> tuple[Sliding, ...]:
@@ -48,7 +48,7 @@ def folded_product(op: ConvolutionOp, axes: Sequence[Sliding], g: SSAValue) -> V
     dtype, shape = spec(op.lhs)
     product = contract(g, op.rhs, ((rank - 1,), (rank - 1,)), dtype=dtype, accum=op.values()["accum_dtype"])
     whole = (still(shape[0]), *axes, still(shape[-1]))
-    return fold(beside(product, whole), whole)
+    return fold(interleaved(product, whole), whole)
 
 
 def turned_around(op: ConvolutionOp, axes: Sequence[Sliding], g: SSAValue) -> Value:

@@ -22,7 +22,7 @@ from ..walks import ForwardRow, Row
 from .folding import fold
 from .shared import applied, at_least_one, zeros
 from .transposed import transposed
-from .windows import Sliding, apart, beside, inner_axes, sliding, still, unfold
+from .windows import Sliding, apart, inner_axes, interleaved, sliding, still, unfold
 
 Axes = tuple[Sliding, ...]
 
@@ -89,7 +89,7 @@ def ties(op: ReduceWindowOp, steps: list[Axes]) -> tuple[list[Value], Value]:
     """
     For each stage 1 at the extremes of windows and 0 elsewhere, and how many elements of x each window has as extremes.
 
-    Padding is NaN, which is nobody's equal.
+    Padding is NaN, which equals nothing.
     """
     accum = default_accumulator(spec(op.x).dtype)
     masks: list[Value] = []
@@ -142,7 +142,7 @@ def patches_x(op: ExtractPatchesOp, g: SSAValue) -> Value:
     ones = (1,) * len(values["window"])
     inner = sliding(x[1:-1], y[1:-1], values["window"], values["strides"], values["padding"], ones, values["dilation"])
     axes = (still(x[0]), *inner, still(x[-1]))
-    return fold(beside(g, axes), axes)
+    return fold(interleaved(g, axes), axes)
 
 
 def patches_tangent(op: ExtractPatchesOp, ts: Sequence[SSAValue | None]) -> Value:

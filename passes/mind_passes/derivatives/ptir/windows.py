@@ -141,10 +141,10 @@ def unfold(x: Value, axes: Sequence[Sliding], padding: float) -> Value:
         padding=[(a.low, a.high) for a in spatial],
         pad_value=padding,
     )
-    return beside(patches, axes)
+    return interleaved(patches, axes)
 
 
-def beside(patches: Value, axes: Sequence[Sliding]) -> Value:
+def interleaved(patches: Value, axes: Sequence[Sliding]) -> Value:
     """Patches, whose places in windows all come before the channels, under the shape of `unfold`."""
     last = axes[-1]
     before = axes if not last.still else axes[:-1]

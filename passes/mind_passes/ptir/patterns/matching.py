@@ -34,7 +34,7 @@ class Match:
     """
     Ops that together are a known function: `root`, whose result is the function's, and those that only it needs.
 
-    The match holds only if nobody else uses what is `inside`. `build` makes the op that takes the place of them all.
+    The match holds only if nothing else uses what is `inside`. `build` makes the op that takes the place of them all.
     """
 
     root: PtirOp

@@ -4,7 +4,7 @@ Gradients of attention that compute the weights again, from queries, keys and tw
 Autodiff leaves `o = p v` with `p = softmax(z)`, and `dv = p' do`, `ds = p (do v' - sum(p do v'))` times what leads to scores,
 `dq = ds k`, `dk = ds' q`. Here the attention becomes a fusion that gives `o`, the greatest score of each row, and 1 over the sum
 of its exponentials; `sum(p do v')` becomes `delta = sum(do o)`, a sum over the width of a value (Dao, FlashAttention-2); and the
-products become two fusions, one for queries and one for keys and values, in which `p` is made anew. Nothing of the size of the
+products become two fusions, one for queries and one for keys and values, in which `p` is recomputed. Nothing of the size of the
 scores is between fusions then. The two numbers are kept apart, not as a log-sum-exp, in which the sum would be lost to rounding
 where all scores of a row are near -1e9.
 

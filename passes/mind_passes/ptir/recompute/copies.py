@@ -84,7 +84,7 @@ class Rows:
 
 @dataclass
 class Copies:
-    """The ops that some values need, with weights made anew."""
+    """The ops that some values need, with weights recomputed."""
 
     rows: Rows
     became: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])

@@ -71,7 +71,7 @@ class Region:
     place: Mapping[Operation, int]
     """Where the ops of the block are."""
     adjoint: DotGeneralOp | None = None
-    """The product of the result's adjoint and the values, which is the adjoint of the weights; None if nobody needs it."""
+    """The product of the result's adjoint and the values, which is the adjoint of the weights; None if it is unused."""
     ops: list[PtirOp] = field(default_factory=list[PtirOp])
     """In order, but for products."""
     products: list[DotGeneralOp] = field(default_factory=list[DotGeneralOp])
