@@ -21,6 +21,7 @@ from mind_lowering.cupy.options import read_target
 from mind_lowering.ptir_to_xp import single_block
 
 from . import bodies
+from .collector import collector_paused
 from .executors import Request, checked_request
 from .given import TensorSpec
 from .program import Program
@@ -52,6 +53,7 @@ def compile(
     return compile_to_bind(module, function, target, memory_limit, donate, threads, (), mesh, shardings)
 
 
+@collector_paused()
 def compile_to_bind(
     module: ModuleOp,
     function: str | None,

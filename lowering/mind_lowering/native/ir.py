@@ -126,6 +126,8 @@ class Function:
         self.lines: list[str] = []
         self.notes: list[str] = []
         """Comments above the function."""
+        self.inlined = 0
+        """The functions of real numbers whose bodies are in it."""
         self.polls = False
         """Whether it looks for signals."""
         self.block = "entry"

@@ -42,7 +42,7 @@ from .failures import Sites
 from .flow import Branch, Code, Loop, Nested, Step, run, steps_in
 from .grouping import why_not
 from .groups import Group
-from .ir import LlvmModule, identifier
+from .ir import Function, LlvmModule, identifier, symbol
 from .lowered import Entry, Foreign, Native, Note, Packing
 from .memory import Access, assign, blocks
 from .outlining import shown
@@ -55,6 +55,8 @@ from .views import Buffer, Use
 
 FIRST_PLACE = 2
 """The first entry of the table of buffers that is no record and no arena."""
+MOST_CALLS = 512
+"""So many kernels, loops and branches are run by one function, whose code is generated in more than linear time."""
 _ORDER = (Use.INPUT, Use.OUTPUT, Use.CONSTANT, Use.KEPT, Use.FOREIGN)
 
 
@@ -262,7 +264,19 @@ def _codes(
 
 
 def _entry(module: LlvmModule, host: TargetInfo, name: str, codes: Sequence[Code], sites: Sites) -> None:
-    """A function that runs kernels in order."""
+    """A function that runs kernels in order; many of them by functions of bounded size."""
     f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
+    if len(codes) <= MOST_CALLS:
+        _run(f, host, codes, sites)
+        return
+    for first in range(0, len(codes), MOST_CALLS):
+        part = module.function(module.unique(f"{name}.part"), "i64", [("ptr", "buffers")])
+        _run(part, host, codes[first : first + MOST_CALLS], sites)
+        status = f.op(f"call i64 {symbol(part.name)}(ptr %buffers)", "status")
+        f.leave(f.op(f"icmp ne i64 {status}, 0", "failed"), lambda status=status: status)
+    f.ret("0")
+
+
+def _run(f: Function, host: TargetInfo, codes: Sequence[Code], sites: Sites) -> None:
     run(Calls(f, host, sites, list(steps_in(codes))), codes)
     f.ret("0")

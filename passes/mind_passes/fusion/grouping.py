@@ -25,6 +25,9 @@ from mind_dialect.ptir_shapes import UNKNOWN, Dims
 from ..ptir.building import spec_of, stays
 from ..ptir.patterns.matching import is_view
 
+MOST_OPS = 512
+"""At most so many ops are in a group, so that kernels are of bounded size: their code is generated in more than linear time."""
+
 
 @dataclass(eq=False)
 class Group:
@@ -51,8 +54,9 @@ class Group:
     def fits(self, others: Sequence[Group]) -> bool:
         """Return whether this group and others could be one."""
         every = (self, *others)
-        one_product = sum(g.products for g in every) <= 1
-        return one_product and sum(g.reductions for g in every) <= 1 and all(g.is_open for g in every)
+        if sum(len(g.ops) for g in every) > MOST_OPS or not all(g.is_open for g in every):
+            return False
+        return sum(g.products for g in every) <= 1 and sum(g.reductions for g in every) <= 1
 
     def take(self, other: Group) -> None:
         """Make `other` part of this group."""

@@ -7,7 +7,6 @@ pool has been filled by a first run on the stream that captures, so that nothing
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ import numpy as np
 
 from mind_lowering.cupy.products.cublas import WORKSPACE_BYTES, Cublas, find_library
 
+from ..collector import collector_paused
 from ..profile import Limits
 
 if TYPE_CHECKING:
@@ -170,22 +170,17 @@ class Gpu:
             return cublas.multiply(a, b, out, tf32=tf32)
 
     def capture(self, items: Sequence[Item]) -> Graph:
-        stream, collects = self._stream, gc.isenabled()
-        gc.disable()  # what is collected may be handed back to CUDA, which refuses that now
-        try:
-            with stream:
-                stream.begin_capture()
-                try:
-                    self._enqueue(items)
-                except BaseException:
-                    with suppress(Exception):
-                        stream.end_capture()
-                    self._stream, self._side = self.cupy.cuda.Stream(non_blocking=True), []
-                    raise
-                return stream.end_capture()
-        finally:
-            if collects:
-                gc.enable()
+        stream = self._stream
+        with collector_paused(), stream:  # what is collected may be handed back to CUDA, which refuses that now
+            stream.begin_capture()
+            try:
+                self._enqueue(items)
+            except BaseException:
+                with suppress(Exception):
+                    stream.end_capture()
+                self._stream, self._side = self.cupy.cuda.Stream(non_blocking=True), []
+                raise
+            return stream.end_capture()
 
     def _enqueue(self, items: Sequence[Item]) -> None:
         """Run steps in their lanes: the first is the stream that captures, which the others come from and go back to."""

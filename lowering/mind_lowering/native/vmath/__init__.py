@@ -67,10 +67,21 @@ BY_LIBRARY = frozenset({"fmod", *(opcode for opcode, row in SCALARS.items() if r
 """Opcodes that are calls of the C library's function of that name; with an `f` behind it for f32."""
 
 
+INLINED = 32
+"""So many bodies of functions of real numbers are emitted in one kernel; those after them are calls."""
+
+
 def call(lanes: Lanes, opcode: str, type: str, operands: Sequence[str]) -> str:
-    """The function `opcode` of operands of `type`, `float` or `double`, in every lane."""
+    """
+    Emit the function `opcode` of operands of `type`, `float` or `double`, in every lane.
+
+    Its body is emitted in place, but in a kernel that has many of them already: its constants would stay in registers all through
+    a long block, for which register allocation takes time quadratic in its length.
+    """
     if opcode not in BY_LIBRARY:
-        return MATH[opcode](lanes, type, operands)
+        lanes.function.inlined += 1
+        if lanes.function.inlined <= INLINED:
+            return MATH[opcode](lanes, type, operands)
     module, width, of = lanes.function.module, lanes.width, lanes.of(type)
     name = f"mind.{opcode}.{suffix(type, width)}"
     if name not in module.functions:
