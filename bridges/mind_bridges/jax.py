@@ -151,7 +151,7 @@ def export(module: ModuleOp, path: Path | str, function: str | None = None, *, v
 
 
 def _avals_of(module: ModuleOp, function: str | None) -> list[Any]:
-    from mind_runtime.given import TensorSpec
+    from mind_runtime.signature import TensorSpec
 
     jax = require()
     func = find_function(module, function)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from .bound import Bound, bind
 from .compilation import clear_cache, compile, output_shapes
-from .given import TensorSpec
 from .program import Program
+from .signature import TensorSpec
 
 if TYPE_CHECKING:
     from xdsl.interpreter import Interpreter

@@ -20,12 +20,12 @@ from mind_dialect.verify import verify
 from mind_lowering.cupy.options import read_target
 from mind_lowering.ptir_to_xp import single_block
 
-from . import bodies
+from . import compiled
 from .collector import collector_paused
 from .executors import Request, checked_request
-from .given import TensorSpec
 from .program import Program
 from .shapes import Guard, checked_shapes, shown_dims
+from .signature import TensorSpec
 
 
 def compile(
@@ -129,6 +129,6 @@ def find_function(module: ModuleOp, name: str | None) -> FuncOp:
 
 def clear_cache() -> None:
     """Forget every compiled function, and memory kept for the next results; programs in use go on working."""
-    bodies.clear()
+    compiled.clear()
     if (native := sys.modules.get(f"{__package__}.native.program")) is not None:
         native.clear()

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from mind_dialect import core
 from mind_dialect.core import CoreOp
 from mind_dialect.errors import MindError, error
-from mind_lowering.own_module import original
+from mind_lowering.outline import original
 from mind_passes.ptir.failing import origin_of
 
 

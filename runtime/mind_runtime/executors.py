@@ -20,7 +20,7 @@ from mind_dialect.errors import MindError, brief, error
 from mind_lowering.cupy.options import CupyOptions
 from mind_lowering.numpy import lowered
 
-from .bodies import body_of
+from .compiled import body_of
 from .memory import check_need, physical_memory
 from .native import require as require_native
 from .program import Program

@@ -51,10 +51,10 @@ from mind_passes.dim_names import has_names
 from .core_errors import as_core
 from .foreign import ForeignFunctions
 from .foreign_scalars import register_missing
-from .given import TensorSpec, admit
 from .interpreted_shape import ShapeFunctions
 from .memory import allocation_error, check_need, physical_memory
 from .random_numbers import CountedFunctions, Draws
+from .signature import TensorSpec, admit
 
 Values = tuple[Any, ...]
 _ROOTS = {"xp": np, "k": NUMPY}

@@ -28,15 +28,15 @@ from mind_lowering.cupy.source import cupy_source
 from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.xp.peak import Need, check_rank, peak
 
-from .bodies import Body
+from .compiled import Body
 from .core_errors import attributed, place_of
 from .cupy.arguments import on_device, shared_memory
 from .cupy.gpu import machine_of
 from .cupy.runner import CudaRunner
-from .given import admit
 from .memory import allocation_error, check_need
 from .program import Program, checked_seed
 from .shapes import bound_function
+from .signature import admit
 
 
 class CupyProgram(Program):

@@ -26,12 +26,12 @@ from mind_lowering.numpy import is_lowered, lowered
 from mind_lowering.xp import CallOp
 from mind_lowering.xp.peak import peak
 
-from .bodies import CACHE_SIZE, Body, body_of
+from .compiled import CACHE_SIZE, Body, body_of
 from .core_errors import as_core, place_of
 from .donation import check_donated, shared_memory
-from .given import TensorSpec, admit, checked, filled
 from .memory import allocation_error, check_need
 from .shapes import Guard, Specialised, bound_function, checked_shapes, shown_dims
+from .signature import TensorSpec, admit, checked, filled
 
 T = TypeVar("T")
 

@@ -28,7 +28,7 @@ from mind_dialect.program import argument_attribute, input_names
 from mind_lowering.ptir_kernels.formats import ARRAY_NAMES, array_dtype
 
 from .compilation import find_function
-from .given import TensorSpec
+from .signature import TensorSpec
 
 Array = np.ndarray[Any, Any]
 Rename = Callable[[str], str] | Mapping[str, str]

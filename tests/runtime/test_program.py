@@ -17,7 +17,7 @@ import mind_runtime
 from mind_dialect.errors import MindError
 from mind_lowering import xp
 from mind_lowering.lower_to_numpy import lower_module
-from mind_runtime import bodies
+from mind_runtime import compiled as compiled_module
 from programs import parse
 
 LAYER = """
@@ -405,14 +405,14 @@ def test_constants_and_properties_tell_functions_apart() -> None:
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     mind_runtime.clear_cache()
-    monkeypatch.setattr(bodies, "CACHE_SIZE", 3)
+    monkeypatch.setattr(compiled_module, "CACHE_SIZE", 3)
     for i in range(5):
         mind_runtime.compile(parse(LAYER.replace("@layer", f"@f{i}")))
-    assert len(bodies._cache) == 3
-    monkeypatch.setattr(bodies, "CACHED_LITERAL_BYTES", 10)
+    assert len(compiled_module._cache) == 3
+    monkeypatch.setattr(compiled_module, "CACHED_LITERAL_BYTES", 10)
     mind_runtime.clear_cache()
     mind_runtime.compile(parse(VIEWS))
-    assert len(bodies._cache) == 0
+    assert len(compiled_module._cache) == 0
 
 
 def test_threads_may_share_a_program() -> None:

@@ -130,7 +130,7 @@ class Check:
         """The arguments: drawn, or by name from a file."""
         from mind_runtime.agreement import draw_arguments
         from mind_runtime.compilation import find_function
-        from mind_runtime.given import TensorSpec
+        from mind_runtime.signature import TensorSpec
 
         sizes = dict(self.size(text) for text in self.args.size)
         if self.args.inputs is None:

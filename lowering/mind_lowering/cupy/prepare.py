@@ -30,7 +30,7 @@ from mind_passes.ptir.recognize import recognize
 from mind_passes.ptir.recompute import recompute_attention
 from mind_passes.staged import Stage, StagedPass
 
-from ..own_module import drop_barriers, own_functions, own_module
+from ..outline import drop_barriers, own_functions, own_module
 from ..ptir_optimize import optimize_marked, simplify
 from .kernels.kernel import CudaKernel
 from .kernels.patterns import make_kernel

@@ -26,7 +26,7 @@ from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_program import state_version
 
 from ..core_to_ptir import is_core, replace_body
-from ..own_module import own_module
+from ..outline import own_module
 from .base import LaunchOp
 from .compute_ops import HostCallOp, KernelOp
 from .control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp, YieldOp

@@ -34,7 +34,7 @@ from mind_passes.ptir.failing import mark_failing, unmark
 from mind_passes.ptir.recognize import recognize
 from mind_passes.staged import Stage
 
-from ..own_module import drop_barriers, own_module
+from ..outline import drop_barriers, own_module
 from ..ptir_optimize import optimize_marked, simplify
 from .attention import find_attention
 from .calling import Calls

@@ -15,7 +15,7 @@ from mind_dialect.program import functions
 from mind_passes.ptir.failing import forget_origins
 from mind_passes.staged import Stage, StagedPass
 
-from ..own_module import own_functions
+from ..outline import own_functions
 from .host import detect
 from .program import dynamic, fusion_stages, lower, prepared
 from .target_info import TargetInfo, target_of

@@ -14,7 +14,7 @@ from mind_dialect.ptir.types import read_type
 
 from ..conversion import LegalitySpec
 from ..conversion.legality import LegalityReport, check_function_legality
-from ..own_module import own_module
+from ..outline import own_module
 from .builder import NUMBERS, OnnxBuilder, package
 from .rules import REFUSED, RULES, refusal
 

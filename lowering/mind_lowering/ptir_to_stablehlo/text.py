@@ -14,7 +14,7 @@ from xdsl.printer import Printer
 from mind_dialect.program import stated_attributes
 from mind_dialect.ptir.types import TensorSpec, read_type
 
-from ..own_module import own_module
+from ..outline import own_module
 from .builder import ExportOptions
 from .convert import TARGET, converted, legality
 

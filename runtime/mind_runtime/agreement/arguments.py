@@ -18,7 +18,7 @@ from mind_dialect.types import Shape
 from mind_lowering.xp.peak import Sizes, extents
 
 from ..compilation import find_function
-from ..given import TensorSpec
+from ..signature import TensorSpec
 
 MOST = 10
 """Integers are below this, and below every extent that the program indexes."""

@@ -15,7 +15,7 @@ from mind_dialect.errors import MindError, error
 
 from ..compilation import compile, find_function
 from ..executors import executor_of
-from ..given import TensorSpec
+from ..signature import TensorSpec
 from .differences import Difference, compare, longest_sum, tolerance_of, worst
 
 UNAVAILABLE, REFUSED, FAILED, RAN = "not available", "refused", "failed", "ran"

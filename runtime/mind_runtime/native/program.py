@@ -30,12 +30,12 @@ from mind_lowering.numpy import PythonSource, lowered
 from mind_lowering.ptir_to_xp import lowered_function
 from mind_lowering.xp.peak import Need, check_rank
 
-from ..bodies import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of
+from ..compiled import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of
 from ..core_errors import attributed
-from ..given import TensorSpec
 from ..memory import check_need
 from ..program import Program
 from ..shapes import bound_function
+from ..signature import TensorSpec
 from . import image, jit
 from .call import NativeRunner
 from .callable import Plan, native_type, plan_calls

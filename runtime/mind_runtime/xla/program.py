@@ -29,12 +29,12 @@ from mind_lowering.numpy import PythonSource
 from mind_lowering.ptir_to_stablehlo.text import StablehloProgram, stablehlo_program
 from mind_lowering.xp.peak import Need, check_rank, read_any
 
-from ..bodies import Body
+from ..compiled import Body
 from ..donation import shared_memory
-from ..given import TensorSpec, admit
 from ..memory import check_need
 from ..program import Program, checked_seed, place_of
 from ..shapes import KEPT, bound_function
+from ..signature import TensorSpec, admit
 from .artifact import exported
 from .collectives import count_collectives
 from .faults import fault_error, runtime_error

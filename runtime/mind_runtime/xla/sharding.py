@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation
 from mind_dialect.errors import MindError, brief, error
 from mind_lowering.ptir_to_stablehlo.text import meshes
 
-from ..given import TensorSpec
+from ..signature import TensorSpec
 from .session import devices, require, unavailable
 
 SHARDING_ATTRIBUTE = "sdy.sharding"

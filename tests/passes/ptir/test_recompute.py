@@ -19,7 +19,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.types import read_type
 from mind_dialect.verify import verify
-from mind_lowering.own_module import drop_barriers
+from mind_lowering.outline import drop_barriers
 from mind_lowering.ptir_optimize import optimize
 from mind_passes.ptir.recompute import KEPT, recompute_attention
 from mind_passes.ptir.recompute.softmax import Meaning, Powers, meaning

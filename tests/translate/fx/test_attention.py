@@ -9,7 +9,7 @@ import pytest
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FusionOp
-from mind_lowering.own_module import drop_barriers
+from mind_lowering.outline import drop_barriers
 from mind_lowering.ptir_optimize import optimize
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

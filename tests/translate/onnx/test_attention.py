@@ -10,7 +10,7 @@ import pytest
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import FusionOp
-from mind_lowering.own_module import drop_barriers
+from mind_lowering.outline import drop_barriers
 from mind_lowering.ptir_optimize import optimize
 from mind_runtime import compile
 from mind_translate.onnx import read_onnx

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import mind_runtime
 from mind_dialect import ptir
-from mind_runtime.given import overlaps_itself
+from mind_runtime.signature import overlaps_itself
 from native_calls import ROWS, failure, unaligned
 from ptir_forms import program
 

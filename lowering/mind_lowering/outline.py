@@ -1,4 +1,4 @@
-"""The begin of compiled targets: one function of PTIR in a module of its own, which they may rewrite as they like."""
+"""Outlining for compiled targets: one function of PTIR in a module of its own, which they may rewrite as they like."""
 
 from __future__ import annotations
 
