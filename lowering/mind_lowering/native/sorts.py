@@ -2,7 +2,7 @@
 Stable orders along an axis: keys, unsigned numbers in the order of the elements, and the places they came from.
 
 Few keys are inserted one by one; many are put in order byte by byte, from the lowest, but for bytes that are the same in all. Of
-the best of many, only those are put in order that the highest byte lets pass.
+the best of many, only those are put in order that a threshold lets pass, which enough of them reach.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from mind_dialect.ptir.types import BF16, I1, Kind, PtirDType
-
 from .failures import Failure, Sites, fail_where
-from .ir import Function, LoopBody
-from .lanes import Lanes, register, stored
+from .ir import Function, LoopBody, suffix
+from .lanes import Lanes, stored
 from .memory import Access, rounded_up
 from .products.product import form, unflattened
+from .sort_keys import Keys
 from .steps import PATIENCE, SharedStep, argument, patient
 from .target_info import TargetInfo
 from .views import Buffer, View
@@ -26,54 +25,9 @@ FEW = 48
 """So many keys are inserted one by one."""
 MOST_UNITS = 32
 """So many units of work at most: each has memory of its own."""
+BLOCKS = (64, 32, 16, 8, 4)
+"""The best of many are looked for in blocks of so many elements, the first of which there are enough."""
 _DIGITS = 256
-
-
-@dataclass(frozen=True)
-class Keys:
-    """How the keys of a dtype are made: their LLVM type, and how many bytes of them say something."""
-
-    dtype: PtirDType
-    descending: bool
-
-    @property
-    def bits(self) -> int:
-        """Of a key."""
-        if self.dtype.kind is Kind.FLOAT:
-            return 16 if self.dtype is BF16 else max(32, self.dtype.bits)
-        return max(8, self.dtype.bits)
-
-    @property
-    def type(self) -> str:
-        """The LLVM type of a key."""
-        return f"i{self.bits}"
-
-    def of(self, one: Lanes, x: str) -> str:
-        """The key of an element: NaN is greater than all numbers, zeros are equal."""
-        dtype, type = self.dtype, self.type
-        if dtype.kind is Kind.FLOAT:
-            key = self._of_float(one, x)
-        elif dtype is I1:
-            key = one.convert("zext", "i1", type, x)
-        else:
-            key = x if dtype.kind is Kind.UNSIGNED else one.binary("xor", type, x, str(-(1 << (self.bits - 1))))
-        return one.binary("xor", type, key, "-1") if self.descending else key
-
-    def _of_float(self, one: Lanes, x: str) -> str:
-        float_type = register(self.dtype)
-        wide = "i64" if float_type == "double" else "i32"
-        width = int(wide[1:])
-        plus = one.binary("fadd", float_type, x, one.number(float_type, 0.0))  # -0 + 0 is +0
-        bits = one.convert("bitcast", float_type, wide, plus)
-        negative = one.compare("icmp slt", wide, bits, "0")
-        flipped = one.select(
-            negative, wide, one.binary("xor", wide, bits, "-1"), one.binary("xor", wide, bits, str(-(1 << (width - 1))))
-        )
-        is_nan = one.compare("fcmp uno", float_type, x, x)
-        key = one.select(is_nan, wide, "-1", flipped)
-        if self.dtype is BF16:
-            return one.convert("trunc", wide, "i16", one.binary("lshr", wide, key, "16"))
-        return key
 
 
 @dataclass
@@ -171,8 +125,11 @@ class _Lines:
                 return index
 
             source = f.address(stored(step.source.dtype), bases[0], start(step.source))
-            self.make(source)
-            left = self.sifted() if 4 * self.count <= self.n and self.n > FEW else str(self.n)
+            if 4 * self.count <= self.n and self.n > FEW:
+                left = self.sifted(source)
+            else:
+                self.make(source)
+                left = str(self.n)
             origins = self.inserted() if self.n <= FEW else self.by_bytes(left)
             to_values = f.address(stored(step.source.dtype), bases[1], start(step.values))
             to = "" if step.places is None else f.address(stored(step.places.dtype), places, start(step.places))
@@ -201,11 +158,10 @@ class _Lines:
 
     def make(self, source: str) -> None:
         """Keys and places of a line, in order."""
-        view, (keys, origins) = self.step.source, self.pairs[0]
+        keys, origins = self.pairs[0]
 
         def iteration(i: str, /, *values: str) -> None:
-            x = self.one.load(view.dtype, source, self.f.mul(i, view.strides[self.step.axis]), 0)
-            self.store(self.keys.type, self.keys.of(self.one, x), keys, i)
+            self.store(self.keys.type, self.key_at(source, i), keys, i)
             self.store("i32", self.f.op(f"trunc i64 {i} to i32"), origins, i)
 
         patient(self.f, "0", str(self.n), iteration)
@@ -228,30 +184,83 @@ class _Lines:
 
     # Orders
 
-    def sifted(self) -> str:
-        """Keep the keys whose highest byte is no more than that of the last one wanted; how many there are."""
-        f, (keys, origins) = self.f, self.pairs[0]
-        top = self.passes - 1
-        self.cleared(1)
-        patient(f, "0", str(self.n), lambda i, *_: self.counted(self.load(self.keys.type, keys, i), top, 0))
+    def sifted(self, source: str) -> str:
+        """
+        Keep the elements whose keys are no more than a threshold that enough of them reach; return their number.
 
-        def add(d: str, /, *values: str) -> list[str]:
-            total, limit = values
-            here = f.op(f"icmp slt i64 {total}, {self.count}", "more")
-            some = f.op(f"zext i32 {self.load('i32', self.counts, d)} to i64")
-            return [f.add(total, some), f.op(f"select i1 {here}, i64 {d}, i64 {limit}", "limit")]
-
-        _, limit = f.loop("0", str(_DIGITS), 1, add, [("i64", "0"), ("i64", "0")], "d")
+        The threshold is, of the least keys of blocks of elements, the last one wanted. Only blocks that reach it are looked into.
+        """
+        f, type = self.f, self.keys.type
+        size = next(b for b in BLOCKS if self.n // b >= self.count)
+        blocks, least = self.n // size, self.pairs[1][0]
+        self.least_of_blocks(source, blocks, size, least)
+        limit = self.selected(least, blocks)
 
         def keep(i: str, /, *values: str) -> list[str]:
-            key, origin = self.load(self.keys.type, keys, i), self.load("i32", origins, i)
-            self.store(self.keys.type, key, keys, values[0])
-            self.store("i32", origin, origins, values[0])
-            passes = f.op(f"icmp sle i64 {self.digit(key, top)}, {limit}", "passes")
+            key = self.key_at(source, i)
+            self.store(type, key, self.pairs[0][0], values[0])
+            self.store("i32", f.op(f"trunc i64 {i} to i32"), self.pairs[0][1], values[0])
+            passes = f.op(f"icmp ule {type} {key}, {limit}", "passes")
             return [f.add(values[0], f.op(f"zext i1 {passes} to i64"))]
 
-        (left,) = patient(f, "0", str(self.n), keep, [("i64", "0")])
+        def block(b: str, /, *values: str) -> list[str]:
+            reaches = f.op(f"icmp ule {type} {self.load(type, least, b)}, {limit}", "reaches")
+            first = f.mul(b, size)
+            carried = [("i64", values[0])]
+            return f.changed(reaches, carried, lambda: f.loop(first, f.add(first, str(size)), 1, keep, carried))
+
+        (some,) = patient(f, "0", str(blocks), block, [("i64", "0")])
+        (left,) = f.loop(str(blocks * size), str(self.n), 1, keep, [("i64", some)])
         return left
+
+    def key_at(self, source: str, i: str) -> str:
+        """Return the key of an element."""
+        view = self.step.source
+        return self.keys.of(self.one, self.one.load(view.dtype, source, self.f.mul(i, view.strides[self.step.axis]), 0))
+
+    def least_of_blocks(self, source: str, blocks: int, size: int, target: str) -> None:
+        """Store the least key of each block of elements."""
+        f, view, type = self.f, self.step.source, self.keys.type
+        stride = view.strides[self.step.axis]
+        lanes = Lanes(f, self.host, min(size, self.host.lanes(max(4, self.keys.bits // 8))))
+
+        def block(b: str, /, *values: str) -> None:
+            found: list[str] = []
+            for start in range(0, size, lanes.width):
+                at = f.mul(f.add(f.mul(b, size), str(start)), stride)
+                found.append(self.keys.of(lanes, lanes.load(view.dtype, source, at, stride)))
+            while len(found) > 1:
+                found = [lanes.intrinsic("umin", type, x, y) for x, y in zip(found[::2], found[1::2], strict=True)]
+            name = f"llvm.vector.reduce.umin.{suffix(type, lanes.width)}"
+            least = found[0] if lanes.width == 1 else f.call(name, type, (lanes.of(type), found[0]), hint="least")
+            self.store(type, least, target, b)
+
+        patient(f, "0", str(blocks), block)
+
+    def selected(self, keys: str, count: int) -> str:
+        """Return the last one wanted of some keys, bit by bit from the highest: whether enough keys are no more than a number."""
+        f, type = self.f, self.keys.type
+        lanes = Lanes(f, self.host, self.host.lanes(max(4, self.keys.bits // 8)))
+        full = count - count % lanes.width
+
+        def number(low: str, lanes: Lanes, first: str, most: str) -> str:
+            x = f.op(f"load {lanes.of(type)}, ptr {f.address(type, keys, first)}, align {self.keys.bits // 8}")
+            fits = lanes.compare("icmp ule", type, x, lanes.splat(type, most))
+            here = lanes.convert("zext", "i1", "i32", fits)
+            name = f"llvm.vector.reduce.add.{suffix('i32', lanes.width)}"
+            return f.op(f"add i32 {low}, {here if lanes.width == 1 else f.call(name, 'i32', (lanes.of('i32'), here))}", "fit")
+
+        def bit(b: str, /, *values: str) -> list[str]:
+            place = b if type == "i64" else f.op(f"trunc i64 {b} to {type}")
+            one = f.op(f"lshr {type} {-(1 << (self.keys.bits - 1))}, {place}", "bit")
+            most = f.op(f"or {type} {values[0]}, {f.op(f'sub {type} {one}, 1')}", "most")
+            (fit,) = f.loop("0", str(full), lanes.width, lambda i, *v: [number(v[0], lanes, i, most)], [("i32", "0")])
+            (fit,) = f.loop(str(full), str(count), 1, lambda i, *v: [number(v[0], self.one, i, most)], [("i32", fit)])
+            enough = f.op(f"icmp uge i32 {fit}, {self.count}", "enough")
+            return [f.op(f"select i1 {enough}, {type} {values[0]}, {type} {f.op(f'or {type} {values[0]}, {one}')}", "limit")]
+
+        (limit,) = f.loop("0", str(self.keys.bits), 1, bit, [(type, "0")], "bit")
+        return limit
 
     def inserted(self) -> str:
         """Each key moved before those that are greater."""

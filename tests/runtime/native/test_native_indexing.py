@@ -221,6 +221,18 @@ def test_long_lines_with_many_equal_keys() -> None:
             same(lambda v, o=options: list(ptir.TopKOp(v, **o).results), x)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "ui8", "si64"])
+def test_the_best_of_lines_about_as_long_as_blocks(dtype: str) -> None:
+    """Every size of blocks, elements after the last block, special values anywhere, best elements first, last and all equal."""
+    for n, k in ((49, 1), (63, 1), (64, 15), (65, 16), (129, 2), (256, 4), (257, 64), (1000, 15), (1000, 31), (1000, 250)):
+        x = block(DTYPES[dtype], (3, n), n, special=True)
+        for line in (x, np.sort(x), np.sort(x)[:, ::-1].copy(), np.broadcast_to(x[:, :1], x.shape).copy()):
+            options = {"k": k, "axis": 1, "largest": bool(n % 2), "indices_dtype": "si32"}
+            same(lambda v, o=options: list(ptir.TopKOp(v, **o).results), line)
+    strided = {"k": 5, "axis": 0, "largest": True, "indices_dtype": "si32"}
+    same(lambda v: list(ptir.TopKOp(v, **strided).results), block(DTYPES[dtype], (333, 3), special=True))
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_scatters_with_windows(seed: int) -> None:
     """Dimension numbers of all kinds, windows that meet, small integers in f32 and numbers whose sum depends on their order."""

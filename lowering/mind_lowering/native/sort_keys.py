@@ -1,0 +1,54 @@
+"""Keys of elements: unsigned integers in the order of the elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mind_dialect.ptir.types import BF16, I1, Kind, PtirDType
+
+from .lanes import Lanes, register
+
+
+@dataclass(frozen=True)
+class Keys:
+    """How the keys of a dtype are made: their LLVM type, and how many bytes of them say something."""
+
+    dtype: PtirDType
+    descending: bool
+
+    @property
+    def bits(self) -> int:
+        """Of a key."""
+        if self.dtype.kind is Kind.FLOAT:
+            return 16 if self.dtype is BF16 else max(32, self.dtype.bits)
+        return max(8, self.dtype.bits)
+
+    @property
+    def type(self) -> str:
+        """The LLVM type of a key."""
+        return f"i{self.bits}"
+
+    def of(self, lanes: Lanes, x: str) -> str:
+        """The keys of some elements: NaN is greater than all numbers, zeros are equal."""
+        dtype, type = self.dtype, self.type
+        if dtype.kind is Kind.FLOAT:
+            key = self._of_float(lanes, x)
+        elif dtype is I1:
+            key = lanes.convert("zext", "i1", type, x)
+        else:
+            lowest = lanes.number(type, -(1 << (self.bits - 1)))
+            key = x if dtype.kind is Kind.UNSIGNED else lanes.binary("xor", type, x, lowest)
+        return lanes.binary("xor", type, key, lanes.number(type, -1)) if self.descending else key
+
+    def _of_float(self, lanes: Lanes, x: str) -> str:
+        float_type = register(self.dtype)
+        wide = "i64" if float_type == "double" else "i32"
+        ones, lowest = lanes.number(wide, -1), lanes.number(wide, -(1 << (int(wide[1:]) - 1)))
+        plus = lanes.binary("fadd", float_type, x, lanes.number(float_type, 0.0))  # -0 + 0 is +0
+        bits = lanes.convert("bitcast", float_type, wide, plus)
+        negative = lanes.compare("icmp slt", wide, bits, lanes.number(wide, 0))
+        flipped = lanes.select(negative, wide, lanes.binary("xor", wide, bits, ones), lanes.binary("xor", wide, bits, lowest))
+        key = lanes.select(lanes.compare("fcmp uno", float_type, x, x), wide, ones, flipped)
+        if self.dtype is BF16:
+            return lanes.convert("trunc", wide, "i16", lanes.binary("lshr", wide, key, lanes.number(wide, 16)))
+        return key
