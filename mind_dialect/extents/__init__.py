@@ -4,7 +4,7 @@ Symbolic extents: expressions of dimension names, facts about them, and sound an
 Pure: nothing here knows xDSL. docs/dynamic.md says what is decided.
 """
 
-from .declarations import Declaration, declare, parse_declaration, substituted_texts
+from .declarations import Declaration, declare, parse_declaration, relation_text, substituted_texts
 from .expr import ZERO, Atom, Extent, TooLarge, extent, symbol
 from .facts import Contradiction, Facts
 from .operations import ceildiv, evaluate, floordiv, max_of, min_of, mod, substitute
@@ -30,6 +30,7 @@ __all__ = [
     "mod",
     "parse_declaration",
     "parse_extent",
+    "relation_text",
     "substitute",
     "substituted_texts",
     "symbol",

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .expr import MAX_COEFFICIENT, Extent, TooLarge, symbol
+from .expr import MAX_COEFFICIENT, Extent, TooLarge, extent, symbol
 from .facts import Facts
 from .operations import evaluate, has_value
-from .text import ExtentSyntaxError, parse_extent
+from .text import ExtentSyntaxError, extent_text, parse_extent
 
 NAME = re.compile(r"[^\W\d]\w*")
 RANGE = re.compile(r"\s*([^\W\d]\w*)\s+in\s+([0-9]+)\s*\.\.\s*([0-9]+)?\s*")
@@ -80,6 +80,42 @@ def parse_declaration(text: str) -> Declaration:
     compare, assume = RELATIONS[found[0]]
     form = f"{{}} {found[0]} {{}}"
     return _declaration(text, form, lambda v: compare(*v), lambda f, s: assume(f, left, right, s), left, right)
+
+
+_SWAPPED = {"==": "==", "!=": "!=", ">=": "<=", ">": "<", "<=": ">=", "<": ">"}
+
+
+def relation_text(a: Extent, relation: str, b: Extent) -> str:
+    """
+    Return a relation as a declaration, with what is subtracted on the other side, and a number on the right.
+
+    >>> relation_text(parse_extent("T-2"), ">=", parse_extent("0")), relation_text(parse_extent("64-T"), ">=", parse_extent("0"))
+    ('T >= 2', 'T <= 64')
+    >>> zero = parse_extent("0")
+    >>> relation_text(parse_extent("T mod 4"), "==", zero), relation_text(parse_extent("100-B-T"), ">", zero)
+    ('T % 4 == 0', 'B+T < 100')
+    """
+    d = a - b
+    if d.is_constant:
+        return f"{extent_text(a)} {relation} {extent_text(b)}"
+    if relation == "==" and (found := _remainder(d)) is not None:
+        return found
+    left = Extent({m: c for m, c in d.terms.items() if c > 0})
+    right = Extent({m: -c for m, c in d.terms.items() if c < 0})
+    if left.is_constant and not right.is_constant:
+        left, relation, right = right, _SWAPPED[relation], left
+    return f"{extent_text(left)} {relation} {extent_text(right)}"
+
+
+def _remainder(d: Extent) -> str | None:
+    """Return `e % n == 0` where `d == 0` says `e - n * (e floordiv n) == 0`."""
+    for m, c in d.sorted_terms:
+        if len(m) == 1 and m[0].kind == "div" and m[0].args[1] == extent(abs(c)):
+            e = (d - Extent({m: c})) * (1 if c < 0 else -1)
+            if e == m[0].args[0]:
+                text = extent_text(e)
+                return f"{text if NAME.fullmatch(text) else f'({text})'} % {abs(c)} == 0"
+    return None
 
 
 def substituted_texts(text: str, values: Mapping[str, int | str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable
@@ -38,7 +38,7 @@ _ANNOTATIONS = frozenset(
 )
 """Targets whose result is their operand."""
 _CHECKS = frozenset({"shape_assertion", "stablehlo.shape_assertion"})
-"""Targets that check what PTIR's named dimensions check."""
+"""Targets that check sizes: what they demand is declared; what names of dimensions demand anyway is not said again."""
 
 
 def _approx_top_k(to: StablehloConverter, op: ForeignOp) -> Values:
@@ -82,6 +82,9 @@ def _custom_call(to: StablehloConverter, op: ForeignOp) -> Values:
     if target in _ANNOTATIONS and len(op.operands) == len(op.results):
         return op.operands
     if target in _CHECKS and not op.results:
+        message = op.attributes.get("error_message")
+        if op.operands:
+            to.sizes.asserted(op.operands[0], message.data if isinstance(message, StringAttr) else "")
         return []
     if (row := CUSTOM_CALLS.get(target)) is not None:
         return row(to, op)

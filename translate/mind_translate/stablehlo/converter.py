@@ -63,6 +63,8 @@ class StablehloConverter(Lander):
         self.unsupported = Unsupported()
         self.op: Operation | None = None
         self.sizes = Sizes()
+        self.quotients: dict[str, str] = {}
+        """The functions by which the module computes quotients of sizes."""
         self._calls = 0
 
     # Types

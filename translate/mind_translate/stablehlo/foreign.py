@@ -26,7 +26,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.ptir.types import PtirDType, TensorSpec, read_type, tensor_type
-from mind_dialect.ptir_shapes import UNKNOWN, Dims
+from mind_dialect.ptir_shapes import MAX_EXTENT, UNKNOWN, Dims
+from mind_dialect.stablehlo.dialect import ForeignAttribute
 from mind_dialect.stablehlo.types import DTYPE_OF_ELEMENT
 
 from ..unsupported import Refused
@@ -238,3 +239,23 @@ def is_dynamic(type: Attribute) -> bool:
 def landed_spec(type: Attribute) -> TensorSpec:
     """The dtype and dimensions of a StableHLO type. Raises `Refused`."""
     return read_type(landed_type(type))
+
+
+def bounds_of(type: Attribute) -> list[int | None]:
+    """
+    Return the upper bounds that the type of a tensor states of its dimensions, as `#stablehlo.bounds<8, ?>` does.
+
+    E4000 for another number of them, and for what is no size.
+    """
+    encoding: object = type.encoding if isinstance(type, TensorType) else None
+    if not isinstance(encoding, ForeignAttribute) or encoding.name != "stablehlo.bounds":
+        return []
+    words = [word.strip() for word in encoding.data.split(",")]
+    sizes = [None if word == "?" else int(word) if word.isdecimal() and len(word) < 20 else -1 for word in words]
+    rank = len(cast("TensorType[Attribute]", type).get_shape())
+    if len(sizes) != rank or any(n is not None and not 0 <= n <= MAX_EXTENT for n in sizes):
+        given, expected = brief(encoding.data), f"{rank} bounds, each a size or ?"
+        raise error(
+            "E4000", f"#stablehlo.bounds<{given}> of {rank} dimensions, expected {expected}", given=given, expected=expected
+        )
+    return sizes

@@ -25,7 +25,7 @@ from ..unsupported import Refused
 from .converter import StablehloConverter, StablehloRow, Values
 from .foreign import DimensionNumbers, ForeignOp
 from .scalars import simple_kind
-from .structural import known_integers, static, zero
+from .structural import static, zero
 
 _UNKNOWN = Refused("an index into dimensions whose sizes are not known", "give the program static shapes")
 
@@ -93,7 +93,23 @@ def _gather(to: StablehloConverter, op: ForeignOp) -> SSAValue:
 
 
 def _dynamic_gather(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    return gathered(to, op, known_integers(to, op.operands[2]))
+    sizes = to.sizes.shape(op.operands[2], "bounds that are data")
+    numbers = [n for n in sizes if isinstance(n, int)]
+    return gathered(to, op, numbers) if len(numbers) == len(sizes) else _one_slice(to, op, sizes)
+
+
+def _one_slice(to: StablehloConverter, op: ForeignOp, sizes: Dims) -> SSAValue:
+    """The gather of one slice, whose sizes have names. Raises `Refused` for other gathers of such slices."""
+    x, indices = op.operands[:2]
+    numbers, rank = op.numbers("dimension_numbers"), len(to.shape(x))
+    mapped, count = numbers.list("start_index_map", rank), static(to.shape(indices))
+    whole = len(numbers.list("offset_dims", len(op.shape))) == len(op.shape) == rank == len(sizes)
+    if not whole or count is None or list(count) != [len(mapped)] or len(set(mapped)) != len(mapped):
+        raise Refused("a gather of several slices whose sizes are open", "give the slices sizes")
+    starts = to.index(indices)
+    parts = [to.slice(starts, [mapped.index(d)], [mapped.index(d) + 1]) if d in mapped else None for d in range(rank)]
+    nothing = to.constant(to.dtype(starts), (1,), [0])
+    return to.emit(ptir.DynamicSliceOp, x, to.concat([nothing if p is None else p for p in parts], 0), sizes=tuple(sizes))
 
 
 def gathered(to: StablehloConverter, op: ForeignOp, slices: Sequence[int]) -> SSAValue:

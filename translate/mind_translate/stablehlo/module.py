@@ -7,7 +7,7 @@ are converted when a call reaches them, so what nobody calls goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -18,9 +18,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
+from mind_dialect.declared_dims import names_given, state_declarations
 from mind_dialect.dominance import walk
 from mind_dialect.enzyme import DerivativeCall
-from mind_dialect.errors import brief, error
+from mind_dialect.errors import MindError, brief, error
+from mind_dialect.extents import parse_declaration
 from mind_dialect.program import NAME_ATTRIBUTE
 from mind_dialect.ptir.types import is_dim_name, read_type, tensor_type
 from mind_dialect.ptir_program import ENTRY_ATTRIBUTE, SPEC_VERSION, VERSION_ATTRIBUTE
@@ -30,7 +32,8 @@ from mind_dialect.verify import check_parts
 from ..landing import INTEGER_KINDS
 from ..unsupported import Refused, Unsupported
 from .converter import StablehloConverter
-from .foreign import name_of
+from .foreign import bounds_of, name_of
+from .size_functions import quotients
 from .sizes import MOST_RESTARTS, Restart, Sizes
 from .table import OPERANDS, POINTWISE, ROWS
 
@@ -113,6 +116,7 @@ def _computations(functions: list[FuncOp]) -> Iterator[str]:
 def _convert_functions(module: ModuleOp, functions: list[FuncOp], chosen: set[str]) -> None:
     by_name = {f.sym_name.data: f for f in functions}
     to = StablehloConverter(ROWS, OPERANDS, POINTWISE, by_name)
+    to.quotients = quotients(by_name)
     helpers = set(_computations(functions))
     public = [f for f in functions if f.sym_name.data in chosen - helpers and _is_public(f)]
     stack = public or [f for f in functions if f.sym_name.data in chosen]
@@ -177,7 +181,7 @@ def _check_calls(made: dict[str, FuncOp]) -> None:
 
 def convert_function(to: StablehloConverter, f: FuncOp) -> FuncOp:
     """The PTIR function of a function of StableHLO; as often as names of sizes turn out to be one, from the start."""
-    to.sizes = Sizes()
+    to.sizes = Sizes(to.quotients)
     counted = to.unsupported
     for _ in range(MOST_RESTARTS):
         to.unsupported = Unsupported({key: replace(kind) for key, kind in counted.kinds.items()})
@@ -186,6 +190,8 @@ def convert_function(to: StablehloConverter, f: FuncOp) -> FuncOp:
         except Restart:
             to.sizes.values.clear()
             to.sizes.used.clear()
+            to.sizes.facts.clear()
+            to.sizes.dimensions.clear()
     raise Refused("sizes that cannot be told from each other")
 
 
@@ -230,7 +236,17 @@ def _converted(to: StablehloConverter, f: FuncOp) -> FuncOp:
     )
     made.attributes.update(f.attributes)
     made.location = f.location
+    _declare(made, to.sizes.facts)
     return made
+
+
+def _declare(made: FuncOp, facts: Iterable[str]) -> None:
+    """Let a function declare what it demands of sizes, where dimensions of its arguments have the names."""
+    known = names_given(made.function_type.inputs)
+    try:
+        state_declarations(made, [text for text in facts if known.issuperset(parse_declaration(text).names)])
+    except MindError as e:
+        raise e.at(made, f"@{made.sym_name.data}") from None
 
 
 def _no_dimension(number: int) -> Refused:
@@ -243,7 +259,12 @@ def _named(to: StablehloConverter, argument: SSAValue, i: int) -> Attribute:
     dtype, shape = to.spec(to.env[argument])
     hint = argument.name_hint or f"arg{i}"
     base = hint if is_dim_name(hint) else f"arg{i}"
-    return tensor_type(dtype, [to.sizes.name(f"{base}_{d}") if n == UNKNOWN else n for d, n in enumerate(shape)])
+    dims = [to.sizes.name(f"{base}_{d}") if n == UNKNOWN else n for d, n in enumerate(shape)]
+    to.sizes.dimensions.update(n for n in dims if isinstance(n, str))
+    for dim, bound in zip(dims, bounds_of(argument.type), strict=False):
+        if bound is not None:
+            to.sizes.bounded(dim, bound)
+    return tensor_type(dtype, dims)
 
 
 def _argument_attributes(to: StablehloConverter, f: FuncOp) -> ArrayAttr[DictionaryAttr] | None:

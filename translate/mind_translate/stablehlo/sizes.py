@@ -10,19 +10,22 @@ function to be converted again.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from xdsl.dialects.func import CallOp
 from xdsl.ir import Operation, SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.extents import Extent, TooLarge, extent, floordiv, max_of, min_of
+from mind_dialect.extents import Extent, TooLarge, extent, floordiv, max_of, min_of, relation_text
 from mind_dialect.extents.dims import dim_of, extent_of, is_expression
-from mind_dialect.ptir.types import read_type
+from mind_dialect.ptir.types import is_dim_name, read_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
 from ..unsupported import Refused
+from .size_functions import QUOTIENTS
 
 MOST_RESTARTS = 100
 MOST_STEPS = 64
@@ -33,10 +36,26 @@ class Restart(Exception):
     """Two names are one: convert the function again."""
 
 
-class Sizes:
-    """What is known of sizes in one function."""
+_VARIABLE = re.compile(r"Expected value >= 1 for dimension variable '(\w+)'")
+_RELATIONS = {
+    "equal": "==",
+    "not_equal": "!=",
+    "greater_equal": ">=",
+    "greater": ">",
+    "less_equal": "<=",
+    "less": "<",
+}
 
-    def __init__(self) -> None:
+
+class Sizes:
+    """What is known of sizes in one function; `quotients` are the functions that are `QUOTIENTS`, by name."""
+
+    def __init__(self, quotients: Mapping[str, str] | None = None) -> None:
+        self._quotients = quotients or {}
+        self.facts: dict[str, None] = {}
+        """What the function demands of sizes, as declarations say it."""
+        self.dimensions: set[str] = set()
+        """The names that dimensions of arguments have by their places."""
         self.same: dict[str, str] = {}
         self.scalars: set[str] = set()
         self.used: dict[str, Operation | None] = {}
@@ -70,6 +89,8 @@ class Sizes:
 
     def _of(self, value: SSAValue, steps: int) -> list[Extent] | None:
         op: Any = value.owner
+        if isinstance(op, CallOp):
+            return self._called(op, value, steps)
         if not isinstance(op, Operation) or not isinstance(op, ptir.PtirOp):
             return None
         count = _count(read_type(value.type).shape)
@@ -96,6 +117,51 @@ class Sizes:
                 return _elementwise(of, *known)
             case _:
                 return None
+
+    def _called(self, op: CallOp, value: SSAValue, steps: int) -> list[Extent] | None:
+        """A quotient or remainder of sizes by a number."""
+        name = self._quotients.get(op.callee.root_reference.data)
+        if name is None or len(op.results) != len(QUOTIENTS[name]) or len(op.operands) < 2:
+            return None
+        p, q = (self.of(v, steps - 1) for v in op.operands[-2:])
+        if p is None or q is None or len(p) != 1 or len(q) != 1 or not q[0].is_constant or q[0].constant <= 0:
+            return None
+        try:
+            return [QUOTIENTS[name][op.results.index(value)](p[0], q[0])]
+        except TooLarge:
+            return None
+
+    # Facts
+
+    def bounded(self, dim: Dim, bound: int) -> None:
+        """A dimension that is at most `bound`."""
+        if isinstance(dim, str) and dim != UNKNOWN:
+            self.facts[f"{dim} <= {bound}"] = None
+
+    def asserted(self, pred: SSAValue, message: str) -> None:
+        """
+        A comparison that must be true: a fact if it is one of sizes; JAX's message may say what its user calls a dimension.
+
+        Raises `Restart` for a dimension that has another name so far.
+        """
+        op = pred.owner
+        if not isinstance(op, ptir.CompareOp):
+            return
+        left, right = (self.of(v) for v in op.operands)
+        if left is None or right is None or len(left) != 1 or len(right) != 1:
+            return
+        self._call(left[0], message)
+        self.facts[relation_text(left[0], _RELATIONS[op.values()["kind"]], right[0])] = None
+
+    def _call(self, size: Extent, message: str) -> None:
+        """Call a dimension what a message calls it. Raises `Restart` if that is new."""
+        found = _VARIABLE.search(message)
+        old = dim_of(size)
+        if found is None or old not in self.dimensions or old == found[1] or not is_dim_name(found[1]):
+            return
+        if found[1] not in self.dimensions and found[1] not in self.same.values():
+            self.same[str(old)] = found[1]
+            raise Restart
 
     def shape(self, value: SSAValue, what: str = "a shape that is data") -> Dims:
         """A shape operand as dimensions. Raises `Refused` for data."""

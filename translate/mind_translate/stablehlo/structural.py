@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr
 from xdsl.ir import SSAValue
@@ -227,16 +227,15 @@ def _dynamic_iota(to: StablehloConverter, op: ForeignOp) -> SSAValue:
 
 
 def _real_dynamic_slice(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    """Slices of known bounds; along a dimension with a name, all of it."""
-    x, shape = op.operands[0], to.shape(op.operands[0])
-    starts, strides = (known_integers(to, v) for v in (op.operands[1], op.operands[3]))
-    limits = to.sizes.shape(op.operands[2])
-    if not len(starts) == len(limits) == len(strides) == len(shape):
-        raise op.wrong("operands", f"{len(shape)} starts, limits and strides")
-    for n, start, limit, stride in zip(shape, starts, limits, strides, strict=True):
-        if isinstance(limit, str) and (limit != n or start or stride != 1):
-            raise Refused("a slice whose bounds are computed")
-    return sliced(to, op, x, starts, limits, strides)
+    """Slices whose bounds are sizes."""
+    x, rank = op.operands[0], len(to.shape(op.operands[0]))
+    starts, limits = (to.sizes.shape(v, "bounds that are data") for v in op.operands[1:3])
+    strides = known_integers(to, op.operands[3])
+    if not len(starts) == len(limits) == len(strides) == rank:
+        raise op.wrong("operands", f"{rank} starts, limits and strides")
+    if all(isinstance(n, int) for n in (*starts, *limits)):
+        return sliced(to, op, x, cast("tuple[int, ...]", starts), limits, strides)
+    return to.emit(ptir.StridedSliceOp, x, starts=starts, limits=limits, strides=strides)
 
 
 def _get_dimension_size(to: StablehloConverter, op: ForeignOp) -> SSAValue:
@@ -254,8 +253,22 @@ def _get_dimension_size(to: StablehloConverter, op: ForeignOp) -> SSAValue:
 
 
 def _dynamic_pad(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    x, value, *bounds = op.operands
-    return padded(to, x, value, *(known_integers(to, v) for v in bounds))
+    x, value, low, high, interior = op.operands
+    edges = [to.sizes.shape(v, "bounds that are data") for v in (low, high)]
+    if all(isinstance(n, int) for dims in edges for n in dims):
+        low, high = cast("list[tuple[int, ...]]", edges)
+        return padded(to, x, value, low, high, known_integers(to, interior))
+    return _padded_by_sizes(to, x, value, edges, known_integers(to, interior))
+
+
+def _padded_by_sizes(
+    to: StablehloConverter, x: SSAValue, value: SSAValue, edges: Sequence[Dims], interior: Sequence[int]
+) -> SSAValue:
+    """A pad whose edges are sizes, of a constant. Raises `Refused` for another value."""
+    found = to.known_scalar(value)
+    if found is None:
+        raise Refused("a pad of a computed value by sizes", "pad by a constant")
+    return to.emit(ptir.PadOp, x, low=edges[0], high=edges[1], interior=tuple(interior), pad_value=found)
 
 
 STRUCTURAL: dict[str, StablehloRow | Refused] = {
