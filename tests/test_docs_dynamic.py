@@ -35,7 +35,7 @@ def test_the_programs_of_the_page_run() -> None:
     names: dict[str, object] = {}
     for program in programs:
         exec(program, names)
-    assert len(programs) == 3
+    assert len(programs) == 4
 
 
 @pytest.mark.parametrize("row", table("read"))

@@ -15,11 +15,22 @@ from .bound import Bound, bind
 from .compilation import clear_cache, compile, output_shapes
 from .program import Program
 from .signature import TensorSpec
+from .specialization import Specialization
 
 if TYPE_CHECKING:
     from xdsl.interpreter import Interpreter
 
-__all__ = ["Bound", "Program", "TensorSpec", "bind", "clear_cache", "compile", "output_shapes", "register_implementations"]
+__all__ = [
+    "Bound",
+    "Program",
+    "Specialization",
+    "TensorSpec",
+    "bind",
+    "clear_cache",
+    "compile",
+    "output_shapes",
+    "register_implementations",
+]
 
 
 def register_implementations(interpreter: Interpreter, seed: int = 0) -> None:

@@ -22,6 +22,7 @@ from mind_passes.ptir.split_parameters import PREPARE_ATTRIBUTE
 
 from .compilation import compile, compile_to_bind, find_function
 from .program import Program
+from .specialization import Specialization
 
 
 class Bound:
@@ -93,6 +94,7 @@ def bind(
     threads: int | None = None,
     mesh: Any = None,
     shardings: Mapping[str, Any] | None = None,
+    specialize: Specialization | Mapping[str, Any] | str | None = None,
 ) -> Bound:
     """
     Compile a function as `compile` does and give it its weights, by the names of its inputs.
@@ -107,7 +109,8 @@ def bind(
     preparing = _preparing(module, func)
     made_before = 0 if preparing is None else len(preparing.function_type.outputs)
     fixed = {*taken, *names[len(names) - made_before :]}
-    program = compile_to_bind(module, func.sym_name.data, target, memory_limit, donate, threads, fixed, mesh, shardings)
+    name = func.sym_name.data
+    program = compile_to_bind(module, name, target, memory_limit, donate, threads, fixed, mesh, shardings, specialize)
     if preparing is not None:
         wanted = input_names(preparing)
         for name in wanted:

@@ -26,6 +26,7 @@ from .executors import Request, checked_request
 from .program import Program
 from .shapes import Guard, checked_shapes, shown_dims
 from .signature import TensorSpec
+from .specialization import Specialization
 
 
 def compile(
@@ -37,6 +38,7 @@ def compile(
     threads: int | None = None,
     mesh: Any = None,
     shardings: Mapping[str, Any] | None = None,
+    specialize: Specialization | Mapping[str, Any] | str | None = None,
 ) -> Program:
     """
     Compile the function called `function`, or the entry that `module` states, or its only function, for `target`.
@@ -46,11 +48,12 @@ def compile(
     `threads` is how many threads the target `native` may use, by default what MIND_NUM_THREADS says, else one per core. `cupy`
     and `xla` may be followed by their options, as in `cupy{tf32 graph=off}` or `xla{checks=off}`; E7001 for others. `mesh` and
     `shardings` are for the target `xla`: a `jax.sharding.Mesh` or text such as `data=4,model=2`, and by names of inputs how each
-    lies on it, such as `data,_`. Executors of other packages are targets too: see `executors`.
+    lies on it, such as `data,_`. `specialize` limits for how many sizes a dynamic program is compiled, see `Specialization`, for
+    `numpy`, `native` and `cupy`. Executors of other packages are targets too: see `executors`.
     Raises the verifier's error; E4000 for a function that is neither; E7003 for an unknown function or input, E7001 where a
     function must be named; E6002 for an unknown target; E6004 for what cannot fit in memory; E8007 for an unknown custom call.
     """
-    return compile_to_bind(module, function, target, memory_limit, donate, threads, (), mesh, shardings)
+    return compile_to_bind(module, function, target, memory_limit, donate, threads, (), mesh, shardings, specialize)
 
 
 @collector_paused()
@@ -64,15 +67,20 @@ def compile_to_bind(
     fixed: Collection[str],
     mesh: Any = None,
     shardings: Mapping[str, Any] | None = None,
+    specialize: Specialization | Mapping[str, Any] | str | None = None,
 ) -> Program:
     """As `compile`; `fixed` names inputs that will be bound, so that what depends on them may be packed once."""
     name, words = read_target(target)
-    arguments = {"threads": threads, "mesh": mesh, "shardings": shardings}
+    limits = None if specialize is None else Specialization.of(specialize)
+    arguments = {"threads": threads, "mesh": mesh, "shardings": shardings, "specialize": limits}
     given = {argument: value for argument, value in arguments.items() if value is not None}
     executor, options = checked_request(name, words, given)
     func = find_function(module, function)
     held = tuple(i for i, input_name in enumerate(input_names(func)) if input_name in fixed)
-    return executor.compile(Request(func, tuple(_numbers(func, donate)), held, memory_limit, options, given))
+    program = executor.compile(Request(func, tuple(_numbers(func, donate)), held, memory_limit, options, given))
+    if limits is not None:
+        program.specialization = limits
+    return program
 
 
 def output_shapes(program: ModuleOp | Program, *shapes: Any, function: str | None = None) -> tuple[Dims, ...]:

@@ -43,7 +43,7 @@ class Request:
     options: Any = None
     """What `Executor.options` made of the words in braces."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Those of `threads`, `mesh` and `shardings` that were given, all of which the executor takes."""
+    """Those of `threads`, `mesh`, `shardings` and `specialize` that were given, all of which the executor takes."""
 
     @property
     def host_limit(self) -> int:
@@ -62,7 +62,7 @@ class Executor:
 
     `compile` makes the program; it raises a `MindError` for what it cannot run. `require` raises E6002 unless everything that the
     target needs is there. `options` reads the words in braces, as `tf32` of `cupy{tf32}`; None for a target that takes none.
-    `arguments` are those of `threads`, `mesh` and `shardings` that it takes.
+    `arguments` are those of `threads`, `mesh`, `shardings` and `specialize` that it takes.
     """
 
     compile: Callable[[Request], Program]
@@ -137,9 +137,9 @@ def _require_iree() -> None:
 
 
 _BUILT_IN: dict[str, Executor] = {
-    "numpy": Executor(numpy_program),
-    "native": Executor(_native_program, require_native, arguments=frozenset({"threads"})),
-    "cupy": Executor(_cupy_program, _require_cupy, CupyOptions.of),
+    "numpy": Executor(numpy_program, arguments=frozenset({"specialize"})),
+    "native": Executor(_native_program, require_native, arguments=frozenset({"threads", "specialize"})),
+    "cupy": Executor(_cupy_program, _require_cupy, CupyOptions.of, frozenset({"specialize"})),
     "xla": Executor(_xla_program, _require_jax, XlaOptions.of, frozenset({"mesh", "shardings"})),
     "onnx": Executor(_onnx_program, _require_onnx, checks=False),
     "iree": Executor(_iree_program, _require_iree, checks=False),

@@ -37,10 +37,14 @@ from .memory import allocation_error, check_need
 from .program import Program, checked_seed
 from .shapes import bound_function
 from .signature import admit
+from .specialized import Shapes
 
 
 class CupyProgram(Program):
     """A compiled function that runs on a GPU."""
+
+    target = "cupy"
+    compiles_in_background = False  # capturing a graph and compiling on another thread disturb each other
 
     def __init__(self, func: FuncOp, kernels: CupyKernels, donated: Collection[int], limit: int, options: CupyOptions = DEFAULT):
         self._kernels, self.options = kernels, options
@@ -152,11 +156,18 @@ class CupyProgram(Program):
             with np.errstate(all="ignore"):
                 results = self.runner(arguments, checked_seed(seed), home=home)
             return results[0] if len(self.outputs) == 1 else tuple(results)
-        if self._dynamic and (program := self._bindings.of(tuple([a.shape for a in arguments]))) is not None:
-            assert isinstance(program, CupyProgram)
-            return program._executed(arguments, seed, home=home)
+        if not self._dynamic:
+            return self._in_general(arguments, seed, home=home)
+        return self.run_by_sizes(
+            arguments,
+            lambda program: program._executed(arguments, seed, home=home),
+            lambda: self._in_general(arguments, seed, home=home),
+        )
+
+    def _in_general(self, arguments: Sequence[Any], seed: int, *, home: bool) -> Any:
+        """Run the Python that is printed; the results are NumPy's if they are to go home."""
         given = [a if self._machine.is_here(a) else self._kernels.xp.asarray(a) for a in arguments]
-        results = super().execute(given, seed)
+        results = self.run_general(given, seed)
         if not home:
             return results
         one = len(self.outputs) == 1
@@ -167,14 +178,14 @@ class CupyProgram(Program):
         """As of a `Program`, on the GPU."""
         if self.runner is not None:
             return self.runner.arena_plan()
-        bound = self._bindings.of(tuple([a.shape for a in arguments])) if self._dynamic else None
+        bound = self.by_sizes.compiled(tuple([a.shape for a in arguments])) if self._dynamic else None
         return None if bound is None else bound.arena_plan(*arguments)
 
     def device_memory(self, *arguments: Any) -> dict[str, int] | None:
         """Return the plan's bytes on the GPU; None without a plan, where each call asks CuPy for what it needs."""
         if self.runner is not None:
             return self.runner.memory([self._machine.is_here(a) for a in arguments])
-        program = self._bindings.of(tuple([a.shape for a in arguments])) if self._dynamic else None
+        program = self.by_sizes.compiled(tuple([a.shape for a in arguments])) if self._dynamic else None
         return None if program is None else program.device_memory(*arguments)
 
     def _blamed(self, op: Operation, e: MindError) -> MindError:
@@ -199,14 +210,14 @@ class CupyProgram(Program):
         else:
             lines.append(f"no plan and no graph: {self.unplanned}; calls are compiled for their sizes where that can be")
         lines += reasons(self._func, self.options)
-        return [*lines, *self._body.source.text.splitlines()]
+        return [*lines, *self.explain_sizes(), *self._body.source.text.splitlines()]
 
     @property
     def cuda(self) -> str:
         """The kernels, without what they all call."""
         return self._cuda
 
-    def _specialised(self, shapes: tuple[tuple[int, ...], ...]) -> Program | None:
+    def specialised(self, shapes: Shapes) -> Program | None:
         """As of a `Program`, on the GPU."""
         try:
             bound = None if self._guard is None else bound_function(self._func, shapes)

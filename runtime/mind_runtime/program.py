@@ -26,12 +26,15 @@ from mind_lowering.numpy import is_lowered, lowered
 from mind_lowering.xp import CallOp
 from mind_lowering.xp.peak import peak
 
-from .compiled import CACHE_SIZE, Body, body_of
+from .background import SizeCompiler
+from .compiled import Body, body_of
 from .core_errors import as_core, place_of
 from .donation import check_donated, shared_memory
 from .memory import allocation_error, check_need
-from .shapes import Guard, Specialised, bound_function, checked_shapes, shown_dims
+from .shapes import Guard, bound_function, checked_shapes, shown_dims
 from .signature import TensorSpec, admit, checked, filled
+from .specialization import Specialization
+from .specialized import TIMED, Account, Shapes, Specialized
 
 T = TypeVar("T")
 
@@ -45,6 +48,13 @@ class Program:
     Arguments are never written to, but for donated ones: their memory is the program's from then on, and an output may have it.
     Calls from several threads are independent.
     """
+
+    target = "numpy"
+    """The name of the executor."""
+    specialization = Specialization()
+    """Limits on compiling for sizes, set before the first call."""
+    compiles_in_background = True
+    """Whether another thread than that of a call may compile for sizes."""
 
     def __init__(self, func: FuncOp, body: Body, origins: Sequence[Operation | None], donated: Collection[int], limit: int):
         names = input_names(func)
@@ -67,7 +77,6 @@ class Program:
         self._computed = [found for found in dims if is_expression(found[2])]
         self._solved = list(solutions([s.shape for s in self.inputs]))
         self._declared = declarations_of(func)
-        self._fitting: set[tuple[int, ...]] = set()
         self._guard = Guard(func) if self._dynamic and not is_lowered(func) else None
 
     @property
@@ -98,8 +107,10 @@ class Program:
         return self.into(out, lambda: self.execute(arguments, seed))
 
     @cached_property
-    def _bindings(self) -> Specialised[Program]:
-        return Specialised(self._specialised, self._check_shapes)
+    def by_sizes(self) -> Specialized[Program]:
+        """The programs for sizes of a dynamic one."""
+        compiler = SizeCompiler(self, self.target, sum(1 for _ in self._func.walk()))
+        return Specialized(compiler, self.check_shapes, self.specialization)
 
     def into(self, out: Any, run: Callable[[], Any]) -> Any:
         """The arrays of `out` with the results of a run in them; E2001 for what cannot hold them, before it runs."""
@@ -110,9 +121,30 @@ class Program:
     def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
         """As a call, on arguments whose types, and of donated ones whose memory, somebody has checked."""
         if self._dynamic:
-            if (program := self._bindings.of(tuple([a.shape for a in arguments]))) is not None:
-                return program.enter(arguments, seed)
-            self._check_sizes(arguments)
+            return self.run_by_sizes(arguments, lambda p: p.enter(arguments, seed), lambda: self.run_general(arguments, seed))
+        return self.run_general(arguments, seed)
+
+    def run_by_sizes(self, arguments: Sequence[Any], own: Callable[[Any], Any], general: Callable[[], Any]) -> Any:
+        """Run a dynamic program: with `own` the one for the sizes of the arguments, if there is one, else `general`."""
+        sizes = self.by_sizes
+        account = sizes.of(tuple([a.shape for a in arguments]))
+        if (program := account.program) is not None and account.timed >= TIMED:
+            sizes.used(account)
+            return own(program)
+        if program is None and not account.calls:
+            self._check_memory(account)
+        start = sizes.clock()
+        result = general() if program is None else own(program)
+        seconds = sizes.clock() - start
+        if program is None:
+            sizes.ran(account, seconds)
+        else:
+            sizes.used(account)
+            sizes.timed(account, seconds)
+        return result
+
+    def run_general(self, arguments: Sequence[Any], seed: int = 0) -> Any:
+        """Run what is compiled for the declared sizes, on arguments that were checked."""
         try:
             with np.errstate(all="ignore"):
                 return self._run(*arguments, seed=checked_seed(seed)) if self._body.source.draws else self._run(*arguments)
@@ -142,10 +174,13 @@ class Program:
         return peak(self._body.block, self.sizes(arguments)).bytes if self._dynamic else self._body.need.bytes
 
     def explain(self) -> list[str]:
-        """Lines that say what runs where."""
-        return [
-            f"@{shown_name(self.name)} on numpy: {sum(isinstance(op, CallOp) for op in self._body.block.walk())} calls of NumPy"
-        ]
+        """Return lines that say what runs where, and what a dynamic program is compiled for."""
+        count = sum(isinstance(op, CallOp) for op in self._body.block.walk())
+        return [f"@{shown_name(self.name)} on numpy: {count} calls of NumPy", *self.explain_sizes()]
+
+    def explain_sizes(self) -> list[str]:
+        """Return lines that say what a dynamic program is compiled for and why; none for another."""
+        return self.by_sizes.report() if self._dynamic else []
 
     @property
     def source(self) -> str:
@@ -210,24 +245,20 @@ class Program:
         if n != expected:
             raise error("E8001", misfit_text(self._what(i), d, dim, n, expected), name=dim, extents=(expected, n))
 
-    def _check_sizes(self, arguments: Sequence[Any]) -> None:
-        """E8001 as by `sizes`, E6004 if what the program needs with them is not there."""
-        sizes = self.sizes(arguments)
-        key = tuple(sizes.values())
-        if key not in self._fitting:
-            check_need(peak(self._body.block, sizes), self._limit)
-            if len(self._fitting) < CACHE_SIZE:
-                self._fitting.add(key)
+    def _check_memory(self, account: Account[Any]) -> None:
+        """E6004 if what the general program needs with these sizes is not there."""
+        check_need(peak(self._body.block, self._sizes(account.shapes)), self._limit)
 
-    def _check_shapes(self, *shapes: tuple[int, ...]) -> None:
-        """E8001 as by `sizes`, then whatever the guard raises: before any kernel runs."""
-        self._sizes(shapes)
+    def check_shapes(self, *shapes: tuple[int, ...]) -> dict[str, int]:
+        """Return the sizes by name; E8001 as by `sizes`, then whatever the guard raises: before any kernel runs."""
+        sizes = self._sizes(shapes)
         if self._guard is not None:
             self._guard(*shapes)
+        return sizes
 
-    def _specialised(self, shapes: tuple[tuple[int, ...], ...]) -> Program | None:
+    def specialised(self, shapes: Shapes) -> Program | None:
         """
-        The program for inputs of exactly these shapes.
+        Return the program for inputs of exactly these shapes, compiled now.
 
         None where a dimension has no name, or where no static program is legal or fits: an op that never runs may be wrong for
         these sizes, and the general program raises at the op if it does run.
@@ -245,6 +276,15 @@ class Program:
             return None
         sources = [op if op is None else origins.get(op) for op in made.origins]
         return Program(func, body, sources, self.donated, self._limit)
+
+    def specialised_apart(self, shapes: Shapes) -> tuple[Program | None, float]:
+        """As `specialised`, on another thread than that of calls; also the seconds that another process computed for it."""
+        return self.specialised(shapes), 0.0
+
+    @property
+    def held_bytes(self) -> int:
+        """About how many bytes the program keeps: code, constants and memory for temporaries."""
+        return 2 * len(self._body.source.text) + self._body.constant_bytes
 
     def type_of_bound(self, kind: type[T]) -> type[T]:
         """The class for bindings of this program: `kind`, or one whose calls are taken by other code."""

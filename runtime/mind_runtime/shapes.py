@@ -3,17 +3,15 @@ Shapes at a call, on the host: can the program run on inputs of these shapes, an
 
     output_shapes(program, (2, 3, 64), (2, 3, 64))   ->   ((2, 3, 64),)
 
-The check is the program's shape function, which `reify-shapes` makes and the target `mind-shape-python` turns into Python. A
-program that is called again with the same sizes is compiled for them: bindings of the names of its dimensions, the last few.
+The check is the program's shape function, which `reify-shapes` makes and the target `mind-shape-python` turns into Python. For
+which sizes a program is compiled is decided in `specialized.py`.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -30,16 +28,13 @@ from mind_dialect.ptir_shapes import MAX_EXTENT, UNKNOWN, Dims
 from mind_passes.dim_names import dims_of, names_used
 from mind_passes.inline import calls_in, inlined
 
+from .specialized import Shapes, Sizes
+
 if TYPE_CHECKING:
     from mind_lowering.shape_python import ShapeSource
 
-Sizes = tuple[int, ...]
-Shapes = tuple[Sizes, ...]
 KEPT = 16
-"""For so many bindings of its dimensions a program is kept compiled."""
-SEEN = 128
-"""So many bindings are remembered to have been called with."""
-T = TypeVar("T")
+"""For so many sizes programs of other systems keep what those compiled."""
 
 
 class Guard:
@@ -89,47 +84,6 @@ def checked_shapes(what: str, shapes: Sequence[Any], count: int) -> Shapes:
 def shown_dims(shapes: Sequence[Sequence[int | None]]) -> tuple[Dims, ...]:
     """Shapes as users see them: `?` for an unknown size."""
     return tuple(tuple(UNKNOWN if n is None else n for n in shape) for shape in shapes)
-
-
-class Specialised(Generic[T]):
-    """Programs for bindings of dimensions, made by `make` at the second call with a binding; the last few are kept."""
-
-    def __init__(self, make: Callable[[Shapes], T | None], guard: Callable[..., object]):
-        self._make = make
-        self._guard = guard
-        self._made: OrderedDict[Shapes, T | None] = OrderedDict()
-        self._seen: OrderedDict[Shapes, None] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(self, shapes: Shapes) -> T | None:
-        """The program for inputs of these shapes; None where the general one is to run. Raises what the guard raises."""
-        with self._lock:
-            if shapes in self._made:
-                self._made.move_to_end(shapes)
-                return self._made[shapes]
-            again = shapes in self._seen
-            if not again:
-                self._seen[shapes] = None
-                if len(self._seen) > SEEN:
-                    self._seen.popitem(last=False)
-        if not again:
-            try:
-                self._guard(*shapes)
-            except MindError:
-                with self._lock:
-                    self._seen.pop(shapes, None)
-                raise
-            return None
-        made = self._make(shapes)
-        with self._lock:
-            self._made[shapes] = made
-            if len(self._made) > KEPT:
-                self._made.popitem(last=False)
-        return made
-
-    def __len__(self) -> int:
-        """Return the number of bindings that have a program of their own."""
-        return sum(made is not None for made in self._made.values())
 
 
 def bound_function(func: FuncOp, shapes: Shapes) -> tuple[FuncOp, dict[Operation, Operation]] | None:

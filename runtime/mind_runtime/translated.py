@@ -66,7 +66,7 @@ class TranslatedProgram(Program):
     def _for(self, shapes: Shapes) -> Run:
         """Return the program for inputs of these shapes; E8001 where shapes do not fit, E6003 for an unnamed dimension."""
         if (found := self._built.get(shapes)) is None:
-            self._check_shapes(*shapes)
+            self.check_shapes(*shapes)
             if (bound := bound_function(self.function, shapes)) is None:
                 message = f"@{self.name} has a dimension {UNKNOWN} without a name, expected named dimensions"
                 raise error("E6003", message, backend=self.target)

@@ -30,7 +30,7 @@ from mind_lowering.shape_python_ops import ROWS
 from mind_passes.shape.emitter import Emitter
 from mind_passes.shape.reify import reify, reify_inline
 from mind_passes.shape.rules import emit_shapes
-from mind_runtime.shapes import KEPT, Guard
+from mind_runtime.shapes import Guard
 from programs import parse
 from shape_rule_samples import PTIR
 
@@ -283,23 +283,27 @@ def test_results_are_the_same_to_the_bit_whether_compiled_for_the_sizes_or_not()
     attention = dynamic_attention.attention(), dynamic_attention.inputs(2, 16)
     for m, arguments in ((loop, [random.standard_normal((3, 5), np.float32)]), attention):
         program = mind_runtime.compile(m)
-        results = [program(*arguments) for _ in range(4)]
-        assert len(program._bindings) == 1
-        assert program._bindings.of(tuple(a.shape for a in arguments)) is not None
+        results = [program(*arguments)]
+        assert len(program.by_sizes) == 0
+        assert program.by_sizes.compiled(tuple(a.shape for a in arguments)) is not None
+        results += [program(*arguments) for _ in range(3)]
+        assert len(program.by_sizes) == 1
         first, *others = [found if isinstance(found, tuple) else (found,) for found in results]
         for found in others:
             assert [(a.dtype, a.shape, a.tobytes()) for a in found] == [(a.dtype, a.shape, a.tobytes()) for a in first]
 
 
-def test_only_sizes_that_come_again_are_compiled_for_and_few_are_kept() -> None:
+def test_programs_for_sizes_are_as_many_as_the_limit() -> None:
     body = '%y = ptir.neg %x : tensor<?xf32, "B">\nfunc.return %y : tensor<?xf32, "B">'
-    program = mind_runtime.compile(module(body, '%x: tensor<?xf32, "B">', 'tensor<?xf32, "B">'))
-    for n in range(40):
-        assert program(np.ones(n, np.float32)).tolist() == [-1] * n
-    assert len(program._bindings) == 0
-    for n in range(40):
-        assert program(np.ones(n, np.float32)).tolist() == [-1] * n
-    assert len(program._bindings) == KEPT
+    m = module(body, '%x: tensor<?xf32, "B">', 'tensor<?xf32, "B">')
+    program = mind_runtime.compile(m, specialize={"eager": True, "max_programs": 16})
+    for _ in range(2):
+        for n in range(40):
+            assert program(np.ones(n, np.float32)).tolist() == [-1] * n
+        assert len(program.by_sizes) == 16
+    never = mind_runtime.compile(m, specialize="eager max_programs=0")
+    assert never(np.ones(3, np.float32)).tolist() == [-1] * 3
+    assert len(never.by_sizes) == 0
 
 
 def test_what_cannot_be_bound_runs_in_general() -> None:
@@ -310,10 +314,10 @@ def test_what_cannot_be_bound_runs_in_general() -> None:
                func.return %y : tensor<?xf32>"""
     named = module(body, '%x: tensor<?xf32, "B">', 'tensor<?xf32, "C">')
     for m in (named, module(plain, "%x: tensor<?xf32>", "tensor<?xf32>")):
-        program = mind_runtime.compile(m)
+        program = mind_runtime.compile(m, specialize="eager")
         for _ in range(4):
             assert program(np.ones(3, np.float32)).tolist() == [1] * 6
-        assert len(program._bindings) == 0
+        assert len(program.by_sizes) == 0
         assert program.output_shapes((3,)) == ((6,),)
 
 
@@ -341,13 +345,13 @@ def test_an_error_of_a_program_for_a_binding_names_the_op_of_the_module() -> Non
     body = """%y = ptir.div %x, %x : tensor<?xsi32, "B">
       func.return %y : tensor<?xsi32, "B">"""
     m = module(body, '%x: tensor<?xsi32, "B">', 'tensor<?xsi32, "B">')
-    program = mind_runtime.compile(m)
+    program = mind_runtime.compile(m, specialize="eager")
     division = next(op for op in m.walk() if op.name == "ptir.div")
     for _ in range(3):
         assert program(np.ones(2, np.int32)).tolist() == [1, 1]
         e = failure(program, np.zeros(2, np.int32))
         assert (e.code, e.op) == ("E8004", division)
-    assert len(program._bindings) == 1
+    assert len(program.by_sizes) == 1
 
 
 def test_threads_share_the_programs() -> None:

@@ -100,6 +100,11 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--threads", metavar="N", help="how many threads the target native may use; else MIND_NUM_THREADS, else one per core"
     )
+    parser.add_argument(
+        "--specialize",
+        metavar="LIMITS",
+        help="for how many sizes a dynamic program is compiled, as in 'max_programs=8 background=off', or 'eager' for each",
+    )
     parser.add_argument("--time-limit", metavar="SECONDS", help="end a call that takes longer with E6007; there is no limit else")
     parser.add_argument("--profile", action="store_true", help="show where the time goes: each step, what it moves and computes")
     parser.add_argument("--trace", metavar="FILE", type=Path, help="write what --profile shows as a trace for chrome://tracing")
@@ -136,7 +141,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
 
 _OF_TENSORS = (
     *("--save", "--memory", "--memory-plan", "--explain", "--profile", "--trace", "--threads", "--time-limit", "--mesh"),
-    "--sharding",
+    *("--sharding", "--specialize"),
 )
 """Options that functions on shapes do not take."""
 
@@ -157,8 +162,8 @@ class Run:
         func = self.pick(module)
         from mind_runtime import compile  # after the cheap checks: it imports NumPy
 
-        mesh: dict[str, Any] = {"mesh": self.args.mesh, "shardings": self.shardings(func)}
-        program = compile(module, func.sym_name.data, self.args.target, threads=threads_of(self.args.threads), **mesh)
+        options: dict[str, Any] = {"mesh": self.args.mesh, "shardings": self.shardings(func), "specialize": self.args.specialize}
+        program = compile(module, func.sym_name.data, self.args.target, threads=threads_of(self.args.threads), **options)
         is_profiled = self.args.profile or self.args.trace is not None
         if is_profiled:
             from mind_runtime.profile import check_steps
@@ -177,7 +182,6 @@ class Run:
         if self.args.memory_plan is not None:
             from .memory_report import memory_plan
 
-            program(*arguments)  # code for sizes that were seen before is compiled now
             self.args.memory_plan.write_text(memory_plan(program, func, arguments).svg(), encoding="utf-8")
         arrays: Sequence[Array] = results if len(program.outputs) != 1 else [results]
         named = dict(zip(result_names(func), arrays, strict=True))

@@ -99,6 +99,11 @@ class NativeRunner:
             else:
                 self._constants |= self._packed({})
 
+    @property
+    def code_bytes(self) -> int:
+        """The size of the machine code."""
+        return self._library.bytes
+
     def run(self, *arguments: Array, seed: int = 0) -> Any:
         """The results of one call: an array, or a tuple of several."""
         frame = self._frames.pop() if self._frames else self._frame()

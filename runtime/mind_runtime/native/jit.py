@@ -35,10 +35,12 @@ _binding: Any = import_module("llvmlite.binding")  # which has no types
 class Library:
     """Some compiled functions by name; their code lives as long as this does."""
 
-    def __init__(self, engine: Any, tracker: Any, names: Sequence[str]):
+    def __init__(self, engine: Any, tracker: Any, names: Sequence[str], size: int):
         # the finalizer holds both, so that a collection of garbage cannot let the engine go before what it linked
         weakref.finalize(self, _release, [tracker, engine]).atexit = False
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
+        self.bytes = size
+        """Of the object code."""
 
 
 def _release(held: list[Any]) -> None:
@@ -138,7 +140,7 @@ _engines = _Engines()
 
 def _library(code: Sequence[bytes], names: Sequence[str]) -> Library:
     with _lock:
-        return Library(*_linked(code, names, _engines.next()), names)
+        return Library(*_linked(code, names, _engines.next()), names, sum(map(len, code)))
 
 
 def _linked(

@@ -1,8 +1,8 @@
 """
 The callable that `compile` makes for the target `native`: a `Program` like any other, whose body is native code.
 
-A function whose dimensions have names is compiled for the sizes of each call, as the NumPy target does. Equal functions, at equal
-places in their texts, share one body.
+A function whose dimensions have names runs on NumPy, and in native code with the sizes that it is compiled for, which another
+process does (`compile_child.py`). Equal functions, at equal places in their texts, share one body.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Block, Region
 
 from mind_dialect.errors import MindError
 from mind_dialect.program import shown_name
+from mind_dialect.ptir.types import read_type, tensor_type
+from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_lowering.core_to_ptir import is_core
 from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.native import Entry, Foreign, Native, TargetInfo, detect
@@ -29,6 +32,8 @@ from mind_lowering.native.pool.record import Record
 from mind_lowering.numpy import PythonSource, lowered
 from mind_lowering.ptir_to_xp import lowered_function
 from mind_lowering.xp.peak import Need, check_rank
+from mind_passes.dim_names import dims_of
+from mind_passes.inline import calls_in, inlined
 
 from ..compiled import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of
 from ..core_errors import attributed
@@ -36,9 +41,11 @@ from ..memory import check_need
 from ..program import Program
 from ..shapes import bound_function
 from ..signature import TensorSpec
+from ..specialized import Shapes
 from . import image, jit
 from .call import NativeRunner
 from .callable import Plan, native_type, plan_calls
+from .compile_child import CHILD, Answer, Order
 from .digest import digest
 from .pages import settle
 from .plans import Type
@@ -68,8 +75,20 @@ class NativeProgram(Program):
 
     _slowly = Program.__call__
 
-    def __init__(self, func: FuncOp, made: _Native, donated: Collection[int], limit: int, threads: int):
+    target = "native"
+
+    def __init__(
+        self,
+        func: FuncOp,
+        made: _Native,
+        donated: Collection[int],
+        limit: int,
+        threads: int,
+        whole: Callable[[], FuncOp] | None = None,
+    ):
         self._made = made
+        self._whole = whole or (lambda: func)
+        """The function with its ops, which one that another process compiled has only for errors and texts."""
         self.threads = threads
         """How many threads a call may use, its own included."""
         body, origins = made.body, []
@@ -98,12 +117,12 @@ class NativeProgram(Program):
         runner = self._made.runner
         assert runner is not None, "a program of native code"
         e = runner.ended(status, np.array((ctypes.c_int64 * Record.WORDS).from_address(record)))
-        raise _as_core_error(e, self._func)
+        raise _as_core_error(e, self._whole())
 
     def arena_plan(self, *arguments: Any) -> MemoryPlan | None:
         """As of a `Program`; of one with open sizes that of the sizes of these arguments, if they have code of their own."""
         if self._made.runner is None:
-            bound = self._bindings.of(tuple([a.shape for a in arguments])) if self._dynamic else None
+            bound = self.by_sizes.compiled(tuple([a.shape for a in arguments])) if self._dynamic else None
             return None if bound is None else bound.arena_plan(*arguments)
         native = self._made.runner.whole()
         return MemoryPlan(f"@{shown_name(self.name)} on native", native.arena, native.blocks)
@@ -111,7 +130,7 @@ class NativeProgram(Program):
     def explain(self) -> list[str]:
         """Lines that say which ops run natively, and which on NumPy and why."""
         if self._made.runner is None:
-            return [f"@{self.name}: {self._made.reason}"]
+            return [f"@{self.name}: {self._made.reason}", *self.explain_sizes()]
         return list(self._made.runner.whole().explain())
 
     @property
@@ -119,13 +138,61 @@ class NativeProgram(Program):
         """The LLVM IR that was compiled; the Python that runs where there is none."""
         return super().source if self._made.runner is None else self._made.runner.whole().text
 
-    def _specialised(self, shapes: tuple[tuple[int, ...], ...]) -> Program | None:
+    def specialised(self, shapes: Shapes) -> Program | None:
         """As of a `Program`, in native code."""
         try:
             bound = None if self._guard is None else bound_function(self._func, shapes)
             return None if bound is None else compile_native(bound[0], self.donated, self._limit, self.threads)
         except MindError:
             return None
+
+    def specialised_apart(self, shapes: Shapes) -> tuple[Program | None, float]:
+        """As of a `Program`: another process compiles, and its image is mapped; this process does where there is none."""
+        if self._guard is None:
+            return None, 0.0
+        if all(dims_of(t) is not None for t in (*self._func.function_type.inputs, *self._func.function_type.outputs)):
+            order = Order(str(id(self)), self._text, shapes, self.donated, (), self.threads, self._limit)
+            if (answer := CHILD.compile(order)) is not None and (found := self._adopted(answer, shapes)) is not None:
+                return found, answer.seconds
+        return self.specialised(shapes), 0.0
+
+    def _text(self) -> str:
+        """The function in a module of its own, without calls, as text."""
+        func = inlined(self._func).func if calls_in(self._func) else self._func.clone()
+        return str(ModuleOp([func], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)}))
+
+    def _adopted(self, answer: Answer, shapes: Shapes) -> Program | None:
+        """The program whose image another process wrote; None if it is not there or does not fit."""
+        func = _signature(self._func, shapes, answer.outputs)
+
+        @lru_cache(maxsize=1)
+        def whole() -> FuncOp:
+            bound = bound_function(self._func, shapes)
+            assert bound is not None, "a function that was compiled for these shapes"
+            return bound[0]
+
+        made = _find(answer.key, func, detect(), self.donated, self.threads, (), whole)
+        if made is None or made.body is None or made.body.need.bytes > self._limit:
+            return None
+        return native_type(NativeProgram)(func, made, self.donated, self._limit, self.threads, whole)
+
+    @property
+    def held_bytes(self) -> int:
+        """As of a `Program`: machine code, constants, and the arenas that are kept between calls."""
+        runner = self._made.runner
+        if runner is None:
+            return super().held_bytes
+        return runner.code_bytes + runner.native.arena + (0 if self._made.body is None else self._made.body.constant_bytes)
+
+
+def _signature(func: FuncOp, shapes: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> FuncOp:
+    """A function of the same names and dtypes for inputs and results of these shapes, without ops."""
+    inputs = [tensor_type(read_type(t).dtype, s) for t, s in zip(func.function_type.inputs, shapes, strict=True)]
+    results = [tensor_type(read_type(t).dtype, s) for t, s in zip(func.function_type.outputs, outputs, strict=True)]
+    block = Block(arg_types=inputs)
+    for new, old in zip(block.args, func.body.block.args, strict=True):
+        new.name_hint = old.name_hint
+    return FuncOp(func.sym_name.data, (inputs, results), Region(block), arg_attrs=func.arg_attrs)
 
 
 def compile_native(
@@ -158,7 +225,7 @@ def clear() -> None:
 def _shared(func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...]) -> _Native:
     """The body of a function, perhaps made before for an equal one."""
     host = detect()
-    name = digest(func, donated, fixed, host, jit.machine_of(host))
+    name = image_name(func, donated, fixed)
     if name is None:
         return _make(func, host, donated, threads, fixed)
     key = (name, tuple([op.location for op in func.walk()]), threads)
@@ -173,6 +240,12 @@ def _shared(func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[i
             while len(_cache) > CACHE_SIZE:
                 _cache.popitem(last=False)
     return made
+
+
+def image_name(func: FuncOp, donated: tuple[int, ...], fixed: tuple[int, ...]) -> str | None:
+    """The name of the image of a function on this machine; None if it has none."""
+    host = detect()
+    return digest(func, donated, fixed, host, jit.machine_of(host))
 
 
 def _make(
@@ -196,20 +269,27 @@ def _make(
 
 
 def _find(
-    name: str, func: FuncOp, host: TargetInfo, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...]
+    name: str,
+    func: FuncOp,
+    host: TargetInfo,
+    donated: tuple[int, ...],
+    threads: int,
+    fixed: tuple[int, ...],
+    with_ops: Callable[[], FuncOp] | None = None,
 ) -> _Native | None:
-    """The body of a function whose image is on disk."""
+    """The body of a function whose image is on disk; `with_ops` returns it where `func` is its signature alone."""
     found = image.read(name, host, len(func.function_type.outputs), len(func.function_type.inputs))
     if found is None:
         return None
+    source = with_ops or (lambda: func)
 
     @lru_cache(maxsize=1)
     def whole() -> Native:
         from mind_lowering.native import program as lowering
 
-        return lowering.lower(lowering.prepared(func, host), host, donated, fixed)
+        return lowering.lower(lowering.prepared(source(), host), host, donated, fixed)
 
-    return _ready(func, donated, threads, found.native, found.library, [], whole)
+    return _ready(func, donated, threads, found.native, found.library, [], whole, source)
 
 
 def _ready(
@@ -220,16 +300,18 @@ def _ready(
     library: jit.Library,
     foreign: Sequence[tuple[Callable[..., Any], Body]],
     whole: Callable[[], Native],
+    source: Callable[[], FuncOp] | None = None,
 ) -> _Native:
-    """The body of a function whose code is linked."""
+    """The body of a function whose code is linked; `source` returns it with its ops."""
     types = func.function_type.outputs.data
     inputs, outputs = (_types(ts) for ts in (func.function_type.inputs.data, types))
     runner = NativeRunner(native, library, outputs, [run for run, _ in foreign], threads, whole)
     need = _need(native, types, outputs, [body for _, body in foreign])
-    source = PythonSource(native.name, "", (), (), native.draws or any(body.source.draws for _, body in foreign))
+    python = PythonSource(native.name, "", (), (), native.draws or any(body.source.draws for _, body in foreign))
     kept = 0 if native.packing is None or native.packing.inputs else native.packing.bytes
     constant_bytes = sum(len(literal.data.data) for _, literal in native.constants) + kept
-    body = Body(_as_core(runner.run, func), _nothing.__code__, source, func.body.block, need, constant_bytes)
+    run = _as_core(runner.run, source or (lambda: func))
+    body = Body(run, _nothing.__code__, python, func.body.block, need, constant_bytes)
     return _Native(body, runner, runner.plan(inputs, donated))
 
 
@@ -260,14 +342,14 @@ def _need(native: Native, types: Sequence[Attribute], outputs: Sequence[Type], f
     return Need(native.arena + kept + sum(sizes) + inner.bytes, inner.type if inner.bytes > max(sizes) else largest)
 
 
-def _as_core(run: Callable[..., Any], func: FuncOp) -> Callable[..., Any]:
+def _as_core(run: Callable[..., Any], source: Callable[[], FuncOp]) -> Callable[..., Any]:
     """Failures of Core IR as its specification has them."""
 
     def converted(*arguments: Any, **options: Any) -> Any:
         try:
             return run(*arguments, **options)
         except MindError as e:
-            raise _as_core_error(e, func) from None
+            raise _as_core_error(e, source()) from None
 
     return converted
 

@@ -215,7 +215,7 @@ class XlaProgram(Program):
             if (found := self._compiled.get(shapes)) is not None:
                 self._compiled.move_to_end(shapes)
                 return found
-        self._check_shapes(*shapes)
+        self.check_shapes(*shapes)
         if (bound := bound_function(self._func, shapes)) is None:
             message = (
                 f"@{self.name} has a dimension {UNKNOWN} without a name, expected named dimensions, whose sizes are in its inputs"

@@ -41,9 +41,6 @@ def _plan(planned: Planned, func: FuncOp, executor: str | None, sizes: Mapping[s
 
         program = compile(module, name, executor)
         arguments = draw_arguments(module, name, 0, sizes)
-        if program.arena_plan(*arguments) is None:
-            program(*arguments)  # code for sizes is compiled on the second call with them
-            program(*arguments)
         return Plan(shown, memory_plan(program, func, arguments), notes=program.explain())
     except (MindError, RecursionError, MemoryError, ValueError) as e:
         coded = as_coded(e, "memory plan")
