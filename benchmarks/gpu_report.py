@@ -37,7 +37,8 @@ from mind_lowering.cupy.source import cupy_source
 from mind_lowering.launch.compute_ops import CallOp, KernelOp
 from mind_lowering.launch.liveness import launch_ops
 from mind_lowering.launch.ref import read_ref
-from mind_runtime.cupy.profile import flops_of, limits_of
+from mind_runtime.cupy.limits import limits_of
+from mind_runtime.cupy.profile import flops_of
 from mind_runtime.cupy.tape import Step, Work
 from mind_runtime.profile import Limits
 

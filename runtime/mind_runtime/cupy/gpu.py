@@ -12,17 +12,15 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from mind_lowering.cupy.products.cublas import WORKSPACE_BYTES, Cublas, find_library
 
 from ..collector import collector_paused
-from ..profile import Limits
-
-if TYPE_CHECKING:
-    from .lanes import Item
+from ..spans import Limits
+from .limits import limits_of
 
 Array = Any
 
@@ -42,6 +40,15 @@ class Graph(Protocol):
     def launch(self) -> None:
         """Enqueue all of it on the current stream."""
         ...
+
+
+@dataclass(frozen=True)
+class Item:
+    """A step, its lane, and the numbers of the steps of other lanes that it waits for."""
+
+    run: Callable[[], None]
+    lane: int = 0
+    waits: tuple[int, ...] = ()
 
 
 class Machine(Protocol):
@@ -229,8 +236,6 @@ class Gpu:
         return elapsed
 
     def limits(self) -> Limits:
-        from .profile import limits_of
-
         device, runtime = self.cupy.cuda.Device(self.device), self.cupy.cuda.runtime
         properties = runtime.getDeviceProperties(self.device)
         name = properties["name"]

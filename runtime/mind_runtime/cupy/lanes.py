@@ -13,6 +13,7 @@ from typing import Any
 
 from mind_lowering.launch.compute_ops import KernelOp
 
+from .gpu import Item
 from .tape import Work
 
 MOST_LANES = 4
@@ -22,15 +23,6 @@ WINDOW = 64
 """So many steps, then all lanes meet: what is farther apart is not looked at together."""
 
 Span = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Item:
-    """A step, its lane, and the numbers of the steps of other lanes that it waits for."""
-
-    run: Callable[[], None]
-    lane: int = 0
-    waits: tuple[int, ...] = ()
 
 
 @dataclass
