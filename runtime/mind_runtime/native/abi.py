@@ -1,5 +1,5 @@
 """
-Where native code may look inside of Python: the addresses of functions of Python and NumPy, and a check of where fields are.
+The layout of Python's objects that native code reads: addresses of functions of Python and NumPy, and a check of fields.
 
 `arguments.ll` reads the fields of arrays itself. That they lie where it looks is no promise of Python, so arrays of every kind
 are made and compared here first; where a field is elsewhere, or several threads may run Python at once, calls go through Python.

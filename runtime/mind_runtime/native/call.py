@@ -47,7 +47,7 @@ def aligned(count: int) -> Array:
 
 
 def address(x: Array) -> int:
-    """Where an array's first element is."""
+    """Return the address of an array's first element."""
     return x.__array_interface__["data"][0]
 
 
@@ -146,7 +146,7 @@ class NativeRunner:
         return kept
 
     def _packed(self, given: Mapping[int, Array]) -> dict[int, Array]:
-        """What is packed once, by its entries: of constants, and of arrays by their entries."""
+        """Return the memory that is packed once, by its entries: of constants, and of arrays by their entries."""
         frame = Frame(self.native, self._threads, 0)
         for place, array in (*self._constants.items(), *given.items()):
             frame.table[place] = address(array)
@@ -165,11 +165,11 @@ class NativeRunner:
         return step
 
     def ended(self, status: int, record: Array) -> BaseException:
-        """What a status other than 0 means."""
+        """Return the error that a status other than 0 means."""
         return pool.ended(status, record) if status < 0 else failure(self.whole().sites[status - 1], record)
 
     def plan(self, inputs: Sequence[Type], donated: Sequence[int], bound: Mapping[int, Array] | None = None) -> Plan | None:
-        """How native code runs calls on arrays of these types, those of `bound` apart; None where they go through `run`."""
+        """Return the plan of calls on arrays of these types, those of `bound` apart; None where they go through `run`."""
         outputs, record, constants = [type for _, type in self._outputs], pool.new_record(self._threads), self._constants
         if self._packs_inputs:
             assert self.native.packing is not None
@@ -199,7 +199,7 @@ def _as_shape(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _reader(view: View) -> Callable[[Frame], Array]:
-    """What finds the array of a view in a frame."""
+    """Return the function that finds the array of a view in a frame."""
     buffer, dtype = view.base, array_dtype(view.dtype.name)
     assert isinstance(buffer, Buffer), "what a step on NumPy reads has memory"
     size = dtype.itemsize

@@ -108,7 +108,7 @@ def plan_calls(instance: Any, plan: Plan | None) -> None:
 
 @dataclass(frozen=True)
 class Argument:
-    """What an argument or a result must be, and the entry of its address in the table, 0 for none."""
+    """The type that an argument or a result must have, and the entry of its address in the table, 0 for none."""
 
     dtype: Any
     shape: tuple[int, ...]
@@ -124,7 +124,7 @@ class Argument:
 
 
 class Plan:
-    """What a call does, as `%plan` of `arguments.ll`; it holds what that holds the addresses of."""
+    """The plan of a call, as `%plan` of `arguments.ll`; it holds what that holds the addresses of."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class Plan:
 
 
 def covers(inputs: Sequence[Argument], outputs: Sequence[Argument], words: int, bound: int, arena: int) -> bool:
-    """Whether a plan may be made."""
+    """Return whether a plan may be made."""
     if max([arena, *(x.bytes for x in (*inputs, *outputs))]) >= MOST_BYTES:
         return False
     pairs = (sum(x.alone for x in inputs) + len(outputs)) * (len(inputs) + len(outputs) + bound)

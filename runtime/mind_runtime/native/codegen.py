@@ -63,7 +63,7 @@ def parts_of(text: str) -> list[str]:
 def objects(text: str, host: TargetInfo, threads: int) -> list[bytes]:
     """The object files of a module for a kind of machine, made by so many threads; E7004 for text that LLVM refuses."""
     parts = parts_of(text)
-    machines = [machine(host) for _ in parts]  # nobody else may use one meanwhile
+    machines = [machine(host) for _ in parts]  # no other may use one meanwhile
     modules = [_parsed(part, made) for part, made in zip(parts, machines, strict=True)]
     if len(parts) == 1 or threads == 1:
         return list(map(_emitted, machines, modules))

@@ -1,5 +1,5 @@
 """
-How many cores this process may use: those that it may run on, and no more than what its container may take of them.
+The cores that this process may use: those that it may run on, and no more than what its container may take of them.
 
 A container's limit is a share of time in the files of control groups, of the second version (`cpu.max`) or of the first
 (`cpu.cfs_quota_us`): its own and those of the groups around it, the least of which counts. Two and a half cores are three, each
@@ -20,12 +20,12 @@ _GROUPS = "sys/fs/cgroup"
 
 
 def cores(root: Path = Path("/")) -> int:
-    """How many there are for this process, at least one; `root` is where the files of the system are."""
+    """Return the number of cores for this process, at least one; `root` is where the files of the system are."""
     return max(1, min([_allowed(), *map(ceil, shares(root))]))
 
 
 def _allowed() -> int:
-    """How many it may run on."""
+    """Return the number of cores that it may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -66,7 +66,7 @@ def _share(quota: str, period: str) -> Iterator[Fraction]:
 
 
 def _text(path: Path) -> str:
-    """What is in a file; nothing of one that cannot be read."""
+    """Return the text of a file; nothing of one that cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(MOST_BYTES).decode("utf-8", "replace")

@@ -1,8 +1,8 @@
 """
-What a function is, as a hash that is the same in every process: equal hashes, equal code.
+A hash of a function that is the same in every process: equal hashes, equal code.
 
 Everything counts that compiling looks at: ops, operands, types, properties, attributes of functions and of their module, names.
-What has no text of its own here (an attribute of an unknown kind, a call of another function) has no hash, and is compiled anew.
+What has no text of its own here (an attribute of an unknown kind, a call of another function) has no hash, and is compiled again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
-What running a lowered program takes, on disk: where its code is kept, its table, its constants.
+The image of a lowered program on disk: its code, its table, its constants.
 
 It is found by the hash of the function (`digest.py`), so that a program which some process has compiled before is neither
 verified nor optimised nor lowered again. Only programs that are one entry of native code have an image; what it does not hold
-(the text, what the kernels are, the ops that can fail) is made anew by who asks for it.
+(the text, what the kernels are, the ops that can fail) is made again by who asks for it.
 """
 
 from __future__ import annotations

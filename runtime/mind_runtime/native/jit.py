@@ -81,7 +81,7 @@ def code_name(text: str, host: TargetInfo) -> str:
 
 
 def machine_of(host: TargetInfo) -> tuple[str, ...]:
-    """What code depends on besides its text: LLVM's names for the machine, and its version."""
+    """Return what code depends on in addition to its text: LLVM's names for the machine, and its version."""
     return (*names_of(host), VERSION)
 
 

@@ -27,7 +27,7 @@ _SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 def settle(arrays: Iterable[Any]) -> threading.Thread | None:
-    """Begin to move arrays into large pages; the thread that does it, None where there is nothing to do or nobody to ask."""
+    """Begin to move arrays into large pages; the thread that does it, None where there is nothing to do or no one to ask."""
     kept = [array for array in arrays if array.nbytes >= LARGE // 2]
     if sum(array.nbytes for array in kept) < LEAST or not _allowed():
         return None
@@ -56,7 +56,7 @@ def stretches(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _allowed() -> bool:
-    """Whether this system has large pages that it gives to whom asks for them."""
+    """Return whether this system has large pages that it gives to whom asks for them."""
     try:
         return sys.platform.startswith("linux") and "[never]" not in _SETTING.read_text()
     except OSError:
@@ -65,7 +65,7 @@ def _allowed() -> bool:
 
 def move(found: Sequence[tuple[int, int]], kept: Sequence[Any]) -> int:
     """
-    Page by page, so that nobody waits for long; how many are large now.
+    Page by page, so that no one waits for long; how many are large now.
 
     `kept` are the arrays, which are there until it is done.
     """

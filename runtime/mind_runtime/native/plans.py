@@ -34,7 +34,7 @@ def plan_of(
     bound: Mapping[int, Array] | None = None,
 ) -> Plan | None:
     """
-    How a call of a program runs: the arrays of `constants`, by places, and of `bound`, by numbers of inputs, are part of it.
+    Return the plan of a call: the arrays of `constants`, by places, and of `bound`, by numbers of inputs, are part of it.
 
     Calls take the other inputs, in order. What is bound is in row-major order, aligned, and not donated.
     """

@@ -47,7 +47,7 @@ class Pool:
 
 
 def threads_of(option: object = None) -> int:
-    """How many threads a program may use; E7001 for an option or a variable that is no number of threads."""
+    """Return the number of threads that a program may use; E7001 for an option or a variable that is no number of threads."""
     if option is not None:
         if not isinstance(option, int) or isinstance(option, bool) or not 1 <= option <= MOST_THREADS:
             given = repr(option) if isinstance(option, str) else brief(option)
@@ -57,7 +57,7 @@ def threads_of(option: object = None) -> int:
 
 
 def _setting(variable: str, least: int, most: int) -> int | None:
-    """What an environment variable says, None if it is not there or empty; E7001 if it is no number from `least` to `most`."""
+    """Read an environment variable, None if it is absent or empty; E7001 if it is no number from `least` to `most`."""
     given = os.environ.get(variable, "").strip()
     if not given:
         return None
@@ -86,7 +86,7 @@ def pool() -> Pool:
 
 
 def ended(status: int, record: Any) -> BaseException:
-    """What a status below 0 means: what a handler of a signal raised, or E7004 for a call that its fork cannot finish."""
+    """Return the error of a status below 0: what a signal handler raised, or E7004 for a call that its fork cannot finish."""
     if status == INTERRUPTED:
         words = [int(w) or None for w in record[Record.RAISED : Record.RAISED + 3]]
         restore = ctypes.pythonapi.PyErr_Restore

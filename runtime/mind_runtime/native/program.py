@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _Native:
-    """What equal functions share: the body and what runs it, or why there is none."""
+    """The part that equal functions share: the body and what runs it, or why there is none."""
 
     body: Body | None
     runner: NativeRunner | None = None
@@ -332,7 +332,7 @@ def _foreign(step: Foreign) -> tuple[Callable[..., Any], Body]:
 
 
 def _need(native: Native, types: Sequence[Attribute], outputs: Sequence[Type], foreign: Sequence[Body]) -> Need:
-    """The arena, the results, and what a step on NumPy needs at most beside them."""
+    """The arena, the results, and what a step on NumPy needs at most in addition."""
     sizes = [dtype.itemsize * prod(shape) for dtype, shape in outputs]
     for t in types:
         check_rank(t)

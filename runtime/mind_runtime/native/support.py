@@ -44,7 +44,7 @@ class _Handler(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Support:
-    """What native code of the runtime there is: the vectorcall of programs, and the allocator."""
+    """The native code of the runtime: the vectorcall of programs, and the allocator."""
 
     call: int
     capsule: Any
