@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-import error_cures
 import reference_pages
 import site_sources
+from error_examples import EXAMPLES, ErrorExample
+from error_tables import raised
+from mind_dialect.error_cures import CURES
 from mind_dialect.errors import CATALOGUE
 from mind_tools.universe import PASSES, tool_dialects
 
@@ -52,8 +57,8 @@ def test_the_name_of_a_file_is_the_title_of_its_block() -> None:
 
 
 def test_every_code_has_a_cure() -> None:
-    assert list(error_cures.CURES) == list(CATALOGUE)
-    assert all(cure.endswith(".") for cure in error_cures.CURES.values())
+    assert list(CURES) == list(CATALOGUE)
+    assert all(cure.endswith(".") for cure in CURES.values())
 
 
 @pytest.mark.parametrize("dialect", reference_pages.DIALECTS)
@@ -74,6 +79,35 @@ def test_the_page_of_codes_has_an_example_for_each_message_that_a_filecheck_test
     assert re.findall(r"^## (E\d{4})$", page, re.MULTILINE) == list(CATALOGUE)
     assert "error[E3001]: " in page
     assert len(reference_pages.refusals()) >= 60
+
+
+def test_every_code_that_anything_raises_has_one_example() -> None:
+    shown = reference_pages.refusals().keys() | EXAMPLES.keys()
+    assert sorted(raised() & CATALOGUE.keys()) == sorted(shown)
+    assert not reference_pages.refusals().keys() & EXAMPLES.keys()
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_an_example_of_an_error_raises_it(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = EXAMPLES[code]
+    if example.needs:
+        pytest.importorskip(example.needs, reason=f"{example.needs} is not installed")
+    if example.file is not None:
+        (tmp_path / example.file[0]).write_text(example.file[1], encoding="utf-8")
+    head = f"error[{code}]: " if example.shell else f"{code}: "
+    found = _output(example, tmp_path)
+    assert any(head in line and example.message in line for line in found.splitlines()), found
+
+
+def _output(example: ErrorExample, folder: Path) -> str:
+    """What the commands print, or the Python before it ends in an error."""
+    command = ["bash", "-c", example.shell] if example.shell else [sys.executable, "-c", example.python]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    found = subprocess.run(
+        command, cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert found.returncode == 1
+    return found.stderr
 
 
 def test_programs_of_a_test_are_its_functions_with_the_module_around_them() -> None:

@@ -22,8 +22,9 @@ PACKAGES = ("mind_dialect", "passes", "lowering", "runtime", "translate", "array
 
 @cache
 def raised() -> set[str]:
-    """The codes that stand between quotes in our packages, outside of the catalogue."""
-    files = (f for package in PACKAGES for f in (ROOT / package).rglob("*.py") if f != ROOT / "mind_dialect" / "errors.py")
+    """The codes that stand between quotes in our packages, outside of the catalogue and its cures."""
+    tables = {ROOT / "mind_dialect" / name for name in ("errors.py", "error_cures.py")}
+    files = (f for package in PACKAGES for f in (ROOT / package).rglob("*.py") if f not in tables)
     return {code for file in files for code in re.findall(r"[\"'](E\d{4})[\"']", file.read_text(encoding="utf-8"))}
 
 

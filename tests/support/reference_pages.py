@@ -23,8 +23,9 @@ from xdsl.irdl import OpDef, OptionalDef, VariadicDef
 from xdsl.parser import Parser
 from xdsl.passes import PassPipeline, get_pass_option_infos
 
-from error_cures import CURES
+from error_examples import EXAMPLES
 from error_tables import raised
+from mind_dialect.error_cures import CURES
 from mind_dialect.errors import CATALOGUE
 from mind_tools.flags import PASS_ALIASES
 from mind_tools.universe import PASSES, get_all_passes, tool_dialects
@@ -201,9 +202,9 @@ def refusals() -> dict[str, tuple[str, str]]:
 
 
 def errors_page() -> str:
-    """The page of the error codes: what each means, an example where the tests have one, and its cure."""
+    """The page of the error codes: what each means, its cure, and an example of each that anything raises."""
     head = "[Errors](../errors.md) explains how errors are reported and which context each carries."
-    shown = "A message is shown as far as the test of its example states it.\n"
+    shown = "A message is shown as far as the test of its example states it. `mind-opt --explain E3001` prints an entry.\n"
     return "\n".join(["# Error codes\n", head, shown, *map(error_section, CATALOGUE)])
 
 
@@ -215,6 +216,8 @@ def error_section(code: str) -> str:
     if code in refusals():
         program, message = refusals()[code]
         parts.append(f"```mlir\n{program}\n```\n\n```text\nerror[{code}]: {message}\n```")
+    elif code in EXAMPLES:
+        parts.append(EXAMPLES[code].markdown(code))
     return "\n\n".join(parts) + "\n"
 
 

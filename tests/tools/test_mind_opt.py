@@ -14,6 +14,7 @@ import pytest
 from xdsl.ir import Attribute
 from xdsl.universe import Universe
 
+from mind_dialect.error_cures import CURES
 from mind_tools.flags import PASS_ALIASES, TARGET_ALIASES
 from mind_tools.mind_opt import MAX_ERRORS
 from mind_tools.pass_help import summary
@@ -58,7 +59,7 @@ def test_a_diagnostic_shows_code_place_line_and_caret(tmp_path: Path) -> None:
         "  |\n"
         "2 |   %0 = mind.mul %x, %w : (tensor<2x3xf32>, tensor<4xf32>) -> tensor<2x3xf32>\n"
         "  |        ^^^^^^^^\n"
-        "  = note: ShapeError\n"
+        "  = note: ShapeError; mind-opt --explain E3001, error-codes.md#e3001\n"
     )
 
 
@@ -80,7 +81,7 @@ def test_a_parse_error_points_at_the_culprit() -> None:
         "  |\n"
         "3 |   %1 = mind.sum %7 axes = [] keepdims = false : tensor<2x3xf32> -> tensor<f32>\n"
         "  |                 ^^\n"
-        "  = note: VerificationError\n"
+        "  = note: VerificationError; mind-opt --explain E4001, error-codes.md#e4001\n"
     )
 
 
@@ -341,3 +342,14 @@ def test_a_bare_boolean_in_the_braces_of_a_target() -> None:
     program = f"func.func @f() -> tensor<2xf32> {{\n{text}\nfunc.return %1 : tensor<2xf32>\n}}"
     assert mind_opt("--lenient", "-t", "ptir-json", stdin=program).status == 0
     assert "error[E4000]" in mind_opt("--lenient", "-t", "ptir-json{strict}", stdin=program).err
+
+
+def test_an_error_is_explained_by_its_code() -> None:
+    found = mind_opt("--explain", "e3001")
+    assert (found.status, found.err) == (0, "")
+    assert found.out.splitlines()[0] == "E3001: shapes do not broadcast (ShapeError)"
+    assert CURES["E3001"] in found.out
+    assert "error-codes.md#e3001" in found.out
+    unknown = mind_opt("--explain", "E3999")
+    assert unknown.status == 1
+    assert "error[E7003]: unknown error code 'E3999'; did you mean E3" in unknown.err

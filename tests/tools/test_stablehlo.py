@@ -80,7 +80,7 @@ def test_a_refused_program_shows_the_place() -> None:
         "  |\n"
         "8 |     %0 = stablehlo.custom_call @k(%a) : (tensor<3xf32>) -> tensor<3xf32>\n"
         "  |          ^^^^^^^^^^^^^^^^^^^^^\n"
-        "  = note: Unimplemented\n"
+        "  = note: Unimplemented; mind-opt --explain E8008, error-codes.md#e8008\n"
     )
     assert mind_run("-", "--all", "fill:1", stdin=REFUSED).status == 1
 

@@ -6,12 +6,13 @@ How an error looks: code and message, the place, the line with a caret, a note.
        |
      3 |   %2 = mind.add %0, %1 : tensor<2x3xf32>
        |        ^^^^^^^^
-       = note: ShapeError
+       = note: ShapeError; mind-opt --explain E3001, error-codes.md#e3001
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +25,12 @@ from xdsl.utils.exceptions import (
     VerifyException,
 )
 
-from mind_dialect.errors import MindError, MindParseError, brief, error
+from mind_dialect.error_cures import CURES
+from mind_dialect.errors import CATALOGUE, MindError, MindParseError, brief, error
 from mind_dialect.locations import file_location
 from mind_dialect.mlir_parser import syntax_error
+
+from .flags import unknown
 
 MAX_LINE = 160
 """Longer source lines are shown around the caret only."""
@@ -143,8 +147,29 @@ def render(err: MindError, place: Place | None, notes: tuple[str, ...] = ()) -> 
             lines.append(f"{gutter} |")
             lines.append(f"{place.line} | {text}".rstrip())
             lines.append(f"{gutter} | {' ' * column}{'^' * width}")
-    lines.extend(f"{gutter} = note: {note}" for note in (err.category, *notes))
+    category = f"{err.category}; mind-opt --explain {err.code}, {anchor(err.code)}"
+    lines.extend(f"{gutter} = note: {note}" for note in (category, *notes))
     return "".join(_printable(line) + "\n" for line in lines)
+
+
+def anchor(code: str) -> str:
+    """
+    Return where the documentation describes an error.
+
+    >>> anchor("E3001")
+    'error-codes.md#e3001'
+    """
+    return f"error-codes.md#{code.lower()}"
+
+
+def explanation(text: str) -> str:
+    """Return what an error means and how to cure it; E7003 for a code that is none."""
+    code = text.upper()
+    if (entry := CATALOGUE.get(code)) is None:
+        raise unknown("error code", text, CATALOGUE)
+    context = ", ".join(entry.context) or "nothing"
+    lines = [f"{code}: {entry.name} ({entry.category})", "", *textwrap.wrap(CURES[code], 100), ""]
+    return "\n".join([*lines, f"In Python, `error.context` has {context}. An example is at {anchor(code)}.", ""])
 
 
 def _window(text: str, column: int, width: int) -> tuple[str, int, int]:

@@ -34,7 +34,7 @@ from mind_dialect.version import __version__
 from .chunks import Chunk, split
 from .command_line import guarded, usage_error
 from .completion import Flag, add_completion
-from .diagnostics import Place, Source, as_coded, place_of, render
+from .diagnostics import Place, Source, as_coded, explanation, place_of, render
 from .expectations import differences
 from .flags import PASS_ALIASES, fold, unknown, unknown_option
 from .frontends import BINARY_READERS, READERS, SUFFIXES, form_of_bytes, read, read_binary, text_of
@@ -90,6 +90,7 @@ class MindOptMain(xDSLOptMain):
         for option, text in _OPTIONS.items():
             arg_parser.add_argument(option, action="store_true", help=text)
         add_arguments(arg_parser)
+        arg_parser.add_argument("--explain", action=_Explain, metavar="CODE", help="Explain an error by its code, and exit")
         arg_parser.add_argument(
             "--show-dialects", action=_ShowDialects, nargs=0, help="List the dialects that are known, and exit"
         )
@@ -328,6 +329,14 @@ class _ShowDialects(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         print(f"Available Dialects: {','.join(sorted(tool_dialects()))}")
+        parser.exit()
+
+
+class _Explain(argparse.Action):
+    """`--explain CODE`."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: Any, values: Any, option: str | None = None) -> None:
+        print(explanation(values), end="")
         parser.exit()
 
 
