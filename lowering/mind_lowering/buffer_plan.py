@@ -13,18 +13,21 @@ from dataclasses import dataclass, field
 from enum import Flag, auto
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from mind_dialect.core import CoreOp
 from mind_dialect.dominance import walk
 from mind_dialect.errors import brief, error
 from mind_dialect.extents.dims import size_in
 from mind_dialect.program import functions
+from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type
 
 from .numpy import lowered
+from .xp import ops
 from .xp.liveness import ArrayRanges
-from .xp.ops import CallOp, is_constant
+from .xp.ops import XpOp, is_constant
 from .xp.peak import Meter, Sizes, byte_count
 
 
@@ -117,8 +120,15 @@ class BufferPlan:
 
 
 def plan_buffers(module: ModuleOp, options: BufferizeOptions | None = None) -> BufferPlan:
-    """Plan every function of a module. See `plan_function`."""
-    return BufferPlan({func.sym_name.data: plan_function(func, options) for func in functions(module)})
+    """Plan every function of a module that holds ops of ours alone. See `plan_function`."""
+    return BufferPlan({func.sym_name.data: plan_function(func, options) for func in planned_functions(module)})
+
+
+def planned_functions(module: ModuleOp) -> list[FuncOp]:
+    """Return the functions with results whose bodies are Core IR, PTIR or `xp`, and calls, and nothing else."""
+    ours = (CoreOp, PtirOp, XpOp, CallOp, ReturnOp)
+    found = [f for f in functions(module) if f.body.blocks and f.function_type.outputs.data]
+    return [f for f in found if all(op is f or isinstance(op, ours) for op in walk(f))]
 
 
 def plan_text(plan: BufferPlan) -> str:
@@ -154,7 +164,7 @@ def plan_function(func: FuncOp, options: BufferizeOptions | None = None, donate:
         origin = origins.get(owner if isinstance(owner, Operation) else owner.parent_op() or func)
         buffer = PlannedBuffer(index, value, origin, _size(func, value, options), Usage.TEMPORARY)
         buffer.sources = tuple(sorted(numbers[root] for root in live.memory.get(value, ()) if root is not value))
-        buffer.in_place = isinstance(owner, CallOp) and owner.written_over is not None
+        buffer.in_place = isinstance(owner, ops.CallOp) and owner.written_over is not None
         if value in block.args:
             buffer.usage |= Usage.PARAMETER
         elif isinstance(owner, Operation) and is_constant(owner):

@@ -14,9 +14,8 @@ from xdsl.utils.target import Target
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
-from mind_dialect.program import functions
 
-from .buffer_plan import BufferizeOptions, FunctionPlan, Usage, plan_buffers, plan_function, plan_text
+from .buffer_plan import BufferizeOptions, FunctionPlan, Usage, plan_buffers, plan_function, plan_text, planned_functions
 
 PLAN, BUFFERS = "mind.buffer_plan", "mind.buffers"
 
@@ -49,7 +48,7 @@ class PlanBuffersPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         register(ctx)
         options = BufferizeOptions(require_static_shapes=self.require_static)
-        plans = [(func, plan_function(func, options)) for func in functions(op)]
+        plans = [(func, plan_function(func, options)) for func in planned_functions(op)]
         for func, plan in plans:
             func.attributes[PLAN] = DictionaryAttr(plan_attributes(plan))
             within = set(walk(func))

@@ -142,6 +142,21 @@ func.func @g(%x: tensor<2x3xf32>) -> tensor<2x1x3xf32> {
     assert plan_text(plan).splitlines()[0] == lines(f)[0]
 
 
+def test_functions_of_other_dialects_are_left_out() -> None:
+    module = parse("""func.func private @g(tensor<2xf32>) -> tensor<2xf32>
+func.func @f(%x: i32) -> i32 {
+  %0 = arith.addi %x, %x : i32
+  func.return %0 : i32
+}
+func.func @nothing(%x: tensor<2xf32>) {
+  func.return
+}
+func.func @h(%x: tensor<2xf32>) -> tensor<2xf32> {
+  func.return %x : tensor<2xf32>
+}""")
+    assert list(plan_buffers(module).functions) == ["h"]
+
+
 def test_what_is_no_program_of_tensors_is_refused() -> None:
     with pytest.raises(MindError, match=r"E4000.*2 blocks"):
         plan_of('{\n  "test.termop"() [^bb1] : () -> ()\n^bb1:\n  func.return\n}')
