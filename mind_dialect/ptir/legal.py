@@ -56,6 +56,7 @@ LEGAL: dict[str, Row] = {
     **{f"reduce {kind}": {"x": (*BOOL, *INTEGERS), "out_dtype": ALL} for kind in ("and", "or", "xor")},
     "arg_max": {"x": ORDERED, "output_dtype": INDEX},
     "dot_general": {"lhs": NUMBERS, "out_dtype": ALL},
+    **{f"ragged_dot {kind}": {"lhs": NUMBERS, "group_sizes": INDEX, "out_dtype": ALL} for kind in ("rows", "contract")},
     "reshape": {"x": ALL},
     "transpose": {"x": ALL},
     "broadcast_to": {"x": ALL},

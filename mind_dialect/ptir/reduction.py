@@ -118,6 +118,30 @@ class DotGeneralOp(AccumulatingOp):
 
 
 @irdl_op_definition
+class RaggedDotOp(AccumulatingOp):
+    """
+    Products of consecutive groups of rows, of `group_sizes` rows each, as layers with experts need them.
+
+    `rows` multiplies the rows of a group by its own matrix, `[m, k]` by `[g, k, n]`; rows after the last group give 0. `contract`
+    sums over the rows of a group, `[m, k]` and `[m, n]`, for each of the groups: `[g, k, n]`. Each has the other among its
+    derivatives. A negative size counts as 0, and rows beyond the last are none.
+    """
+
+    name = "ptir.ragged_dot"
+    OPCODE: ClassVar = "ragged_dot"
+    EXTENSION: ClassVar = "masked products do as many times the work as there are groups"
+    SAME_DTYPE: ClassVar = ("lhs", "rhs")
+    RULE: ClassVar = staticmethod(shapes.ragged_dot)
+    RULE_TAKES: ClassVar = ("kind",)
+    lhs = operand_def(TENSOR)
+    rhs = operand_def(TENSOR)
+    group_sizes = operand_def(TENSOR)
+    kind = prop_def(Word("rows", "contract"))
+    accum_dtype = opt_prop_def(DTYPE)
+    out_dtype = opt_prop_def(DTYPE)
+
+
+@irdl_op_definition
 class ReduceWindowOp(AccumulatingOp):
     """The reduction of each window. Padding and the holes of `base_dilation` hold the identity of the reduction."""
 

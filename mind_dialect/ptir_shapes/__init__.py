@@ -39,7 +39,17 @@ from .indexing import (
     take,
     top_k,
 )
-from .reduction import arg_max, convolution, dot_general, extract_patches, reduce, reduce_window, window_arg, windows
+from .reduction import (
+    arg_max,
+    convolution,
+    dot_general,
+    extract_patches,
+    ragged_dot,
+    reduce,
+    reduce_window,
+    window_arg,
+    windows,
+)
 from .structural import (
     along,
     broadcast_to,
@@ -93,6 +103,7 @@ __all__ = [
     "lengths",
     "meet",
     "pad",
+    "ragged_dot",
     "rank_error",
     "reduce",
     "reduce_window",

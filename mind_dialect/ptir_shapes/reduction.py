@@ -73,6 +73,29 @@ def dot_general(
     return (*paired[: len(batch_lhs)], *rest)
 
 
+def ragged_dot(lhs: Dims, rhs: Dims, group_sizes: Dims, *, kind: str) -> Dims:
+    """
+    Rows times the matrix of their group, or the products of two matrices summed over the rows of each group.
+
+    >>> ragged_dot(("M", 3), (2, 3, 4), (2,), kind="rows"), ragged_dot(("M", 3), ("M", 4), (2,), kind="contract")
+    (('M', 4), (2, 3, 4))
+    >>> ragged_dot((5, 3), (2, 3, 4), (3,), kind="rows")
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3003: groups extents 2 and 3, expected equal
+    """
+    wanted = {"lhs": (lhs, 2), "rhs": (rhs, 3 if kind == "rows" else 2), "group_sizes": (group_sizes, 1)}
+    for name, (shape, rank) in wanted.items():
+        if len(shape) != rank:
+            raise rank_error(name, rank, len(shape))
+    if kind == "rows":
+        equal_dims("groups", rhs[0], group_sizes[0])
+        equal_dims("contracted", lhs[1], rhs[1])
+        return (lhs[0], rhs[2])
+    equal_dims("contracted", lhs[0], rhs[0])
+    return (group_sizes[0], lhs[1], rhs[1])
+
+
 def _window_extent(n: Dim, window: int, stride: int, pads: tuple[int, int], base: int, dilation: int) -> Dim:
     reach = (window - 1) * dilation + 1
     if isinstance(n, int):

@@ -140,6 +140,8 @@ ROWS: tuple[Row, ...] = (
         R(f"scatter_windows {k}", "{d}[5,4] si32[3,1] {d}[3,3]", below={1: 7}, **write_rows)
         for k in ("add", "mul", "min", "max", "replace")
     ),
+    R("ragged_dot rows", "{d}[5,2] {d}[3,2,4] si32[3]"),
+    R("ragged_dot contract", "{d}[5,2] {d}[5,4] si64[3]"),
     *(R(f"fft {kind}", "{d}[2,4]", lengths=(4,)) for kind in ("fft", "ifft", "rfft")),
     R("fft irfft", "{d}[2,4]", lengths=(2, 6)),
     R("dynamic_slice", "{d}[5,4] si32[2]", sizes=(2, 4)),

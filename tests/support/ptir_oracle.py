@@ -316,7 +316,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         *("gather_windows", *(k for k in LEGAL if k.startswith("scatter_windows "))),
         *("dynamic_slice", "dynamic_update_slice", "segment_reduce sum", "segment_reduce max"),
     ),
-    "contraction": ("dot_general", "convolution"),
+    "contraction": ("dot_general", "convolution", "ragged_dot rows", "ragged_dot contract"),
     "window": (
         "reduce_window sum",
         "reduce_window max",

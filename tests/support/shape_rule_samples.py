@@ -201,6 +201,13 @@ def windows_written(draw: Draw) -> Sample:
     return [x, indices, updates], {**dims, "index_vector_dim": 2, "kind": "add", "mode": "drop", "unique": False}
 
 
+def ragged(draw: Draw) -> Sample:
+    rows, depth, columns, groups = (draw(EXTENT) for _ in range(4))
+    kind = draw(st.sampled_from(["rows", "contract"]))
+    other = (groups, depth, columns) if kind == "rows" else (rows, columns)
+    return [like(draw, (rows, depth)), like(draw, other), like(draw, (groups,))], {"kind": kind}
+
+
 def transformed(draw: Draw) -> Sample:
     """Along the last axes, of lengths that fit more often than not."""
     kind = draw(st.sampled_from(["fft", "ifft", "rfft", "irfft"]))
@@ -420,6 +427,7 @@ PTIR: dict[type[ptir.PtirOp], Callable[[Draw], Sample]] = {
     ptir.GatherWindowsOp: windows_read,
     ptir.ScatterWindowsOp: windows_written,
     ptir.FftOp: transformed,
+    ptir.RaggedDotOp: ragged,
     ptir.DynamicSliceOp: lambda draw: (lambda s: ([s[0][0], s[0][2]], s[1]))(windowed(draw)),
     ptir.DynamicUpdateSliceOp: windowed,
     ptir.LayerNormOp: norm,

@@ -25,6 +25,7 @@ from .products.attention import is_attention
 LIBRARY: dict[type[PtirOp], str] = {
     ptir.DotGeneralOp: "cuBLAS",
     ptir.FftOp: "cuFFT",
+    ptir.RaggedDotOp: "cuBLAS multiplies one group after the other",
     ptir.SortOp: "CuPy sorts",
     ptir.TopKOp: "CuPy sorts",
     ptir.ArgMinOp: "CuPy finds it",

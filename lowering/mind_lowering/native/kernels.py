@@ -174,6 +174,7 @@ FALLBACK: dict[type[PtirOp], str] = {
     **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp), "its dimension numbers are general"),
     ptir.WindowArgOp: "no loop of a kernel keeps a value and its index",
     ptir.FftOp: "NumPy has fast transforms",
+    ptir.RaggedDotOp: "sizes of groups are data; NumPy multiplies one group after the other",
     ptir.DigammaOp: "it is too long for a kernel, and rare",
     **dict.fromkeys(ptir.COMPLEX_OPS, "nothing is computed in complex numbers here"),
     ptir.CustomCallOp: "its function is registered with Python",

@@ -67,6 +67,31 @@ class Contraction(Casts):
         product = self.xp.ascontiguousarray(product)  # which that of operands in another order is not
         return self.cast(product.reshape(shape), dtype=lhs.dtype if out_dtype is None else out_dtype)
 
+    def ragged_dot(
+        self,
+        lhs: Array,
+        rhs: Array,
+        group_sizes: Array,
+        *,
+        kind: str,
+        accum_dtype: DTypeLike | None = None,
+        out_dtype: DTypeLike | None = None,
+    ) -> Array:
+        """The products of each group by itself; the sizes are looked at on the host."""
+        dtype = lhs.dtype if out_dtype is None else out_dtype
+        rows = len(lhs)
+        shape = (rows, rhs.shape[2]) if kind == "rows" else (len(group_sizes), lhs.shape[1], rhs.shape[1])
+        found, first = self.xp.zeros(shape, dtype), 0
+        for group, size in enumerate(group_sizes.tolist()):
+            last = min(rows, first + max(0, size))
+            a = lhs[first:last]
+            if kind == "rows":
+                found[first:last] = self.cast(self.products(a, rhs[group], accum_dtype), dtype=dtype)
+            else:
+                found[group] = self.cast(self.products(a.T, rhs[first:last], accum_dtype), dtype=dtype)
+            first = last
+        return found
+
     def products(self, a: Array, b: Array, accum_dtype: DTypeLike | None) -> Array:
         """The products of two stacks of matrices of one dtype, in the accumulator's."""
         source = format_of(a.dtype)

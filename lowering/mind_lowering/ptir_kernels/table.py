@@ -186,7 +186,7 @@ KERNELS: dict[type[PtirOp], Row] = {
     **_rows(ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp),
     **_rows(ptir.WindowArgOp, ptir.GatherWindowsOp, ptir.ScatterWindowsOp, ptir.FftOp),
     **_rows(ptir.CumulativeSumOp, ptir.CumulativeOp, ptir.SortOp, ptir.ReverseOp, ptir.StridedSliceOp, ptir.DimensionSizeOp),
-    **_rows(ptir.ConvolutionOp),
+    **_rows(ptir.ConvolutionOp, ptir.RaggedDotOp),
 }
 """The row of every op that has a kernel. Random ops take `ordinal` and `seed` too, which the caller adds."""
 

@@ -11,6 +11,7 @@ from xdsl.ir import Region, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
+from mind_passes.ptir.ragged import expansion
 
 from .builder import LinalgBuilder, converted_type, shape_of
 from .reductions import loop
@@ -70,9 +71,15 @@ def fusion(b: LinalgBuilder, op: ptir.FusionOp, x: Values, inline: Inline) -> Va
     return inline(b, op.regions[0], x)
 
 
+def ragged_dot(b: LinalgBuilder, op: ptir.RaggedDotOp, x: Values, inline: Inline) -> Values:
+    """As the masked products that it means."""
+    return inline(b, expansion(op), x)
+
+
 RULES: Mapping[type[PtirOp], Any] = {
     ptir.CondOp: cond,
     ptir.WhileOp: while_loop,
     ptir.ScanOp: scan,
     ptir.FusionOp: fusion,
+    ptir.RaggedDotOp: ragged_dot,
 }

@@ -10,12 +10,18 @@ import numpy as np
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import I1, SI64, PtirDType, TensorSpec, read_type
+from mind_passes.ptir.ragged import expansion
 
-from .builder import ARRAYS, EVERY, OnnxBuilder, Rule
+from .builder import ARRAYS, EVERY, NUMERIC, OnnxBuilder, Rule
 
 
 def _fusion(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
     return b.inline(op.regions[0].block, x)
+
+
+def _ragged_dot(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
+    """As the masked products that it means."""
+    return b.inline(expansion(op).block, x)
 
 
 def _specs(values: Any) -> list[TensorSpec]:
@@ -55,6 +61,7 @@ def _scan(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
 
 RULES: Mapping[type[PtirOp], tuple[Rule, frozenset[PtirDType]]] = {
     ptir.FusionOp: (_fusion, EVERY),
+    ptir.RaggedDotOp: (_ragged_dot, NUMERIC),
     ptir.CondOp: (_cond, EVERY),
     ptir.WhileOp: (_while, EVERY),
     ptir.ScanOp: (_scan, EVERY),

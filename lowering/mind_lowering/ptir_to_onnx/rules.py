@@ -10,7 +10,7 @@ import numpy as np
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import F32, I1, SI32, PtirDType
+from mind_dialect.ptir.types import F32, I1, SI32, SI64, PtirDType
 
 from . import control, indexing, ordering, scalars
 from .builder import ARRAYS, EVERY, FLOATS, NUMBERS, NUMERIC, OnnxBuilder, Rule, reduction_identity
@@ -271,6 +271,10 @@ def _dot_condition(op: ptir.DotGeneralOp) -> str | None:
     return f"on {dims} dimensions: Einsum has {len(ascii_letters)} letters for them" if dims > len(ascii_letters) else None
 
 
+def _ragged_condition(op: ptir.RaggedDotOp) -> str | None:
+    return "in si64: ONNX Runtime rounds sums of large numbers" if op.operand_spec(0).dtype is SI64 else None
+
+
 def _reduce_condition(op: ptir.ReduceOp) -> str | None:
     kind, dtype = op.values()["kind"], op.operand_spec(0).dtype
     if dtype is I1:
@@ -283,6 +287,7 @@ CONDITIONS: Mapping[type[PtirOp], Callable[[Any], str | None]] = {
     ptir.TruncateOp: _conversion_condition,
     ptir.ConvolutionOp: _convolution_condition,
     ptir.DotGeneralOp: _dot_condition,
+    ptir.RaggedDotOp: _ragged_condition,
     ptir.ReduceOp: _reduce_condition,
 }
 """Why an op with a rule has none for its properties, if so."""

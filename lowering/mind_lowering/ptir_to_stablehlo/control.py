@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.ptir.types import I1, SI32, UI64
+from mind_passes.ptir.ragged import expansion
 
 from .builder import StablehloBuilder, Values, dtype_of, shape_of, stablehlo_type, static
 from .checks import is_checked
@@ -43,6 +44,11 @@ def _ops(regions: Sequence[Region]) -> Iterator[Operation]:
 
 def fusion(b: StablehloBuilder, op: ptir.FusionOp, x: Values, inline: Inline) -> Values:
     return inline(b, op.regions[0], x)
+
+
+def ragged_dot(b: StablehloBuilder, op: ptir.RaggedDotOp, x: Values, inline: Inline) -> Values:
+    """As the masked products that it means."""
+    return inline(b, expansion(op), x)
 
 
 def cond(b: StablehloBuilder, op: ptir.CondOp, x: Values, inline: Inline) -> Values:
@@ -197,6 +203,7 @@ def _written(b: StablehloBuilder, into: SSAValue, row: SSAValue, number: SSAValu
 
 RULES: Mapping[type[ptir.PtirOp], Any] = {
     ptir.FusionOp: fusion,
+    ptir.RaggedDotOp: ragged_dot,
     ptir.CondOp: cond,
     ptir.WhileOp: while_loop,
     ptir.ScanOp: scan,

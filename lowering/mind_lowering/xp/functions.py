@@ -29,7 +29,7 @@ _KERNELS = (
     *("window_arg", "gather_windows", "scatter_windows", "fft"),
     *("take", "gather", "scatter_add", "scatter_reduce", "dynamic_update_slice", "layer_norm", "reduce_window"),
     *("extract_patches", "rng_uniform", "rng_normal", "top_k", "segment_reduce", "quantize", "dequantize", "requantize"),
-    *("cumulative_sum", "cumulative", "sort", "convolution", "copy", "empty", "custom_call", "keep_positive"),
+    *("cumulative_sum", "cumulative", "sort", "convolution", "ragged_dot", "copy", "empty", "custom_call", "keep_positive"),
 )
 _INTO = ("dynamic_update_slice_into", "scatter_add_into", "scatter_reduce_into", "scatter_windows_into")
 _WHOLE = ("identity", "row_major", "reshape", *_INTO)
@@ -59,7 +59,7 @@ ROW_MAJOR_RESULTS = frozenset(
     {
         *("k.dot_general", "k.pad", "k.copy", "k.empty", "k.convolution", "k.extract_patches", "k.take"),
         *("k.rng_uniform", "k.rng_normal", "k.custom_call", "k.scatter_add", "k.scatter_reduce", "k.dynamic_update_slice"),
-        *("k.window_arg", "k.gather_windows", "k.scatter_windows", "k.fft"),
+        *("k.window_arg", "k.gather_windows", "k.scatter_windows", "k.fft", "k.ragged_dot"),
     }
 )
 """

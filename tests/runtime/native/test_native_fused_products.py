@@ -182,6 +182,17 @@ def test_integers_that_fail_are_no_epilogue() -> None:
     assert not any(", then" in line for line in native.explain())
 
 
+@pytest.mark.parametrize("dtype", ["fp8_e4m3", "fp8_e5m2"])
+def test_a_dtype_without_arithmetic_has_no_epilogue(dtype: str) -> None:
+    """Of 8-bit floats the product is NumPy's; what follows in f32 is computed here."""
+
+    def body(x: Any, y: Any) -> Any:
+        z = ptir.DotGeneralOp(x, y, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(1,), out_dtype="f32")
+        return ptir.MulOp(z, like(z, 0.5))
+
+    held(f"{dtype}[32,16] {dtype}[16,16]", body)
+
+
 def test_sums_in_i32_have_epilogues() -> None:
     native = held("si32[5,60] si32[60,70] si32[70]", lambda x, w, b: ptir.AddOp(y := product(x, w), spread(b, y)))
     assert len(lines(native)) == 1

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from mind_dialect.ptir import ArgMaxOp, ArgMinOp, CumulativeOp, CumulativeSumOp, DotGeneralOp, ReduceOp, SegmentReduceOp
+from mind_dialect.ptir import (
+    ArgMaxOp,
+    ArgMinOp,
+    ConstantOp,
+    CumulativeOp,
+    CumulativeSumOp,
+    DotGeneralOp,
+    PtirLiteralAttr,
+    RaggedDotOp,
+    ReduceOp,
+    SegmentReduceOp,
+)
+from mind_dialect.ptir.types import SI32
 
 from .base import R, Row, distinct
 
@@ -179,4 +191,29 @@ DOTS: list[Row] = [
     ),
 ]
 
-ROWS: list[Row] = [*REDUCTIONS, *ARG_MAX, *CUMULATIVE, *SEGMENTS, *DOTS]
+SIZES = (2, 0, 1)
+"""The last two of 5 rows are in no group."""
+
+
+def ragged(arguments: str, kind: str, sizes: Sequence[int] = SIZES, **given: Any) -> Row:
+    def build(a: Any, b: Any) -> RaggedDotOp:
+        literal = PtirLiteralAttr.from_values(SI32, (len(sizes),), sizes)
+        return RaggedDotOp(a, b, ConstantOp(literal), kind=kind)
+
+    def by_jax(jax: Any, a: Any, b: Any) -> Any:
+        return jax.lax.ragged_dot(a, b, jax.numpy.asarray(sizes))
+
+    jax = by_jax if kind == "rows" and sizes is SIZES and "c" not in arguments and "B" not in arguments else None
+    return R(RaggedDotOp, arguments, build=build, note=f"{kind} {list(sizes)}", jax=jax, **given)
+
+
+RAGGED = [
+    ragged("f64[5,2] f64[3,2,4]", "rows"),
+    ragged("f64[5,2] f64[5,4]", "contract"),
+    ragged("f64[5,2] f64[3,2,4]", "rows", (-1, 3, 9)),
+    ragged("cf64[5,2] cf64[3,2,1]", "rows"),
+    ragged("cf64[5,2] cf64[5,1]", "contract"),
+    ragged("f64[B,2] f64[3,2,4]", "rows", extents=B),
+    ragged("f64[B,2] f64[B,4]", "contract", extents=B),
+]
+ROWS: list[Row] = [*RAGGED, *REDUCTIONS, *ARG_MAX, *CUMULATIVE, *SEGMENTS, *DOTS]

@@ -7,6 +7,7 @@ from .converter import Table
 from .elementwise import ELEMENTWISE
 from .indexing import INDEXING
 from .linalg import LINALG
+from .narrow import NARROW
 from .neighbours import NEIGHBOURS
 from .normalization import NORMALIZATION
 from .norms import NORMS
@@ -34,6 +35,7 @@ ROWS: Table = {
     **NORMS,
     **INDEXING,
     **PRODUCTS,
+    **NARROW,
     **LINALG,
     **SPECIAL,
     **ORTHOGONAL,

@@ -12,7 +12,6 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir.types import DTYPES, F32, F64, SI32, SI64, Kind, dtype_named
-from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..bessel import bessel_ie
 from ..formulas import Formula, of_real, polynomial
@@ -28,7 +27,7 @@ from .complex_functions import (
     complex_sinh,
     turned,
 )
-from .contraction import product
+from .contraction import operands_for
 from .converter import StablehloConverter, StablehloRow, Values
 from .elementwise import tangent, total_order
 from .erfc_coefficients import ERFC_FAR, ERFC_NEAR
@@ -267,7 +266,7 @@ def _mulhi(to: StablehloConverter, op: ForeignOp) -> SSAValue:
 
 
 def _ragged_dot(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    """Rows `[m, k]` in consecutive groups, each times its own `[k, n]` of `[g, k, n]`: a mask of groups, summed over them."""
+    """Rows `[m, k]` in consecutive groups, each times its own `[k, n]` of `[g, k, n]`."""
     x, y, sizes = op.operands
     numbers = op.numbers("ragged_dot_dimension_numbers")
     plain = {
@@ -280,19 +279,8 @@ def _ragged_dot(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     }
     if any(numbers.list(name) != dims for name, dims in plain.items()) or len(to.shape(x)) != 2 or len(to.shape(y)) != 3:
         raise Refused("a ragged_dot of other dimension numbers than rows times [group, k, n]")
-    rows, groups = to.shape(x)[0], to.shape(y)[0]
-    ends = to.emit(ptir.CumulativeSumOp, to.index(sizes), axis=0, exclusive=False, reverse=False)
-    starts = to.emit(ptir.CumulativeSumOp, to.index(sizes), axis=0, exclusive=True, reverse=False)
-    shape: Dims = (groups, rows)
-    number = to.place(to.emit(ptir.IotaOp, shape=(rows,), dtype=to.dtype(ends), axis=0), [1], shape)
-    inside = to.emit(
-        ptir.AndOp,
-        to.compare("greater_equal", number, to.place(starts, [0], shape)),
-        to.compare("less", number, to.place(ends, [0], shape)),
-    )
-    whole: tuple[Dim, ...] = (groups, *to.shape(x))
-    masked = to.select(to.place(inside, [0, 1], whole), to.broadcast(x, whole), to.fill(0, to.dtype(x), whole))
-    return product(to, masked, y, op.dtype, batch_lhs=(), batch_rhs=(), contract_lhs=(0, 2), contract_rhs=(0, 1))
+    x, y, properties = operands_for(to, x, y, op.dtype)
+    return to.emit(ptir.RaggedDotOp, x, y, to.index(sizes), kind="rows", **properties)
 
 
 _BINARY = (

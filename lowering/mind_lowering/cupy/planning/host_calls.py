@@ -42,6 +42,7 @@ HOST: dict[str, str] = {
     **dict.fromkeys(("k.scatter_add", "k.scatter_reduce", "k.scatter_add_into", "k.scatter_reduce_into"), _CHECKS),
     **dict.fromkeys(("k.gather_windows", "k.scatter_windows", "k.scatter_windows_into"), _CHECKS),
     "k.fft": "cuFFT plans on the host",
+    "k.ragged_dot": "it looks at the sizes of groups on the host",
     "k.dynamic_update_slice_into": _CHECKS,
     **dict.fromkeys(("k.sort", "k.top_k"), _SORTS),
 }

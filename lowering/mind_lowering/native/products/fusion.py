@@ -16,6 +16,7 @@ from mind_dialect.ptir.types import PtirDType
 
 from ..elementwise import EMITTERS
 from ..plan import NativePlan
+from ..reasons import unsupported
 from ..views import Buffer, View
 from .axes import Form, append, is_tiled, total_of
 from .epilogue import MADE, Chain, can_fail
@@ -29,6 +30,8 @@ def add_fused_product(planner: NativePlan, op: ptir.FusionOp) -> bool:
         return False
     (product,) = products
     total = total_of(product)
+    if unsupported([product.operand_spec(0).dtype, total, product.result_spec().dtype], planner.host):
+        return False
     chain = [inner for inner in ops if type(inner) in EMITTERS and not isinstance(inner, ptir.StopGradientOp)]
     reductions = [inner for inner in ops if isinstance(inner, ptir.ReduceOp)]
     if not chain or not _is_chain(planner, ops, product, chain, reductions) or not is_tiled(planner, product, total):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
-from mind_dialect.ptir import DotGeneralOp
+from mind_dialect.ptir import DotGeneralOp, RaggedDotOp
 from mind_dialect.ptir.legal import accumulators
 from mind_dialect.ptir.types import F32, PtirDType, tensor_type
 from mind_dialect.ptir_shapes.dims import axes
@@ -111,7 +111,31 @@ def _others(rank: int, *used: Sequence[int]) -> Axes:
     return tuple(a for a in range(rank) if a not in gone)
 
 
+def ragged(a: Value, b: Value, op: RaggedDotOp, kind: str, like: SSAValue) -> RaggedDotOp:
+    """The products of the groups of `op` in the wider of two dtypes, as the type of one of its operands."""
+    work = wider(spec(a).dtype, spec(b).dtype)
+    dtype, accum = spec(like).dtype, usable(op.values()["accum_dtype"], work)
+    out = None if dtype is work else dtype
+    operands = (cast(a, work), cast(b, work), op.group_sizes)
+    return make(RaggedDotOp, *operands, type=like.type, kind=kind, accum_dtype=accum, out_dtype=out)
+
+
+def ragged_lhs(op: RaggedDotOp, g: SSAValue) -> Value:
+    """Rows times transposed matrices: those of their groups, or of the adjoint."""
+    own = adjoint_in_kind(g, spec(op.lhs).dtype)
+    if op.values()["kind"] == "rows":
+        return ragged(own, transpose(op.rhs, (0, 2, 1)), op, "rows", op.lhs)
+    return ragged(op.rhs, transpose(own, (0, 2, 1)), op, "rows", op.lhs)
+
+
+def ragged_rhs(op: RaggedDotOp, g: SSAValue) -> Value:
+    """Sums over the rows of each group, or rows times matrices of the adjoint."""
+    own = adjoint_in_kind(g, spec(op.rhs).dtype)
+    return ragged(op.lhs, own, op, "contract" if op.values()["kind"] == "rows" else "rows", op.rhs)
+
+
 REVERSE: dict[type[Operation], Row] = {
     DotGeneralOp: (lambda op, g: operand(op, g, 0), lambda op, g: operand(op, g, 1)),
+    RaggedDotOp: (ragged_lhs, ragged_rhs, None),
 }
-FORWARD: dict[type[Operation], ForwardRow] = {DotGeneralOp: product_rule}
+FORWARD: dict[type[Operation], ForwardRow] = {DotGeneralOp: product_rule, RaggedDotOp: product_rule}

@@ -96,6 +96,16 @@ def _dot_general(e: Emitter, op: ptir.DotGeneralOp, a: Shape, b: Shape) -> Shape
     return e.shape([*paired[:batch], *rest])
 
 
+def _ragged_dot(e: Emitter, op: ptir.RaggedDotOp, a: Shape, b: Shape, sizes: Shape) -> Shape:
+    groups = e.extent(sizes, 0)
+    if op.values()["kind"] == "rows":
+        e.require(e.extent(b, 0), "eq", groups, "E3003", "{lhs} matrices for {rhs} groups")
+        e.require(e.extent(a, 1), "eq", e.extent(b, 1), "E3003", ALIGNED.format(a=1, b=1))
+        return e.shape([e.extent(a, 0), e.extent(b, 2)])
+    e.require(e.extent(a, 0), "eq", e.extent(b, 0), "E3003", ALIGNED.format(a=0, b=0))
+    return e.shape([groups, e.extent(a, 1), e.extent(b, 1)])
+
+
 # Windows
 
 
@@ -205,6 +215,7 @@ PTIR: Mapping[type[PtirOp], Row] = {
     ptir.ArgMaxOp: _arg_max,
     ptir.ArgMinOp: _arg_max,
     ptir.DotGeneralOp: _dot_general,
+    ptir.RaggedDotOp: _ragged_dot,
     ptir.ReduceWindowOp: _reduce_window,
     ptir.WindowArgOp: _window_arg,
     ptir.ExtractPatchesOp: _extract_patches,
