@@ -10,45 +10,29 @@ the target. It is loaded when somebody asks for the target.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
 
-from xdsl.dialects.func import FuncOp
-
 from mind_dialect.errors import MindError, brief, error
 from mind_lowering.cupy.options import CupyOptions
-from mind_lowering.numpy import lowered
 
-from .compiled import body_of
-from .memory import check_need, physical_memory
 from .native import require as require_native
 from .program import Program
+from .request import Request, numpy_program
 from .xla.options import XlaOptions
 
+__all__ = [
+    "GROUP",
+    "Executor",
+    "Request",
+    "checked_request",
+    "executor_names",
+    "executor_of",
+    "numpy_program",
+    "register_executor",
+]
 GROUP = "mind_dialect.executors"
-
-
-@dataclass(frozen=True)
-class Request:
-    """A function to compile, of one block, which an executor leaves as it is, and how to compile it."""
-
-    func: FuncOp
-    donated: tuple[int, ...] = ()
-    """The numbers of the inputs whose memory the program may overwrite."""
-    fixed: tuple[int, ...] = ()
-    """The numbers of the inputs that will be bound, so that what depends on them alone may be prepared once."""
-    memory_limit: int | None = None
-    """In bytes; None if none is set."""
-    options: Any = None
-    """What `Executor.options` made of the words in braces."""
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Those of `threads`, `mesh`, `shardings` and `specialize` that were given, all of which the executor takes."""
-
-    @property
-    def host_limit(self) -> int:
-        """The limit, or the memory of the machine where none is set."""
-        return physical_memory() if self.memory_limit is None else self.memory_limit
 
 
 def _nothing() -> None:
@@ -71,14 +55,6 @@ class Executor:
     arguments: frozenset[str] = frozenset()
     checks: bool = True
     """Whether runs reject indices out of range and integer divisions by zero in our codes, as all executors of ours do."""
-
-
-def numpy_program(request: Request, kind: type[Program] = Program) -> Program:
-    """Return a program of the target `numpy`, or of a subclass of it that runs something else."""
-    made = lowered(request.func, request.donated)
-    body = body_of(made.func)
-    check_need(body.need, request.host_limit)
-    return kind(request.func, body, made.origins, request.donated, request.host_limit)
 
 
 def _native_program(request: Request) -> Program:

@@ -20,8 +20,8 @@ from xdsl.dialects.func import FuncOp
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.ptir_shapes import UNKNOWN
 
-from .executors import Request, numpy_program
 from .program import Program, checked_seed
+from .request import Request, numpy_program
 from .shapes import KEPT, Shapes, bound_function
 
 Run = Callable[[Sequence[Any], int], Sequence[Any]]

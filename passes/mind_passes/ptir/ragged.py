@@ -60,7 +60,7 @@ class _MaskedProducts:
         return _made(DotGeneralOp, *parts, **_dims((0,), (1,), (1,)), **self.dtypes)
 
     def _inside(self, shape: Dims, *, rows: int, groups: int) -> SSAValue:
-        """Which rows belong to which groups, along those axes of a shape."""
+        """Return the mask of the rows of each group, along those axes of a shape."""
         sizes = _made(CastOp, self.sizes, dtype=SI64)
         sizes = _made(MaximumOp, sizes, _filled(0, sizes))
         ends, starts = (_made(CumulativeSumOp, sizes, axis=0, exclusive=e, reverse=False) for e in (False, True))
