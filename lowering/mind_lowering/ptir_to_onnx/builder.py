@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -10,7 +11,11 @@ import numpy as np
 from xdsl.ir import Block
 
 from mind_dialect.errors import brief, error
+from mind_dialect.extents import Extent
+from mind_dialect.extents.dims import extent_of
+from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.ptir.types import F32, F64, I1, SI32, SI64, PtirDType, TensorSpec
+from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
 Array = np.ndarray[Any, Any]
 MAX_BYTES = (1 << 31) - 1
@@ -54,6 +59,8 @@ class OnnxBuilder:
         self.nodes: list[Any] = []
         self.initializers: list[Any] = []
         self.bytes = 0
+        self.dims: dict[str, str] = {}
+        """The sizes that names of dimensions stand for."""
         self._numbers: dict[tuple[str, bytes, tuple[int, ...]], str] = {}
 
     def fresh(self, hint: str) -> str:
@@ -80,7 +87,8 @@ class OnnxBuilder:
 
     def info(self, name: str, spec: TensorSpec) -> Any:
         """Return the declaration of an input or result of a graph."""
-        return self.onnx.helper.make_tensor_value_info(name, NUMBERS[spec.dtype], list(spec.shape))
+        dims = [None if d == UNKNOWN else d for d in spec.shape]
+        return self.onnx.helper.make_tensor_value_info(name, NUMBERS[spec.dtype], dims)
 
     def subgraph(
         self, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], body: Callable[[list[str]], list[str]]
@@ -113,3 +121,22 @@ class OnnxBuilder:
     def integers(self, values: Any) -> str:
         """Return an initializer of int64, as shapes and axes are."""
         return self.constant(np.array(list(values), np.int64))
+
+    def sizes(self, dims: Sequence[Dim]) -> str:
+        """Return dimensions as a vector of int64: an initializer where all have sizes, else computed from the inputs' shapes."""
+        if all(isinstance(d, int) for d in dims):
+            return self.integers(dims)
+        parts = [self.integers([d]) if isinstance(d, int) else self.expression(extent_of(d), self.dims) for d in dims]
+        return self("Concat", *parts, axis=0)
+
+    def expression(self, e: Extent, names: Mapping[str, str]) -> str:
+        """Emit an expression of names that are vectors of one element; quotients are rounded down."""
+
+        def number(n: int) -> str:
+            return self.integers([n])
+
+        def quotient(x: str, n: str) -> str:
+            return self("Div", self("Sub", x, self("Mod", x, n)), n)
+
+        add, sub, mul, larger = (partial(self, operator) for operator in ("Add", "Sub", "Mul", "Max"))
+        return fold(e, Algebra(number, names.__getitem__, add, sub, mul, quotient, larger))

@@ -16,6 +16,7 @@ from ..conversion import LegalitySpec
 from ..conversion.legality import LegalityReport, check_function_legality
 from ..outline import own_module
 from .builder import NUMBERS, OnnxBuilder, package
+from .dynamic import bind, not_exported
 from .rules import REFUSED, RULES, refusal
 
 OPSET = 21
@@ -24,15 +25,17 @@ IR_VERSION = 10
 
 
 def specification() -> LegalitySpec:
-    """Static sizes, the dtypes of `NUMBERS`, every op with a rule or a reason."""
-    return LegalitySpec(refuses=refusal).with_dynamic_dims(False).allow_dtypes(NUMBERS).allow_ops((*RULES, *REFUSED, YieldOp))
+    """The dtypes of `NUMBERS`, every op with a rule or a reason; dynamic dimensions where `dynamic` says so."""
+    return LegalitySpec(refuses=refusal).with_dynamic_dims(True).allow_dtypes(NUMBERS).allow_ops((*RULES, *REFUSED, YieldOp))
 
 
 def onnx_model(func: FuncOp) -> bytes:
     """
     Return a function of Core IR or PTIR as an ONNX model, the same bytes for the same program; calls are inlined.
 
-    Inputs have the names of the program's; results have those of their values, else `result0`. Constants are initializers.
+    Dimensions with names and expressions have them as `dim_param`; what the function declares of them, which a model cannot say,
+    is listed in the graph's `doc_string`. Inputs have the names of the program's; results have those of their values, else
+    `result0`. Constants are initializers.
 
     Raises what the verifier raises, E7002 without the package `onnx` or above 2 GB of constants, E8008 with all that has no form
     in ONNX.
@@ -50,11 +53,14 @@ def onnx_model(func: FuncOp) -> bytes:
     returned = whole.body.block.last_op
     assert isinstance(returned, ReturnOp)
     outputs = [b.fresh(v.name_hint or f"result{i}" if v not in names else f"result{i}") for i, v in enumerate(returned.operands)]
+    if any(not read_type(v.type).is_static for v in whole.body.block.args):
+        bind(b, [(names[v], read_type(v.type).shape) for v in whole.body.block.args])
     _emit(b, whole.body.block, names)
     for value, name in zip(returned.operands, outputs, strict=True):
         b.nodes.append(onnx.helper.make_node("Identity", [names[value]], [name], name=name))
     infos = [b.info(name, read_type(v.type)) for name, v in zip(outputs, returned.operands, strict=True)]
-    graph = onnx.helper.make_graph(b.nodes, whole.sym_name.data, inputs, infos, b.initializers)
+    facts = not_exported(whole)
+    graph = onnx.helper.make_graph(b.nodes, whole.sym_name.data, inputs, infos, b.initializers, doc_string=facts or None)
     opsets = [onnx.helper.make_opsetid("", OPSET)]
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="mind-dialect")
     return model.SerializeToString(deterministic=True)

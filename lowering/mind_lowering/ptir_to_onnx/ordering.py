@@ -12,6 +12,7 @@ import numpy as np
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import SI64, PtirDType
+from mind_dialect.ptir_shapes import Dim
 
 from .builder import ARRAYS, EVERY, FLOATS, INT64, NUMBERS, NUMERIC, OnnxBuilder, Rule, reduction_identity
 from .scalars import is_nan
@@ -69,11 +70,11 @@ def _top_k(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
     return [b("GatherElements", x[0], first, axis=axis), b("Cast", first, to=NUMBERS[op.result_spec(1).dtype])]
 
 
-def pad(b: OnnxBuilder, x: str, low: Sequence[int], high: Sequence[int], value: Any, dtype: PtirDType) -> str:
+def pad(b: OnnxBuilder, x: str, low: Sequence[Dim], high: Sequence[Dim], value: Any, dtype: PtirDType) -> str:
     """Return `x` with a margin of a value."""
     if not any((*low, *high)):
         return x
-    return b("Pad", x, b.integers([*low, *high]), b.constant(np.array(value, ARRAYS[dtype])))
+    return b("Pad", x, b.sizes([*low, *high]), b.constant(np.array(value, ARRAYS[dtype])))
 
 
 def dilated(b: OnnxBuilder, x: str, shape: Sequence[int], holes: Sequence[int], value: Any, dtype: PtirDType) -> str:

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from mind_dialect import ptir
+from mind_dialect.extents.dims import add_dims
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F32, I1, SI32, SI64, PtirDType
 
 from . import control, indexing, ordering, scalars
 from .builder import ARRAYS, EVERY, FLOATS, NUMBERS, NUMERIC, OnnxBuilder, Rule, reduction_identity
+from .dynamic import as_scalar, dynamic_refusal
 from .ordering import dilated, pad
 
 REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd"}
@@ -50,14 +52,14 @@ def _constant(b: OnnxBuilder, op: ptir.ConstantOp, x: list[str]) -> str:
 
 
 def _reshape(b: OnnxBuilder, op: PtirOp, x: list[str]) -> str:
-    return b("Reshape", x[0], b.integers(_shape(op)), allowzero=1)
+    return b("Reshape", x[0], b.sizes(op.result_spec().shape), allowzero=1)
 
 
-def _shape(op: Any) -> tuple[int, ...]:
+def _shape(op: Any) -> tuple[Any, ...]:
     return tuple(op.result_spec().shape)
 
 
-def _given(op: Any) -> tuple[int, ...]:
+def _given(op: Any) -> tuple[Any, ...]:
     return tuple(op.operand_spec(0).shape)
 
 
@@ -67,18 +69,18 @@ def _transpose(b: OnnxBuilder, op: ptir.TransposeOp, x: list[str]) -> str:
 
 
 def _broadcast_to(b: OnnxBuilder, op: ptir.BroadcastToOp, x: list[str]) -> str:
-    return b("Expand", x[0], b.integers(_shape(op)))
+    return b("Expand", x[0], b.sizes(op.result_spec().shape))
 
 
 def _slice(b: OnnxBuilder, op: ptir.SliceOp, x: list[str]) -> str:
     starts = op.values()["starts"]
-    ends = [start + n for start, n in zip(starts, _shape(op), strict=True)]
-    return b("Slice", x[0], b.integers(starts), b.integers(ends)) if starts else b("Identity", x[0])
+    ends = list(map(add_dims, starts, op.values()["sizes"]))
+    return b("Slice", x[0], b.sizes(starts), b.sizes(ends)) if starts else b("Identity", x[0])
 
 
 def _strided_slice(b: OnnxBuilder, op: ptir.StridedSliceOp, x: list[str]) -> str:
     values = op.values()
-    bounds = [b.integers(values[name]) for name in ("starts", "limits")]
+    bounds = [b.sizes(values[name]) for name in ("starts", "limits")]
     axes = range(len(values["starts"]))
     return b("Slice", x[0], *bounds, b.integers(axes), b.integers(values["strides"])) if axes else b("Identity", x[0])
 
@@ -106,8 +108,7 @@ def _pad(b: OnnxBuilder, op: ptir.PadOp, x: list[str]) -> str:
 def _dimension_size(b: OnnxBuilder, op: ptir.DimensionSizeOp, x: list[str]) -> str:
     axis: int = op.values()["axis"]
     size = op.operand_spec(0).shape[axis]
-    assert isinstance(size, int), "legal programs are static"
-    return b.constant(np.array(size, np.int64))
+    return b.constant(np.array(size, np.int64)) if isinstance(size, int) else as_scalar(b, b.sizes([size]))
 
 
 def _iota(b: OnnxBuilder, op: ptir.IotaOp, x: list[str]) -> str:
@@ -163,7 +164,7 @@ def _reduce(b: OnnxBuilder, op: ptir.ReduceOp, x: list[str]) -> str:
     given: dict[str, Any] = {"keepdims": int(values["keepdims"]), "noop_with_empty_axes": 1}
     axes = b.integers([a % len(shape) for a in values["axes"]])
     if not all(shape) and dtype is not I1:  # ONNX Runtime reduces nothing but sums of nothing
-        return b("Expand", scalars.number(b, reduction_identity(values["kind"], dtype), dtype), b.integers(_shape(op)))
+        return b("Expand", scalars.number(b, reduction_identity(values["kind"], dtype), dtype), b.sizes(_shape(op)))
     if dtype in FLOATS and values["kind"] in ("max", "min"):
         some = b("ReduceMax", b("Cast", scalars.is_nan(b, x[0]), to=NUMBERS[SI32]), axes, **given)
         found = b(REDUCTIONS[values["kind"]], x[0], axes, **given)
@@ -306,6 +307,8 @@ def refusal(op: Any) -> str | None:
         used = used[1:]
     if (wrong := next((dtype for dtype in used if dtype not in RULES[type(op)][1]), None)) is not None:
         return f"operation {op.name} is not allowed in {wrong}"
+    if (dynamic := dynamic_refusal(op)) is not None:
+        return f"operation {op.name} is not allowed {dynamic}"
     if (condition := CONDITIONS.get(type(op))) is not None and (found := condition(op)) is not None:
         return f"operation {op.name} is not allowed {found}"
     values = op.values()

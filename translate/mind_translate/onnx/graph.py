@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.errors import brief, error
+from mind_dialect.extents.dims import is_expression, names_in, solutions, substituted
 from mind_dialect.program import NAME_ATTRIBUTE
 from mind_dialect.ptir.types import PtirDType, tensor_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
@@ -23,7 +24,7 @@ from ..unsupported import Refused
 from .converter import FOLLOWS, OnnxConverter, Scope
 from .fold import FOLDS
 from .model import DOMAINS, Array, Tensors, array_dtype, dtype_of_array, dtype_of_number, opsets
-from .names import dim_name, hint_of, shown_name
+from .names import dim_expression, dim_name, hint_of, shown_name
 from .node import Unusable, Value, no_dtype
 from .table import ROWS
 
@@ -111,6 +112,7 @@ class _Graph:
         self.block = Block()
         self.names: dict[SSAValue, str] = {}
         self.parameters: dict[str, BlockArgument] = {}
+        self._solvable = _solvable(proto)
 
     def bind(self) -> None:
         """Bind inputs and initialisers. One error lists all initialisers that do not fit the declared inputs."""
@@ -194,14 +196,20 @@ class _Graph:
                     raise error("E3006", message, shape=None, index=i, value=d.dim_value)
                 shape.append(int(d.dim_value))
                 continue
-            name = dim_name(d.dim_param, f"{base}_{i}")
-            given = d.dim_param if d.dim_param in self.options.dims else name
-            if given in self.options.dims:
-                self.options.used.add(given)
-                shape.append(self.options.dims[given])
-            else:
-                shape.append(name)
+            shape.append(self._dim(d.dim_param, f"{base}_{i}"))
         return dtype, tuple(shape)
+
+    def _dim(self, given: str, fallback: str) -> Dim:
+        """The dimension that a `dim_param` is: its size where one is given, an expression of names of inputs, or a name."""
+        dims = self.options.dims
+        expression = None if given in dims else dim_expression(given)
+        if expression is not None and self._solvable.issuperset(names_in(expression)):
+            self.options.used.update(names_in(expression) & dims.keys())
+            return substituted(expression, dims)
+        name = given if given in dims else fallback if expression is not None else dim_name(given, fallback)
+        if name in dims:
+            self.options.used.add(name)
+        return dims.get(name, name)
 
     def _misfits(self, proto: Any, value: Value) -> Iterator[str]:
         """How an initialiser differs from the input of its name."""
@@ -250,6 +258,17 @@ class _Graph:
     def _attributes(self, name: str) -> dict[str, Attribute]:
         """The name of an input, where it is no name that text can have."""
         return {} if hint_of(name) == name else {NAME_ATTRIBUTE: StringAttr(name)}
+
+
+def _solvable(proto: Any) -> set[str]:
+    """The names that inputs have as dimensions, or in expressions that are solved for them."""
+    shapes: list[list[Dim]] = []
+    for i in proto.input:
+        if i.type.WhichOneof("value") == "tensor_type":
+            params = [d.dim_param for d in i.type.tensor_type.shape.dim if d.dim_param]
+            shapes.append([found for p in params if (found := dim_expression(p) or dim_name(p, ""))])
+    plain = {d for dims in shapes for d in dims if isinstance(d, str) and not is_expression(d)}
+    return {*plain, *(found.name for found in solutions(shapes))}
 
 
 def _sweep(block: Block) -> None:

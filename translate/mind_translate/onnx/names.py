@@ -7,6 +7,8 @@ import re
 from xdsl.ir import SSAValue
 
 from mind_dialect.errors import brief
+from mind_dialect.extents import ExtentSyntaxError, TooLarge
+from mind_dialect.extents.dims import Dim, canonical, is_expression, names_in
 from mind_dialect.ptir.types import is_dim_name
 
 
@@ -37,3 +39,29 @@ def dim_name(name: str, fallback: str) -> str:
     """
     found = re.sub(r"\W", "_", name, flags=re.ASCII)[:100]
     return found if is_dim_name(found) else fallback
+
+
+_SPELLINGS = (
+    (re.compile(r"\bMax\("), "max("),
+    (re.compile(r"\bMin\("), "min("),
+    (re.compile(r"//"), " floordiv "),
+    (re.compile(r"%"), " mod "),
+)
+
+
+def dim_expression(text: str) -> Dim | None:
+    """
+    A `dim_param` that is an expression, as some exporters write it; None for what is none.
+
+    >>> dim_expression("2*batch"), dim_expression("seq//2 + 1"), dim_expression("Max(a, b)"), dim_expression("batch")
+    ('2*batch', '(seq floordiv 2)+1', 'max(a,b)', None)
+    >>> dim_expression("seq len"), dim_expression("a/b"), dim_expression("")
+    (None, None, None)
+    """
+    for spelling, ours in _SPELLINGS:
+        text = spelling.sub(ours, text)
+    try:
+        found = canonical(text)
+    except (ExtentSyntaxError, TooLarge):
+        return None
+    return found if is_expression(found) and all(map(is_dim_name, names_in(found))) else None
