@@ -22,6 +22,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from models import gpt2, mobilenet_v2, resnet34
 from models.optimised import compile
 from models.peers import by_numpy
-from models.session import Session
+from models.session import EAGER, Session
 
 try:
     from models.peers import by_torch
@@ -58,7 +59,7 @@ def gpt2_sides(small: bool) -> tuple[dict[str, Step], Iterator[Any]]:
     config = gpt2.SMALL if small else gpt2.REAL
     weights = gpt2.random_weights(config)
     tokens = np.random.default_rng(0).integers(0, config.vocabulary, CAPACITY).astype(np.int32)
-    session = Session(config, weights, compile)
+    session = Session(config, weights, partial(compile, specialize=EAGER))
     session.read(tokens[:PROMPT].tolist())
     peers = {HAND: by_numpy.GPT2(config, weights, CAPACITY)}
     if by_torch is not None:

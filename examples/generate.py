@@ -1,5 +1,5 @@
 """
-Generate text with GPT-2: two PTIR programs, one that reads the prompt and one that adds a token.
+Generate text with GPT-2: one PTIR program, whose sizes are open, reads the prompt and then each token.
 
 Without --weights the weights are random and so is the text, but not the work: the sizes are those of GPT-2 small, 124M
 parameters. With a published checkpoint (model.safetensors, vocab.json) the text is GPT-2's own, at the quality of a prompt read
@@ -30,7 +30,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from mind_dialect.errors import MindError, brief, error
 from models import gpt2
 from models.optimised import compile
-from models.session import Session
+from models.session import EAGER, Session
 from models.weights import Weights
 
 LARGEST_VOCABULARY = 1 << 27
@@ -173,7 +173,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         raise error("E7001", f"{message}; give a lesser --length or a shorter prompt", option="length")
     count = sum(a.size for a in weights.values())
     console.print(f"GPT-2 of {config.layers} layers, {count / 1e6:.1f}M weights, {config.dtype}", highlight=False)
-    session = Session(config, weights, partial(compile, target=options.target))
+    session = Session(config, weights, partial(compile, target=options.target, specialize=EAGER))
     made, seconds = generate(session, prompt, options, console)
     console.print(f"tokens {','.join(map(str, made))}", highlight=False, soft_wrap=True)
     console.print(f"text {names.text(prompt + made)!r}", markup=False, highlight=False, soft_wrap=True)

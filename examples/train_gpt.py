@@ -33,7 +33,7 @@ from generate import Names, choose, tokens_of
 from mind_dialect.errors import MindError, brief, error
 from models import gpt2
 from models.optimised import compile
-from models.session import Session
+from models.session import EAGER, Session
 from models.training import AdamW, Trainer, schedule, train_step
 from models.watching import plot, train
 from models.weights import Weights, save_safetensors
@@ -89,14 +89,17 @@ def batches(tokens: np.ndarray, batch: int, length: int, seed: int) -> Iterator[
 
 def loss_on(tokens: np.ndarray, config: gpt2.Config, weights: Weights, batch: int, target: str = "numpy") -> float:
     """The mean loss on random windows of a text."""
-    loss = compile(gpt2.loss_program(config, batch=batch, length=config.context), weights, target=target)
+    loss = compile(gpt2.loss_program(config), weights, target=target, specialize=EAGER)
     trials = zip(range(TRIALS), batches(tokens, batch, config.context, seed=0), strict=False)
     return float(np.mean([loss(*windows) for _, windows in trials]))
 
 
 def sample(config: gpt2.Config, weights: Weights, options: argparse.Namespace) -> str:
     """What the model makes of the prompt. When its context is full it reads the later half again and goes on from there."""
-    session, rng = Session(config, weights, partial(compile, target=options.target)), np.random.default_rng(options.seed)
+    session, rng = (
+        Session(config, weights, partial(compile, target=options.target, specialize=EAGER)),
+        np.random.default_rng(options.seed),
+    )
     text = tokens_of(options.prompt)
     made: list[int] = []
     while len(made) < options.length:
@@ -150,7 +153,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     start = time.perf_counter()
     context, heads = options.context, options.heads
     config = gpt2.Config(BYTES, context, options.width, options.layers, heads, heads)
-    loss, optimiser = gpt2.loss_program(config, batch=options.batch, length=context), AdamW(decay=options.decay)
+    loss, optimiser = gpt2.loss_program(config), AdamW(decay=options.decay)
     if options.show:
         print(train_step(loss, optimiser))
         return
@@ -162,7 +165,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     weights = initial_weights(config, options.seed)
     count = sum(a.size for a in weights.values())
     console.print(f"{count:,} weights in {config.layers} layers, {len(tokens):,} bytes of text", highlight=False)
-    trainer = Trainer(loss, weights, optimiser, options.target)
+    trainer = Trainer(loss, weights, optimiser, options.target, EAGER)
     rates = [schedule(i, options.steps, options.rate, options.steps // 10) for i in range(1, options.steps + 1)]
     losses = train(trainer, batches(tokens[:cut], options.batch, context, options.seed), rates, console, "tokens")
     held_out = loss_on(tokens[cut:], config, trainer.weights, options.batch, options.target)

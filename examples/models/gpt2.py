@@ -4,10 +4,13 @@ GPT-2 as PTIR programs over the same weights: `full`, `prefill` and `decode` to 
     full      tokens si32[T], positions si32[T], weights                               -> logits [T, V]
     prefill   the same and a cache of keys and one of values per layer [H, cap, d]     -> logits, caches
     decode    tokens si32[1], positions si32[1], cache_start si32[3], weights, caches  -> logits [1, V], caches
+    step      tokens si32[B, T], positions si32[T], cache_start si32[4], weights, caches of keys and values [B, H, C, d]
+                                                                                       -> logits [B, T, V], caches
     loss      tokens si32[B, T], targets si32[B, T], weights                           -> loss []
 
 `prefill` writes the prompt's keys and values from place 0, `decode` those of one token at `cache_start`, which is
-`[0, positions[0], 0]`. The causal mask hides what is beyond. Only `loss` has a batch axis. Weights are `[in, out]`.
+`[0, positions[0], 0]`. The causal mask hides what is beyond. `B`, `T` and `C` of `step` are open: with all tokens of a prompt it
+is prefill, with one token decode, at any capacity `C`. Those of `loss` are open where they are names. Weights are `[in, out]`.
 """
 
 from __future__ import annotations
@@ -24,10 +27,23 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mind_array as ma
 from mind_array import Array
+from mind_dialect.declared_dims import state_declarations
 from mind_dialect.errors import brief, error
+from mind_dialect.program import functions
 
 from . import weights as files
-from .layers import attention, causal_mask, converted, cross_entropy, decode_mask, gelu, layer_norm, linear, repeat_heads
+from .layers import (
+    attention,
+    causal_mask,
+    converted,
+    cross_entropy,
+    decode_mask,
+    gelu,
+    layer_norm,
+    linear,
+    position_mask,
+    repeat_heads,
+)
 from .weights import Spec, Weights
 
 MODES = ("full", "prefill", "decode")
@@ -150,12 +166,56 @@ def logits(config: Config, given: dict[str, Array], weights: dict[str, Array], c
     return linear(x, weights["lm_head"], compute=config.compute), cached
 
 
-def loss_program(config: Config, *, batch: int, length: int) -> ModuleOp:
+def step_program(config: Config) -> ModuleOp:
+    """
+    Return the function `@step` that reads any number of tokens of any number of texts after those in the caches.
+
+    `B` texts, `T` tokens and `C` places in the caches are names; a call with more tokens than places, or more than the context,
+    is E8010.
+    """
+    given = OrderedDict(
+        tokens=ma.spec(("B", "T"), ma.int32, name="tokens"),
+        positions=ma.spec(("T",), ma.int32, name="positions"),
+        cache_start=ma.spec((4,), ma.int32, name="cache_start"),
+    )
+    cached = {
+        name: ma.spec(("B", config.kv_heads, "C", config.depth), spec.dtype, name=name)
+        for name, spec in caches(config, config.context).items()
+    }
+    module = ma.trace(partial(step, config), given, files.parameters(parameters(config)), cached, name="step")
+    return declared(module, "B >= 1", "T >= 1", f"C <= {config.context}", "T <= C")
+
+
+def declared(module: ModuleOp, *facts: str) -> ModuleOp:
+    """Return a module whose functions declare these facts about names of dimensions."""
+    for func in functions(module):
+        state_declarations(func, facts)
+    return module
+
+
+def step(config: Config, given: dict[str, Array], weights: dict[str, Array], cached: dict[str, Array]) -> Any:
+    """Return the logits of all tokens, then the caches with their keys and values from `cache_start`."""
+    tokens, positions, start, cached = given["tokens"], given["positions"], given["cache_start"], OrderedDict(cached)
+    capacity = next(iter(cached.values())).shape[2]
+    mask = position_mask(positions, capacity)
+    x = ma.ptir.take(weights["tok_embeddings.weight"], tokens) + ma.ptir.take(weights["pos_embeddings"], positions)
+    for i in range(config.layers):
+        x = Layer(config, f"blocks.{i}", weights, cached, start, mask=mask).apply(x)
+    x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], epsilon=config.epsilon)
+    return linear(x, weights["lm_head"], compute=config.compute), cached
+
+
+def loss_program(config: Config, *, batch: int | None = None, length: int | None = None) -> ModuleOp:
     """
     The function `@loss`: the cross-entropy of the tokens that follow, a mean over `batch` sequences of `length` tokens.
 
-    E7001 for lengths beyond the context, or none.
+    Without numbers, these are the names `B` and `T`. E7001 for lengths beyond the context, or none; of names, E8010 in a call.
     """
+    if batch is None or length is None:
+        text = [ma.spec((batch or "B", length or "T"), ma.int32, name=name) for name in ("tokens", "targets")]
+        module = ma.trace(partial(loss, config), *text, files.parameters(parameters(config)), name="loss")
+        facts = {"B": "B >= 1", "T": f"T in 1..{config.context}"}
+        return declared(module, *(facts[d] for d, n in (("B", batch), ("T", length)) if n is None))
     if not 1 <= length <= config.context or batch < 1:
         message = f"{batch} sequences of {length} tokens, expected at least one, of 1 to {config.context} tokens (the context)"
         raise error("E7001", message, option="length")
@@ -165,11 +225,18 @@ def loss_program(config: Config, *, batch: int, length: int) -> ModuleOp:
 
 def loss(config: Config, tokens: Array, targets: Array, weights: dict[str, Array]) -> Array:
     """How surprising the targets are after the tokens before them: a mean, in nats."""
-    x = ma.ptir.take(weights["tok_embeddings.weight"], tokens) + weights["pos_embeddings"][: tokens.shape[-1]]
+    x = ma.ptir.take(weights["tok_embeddings.weight"], tokens) + first_positions(weights["pos_embeddings"], tokens.shape[-1])
     for i in range(config.layers):
         x = Layer(config, f"blocks.{i}", weights, training=True).apply(x)
     x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], epsilon=config.epsilon)
     return cross_entropy(linear(x, weights["lm_head"], compute=config.compute), targets)
+
+
+def first_positions(embeddings: Array, length: int) -> Array:
+    """Return the first `length` rows, which may be the name of a dimension."""
+    if isinstance(length, str):
+        return ma.ptir.take(embeddings, ma.ptir.iota(shape=(length,), dtype=ma.int32, axis=0))
+    return embeddings[:length]
 
 
 @dataclass(frozen=True)
@@ -177,8 +244,8 @@ class Layer:
     """
     A layer: attention and a feed-forward network, each added to what it reads.
 
-    Keys and values are written to `cached` from `start`, if given; a `position` says that one token is decoded against them.
-    Without these, what is read may have axes in front.
+    Keys and values are written to `cached` from `start`, if given; a `position` says that one token is decoded against them, a
+    `mask` that any number is. Without a position, what is read may have axes in front.
     """
 
     config: Config
@@ -188,6 +255,7 @@ class Layer:
     start: Array | None = None
     position: Array | None = None
     training: bool = False
+    mask: Array | None = None
 
     def weight(self, name: str) -> Array:
         return self.weights[f"{self.name}.{name}"]
@@ -211,9 +279,11 @@ class Layer:
         q, k, v = self.split(q, config.heads), self.split(k, config.kv_heads), self.split(v, config.kv_heads)
         if self.start is not None:
             long_k, long_v = self.cache("k", k, self.start), self.cache("v", v, self.start)
-            if self.position is not None:
+            if self.position is not None or self.mask is not None:
                 k, v = long_k, long_v
-        mask = causal_mask(length) if self.position is None else decode_mask(self.position, k.shape[1])
+        mask = self.mask
+        if mask is None:
+            mask = causal_mask(length) if self.position is None else decode_mask(self.position, k.shape[1])
         q, k, v = (converted(t, config.compute) for t in (q, repeat_heads(k, config.heads), repeat_heads(v, config.heads)))
         y = converted(attention(q, k, v, mask, training=self.training), x.dtype.name)
         merged = ma.swapaxes(y, -3, -2) if self.position is None else y

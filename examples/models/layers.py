@@ -64,6 +64,13 @@ def decode_mask(position: Array, capacity: int) -> Array:
     return masked(ma.broadcast_to(query, (1, capacity)) >= keys)
 
 
+def position_mask(positions: Array, capacity: int) -> Array:
+    """`[T, capacity]`: each place of `positions` (int32 `[T]`) sees itself and what is before it; sizes may be names."""
+    (length,) = positions.shape
+    keys = ma.ptir.iota(shape=(length, capacity), dtype=ma.int32, axis=1)
+    return masked(ma.broadcast_to(ma.expand_dims(positions, axis=1), (length, capacity)) >= keys)
+
+
 def repeat_heads(x: Array, heads: int) -> Array:
     """`[..., kv_heads, T, d]` with each head repeated for the queries that share it: `[..., heads, T, d]`."""
     *outer, kv_heads, length, depth = x.shape
@@ -77,15 +84,18 @@ def attention(q: Array, k: Array, v: Array, mask: Array, *, transposed: bool = F
     """
     What each query gathers from the values whose keys it resembles: `[..., S, d]` from q `[..., S, d]`, k and v `[..., T, d]`.
 
-    Scores are f32, and the mask `[S, T]` is added to them once they are scaled. `transposed` turns the keys before the product
-    instead of contracting their last axis: the contract's library form, as against its producer's. `training` as for `softmax`.
+    Scores are f32, of f64 operands f64, and the mask `[S, T]` is added to them once they are scaled. `transposed` turns the keys
+    before the product instead of contracting their last axis: the contract's library form, as against its producer's. `training`
+    as for `softmax`.
     """
     n = len(q.shape)
     batch = tuple(range(n - 2))
     axes = {"batch_lhs": batch, "batch_rhs": batch, "contract_lhs": (n - 1,)}
     keys = ma.matrix_transpose(k) if transposed else k
-    wide = {"accum_dtype": ma.float32, "out_dtype": ma.float32}
+    scored = ma.float64 if q.dtype.name == "float64" else ma.float32
+    wide = {"accum_dtype": scored, "out_dtype": scored}
     scores = ma.ptir.dot_general(q, keys, contract_rhs=(n - 2 if transposed else n - 1,), **axes, **wide)
+    mask = ma.astype(mask, scored, copy=False)
     shares = softmax(scores * (1 / math.sqrt(q.shape[-1])) + mask, training=training)
     return ma.ptir.dot_general(ma.astype(shares, v.dtype, copy=False), v, contract_rhs=(n - 2,), **axes)
 

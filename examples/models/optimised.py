@@ -27,10 +27,12 @@ def optimised(module: ModuleOp, *, split: bool = True) -> ModuleOp:
     return module
 
 
-def compile(module: ModuleOp, weights: Weights, donate: Collection[str] = (), target: str = "numpy") -> mind_runtime.Bound:
+def compile(
+    module: ModuleOp, weights: Weights, donate: Collection[str] = (), target: str = "numpy", specialize: str | None = None
+) -> mind_runtime.Bound:
     """
     The function of `module`, optimised and with its weights prepared.
 
-    It takes the inputs that `weights` does not name; `donate` and `target` as for `mind_runtime.compile`.
+    It takes the inputs that `weights` does not name; `donate`, `target` and `specialize` as for `mind_runtime.compile`.
     """
-    return mind_runtime.bind(optimised(module), weights, target=target, donate=donate)
+    return mind_runtime.bind(optimised(module), weights, target=target, donate=donate, specialize=specialize)

@@ -1,8 +1,8 @@
 """
-A GPT-2 that reads on: prefill once, then one token at a time against caches that the programs update.
+A GPT-2 that reads on: a prompt at once, then one token at a time, by one program whose sizes are open.
 
-The caches hold a power of two of places, at most the context; when they are full, they move to twice as many and the decode
-program is compiled for those. Each step gives its caches away and gets the updated ones back.
+The caches hold a power of two of places, at most the context; when they are full, they move to twice as many. Each step gives its
+caches away and gets the updated ones back.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from mind_dialect.errors import error
+from mind_runtime import Program
 
 from . import gpt2
 from .weights import Weights, numpy_dtype
 
+EAGER = "eager"
+"""Compile for the sizes of each call in the first one: one prompt, and one token at each capacity."""
 Callee = Callable[..., Any]
 Compiler = Callable[..., Callee]
 """
@@ -40,16 +43,22 @@ class Session:
 
     def __init__(self, config: gpt2.Config, weights: Weights, compiler: Compiler):
         self.config = config
-        self.compile_seconds = 0.0
-        self._weights = {name: weights[name] for name in gpt2.parameters(config)}
-        self._compiler = compiler
+        start = time.perf_counter()
+        held = {name: weights[name] for name in gpt2.parameters(config)}
+        self._step = compiler(gpt2.step_program(config), held, donate=list(gpt2.caches(config, config.context)))
+        self._made_in = time.perf_counter() - start
         self.reset()
+
+    @property
+    def compile_seconds(self) -> float:
+        """Seconds that making the program took, and compiling it for sizes."""
+        program = getattr(self._step, "program", None)
+        return self._made_in + (program.by_sizes.spent if isinstance(program, Program) else 0.0)
 
     def reset(self) -> None:
         """Forget what was read."""
         self.length = self.capacity = 0
         self.caches: list[np.ndarray] = []
-        self._decode: Callee | None = None
 
     def read(self, tokens: Sequence[int]) -> np.ndarray:
         """Read the first tokens at once; E7001 for none, too many, or a second time, E6001 for a token outside the vocabulary."""
@@ -59,12 +68,9 @@ class Session:
             raise error("E7001", message, option="prompt")
         self._check(tokens)
         self.capacity = capacity_for(count + 1, self.config.context)
-        prefill = self._compiled("prefill", length=count)
-        empty = [np.zeros(s.shape, numpy_dtype(s.dtype)) for s in gpt2.caches(self.config, self.capacity).values()]
-        places = np.arange(count, dtype=np.int32)
-        logits, *self.caches = prefill(np.array(tokens, np.int32), places, *empty)
-        self.length = count
-        return logits[-1]
+        empty = gpt2.caches(self.config, self.capacity).values()
+        self.caches = [np.zeros((1, *s.shape), numpy_dtype(s.dtype)) for s in empty]
+        return self._read(tokens)
 
     def append(self, token: int) -> np.ndarray:
         """Read one token more; E7001 before the first tokens and where the context ends, E6001 as for `read`."""
@@ -74,14 +80,16 @@ class Session:
         self._check([token])
         if self.length == self.capacity:
             self._grow()
-        if self._decode is None:
-            self._decode = self._compiled("decode")
-        place = np.array([self.length], np.int32)
-        start = np.array([0, self.length, 0], np.int32)
+        return self._read([token])
+
+    def _read(self, tokens: Sequence[int]) -> np.ndarray:
+        """Run the program on tokens for which the caches have room."""
+        places = np.arange(self.length, self.length + len(tokens), dtype=np.int32)
+        start = np.array([0, 0, self.length, 0], np.int32)
         caches, self.caches = self.caches, []
-        logits, *self.caches = self._decode(np.array([token], np.int32), place, start, *caches)
-        self.length += 1
-        return logits[-1]
+        logits, *self.caches = self._step(np.array([tokens], np.int32), places, start, *caches)
+        self.length += len(tokens)
+        return logits[0, -1]
 
     def _check(self, tokens: Sequence[int]) -> None:
         for token in tokens:
@@ -91,15 +99,7 @@ class Session:
 
     def _grow(self) -> None:
         self.capacity = capacity_for(self.length + 1, self.config.context)
-        shape = self.config.cache_shape(self.capacity)
+        shape = (1, *self.config.cache_shape(self.capacity))
         for i, cache in enumerate(self.caches):
             self.caches[i] = np.zeros(shape, cache.dtype)
-            self.caches[i][:, : self.length] = cache
-        self._decode = None
-
-    def _compiled(self, mode: str, **sizes: int) -> Callee:
-        start = time.perf_counter()
-        program = gpt2.program(self.config, mode, capacity=self.capacity, **sizes)
-        made = self._compiler(program, self._weights, donate=list(gpt2.caches(self.config, self.capacity)))
-        self.compile_seconds += time.perf_counter() - start
-        return made
+            self.caches[i][:, :, : self.length] = cache

@@ -149,12 +149,14 @@ class Trainer:
     Arrays that were handed in are copied as f32, as steps overwrite theirs. `compile_seconds` is what making the program took.
     """
 
-    def __init__(self, loss: ModuleOp, weights: Weights, optimiser: Optimiser, target: str = "numpy"):
+    def __init__(
+        self, loss: ModuleOp, weights: Weights, optimiser: Optimiser, target: str = "numpy", specialize: str | None = None
+    ):
         start = time.perf_counter()
         names = parameter_names(loss)
         self._state_names = state_names(names, optimiser)
         self.module = train_step(loss, optimiser)
-        self._step = compile(self.module, {}, donate=self._state_names, target=target)
+        self._step = compile(self.module, {}, donate=self._state_names, target=target, specialize=specialize)
         self.weights: Weights = {name: weights[name].astype(np.float32) for name in names}
         self.state = {name: np.zeros_like(self.weights[name.rsplit(".", 1)[0]]) for name in self._state_names[len(names) :]}
         self.count = 0

@@ -138,7 +138,8 @@ class Specialized(Generic[T]):
         """The last measurements of any class."""
         self._lock = threading.RLock()
         self._began = 0.0
-        self._spent = 0.0
+        self.spent = 0.0
+        """Seconds of compiling so far."""
         self._pending: Account[T] | None = None
         self._calls = self._window = 0
 
@@ -230,7 +231,7 @@ class Specialized(Generic[T]):
             head = (
                 f"{len(self)} programs of at most {self.limits.max_programs}, {self.bytes:,} of {self.limits.max_bytes:,} bytes"
             )
-            lines = [f"compiled for sizes: {head}; {self._spent:.3f} s of compiling, at most {share}"]
+            lines = [f"compiled for sizes: {head}; {self.spent:.3f} s of compiling, at most {share}"]
             for kind, found in states.items():
                 about = self._classes.get(kind, _Class())
                 how = ", ".join(f"{n} {state.value}" for state, n in sorted(found.items(), key=lambda pair: pair[0].value))
@@ -272,7 +273,7 @@ class Specialized(Generic[T]):
         expected = self._expected(account, "seconds", self._compiler.seconds)
         if account.lost < account.factor * expected:
             return False
-        if self._spent + expected > self.limits.compile_share * (self.clock() - self._began):
+        if self.spent + expected > self.limits.compile_share * (self.clock() - self._began):
             return False
         return self._victims(account, int(self._expected(account, "bytes", min(FIRST_BYTES, self.limits.max_bytes)))) is not None
 
@@ -314,7 +315,7 @@ class Specialized(Generic[T]):
                 account.state = SizeState.REFUSED
                 return
             found = self._class(account)
-            self._spent += built.seconds
+            self.spent += built.seconds
             found.spent += built.seconds
             for known in (found, self._any):
                 known.seconds, known.bytes = built.seconds, built.bytes
