@@ -155,6 +155,30 @@ ROWS: tuple[Row, ...] = (
             f"{C} | {const('c', '(-1.0, 0.0)', 'complex<f32>', '49x')}; %r = ptir.mul %x, %c : tensor<49xcomplex<f32>>",
         ),
     ),
+    *(
+        Row(
+            rule,
+            X,
+            tuple(f"%a = ptir.neg %x : tensor<8xf32>; %r = ptir.{op} %a : tensor<8xf32>" for op in ops),
+            (
+                *(f"%a = ptir.abs %x : tensor<8xf32>; %r = ptir.{op} %a : tensor<8xf32>" for op in ops),
+                "%a = ptir.neg %x : tensor<8xf32>; %r = ptir.exp %a : tensor<8xf32>",
+            ),
+        )
+        for rule, ops in (("odd_function", ("erf", "erf_inv", "tanh", "sin", "cbrt")), ("even_function", ("cos",)))
+    ),
+    Row(
+        "neg_of_scaled",
+        X,
+        tuple(
+            f"{const('c', value)}; %a = ptir.neg %x : tensor<8xf32>; %r = ptir.{op} %a, %c : tensor<8xf32>"
+            for op, value in (("mul", 3.0), ("div", 3.0), ("mul", 0.0), ("div", -7.5))
+        ),
+        (
+            f"{XY} | %a = ptir.neg %x : tensor<8xf32>; %r = ptir.mul %a, %y : tensor<8xf32>",
+            integer(f"{const('c', 3, 'si8')}; %a = ptir.neg %x : tensor<8xsi8>; %r = ptir.div %a, %c : tensor<8xsi8>"),
+        ),
+    ),
     Row(
         "div_one",
         X,

@@ -16,6 +16,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import ALL, Kind
 from mind_dialect.verify import verify
 from mind_passes.ptir.canonicalize import canonicalize
+from mind_passes.ptir.cse import eliminate_common
 from mind_passes.ptir.rewrites import ALL_RULES, FAST_RULES, RULES
 from mind_passes.ptir.rewrites.casts import lossless
 from programs import context, parse
@@ -232,4 +233,21 @@ def test_properties_have_one_spelling(given: str, normal: str) -> None:
     canonicalize(module)
     verify(module)
     assert normal in str(module)
+    agree(before, module)
+
+
+def test_an_odd_function_of_both_signs_is_computed_once() -> None:
+    """As in `cdf(d)` and `cdf(-d)`, where `cdf(x)` is `1 + erf(x / c)`: all that is left of the second is a subtraction."""
+    body = """%c = ptir.constant fill 1.4142135 : tensor<8xf32>; %one = ptir.constant fill 1.0 : tensor<8xf32>
+        ; %n = ptir.neg %x : tensor<8xf32>
+        ; %a = ptir.div %x, %c : tensor<8xf32>; %b = ptir.div %n, %c : tensor<8xf32>
+        ; %f = ptir.erf %a : tensor<8xf32>; %g = ptir.erf %b : tensor<8xf32>
+        ; %p = ptir.add %one, %f : tensor<8xf32>; %q = ptir.add %one, %g : tensor<8xf32>
+        ; %r = ptir.mul %p, %q : tensor<8xf32>"""
+    module = module_of("%x: tensor<8xf32>", body)
+    before = module.clone()
+    canonicalize(module)
+    eliminate_common(module)
+    codes = [op.OPCODE for op in walk(module) if isinstance(op, PtirOp)]
+    assert (codes.count("erf"), codes.count("div"), codes.count("sub")) == (1, 1, 1)
     agree(before, module)

@@ -19,6 +19,7 @@ from mind_dialect.ptir import (
     AndOp,
     BinaryOp,
     CompareOp,
+    CosOp,
     DivOp,
     MulOp,
     NegOp,
@@ -115,6 +116,30 @@ def mul_minus_one(op: MulOp) -> Found:
 def neg_neg(op: NegOp) -> Found:
     """`-(-x) = x`. Always: integers wrap."""
     return _inside(op.x, NegOp)
+
+
+def odd_function(op: UnaryOp) -> Found:
+    """
+    `f(-x) = -f(x)`, for erf, its inverse, tanh, sin and cbrt of real numbers.
+
+    Executors compute them by the magnitude and the sign, so that this holds bit for bit, of zeros and infinities too.
+    """
+    x = _inside(op.x, NegOp) if _dtype(op).kind is Kind.FLOAT else None
+    return None if x is None else in_place_of(op, NegOp, in_place_of(op, type(op), x).result)
+
+
+def even_function(op: CosOp) -> Found:
+    """`cos(-x) = cos(x)`, of real numbers."""
+    x = _inside(op.x, NegOp) if _dtype(op).kind is Kind.FLOAT else None
+    return None if x is None else in_place_of(op, CosOp, x)
+
+
+def neg_of_scaled(op: MulOp | DivOp) -> Found:
+    """`-x * c = -(x * c)` and `-x / c = -(x / c)`, for floats and a constant c."""
+    x = _inside(op.lhs, NegOp) if _dtype(op).kind is Kind.FLOAT else None
+    if x is None or uniform(op.rhs) is None:
+        return None
+    return in_place_of(op, NegOp, in_place_of(op, type(op), x, op.rhs).result)
 
 
 def add_neg(op: AddOp) -> Found:
