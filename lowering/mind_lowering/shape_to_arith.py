@@ -42,8 +42,8 @@ def lower(module: ModuleOp) -> None:
     refusals, made, callees = list[Refusal](), list[tuple[Operation, FuncOp | None]](), _Callees()
     for op in _outermost(module):
         if isinstance(op, FunctionLibraryOp):
-            refusals.append(Refusal(op, "a library holds shape.func only"))
-        elif isinstance(op, FuncOp | ShapeFuncOp):
+            continue  # it describes ops of others
+        if isinstance(op, FuncOp | ShapeFuncOp):
             if _is_only_called(op):
                 made.append((op, None))
             elif (rebuilt := _rebuild(op, callees, refusals)) is not None:

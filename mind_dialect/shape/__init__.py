@@ -31,7 +31,7 @@ from .constraints import (
     IsBroadcastableOp,
     ShapeEqOp,
 )
-from .functions import FUNCTION_OPS, FuncOp, FunctionLibraryOp, ReturnOp, check_libraries, libraries
+from .functions import FUNCTION_OPS, FuncOp, FunctionLibraryOp, ReturnOp, check_libraries, libraries, library_functions
 from .reduction import REDUCTION_OPS, ReduceOp, YieldOp
 from .shapes import (
     EARLY_SHAPE_OPS,
@@ -140,4 +140,5 @@ __all__ = [
     "check_libraries",
     "lattice_of",
     "libraries",
+    "library_functions",
 ]

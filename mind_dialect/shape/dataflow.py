@@ -12,17 +12,20 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..declared_dims import NO_FACTS
 from ..extents import Facts
 from .constraints import AssumingOp
-from .evaluate import EVALUATE, Shaped, Value, as_shape, evaluate, top_of
+from .evaluate import EVALUATE, Shaped, Value, as_shape, evaluate, settle, top_of
 from .foreign import evaluate_foreign
+from .functions import FuncOp
 from .lattice import Invalid, Ranked, Shape, invalid
 from .reduction import ReduceOp
 from .relations import Relations
 from .size_facts import SizeFacts
+from .types import ShapeType
 
 MAX_STEPS = 1 << 17
 """All `reduce` together run this many ops; beyond, their results are unknown."""
@@ -39,10 +42,22 @@ class Fault(NamedTuple):
 
 
 class Dataflow:
-    """What is known of the values of a function; `bindings` are sizes of named dimensions, `facts` hold of the others."""
+    """
+    What is known of the values of a function.
 
-    def __init__(self, bindings: Mapping[str, int] | None = None, facts: Facts = NO_FACTS):
+    `bindings` are sizes of named dimensions, `facts` hold of the others, `functions` give the shapes of results of other ops by
+    their names.
+    """
+
+    def __init__(
+        self,
+        bindings: Mapping[str, int] | None = None,
+        facts: Facts = NO_FACTS,
+        functions: Mapping[str, FuncOp] | None = None,
+    ):
         self._bindings = bindings or {}
+        self._functions = functions or {}
+        self._by_function: dict[tuple[FuncOp, tuple[Value, ...]], tuple[Value, ...] | None] = {}
         self._sizes = SizeFacts(facts, self.of)
         self._known: dict[SSAValue, Value] = {}
         self._tops: dict[Attribute, Value] = {}
@@ -129,7 +144,38 @@ class Dataflow:
         if bad is not None:
             return tuple(map(self._top, op.result_types))
         self._learn(op)
+        if (function := self._functions.get(name_of(op))) is not None:
+            return self._described(op, function, values)
         return evaluate_foreign(op, values)
+
+    def _described(self, op: Operation, function: FuncOp, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        """The results of an op whose shapes a function of a library gives; a function for other operands says nothing."""
+        key = function, values
+        if key not in self._by_function:
+            self._by_function[key] = self._shapes_of(function, values)
+        found = self._by_function[key]
+        if found is None or len(found) != len(op.results):
+            return tuple(map(self._top, op.result_types))
+        results = tuple(settle(Shaped(as_shape(s)), v.type) for s, v in zip(found, op.results, strict=True))
+        bad = invalid(*found, *results)
+        if bad is not None and self._certain:
+            self._faults.setdefault(op, bad.reason)
+        return results
+
+    def _shapes_of(self, function: FuncOp, values: tuple[Value, ...]) -> tuple[Value, ...] | None:
+        """What a shape function gives of operands; None if it takes others, or has several blocks."""
+        block = function.body.first_block
+        if block is None or block is not function.body.last_block or len(block.args) != len(values) or block.last_op is None:
+            return None
+        inner = Dataflow(self._bindings, self._sizes.facts)
+        for argument, value in zip(block.args, values, strict=True):
+            if not isinstance(value, Shaped):
+                return None
+            inner.assume(argument, as_shape(value.shape) if isinstance(argument.type, ShapeType) else value)
+        inner.run(function.body)
+        if inner.faults:
+            return (Invalid(inner.faults[0].reason),) * len(block.last_op.operands)
+        return tuple(map(inner.of, block.last_op.operands))
 
     def _learn(self, op: Operation) -> None:
         """Take in what an op demands of sizes; one that cannot be met is a fault."""
@@ -178,3 +224,9 @@ class Dataflow:
         finally:
             self._rehearsing = outer
         return carried
+
+
+def name_of(op: Operation) -> str:
+    """Return the name of an op, of an unregistered one too."""
+    stored = op.attributes.get("op_name__")
+    return stored.data if isinstance(stored, StringAttr) else op.name

@@ -284,5 +284,16 @@ def libraries(op: Operation) -> Iterator[FunctionLibraryOp]:
         yield found
 
 
+def library_functions(op: Operation) -> dict[str, FuncOp]:
+    """Return the shape functions with a body that verified libraries of `op` have, by the names of ops."""
+    found: dict[str, FuncOp] = {}
+    for library in libraries(op):
+        for name in cast(DictionaryAttr, library.mapping).data:
+            function = library.function_of(name)
+            if function is not None and not function.is_declaration:
+                found[name] = function
+    return found
+
+
 def _malformed(issue: str) -> MindError:
     return error("E9012", f"{LIBRARY_ATTRIBUTE}: {issue}", issue=issue)

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NoneAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region
 from xdsl.passes import ModulePass
@@ -40,9 +40,10 @@ from mind_dialect.shape import (
     ReduceOp,
     ShapeOp,
     ValueOfOp,
+    library_functions,
 )
 from mind_dialect.shape import FuncOp as ShapeFuncOp
-from mind_dialect.shape.dataflow import Dataflow, Fault
+from mind_dialect.shape.dataflow import Dataflow, Fault, name_of
 from mind_dialect.shape.evaluate import EVALUATE, Shaped, Value, as_shape
 from mind_dialect.shape.lattice import UNKNOWN, Invalid, eq
 from mind_dialect.shape.types import extents_type, is_extents, shaped_extents, static_length
@@ -68,11 +69,12 @@ def infer(module: ModuleOp, bindings: Mapping[str, int] | None = None) -> None:
     """
     if bindings:
         specialize(module, bindings)
-    flows = [(region, _flow(region, bindings or {})) for region in _bodies(module)]
+    described = library_functions(module)
+    flows = [(region, _flow(region, bindings or {}, described)) for region in _bodies(module)]
     if faults := [fault for _, flow in flows for fault in flow.faults]:
         raise MindErrors([_error(fault) for fault in faults])
     for region, flow in flows:
-        _apply(region, flow)
+        _apply(region, flow, described)
     PatternRewriteWalker(_Simplify()).rewrite_module(module)
 
 
@@ -83,20 +85,20 @@ def _bodies(module: ModuleOp) -> Iterator[Region]:
             yield op.body
 
 
-def _flow(region: Region, bindings: Mapping[str, int]) -> Dataflow:
+def _flow(region: Region, bindings: Mapping[str, int], described: Mapping[str, ShapeFuncOp]) -> Dataflow:
     function = region.parent_op()
-    flow = Dataflow(bindings, NO_FACTS if function is None else function_facts(function))
+    flow = Dataflow(bindings, NO_FACTS if function is None else function_facts(function), described)
     flow.run(region)
     return flow
 
 
 def _error(fault: Fault) -> MindError:
     op, reason = fault
-    name = op.name.removeprefix("shape.")
-    return error("E9020", f"{name}: {reason}", operation=op, op=op.name, reason=reason)
+    name = name_of(op).removeprefix("shape.")
+    return error("E9020", f"{name}: {reason}", operation=op, op=name_of(op), reason=reason)
 
 
-def _apply(region: Region, flow: Dataflow) -> None:
+def _apply(region: Region, flow: Dataflow, described: Mapping[str, ShapeFuncOp]) -> None:
     """Replace what is known in a function, ops as they stand in the text."""
     ops = [op for block in region.blocks for outer in block.ops for op in walk(outer)]
     for op in ops:
@@ -104,9 +106,10 @@ def _apply(region: Region, flow: Dataflow) -> None:
         if evaluated and op.parent is not None and not op.has_trait(ConstantLike):
             _replace_known(op, flow)
     for op in ops:
-        if op.parent is not None and (type(op) in EVALUATE or isinstance(op, tensor.CastOp)):
+        by_library = name_of(op) in described
+        if op.parent is not None and (by_library or type(op) in EVALUATE or isinstance(op, tensor.CastOp)):
             for result in tuple(op.results):
-                _refine(result, flow.of(result))
+                _refine(result, flow.of(result), by_library)
 
 
 def _replace_known(op: Operation, flow: Dataflow) -> None:
@@ -178,9 +181,9 @@ def _constant(value: Value) -> Constant | None:
     return None
 
 
-def _refine(result: OpResult, known: Value) -> None:
+def _refine(result: OpResult, known: Value, by_library: bool) -> None:
     """Give a tensor the type that its shape allows; users that want the old one get a cast."""
-    type = _refined(result, known)
+    type = _refined(result, known, by_library)
     if type is None or type == result.type:
         return
     op, old = result.op, result.type
@@ -200,14 +203,16 @@ def _is_flexible(op: Operation) -> bool:
     return type(op) in EVALUATE or isinstance(op, FLEXIBLE)
 
 
-def _refined(result: OpResult, known: Value) -> Attribute | None:
+def _refined(result: OpResult, known: Value, by_library: bool) -> Attribute | None:
     if not isinstance(known, Shaped) or shaped_extents(result.type) is None:
         return None
     old = cast(Any, result.type)
     if is_extents(result.type):
         length = known.shape[0] if isinstance(known.shape, tuple) else None
         return extents_type(length) if isinstance(length, int) and static_length(result.type) is None else None
-    if not isinstance(result.op, ValueOfOp | tensor.CastOp) or not isinstance(known.shape, tuple):
+    if not (by_library or isinstance(result.op, ValueOfOp | tensor.CastOp)) or not isinstance(known.shape, tuple):
+        return None
+    if by_library and (not isinstance(result.type, TensorType) or old.encoding != NoneAttr()):
         return None
     extents = [DYNAMIC_INDEX if isinstance(n, str) else n for n in known.shape]
     return TensorType(old.element_type, extents, old.encoding) if extents != list(old.get_shape()) else None

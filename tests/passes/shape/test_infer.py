@@ -23,8 +23,10 @@ from mind_passes.shape.specialize import parse_bindings, specialize
 from programs import context
 
 
-def parse(text: str) -> ModuleOp:
-    module = Parser(context(), text).parse_module()
+def parse(text: str, allow_unregistered: bool = False) -> ModuleOp:
+    known = context()
+    known.allow_unregistered = allow_unregistered
+    module = Parser(known, text).parse_module()
     verify(module)
     return module
 
@@ -314,3 +316,31 @@ def long_program(n: int) -> ModuleOp:
 def test_linear_in_the_ops() -> None:
     few, many = (long_program(n) for n in (500, 2000))
     assert calls(lambda: infer(many)) < 5 * calls(lambda: infer(few))
+
+
+LIBRARY = """module attributes {{shape.lib = @lib}} {{
+  func.func @f(%x: tensor<{x}xf32>, %y: tensor<{y}xf32>) -> tensor<?xf32> {{
+    %0 = "test.joined"(%x, %y) : (tensor<{x}xf32>, tensor<{y}xf32>) -> tensor<?xf32>
+    func.return %0 : tensor<?xf32>
+  }}
+  shape.function_library @lib {{
+    func @joined(%a: !shape.value_shape, %b: !shape.value_shape) -> !shape.shape {{
+      %sa = shape_of %a : !shape.value_shape -> !shape.shape
+      %sb = shape_of %b : !shape.value_shape -> !shape.shape
+      %w = cstr_eq %sa, %sb : !shape.shape, !shape.shape
+      %r = meet %sa, %sb : !shape.shape, !shape.shape -> !shape.shape
+      return %r : !shape.shape
+    }}
+  }} mapping {{test.joined = @joined}}
+}}"""
+
+
+def test_functions_of_libraries_give_and_refute_shapes_of_other_ops() -> None:
+    for x, y, found in (("4", "?", "4"), ("?", "4", "4"), ("?", "?", "?")):
+        module = parse(LIBRARY.format(x=x, y=y), allow_unregistered=True)
+        infer(module)
+        (op,) = [op for op in module.walk() if "op_name__" in op.attributes]
+        assert str(op.results[0].type) == f"tensor<{found}xf32>"
+    with pytest.raises(MindErrors, match=r"test\.joined: shapes \[4\] and \[5\] differ") as refused:
+        infer(parse(LIBRARY.format(x="4", y="5"), allow_unregistered=True))
+    assert [e.code for e in refused.value.errors] == ["E9020"]
