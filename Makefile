@@ -15,7 +15,7 @@ EXTRAS_.venv-all = test,lint,demo,models,oracles
 EXTRAS_.venv-mutants = test,mutants
 EXTRAS_.venv-docs = docs
 
-.PHONY: help docs test-failed suites suites-array suites-jax suites-onnx suites-stablehlo suites-torch demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt vendor-elk
+.PHONY: help docs test-failed suites suites-array suites-jax suites-onnx suites-stablehlo suites-torch demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt qemu test-matrix vendor-elk
 .DELETE_ON_ERROR:
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make test-skipped  what the last make test skipped, in .venv-all"
 	@echo "make test-failed  the tests that failed in the last run, by themselves"
 	@echo "make test-machines  native code and tools under each instruction set, without privileges, on busy cores, and so on"
+	@echo "make test-matrix  the quick tests on each Python from 3.11 to 3.14 that is found, with the oldest and newest xDSL and NumPy"
 	@echo "make bench     cost per op, determinism, native code beside its peers; written to benchmarks/results"
 	@echo "make test-gpu  the tests of the CuPy target on a GPU, with the CuPy that PYTHON has; in slices, so run it again"
 	@echo "make bench-gpu the CuPy target beside what PYTHON has of PyTorch and JAX on a GPU; in slices too"
@@ -52,12 +53,12 @@ test: .venv/stamp
 test-rest: .venv/stamp
 	@$(call tests,.venv) $(THIN) --rest
 
-test-all: .venv-all/stamp mlir-opt
+test-all: .venv-all/stamp mlir-opt qemu
 	@$(call checks,.venv-all)
 	@$(call tests,.venv-all) --isa=every
 
 # Together with make test and make test-rest this is make test-all, but that nothing runs twice.
-test-skipped: .venv-all/stamp mlir-opt
+test-skipped: .venv-all/stamp mlir-opt qemu
 	@test -f .venv/skipped || { echo "make test comes first"; exit 1; }
 	@$(call tests,.venv-all) --only-from=.venv/skipped
 
@@ -135,6 +136,14 @@ suites-onnx: .venv-all/stamp
 mlir-opt:
 	@sh tests/install_mlir_opt.sh
 
+# An emulator of AArch64 and a compiler for it, for the tests that run native code for that machine.
+qemu:
+	@sh tests/install_qemu.sh
+
+# The quick tests on each Python that is found, with the oldest and the newest dependencies that pyproject.toml allows.
+test-matrix:
+	@$(PYTHON) tests/on_pythons.py $(MATRIX)
+
 # The layout library of mind-view, which is committed: it is fetched only to take another version.
 ELKJS = 0.12.1
 ELK_FILES = tools/mind_tools/viewer/static
@@ -145,7 +154,7 @@ vendor-elk:
 	@echo "elkjs $(ELKJS) is in $(ELK_FILES)"
 
 clean:
-	rm -rf $(ENVIRONMENTS) .mutants .fuzz .site build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(ENVIRONMENTS) .matrix .mutants .fuzz .site build dist .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(ENVIRONMENTS:%=%/stamp): pyproject.toml

@@ -5,18 +5,22 @@ Programs as native code: `compile(module, target="native")`.
     call.py    arguments -> table of addresses -> entries and steps on NumPy -> results
     program.py the callable: a `Program` whose body is native
 
-It takes llvmlite, an extra; without it, `compile` is E6002 before anything else happens.
+It takes Linux and llvmlite, an extra; without them, `compile` is E6002 before anything else happens. Code is generated anywhere.
 """
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 
 from mind_dialect.errors import error
 
 
 def require() -> None:
-    """Raise E6002 unless llvmlite is there."""
+    """Raise E6002 unless this is Linux and llvmlite is there."""
+    if not sys.platform.startswith("linux"):
+        message = f"the target 'native' runs on Linux, this is {sys.platform}: use 'numpy' or 'xla'; -t native prints the code"
+        raise error("E6002", message, requested="native", available=["numpy"])
     try:
         import_module("llvmlite.binding")
     except ImportError:

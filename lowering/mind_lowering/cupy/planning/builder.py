@@ -34,10 +34,6 @@ PLACED = 256
 """Every allocation begins at a multiple of so many bytes: what CUDA's own allocator gives."""
 
 
-_HAS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
-"""Whether `reshape` can be asked for a view; assigning a shape is deprecated since NumPy 2.5."""
-
-
 class Unplanned(Exception):
     """Why a function has no plan."""
 
@@ -149,8 +145,8 @@ class LaunchBuilder:
         layout = read_ref(source.type)
         seen: Any = np.lib.stride_tricks.as_strided(np.empty(1, "V1"), layout.shape, layout.strides)
         try:
-            seen = np.reshape(seen, shape, copy=False) if _HAS_COPY else _assigned(seen, shape)
-        except (AttributeError, ValueError):
+            seen = np.reshape(seen, shape, copy=False)
+        except ValueError:
             return None
         return self.view(source, Ref(layout.dtype, tuple(shape), tuple(seen.strides)))
 
@@ -242,12 +238,6 @@ class LaunchBuilder:
             op.at = IntegerAttr(size, i64)
             size += rounded_up(op.ref.nbytes)
         return size
-
-
-def _assigned(array: Any, shape: Sequence[int]) -> Any:
-    """Return an array whose shape was assigned, as NumPy before 2.1 finds views; AttributeError where that needs a copy."""
-    array.shape = shape
-    return array
 
 
 def rounded_up(size: int) -> int:
