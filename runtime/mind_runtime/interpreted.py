@@ -32,6 +32,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.core import CoreOp
+from mind_dialect.declared_dims import broken, declarations_of
 from mind_dialect.errors import MindError, error
 from mind_dialect.extents.dims import is_expression, size_in, solutions
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
@@ -119,6 +120,19 @@ def admitted(op: Operation, values: Values) -> None:
         admit(value, TensorSpec.of(f"{i}", operand.type), f"operand {i} of {op.name}")
 
 
+def check_sizes(func: FuncOp, types: Sequence[Attribute], values: Sequence[Any], sizes: dict[str, int]) -> None:
+    """Raise E8001 for arguments that give a name two sizes, E8010 for sizes that break what the function declares."""
+    for type, value in zip(types, values, strict=True):
+        for dim, n in zip(read_any(type)[1], np.shape(value), strict=True):
+            if isinstance(dim, str) and not is_expression(dim) and sizes.get(dim, n) != n:
+                message = f"dimension {dim} of arguments of @{func.sym_name.data} has size {n}, elsewhere {sizes[dim]}"
+                raise error("E8001", f"{message}; expected one size", name=dim, extents=(sizes[dim], n))
+    if (found := broken(declarations_of(func), sizes)) is not None:
+        given = ", ".join(f"{name} = {sizes[name]}" for name in found.names)
+        context = {name: sizes[name] for name in found.names}
+        raise error("E8010", f"{given}; declared is {found.text!r}", declaration=found.text, sizes=context)
+
+
 class MindRunner(InterpreterFunctions):
     """Shared by the implementations: the seed of random numbers, and the sizes of named dimensions by function."""
 
@@ -139,7 +153,9 @@ class MindRunner(InterpreterFunctions):
                 self.named[func] = [a for a in func.body.blocks[0].args if has_names(a.type)]
             arguments = self.named[func]
             here: dict[str, int] = {}  # what an earlier call had says nothing of this one
-            bind_sizes([a.type for a in arguments], interpreter.get_values(arguments), here)
+            types, values = [a.type for a in arguments], interpreter.get_values(arguments)
+            bind_sizes(types, values, here)
+            check_sizes(func, types, values, here)
             sizes |= here
         return sizes
 

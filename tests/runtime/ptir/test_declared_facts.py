@@ -8,6 +8,8 @@ from typing import cast
 
 import numpy as np
 import pytest
+from xdsl.interpreter import Interpreter
+from xdsl.interpreters.func import FuncFunctions
 
 import mind_runtime
 from mind_dialect import ptir
@@ -202,3 +204,23 @@ def test_a_function_has_one_store_until_it_declares_otherwise() -> None:
     assert function_facts(func) is facts
     del func.attributes["mind.dims"]
     assert function_facts(func) is NO_FACTS
+
+
+@pytest.mark.parametrize(
+    ("facts", "sizes", "code"),
+    [(("N == T",), (1, 5, 1, 5), "E8010"), (("N == T",), (1, 5, 5, 1), "E8001"), (("N == T",), (1, 5, 5, 5), None)],
+)
+def test_the_interpreter_checks_what_the_proofs_rely_on(facts: tuple[str, ...], sizes: tuple[int, ...], code: str | None) -> None:
+    """Sums of unequal sizes would broadcast: nothing checks them where the facts prove them equal."""
+    module = parse(program("add", facts, "0", "0"))
+    interpreter = Interpreter(module)
+    interpreter.register_implementations(FuncFunctions())
+    mind_runtime.register_implementations(interpreter)
+    rows, columns, n, t = sizes
+    arguments = (np.ones((rows, columns), np.float32), np.ones(n, np.float32), np.ones(t, np.float32))
+    if code is None:
+        np.testing.assert_array_equal(interpreter.call_op("f", arguments)[0], np.full(n, 2))
+        return
+    with pytest.raises(MindError) as found:
+        interpreter.call_op("f", arguments)
+    assert found.value.code == code
