@@ -62,33 +62,36 @@ def _declaration(text: str) -> Declaration:
 MAX_IMPLIED = 64
 """Of so many expressions that are dimensions of arguments it is known that they are at least 0; more would take longer."""
 NO_FACTS = Facts()
-_FACTS: WeakKeyDictionary[Operation, tuple[Attribute | None, Attribute | None, Facts]] = WeakKeyDictionary()
+_Cache = WeakKeyDictionary[Operation, tuple[Attribute | None, Attribute | None, Facts]]
+_FACTS: tuple[_Cache, _Cache] = WeakKeyDictionary(), WeakKeyDictionary()
+"""By whether declarations count."""
 
 
-def function_facts(func: Operation) -> Facts:
+def function_facts(func: Operation, declared: bool = True) -> Facts:
     """
     Return what holds of sizes throughout a function: what it declares, and that dimensions of arguments are at least 0.
 
     A call that breaks it is refused before anything runs. The store is made once for a function and is not to be changed; `copy`
-    it. What is contradictory or malformed, which the verifier reports, gives no facts.
+    it. What is contradictory or malformed, which the verifier reports, gives no facts. Without `declared`, types alone count.
     """
-    declared, type = func.attributes.get(DECLARED), func.properties.get("function_type")
-    if (known := _FACTS.get(func)) is not None and known[0] is declared and known[1] is type:
+    stated = func.attributes.get(DECLARED) if declared else None
+    type, cache = func.properties.get("function_type"), _FACTS[declared]
+    if (known := cache.get(func)) is not None and known[0] is stated and known[1] is type:
         return known[2]
     try:
-        facts = _facts(declared, _inputs(func))
+        facts = _facts(stated, _inputs(func))
     except MindError:
         facts = NO_FACTS
-    _FACTS[func] = declared, type, facts
+    cache[func] = stated, type, facts
     return facts
 
 
-def facts_around(op: Operation) -> Facts:
-    """Return what holds of sizes throughout the function that an op is in."""
+def facts_around(op: Operation, declared: bool = True) -> Facts:
+    """Return what holds of sizes throughout the function that an op is in; `declared` as of `function_facts`."""
     outer = op
     while (above := outer.parent_op()) is not None and "function_type" not in outer.properties:
         outer = above
-    return function_facts(outer)
+    return function_facts(outer, declared)
 
 
 def _facts(declared: Attribute | None, arguments: Iterable[Attribute]) -> Facts:

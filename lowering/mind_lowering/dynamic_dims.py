@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any
 
 from mind_dialect import ptir, ptir_shapes
+from mind_dialect.declared_dims import facts_around
 from mind_dialect.extents.dims import Dim, are_equal, is_nonnegative, mul_dims, sub_dims, under
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.attributes import DIM
@@ -28,14 +29,18 @@ CANNOT_FAIL = (
 """Ops whose rule holds for any sizes of the dimensions that are dynamic."""
 
 
-def needs_check(op: PtirOp) -> bool:
-    """Return whether the sizes that a run finds may break the op's rule."""
+def needs_check(op: PtirOp, declared: bool = False) -> bool:
+    """
+    Return whether the sizes that a run finds may break the op's rule.
+
+    What the function declares counts only where the caller says that it is checked: code that is printed runs without a guard.
+    """
     shapes = [read_type(v.type).shape for v in op.operands]
     if not op.stated_dims() and not any(isinstance(d, str) for shape in shapes for d in shape):
         return False
     if isinstance(op, CANNOT_FAIL):
         return False
-    with under(op.facts):
+    with under(lambda: facts_around(op, declared)):
         return not _is_proven(op, shapes)
 
 

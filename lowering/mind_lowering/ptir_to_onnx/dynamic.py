@@ -41,7 +41,7 @@ def dynamic_refusal(op: PtirOp) -> str | None:
         return None
     if not isinstance(op, DYNAMIC) or (isinstance(op, ptir.PadOp) and any(op.values()["interior"])):
         return "on dynamic dimensions"
-    if needs_check(op) or claims(op):
+    if needs_check(op, declared=True) or claims(op):
         return "on dimensions that may not fit: ONNX would broadcast or clip; declare in mind.dims what holds"
     if not isinstance(op, SIZED) and 0 not in shapes[0]:
         return None

@@ -121,7 +121,7 @@ def test_what_is_decided_is_so_for_every_size_that_facts_allow(kind: str) -> Non
         if found:
             decided["refused"] += 1
             assert not any(holds_for(op, p) for p in points), (facts, str(op))
-        elif not needs_check(op):
+        elif not needs_check(op, declared=True):
             decided["proven"] += 1
             assert all(holds_for(op, p) for p in points), (facts, str(op))
     assert decided["proven"] > 0
@@ -146,7 +146,8 @@ def test_what_facts_prove_needs_no_check(kind: str, facts: tuple[str, ...], star
         module = parse(program(kind, declared, start, size))
         verify(module)
         op = next(op for op in module.walk() if isinstance(op, ptir.PtirOp))
-        assert needs_check(op) is checked
+        assert needs_check(op, declared=True) is checked
+        assert needs_check(op), "printed code runs without a guard"
 
 
 @pytest.mark.parametrize(
