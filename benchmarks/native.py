@@ -1,10 +1,12 @@
 """
 The native target beside NumPy, PyTorch, torch.compile, JAX, ONNX Runtime and numba, all in one run.
 
-    python benchmarks/native.py [--only softmax mlp] [--sides ours numpy jax] [--threads 2] [--rounds 7] [--small] [--out DIR]
+    python benchmarks/native.py [--families | --only softmax mlp] [--sides ours numpy jax] [--threads 2]
+        [--rounds 7] [--small] [--out DIR]
 
 Programs are PTIR through the whole pipeline, gradients those of the autodiff pass (`peers/by_ours.py`). A side whose package is
-absent is left out, and said to be. `native.md` and `native.png` are written into the folder of results.
+absent is left out, and said to be. `native.md` and `native.png` are written into the folder of
+results, those of `--families` as `native_families.md` and `native_families.png`.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))  # before this f
 
 import numpy as np
 from peers import report
+from peers.families import FAMILIES
 from peers.rounds import Peer, Times, measure
 from peers.workloads import WORKLOADS, Arrays
 from rich.console import Console
@@ -38,6 +41,7 @@ SIDES: dict[str, tuple[str, str, dict[str, str]]] = {
     "numba": ("numba", "by_numba", {}),
 }
 """By the name that `--sides` takes: how a side is called, its module, its settings."""
+EVERY = {**WORKLOADS, **FAMILIES}
 BESIDE = [side for side in SIDES if side != "ours-numpy"]
 
 
@@ -75,7 +79,7 @@ def read_seconds(count: int, threads: int) -> float:
 
 def roofline(arrays: Arrays, name: str, threads: int, peak: float) -> float | None:
     """The least seconds of a workload on this machine, if it is known what it must do."""
-    workload = WORKLOADS[name]
+    workload = EVERY[name]
     moved, flops = workload.moved(arrays), workload.flops(arrays)
     if flops:
         return flops / peak
@@ -93,9 +97,17 @@ def peak_flops(threads: int) -> float:
     return peaks(this_machine(), 5)[0] * 1e9 * threads
 
 
+def page(families: bool) -> tuple[str, str, str]:
+    """The name of the page of results, its title, and a note."""
+    if families:
+        return "native_families", "Families of programs, the native target beside its peers", ""
+    return "native", "The native target beside its peers", ""
+
+
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="the native target beside its peers")
-    parser.add_argument("--only", nargs="+", choices=list(WORKLOADS), default=list(WORKLOADS), metavar="WORKLOAD")
+    parser.add_argument("--families", action="store_true", help="measure the families of programs that no kernel was tuned for")
+    parser.add_argument("--only", nargs="+", choices=list(EVERY), metavar="WORKLOAD")
     parser.add_argument("--sides", nargs="+", choices=list(SIDES), default=BESIDE, metavar="SIDE")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of every side")
     parser.add_argument("--rounds", type=int, default=7)
@@ -103,6 +115,7 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--small", action="store_true", help="small sizes, to try the benchmark out")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results"))
     options = parser.parse_args(argv)
+    options.only = options.only or list(FAMILIES if options.families else WORKLOADS)
     if options.rounds < 1 or options.threads < 1:
         parser.error("--rounds and --threads from 1")
     return options
@@ -130,12 +143,12 @@ def main(argv: Sequence[str] | None = None) -> int:
                 progress.update(bar, description=name)
                 arrays = (options.rounds, options.seconds, options.small, lambda: progress.advance(bar))
                 every[name], failures[name] = measure(peers_here, name, *arrays)
-                if (least := roofline(WORKLOADS[name].arrays(options.small), name, options.threads, peak)) is not None:
+                if (least := roofline(EVERY[name].arrays(options.small), name, options.threads, peak)) is not None:
                     roofs[name] = least
     finally:
         for peer in peers:
             peer.close()
-    text = report.write(options.out, every, failures, OURS, roofs, options.threads, options.small)
+    text = report.write(options.out, every, failures, OURS, roofs, options.threads, options.small, page(options.families))
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     return 0
 

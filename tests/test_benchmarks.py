@@ -75,6 +75,18 @@ def test_the_native_target_is_measured_beside_sides_that_compute_the_same(load: 
     assert (tmp_path / "native.png").stat().st_size > 1000
 
 
+def test_families_of_programs_are_measured_on_a_page_of_their_own(load: Any, tmp_path: Path) -> None:
+    for needed in ("llvmlite", "psutil"):
+        pytest.importorskip(needed, reason=f"{needed} is not installed (make test-all installs it)")
+    native, families = load("native"), load("peers.families").FAMILIES
+    options = ["--families", "--small", "--rounds", "1", "--seconds", "0.001", "--threads", "1", "--out", str(tmp_path)]
+    assert native.main([*options, "--sides", "ours", "numpy"]) == 0
+    text = (tmp_path / "native_families.md").read_text(encoding="utf-8")
+    assert "failed" not in text
+    assert len(re.findall(r"^\| ours, native \| [\d.e+]+ \w+", text, re.MULTILINE)) == len(families)
+    assert len(re.findall(r"^\| NumPy \| ", text, re.MULTILINE)) == len(families) - 1, "NumPy has no erf"
+
+
 def test_sides_that_disagree_stop_the_benchmark(load: Any) -> None:
     pytest.importorskip("psutil", reason="psutil is not installed (make test-all installs it)")
     compare = load("peers.rounds").compare

@@ -13,7 +13,7 @@ from jax import lax
 
 from models import resnet34 as sizes
 
-from . import workloads
+from . import families, workloads
 from .workloads import EPSILON, HEADS, RATE, TINY_TURNS, Arrays
 
 NAME = "JAX"
@@ -245,7 +245,32 @@ def gpt_train(arrays: Arrays, dtype: Any = None) -> Call:
     return trained(loss, t, update, tuple(zeros))
 
 
+class Functions:
+    """The functions of JAX that families of programs use."""
+
+    exp, log, sqrt, sum, erf = jnp.exp, jnp.log, jnp.sqrt, jnp.sum, lax.erf
+
+
+def batch_norm(x: Any, gamma: Any, beta: Any) -> Any:
+    return jax.nn.standardize(x, axis=(0, 1, 2), epsilon=EPSILON) * gamma + beta
+
+
+def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
+    """A family: a function of its arrays."""
+    return lambda arrays: caller(function, *on_device(arrays).values())
+
+
 SIDES: dict[str, Callable[[Arrays], Call]] = {
+    "cumsum": on(lambda x: jnp.cumsum(x, 1)),
+    "transpose": on(lambda x: x.T),
+    "transpose_add": on(lambda x, y: x + y.T),
+    "softmax_middle": on(lambda x: jax.nn.softmax(x, 1)),
+    "softmax_first": on(lambda x: jax.nn.softmax(x, 0)),
+    "top_k": on(lambda x: lax.top_k(x, 50)),
+    "sort": on(lambda x: jnp.sort(x, 1)),
+    "black_scholes": on(lambda *given: families.black_scholes(Functions, *given)),
+    "batch_norm": on(batch_norm),
+    "bodies": on(lambda x, mass: families.bodies(Functions, x, mass)),
     "tiny": tiny,
     "chain1k": chain,
     "chain10M": chain,

@@ -9,7 +9,7 @@ import numpy as np
 
 from models.peers import by_numpy
 
-from . import workloads
+from . import families, workloads
 from .workloads import EPSILON, HEADS, RATE, TINY_TURNS, Arrays
 
 Call = Callable[[], Any]
@@ -162,7 +162,40 @@ def resnet34(a: Arrays) -> Call:
     return lambda: peer(a["image"])
 
 
+def along(x: Any, axis: int) -> Any:
+    """Softmax along an axis."""
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def greatest(x: Any) -> Any:
+    """The 50 greatest of each row and where they are, in order."""
+    places = np.argpartition(-x, 50, 1)[:, :50]
+    places = np.take_along_axis(places, np.argsort(-np.take_along_axis(x, places, 1), 1, kind="stable"), 1)
+    return np.take_along_axis(x, places, 1), places
+
+
+def batch_norm(x: Any, gamma: Any, beta: Any) -> Any:
+    mean = x.mean((0, 1, 2))
+    centred = x - mean
+    return centred / np.sqrt((centred * centred).mean((0, 1, 2)) + np.float32(EPSILON)) * gamma + beta
+
+
+def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
+    """A family: a function of its arrays."""
+    return lambda arrays: lambda: function(*arrays.values())
+
+
 SIDES: dict[str, Callable[[Arrays], Call]] = {
+    "cumsum": on(lambda x: np.cumsum(x, 1)),
+    "transpose": on(lambda x: np.ascontiguousarray(x.T)),
+    "transpose_add": on(lambda x, y: x + y.T),
+    "softmax_middle": on(lambda x: along(x, 1)),
+    "softmax_first": on(lambda x: along(x, 0)),
+    "top_k": on(greatest),
+    "sort": on(lambda x: np.sort(x, 1)),
+    "batch_norm": on(batch_norm),
+    "bodies": on(lambda x, mass: families.bodies(np, x, mass)),
     "tiny": tiny,
     "chain1k": chain,
     "chain10M": chain,

@@ -29,7 +29,7 @@ from models.layers import conv2d, cross_entropy, layer_norm, linear, relu, softm
 from models.optimised import optimised
 from models.training import AdamW, Optimiser, train_step
 
-from . import workloads
+from . import families, workloads
 from .workloads import RATE, TINY_TURNS, Arrays
 
 TARGET = os.environ.get("SIDE_TARGET", "native")
@@ -235,7 +235,44 @@ def gpt_train(arrays: Arrays, compute: str | None = None) -> Call:
     return steps(gpt2.loss_program(config, batch=batch, length=length), AdamW(), arrays, "tokens", "targets")
 
 
+class Functions:
+    """Our functions that families of programs use."""
+
+    exp, log, sqrt, erf = ma.exp, ma.log, ma.sqrt, ma.erf
+
+    @staticmethod
+    def sum(x: Array, axis: int) -> Array:
+        return ma.sum(x, axis=axis)
+
+
+def along(x: Array, axis: int) -> Array:
+    """Softmax along an axis."""
+    e = ma.exp(x - ma.max(x, axis=axis, keepdims=True))
+    return e / ma.sum(e, axis=axis, keepdims=True)
+
+
+def batch_norm(x: Array, gamma: Array, beta: Array) -> Array:
+    centred = x - ma.mean(x, axis=(0, 1, 2), keepdims=True)
+    deviation = ma.sqrt(ma.mean(centred * centred, axis=(0, 1, 2), keepdims=True) + workloads.EPSILON)
+    return centred / deviation * gamma + beta
+
+
+def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
+    """A family: a function of its arrays."""
+    return lambda arrays: caller(module_of(function, arrays, *arrays), arrays)
+
+
 SIDES: dict[str, Callable[[Arrays], Call]] = {
+    "cumsum": on(lambda x: ma.cumulative_sum(x, axis=1)),
+    "transpose": on(lambda x: ma.permute_dims(x, (1, 0))),
+    "transpose_add": on(lambda x, y: x + ma.permute_dims(y, (1, 0))),
+    "softmax_middle": on(lambda x: along(x, 1)),
+    "softmax_first": on(lambda x: along(x, 0)),
+    "top_k": on(lambda x: ma.top_k(x, 50)),
+    "sort": on(lambda x: ma.sort(x, axis=1)),
+    "black_scholes": on(lambda s, k, t: families.black_scholes(Functions, s, k, t)),
+    "batch_norm": on(batch_norm),
+    "bodies": on(lambda x, mass: families.bodies(Functions, x, mass)),
     "tiny": tiny,
     "chain1k": chain,
     "chain10M": chain,

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from models import resnet34 as sizes
 from models.peers import by_torch
 
-from . import workloads
+from . import families, workloads
 from .workloads import EPSILON, HEADS, RATE, TINY_TURNS, Arrays
 
 DEVICE = os.environ.get("SIDE_DEVICE", "cpu")
@@ -272,7 +272,26 @@ def gpt_train(arrays: Arrays, *, narrow: bool = False) -> Call:
     return call
 
 
+def batch_norm(x: Any, gamma: Any, beta: Any) -> Any:
+    return F.batch_norm(x.permute(0, 3, 1, 2), None, None, gamma, beta, True, 0.0, EPSILON).permute(0, 2, 3, 1)
+
+
+def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
+    """A family: a function of its arrays."""
+    return lambda arrays: caller(function, *tensors(arrays).values())
+
+
 SIDES: dict[str, Callable[[Arrays], Call]] = {
+    "cumsum": on(lambda x: torch.cumsum(x, 1)),
+    "transpose": on(lambda x: x.T.contiguous()),
+    "transpose_add": on(lambda x, y: x + y.T),
+    "softmax_middle": on(lambda x: torch.softmax(x, 1)),
+    "softmax_first": on(lambda x: torch.softmax(x, 0)),
+    "top_k": on(lambda x: tuple(torch.topk(x, 50, 1))),
+    "sort": on(lambda x: torch.sort(x, 1).values),
+    "black_scholes": on(lambda *given: families.black_scholes(torch, *given)),
+    "batch_norm": on(batch_norm),
+    "bodies": on(lambda x, mass: families.bodies(torch, x, mass)),
     "tiny": tiny,
     "chain1k": chain,
     "chain10M": chain,

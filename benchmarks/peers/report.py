@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 from machine import described
 
+from .families import FAMILIES
 from .rounds import Times
-from .workloads import EVERY as WORKLOADS
+from .workloads import EVERY
 
+WORKLOADS = {**EVERY, **FAMILIES}
 LEVEL = 0.95
 """From this ratio on we are level with a peer."""
 PACKAGES = ("numpy", "torch", "jax", "onnxruntime", "numba", "llvmlite", "cupy-cuda13x", "cupy-cuda12x")

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from .families import FAMILIES
 from .workloads import EVERY
 
 SHORTEST = 0.004
@@ -58,7 +59,7 @@ class Side:
             return {"missing": True}
         self._call = lambda: None
         gc.collect()
-        arrays = EVERY[name].arrays(small)
+        arrays = {**EVERY, **FAMILIES}[name].arrays(small)
         start = time.perf_counter()
         self._call = self._sides[name](arrays)
         results = self._call()

@@ -39,13 +39,14 @@ class Workload:
     is_convolution: bool = False
 
 
-def _normal(seed: int, **shapes: tuple[int, ...]) -> dict[str, Any]:
+def normal(seed: int, **shapes: tuple[int, ...]) -> dict[str, Any]:
+    """Arrays of random numbers by name."""
     rng = np.random.default_rng(seed)
     return {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
 
 
 def _chain(n: int) -> Callable[[bool], Arrays]:
-    return lambda small: _normal(1, **dict.fromkeys("abc", (min(n, 1000) if small else n,)))
+    return lambda small: normal(1, **dict.fromkeys("abc", (min(n, 1000) if small else n,)))
 
 
 def _rows(small: bool) -> tuple[int, int]:
@@ -54,24 +55,24 @@ def _rows(small: bool) -> tuple[int, int]:
 
 def _logits(small: bool) -> Arrays:
     n, m = _rows(small)
-    return {**_normal(3, x=(n, m)), "labels": np.random.default_rng(3).integers(0, m, n).astype(np.int32)}
+    return {**normal(3, x=(n, m)), "labels": np.random.default_rng(3).integers(0, m, n).astype(np.int32)}
 
 
 def _norm(small: bool) -> Arrays:
     n, m = _rows(small)
-    return _normal(4, x=(n, m), gamma=(m,), beta=(m,))
+    return normal(4, x=(n, m), gamma=(m,), beta=(m,))
 
 
 def _norm_gradient(small: bool) -> Arrays:
-    return {**_norm(small), **_normal(5, dy=_rows(small))}
+    return {**_norm(small), **normal(5, dy=_rows(small))}
 
 
 def _mlp(small: bool) -> Arrays:
     sizes, batch = ([12, 8, 6, 4], 5) if small else ([784, 512, 256, 10], 128)
-    held = _normal(6, x=(batch, sizes[0]))
+    held = normal(6, x=(batch, sizes[0]))
     held["labels"] = np.random.default_rng(6).integers(0, sizes[-1], batch).astype(np.int32)
     for i, (n, m) in enumerate(pairwise(sizes)):
-        held |= {name: w * np.float32((2 / n) ** 0.5) for name, w in _normal(7 + i, **{f"w{i}": (n, m)}).items()}
+        held |= {name: w * np.float32((2 / n) ** 0.5) for name, w in normal(7 + i, **{f"w{i}": (n, m)}).items()}
         held[f"b{i}"] = np.zeros(m, np.float32)
     return held
 
@@ -89,9 +90,9 @@ def layer_shapes(width: int) -> dict[str, tuple[int, ...]]:
 
 def _layer(small: bool) -> Arrays:
     width, length = (24, 8) if small else (768, 128)
-    held = {name: 0.02 * x for name, x in _normal(8, **layer_shapes(width)).items()}
+    held = {name: 0.02 * x for name, x in normal(8, **layer_shapes(width)).items()}
     held |= {name: held[name] + np.float32(1) for name in held if name.endswith("gamma")}
-    return {"x": _normal(9, x=(length, width))["x"], **held}
+    return {"x": normal(9, x=(length, width))["x"], **held}
 
 
 def decode_config(small: bool, dtype: str = "f32") -> gpt2.Config:
@@ -144,13 +145,13 @@ def _decode(small: bool) -> Arrays:
     shapes = {name: tuple(spec.shape) for name, spec in gpt2.caches(config, capacity).items()}
     last = np.array([capacity - 1], np.int32)
     given = {"tokens": np.array([7], np.int32), "positions": last, "cache_start": np.array([0, capacity - 1, 0], np.int32)}
-    return {**given, **gpt2.random_weights(config), **_normal(10, **shapes)}
+    return {**given, **gpt2.random_weights(config), **normal(10, **shapes)}
 
 
 def _image(batch: int) -> Callable[[bool], Arrays]:
     def arrays(small: bool) -> Arrays:
         side, channels = (6, 8) if small else (56, 64)
-        held = _normal(11, x=(batch, side, side, channels), weight=(channels, channels, 3, 3))
+        held = normal(11, x=(batch, side, side, channels), weight=(channels, channels, 3, 3))
         return {**held, "weight": held["weight"] * np.float32(0.05), "bias": np.zeros(channels, np.float32)}
 
     return arrays
@@ -166,7 +167,7 @@ def _resnet(batch: int) -> Callable[[bool], Arrays]:
     def arrays(small: bool) -> Arrays:
         config = resnet_config(small, min(batch, 2) if small else batch)
         shape = (config.batch, config.colours, config.image, config.image)
-        return {**_normal(12, image=shape), **resnet34.random_weights(config)}
+        return {**normal(12, image=shape), **resnet34.random_weights(config)}
 
     return arrays
 
@@ -188,7 +189,7 @@ def _conv_flops(a: Arrays) -> int:
     return 2 * prod(a["x"].shape) * 9 * a["weight"].shape[0]
 
 
-def _size(*names: str, times: Mapping[str, int] | None = None) -> Callable[[Arrays], int]:
+def size_of(*names: str, times: Mapping[str, int] | None = None) -> Callable[[Arrays], int]:
     """Bytes of some arrays, each moved `times` as often."""
     return lambda a: sum(a[n].nbytes * (times or {}).get(n, 1) for n in names)
 
@@ -204,13 +205,13 @@ def _matmul_flops(tokens: Callable[[Arrays], int], passes: int = 1) -> Callable[
 
 
 WORKLOADS: dict[str, Workload] = {
-    "tiny": Workload("20 ops on 8 elements", lambda small: _normal(0, a=(8,), b=(8,))),
-    "chain1k": Workload("8 ops on 1,000 elements", _chain(1000), _size("a", "b", "c", times={"c": 2})),
-    "chain10M": Workload("8 ops on 10 million elements", _chain(10_000_000), _size("a", "b", "c", times={"c": 2})),
-    "softmax": Workload("softmax of 4096 rows of 1024", lambda small: _normal(2, x=_rows(small)), _size("x", times={"x": 2})),
-    "cross_entropy": Workload("cross entropy, value and gradient", _logits, _size("x", times={"x": 2})),
-    "layer_norm": Workload("layer norm", _norm, _size("x", times={"x": 2})),
-    "layer_norm_gradient": Workload("layer norm, value and gradients", _norm_gradient, _size("x", "dy", times={"x": 3})),
+    "tiny": Workload("20 ops on 8 elements", lambda small: normal(0, a=(8,), b=(8,))),
+    "chain1k": Workload("8 ops on 1,000 elements", _chain(1000), size_of("a", "b", "c", times={"c": 2})),
+    "chain10M": Workload("8 ops on 10 million elements", _chain(10_000_000), size_of("a", "b", "c", times={"c": 2})),
+    "softmax": Workload("softmax of 4096 rows of 1024", lambda small: normal(2, x=_rows(small)), size_of("x", times={"x": 2})),
+    "cross_entropy": Workload("cross entropy, value and gradient", _logits, size_of("x", times={"x": 2})),
+    "layer_norm": Workload("layer norm", _norm, size_of("x", times={"x": 2})),
+    "layer_norm_gradient": Workload("layer norm, value and gradients", _norm_gradient, size_of("x", "dy", times={"x": 3})),
     "mlp": Workload("training step of 784-512-256-10", _mlp, flops=_matmul_flops(lambda a: a["x"].shape[0], 3), steps=True),
     "gpt2_layer": Workload("a layer of GPT-2, 128 tokens", _layer, flops=_matmul_flops(lambda a: a["x"].shape[0])),
     "gpt2_decode": Workload("a token of GPT-2 small", _decode, _weights, steps=True, reads=True),

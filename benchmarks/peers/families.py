@@ -1,0 +1,75 @@
+"""
+Families of programs that no kernel was tuned for, on arrays of real use.
+
+Where every side writes a program alike, it is here once, over the functions of a side: `exp`, `log`, `sqrt`, `erf` and `sum`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .workloads import Arrays, Workload, normal, size_of
+
+RATE, VOLATILITY = 0.02, 0.3
+"""Of the options of Black and Scholes."""
+
+
+def _matrix(seed: int, n: int, m: int, *names: str) -> Any:
+    return lambda small: normal(seed, **dict.fromkeys(names or ("x",), (min(n, 37), min(m, 70)) if small else (n, m)))
+
+
+def _square(small: bool) -> Arrays:
+    return _matrix(22, 2048, 2048, "x", "y")(False) if not small else normal(22, x=(40, 40), y=(40, 40))
+
+
+def _blocks(small: bool) -> Arrays:
+    return normal(23, x=(3, 5, 33) if small else (64, 64, 1024))
+
+
+def _options(small: bool) -> Arrays:
+    return {name: abs(x) + 1 for name, x in normal(24, **dict.fromkeys(("s", "k", "t"), (200 if small else 1_000_000,))).items()}
+
+
+def _images(small: bool) -> Arrays:
+    channels = 8 if small else 64
+    return normal(25, x=(2, 6, 6, 8) if small else (16, 56, 56, 64), gamma=(channels,), beta=(channels,))
+
+
+def _bodies(small: bool) -> Arrays:
+    n = 20 if small else 2048
+    return {"x": normal(26, x=(n, 3))["x"], "mass": abs(normal(27, mass=(n,))["mass"])}
+
+
+FAMILIES: dict[str, Workload] = {
+    "cumsum": Workload("running sums of 1024 rows of 4096", _matrix(20, 1024, 4096), size_of("x", times={"x": 2})),
+    "transpose": Workload("transpose of 4096 x 4096", _matrix(21, 4096, 4096), size_of("x", times={"x": 2})),
+    "transpose_add": Workload("x + y transposed, 2048 x 2048", _square, size_of("x", "y", times={"x": 2})),
+    "softmax_middle": Workload("softmax of 64 x 64 x 1024 along axis 1", _blocks, size_of("x", times={"x": 2})),
+    "softmax_first": Workload("softmax of 4096 x 1024 along axis 0", _matrix(28, 4096, 1024), size_of("x", times={"x": 2})),
+    "top_k": Workload("the 50 greatest of 4 rows of 50,257", _matrix(29, 4, 50_257), size_of("x"), reads=True),
+    "sort": Workload("256 rows of 4096 in order", _matrix(30, 256, 4096)),
+    "black_scholes": Workload("a million options of Black and Scholes", _options, size_of("s", "k", "t")),
+    "batch_norm": Workload("batch norm with statistics, 16 images 56x56x64", _images, size_of("x", times={"x": 2})),
+    "bodies": Workload("forces between 2048 bodies", _bodies),
+}
+
+
+def black_scholes(f: Any, s: Any, k: Any, t: Any) -> Any:
+    """The prices of calls and puts."""
+    spread = VOLATILITY * f.sqrt(t)
+    d = (f.log(s / k) + (RATE + VOLATILITY**2 / 2) * t) / spread
+    e = d - spread
+    discounted = k * f.exp(-t * RATE)
+
+    def cdf(x: Any) -> Any:
+        return 0.5 * (1 + f.erf(x / 2**0.5))
+
+    return s * cdf(d) - discounted * cdf(e), discounted * cdf(-e) - s * cdf(-d)
+
+
+def bodies(f: Any, x: Any, mass: Any) -> Any:
+    """The force on each body, softened where two are close."""
+    between = x[None, :, :] - x[:, None, :]
+    squared = f.sum(between * between, -1) + 1e-3
+    weight = mass[None, :] / (squared * f.sqrt(squared))
+    return f.sum(between * weight[:, :, None], 1)
