@@ -26,8 +26,8 @@ class Specialization:
 
     max_programs: int = 64
     """How many programs are kept."""
-    max_bytes: int = 1 << 28
-    """How many bytes they may take: code, constants and memory for temporaries."""
+    max_bytes: int = 1 << 30
+    """How many bytes they may take: code, constants, packed weights and memory for temporaries."""
     compile_share: float = 0.5
     """The share of the time since the first call that may go into compiling."""
     background: bool = True
@@ -41,7 +41,7 @@ class Specialization:
         Return limits from themselves, a mapping, text such as `max_programs=8 background=off`, or None; E7001 for others.
 
         >>> Specialization.of("max_programs=8 background=off")
-        Specialization(max_programs=8, max_bytes=268435456, compile_share=0.5, background=False, eager=False)
+        Specialization(max_programs=8, max_bytes=1073741824, compile_share=0.5, background=False, eager=False)
         """
         if given is None:
             return Specialization()

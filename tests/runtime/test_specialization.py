@@ -263,7 +263,7 @@ def test_the_report_says_class_calls_times_and_state() -> None:
     fake.call(8)
     fake.call(16)
     assert fake.programs.report() == [
-        "compiled for sizes: 1 programs of at most 5, 100 of 268,435,456 bytes; 1.000 s of compiling, at most 50% of the time",
+        "compiled for sizes: 1 programs of at most 5, 100 of 1,073,741,824 bytes; 1.000 s of compiling, at most 50% of the time",
         "sizes   T in 5..8: 26 calls, 1.050 s lost, 1.000 s of compiling; 1 compiled, 1 general",
         "sizes   T in 9..16, T % 16 == 0: 1 calls, 0.050 s lost, 0.000 s of compiling; 1 general",
     ]
@@ -402,6 +402,32 @@ def test_what_another_process_does_not_know_is_compiled_here(tmp_path: Path, mon
     assert elsewhere == 0
     assert made(np.array([4, 2, 3], np.int32)).tolist() == [1, 1, 1]
     compile_child.CHILD.end()
+
+
+def test_weights_are_packed_for_each_size_that_is_compiled(tmp_path: Path, monkeypatch: Any, worker: Worker) -> None:
+    """By this process and by another: a bound program of some sizes is entered with the weights that its general one has."""
+    pytest.importorskip("llvmlite")
+    text = """module attributes {ptir.spec_version = "ptir.v0.4"} {
+      func.func @f(%x: tensor<?x300xf32, "T,*">, %w: tensor<300x200xf32>) -> tensor<?x200xf32, "T,*"> {
+        %y = ptir.dot_general %x, %w batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0]
+          : (tensor<?x300xf32, "T,*">, tensor<300x200xf32>) -> tensor<?x200xf32, "T,*">
+        func.return %y : tensor<?x200xf32, "T,*">
+      }
+    }"""
+    monkeypatch.setenv("MIND_CACHE_DIR", str(tmp_path))
+    rng = np.random.default_rng(0)
+    w, x = (rng.standard_normal(shape).astype(np.float32) for shape in ((300, 200), (40, 300)))
+    bound = mind_runtime.bind(parse(text), {"w": w}, target="native")
+    shapes = (x.shape, w.shape)
+    apart, _ = bound.program.specialised_apart(shapes)
+    here = bound.program.specialised(shapes)
+    for made in (apart, here):
+        assert made is not None
+        assert made.held_bytes >= w.nbytes
+        np.testing.assert_allclose(made.enter([x, w], 0), x @ w, rtol=1e-4, atol=1e-4)
+    assert bound.program.by_sizes.compiled(shapes) is not None
+    np.testing.assert_allclose(bound(x), x @ w, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(bound(x[:7]), x[:7] @ w, rtol=1e-4, atol=1e-4)
 
 
 def test_the_general_program_alone() -> None:

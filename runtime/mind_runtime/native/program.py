@@ -96,12 +96,21 @@ class NativeProgram(Program):
             general = lowered(func, donated)
             body, origins = body_of(general.func), general.origins
         super().__init__(func, body, origins, donated, limit)
+        self._given: dict[int, Any] = {}
+        """The arrays that are bound, of a dynamic program, by numbers of inputs."""
+        self._bound: Callable[..., Any] | None = None
+        self._free: list[int] = []
+        self._packed_bytes = 0
         plan_calls(self, made.plan)
 
     def type_of_bound(self, kind: type[T]) -> type[T]:
         return native_type(kind)
 
     def take_calls(self, bound: object, given: Mapping[int, Any]) -> None:
+        if self._dynamic:
+            self._given = dict(given)
+            plan_calls(bound, None)
+            return
         runner = self._made.runner
         arrays = {i: np.require(array, requirements=["C", "A"]) for i, array in given.items()}
         settle(arrays.values())
@@ -109,7 +118,20 @@ class NativeProgram(Program):
             bound, None if runner is None else runner.plan(_types(self._func.function_type.inputs.data), self.donated, arrays)
         )
 
+    def with_weights(self, given: Mapping[int, Any]) -> Program:
+        """Return this program, to be entered with these arrays in calls: what depends on them alone is packed now."""
+        if given and (runner := self._made.runner) is not None:
+            from ..bound import Bound  # which imports the compilers
+
+            self._free = [i for i in range(len(self.inputs)) if i not in given]
+            self._bound = self.type_of_bound(Bound)(self, {self.inputs[i].name: array for i, array in given.items()})
+            packing = runner.native.packing
+            self._packed_bytes = 0 if packing is None or not packing.inputs else packing.bytes
+        return self
+
     def enter(self, arguments: Sequence[Any], seed: int) -> Any:
+        if self._bound is not None:
+            return self._bound(*[arguments[i] for i in self._free], seed=seed)
         return self.execute(arguments, seed) if self._made.plan is None or seed != 0 else self(*arguments)
 
     def failed(self, status: int, record: int) -> None:
@@ -142,7 +164,11 @@ class NativeProgram(Program):
         """As of a `Program`, in native code."""
         try:
             bound = None if self._guard is None else bound_function(self._func, shapes)
-            return None if bound is None else compile_native(bound[0], self.donated, self._limit, self.threads)
+            if bound is None:
+                return None
+            made = compile_native(bound[0], self.donated, self._limit, self.threads, tuple(sorted(self._given)))
+            assert isinstance(made, NativeProgram)
+            return made.with_weights(self._given)
         except MindError:
             return None
 
@@ -151,7 +177,7 @@ class NativeProgram(Program):
         if self._guard is None:
             return None, 0.0
         if all(dims_of(t) is not None for t in (*self._func.function_type.inputs, *self._func.function_type.outputs)):
-            order = Order(str(id(self)), self._text, shapes, self.donated, (), self.threads, self._limit)
+            order = Order(str(id(self)), self._text, shapes, self.donated, tuple(sorted(self._given)), self.threads, self._limit)
             if (answer := CHILD.compile(order)) is not None and (found := self._adopted(answer, shapes)) is not None:
                 return found, answer.seconds
         return self.specialised(shapes), 0.0
@@ -171,10 +197,12 @@ class NativeProgram(Program):
             assert bound is not None, "a function that was compiled for these shapes"
             return bound[0]
 
-        made = _find(answer.key, func, detect(), self.donated, self.threads, (), whole)
+        fixed = tuple(sorted(set(self._given) - set(self.donated)))
+        made = _find(answer.key, func, detect(), self.donated, self.threads, fixed, whole)
         if made is None or made.body is None or made.body.need.bytes > self._limit:
             return None
-        return native_type(NativeProgram)(func, made, self.donated, self._limit, self.threads, whole)
+        program = native_type(NativeProgram)(func, made, self.donated, self._limit, self.threads, whole)
+        return program.with_weights(self._given)
 
     @property
     def held_bytes(self) -> int:
@@ -182,7 +210,8 @@ class NativeProgram(Program):
         runner = self._made.runner
         if runner is None:
             return super().held_bytes
-        return runner.code_bytes + runner.native.arena + (0 if self._made.body is None else self._made.body.constant_bytes)
+        constants = 0 if self._made.body is None else self._made.body.constant_bytes
+        return runner.code_bytes + runner.native.arena + constants + self._packed_bytes
 
 
 def _signature(func: FuncOp, shapes: Sequence[Sequence[int]], outputs: Sequence[Sequence[int]]) -> FuncOp:
