@@ -15,7 +15,7 @@ EXTRAS_.venv-all = test,lint,demo,models,oracles
 EXTRAS_.venv-mutants = test,mutants
 EXTRAS_.venv-docs = docs
 
-.PHONY: help docs test-failed suites suites-array suites-jax suites-onnx suites-stablehlo suites-torch demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt qemu test-matrix vendor-elk
+.PHONY: help docs test-failed suites suites-array suites-jax suites-onnx suites-stablehlo suites-torch demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt axe qemu test-matrix vendor-elk
 .DELETE_ON_ERROR:
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo "make gpu-report  registers, spills, occupancy and bytes of CUDA kernels, without a GPU; written to benchmarks/results/gpu_report.md"
 	@echo "make mutants   small changes of chosen modules that no test notices; written to benchmarks/results/mutants.md"
 	@echo "make fuzz SECONDS=600  generated inputs of every kind, none of which may fail without a code; written to benchmarks/results/fuzz.md"
+	@echo "make axe       fetch axe-core, which checks the accessibility of pages"
 	@echo "make vendor-elk  fetch the layout library of mind-view again"
 	@echo "make docs      the documentation site with the generated reference, in .site/html"
 	@echo "make clean     remove every environment and cache"
@@ -140,6 +141,12 @@ mlir-opt:
 qemu:
 	@sh tests/install_qemu.sh
 
+# What tests/test_accessibility.py checks pages with.
+AXE = 4.10.3
+axe:
+	@rm -rf .axe && mkdir .axe && cd .axe && npm pack --silent axe-core@$(AXE) > /dev/null && tar xzf axe-core-$(AXE).tgz --strip-components=1 package/axe.min.js package/LICENSE
+	@echo "axe-core $(AXE) is in .axe"
+
 # The quick tests on each Python that is found, with the oldest and the newest dependencies that pyproject.toml allows.
 test-matrix:
 	@$(PYTHON) tests/on_pythons.py $(MATRIX)
@@ -154,7 +161,7 @@ vendor-elk:
 	@echo "elkjs $(ELKJS) is in $(ELK_FILES)"
 
 clean:
-	rm -rf $(ENVIRONMENTS) .matrix .mutants .fuzz .site build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(ENVIRONMENTS) .axe .matrix .mutants .fuzz .site build dist .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(ENVIRONMENTS:%=%/stamp): pyproject.toml

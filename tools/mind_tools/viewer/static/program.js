@@ -136,14 +136,15 @@ class ProgramPane {
     const made = document.createDocumentFragment();
     if (folded) {
       const button = element("button", { class: "fold" }, `${end - start} lines without a difference`);
+      const line = element("div", { role: "row" }, element("div", { role: "cell" }, button));
       button.addEventListener("click", () => {
         const opened = this.blocks({ start, end, folded: false });
         const first = opened.querySelector(".row");
-        button.replaceWith(opened);
+        line.replaceWith(opened);
         this.rows = [...this.root.querySelectorAll(".row")];
         first.focus();
       });
-      made.append(button);
+      made.append(line);
       return made;
     }
     for (let i = start; i < end; i += ROWS_PER_BLOCK) {
