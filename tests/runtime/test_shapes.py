@@ -43,6 +43,7 @@ FLOATS = {
     ptir.DynamicSliceOp: {1: "si32"},
     ptir.DynamicUpdateSliceOp: {2: "si32"},
     ptir.SegmentReduceOp: {1: "si32"},
+    ptir.RaggedDotOp: {2: "si32"},
     ptir.SelectOp: {0: "i1"},
     ptir.QuantizeOp: {2: "si8"},
     ptir.DequantizeOp: {0: "si8", 2: "si8"},
