@@ -110,7 +110,22 @@ def parse_model(data: bytes, name: str) -> Any:
         raise error("E1007", f"{name}: no ONNX model, its protobuf cannot be read: {brief(e)}") from None
     if not model.HasField("graph") or not model.ir_version:
         raise error("E1007", f"{name}: no ONNX model, it states no {'graph' if model.ir_version else 'ir_version'}")
+    if (field := _no_text(model)) is not None:
+        raise error("E1007", f"{name}: no ONNX model, a {field} is not UTF-8")
     return model
+
+
+def _no_text(model: Any) -> str | None:
+    """The name of a field of text whose bytes are not UTF-8, which protobuf hands over as bytes; None where all are."""
+    stack = [model]
+    while stack:
+        for field, value in stack.pop().ListFields():
+            values = value if hasattr(value, "append") or hasattr(value, "add") else [value]
+            if field.type == field.TYPE_STRING and any(isinstance(v, bytes) for v in values):
+                return field.name
+            if field.type == field.TYPE_MESSAGE:
+                stack.extend(values)
+    return None
 
 
 def read_bytes(path: Path) -> bytes:
