@@ -80,6 +80,7 @@ bench: .venv-bench/stamp
 	@.venv-bench/bin/python benchmarks/stablehlo_import.py
 	@.venv-bench/bin/python benchmarks/native_products.py
 	@.venv-bench/bin/python benchmarks/native.py
+	@.venv-bench/bin/python benchmarks/dynamic.py
 
 gpu-report: .venv-all/stamp
 	@.venv-all/bin/python benchmarks/gpu_report.py $(REPORT)

@@ -93,3 +93,17 @@ def test_sides_that_disagree_stop_the_benchmark(load: Any) -> None:
     compare("w", {"a": [[1.0, 0.5]], "b": [[1.0, 0.5001]]})
     with pytest.raises(ArithmeticError, match=r"w: b and a differ"):
         compare("w", {"a": [[1.0, 0.5]], "b": [[1.0, 0.6]]})
+
+
+def test_a_server_loop_over_lengths_is_measured(load: Any, tmp_path: Path) -> None:
+    pytest.importorskip("psutil", reason="the extra `bench` is not installed (make test-all installs it)")
+    dynamic = load("dynamic")
+    given = ["--sides", "numpy", "--seconds", "0.2", "--lengths", "2", "--tokens", "0", "--out", str(tmp_path)]
+    assert dynamic.main(given) == 0
+    text = (tmp_path / "dynamic.md").read_text(encoding="utf-8")
+    (row,) = re.findall(r"^\| PTIR, general program alone \|(.*)\|$", text, re.MULTILINE)
+    first, steady, _, worst, _, calls = (cell.strip() for cell in row.split("|"))
+    assert all(float(cell) > 0 for cell in (first, steady))
+    assert float(worst) >= 0
+    assert int(calls) > 0
+    assert "0 programs of at most 0" in text
