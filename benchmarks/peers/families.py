@@ -6,6 +6,7 @@ Where every side writes a program alike, it is here once, over the functions of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .workloads import Arrays, Workload, normal, size_of
@@ -14,8 +15,11 @@ RATE, VOLATILITY = 0.02, 0.3
 """Of the options of Black and Scholes."""
 
 
-def _matrix(seed: int, n: int, m: int, *names: str) -> Any:
-    return lambda small: normal(seed, **dict.fromkeys(names or ("x",), (min(n, 37), min(m, 70)) if small else (n, m)))
+def _matrix(seed: int, n: int, m: int, *names: str) -> Callable[[bool], Arrays]:
+    def arrays(small: bool) -> Arrays:
+        return normal(seed, **dict.fromkeys(names or ("x",), (min(n, 37), min(m, 70)) if small else (n, m)))
+
+    return arrays
 
 
 def _square(small: bool) -> Arrays:

@@ -16,6 +16,8 @@ from .workloads import EVERY
 WORKLOADS = {**EVERY, **FAMILIES}
 LEVEL = 0.95
 """From this ratio on we are level with a peer."""
+BUSY = "No round was quiet: other programs had a part of the cores all the time, so ratios only hint at those of a quiet machine."
+"""What a page says of a run that was disturbed throughout."""
 PACKAGES = ("numpy", "torch", "jax", "onnxruntime", "numba", "llvmlite", "cupy-cuda13x", "cupy-cuda12x")
 
 
@@ -101,6 +103,7 @@ def write(
         "hardly any are written), or the peak of multiplications, in the same run. First calls are those of a new process,",
         "parsing and compiling included; ours keeps and finds nothing on disk here.",
         *(["Small sizes, for trying out: nothing below says how fast anything is."] if small else []),
+        *([] if any(any(t.quiet) for figures in every.values() for t in figures.values()) else [BUSY]),
         f"{described(PACKAGES)}.",
         *([note] if note else []),
         "",
