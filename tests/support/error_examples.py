@@ -25,7 +25,7 @@ class ErrorExample:
 
     def markdown(self, code: str) -> str:
         """Return the blocks of the reference page: the file, the commands or Python, and the message."""
-        file = "" if self.file is None else f"```text {self.file[0]}\n{self.file[1].rstrip()}\n```\n\n"
+        file = "" if self.file is None else f'```text title="{self.file[0]}"\n{self.file[1].rstrip()}\n```\n\n'
         language, source = ("sh", self.shell) if self.shell else ("python", self.python)
         head = f"error[{code}]" if self.shell else code
         message = self.message.strip(" :")
