@@ -18,7 +18,7 @@ from mind_tools.viewer import view
 ROOT = Path(__file__).parents[1]
 AXE = ROOT / ".axe" / "axe.min.js"
 SITE = ROOT / ".site" / "html"
-PAGES = ("README.html", "docs/index.html", "docs/tutorial.html", "docs/reference/passes.html", "docs/gallery.html")
+PAGES = ("index.html", "docs/index.html", "docs/tutorial.html", "docs/reference/passes.html", "docs/gallery.html")
 RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']}"
 
 pytestmark = [

@@ -15,7 +15,10 @@ from pathlib import Path
 import reference_pages
 
 ROOT = Path(__file__).parents[2]
-PATTERNS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/**/*.md", "docs/**/*.svg", "docs/*.css", "benchmarks/results/*.md")
+PATTERNS = (
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/**/*.md", "docs/**/*.svg", "docs/*.css"),
+    "benchmarks/results/*.md",
+)
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"^```(\w+) ([\w./-]+)$", re.MULTILINE)
 """The first line of a block with the name of its file, which Markdown's extension writes as a title."""
