@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
@@ -28,7 +29,7 @@ from ..arena import Slot, place_by_size, place_in_order
 from .check_memory import check_memory
 from .compute_ops import ComputeOp
 from .liveness import Liveness, base, launch_ops
-from .memory_ops import ALIGNMENT, AllocOp, CopyOp, Space
+from .memory_ops import ALIGNMENT, AllocOp, CopyOp, Space, ViewOp, is_alike
 from .return_op import ReturnOp
 
 ARENA_BYTES = "launch.arena_bytes"
@@ -73,7 +74,16 @@ class LaunchAssignMemoryPass(ModulePass):
                 assign_memory(func, order=self.order, align=self.align)
 
 
-def assign_memory(func: FuncOp, *, order: str = "size", align: int = ALIGNMENT, rest: int = 0) -> int:
+class Donation(Enum):
+    """The allocations that have the memory of donated inputs."""
+
+    RESULTS = "results, from call to call in one place, if need be by a copy"
+    IN_PLACE = "results and temporaries that are written in place of them"
+
+
+def assign_memory(
+    func: FuncOp, *, order: str = "size", align: int = ALIGNMENT, rest: int = 0, donation: Donation = Donation.RESULTS
+) -> int:
     """
     Plan the memory of a function and check the plan; the bytes of its arena, which the function states too.
 
@@ -82,8 +92,11 @@ def assign_memory(func: FuncOp, *, order: str = "size", align: int = ALIGNMENT, 
     for op in launch_ops(func.body.block):
         if isinstance(op, AllocOp) and op.kind is Space.ARENA:
             op.at = None
-    live = _take_donated(func, Liveness(func))
-    live = _put_into_outputs(func, live)
+    if donation is Donation.RESULTS:
+        live = _put_into_outputs(func, _take_donated(func, Liveness(func)))
+    else:
+        live = _put_into_outputs(func, Liveness(func))
+        _pass_on_donated(live)
     slots = _slots(live, align)
     for slot in slots:
         slot.last += rest if slot.size <= MOST_RESTING else 0
@@ -98,30 +111,32 @@ def assign_memory(func: FuncOp, *, order: str = "size", align: int = ALIGNMENT, 
 
 
 def _temporaries(live: Liveness) -> list[AllocOp]:
-    return [a for a in live.allocations if a.kind is Space.ARENA]
+    return [a for a in live.allocations if a.kind is Space.ARENA and a.over is None]
 
 
 def _in_place(live: Liveness) -> Iterator[tuple[AllocOp, AllocOp]]:
     """Yield allocations that an op may write in place of others which it uses last: the written and the read one."""
-    for op in live.order:
-        if not isinstance(op, ComputeOp):
+    for op, n in live.order.items():
+        if not isinstance(op, ComputeOp) or not (pairs := op.inplace_pairs):
             continue
-        for w, r in op.inplace_pairs:
-            new, old = base(op.writes[w]).owner, base(op.reads[r]).owner
-            if not isinstance(new, AllocOp) or not isinstance(old, AllocOp) or new.parent is not old.parent:
+        reads, writes = [[base(v).owner for v in values] for values in op.effects()]
+        for w, r in pairs:
+            new, old = writes[w], reads[r]
+            if not isinstance(new, AllocOp) or not isinstance(old, AllocOp) or new.ref.nbytes != old.ref.nbytes:
                 continue
-            if live.first[new] == live.order[op] == live.last[old] and new.ref.nbytes == old.ref.nbytes:
-                if live.is_passed_on(op, old, new):
-                    yield new, old
+            if live.first[new] != n or live.last[old] < n:
+                continue
+            if live.is_passed_on(op, old, new) if live.last[old] == n else live.is_handed_over(old, new):
+                yield new, old
 
 
 def _put_into_outputs(func: FuncOp, live: Liveness) -> Liveness:
     """Let temporaries that outputs are written in place of be those outputs, from the last op to the first; what is live then."""
     becomes: dict[AllocOp, AllocOp] = {}
     taken: set[AllocOp] = set()
-    for new, old in reversed(list(_in_place(live))):
+    for new, old in sorted(_in_place(live), key=lambda pair: -live.first[pair[0]]):
         output = new if new.kind is Space.OUTPUT and new.over is None else becomes.get(new)
-        if output is None or new in taken or old in becomes or old.kind is not Space.ARENA or old.res.type != output.res.type:
+        if output is None or new in taken or old in becomes or old.kind is not Space.ARENA or not _holds(output, old):
             continue
         becomes[old] = output
         taken.add(new)
@@ -130,10 +145,32 @@ def _put_into_outputs(func: FuncOp, live: Liveness) -> Liveness:
             output.detach()
             assert old.parent is not None
             old.parent.insert_op_before(output, old)
-        old.res.replace_all_uses_with(output.res)
+        same = output.res
+        if old.res.type != same.type:
+            assert old.parent is not None
+            old.parent.insert_op_before(view := ViewOp(same, old.res.type), old)
+            same = view.res
+        old.res.replace_all_uses_with(same)
         old.detach()
         old.erase()
     return Liveness(func) if becomes else live
+
+
+def _holds(output: AllocOp, old: AllocOp) -> bool:
+    """Return whether an output may be the memory of a temporary, where the temporary is allocated."""
+    return old.ref.dtype.size == output.ref.dtype.size and old.parent is output.parent
+
+
+def _pass_on_donated(live: Liveness) -> None:
+    """Let what is written in place of a donated input have its memory, and what is written in place of that."""
+    passed_on: set[AllocOp] = set()
+    for new, old in _in_place(live):
+        root = old if old.over is None else old.over.owner
+        if not isinstance(root, AllocOp) or root.donated is None or old in passed_on or new.over is not None:
+            continue
+        if new.kind in (Space.ARENA, Space.OUTPUT) and is_alike(new.ref, root.ref) and live.order[root] < live.order[new]:
+            new.operands = (*new.operands, root.res)
+            passed_on.update((old, root))
 
 
 def _take_donated(func: FuncOp, live: Liveness) -> Liveness:
@@ -193,7 +230,7 @@ def _slots(live: Liveness, align: int) -> list[SharedSlot]:
             if slot.last != live.last[old]:
                 continue
             slot.allocations.append(new)
-            slot.last = live.last[new]
+            slot.last = max(live.last[new], slot.last)
             slots[new] = slot
             given.add(old)
     return list({id(slot): slot for slot in slots.values()}.values())

@@ -5,7 +5,7 @@ The verifier of memory: refuses a function of the `launch` dialect that uses its
 - What is written may be: no constant, no input that is not donated, kept memory by a prepack only.
 - An op writes nothing that it reads or writes otherwise, but for pairs that are in place.
 - Allocations with bytes in common are never in use at a time, but for pairs in place, which pass them on.
-- A loop's carry is the only name of what it was given.
+- A loop's carry that is written is the only name of what it was given.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from mind_dialect.errors import MindError, error
 
 from .base import LaunchOp
-from .control_ops import ForOp, PrepackOp, WhileOp
+from .control_ops import AtOp, ForOp, PrepackOp, WhileOp
 from .definedness import check_defined
-from .liveness import Liveness, base, offset
-from .memory_ops import AllocOp, Space
+from .liveness import Liveness, base, blocks_of, is_whole, launch_ops, offset, written
+from .memory_ops import AllocOp, Space, ViewOp
 from .ref import read_ref
 
 
 def check_memory(func: FuncOp, live: Liveness | None = None) -> None:
     """Raise a coded error, at an op, unless a function uses memory as it may; `live` is its liveness, if it is known."""
     live = live or Liveness(func)
+    changed = written(live.order)
     for op in live.order:
         if isinstance(op, LaunchOp):
             try:
                 _check_writes(op, live)
                 _check_pairs(op, live)
-                _check_carries(op, live)
+                _check_carries(op, live, changed)
             except MindError as e:
                 raise e.at(op, op.name) if e.op is None else e from None
     _check_live_ranges(live)
-    check_defined(func.body.block)
+    check_defined(func.body.block, changed)
 
 
 def _check_writes(op: LaunchOp, live: Liveness) -> None:
@@ -69,7 +70,8 @@ def _check_pairs(op: LaunchOp, live: Liveness) -> None:
                 continue
             if (i, j) not in pairs:
                 raise error("E9102", f"write {i} lies in memory of read {j}", value=str(write.type), other=str(read.type))
-            if base(write) is base(read) and (write.type, offset(write)) != (read.type, offset(read)):
+            alike = (write.type, offset(write)) == (read.type, offset(read)) or (is_whole(write) and is_whole(read))
+            if base(write) is base(read) and not alike:
                 message = f"write {i} is in place of read {j} with another layout or offset"
                 raise error("E9102", message, value=str(write.type), other=str(read.type))
         for j in sorted({j for root in roots for j in written_at[root] if j < i}):
@@ -81,7 +83,9 @@ def _check_pairs(op: LaunchOp, live: Liveness) -> None:
 def _may_overlap(a: SSAValue, b: SSAValue, live: Liveness) -> bool:
     """Return whether two values may have an element in common; carries of one loop have not."""
     if base(a) is not base(b):
-        return not _are_distinct(base(a), base(b)) and bool(live.roots(a) & live.roots(b))
+        if _are_distinct(base(a), base(b)) or not live.roots(a) & live.roots(b):
+            return False
+        return not _is_of_earlier_iterations(a, b, live) and not _is_of_earlier_iterations(b, a, live)
     first, second = offset(a), offset(b)
     if first is None or second is None:
         return True
@@ -94,18 +98,70 @@ def _are_distinct(a: SSAValue, b: SSAValue) -> bool:
     return a.owner is b.owner
 
 
-def _check_carries(op: LaunchOp, live: Liveness) -> None:
-    """Raise E9102 for a loop that is given, or yields, one address twice, or memory that something else names later."""
+def _is_of_earlier_iterations(carry: SSAValue, part: SSAValue, live: Liveness) -> bool:
+    """Return whether a carry of a loop is, of an array that the loop slices, at most parts of the iterations before."""
+    at, first = _slice_of(part), base(carry)
+    if at is None or not isinstance(first, BlockArgument) or first.block is not at.index.owner:
+        return False
+    loop, last, source = first.block.parent_op(), first.block.last_op, read_ref(at.source.type)
+    if not isinstance(loop, ForOp) or last is None or abs(source.strides[0]) < len(read_ref(at.res.type).span):
+        return False
+    waiting, seen = [first.index - 1], set[int]()
+    while waiting:
+        k = waiting.pop()
+        seen.add(k)
+        if live.roots(loop.inits[k]) & live.roots(part):
+            return False
+        following = last.operands[k]
+        held, other = base(following), _slice_of(following)
+        if isinstance(held, BlockArgument) and held.block is first.block:
+            waiting += {held.index - 1} - seen
+        elif live.roots(following) & live.roots(part):
+            same = other is not None and other.source is at.source and other.index is at.index
+            if not same and not _is_same_part(other, at):
+                return False
+    return True
+
+
+def _slice_of(value: SSAValue) -> AtOp | None:
+    """Return the slice of an array that a value is, or is a view of."""
+    while isinstance(owner := value.owner, ViewOp):
+        value = owner.source
+    return owner if isinstance(owner, AtOp) else None
+
+
+def _is_same_part(one: AtOp | None, other: AtOp) -> bool:
+    """Return whether two slices are of one array, seen alike, at one index."""
+    if one is None or one.index is not other.index or base(one.source) is not base(other.source):
+        return False
+    return one.source.type == other.source.type and offset(one.source) is not None and offset(one.source) == offset(other.source)
+
+
+def _check_carries(op: LaunchOp, live: Liveness, changed: set[SSAValue]) -> None:
+    """
+    Raise E9102 for a loop that is given, or yields, one address twice, or memory that something else names later.
+
+    A carry that is only read shares its memory with whatever else is only read.
+    """
     if not isinstance(op, ForOp | WhileOp):
         return
+    args = op.body.block.args[1:] if isinstance(op, ForOp) else op.test.block.args
+    own = [i for i, arg in enumerate(args) if arg in changed or op.res[i] in changed]
     last = op.body.block.last_op
     for values, what in ((op.inits, "is given"), (() if last is None else last.operands, "yields")):
         bases = [base(v) for v in values]
-        for i, value in enumerate(bases):
-            if value in bases[:i]:
-                message = f"{what} one memory as carries {bases.index(value)} and {i}, expected memory of its own for each"
-                raise error("E9102", message, value=str(values[i].type), other=str(value.type))
-    for i, init in enumerate(op.inits):
+        for i in own:
+            if (other := next((j for j, value in enumerate(bases) if j != i and value is bases[i]), None)) is not None:
+                pair = sorted((other, i))
+                message = f"{what} one memory as carries {pair[0]} and {pair[1]}, expected memory of its own for each"
+                raise error("E9102", message, value=str(values[i].type), other=str(bases[i].type))
+    shared = {base(init) for i, init in enumerate(op.inits) if i not in own}
+    for inner in (inner for block in blocks_of(op) for inner in launch_ops(block)):
+        if isinstance(inner, LaunchOp) and any(base(v) in shared for v in inner.effects()[1]):
+            message = f"a carry is memory that {inner.name} writes in the loop by another name"
+            raise error("E9102", message, value=inner.name, other=op.name)
+    for i in own:
+        init = op.inits[i]
         for use in base(init).uses:
             other = use.operation
             if other is not op and isinstance(other, LaunchOp) and live.order[other] > live.order[op]:
@@ -117,28 +173,35 @@ def _check_carries(op: LaunchOp, live: Liveness) -> None:
 
 def _check_live_ranges(live: Liveness) -> None:
     """Raise E9102 for allocations that share bytes and are in use at a time."""
-    ops = {n: op for op, n in live.order.items()}
-    placed: dict[Space, list[tuple[int, int, int]]] = {}
+    placed: dict[Space | AllocOp, list[tuple[int, int, int]]] = {}
     deaths: list[tuple[int, int]] = []
     for born, i in sorted((live.first[a], i) for i, a in enumerate(live.allocations)):
         alloc = live.allocations[i]
-        if alloc.over is not None and isinstance(alloc.over.owner, AllocOp):
-            _expect_passed_on(alloc, alloc.over.owner, live, ops, "memory of a donated input")
-        if (at := alloc.word("at")) is None or not alloc.ref.nbytes:
+        memory, at = _place(alloc)
+        if at is None or not alloc.ref.nbytes:
             continue
         while deaths and deaths[0][0] < born:
             _forget(placed, live.allocations, deaths.pop(0)[1])
-        there, end = placed.setdefault(alloc.kind, []), at + alloc.ref.nbytes
+        there, end = placed.setdefault(memory, []), at + alloc.ref.nbytes
+        what = "memory of a donated input" if isinstance(memory, AllocOp) else f"bytes {at} to {end} of {memory}"
         for number in _meeting(there, at, end):
-            _expect_passed_on(alloc, live.allocations[number], live, ops, f"bytes {at} to {end} of {alloc.kind}")
+            _expect_passed_on(alloc, live.allocations[number], live, what)
         insort(there, (at, end, i))
         insort(deaths, (live.last[alloc], i))
 
 
-def _forget(placed: dict[Space, list[tuple[int, int, int]]], allocations: Sequence[AllocOp], number: int) -> None:
+def _place(alloc: AllocOp) -> tuple[Space | AllocOp, int | None]:
+    """Return the block of memory that an allocation lies in, a space or a donated input, and where, if that is known."""
+    if alloc.over is not None and isinstance(alloc.over.owner, AllocOp):
+        return alloc.over.owner, 0
+    return (alloc, 0) if alloc.donated is not None else (alloc.kind, alloc.word("at"))
+
+
+def _forget(placed: dict[Space | AllocOp, list[tuple[int, int, int]]], allocations: Sequence[AllocOp], number: int) -> None:
     alloc = allocations[number]
-    at = alloc.word("at")
-    there = placed[alloc.kind]
+    memory, at = _place(alloc)
+    assert at is not None, "placed"
+    there = placed[memory]
     del there[bisect_left(there, (at, at + alloc.ref.nbytes, number))]
 
 
@@ -153,13 +216,9 @@ def _meeting(there: Sequence[tuple[int, int, int]], at: int, end: int) -> list[i
     return found
 
 
-def _expect_passed_on(new: AllocOp, old: AllocOp, live: Liveness, ops: dict[int, Operation], memory: str) -> None:
+def _expect_passed_on(new: AllocOp, old: AllocOp, live: Liveness, memory: str) -> None:
     """Raise E9102 unless an allocation's last use is over before another begins, or passes its memory on in place."""
-    begin, end = live.first[new], live.last[old]
-    if end < begin:
-        return
-    op = ops.get(begin)
-    if end == begin and isinstance(op, LaunchOp) and live.is_passed_on(op, old, new):
+    if live.last[old] < live.first[new] or live.is_handed_over(old, new):
         return
     message = f"{memory} is in use by an allocation of {old.kind} of type {old.res.type}"
     raise error("E9102", message, value=str(new.res.type), other=str(old.res.type)).at(new, new.name)

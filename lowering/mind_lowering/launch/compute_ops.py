@@ -45,13 +45,17 @@ class ComputeOp(LaunchOp):
     def check_op(self) -> None:
         for value in (*self.reads, *self.writes):
             read_ref(value.type)
-        if not self.writes:
+        if not self.writes and not self.may_write_nothing():
             raise error("E2007", "writes 0 values, expected at least 1", expected=1, actual=0)
         if len(set(self.writes)) != len(self.writes):
             raise error("E8002", "writes one value twice", attribute="writes", value=str(len(self.writes)))
         for i, value in enumerate(self.writes):
             check_writable(read_ref(value.type), f"write {i}")
         self._check_pairs()
+
+    def may_write_nothing(self) -> bool:
+        """Return whether the op may write no value: it is run for the errors that it reports."""
+        return False
 
     def _check_pairs(self) -> None:
         pairs = self.inplace_pairs
@@ -145,6 +149,9 @@ class KernelOp(ComputeOp):
         """The name of the kernel."""
         return Text().value(self.sym_name)
 
+    def may_write_nothing(self) -> bool:
+        return self.fails is not None
+
     @property
     def results_written(self) -> Sequence[SSAValue]:
         """The arrays that are written, without those for the kernel's own use."""
@@ -153,8 +160,9 @@ class KernelOp(ComputeOp):
     def check_op(self) -> None:
         super().check_op()
         Text().value(self.sym_name)
-        if not 0 <= self.word("scratch", 0) < len(self.writes):
-            raise self.invalid("scratch", f"a number from 0 to {len(self.writes) - 1}, as {len(self.writes)} arrays are written")
+        most = max(len(self.writes) - 1, 0)
+        if not 0 <= self.word("scratch", 0) <= most:
+            raise self.invalid("scratch", f"a number from 0 to {most}, as {len(self.writes)} arrays are written")
         if self.word("cost", 0) < 0:
             raise self.invalid("cost", "at least 0")
         if any(trip_count(i) is None for i in self.indices):
@@ -260,6 +268,9 @@ class HostCallOp(ComputeOp):
     ):
         words = self.words_of({"reason": reason, "ordinal": ordinal})
         super().__init__(operands=[reads, writes], regions=[Region(body)], properties={"sym_name": StringAttr(sym_name), **words})
+
+    def may_write_nothing(self) -> bool:
+        return True  # as many as its op has results, which is checked
 
     def check_op(self) -> None:
         super().check_op()

@@ -30,7 +30,7 @@ from ..outline import own_module
 from .base import LaunchOp
 from .compute_ops import HostCallOp, KernelOp
 from .control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp, YieldOp
-from .kernel_body import body_of_fusion
+from .kernel_body import body_of_fusion, body_of_op
 from .liveness import base
 from .memory_ops import AllocOp, CopyOp, Space, ViewOp
 from .ref import read_ref, ref
@@ -298,15 +298,7 @@ def _is_carried(value: SSAValue) -> bool:
 
 def _body(op: PtirOp) -> Block:
     """Return the body of a kernel: that of a fusion, which is used up, or an op alone."""
-    if isinstance(op, ptir.FusionOp):
-        return body_of_fusion(op)
-    block = Block(arg_types=op.operand_types)
-    for argument, value in zip(block.args, op.operands, strict=True):
-        argument.name_hint = value.name_hint
-    alone = op.clone(dict(zip(op.operands, block.args, strict=True)))
-    alone.operands = block.args
-    block.add_ops([alone, YieldOp(alone.results)])
-    return block
+    return body_of_fusion(op) if isinstance(op, ptir.FusionOp) else body_of_op(op)
 
 
 def _pointwise_pairs(body: Block, reads: Sequence[SSAValue], writes: Sequence[SSAValue]) -> list[tuple[int, int]]:

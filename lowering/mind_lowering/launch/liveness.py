@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ..liveness import Flow, LiveRanges, spread
 from .base import LaunchOp
@@ -44,10 +44,40 @@ def offset(value: SSAValue) -> int | None:
 def whole(value: SSAValue) -> AllocOp | None:
     """Return the allocation that a value is all of, in row-major order; None for a part, or for another order."""
     owner = base(value).owner
-    if not isinstance(owner, AllocOp) or offset(value) != 0:
-        return None
+    return owner if isinstance(owner, AllocOp) and is_whole(value) else None
+
+
+def is_whole(value: SSAValue) -> bool:
+    """Return whether a value is all of its base, in row-major order."""
     layout = read_ref(value.type)
-    return owner if layout.is_row_major and layout.nbytes == owner.ref.nbytes else None
+    return offset(value) == 0 and layout.is_row_major and layout.nbytes == read_ref(base(value).type).nbytes
+
+
+def home(value: SSAValue) -> SSAValue:
+    """Return the base of a value, that of a loop's result being what the loop was given where its carries only change places."""
+    while True:
+        value = base(value)
+        found = _first_place(value.owner, value.index) if isinstance(value, OpResult) else None
+        if found is None or not is_whole(found):
+            return value
+        value = found
+
+
+def _first_place(op: Operation, carry: int) -> SSAValue | None:
+    """Return what a loop was given, that result `carry` is; None for what it computes elsewhere."""
+    if not isinstance(op, ForOp) or (last := op.body.block.last_op) is None:
+        return None
+    places = [carry]
+    while True:
+        following = last.operands[places[-1]]
+        argument = home(following)
+        if not isinstance(argument, BlockArgument) or argument.block is not op.body.block or not is_whole(following):
+            return None
+        if argument.index - 1 == carry:
+            return op.inits[places[op.trip_count % len(places)]]
+        if argument.index - 1 in places:
+            return None
+        places.append(argument.index - 1)
 
 
 def blocks_of(op: Operation) -> Iterator[Block]:
@@ -72,7 +102,9 @@ def flows_of(op: Operation) -> Iterator[Flow]:
             last = op.body.block.last_op
             assert last is not None
             for init, carry, following, result in zip(op.inits, op.body.block.args[1:], last.operands, op.res, strict=True):
-                yield from ((init, carry), (following, carry), (init, result), (following, result))
+                yield from ((init, carry), (following, carry))
+                place = home(result)
+                yield from ((init, result), (following, result)) if place is result else ((place, result),)
         case WhileOp():
             condition, last = op.test.block.last_op, op.body.block.last_op
             assert isinstance(condition, ConditionOp)
@@ -88,6 +120,21 @@ def flows_of(op: Operation) -> Iterator[Flow]:
             return
 
 
+def written(ops: Iterable[Operation]) -> set[SSAValue]:
+    """Return the allocations, carries and results that ops may write to, by whatever name."""
+    found: set[SSAValue] = set()
+    flows: list[Flow] = []
+    for op in ops:
+        if isinstance(op, LaunchOp):
+            found.update(map(base, op.effects()[1]))
+            flows.extend(flows_of(op))
+    count = -1
+    while count != len(found):
+        count = len(found)
+        found.update([base(given) for given, holder in flows if holder in found])
+    return found
+
+
 class Liveness(LiveRanges[AllocOp]):
     """Program order, aliases and live ranges of a function of launch ops."""
 
@@ -97,6 +144,7 @@ class Liveness(LiveRanges[AllocOp]):
         super().__init__(func.body.block)
         self._roots: dict[SSAValue, Roots] = {}
         self._touched: dict[LaunchOp, tuple[Touched, Touched]] = {}
+        self._uses: dict[AllocOp, list[Operation]] = {}
         self.allocations = [op for op in self.order if isinstance(op, AllocOp)]
         self._roots.update({alloc.res: frozenset({alloc}) for alloc in self.allocations})
         spread(self._roots, [([base(given)], holder) for op in self.order for given, holder in flows_of(op)])
@@ -105,6 +153,7 @@ class Liveness(LiveRanges[AllocOp]):
                 for value in (*op.effects()[0], *op.effects()[1], *_carried(op)):
                     for root in self.roots(value):
                         self.touch(root, root.parent, op)
+                        self._uses.setdefault(root, []).append(op)
         for alloc in self.allocations:
             self.first.setdefault(alloc, self.order[alloc])
             self.last[alloc] = max(self.last.get(alloc, 0), self.order[alloc])
@@ -126,6 +175,31 @@ class Liveness(LiveRanges[AllocOp]):
         pairs = op.inplace_pairs
         return whole(made[targets[0]]) is new and all((targets[0], i) in pairs and whole(values[i]) is old for i in sources)
 
+    def is_handed_over(self, old: AllocOp, new: AllocOp) -> bool:
+        """
+        Return whether the uses of one allocation are over when those of another begin, or pass its memory on in place.
+
+        Of a branch, each region by itself: only one of them runs.
+        """
+        outer = _common_block(old, new)
+        return outer is not None and self._are_apart(self._uses.get(old, ()), self._uses.get(new, ()), old, new, outer)
+
+    def _are_apart(self, olds: Sequence[Operation], news: Sequence[Operation], old: AllocOp, new: AllocOp, block: Block) -> bool:
+        """Return whether the ops of a block that use `old` come before those that use `new`."""
+        ends, begins = [_within(op, block) for op in olds], [_within(op, block) for op in news]
+        if not ends or not begins:
+            return True
+        last, first = max(ends, key=self.order.__getitem__), min(begins, key=self.order.__getitem__)
+        if last is not first:
+            return self.order[last] < self.order[first]
+        if not isinstance(last, IfOp):
+            return isinstance(last, LaunchOp) and self.is_passed_on(last, old, new)
+        for inner in blocks_of(last):
+            parts = ([op for op in ops if _holds(inner, op)] for ops in (olds, news))
+            if not self._are_apart(next(parts), next(parts), old, new, inner):
+                return False
+        return True
+
     def touched(self, op: LaunchOp) -> tuple[Touched, Touched]:
         """The allocations that an op may read, and those that it may write, with the numbers of its reads or writes."""
         found = self._touched.get(op)
@@ -142,3 +216,31 @@ def _carried(op: Operation) -> list[SSAValue]:
     """Return the values that control flow takes or hands on at an op: they are in use there."""
     values = list(op.operands) if not isinstance(op, AllocOp | ViewOp | AtOp) else []
     return [v for v in values if not isinstance(v, BlockArgument) or v.index or not isinstance(v.block.parent_op(), ForOp)]
+
+
+def _common_block(one: Operation, other: Operation) -> Block | None:
+    """Return the block of one of two ops that holds both."""
+    for op, inner in ((one, other), (other, one)):
+        if op.parent is not None and _holds(op.parent, inner):
+            return op.parent
+    return None
+
+
+def _holds(block: Block, op: Operation) -> bool:
+    """Return whether an op stands in a block, or in a region of an op that does."""
+    parent: Operation | None = op
+    while parent is not None:
+        if parent.parent is block:
+            return True
+        parent = parent.parent_op()
+    return False
+
+
+def _within(op: Operation, block: Block) -> Operation:
+    """Return the op of a block that is, or holds, an op; an op outside of the block itself."""
+    parent: Operation | None = op
+    while parent is not None:
+        if parent.parent is block:
+            return parent
+        parent = parent.parent_op()
+    return op

@@ -16,7 +16,7 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.attributes import LITERAL, Int, Word
 from mind_dialect.ptir.literal import PtirLiteralAttr, static_spec
 
-from .base import Flag, LaunchOp
+from .base import Flag, LaunchOp, print_types
 from .ref import Ref, read_ref
 
 
@@ -47,8 +47,8 @@ class AllocOp(LaunchOp):
     """
     Memory for one array in row-major order, and its address.
 
-    `at` is the byte offset within its space, as `launch-assign-memory` states it. An output `over` a donated input has
-    its memory. Constants state their literal.
+    `at` is the byte offset within its space, as `launch-assign-memory` states it. An output, or a temporary, `over` a donated
+    input has its memory: as many elements of the same dtype. Constants state their literal.
     """
 
     name = "launch.alloc"
@@ -136,9 +136,9 @@ class AllocOp(LaunchOp):
         if self.over is None:
             return
         owner = self.over.owner
-        given = isinstance(owner, AllocOp) and owner.donated is not None and owner.res.type == self.res.type
-        if space is not Space.OUTPUT or not given:
-            expected = "an output over a donated input of its type"
+        given = isinstance(owner, AllocOp) and owner.donated is not None and is_alike(owner.ref, self.ref)
+        if space not in (Space.OUTPUT, Space.ARENA) or not given or self.at is not None:
+            expected = "an output or a temporary over a donated input with as many elements of its dtype"
             raise error(
                 "E8002", f"{space} over {self.over.type}, expected {expected}", attribute="over", value=str(self.over.type)
             )
@@ -150,6 +150,8 @@ class AllocOp(LaunchOp):
         if self.over is not None:
             printer.print_string(" over ")
             printer.print_operand(self.over)
+            if self.over.type != self.res.type:
+                print_types(printer, (self.over,))
         self.print_words(printer)
         printer.print_string(" : ")
         printer.print_attribute(self.res.type)
@@ -159,10 +161,12 @@ class AllocOp(LaunchOp):
         space = _SPACE.parse(parser)
         index = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
         over = parser.parse_unresolved_operand() if parser.parse_optional_keyword("over") is not None else None
+        types = None if over is None else parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
         properties, attributes = cls.parse_words(parser)
         parser.parse_punctuation(":")
         type = parser.parse_type()
-        operands = [] if over is None else [parser.resolve_operand(over, type)]
+        given = [] if over is None else [over]
+        operands = parser.resolve_operands(given, [type] * len(given) if types is None else types, parser.pos)
         number = {} if index is None else {"index": IntegerAttr(index, i64)}
         return cls.create(
             operands=operands, result_types=[type], properties={"space": space, **number, **properties}, attributes=attributes
@@ -241,6 +245,11 @@ class CopyOp(LaunchOp):
             sizes = (str(source.dtype), str(target.dtype))
             raise error("E2004", f"copies {sizes[0]} to {sizes[1]}, expected one size", lhs=sizes[0], rhs=sizes[1])
         check_writable(target, "target")
+
+
+def is_alike(one: Ref, other: Ref) -> bool:
+    """Return whether what one allocation holds fits into another: as many elements of the same dtype."""
+    return one.dtype is other.dtype and one.count == other.count
 
 
 def check_writable(layout: Ref, what: str) -> None:

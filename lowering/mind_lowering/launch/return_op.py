@@ -15,6 +15,7 @@ from mind_dialect.ptir.types import read_type
 from ..coded_op import expect_types
 from .base import LaunchOp
 from .check_memory import check_memory
+from .liveness import home, is_whole, whole
 from .memory_ops import AllocOp, Space
 from .ref import read_ref
 
@@ -23,6 +24,8 @@ from .ref import read_ref
 class ReturnOp(LaunchOp):
     """
     The end of a function: each result is a whole output, memory of a host call, or a donated input; none twice.
+
+    The result of a loop is one where the loop's carries only change places: after so many iterations it is what was given.
 
     Verifies the function too: its inputs and results are those of its signature.
     """
@@ -41,17 +44,22 @@ class ReturnOp(LaunchOp):
     def check_op(self) -> None:
         func = self.parent_op()
         for i, value in enumerate(self.inputs):
-            owner = value.owner
-            if not isinstance(owner, AllocOp) or (owner.kind not in (Space.OUTPUT, Space.HOST) and owner.donated is None):
+            owner = returned(value)
+            if owner is None or (owner.kind not in (Space.OUTPUT, Space.HOST) and owner.donated is None):
                 expected = "an allocation in output or host, or a donated input"
                 raise error(
                     "E2001", f"result {i} is {value.type}, expected {expected}", expected=expected, actual=str(value.type)
                 )
-        if len(set(self.inputs)) != len(self.inputs):
+        if len({returned(value) for value in self.inputs}) != len(self.inputs):
             raise error("E8002", "returns one value twice", attribute="inputs", value=str(len(self.inputs)))
         if isinstance(func, FuncOp):
             _check_signature(func, [read_ref(v.type).tensor for v in self.inputs])
             check_memory(func)
+
+
+def returned(value: SSAValue) -> AllocOp | None:
+    """Return the allocation that a result is the whole of, in row-major order."""
+    return whole(home(value)) if is_whole(value) else None
 
 
 def _check_signature(func: FuncOp, results: Sequence[Attribute]) -> None:

@@ -24,11 +24,12 @@ from mind_lowering.cupy.launching import NO_FAILURE, RECORD, CupyKernels, Launch
 from mind_lowering.cupy.options import CupyOptions
 from mind_lowering.cupy.planning.planner import LaunchPlan, given_input
 from mind_lowering.kernels import NUMPY
+from mind_lowering.launch.arena_plan import arena_plan
 from mind_lowering.launch.compute_ops import CallOp, KernelOp
 from mind_lowering.launch.control_ops import ForOp, IfOp, WhileOp
-from mind_lowering.launch.liveness import Liveness, launch_ops
+from mind_lowering.launch.liveness import launch_ops
 from mind_lowering.launch.memory_ops import AllocOp, CopyOp, Space
-from mind_lowering.memory_plan import Block, MemoryPlan
+from mind_lowering.memory_plan import MemoryPlan
 
 from .gpu import Array, Graph, Machine, Room
 from .lanes import in_lanes
@@ -383,13 +384,7 @@ class CudaRunner:
 
     def arena_plan(self) -> MemoryPlan:
         """Return the address of each temporary, and its live range."""
-        live = Liveness(self.plan.func)
-        temporaries = [op for op in live.allocations if op.kind is Space.ARENA and op.ref.nbytes]
-        blocks = [
-            Block(op.res.name_hint or f"temporary {i}", op.word("at"), op.ref.nbytes, live.first[op], live.last[op])
-            for i, op in enumerate(temporaries)
-        ]
-        return MemoryPlan(f"@{shown_name(self.plan.func.sym_name.data)} on cupy", self.plan.arena, tuple(blocks))
+        return arena_plan(self.plan.func, f"@{shown_name(self.plan.func.sym_name.data)} on cupy", self.plan.arena)
 
     def memory(self, here: Sequence[bool]) -> dict[str, int]:
         """The bytes on the GPU of a call, by what they are for; `here` says which arguments are there already."""
