@@ -10,7 +10,8 @@ The native CPU target: PTIR as LLVM IR text, already vectorised, one module per 
     products/        a product, and what is done before and after it                  convolutions/       <- the same with windows
     calling.py       how an entry calls a kernel: at once or by the pool of threads (pool/); partials.py, costs.py
     elementwise.py   op class -> instructions                    vmath/              <- functions of real numbers plug in here
-    memory.py        the arena        views.py, nest.py   strides and axes        lanes.py, casts.py, failures.py, ir.py
+    launches.py      what runs, as ops of `launch`, with its memory             memory.py       what steps read and write
+    views.py, nest.py   strides and axes        lanes.py, casts.py, failures.py, ir.py
     target_info.py   what code is generated for                  host.py          <- the machine of this process
 
 Nothing here needs llvmlite; `mind_runtime.native` compiles the text and calls it. A program found on disk is not lowered, so this

@@ -10,7 +10,6 @@ from xdsl.dialects.func import FuncOp
 
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 
-from ..memory_plan import Block
 from .failures import FailureSite
 from .target_info import TargetInfo
 from .views import Buffer, View
@@ -96,8 +95,8 @@ class Native:
     draws: bool = False
     """Whether native code draws random numbers, from the seed in the record."""
     packing: Packing | None = None
-    blocks: tuple[Block, ...] = ()
-    """Which part of the arena each buffer has, and when."""
+    launches: FuncOp | None = None
+    """The launches that a call runs, and their memory. A program that was found on disk has none."""
 
     def explain(self) -> Iterator[str]:
         """Lines that say what runs natively, and what on NumPy and why."""

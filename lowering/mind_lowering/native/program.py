@@ -12,7 +12,7 @@ else are one function.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 
 from xdsl.dialects.builtin import ModuleOp
@@ -43,8 +43,9 @@ from .flow import Branch, Code, Loop, Nested, Step, run, steps_in
 from .grouping import why_not
 from .groups import Group
 from .ir import Function, LlvmModule, identifier, symbol
+from .launches import NativeLaunches, launches_of
 from .lowered import Entry, Foreign, Native, Note, Packing
-from .memory import Access, assign, blocks
+from .memory import Access
 from .outlining import shown
 from .planner import Planner
 from .reasons import not_computed
@@ -121,9 +122,20 @@ def dynamic(func: FuncOp) -> str | None:
     return None
 
 
-def lower(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed: Collection[int] = ()) -> Native:
+@dataclass
+class PlannedFunction:
+    """A prepared function with its kernels chosen and its memory assigned."""
+
+    planner: Planner
+    outputs: Sequence[Buffer]
+    launches: NativeLaunches
+    arena: int
+    """Bytes of temporaries."""
+
+
+def planned(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed: Collection[int] = ()) -> PlannedFunction:
     """
-    A prepared function, all of whose dimensions have sizes, as native code for a kind of machine.
+    Plan a prepared function, all of whose dimensions have sizes: its launches, with memory that is assigned and checked.
 
     `donated` are the numbers of inputs that may be overwritten, `fixed` those of inputs that are the same in each call: what of
     them is packed once is of use where calls are one entry.
@@ -141,16 +153,23 @@ def lower(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed: 
         if isinstance(op, PtirOp):
             planner.step(op)
     if fixed and (planner.drawn or any(isinstance(step, Foreign) for step in planner.steps)):
-        return lower(func, host, donated)
+        return planned(func, host, donated)
     for buffer in planner.once.made:
         buffer.use = Use.KEPT
     outputs = _outputs(planner, ending)
     planner.access.append(Access(outputs))
-    arena = assign(planner.access)
-    table = _place(planner)
+    inputs = [planner.buffer_of(planner.view(a)) for a in block.args]
+    launches = launches_of(func, planner.steps, planner.once.steps, inputs, planner.constants, outputs)
+    return PlannedFunction(planner, outputs, launches, launches.assign(inputs, outputs))
+
+
+def lower(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed: Collection[int] = ()) -> Native:
+    """Return a function as native code for a kind of machine; arguments are those of `planned`."""
+    plan = planned(func, host, donated, fixed)
+    planner = plan.planner
+    made = _emitted(func, planner, plan.outputs, plan.arena, _place(planner))
     cost = sum(step.cost(host) if isinstance(step, NativeStep) else inf for step in planner.steps)
-    made = _emitted(func, planner, outputs, arena, table)
-    return replace(made, cost=cost, draws=planner.drawn, blocks=blocks(planner.access))
+    return replace(made, cost=cost, draws=planner.drawn, launches=plan.launches.func)
 
 
 def _outputs(planner: Planner, ending: Operation) -> list[Buffer]:

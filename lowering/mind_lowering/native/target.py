@@ -15,9 +15,10 @@ from mind_dialect.program import functions
 from mind_passes.ptir.failing import forget_origins
 from mind_passes.staged import Stage, StagedPass
 
+from ..core_to_ptir import replace_body
 from ..outline import own_functions
 from .host import detect
-from .program import dynamic, fusion_stages, lower, prepared
+from .program import dynamic, fusion_stages, lower, planned, prepared
 from .target_info import TargetInfo, target_of
 
 
@@ -51,19 +52,31 @@ class LowerToNativePass(StagedPass):
     Optimise and fuse the functions of a module for the native target: Core IR is converted, calls are inlined.
 
     Each `ptir.fusion`, and each op outside of one, is then a kernel. `isa` is what the kernels are for: `avx512`, `avx2`,
-    `baseline` or `neon`; by default this machine.
+    `baseline` or `neon`; by default this machine. With `launches=true` the functions become what runs: kernels and calls on
+    memory that is assigned, of the `launch` dialect; E8001 for a dimension that has no size.
     """
 
     name = "mind-lower-to-native"
 
     isa: str | None = None
+    launches: bool = False
 
     def stages(self) -> Sequence[Stage]:
         return [
             Stage("mind-convert-to-ptir", lambda module: own_functions(module, "native")),
             *fusion_stages(stated(self.isa)),
             Stage("mind-forget-origins", forget_origins),
+            *([Stage("mind-plan-native", lambda module: plan_launches(module, stated(self.isa)))] if self.launches else []),
         ]
+
+
+def plan_launches(module: ModuleOp, host: TargetInfo) -> None:
+    """Replace each prepared function of a module by the launches that run; E8001 where a dimension has no size."""
+    for func in list(functions(module)):
+        if (unsized := dynamic(func)) is not None:
+            message = f"@{func.sym_name.data} has no launches: {unsized} has a dimension without a size"
+            raise error("E8001", message, name="?", extents=()).at(func, func.name)
+        replace_body(func, planned(func, host).launches.func)
 
 
 @dataclass(frozen=True)

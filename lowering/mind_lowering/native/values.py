@@ -41,7 +41,9 @@ class Values:
         count = 1
         for n in shape:
             count *= n
-        return whole(self.buffer(use, dtype, count, value.name_hint or ""), shape)
+        made = self.buffer(use, dtype, count, value.name_hint or "")
+        made.shape = shape
+        return whole(made, shape)
 
     def target(self, value: SSAValue) -> View:
         """Memory in the arena for a value, which is from now on there."""

@@ -49,6 +49,8 @@ class Buffer:
     dtype: PtirDType
     count: int
     name: str = ""
+    shape: Ints | None = None
+    """Its extents, where it is no flat row of elements."""
     donated: bool = False
     """Of an input: whether it may be overwritten."""
     place: int = -1
@@ -61,6 +63,11 @@ class Buffer:
     """The buffer made for a loop or a branch whose memory it has."""
     behind: tuple[Buffer, ...] = ()
     """Of one that moves: the buffers that it moves through."""
+
+    @property
+    def extents(self) -> Ints:
+        """Its extents."""
+        return (self.count,) if self.shape is None else self.shape
 
     @property
     def bytes(self) -> int:

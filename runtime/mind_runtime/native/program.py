@@ -146,8 +146,11 @@ class NativeProgram(Program):
         if self._made.runner is None:
             bound = self.by_sizes.compiled(tuple([a.shape for a in arguments])) if self._dynamic else None
             return None if bound is None else bound.arena_plan(*arguments)
+        from mind_lowering.launch.arena_plan import arena_plan  # slow to load, and calls take none of it
+
         native = self._made.runner.whole()
-        return MemoryPlan(f"@{shown_name(self.name)} on native", native.arena, native.blocks)
+        assert native.launches is not None, "of the whole program"
+        return arena_plan(native.launches, f"@{shown_name(self.name)} on native", native.arena)
 
     def explain(self) -> list[str]:
         """Lines that say which ops run natively, and which on NumPy and why."""

@@ -1,10 +1,9 @@
-"""The tables of the native target are whole; strides of views and offsets in the arena are right."""
+"""The tables of the native target are whole; strides of views are right."""
 
 from __future__ import annotations
 
 import random
 from functools import partial
-from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -19,7 +18,6 @@ from mind_dialect.ptir.types import F32
 from mind_lowering.native import detect, fusions, planner
 from mind_lowering.native.elementwise import CALLS, EMITTERS, EXACT
 from mind_lowering.native.kernels import FALLBACK, KERNELS
-from mind_lowering.native.memory import ALIGNMENT, Access, assign
 from mind_lowering.native.nest import axes_of
 from mind_lowering.native.views import VIEWS, Buffer, Use, View, broadcast, reshaped, row_major, whole, window
 from ptir_evaluator import function_of
@@ -132,78 +130,3 @@ def test_joined_axes_visit_the_same_places(seed: int) -> None:
     for k, given in enumerate(strides):
         joined = View(view.base, F32, tuple(a.extent for a in axes), tuple(a.strides[k] for a in axes))
         assert places(joined).ravel().tolist() == places(View(view.base, F32, view.shape, tuple(given))).ravel().tolist()
-
-
-# The arena
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_what_is_live_at_the_same_time_lies_apart(seed: int) -> None:
-    """Of what has no elements, some is written by no step."""
-    pick = random.Random(seed)
-    buffers = [Buffer(Use.ARENA, i, F32, pick.choice((0, 1, 16, 17, 100, 400))) for i in range(60)]
-    steps: list[Access] = []
-    for i, buffer in enumerate(buffers):
-        reads = pick.sample(buffers[max(0, i - 8) : i], min(i, pick.randint(0, 3)))
-        over = [(buffer, old) for old in reads if old.bytes == buffer.bytes]
-        steps.append(Access(reads, [buffer] if buffer.bytes or pick.random() < 0.5 else [], over))
-    size = assign(steps)
-    first = {b: i for i, b in enumerate(buffers)}
-    last = {b: max([i] + [j for j, s in enumerate(steps) if b in s.reads]) for i, b in enumerate(buffers)}
-    most = 0
-    for i, step in enumerate(steps):
-        live = [b for b in buffers if first[b] <= i <= last[b] and b.bytes]
-        passed_on = {frozenset(pair) for pair in step.over}
-        for one, other in combinations(live, 2):
-            apart = one.offset + one.bytes <= other.offset or other.offset + other.bytes <= one.offset
-            assert apart or frozenset((one, other)) in passed_on
-        most = max(most, sum(b.bytes for b in live))
-    assert all(b.offset % ALIGNMENT == 0 and b.offset + b.bytes <= size for b in buffers)
-    assert size <= 3 * most + 4096
-
-
-def test_a_gap_is_used_again() -> None:
-    a, b, c = (Buffer(Use.ARENA, i, F32, 64) for i in range(3))
-    steps: list[Any] = [Access([], [a]), Access([a], [b]), Access([b], [c]), Access([c], [])]
-    assert assign(steps) == 2 * 256
-    assert a.offset == c.offset != b.offset
-
-
-def test_a_donated_input_is_passed_on_once() -> None:
-    given = Buffer(Use.INPUT, 0, F32, 64, donated=True)
-    one, two = (Buffer(Use.OUTPUT, i, F32, 64) for i in range(2))
-    assign([Access([given], [one], [(one, given)]), Access([one], [two], [(two, one)])])
-    assert (one.over, two.over) == (given, given)
-    kept = Buffer(Use.OUTPUT, 2, F32, 64)
-    assign([Access([given], [kept], [(kept, given)]), Access([given], [])])
-    assert kept.over is None
-
-
-def test_a_temporary_that_a_result_takes_over_has_its_memory_from_the_first() -> None:
-    one, two = (Buffer(Use.ARENA, i, F32, 64) for i in range(2))
-    out, other = (Buffer(Use.OUTPUT, i, F32, 64) for i in range(2))
-    assert assign([Access([], [one]), Access([one], [two], [(two, one)]), Access([two], [out], [(out, two)])]) == 0
-    assert one.root is two.root is out
-    kept = Buffer(Use.ARENA, 2, F32, 64)
-    assert assign([Access([], [kept]), Access([kept], [other], [(other, kept)]), Access([kept], [])]) == 256
-    assert kept.into is None
-
-
-def test_memory_behind_what_moves_is_held() -> None:
-    slots = [Buffer(Use.ARENA, i, F32, 64) for i in range(2)]
-    moving = Buffer(Use.MOVING, 0, F32, 64, behind=tuple(slots))
-    inside, late = (Buffer(Use.ARENA, i, F32, 64) for i in range(2, 4))
-    put = Buffer(Use.ARENA, 4, F32, 64, into=slots[0])
-    steps = [Access([], slots), Access([], [inside]), Access([inside], [put]), Access([moving], []), Access([], [late])]
-    assert assign(steps) == 3 * 256
-    assert len({b.offset for b in (*slots, inside)}) == 3
-    assert late.offset == 0
-
-
-def test_an_operand_may_die_in_a_step_that_a_branch_holds() -> None:
-    for span, alike in ((2, True), (1, False)):
-        old, new = (Buffer(Use.ARENA, i, F32, 64) for i in range(2))
-        assign(
-            [Access([], [old]), Access([old], [new], [(new, old)], span), Access([], []), Access([old], []), Access([new], [])]
-        )
-        assert (new.offset == old.offset) is alike

@@ -104,7 +104,7 @@ def test_weights_are_trained_in_place() -> None:
         ("what is passed through", 0),
         ("branch: an update of what dies", 0),
         ("branch: an update of what is used afterwards", 2),
-        ("branch: changed places", 4),
+        ("branch: changed places", 3),
     ],
 )
 def test_what_is_copied_in_a_iteration(name: str, count: int) -> None:
