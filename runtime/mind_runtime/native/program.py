@@ -131,7 +131,8 @@ class NativeProgram(Program):
 
     def enter(self, arguments: Sequence[Any], seed: int) -> Any:
         if self._bound is not None:
-            return self._bound(*[arguments[i] for i in self._free], seed=seed)
+            free = [arguments[i] for i in self._free]
+            return self._bound(*free) if seed == 0 else self._bound(*free, seed=seed)  # a keyword would go through Python
         return self.execute(arguments, seed) if self._made.plan is None or seed != 0 else self(*arguments)
 
     def failed(self, status: int, record: int) -> None:
