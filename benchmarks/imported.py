@@ -1,0 +1,217 @@
+"""
+Models of PyTorch on the native target, beside PyTorch itself and `torch.compile`.
+
+    python benchmarks/imported.py [--only GPT-2] [--batches 1,8] [--threads 2] [--rounds 7] [--write FILE]
+
+Each side is a process of its own. A round asks each of them in turn, so that the load of the machine meets all alike; of each
+round the ratios are taken, and their median and spread over rounds stand beside the ratio of the best calls. Results are
+compared first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from machine import described
+
+RESULTS = Path(__file__).parent / "results" / "imported.md"
+SIDES = ("native", "torch", "torch.compile")
+SAMPLE = 0.2
+"""Seconds of calls in a round, about."""
+TOLERANCE = 1e-3
+"""Between results, of the greatest magnitude."""
+HEAD = """\
+# Models of PyTorch
+
+By `benchmarks/imported.py`: one forward pass in f32, {threads} thread(s), random weights, {rounds} rounds, in which each side, a
+process of its own, has its turn. *Best* is the best call in milliseconds, *best over ours* its ratio. *Rounds* is the median of the
+time of a side over ours in the same round, with the least and the most. Above 1 native code is faster. On a machine that others
+use, PyTorch's threads wait for each other longest: figures of several threads are of use on a quiet machine only.
+
+The models have 4 layers of width 256, 4 heads and 128 tokens (197 for ViT, 200 for Whisper); ResNet is ResNet-18 with half its
+channels on 112 x 112 pixels. *First* is the time from the model to its first result.
+
+{machine}
+
+{columns}
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+COLUMNS = (
+    *("model", "batch", "best: native", "PyTorch", "`torch.compile`", "best over ours: PyTorch", "`torch.compile`"),
+    *("rounds: PyTorch", "`torch.compile`", "first: native, `torch.compile`, s"),
+)
+
+
+# A side
+
+
+def prepared(side: str, name: str, batch: int) -> tuple[Callable[[], Any], Any]:
+    """What runs a model once, and its first result."""
+    import torch
+    from imported_models import MODELS
+
+    threads = int(os.environ["MIND_NUM_THREADS"])
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    make, argument = MODELS[name]
+    model, x = make().eval(), argument(batch)
+    if side == "native":
+        from mind_bridges.torch import as_array, from_torch
+        from mind_runtime import bind
+
+        module, weights = from_torch(model, x)
+        run, array = bind(module, weights, target="native", threads=threads), as_array(x)
+        return lambda: run(array), run(array)
+    function = model if side == "torch" else torch.compile(model)
+
+    def call() -> Any:
+        with torch.inference_mode():
+            return function(x)
+
+    return call, call().numpy()
+
+
+def serve(side: str) -> None:
+    """Answer requests on stdin, lines of JSON, until it ends."""
+    out, sys.stdout = sys.stdout, sys.stderr
+    call: Callable[[], Any] = list
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "model" in request:
+            start = time.perf_counter()
+            call, found = prepared(side, request["model"], request["batch"])
+            first, flat = time.perf_counter() - start, found.reshape(-1)
+            reply: Any = {"first": first, "some": [float(v) for v in flat[:: max(1, flat.size // 64)]]}
+        else:
+            reply = dict(zip(("best", "median"), sampled(call), strict=True))
+        print(json.dumps(reply), file=out, flush=True)
+
+
+def sampled(call: Callable[[], Any]) -> tuple[float, float]:
+    """Return the best and the median time of the calls of a sample."""
+    call()
+    found: list[float] = []
+    end = time.perf_counter() + SAMPLE
+    while time.perf_counter() < end or len(found) < 3:
+        start = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - start)
+    return min(found), median(found)
+
+
+# All sides
+
+
+class Side:
+    """The process of a side."""
+
+    def __init__(self, name: str, threads: int):
+        counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "MIND_NUM_THREADS"), str(threads))
+        command = [sys.executable, __file__, "--side", name]
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env={**os.environ, **counts}
+        )
+
+    def send(self, **request: Any) -> None:
+        """Ask for something."""
+        assert self.process.stdin is not None
+        print(json.dumps(request), file=self.process.stdin, flush=True)
+
+    def reply(self) -> Any:
+        """The reply to a request; RuntimeError if the process has ended."""
+        assert self.process.stdout is not None
+        if not (line := self.process.stdout.readline()):
+            raise RuntimeError(f"the process ended with {self.process.wait()}")
+        return json.loads(line)
+
+    def close(self) -> None:
+        """End the process."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def row(name: str, batch: int, rounds: int, threads: int) -> str:
+    """Return a line of the table. ArithmeticError where sides disagree."""
+    sides = {side: Side(side, threads) for side in SIDES}
+    try:
+        for process in sides.values():
+            process.send(model=name, batch=batch)
+        replies = {side: process.reply() for side, process in sides.items()}
+        compare(name, replies)
+        times: dict[str, list[Any]] = {side: [] for side in SIDES}
+        for i in range(rounds):
+            for k in range(len(SIDES)):
+                side = SIDES[(i + k) % len(SIDES)]
+                sides[side].send()
+                times[side].append(sides[side].reply())
+    finally:
+        for process in sides.values():
+            process.close()
+    best = {side: min(t["best"] for t in times[side]) for side in SIDES}
+    cells = [name, str(batch), *(f"{1e3 * best[side]:.2f}" for side in SIDES)]
+    cells += [f"{best[side] / best['native']:.2f}" for side in SIDES[1:]]
+    cells += [ratio(times["native"], times[side]) for side in SIDES[1:]]
+    cells.append(", ".join(f"{replies[side]['first']:.1f}" for side in ("native", "torch.compile")))
+    return line(cells)
+
+
+def line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def ratio(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
+    """The median of the ratios of rounds, the least and the most."""
+    found = sorted(b["median"] / a["median"] for a, b in zip(ours, theirs, strict=True))
+    return f"{median(found):.2f} ({found[0]:.2f} to {found[-1]:.2f})"
+
+
+def compare(name: str, replies: dict[str, Any]) -> None:
+    """Raise ArithmeticError unless all sides computed the same."""
+    expected = replies["torch"]["some"]
+    scale = max(map(abs, expected))
+    for side, reply in replies.items():
+        worst = max(abs(a - b) for a, b in zip(reply["some"], expected, strict=True))
+        if not worst <= TOLERANCE * scale:
+            raise ArithmeticError(f"{name}: {side} and PyTorch differ by {worst} of {scale}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
+    parser.add_argument("--only", help="one model")
+    parser.add_argument("--batches", default="1,8")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--write", type=Path, default=RESULTS, metavar="FILE")
+    given = parser.parse_args(argv)
+    if given.side:
+        serve(given.side)
+        return 0
+    from imported_models import MODELS
+
+    columns = line(COLUMNS).rstrip()
+    machine = described(["numpy", "llvmlite", "torch"])
+    text = HEAD.format(threads=given.threads, rounds=given.rounds, machine=machine, columns=columns)
+    for name in [given.only] if given.only else MODELS:
+        for batch in map(int, given.batches.split(",")):
+            found = row(name, batch, given.rounds, given.threads)
+            print(found, end="", flush=True)
+            text += found
+    given.write.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
