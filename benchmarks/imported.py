@@ -34,8 +34,8 @@ HEAD = """\
 
 By `benchmarks/imported.py`: one forward pass in f32, {threads} thread(s), random weights, {rounds} rounds, in which each side, a
 process of its own, has its turn. *Best* is the best call in milliseconds, *best over ours* its ratio. *Rounds* is the median of
-the time of a side over ours in the same round, with the least and the most. Above 1 native code is faster. On a machine that others
-use, PyTorch's threads wait for each other longest: figures of several threads are of use on a quiet machine only.
+the time of a side over ours in the same round, with the least and the most. Above 1 native code is faster. On a machine that
+others use, PyTorch's threads wait for each other longest: figures of several threads are of use on a quiet machine only.
 
 The models have 4 layers of width 256, 4 heads and 128 tokens (197 for ViT, 200 for Whisper); ResNet is ResNet-18 with half its
 channels on 112 x 112 pixels. *First* is the time from the model to its first result.
