@@ -27,8 +27,8 @@ REMEMBERED = 1024
 """So many sizes, and so many classes, have an account; the least recent ones without a program go first."""
 WINDOW = 64
 """Uses are counted in windows of so many calls for each size that is remembered."""
-DECAY = 0.5 ** (WINDOW / 1000)
-"""Lost time shrinks by this with each window: by half in 1,000 calls for each size."""
+DECAY = 0.5
+"""The lost time of sizes that were not called in a window shrinks by this; of others it adds up, however short their runs are."""
 TIMED = 8
 """So many calls of a new program are timed."""
 MARGIN = 1.5
@@ -263,8 +263,8 @@ class Specialized(Generic[T]):
             return
         self._window = self._calls
         for account in self._accounts.values():
+            account.lost *= 1 if account.now else DECAY
             account.before, account.now = account.now, 0
-            account.lost *= DECAY
 
     def _pays(self, account: Account[T]) -> bool:
         """Return whether to compile for an account now."""

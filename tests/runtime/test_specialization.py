@@ -82,6 +82,14 @@ def test_sizes_are_compiled_for_when_they_lost_what_compiling_takes() -> None:
     assert fake.call(8) == "T=8"
 
 
+def test_short_runs_that_come_often_add_up() -> None:
+    fake = Fake(background=False)
+    for _ in range(50_000):
+        if fake.call(8, general=1e-4, own=5e-5) != "general":
+            break
+    assert fake.compiled == [8]
+
+
 def test_sizes_that_come_once_are_never_compiled_for() -> None:
     fake = Fake(background=False)
     for n in range(3000):
