@@ -59,7 +59,7 @@ class Parts:
     z: SSAValue
     last: ptir.DotGeneralOp
     guarded: bool
-    """Whether rows whose scores are all -inf give 0."""
+    """True if rows whose scores are all -inf give 0."""
     views: Sequence[PtirOp]
     """Views of what is outside, and constants."""
 
@@ -95,7 +95,7 @@ def parts(op: ptir.FusionOp, host: TargetInfo) -> Parts | None:
 
 
 def _fits(made: Parts, host: TargetInfo) -> bool:
-    """Whether dtypes and shapes are those of a kernel."""
+    """Return whether dtypes and shapes are those of a kernel."""
     values = [v for op in (made.first, *made.chain, made.last) for v in (*op.operands, *op.results)]
     types, dtype = [read_type(v.type) for v in values], read_type(made.z.type).dtype
     totals = {total_of(made.first), total_of(made.last), read_type(made.last.lhs.type).dtype, dtype}

@@ -47,12 +47,12 @@ class AttentionStep(SharedStep):
     tiles: int
     apart: int
     guarded: bool
-    """Whether rows whose scores are all -inf give 0."""
+    """True if rows whose scores are all -inf give 0."""
     words: str
 
     @property
     def reads(self) -> list[View]:
-        """What is read beside queries, keys and values."""
+        """Return the views that are read in addition to queries, keys and values."""
         return list(self.scores.epilogue.reads)
 
     @property
@@ -103,7 +103,7 @@ class _Block:
     first: str
     last: str
     ends: str
-    """Whether the last rows, fewer than a tile has, are its own; empty if there are none."""
+    """Predicate of the block with the last rows, fewer than a tile has; empty if there are none."""
 
 
 class _AttentionBody:
@@ -231,7 +231,7 @@ class _AttentionBody:
         f.loop("0", str(sums.panels), 1, panel, hint="panel")
 
     def copy(self, product: Product, base: str, batch: Sequence[str], panel: str, k: str) -> str:
-        """Where a panel of a copied operand is, from a step on."""
+        """Return the address of a panel of a copied operand, from a step on."""
         f, wide = self.f, product.cut.columns
         index = f.add(f.mul(panel, wide * product.depth), f.mul(k, wide))
         for i, copies in zip(batch, copied_batches(product.rhs), strict=True):
@@ -312,7 +312,7 @@ class _Row:
             most = extreme(one, "max", total, before, most)
             one.store(total, most, "%greatest", r, 1)
         if self.step.sums.blocks > 1 or self.step.guarded:
-            # Where all scores so far are -inf, nothing is taken from them: their exponentials are 0 and not NaN.
+            # Scores that are all -inf so far are not shifted: their exponentials are 0 and not NaN.
             most = one.select(one.compare("fcmp oeq", self.type, most, low), self.type, one.constant(total, 0), most)
         if before:
             factor = vmath.call(one, "exp", self.type, [one.binary("fsub", self.type, before, most)])
@@ -358,7 +358,7 @@ class _Row:
         return found
 
     def scale(self, r: str, factor: str) -> None:
-        """What was summed of values, times a factor."""
+        """Scale the sums of values of a row by a factor."""
         f, total, width, kept = self.f, self.total, self.width, self.step.sums.partial
         assert kept is not None, "planned"
         lanes = Lanes(f, self.host, width, hint="sum")

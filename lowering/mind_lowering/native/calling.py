@@ -1,5 +1,5 @@
 """
-How an entry calls a kernel: the table of its arguments, and what a failure of it is to the whole program.
+The call of a kernel by an entry: the table of its arguments, and what a failure of it is to the whole program.
 
 This is the one place where a kernel is called: at once, or by the pool, whose functions' addresses are in the record.
 """
@@ -20,12 +20,12 @@ SHARED = 20_000
 POLLED = 1_000_000
 """Nanoseconds of work after which to look for signals."""
 CHUNKS, SHORTEST, LONGEST = 64, 5_000, 50_000
-"""How many chunks to cut work into, and how many nanoseconds one should take: short to share it well, not too short to claim."""
+"""Number of chunks to cut work into, and the nanoseconds that one should take: short to share it well, not too short to claim."""
 
 
 def chunk(units: int, cost: float) -> int:
     """
-    How many units of a kernel that takes `cost` nanoseconds in all are a chunk.
+    Return the number of units in a chunk of a kernel that takes `cost` nanoseconds in all.
 
     >>> chunk(1000, 1e6), chunk(10, 1e9), chunk(10**9, 1e9), chunk(1000, 2e4)
     (15, 1, 50000, 250)
@@ -55,7 +55,7 @@ class Calls:
         self.bases: dict[tuple[int, int], str] = {}
         """Addresses that are known here, by entry of the table and offset in bytes; what a branch finds is not known after it."""
         self.moving: dict[Buffer, str] = {}
-        """Where buffers are now that move from iteration to iteration of a loop."""
+        """Current addresses of the buffers that move from iteration to iteration of a loop."""
 
     def call(self, kernel: NativeKernel, step: NativeStep) -> None:
         """
@@ -104,7 +104,7 @@ class Calls:
         return f.op(f"select i1 {f.op(f'icmp slt i64 {status}, 0', 'ended')}, i64 {status}, i64 {number}", "status")
 
     def address(self, view: View) -> str:
-        """Where the first element of a view is."""
+        """Return the address of the first element of a view."""
         f, bases = self.f, self.bases
         assert isinstance(view.base, Buffer), "a view of memory"
         buffer = view.base.root

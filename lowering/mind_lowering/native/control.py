@@ -124,7 +124,7 @@ def _cond(planner: NativePlan, op: ptir.CondOp) -> None:
 
 
 def _old(results: Sequence[Buffer], iterations: Sequence[IterationSteps]) -> list[tuple[Buffer, Buffer]]:
-    """Which result of a branch may take over which operand: both parts write it over that, place by place."""
+    """Return pairs of a branch's result and the operand that it may take over: both parts write it over that, place by place."""
     found: list[tuple[Buffer, Buffer]] = []
     for result in results:
         reached = [iteration.reach(result) for iteration in iterations]
@@ -141,7 +141,7 @@ def _old(results: Sequence[Buffer], iterations: Sequence[IterationSteps]) -> lis
 
 def _arguments(planner: NativePlan, block: Block, initial: Sequence[View], fixed: Sequence[bool]) -> list[View]:
     """
-    Where an iteration finds a carry: in a buffer of its own, or where it is before the loop if no iteration changes it.
+    Return the view of each carry in an iteration: a buffer of its own, or that from before the loop if no iteration changes it.
     """
     pairs = zip(block.args, initial, fixed, strict=False)
     return [view if same else planner.new(Use.ARENA, argument) for argument, view, same in pairs]
@@ -252,7 +252,7 @@ def _slice(planner: NativePlan, value: SSAValue, view: View, windows: dict[Buffe
 
 
 def _slot_of(planner: NativePlan, stack: View, windows: dict[Buffer, Window]) -> View:
-    """Where an iteration puts a result that is stacked."""
+    """Return the view in which an iteration puts a result that is stacked."""
     base = planner.buffer_of(stack)
     inner = replace(stack, shape=stack.shape[1:], strides=stack.strides[1:])
     buffer = planner.buffer(Use.MOVING, stack.dtype, inner.count, base.name)

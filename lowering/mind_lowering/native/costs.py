@@ -24,7 +24,7 @@ VECTORS = 3.0
 
 
 def instructions(op: type[PtirOp]) -> int:
-    """How many instructions an op is for one vector."""
+    """Return the number of instructions of an op for one vector."""
     row = SCALARS.get(op.OPCODE)
     return 30 if op in CALLS else 1 if row is None else row.instructions
 

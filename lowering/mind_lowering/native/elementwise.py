@@ -23,7 +23,7 @@ from .lanes import Lanes, register
 
 @dataclass(frozen=True)
 class EmissionSite:
-    """Where an op is emitted: the lanes, the op, and where to note that it can fail."""
+    """Place where an op is emitted: the lanes, the op, and where to note that it can fail."""
 
     lanes: Lanes
     op: PtirOp
@@ -41,12 +41,12 @@ class EmissionSite:
 
     @property
     def is_float(self) -> bool:
-        """Whether it is a float."""
+        """Return whether it is a float."""
         return self.dtype.kind is Kind.FLOAT
 
     @property
     def is_signed(self) -> bool:
-        """Whether it is a signed integer."""
+        """Return whether it is a signed integer."""
         return self.dtype.kind is Kind.SIGNED
 
 
@@ -130,7 +130,7 @@ def extreme(lanes: Lanes, kind: str, dtype: PtirDType, a: str, b: str) -> str:
 
 
 def _is_constant(text: str) -> bool:
-    """Whether a value is a constant; `_extreme` puts no NaN first."""
+    """Return whether a value is a constant; `_extreme` puts no NaN first."""
     return not text.startswith("%")
 
 

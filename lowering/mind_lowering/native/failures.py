@@ -1,5 +1,5 @@
 """
-What can go wrong while native code runs, and how it says so.
+Failures of native code while it runs, and how it reports them.
 
 A kernel returns 0, or 1 plus the number of a `FailureSite`: the op that failed and how. Numbers that belong to the failure, such
 as the dividend, are left in the record, the first entry of a kernel's arguments. The runtime makes the coded error.
@@ -16,7 +16,7 @@ from mind_dialect.ptir import PtirOp
 from .lanes import Lanes
 
 RECORD_NUMBERS = 4
-"""How many integers of 64 bits the record holds."""
+"""Number of 64-bit integers that the record holds."""
 
 
 class Failure(Enum):

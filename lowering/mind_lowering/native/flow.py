@@ -59,7 +59,7 @@ class Loop:
     carried: list[Carried] = field(default_factory=list[Carried])
     windows: list[Window] = field(default_factory=list[Window])
     iteration: View | None = None
-    """Where steps find the induction variable."""
+    """View of the induction variable, for steps."""
 
     @property
     def parts(self) -> tuple[list[Step], ...]:
@@ -88,7 +88,7 @@ class Nested:
 
 
 Code = tuple[NativeKernel, NativeStep] | Nested
-"""What an entry runs: a kernel for a step, or what is nested."""
+"""Step of an entry: a kernel for a step, or nested code."""
 
 
 def steps_in(codes: Sequence[Code]) -> Iterator[NativeStep]:
@@ -194,6 +194,6 @@ def _following(calls: Calls, step: Loop) -> list[str]:
 
 
 def _holds(calls: Calls, pred: View) -> str:
-    """Whether a truth in memory holds."""
+    """Emit the test of a truth value in memory."""
     byte = calls.f.op(f"load i8, ptr {calls.address(pred)}, align 1", "pred")
     return calls.f.op(f"icmp ne i8 {byte}, 0", "holds")

@@ -63,12 +63,12 @@ def _flush(plan: NativePlan, pending: dict[Operation, PtirOp]) -> None:
 
 
 def _is_member(op: Operation) -> bool:
-    """Whether an op of a fusion is computed in its group; the others are views, or kernels of their own."""
+    """Return whether an op of a fusion is computed in its group; the others are views, or kernels of their own."""
     return isinstance(op, ptir.ReduceOp) or type(op) in EMITTERS
 
 
 def _must_wait(op: PtirOp, pending: dict[Operation, PtirOp], plan: NativePlan) -> bool:
-    """Whether an op cannot be in the pending group, and needs it, or ends it."""
+    """Return whether an op cannot be in the pending group, and needs it, or ends it."""
     if not pending:
         return False
     if not _is_member(op):

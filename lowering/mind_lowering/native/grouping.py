@@ -1,4 +1,4 @@
-"""Which ops a group can hold, what it is called, and products as ops of a group."""
+"""Ops that a group can hold, the name of a group, and products as ops of a group."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ __all__ = ["Group", "NativeKernel", "only_summed", "spread"]
 @dataclass
 class Group(SharedStep):
     """
-    What one kernel computes, which `GroupStep` emits.
+    Computation of one kernel, which `GroupStep` emits.
 
     `inputs` says where each value lies that the ops take from outside, in the group's shape.
     """
@@ -90,7 +90,7 @@ class Group(SharedStep):
         return tuple(parts)
 
     def past(self) -> list[bool]:
-        """Which results are written by non-temporal stores, when buffers have their places."""
+        """Return which results are written by non-temporal stores, when buffers have their places."""
         return passing(list(self.inputs.values()), [v for _, v in self.outputs])
 
     def cost(self, host: TargetInfo) -> float:
@@ -101,7 +101,7 @@ class Group(SharedStep):
         return f"{' '.join(codes) or 'copy'} over {list(self.shape)}"
 
     def _over(self) -> list[tuple[Buffer, Buffer]]:
-        """Which result may be put over which operand: those that are read and written place by place."""
+        """Return pairs of a result and the operand that it may be put over: those that are read and written place by place."""
         found: list[tuple[Buffer, Buffer]] = []
         for _, target in self.outputs:
             if not target.is_whole or target.shape != self.shape:
@@ -115,7 +115,7 @@ class Group(SharedStep):
         return found
 
     def is_idle(self) -> bool:
-        """Whether it is a copy of a value onto itself: buffers have their places by now."""
+        """Return whether it is a copy of a value onto itself: buffers have their places by now."""
         if self.ops or self.reductions or len(self.outputs) != 1:
             return False
         ((_, target),), (source,) = self.outputs, self.inputs.values()
@@ -126,7 +126,7 @@ class Group(SharedStep):
 
 
 def layout(view: View) -> Hashable:
-    """What a kernel's text depends on of a view: the address of its memory is an argument."""
+    """Return all of a view that a kernel's text depends on: the address of its memory is an argument."""
     lookups = tuple([(k.stride, k.extent, k.clamped) for k in view.lookups])
     if isinstance(view.base, Buffer):
         return "memory", view.dtype, view.strides, lookups
@@ -134,7 +134,7 @@ def layout(view: View) -> Hashable:
 
 
 def spread(view: View, group: Group) -> View:
-    """Where a reduction puts its result, as a view in the group's shape that does not move along reduced axes."""
+    """Return the result of a reduction as a view in the group's shape that does not move along reduced axes."""
     if group.partial is not None:
         return view
     reduced = set(group.axes)

@@ -52,7 +52,7 @@ def vector(type: str, width: int) -> str:
 
 def suffix(type: str, width: int) -> str:
     """
-    How intrinsics name a type.
+    Return the suffix by which intrinsics name a type.
 
     >>> suffix("float", 16), suffix("i32", 1), suffix("ptr", 4)
     ('v16f32', 'i32', 'v4p0')
@@ -76,7 +76,7 @@ def float_text(value: float, type: str) -> str:
 
 
 class LoopBody(Protocol):
-    """What a loop does in an iteration: given its index and the carries, emit it and return the next carries."""
+    """Body of a loop: given its index and the carries, emit an iteration and return the next carries."""
 
     def __call__(self, index: str, /, *values: str) -> Sequence[str] | None: ...
 
@@ -129,7 +129,7 @@ class Function:
         self.inlined = 0
         """The functions of real numbers whose bodies are in it."""
         self.polls = False
-        """Whether it looks for signals."""
+        """True if it looks for signals."""
         self.block = "entry"
         self._head = f"define {'internal ' if internal else ''}{result} {symbol(name)}("
         self._head += ", ".join(f"{type} %{p}" for type, p in parameters) + ") #0 {"
@@ -280,7 +280,7 @@ class Function:
         self.start(after)
 
     def changed(self, condition: str, values: Sequence[tuple[str, str]], then: Callable[[], Sequence[str]]) -> list[str]:
-        """What `then` gives if `condition` holds, else `values`, which are types and values."""
+        """Return the results of `then` if `condition` holds, else `values`, which are types and values."""
         before, inside, after = self.block, self.label("then"), self.label("after")
         self.do(f"br i1 {condition}, label %{inside}, label %{after}")
         self.start(inside)

@@ -1,5 +1,5 @@
 """
-Which native kernel runs which op: one row per op class, closed by a test over the dialect.
+Native kernel of each op: one row per op class, closed by a test over the dialect.
 
 A row plans the steps of an op, or says why it cannot, and then the op runs as its NumPy kernel. This is where kernels plug in: a
 matrix product is the row of `DotGeneralOp` (with what follows it in a fusion: `fusions.py`), a row kernel such as softmax a
@@ -144,7 +144,7 @@ def _along(view: View, order: list[int], shape: tuple[int, ...], lacking: range)
 
 
 def _quantized(planner: NativePlan, op: PtirOp) -> str | None:
-    """What was not replaced by elementwise ops."""
+    """Return the rejection reason of a quantized op that was not replaced by elementwise ops."""
     return not_computed(op, planner.host) or "it is planned as it stands"
 
 

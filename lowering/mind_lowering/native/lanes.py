@@ -17,7 +17,7 @@ from .target_info import TargetInfo
 
 
 def computes(dtype: PtirDType, host: TargetInfo) -> bool:
-    """Whether there is arithmetic of a dtype here; f16 takes a machine that converts it."""
+    """Return whether there is arithmetic of a dtype here; f16 takes a machine that converts it."""
     if dtype.kind is Kind.FLOAT:
         return dtype in (BF16, F32, F64) or (dtype is F16 and host.half)
     return dtype.kind is not Kind.COMPLEX and dtype.bits != 4
@@ -49,11 +49,11 @@ class Lanes:
     mask: str | None = None
     hint: str = "v"
     contract: bool = False
-    """Whether a product that is only summed may be rounded together with its sum."""
+    """True if a product that is only summed may be rounded together with its sum."""
     counted: int = 0
-    """How many lanes count, the first ones; 0 for all."""
+    """Number of lanes that count, the first ones; 0 for all."""
     streamed: bool = False
-    """Whether whole vectors are written by non-temporal stores: they are aligned."""
+    """True if whole vectors are written by non-temporal stores: they are aligned."""
 
     def narrowed(self, width: int) -> Lanes:
         """As this, of another width, without a mask."""
@@ -132,7 +132,7 @@ class Lanes:
         return self.function.call(name, of, (of, x), ("i1", text), hint=self.hint, immediate=(1,))
 
     def any(self, bits: str) -> str:
-        """Whether any lane of a vector of i1 is true."""
+        """Emit whether any lane of a vector of i1 is true."""
         if self.width == 1:
             return bits
         name = f"llvm.vector.reduce.or.{suffix('i1', self.width)}"

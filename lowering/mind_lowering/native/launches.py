@@ -45,7 +45,7 @@ SPACES: dict[Use, Space] = {
 ITERATION = "the number of the iteration"
 """The schedule of the kernel that writes the induction variable of a loop to memory, for kernels that read it."""
 Path = tuple[tuple[int, int], ...]
-"""In which loops and branches a step is, the outermost first, and in which of their regions."""
+"""Loops and branches around a step, the outermost first, and the regions of these that it is in."""
 PREPACK: Path = ((0, 0),)
 """The path of the steps that run before any call."""
 
@@ -131,7 +131,7 @@ class _Builder:
     literals: Mapping[Buffer, PtirLiteralAttr]
     ops: list[Operation] = field(default_factory=list[Operation])
     values: dict[Buffer, SSAValue] = field(default_factory=dict[Buffer, SSAValue])
-    """The address of each buffer that has memory, and of each that moves while its loop is at hand."""
+    """The address of each buffer that has memory, and of each that moves while its loop is visited."""
     operands: dict[Operation, list[Buffer]] = field(default_factory=dict[Operation, list[Buffer]])
     homes: dict[Buffer, Path] = field(default_factory=dict[Buffer, Path])
     """The innermost block that holds all uses of each buffer."""
@@ -139,7 +139,7 @@ class _Builder:
     """By identity of a step, the buffers that it uses, those inside of it too."""
     numbers: dict[Space, int] = field(default_factory=dict[Space, int])
 
-    # Where allocations stand
+    # Places of allocations
 
     def find_homes(self, steps: Sequence[Step], path: Path) -> None:
         """Find the innermost block that holds all uses of each buffer that steps use."""

@@ -1,10 +1,10 @@
 """
-Where loops keep what they carry, and branches what they give: nothing is copied that need not be.
+Memory of loop-carried values and of the results of branches: nothing is copied that need not be.
 
 A value that an iteration makes for the next one is, in this order,
 
     made where it is carried, if what was there is not read any more, or only by the kernel that writes over it, place by place;
-    left where nobody writes: where it is stacked as a result of each iteration, or where it was before the loop;
+    left where no kernel writes: where it is stacked as a result of each iteration, or where it was before the loop;
     made in another buffer, which changes places with that of the carried value for the next iteration.
 
 Where it is no buffer of its own (a transpose, a constant, what another result is already) it is copied into one first.
@@ -69,12 +69,12 @@ class IterationSteps:
         return found
 
     def is_read_before(self, old: Buffer, new: Buffer) -> bool:
-        """Whether `old` is read only in steps before the one that first writes `new`."""
+        """Return whether `old` is read only in steps before the one that first writes `new`."""
         return new in self._first and self._last.get(old, -1) < self._first[new]
 
 
 def is_own(view: View, since: int, taken: Collection[Buffer]) -> bool:
-    """Whether a view is all of a buffer that was made here, and that is not something else's already."""
+    """Return whether a view is all of a buffer that was made here, and that is not something else's already."""
     base = view.base
     if not isinstance(base, Buffer) or base.use is not Use.ARENA or base.into is not None:
         return False
@@ -102,7 +102,7 @@ class Carry:
 
 @dataclass
 class Settled:
-    """What became of carried values. Those not named stay in their buffers."""
+    """Decisions on carried values. Those not named stay in their buffers."""
 
     windows: Mapping[Buffer, Window]
     fixed: dict[Buffer, Carry] = field(default_factory=dict[Buffer, Carry])
@@ -110,7 +110,7 @@ class Settled:
     rotating: dict[Buffer, Buffer] = field(default_factory=dict[Buffer, Buffer])
     """Of each buffer that changes places, the one whose place it has next."""
     slots: dict[Buffer, Buffer] = field(default_factory=dict[Buffer, Buffer])
-    """Where these begin."""
+    """Buffers in which these begin."""
 
     def carried(self) -> list[Carried]:
         """The addresses that go from iteration to iteration."""
@@ -118,7 +118,7 @@ class Settled:
         return found + [Carried(b, _flat(self.slots[b]), after) for b, after in self.rotating.items()]
 
     def after(self, carry: Carry, iterations: int) -> View:
-        """Where a carried value is after a known number of iterations."""
+        """Return the view of a carried value after a known number of iterations."""
         shape = carry.first.shape
         buffer, left = carry.buffer, iterations
         while buffer in self.fixed and left:

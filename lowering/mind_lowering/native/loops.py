@@ -54,7 +54,7 @@ class Nest(Places):
         self.kept = [i for i, a in enumerate(self.axes) if not a.reduced and i != self.along]
         self.chunk, self.pieces = self.runs()
         self.part: tuple[str, str, Callable[[], str]] | None = None
-        """The run along the lanes that is at hand, not all of them: where it begins and ends, and whether it is the last."""
+        """The current run along the lanes, not all of them: where it begins and ends, and whether it is the last."""
         self.inputs: list[Spot] = []
         self.outputs: list[Spot] = []
         self.totals: list[Spot] = []
@@ -69,7 +69,7 @@ class Nest(Places):
         return self.host.lanes(max([4 if d in (F16, BF16) else d.size for d in dtypes], default=1))
 
     def vectors_a_iteration(self) -> int:
-        """How many vectors along the lanes are worked on at once, if there are as many."""
+        """Return the number of vectors along the lanes that are worked on at once, if there are as many."""
         group = self.group
         if any(type(op) in CALLS for op in group.ops):
             return 1
@@ -105,11 +105,11 @@ class Nest(Places):
 
     @property
     def lanes_are_kept(self) -> bool:
-        """Whether the lanes run along an axis of the result."""
+        """Return whether the lanes run along an axis of the result."""
         return self.along is None or not self.axes[self.along].reduced
 
     def runs(self) -> tuple[int, int]:
-        """How long runs along the lanes are, and how many: one, unless these are kept and there is little else to share out."""
+        """Return the length of runs along the lanes, and their number: one, unless lanes are kept and other loops are few."""
         if not self.lanes_are_kept or prod(self.axes[i].extent for i in self.kept) >= ENOUGH:
             return self.extent, 1
         reduced = max(1, prod(a.extent for a in self.axes if a.reduced))
@@ -119,7 +119,7 @@ class Nest(Places):
 
     @property
     def lead(self) -> int:
-        """How many of the outermost loops are units of work."""
+        """Return the number of outermost loops that are units of work."""
         count = 0
         while count < len(self.kept) and prod(self.extents[:count]) * self.pieces < ENOUGH:
             count += 1
@@ -132,7 +132,7 @@ class Nest(Places):
 
     @property
     def units(self) -> int:
-        """How many units of work there are."""
+        """Return the number of units of work."""
         return prod(self.extents[: self.lead]) * self.pieces
 
     def nest(self) -> None:
@@ -219,7 +219,7 @@ class Nest(Places):
         elif rest:
             body(str(full), rest)
 
-    # What the loops do
+    # Loop bodies
 
     def run(self, at: Indexes) -> None:
         """Without reductions: read, compute, write."""
@@ -264,7 +264,7 @@ class Nest(Places):
             self.write(place, "0", one, self.result(one, reduction, scalar))
 
     def result(self, lanes: Lanes, reduction: ReduceOp, total: str) -> str:
-        """What is written of a reduction: its result, or its part of it as it is accumulated."""
+        """Return the value to write of a reduction: its result, or its part of it as it is accumulated."""
         return total if self.group.partial is not None else finished(lanes, reduction, total)
 
     def row(self, at: Indexes, state: Sequence[str]) -> list[str]:
@@ -287,7 +287,7 @@ class Nest(Places):
     # Some vectors
 
     def places(self, spots: Sequence[Spot], at: Indexes) -> list[Place]:
-        """Where some spots are at some indices; what is the same in all lanes is read at once."""
+        """Return the places of some spots at some indices; what is the same in all lanes is read at once."""
         is_input = spots is self.inputs
         return [self.uniform(self.place(s, at)) if is_input else self.place(s, at) for s in spots]
 

@@ -1,4 +1,4 @@
-"""What a lowered program is: its text, what a call does step by step, and what became of each op."""
+"""A lowered program: its text, what a call does step by step, and what became of each op."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Foreign:
 
 @dataclass(frozen=True)
 class Packing:
-    """What is run once for all calls: a function, the inputs that it reads, the entries of the table and bytes that it fills."""
+    """Packing that runs once for all calls: a function, the inputs that it reads, the table's entries and bytes that it fills."""
 
     entry: str
     inputs: Sequence[int]
@@ -54,15 +54,15 @@ class Packing:
 
 @dataclass(frozen=True)
 class Note:
-    """What became of one op of the lowered program: the name of its kernel, or why it runs on NumPy; loops have neither."""
+    """Outcome of one op of the lowered program: the name of its kernel, or why it runs on NumPy; loops have neither."""
 
     what: str
     kernel: str | None
     reason: str | None = None
     depth: int = 0
-    """In how many branches and loops it is."""
+    """Number of branches and loops around it."""
     once: bool = False
-    """Whether it runs once for all calls."""
+    """True if it runs once for all calls."""
 
     def __str__(self) -> str:
         if self.reason is not None:
@@ -85,7 +85,7 @@ class Native:
     """Of each result: memory to be made by the caller, or what a step on NumPy gives."""
     constants: Sequence[tuple[Buffer, PtirLiteralAttr]]
     table: int
-    """How many entries the table of buffers has."""
+    """Number of entries of the table of buffers."""
     arena: int
     """Bytes of the arena."""
     sites: Sequence[FailureSite]
@@ -93,7 +93,7 @@ class Native:
     cost: float = inf
     """About how many nanoseconds a call takes on one thread, where that is known."""
     draws: bool = False
-    """Whether native code draws random numbers, from the seed in the record."""
+    """True if native code draws random numbers, from the seed in the record."""
     packing: Packing | None = None
     launches: FuncOp | None = None
     """The launches that a call runs, and their memory. A program that was found on disk has none."""

@@ -18,7 +18,7 @@ class Axis:
     strides: list[int]
 
     def cost(self, lanes: int) -> tuple[int, bool]:
-        """What it costs to run lanes along it: views that are neither consecutive nor constant, then whether lanes would idle."""
+        """Return the cost of lanes along it: views that are neither consecutive nor constant, then whether lanes would idle."""
         return sum(s not in (0, 1) for s in self.strides), self.extent < lanes
 
 

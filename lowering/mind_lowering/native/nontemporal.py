@@ -20,7 +20,7 @@ LINE = 64
 
 def passing(reads: Sequence[View], writes: Sequence[View]) -> list[bool]:
     """
-    Which results go past the caches, when buffers have their places.
+    Return which results are written by non-temporal stores, when buffers have their places.
 
     Those that are results of the program, so that the next kernel hardly reads them, and much of the traffic.
     """

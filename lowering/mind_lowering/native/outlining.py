@@ -1,4 +1,4 @@
-"""What NumPy runs: an op as a function of its own, what notes call it, and how many random numbers it draws."""
+"""Ops that NumPy runs: each as a function of its own, what notes call it, and how many random numbers it draws."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NoKernel(Exception):
 
 
 def random_ops(op: PtirOp) -> int:
-    """How many random draws an op is, those that never run too."""
+    """Return the number of random draws that an op is, those that never run too."""
     return sum(isinstance(inner, ptir.RandomOp) for inner in op.walk())
 
 

@@ -1,7 +1,7 @@
 """
 Reductions with few results, cut up: each part of a reduced axis gives partial results, which a second kernel folds.
 
-A kernel's units of work are places of its results, so one that sums everything has one unit, which nobody can share. Into how
+A kernel's units of work are places of its results, so one that sums everything has one unit, which threads cannot share. Into how
 many parts it is cut depends on shapes and on the kind of machine alone, so results do not depend on the number of threads.
 """
 
@@ -46,7 +46,7 @@ class AxisCut:
 
     @property
     def parts(self) -> int:
-        """How many there are."""
+        """Return the number of parts."""
         return self.count + bool(self.rest)
 
 
@@ -68,7 +68,7 @@ def cut_up(values: Values, group: Group) -> list[Group]:
 
 
 def _cut(values: Values, group: Group) -> AxisCut | None:
-    """Where to cut, if that is worth it."""
+    """Return the axis cut of a group, if one is worth it."""
     nest = Nest(LlvmModule("").function("", "i64", []), values.host, group, Sites())
     reduced = [a for a in group.axes if group.shape[a] > 1]
     rows = prod(group.shape[a] for a in reduced)

@@ -1,5 +1,5 @@
 """
-Where views are while loops run, and how some lanes of them are read and written.
+Addresses of views while loops run, and loads and stores of some lanes of them.
 
 A `Spot` is a view and its address, a `Place` is a spot at indices that loops have reached. `Places` is what loops of every kind
 build on.
@@ -38,7 +38,7 @@ class Spot:
 
     @property
     def in_memory(self) -> bool:
-        """Whether it is read or written, not made."""
+        """Return whether it is read or written, not made."""
         return isinstance(self.view.base, Buffer)
 
 
@@ -68,7 +68,7 @@ class Places:
 
     @property
     def extent(self) -> int:
-        """How many elements the lanes run along."""
+        """Return the number of elements that the lanes run along."""
         return 1 if self.along is None else self.axes[self.along].extent
 
     def lanes(self, count: int = 0) -> Lanes:
@@ -94,17 +94,17 @@ class Places:
         return every[: len(hints)]
 
     def stride(self, spot: Spot) -> int:
-        """How far a spot moves along the lanes."""
+        """Return the stride of a spot along the lanes."""
         return 0 if self.along is None else spot.strides[self.along]
 
     def is_in_lines(self, spot: Spot) -> bool:
-        """Whether every run along the lanes begins at a line of memory, if the first one does, and vectors are of use there."""
+        """Return whether every run along the lanes begins at a line of memory, if the first one does, and vectors help there."""
         size = spot.view.dtype.size
         others = [s for i, s in enumerate(spot.strides) if i != self.along]
         return self.stride(spot) == 1 and self.width * size in (16, 32, 64) and not any(s * size % LINE for s in others)
 
     def place(self, spot: Spot, at: Indexes) -> Place:
-        """Where a spot is at some indices."""
+        """Return the place of a spot at some indices."""
         view = spot.view
         index = str(view.offset) if isinstance(view.base, Indices) else "0"
         for i, stride in enumerate(spot.strides):
@@ -170,7 +170,7 @@ class Places:
         return lanes.load(view.dtype, base, self.f.mul(index, stride), stride)
 
     def guard(self, place: Place, index: str, lanes: Lanes) -> None:
-        """Where kernels are checked, leave this one unless the first and the last of some lanes are inside of the memory."""
+        """Return early, in checked kernels, unless the first and the last of some lanes are inside of the memory."""
         view, stride = place.spot.view, self.stride(place.spot)
         if not self.host.checked or not isinstance(view.base, Buffer):
             return
@@ -192,7 +192,7 @@ class Places:
         fail_where(lanes, self.sites, beyond, Failure.OUTSIDE, None, [("i64", at, True)])
 
     def offsets(self, place: Place, index: str, lanes: Lanes, start: str = "0") -> str:
-        """Where each lane of a spot is whose lookups may differ from lane to lane, in elements from `start` on."""
+        """Emit the offset of each lane of a spot whose lookups may differ from lane to lane, in elements from `start` on."""
         stride = self.stride(place.spot)
         total = lanes.count(self.f.add(start, self.f.mul(index, stride)), stride)
         for lookup, other in place.along:

@@ -43,7 +43,7 @@ class Ahead:
     packed: dict[Hashable, View] = field(default_factory=dict[Hashable, View])
     """Operands that were packed here, by what was packed and how."""
     iteration: View | None = None
-    """Where the induction variable is, if something in the loop needs it."""
+    """View of the induction variable, if something in the loop needs it."""
 
     @property
     def made(self) -> list[Buffer]:
@@ -52,11 +52,11 @@ class Ahead:
         return list(dict.fromkeys([*iteration, *(b for access in self.access for b in access.writes)]))
 
     def holds(self, buffer: Buffer) -> bool:
-        """Whether all iterations find a buffer as it is."""
+        """Return whether all iterations find a buffer as it is."""
         return buffer.number < self.since
 
     def number(self, plan: NativePlan) -> View:
-        """Where the induction variable is, counted from 0."""
+        """Return the view of the induction variable, counted from 0."""
         if self.iteration is None:
             self.iteration = whole(plan.buffer(Use.ARENA, UI64, 1, "iteration"), ())
         return self.iteration
@@ -85,7 +85,7 @@ class Once(Ahead):
         return buffer.use is Use.CONSTANT or buffer in self.fixed
 
     def mark(self) -> tuple[int, int, int]:
-        """How much there is."""
+        """Return the current lengths of the lists, to which `back_to` cuts them back."""
         return len(self.steps), len(self.access), len(self.packed)
 
     def back_to(self, mark: tuple[int, int, int]) -> None:
@@ -106,11 +106,11 @@ class NativePlan(Values, ABC):
     """Values that are not computed, because products alone read them and widen them in registers."""
     draws: int = 0
     drawn: bool = False
-    """Whether native code draws random numbers."""
+    """True if native code draws random numbers."""
     depth: int = 0
-    """In how many regions of branches and loops the next step is."""
+    """Number of regions of branches and loops around the next step."""
     loops: list[Ahead] = field(default_factory=list[Ahead])
-    """Those that it is in, with what is done before them."""
+    """Loops around the current op, with what is done before them."""
     once: Once = field(default_factory=Once)
     kept: int = 0
     """Bytes of memory that stay while loops run, or from call to call."""

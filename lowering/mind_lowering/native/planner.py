@@ -1,5 +1,5 @@
 """
-Which kernels run in which order, on what memory: one walk over the ops of a function.
+Planner of kernels, their order and their memory: one walk over the ops of a function.
 
 Views cost nothing. A fusion is one group; an op alone is a group of one; what no native kernel runs is a step of its own, a small
 function of PTIR that the runtime hands to the NumPy target. Nothing falls back without a note that says why.

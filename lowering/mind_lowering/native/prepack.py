@@ -1,5 +1,5 @@
 """
-Where operands of products are packed: as seldom as may be.
+Packing of operands of products: as seldom as may be.
 
 What works on values that no iteration of a loop changes is done before the loop, and what works on nothing but constants, and on
 inputs that are the same in each call, once for all calls.

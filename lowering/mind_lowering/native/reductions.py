@@ -33,7 +33,7 @@ def combined(lanes: Lanes, kind: str, dtype: PtirDType, a: str, b: str) -> str:
 
 
 def addend(lanes: Lanes, op: ReduceOp, x: str) -> str:
-    """What some lanes add to a reduction; those that do not count add nothing."""
+    """Return the addend of some lanes to a reduction; those that do not count add nothing."""
     total = accumulator(op)
     x = cast(lanes, x, op.operand_spec(0).dtype, total)
     return x if lanes.mask is None else lanes.select(lanes.mask, register(total), x, identity(lanes, op))
@@ -56,12 +56,12 @@ def end_of(dtype: PtirDType, *, least: bool) -> float:
 
 
 def identity(lanes: Lanes, op: ReduceOp) -> str:
-    """What a reduction begins with, in every lane."""
+    """Return the value that a reduction begins with, in every lane."""
     return lanes.constant(accumulator(op), identity_of(op.values()["kind"], op.operand_spec(0).dtype))
 
 
 def identity_of(kind: str, dtype: PtirDType) -> float:
-    """What a reduction of elements of a dtype begins with."""
+    """Return the value that a reduction of elements of a dtype begins with."""
     match kind:
         case "max" | "min":
             return end_of(dtype, least=kind == "max")

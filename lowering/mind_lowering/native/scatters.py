@@ -42,7 +42,7 @@ class Column:
 
     @property
     def limit(self) -> int:
-        """How many places a window may begin at."""
+        """Return the number of places that a window may begin at."""
         return self.extent - self.window + 1
 
 
@@ -218,7 +218,7 @@ class Scatter(SharedStep):
 
 
 def combined(lanes: Lanes, kind: str, dtype: PtirDType, old: str, new: str) -> str:
-    """What is at a place after an update."""
+    """Emit the value of a place after an update."""
     if kind != "add":
         return extreme(lanes, kind, dtype, old, new)
     return lanes.binary("fadd" if dtype.kind is Kind.FLOAT else "add", register(dtype), old, new)

@@ -11,7 +11,7 @@ from .lanes import Lanes, register
 
 @dataclass(frozen=True)
 class Keys:
-    """How the keys of a dtype are made: their LLVM type, and how many bytes of them say something."""
+    """Encoding of a dtype as sort keys: their LLVM type, and how many bytes of them say something."""
 
     dtype: PtirDType
     descending: bool

@@ -75,7 +75,7 @@ class Sort(SharedStep):
 
 
 def units_of(source: View, axis: int) -> int:
-    """How many units of work a sort has."""
+    """Return the number of units of work of a sort."""
     return min(MOST_UNITS, prod(n for a, n in enumerate(source.shape) if a != axis))
 
 
@@ -357,7 +357,7 @@ class _Lines:
         patient(f, "0", str(self.count), iteration)
 
     def inside(self, index: str, count: str) -> None:
-        """Where kernels are checked, leave this one unless an index is below a count."""
+        """Return early, in checked kernels, unless an index is below a count."""
         if self.host.checked:
             beyond = self.f.op(f"icmp uge i64 {index}, {count}", "beyond")
             fail_where(self.one, self.sites, beyond, Failure.OUTSIDE, None, [("i64", index, True)])

@@ -1,5 +1,5 @@
 """
-What every native kernel is to the planner and to the printer: a `NativeStep`.
+The interface of every native kernel to the planner and to the printer: a `NativeStep`.
 
 A kernel is a function
 
@@ -67,7 +67,7 @@ class NativeStep(ABC):
 
     @abstractmethod
     def contents(self) -> str:
-        """What it computes, in words."""
+        """Return a description of the computation, in words."""
 
     def cost(self, host: TargetInfo) -> float:
         """
@@ -88,7 +88,7 @@ class SharedStep(NativeStep):
 
     @abstractmethod
     def key(self) -> Hashable:
-        """What its text depends on, names apart."""
+        """Return all that its text depends on, names apart."""
 
     @abstractmethod
     def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:

@@ -1,5 +1,5 @@
 """
-What native code is generated for: an instruction set, the width of its vectors, the caches.
+The target of native code: an instruction set, the width of its vectors, the caches.
 
 The text of a program depends on a `TargetInfo` and on nothing else of the machine: lowering takes one as an argument. It holds no
 number of threads, because results may not depend on that: the runtime shares the work. `host.py` describes this machine.
@@ -24,12 +24,12 @@ class TargetInfo:
     registers: int
     """The number of vector registers."""
     half: bool
-    """Whether an instruction converts between f16 and f32."""
+    """True if an instruction converts between f16 and f32."""
     fma: bool
     l1_bytes: int = 32 << 10
     l2_bytes: int = 1 << 20
     checked: bool = False
-    """Whether kernels check each address before they read or write it: for tests."""
+    """True if kernels check each address before they read or write it: for tests."""
 
     def lanes(self, size: int) -> int:
         """

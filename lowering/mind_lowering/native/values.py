@@ -1,4 +1,4 @@
-"""Where each value of a function is: views, new memory, constants."""
+"""The view of each value of a function: of other views, new memory, constants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .views import Buffer, Use, View, whole
 
 @dataclass
 class Values:
-    """Where the values of a function are, and what memory there is so far."""
+    """Views of the values of a function, and the memory that there is so far."""
 
     host: TargetInfo
     views: dict[SSAValue, View] = field(default_factory=dict[SSAValue, View])
@@ -61,7 +61,7 @@ class Values:
         return made
 
     def view(self, value: SSAValue) -> View:
-        """Where a value is."""
+        """Return the view of a value."""
         return self.views[value]
 
     def buffer_of(self, view: View) -> Buffer:

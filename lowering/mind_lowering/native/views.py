@@ -1,5 +1,5 @@
 """
-Where the elements of a value are: so many elements apart along each axis of some memory, or nowhere because a rule gives them.
+Views of the elements of a value: so many elements apart along each axis of some memory, or nowhere as a rule gives them.
 
 Transposes, slices, broadcasts, reversals and most reshapes are another `View` of the same memory, read where it lies; nothing is
 copied until a kernel asks for it. A constant of one number and an `iota` are views of no memory: every element is the number, or
@@ -29,7 +29,7 @@ def now() -> int:
 
 
 class Use(Enum):
-    """What the memory of a buffer is."""
+    """Use of the memory of a buffer."""
 
     INPUT = "an argument"
     OUTPUT = "a result"
@@ -84,7 +84,7 @@ class Buffer:
 
     @property
     def location(self) -> Hashable:
-        """What tells its memory from any other, once buffers have their places."""
+        """Return a key that tells its memory from any other, once buffers have their places."""
         root = self.root
         return root if root.use is Use.MOVING else (root.place, root.offset)
 
@@ -128,18 +128,18 @@ class View:
 
     @property
     def count(self) -> int:
-        """How many elements it has."""
+        """Return the number of elements."""
         return prod(self.shape)
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all of a buffer, in order."""
+        """Return whether it is all of a buffer, in order."""
         whole = isinstance(self.base, Buffer) and self.offset == 0 and self.count == self.base.count
         return whole and self.is_dense and not self.lookups
 
     @property
     def is_dense(self) -> bool:
-        """Whether its elements follow each other in row-major order."""
+        """Return whether its elements follow each other in row-major order."""
         return all(n == 1 or have == want for n, have, want in zip(self.shape, self.strides, row_major(self.shape), strict=True))
 
 
@@ -169,7 +169,7 @@ def filled(literal: PtirLiteralAttr, shape: Sequence[int]) -> View:
 
 
 def indices(dtype: PtirDType, shape: Sequence[int], axis: int) -> View:
-    """What `iota` gives."""
+    """Return the view that `iota` gives."""
     return View(Indices(), dtype, tuple(shape), tuple(int(a == axis % len(shape)) for a in range(len(shape))))
 
 

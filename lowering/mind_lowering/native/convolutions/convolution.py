@@ -31,7 +31,7 @@ UNIT = 4 << 20
 
 @dataclass(frozen=True)
 class Slide:
-    """How a window moves along one axis of the image."""
+    """Movement of a window along one axis of the image."""
 
     extent: int
     """Of the image."""
@@ -55,13 +55,13 @@ class Slide:
 
     @property
     def is_inside(self) -> bool:
-        """Whether all windows are."""
+        """Return whether all windows are inside of the image."""
         return all(self.inside(place) == (0, self.window) for place in (0, self.places - 1))
 
 
 @dataclass(frozen=True)
 class ConvolutionCut:
-    """How a convolution is cut: tiles of `rows` places along axis `along` of the result by `vectors` of `width` columns."""
+    """Tiling of a convolution: `rows` places along axis `along` of the result by `vectors` of `width` columns."""
 
     width: int
     along: int
@@ -77,7 +77,7 @@ class ConvolutionCut:
 @dataclass
 class Convolution:
     """
-    What a kernel computes: `lhs` is `[N, image..., C]`, `rhs` `[window..., C / groups, O]`, `out` `[N, places..., O]`.
+    Operands and result of a kernel: `lhs` is `[N, image..., C]`, `rhs` `[window..., C / groups, O]`, `out` `[N, places..., O]`.
 
     If it is `by_channel`, each column has a channel of its own, and `groups` says 1.
     """
@@ -107,7 +107,7 @@ class Convolution:
 
     @property
     def depth(self) -> int:
-        """How many products are summed."""
+        """Return the number of products that are summed."""
         return prod(self.rhs.shape[:-1])
 
     @property
@@ -117,7 +117,7 @@ class Convolution:
 
     @property
     def bounded(self) -> Ints:
-        """Those of the outer axes along which windows reach beyond the image."""
+        """Return the outer axes along which windows reach beyond the image."""
         return tuple(i for i in self.outer if i and not self.slides[i - 1].is_inside)
 
     @property
@@ -127,12 +127,12 @@ class Convolution:
 
     @property
     def weights(self) -> View:
-        """What kernels read the weights from."""
+        """Return the view that kernels read the weights from."""
         return self.rhs if self.packed is None else self.packed
 
     @property
     def weight_strides(self) -> Ints:
-        """How far the weights move per place of the window along each axis, and per channel."""
+        """Return the strides of the weights per place of the window along each axis, and per channel."""
         return self.rhs.strides[:-1] if self.packed is None else self.packed.strides[2:-1]
 
     @property
@@ -146,7 +146,7 @@ class Convolution:
         return together, -(-count // -(-count // some))
 
     def key(self) -> Hashable:
-        """What the text of its kernel depends on."""
+        """Return all that the text of its kernel depends on."""
         views = form(self.lhs), form(self.rhs), form(self.out), None if self.packed is None else form(self.packed)
         return views, self.total, tuple(self.slides), self.groups, self.by_channel, self.cut, self.epilogue.key
 
@@ -197,7 +197,7 @@ def choose(
 
 def _most_rows(room: int, vectors: int, slide: Slide | None, by_channel: bool) -> int:
     """
-    How many rows of a tile there are registers for: sums, the vectors of a step, one number.
+    Return the number of rows of a tile that registers hold: sums, the vectors of a step, one number.
 
     By channel, all that some rows meet in a row of the window is in registers at once, and the weights.
     """

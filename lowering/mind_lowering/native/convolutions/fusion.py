@@ -43,7 +43,7 @@ def add_fused_convolution(planner: NativePlan, op: ptir.FusionOp) -> bool:
 
 
 def _is_chain(planner: NativePlan, first: PtirOp, root: PtirOp, chain: list[PtirOp], outside: list[PtirOp]) -> bool:
-    """Whether elementwise ops of the shape of `root` follow a convolution, which `root` is or reshapes, and the rest is views."""
+    """Return whether a convolution, which `root` is or reshapes, feeds elementwise ops of its shape; others are views."""
     inside: set[Operation | object] = {first, root, *chain}
     if any(v.owner in inside for op in (first, *outside) for v in op.operands):
         return False

@@ -122,10 +122,10 @@ class _ConvolutionLoops:
 
 
 def window_bounds(f: Function, slide: Slide, begin: str) -> tuple[str, str]:
-    """What `Slide.inside` gives for a window that begins at a place of the image."""
+    """Emit the bounds that `Slide.inside` gives for a window that begins at a place of the image."""
 
     def steps(x: str) -> str:
-        """How many steps of the window it takes to pass `x`, within the window."""
+        """Emit the number of steps of the window that it takes to pass `x`, within the window."""
         x = f.call("llvm.smax.i64", "i64", ("i64", x), ("i64", "0"))
         if slide.dilation > 1:
             x = f.op(f"udiv i64 {f.add(x, str(slide.dilation - 1))}, {slide.dilation}", "steps")

@@ -55,7 +55,7 @@ def covering_rows(spans: Spans, rows: int) -> list[int] | None:
 @dataclass
 class Skips:
     """
-    What the rows of a tile skip: taps along its own axis by `spans`, if these are given, and others outside of their bounds.
+    Taps that the rows of a tile skip: along its own axis by `spans`, if these are given, and others outside of their bounds.
 
     The bounds, `first` and `end` of an axis, are parameters of each function that reads them.
     """
@@ -94,7 +94,7 @@ def any_of(f: Function, tests: Sequence[str]) -> str:
 
 
 def has_border(it: Convolution) -> bool:
-    """Whether some tiles skip taps in all of their rows, which count if they are not finite."""
+    """Return whether some tiles skip taps in all of their rows, which count if they are not finite."""
     return bool(it.bounded) and it.total.kind is Kind.FLOAT
 
 
@@ -108,7 +108,7 @@ class Border:
     def __init__(self, f: Function, it: Convolution):
         self.f, self.it = f, it
         self.seen = f.op("alloca i64, align 8", "seen")
-        """Where the number is of the columns whose taps are known to be finite."""
+        """Address of the number of columns whose taps are known to be finite."""
         f.do(f"store i64 -1, ptr {self.seen}, align 8")
 
     def rotated(self, first: str, last: str, i: str) -> str:

@@ -104,7 +104,7 @@ def accumulator(op: ptir.ConvolutionOp) -> PtirDType:
 
 
 Follow = Callable[[Sequence[View]], Epilogue]
-"""What is done with results, given the views that it needs in the axes that results are computed in."""
+"""Builder of an epilogue, given the views that it needs in the axes that results are computed in."""
 
 
 def append(planner: NativePlan, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:

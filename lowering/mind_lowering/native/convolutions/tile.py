@@ -56,7 +56,7 @@ class Sum:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all of it counts."""
+        """Return whether all of it counts."""
         return self.bounds is None and self.taps is None
 
 
@@ -103,7 +103,7 @@ class _ConvolutionTileBody:
         self.sums = self._sums()
         rows = prod(convolution.weights.shape[:-1]) * convolution.weights.strides[-1]
         self.streamed = convolution.packed is None and rows * tile.columns * convolution.rhs.dtype.size > host.l1_bytes
-        """Whether weights come row by row from memory, where no processor foresees them."""
+        """True if weights come row by row from memory, where no processor foresees them."""
         along = convolution.cut.along
         step = convolution.slides[along - 1].stride if along else 1
         self.across = step * convolution.lhs.strides[along]
@@ -112,7 +112,7 @@ class _ConvolutionTileBody:
         return Lanes(self.f, self.host, self.width, mask, hint)
 
     def _sums(self) -> list[Sum]:
-        """What is summed over, outermost first; neighbours that are one axis in effect are joined."""
+        """Return the axes that are summed over, outermost first; neighbours that are one axis in effect are joined."""
         it, every = self.it, list[Sum]()
         strides = it.weight_strides
         for i, slide in enumerate(it.slides, 1):
@@ -250,8 +250,8 @@ class _ConvolutionTileBody:
             self.check(self.moved(at, one, low), one, f.op(f"sub i64 {high}, {low}") if self.host.checked else "0", rows)
             return f.loop(low, high, 1, steps(1), self.typed(state), "k")
         self.check(at, one, str(one.extent), rows)
-        # Where places of the window are code one after the other, that is kept apart by loops: in one block, the code generator
-        # would keep all elements of the image in registers that several of them meet, and sums in memory.
+        # Unrolled places of the window are kept apart by loops: in one block, the code generator would keep all elements of
+        # the image in registers that several of them meet, and sums in memory.
         unroll = 1 if self.tile.taps is not None and one.extent < 2 * UNROLL else UNROLL
         full = one.extent // unroll * unroll
         state = f.loop("0", str(full), unroll, steps(unroll), self.typed(state), "k")
@@ -343,7 +343,7 @@ class _ConvolutionTileBody:
     # Checks
 
     def check(self, at: At, one: Sum, count: str, rows: tuple[int, int]) -> None:
-        """Where kernels are checked, leave this one unless all that some steps read is inside of the operands."""
+        """Return early, in checked kernels, unless all that some steps read is inside of the operands."""
         if not self.host.checked:
             return
         f, it = self.f, self.it

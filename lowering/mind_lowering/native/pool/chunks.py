@@ -1,5 +1,5 @@
 """
-What the threads of the pool do with chunks of a kernel: take them, run them, note failures; and time, and signals in between.
+Work of the pool's threads on chunks of a kernel: take them, run them, note failures; and time, and signals in between.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Chunks:
         f.ret()
 
     def perform(self) -> None:
-        """Run one chunk of the job at hand, which stays at hand until then; a status below 0 is given back."""
+        """Run one chunk of the current job, which stays current until then; a status below 0 is given back."""
         f = self.function("perform", "i64", ("i64", "chunk"), ("ptr", "record"))
         kernel, args = (f.op(f"load atomic ptr, ptr @{n} monotonic, align 8", n) for n in ("kernel", "args"))
         units, size, words = (f.op(f"load atomic i64, ptr @{n} monotonic, align 8", n) for n in ("units", "size", "words"))
@@ -176,13 +176,13 @@ class Chunks:
 
 
 def count_of(f: Function) -> str:
-    """How many chunks the units of a function's parameters are."""
+    """Emit the number of chunks of the units of a function's parameters."""
     more = f.op("sub i64 %size, 1", "more")
     return f.op(f"sdiv i64 {f.op(f'add i64 %units, {more}', 'more')}, %size", "count")
 
 
 def taken(f: Function, ticket: str) -> tuple[str, str]:
-    """How many chunks a ticket says are taken from the front and from the back."""
+    """Emit the numbers of chunks that a ticket says are taken from the front and from the back."""
     front = f.op(f"and i64 {ticket}, {BACK - 1}", "front")
     return front, f.op(f"and i64 {f.op(f'lshr i64 {ticket}, 16', 'back')}, {BACK - 1}", "back")
 

@@ -10,10 +10,10 @@ has in its cache; a worker that got none for a while sleeps. The caller waits fo
 else. One thread at a time has the pool: a call from another one, or from within a call, runs alone. A fork of the process makes
 workers of its own.
 
-What threads agree on is one word, the ticket: the number of the job, how many chunks are taken from the back, how many from the
-front. Chunks are taken by compare-and-swap of all of it, so nobody gets a chunk of a job that is over. A kernel that can fail is
-run on a copy of its arguments (`%words` addresses) with a record of failures of its own; its chunks are all taken from the front,
-so that the first one that fails is always found.
+Threads agree on one word, the ticket: the number of the job, and the numbers of chunks taken from the back and from the front.
+Chunks are taken by compare-and-swap of all of it, so no thread gets a chunk of a job that is over. A kernel that can fail is run
+on a copy of its arguments (`%words` addresses) with a record of failures of its own; its chunks are all taken from the front, so
+that the first one that fails is always found.
 
 `poll` lets Python's handlers of signals run if this is the main thread and none has run for a while. What one of them raises is
 put in the record, and the status is `INTERRUPTED`.
@@ -65,7 +65,7 @@ class _Pool(Chunks):
     # Workers
 
     def worker(self) -> None:
-        """What a thread does: its number and the job that was over when it began are its argument."""
+        """Emit the function of a worker thread: its number and the job that was over when it began are its argument."""
         f = self.function("worker", "ptr", ("ptr", "argument"))
         both = f.op("ptrtoint ptr %argument to i64", "both")
         number, first = f.op(f"and i64 {both}, {CLOSED}", "number"), f.op(f"lshr i64 {both}, 32", "first")
@@ -289,7 +289,7 @@ class _Pool(Chunks):
         return f.op(f"lshr i64 {ticket}, 32", "job")
 
     def take_part(self, f: Function, job: str) -> tuple[str, str]:
-        """What the caller does: how many chunks, and the status of a handler of a signal that ended it."""
+        """Emit the caller's part: return the number of chunks, and the status of a handler of a signal that ended it."""
         mine, found = (f.op("alloca i64, align 8", name) for name in ("mine", "found"))
         for place in (mine, found):
             f.do(f"store i64 0, ptr {place}, align 8")

@@ -1,4 +1,4 @@
-"""What programs, the pool and the runtime agree on: the record of a call, statuses, and what an operating system has."""
+"""Agreement of programs, the pool and the runtime: the record of a call, statuses, and what an operating system has."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from ..failures import RECORD_NUMBERS
 
 
 class Record(IntEnum):
-    """What is where in the record of a call, behind the numbers of a failure."""
+    """Indices into the record of a call, behind the numbers of a failure."""
 
     SHARE = RECORD_NUMBERS
     """The address of `share`."""
     POLL = RECORD_NUMBERS + 1
     THREADS = RECORD_NUMBERS + 2
-    """How many may work on this call, the caller included."""
+    """Most threads that may work on this call, the caller included."""
     POLLED = RECORD_NUMBERS + 3
-    """When handlers of signals could last run, in nanoseconds; 0 if that is not known."""
+    """Time at which handlers of signals could last run, in nanoseconds; 0 if that is not known."""
     RAISED = RECORD_NUMBERS + 4
     """Type, value and traceback of what a handler raised."""
     ENDED = RECORD_NUMBERS + 7
     """The address of a word that says whether a signal ended what threads work on; 0 where one works alone."""
     SEED = RECORD_NUMBERS + 8
-    """What random numbers are made from."""
+    """Seed of random numbers."""
     WORDS = RECORD_NUMBERS + 9
 
 
@@ -34,12 +34,12 @@ LOST = -2
 MOST_CHUNKS = 0xFFFF
 MOST_THREADS = 256
 FRONT, BACK, CLOSED = 1, 1 << 16, 0xFFFFFFFF
-"""What taking a chunk from the front and from the back adds to a ticket, and the lower half of one that nothing is left of."""
+"""Ticket increments of taking a chunk from the front and from the back, and the lower half of a ticket with nothing left."""
 
 
 @dataclass(frozen=True)
 class System:
-    """What the operating system of a machine has: the numbers of Linux's system calls, or no pool at all."""
+    """Facts on the operating system of a machine: the numbers of Linux's system calls, or no pool at all."""
 
     futex: int = 0
     gettid: int = 0
@@ -50,7 +50,7 @@ class System:
 
     @property
     def has_pool(self) -> bool:
-        """Whether there are workers."""
+        """Return whether there are workers."""
         return self.futex != 0
 
 
@@ -86,6 +86,6 @@ GLOBALS = {
     "chunks": "i64 0",
     "most": "i64 0",
 }
-"""What threads share. Ticket, done, waiting, stop, interrupted and those from `kernel` on are of the job at hand."""
+"""Globals that threads share. Ticket, done, waiting, stop, interrupted and those from `kernel` on are of the current job."""
 APART = frozenset({"ticket", "done", "stop", "owner", "kernel"})
 """Each begins a cache line."""

@@ -68,7 +68,7 @@ def _pack(planner: NativePlan, loop: Ahead, step: ProductStep) -> None:
 
 
 def _layout(step: ProductStep) -> Hashable:
-    """What a copy of an operand holds, and in which order."""
+    """Return all that the contents of a copy of an operand, and their order, depend on."""
     product: Product = step.product
     if step.part == "rows":
         return product.lhs, product.total, copied_strides(product), copied_size(product)

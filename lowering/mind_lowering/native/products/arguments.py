@@ -1,5 +1,5 @@
 """
-What the kernels of a product are given: addresses by name, each part of a product its own.
+Arguments of the kernels of a product: addresses by name, each part of a product its own.
 
 The parts are `panels`, which copies the right operand, `rows`, which copies the left one, and `product`, which multiplies.
 """
@@ -16,7 +16,7 @@ from .weights import Corner, corner
 
 
 def arguments(product: Product) -> dict[str, View]:
-    """What the part that multiplies is given, apart from what its epilogue needs."""
+    """Return the arguments of the part that multiplies, apart from what its epilogue needs."""
     cut, found = product.cut, dict[str, View]()
     if not cut.whole_lhs:
         found["lhs"] = product.lhs
@@ -36,7 +36,7 @@ def addresses_of(f: Function, product: Product, *names: str) -> dict[str, str]:
 
 
 def corner_of(f: Function, product: Product, batch: Sequence[str], step: str = "0", column: str = "0") -> Corner:
-    """Where a part of the right operand begins that is read by a function of the part that multiplies."""
+    """Return the corner of the right operand that is read by a function of the part that multiplies."""
     names = list(arguments(product))
     first = names.index("w0") if "w0" in names else 0
     return corner(f, product.rhs, product.prologue, first, batch, step, column)
@@ -50,5 +50,5 @@ def finish_of(f: Function, product: Product) -> Finish:
 
 
 def view_name(view: View) -> str:
-    """How the address of an epilogue's view is called."""
+    """Return the name of the address of an epilogue's view."""
     return f"e{len(view.shape)}"

@@ -37,12 +37,12 @@ def add_product(planner: NativePlan, op: ptir.DotGeneralOp, total: PtirDType) ->
 
 
 def is_tiled(planner: NativePlan, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
-    """Whether a product is one that is tiled here."""
+    """Return whether a product is one that is tiled here."""
     return total in TOTALS and not any(0 in planner.shape(v) for v in op.operands)
 
 
 def total_of(op: ptir.DotGeneralOp) -> PtirDType:
-    """What a product is accumulated in."""
+    """Return the dtype that a product is accumulated in."""
     return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
 
 
@@ -55,7 +55,7 @@ def append(planner: NativePlan, op: ptir.DotGeneralOp, views: tuple[View, View, 
 def _prologue(
     planner: NativePlan, op: ptir.DotGeneralOp, operands: Sequence[View], total: PtirDType
 ) -> tuple[Prologue | None, bool]:
-    """What becomes of a matrix of weights that is more than converted when it is read, and whether it is the left operand."""
+    """Return the prologue of a matrix of weights that is more than converted when read, and whether it is the left operand."""
     for which, (value, view) in enumerate(zip(op.operands, operands, strict=True)):
         if value not in planner.deferred or not (found := planner.deferred[value]).ops:
             continue
@@ -72,7 +72,7 @@ def _prologue(
 
 @dataclass(frozen=True)
 class Form:
-    """Which axes of the operands of a product, counted from 0, are batches, contracted, and each operand's own."""
+    """Roles of the axes of a product's operands, counted from 0: batches, contracted, and each operand's own."""
 
     op: ptir.DotGeneralOp
     batch: list[list[int]]
@@ -123,7 +123,7 @@ class Form:
         return found
 
     def joins(self, operands: tuple[View, View], result: View, other: View) -> bool:
-        """Whether rows, and columns, that are one axis of operands and result are one of another view in its shape too."""
+        """Return whether rows, and columns, that are one axis of operands and result are one of another view in its shape too."""
         first = len(self.batch[0])
         middle = first + len(self.free[0])
         for operand, axes, start, end in ((operands[0], self.free[0], first, middle), (operands[1], self.free[1], middle, None)):

@@ -13,7 +13,7 @@ from ..target_info import TargetInfo
 from ..views import View
 
 WIDE_PANELS = (8, 6, 4, 3, 2)
-"""How many vectors of columns a panel may have."""
+"""Numbers of vectors of columns that a panel may have."""
 MANY_ROWS = 192
 """More rows are cut into blocks that are units of work: fewer stay in cache while panels of columns pass by."""
 MOST_DOT_ROWS = 4
@@ -22,14 +22,14 @@ WAYS = 8
 """Lines of a first-level cache that share a place, on machines that we know."""
 LINE = 64
 MOST_BANDS, LEAST_BAND, BAND_BYTES = 32, 48, 128 << 10
-"""How many bands of rows there are at most, the rows and the bytes that each has at least: no time is lost where one begins."""
+"""Most bands of rows, and the least rows and bytes of each: no time is lost where one begins."""
 STRETCH = 512
 """So many bytes are read at one place before the next when an operand is copied: single lines come slowly."""
 
 
 @dataclass(frozen=True)
 class ProductCut:
-    """How a product is cut."""
+    """Tiling of a product."""
 
     width: int
     rows: int
@@ -39,7 +39,7 @@ class ProductCut:
     depth: int
     """Of a block of the contracted axis."""
     by_rows: bool
-    """Whether a unit of work is a block of rows with all columns; else it is a panel of columns with all rows."""
+    """True if a unit of work is a block of rows with all columns; else it is a panel of columns with all rows."""
     tiles: int
     """In a block of rows."""
     copy_lhs: bool
@@ -53,7 +53,7 @@ class ProductCut:
     bands: int = 1
     """Of rows of the right operand, where rows are added to sums: each has sums of its own, which are added up at the end."""
     kept: bool = False
-    """Whether the right operand is packed as a whole even where a unit of work could pack what it needs."""
+    """True if the right operand is packed as a whole even where a unit of work could pack what it needs."""
 
     @property
     def columns(self) -> int:
@@ -62,12 +62,12 @@ class ProductCut:
 
     @property
     def whole_lhs(self) -> bool:
-        """Whether all of the left operand is copied before the product begins."""
+        """Return whether all of the left operand is copied before the product begins."""
         return self.copy_lhs and not self.by_rows
 
     @property
     def whole_rhs(self) -> bool:
-        """Whether all of the right operand is packed before the product begins."""
+        """Return whether all of the right operand is packed before the product begins."""
         return self.copy_rhs and (self.by_rows or self.kept)
 
 
@@ -112,7 +112,7 @@ def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded:
 
 def in_unit(tiles: int, between: tuple[int, int], most: int) -> int:
     """
-    How many of some tiles are in a unit of work: so that 2, 4 or 8 threads have about equally much to do.
+    Return the number of tiles in a unit of work: so that 2, 4 or 8 threads have about equally much to do.
 
     >>> in_unit(86, (3, 6), 40), in_unit(66, (3, 6), 40), in_unit(43, (3, 6), 40), in_unit(86, (5, 8), 40), in_unit(43, (3, 6), 2)
     (4, 3, 6, 6, 2)
@@ -153,7 +153,7 @@ def _block(depth: int, fits: int) -> int:
 
 
 def _fight(lhs: View, rows: int) -> bool:
-    """Whether rows that are read side by side share so few places in the first cache that they throw each other out."""
+    """Return whether rows that are read side by side share so few places in the first cache that they throw each other out."""
     step = lhs.strides[-2] * lhs.dtype.size
     if lhs.strides[-1] != 1 or step % LINE or step == 0:
         return False
@@ -177,7 +177,7 @@ def _dots(host: TargetInfo, width: int, lhs: View, rhs: View) -> int:
 
 def _stream(host: TargetInfo, width: int, lhs: View, rhs: View, total: PtirDType, *, decoded: bool) -> int:
     """
-    How many rows of the right operand at a time are added to sums in cache; 0 if tiles are better.
+    Return the number of rows of the right operand that are added at a time to sums in cache; 0 if tiles are better.
 
     One row at a time is memory in its order, which machines bring fastest. Sums are then loaded and stored for each row, which
     is too much where they fill the first cache, or where there is more to do with elements than bytes to bring.
@@ -215,12 +215,12 @@ def _bands(rhs: View) -> int:
 
 
 def band_of(depth: int, bands: int) -> int:
-    """How many rows each of some bands has, but for the last."""
+    """Return the number of rows of each of some bands, but for the last."""
     return -(-depth // (bands * 8)) * 8
 
 
 def better_swapped(host: TargetInfo, lhs: View, rhs: View, total: PtirDType) -> bool:
-    """Whether to compute the transpose: a column becomes a row; few columns become few rows of dot products."""
+    """Return whether to compute the transpose: a column becomes a row; few columns become few rows of dot products."""
     rows, columns = lhs.shape[-2], rhs.shape[-1]
     if columns == 1 or rows == 1:
         return rows != 1

@@ -26,14 +26,14 @@ from .deferred import Deferred
 DIGITS = {BF16: 8, F16: 11, F32: 24, F64: 53}
 """The bits of a float's significand."""
 _OPS = (ptir.CastOp, ptir.MulOp, ptir.SubOp)
-"""What weights go through on their way to a product."""
+"""Ops that weights go through on their way to a product."""
 _STILL = (Use.INPUT, Use.OUTPUT, Use.CONSTANT, Use.ARENA, Use.FOREIGN)
 """Memory that is what it was when a product reads it."""
 
 
 def is_exact(source: PtirDType, target: PtirDType) -> bool:
     """
-    Whether every number of a dtype is one of another, which is a float.
+    Return whether every number of a dtype is one of another, which is a float.
 
     >>> from mind_dialect.ptir.types import SI8, SI32
     >>> is_exact(BF16, F32), is_exact(F16, BF16), is_exact(SI8, BF16), is_exact(SI32, F32), is_exact(F32, F64)
@@ -65,14 +65,14 @@ def defer(planner: NativePlan, op: PtirOp) -> bool:
 
 
 def _candidate(planner: NativePlan, op: PtirOp) -> Deferred | None:
-    """What the result of an op could be read from."""
+    """Return the source that the result of an op could be read from."""
     if isinstance(op, ptir.CastOp):
         return _cast(planner, op)
     return _fused(planner, op) if isinstance(op, ptir.FusionOp) and op.pattern is None else None
 
 
 def _source(planner: NativePlan, value: SSAValue, target: PtirDType) -> View | None:
-    """Where an operand lies that a product can read itself."""
+    """Return the view of an operand that a product can read itself."""
     view = None if value in planner.deferred else planner.view(value)
     if view is None or not isinstance(view.base, Buffer) or view.lookups or view.base.use not in _STILL:
         return None
@@ -133,13 +133,13 @@ def _uses(planner: NativePlan, value: SSAValue, found: Deferred) -> Iterator[tup
 
 
 def _is_native(planner: NativePlan, op: ptir.FusionOp) -> bool:
-    """Whether a fusion does not run on NumPy."""
+    """Return whether a fusion does not run on NumPy."""
     members = [inner for inner in op.body.block.ops if isinstance(inner, ptir.ReduceOp) or type(inner) in EMITTERS]
     return all(why_not(inner, planner.host) is None for inner in members if isinstance(inner, PtirOp))
 
 
 def _reads(planner: NativePlan, op: ptir.DotGeneralOp, which: int, found: Deferred) -> bool:
-    """Whether a product can read an operand from what it is deferred to."""
+    """Return whether a product can read an operand from what it is deferred to."""
     if total_of(op) not in (F32, F64) or not is_tiled(planner, op, total_of(op)):
         return False
     if not found.ops:

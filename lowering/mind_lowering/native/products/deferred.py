@@ -35,7 +35,7 @@ class Deferred:
         return replace(self, source=source, inputs=tuple([(value, view) for value, view in inputs if view is not None]))
 
     def prologue(self, total: PtirDType, inputs: Sequence[View]) -> Prologue:
-        """What a product does with elements of the source; `inputs` have the product's axes."""
+        """Return the prologue that decodes elements of the source; `inputs` have the product's axes."""
         result = self.ops[-1].results[0]
         given = dict(zip((value for value, _ in self.inputs), inputs, strict=True))
         chain = Chain(self.root, self.source.dtype, self.ops, given, ())

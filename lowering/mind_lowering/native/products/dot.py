@@ -20,12 +20,12 @@ from .cut import LINE
 from .product import Product, index_of, multiply_add, prefetch, unflattened
 
 UNIT_BYTES = 1 << 18
-"""What a unit of work reads, about."""
+"""Bytes that a unit of work reads, about."""
 UNROLL = 2
 CHAINS = 4
 """Vectors of partial sums of one row that is read by itself: more than one, as each addition waits for the one before."""
 PAGE = 4096
-"""Where machines stop bringing lines by themselves."""
+"""Bytes after which machines stop prefetching lines by themselves."""
 
 
 def emit_dots(f: Function, host: TargetInfo, product: Product) -> int:
@@ -67,7 +67,7 @@ def _dots(module: LlvmModule, host: TargetInfo, product: Product, count: int) ->
 
 
 def _one_by_one(host: TargetInfo, product: Product) -> bool:
-    """Whether rows of the right operand are read one after the other: they come from memory, with little to do to them."""
+    """Return whether rows of the right operand are read one after the other: they come from memory, with little to do to them."""
     rhs = product.rhs
     near = traffic((rhs,)) <= host.l2_bytes // 4
     return product.rows <= 2 and rhs.dtype.size > 1 and product.prologue is None and not near

@@ -35,7 +35,7 @@ FLAG = RECORD_NUMBERS - 1
 
 
 def can_fail(op: PtirOp) -> bool:
-    """Whether an elementwise op fails on some inputs: such ops are in no epilogue."""
+    """Return whether an elementwise op fails on some inputs: such ops are in no epilogue."""
     return isinstance(op, ptir.DivOp | ptir.RemainderOp) and op.operand_spec(0).dtype.kind is not Kind.FLOAT
 
 
@@ -49,7 +49,7 @@ class Chain:
 
     root: SSAValue
     total: PtirDType
-    """What the product is accumulated in."""
+    """Dtype that the product is accumulated in."""
     ops: Sequence[PtirOp]
     inputs: Mapping[SSAValue, View]
     outputs: Sequence[tuple[SSAValue, View]]
@@ -60,14 +60,14 @@ class Chain:
         return [v for v in self.inputs.values() if isinstance(v.base, Buffer)]
 
     def epilogue(self, over: Sequence[tuple[Buffer, Buffer]] = ()) -> Epilogue:
-        """What a product does with its results; `over` says which output may take over the memory of which input."""
+        """Return the epilogue of a product; `over` says which output may take over the memory of which input."""
         codes = [op.OPCODE for op in self.ops]
         heavy = len(codes) > MOST_LIGHT or not LIGHT.issuperset(codes)
         writes = [v for _, v in self.outputs]
         return Epilogue(self.begin, self.reads, writes, self.key(), heavy, over=over, words=" ".join(codes))
 
     def key(self) -> Hashable:
-        """What the text of the epilogue depends on."""
+        """Return all that the text of the epilogue depends on."""
         numbers: dict[SSAValue, int] = {self.root: 0}
         parts: list[Hashable] = ["chain", self.total, read_type(self.root.type).dtype]
         for value, view in self.inputs.items():
@@ -94,11 +94,11 @@ class Chain:
         return finish
 
     def values(self, f: Function, arguments: Sequence[str]) -> Callable[[Lanes, Sequence[str], int, str], dict[SSAValue, str]]:
-        """What gives all values at a place, given the root's; `arguments` are the addresses of the inputs in memory."""
+        """Return an emitter of all values at a place, given the root's; `arguments` are the addresses of the inputs in memory."""
         addresses = iter(arguments)
         bases = {value: next(addresses) if isinstance(view.base, Buffer) else "" for value, view in self.inputs.items()}
         known: dict[Hashable, str] = {}
-        """What was read already, by block and place."""
+        """Values read so far, by block and place."""
 
         def found(lanes: Lanes, at: Sequence[str], along: int, value: str) -> dict[SSAValue, str]:
             place = ResultPlace(f, at, along)
@@ -122,7 +122,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class ResultPlace:
-    """Where a vector of results is: the indices of its first lane, and the axis that lanes run along."""
+    """Place of a vector of results: the indices of its first lane, and the axis that lanes run along."""
 
     function: Function
     at: Sequence[str]
@@ -147,7 +147,7 @@ class ResultPlace:
 
     def guard(self, lanes: Lanes, view: View, index: str, stride: int) -> None:
         """
-        Where kernels are checked, leave a tile unless its first and last lanes are inside of the memory.
+        Leave a tile, in checked kernels, unless its first and last lanes are inside of the memory.
 
         Tiles give nothing back: the record says so, and the kernel looks at it at its end.
         """

@@ -49,7 +49,7 @@ def add_fused_product(planner: NativePlan, op: ptir.FusionOp) -> bool:
 def _is_chain(
     planner: NativePlan, ops: Sequence[PtirOp], product: PtirOp, chain: Sequence[PtirOp], reductions: Sequence[PtirOp]
 ) -> bool:
-    """Whether a product's operands come from outside, elementwise ops of its shape follow, and reductions of these end it."""
+    """Return whether a product's operands come from outside, elementwise ops of its shape follow, and their reductions end it."""
     shape = planner.shape(product.results[0])
     inside: set[Operation] = {product, *chain}
     late: set[Operation] = {*inside, *reductions}
@@ -88,7 +88,7 @@ def _append(planner: NativePlan, product: ptir.DotGeneralOp, total: PtirDType, c
 
 
 def taken_over(operands: Sequence[View], inputs: Sequence[View], targets: Sequence[View]) -> list[tuple[Buffer, Buffer]]:
-    """Which result may be put over which input: all of it is read place by place, and it is no factor."""
+    """Return pairs of a result and the input that it may be put over: all of it is read place by place, and it is no factor."""
     found: list[tuple[Buffer, Buffer]] = []
     for target in targets:
         for view in inputs:

@@ -63,7 +63,7 @@ class _ProductLoops:
 
     @property
     def is_long(self) -> bool:
-        """Whether a unit of work takes so long that it looks for signals."""
+        """Return whether a unit of work takes so long that it looks for signals."""
         cut, product = self.cut, self.product
         rows, columns = (cut.rows * cut.tiles, product.columns) if cut.by_rows else (product.rows, cut.group * cut.columns)
         return rows * columns * product.depth > LONG * cut.width

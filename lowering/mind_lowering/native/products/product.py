@@ -28,12 +28,12 @@ from .weights import Prologue
 STACK = 256 << 10
 """Bytes of a copy on the stack, at most."""
 TOTALS = (F32, F64, SI32, SI64, UI32, UI64)
-"""What products are accumulated in here."""
+"""Dtypes that products are accumulated in here."""
 
 
 class Finish(Protocol):
     """
-    What becomes of finished results: emit it for one vector.
+    Emitter of the use of finished results, for one vector.
 
     `at` are the indices of the first lane along the axes of `out`; lanes run along axis `along`.
     """
@@ -44,7 +44,7 @@ class Finish(Protocol):
 @dataclass(frozen=True)
 class Epilogue:
     """
-    What is done with results while they are in registers, in the dtype that was accumulated in.
+    Use of results while they are in registers, in the dtype that was accumulated in.
 
     `begin(f, arguments)` is called at the beginning of each function that finishes results, with the addresses of the first
     elements of `reads` and `writes`. Texts of equal keys are equal.
@@ -55,17 +55,17 @@ class Epilogue:
     writes: Sequence[View]
     key: Hashable
     heavy: bool = False
-    """Whether it is many instructions, so that it is not emitted for each vector of a tile."""
+    """True if it is many instructions, so that it is not emitted for each vector of a tile."""
     over: Sequence[tuple[Buffer, Buffer]] = ()
-    """Which of what it writes may take over the memory of which of what it reads: those that go place by place."""
+    """Pairs of a written and a read buffer, of which one may take over the other's memory: those that go place by place."""
     words: str = ""
-    """What it does, for the text of the module."""
+    """Description for the text of the module."""
     plain: bool = False
-    """Whether it does no more than store."""
+    """True if it does no more than store."""
 
     @property
     def views(self) -> list[View]:
-        """What it is given the addresses of."""
+        """Return the views whose addresses are arguments."""
         return [*self.reads, *self.writes]
 
 
@@ -87,7 +87,7 @@ class Product:
     prologue: Prologue | None = None
     """Of the right operand, where its elements are more than converted."""
     swapped: bool = False
-    """Whether operands changed places, so that the last two axes of `out` did."""
+    """True if operands changed places, so that the last two axes of `out` did."""
     lhs_copy: View | None = None
     rhs_copy: View | None = None
     partial: View | None = None
@@ -100,7 +100,7 @@ class Product:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Return the number of rows."""
         return self.lhs.shape[-2]
 
     @property
@@ -110,7 +110,7 @@ class Product:
 
     @property
     def columns(self) -> int:
-        """How many there are."""
+        """Return the number of columns."""
         return self.rhs.shape[-1]
 
     @property
@@ -139,7 +139,7 @@ class Product:
         return -(-self.rows // (self.cut.rows * self.cut.tiles)) if self.cut.by_rows else 1
 
     def key(self) -> Hashable:
-        """What the text of its kernels depends on."""
+        """Return all that the text of its kernels depends on."""
         kept = None if self.partial is None else (form(self.partial), self.partial == self.out)
         decoded = None if self.prologue is None else self.prologue.key
         own = self.epilogue.key, self.swapped, kept, decoded, self.cut.kept
@@ -178,7 +178,7 @@ def planned(
     still: tuple[bool, bool] = (False, False),
 ) -> Product:
     """
-    A product, cut for a machine, with the memory that it needs beside its operands.
+    A product, cut for a machine, with the memory that it needs in addition to its operands.
 
     No extent is 0; `total`, one of `TOTALS`, is what is accumulated in. `epilogue` replaces the conversion to the dtype of `out`
     and the store; `out` then says no more than the shape. `prologue` is that of the right operand, or if `turned` that of the
@@ -219,7 +219,7 @@ def planned(
 
 
 def _kept_in(epilogue: Epilogue, total: PtirDType, swapped: bool) -> View | None:
-    """Where sums of some blocks can be until they are finished: in what is written, if rows of it lie in order."""
+    """Return the view that holds sums of some blocks until they are finished: what is written, if rows of it lie in order."""
     taken = {new for new, _ in epilogue.over}
     for view in epilogue.writes:
         view = flipped(view) if swapped else view
@@ -243,7 +243,7 @@ def stored_in(out: View, total: PtirDType) -> Epilogue:
 
 
 def form(view: View) -> Hashable:
-    """What the text of a kernel depends on of a view."""
+    """Return all of a view that the text of a kernel depends on."""
     return view.dtype, view.shape, view.strides
 
 
@@ -281,7 +281,7 @@ def multiply_add(lanes: Lanes, total: PtirDType, a: str, b: str, c: str) -> str:
 
 
 def _distinct(view: View) -> int:
-    """How many different matrices a view has."""
+    """Return the number of different matrices of a view."""
     return prod(distinct_axes(view))
 
 
@@ -308,17 +308,17 @@ def _flat_strides(extents: Sequence[int]) -> list[int]:
 
 
 def on_stack(product: Product, count: int) -> bool:
-    """Whether what a unit of work copies for itself, so many elements, is on the stack of its thread: there it stays in cache."""
+    """Return whether the elements that a unit of work copies for itself are on its thread's stack: there they stay in cache."""
     return count * product.total.size <= STACK
 
 
 def panel_size(product: Product) -> int:
-    """How many elements the panels have that a unit of work copies for itself."""
+    """Return the number of elements of the panels that a unit of work copies for itself."""
     return product.cut.group * product.cut.columns * product.cut.depth
 
 
 def copied_strides(product: Product) -> tuple[int, int]:
-    """How far a copy of the left operand moves per row and per step of the contracted axis; lines of it do not share places."""
+    """Return the strides of a copied left operand per row and per step of the contracted axis; its lines do not share places."""
     cut = product.cut
     rows = min(product.rows, cut.rows * cut.tiles) if cut.by_rows else product.rows
     depth = min(product.depth, cut.depth) if cut.by_rows else product.depth
@@ -328,7 +328,7 @@ def copied_strides(product: Product) -> tuple[int, int]:
 
 
 def copied_size(product: Product) -> int:
-    """How many elements one copy of the left operand has."""
+    """Return the number of elements of one copy of the left operand."""
     cut = product.cut
     row, step = copied_strides(product)
     rows = min(product.rows, cut.rows * cut.tiles) if cut.by_rows else product.rows

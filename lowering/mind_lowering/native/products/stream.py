@@ -22,7 +22,7 @@ from .product import Product, index_of, multiply_add, prefetch, unflattened
 from .sums import VECTORS, Sums, vectors
 
 RUNS, SHORTEST = 8, 192
-"""Into how many runs columns are cut where rows are not, and how many columns these have at least."""
+"""Number of runs that columns are cut into where rows are not, and the least columns of each."""
 MOST = 8
 """Vectors in one iteration, of a long row."""
 AHEAD = 12 << 10
@@ -44,7 +44,7 @@ def emit_stream(f: Function, host: TargetInfo, product: Product) -> int:
 
 
 class _Stream:
-    """What does a unit of work."""
+    """Emitter of a unit of work."""
 
     def __init__(self, f: Function, host: TargetInfo, product: Product):
         assert product.partial is not None, "planned"
@@ -121,7 +121,7 @@ class _Stream:
 
 
 def _run(host: TargetInfo, product: Product) -> int:
-    """How many columns a unit of work has: all, if there are other units and the second cache holds their sums with ease."""
+    """Return the number of columns of a unit of work: all, if there are other units and the second cache holds their sums."""
     columns, cut = product.columns, product.cut
     most = max(SHORTEST, host.l2_bytes // 4 // (product.rows * product.total.size) // 64 * 64)
     runs = max(-(-columns // most), RUNS if cut.bands == 1 else 1)
@@ -130,7 +130,7 @@ def _run(host: TargetInfo, product: Product) -> int:
 
 def _in_lines(host: TargetInfo, product: Product) -> bool:
     """
-    Whether rows are read by whole lines of memory: where each would be two that a vector lies in, half as much again is read.
+    Return whether rows are read by whole lines of memory: where each vector lies in two lines, half as much again is read.
 
     Arrays of NumPy begin somewhere in a line, and all rows of such a matrix at the same place. Sums are so far into a line too.
     """
@@ -216,7 +216,7 @@ def _line(module: LlvmModule, host: TargetInfo, product: Product, apart: int) ->
 
 def _ahead(host: TargetInfo, product: Product, steps: int, count: int) -> int:
     """
-    How many elements ahead memory is asked for, in the order in which it lies; 0 for nothing.
+    Return the number of elements to prefetch ahead, in the order in which memory lies; 0 for no prefetch.
 
     Rows of narrow numbers that are read side by side are so short that machines do not see where they go on; as a stretch of
     memory they are read evenly. What is asked for waits in the second cache.

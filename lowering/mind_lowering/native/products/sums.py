@@ -96,7 +96,7 @@ class Sums:
 
 
 def _handing(f: Function, product: Product, finish: Finish, batch: list[str]) -> Callable[[Lanes, int, str, str], None]:
-    """What hands the sums of a row from a column on to an epilogue."""
+    """Return an emitter that passes the sums of a row, from a given column on, to the epilogue."""
 
     def hand(lanes: Lanes, row: int, column: str, value: str) -> None:
         at, along = [str(row), column], len(batch) + 1

@@ -27,7 +27,7 @@ AHEAD = 8
 
 @dataclass(frozen=True)
 class TileOperand:
-    """How a tile reads an operand: its dtype, and how far it moves per row or column and per step of the contracted axis."""
+    """Access of a tile to an operand: its dtype, and its strides per row or column and per step of the contracted axis."""
 
     dtype: PtirDType
     across: int
@@ -43,10 +43,10 @@ class ProductTile:
     lhs: TileOperand
     rhs: TileOperand
     padded: bool
-    """Whether the right operand has whole vectors, also where columns end."""
+    """True if the right operand has whole vectors, also where columns end."""
     depth: int | None
     streamed: bool
-    """Whether the right operand comes from memory, so that it is asked for early."""
+    """True if the right operand comes from memory, so that it is asked for early."""
 
 
 PARAMETERS = (("ptr", "args"), ("ptr", "a"), ("ptr", "b"), ("i64", "batch"), ("i64", "row"), ("i64", "column"))

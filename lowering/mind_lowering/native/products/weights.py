@@ -25,7 +25,7 @@ Decode = Callable[[Lanes, Sequence[str], int, str], str]
 @dataclass(frozen=True)
 class Prologue:
     """
-    What becomes of each element of the right operand when it is read, before it is multiplied.
+    Conversion of each element of the right operand when it is read, before it is multiplied.
 
     `begin(f, arguments)` is called in each function that reads elements, with the addresses of the first elements of `reads`,
     which have the axes of the operand and are the same in all of its matrices. Texts of equal keys are equal.
@@ -40,7 +40,7 @@ class Prologue:
 @dataclass(frozen=True)
 class Corner:
     """
-    Where a part of the right operand begins in a function that reads it, and what becomes of its elements.
+    Beginning of a part of the right operand in a function that reads it, and what becomes of its elements.
 
     `batch`, `step` and `column` are indices; without `decode` elements are converted alone.
     """
@@ -52,7 +52,7 @@ class Corner:
     column: str = "0"
 
     def number(self, lanes: Lanes, total: PtirDType, x: str, step: str, column: str, *, along_step: bool = False) -> str:
-        """What is multiplied of elements `x` from a place on, lanes along columns or along the contracted axis."""
+        """Return the factors for elements `x` from a place on, lanes along columns or along the contracted axis."""
         if self.decode is None:
             return cast(lanes, x, self.source.dtype, total)
         f, rank = lanes.function, len(self.batch)

@@ -31,7 +31,7 @@ class Unfit(Exception):
 
 
 def plan_rows(block: Block, host: TargetInfo, place: Callable[[SSAValue], View]) -> RowPlan:
-    """What the body of a fusion is as a row kernel, given where its arguments are; `Unfit` if it is none."""
+    """Return the plan of a fusion's body as a row kernel, given where its arguments are; raise `Unfit` if it is none."""
     return _Planning(block, host, place).run()
 
 
@@ -112,7 +112,7 @@ class _Planning:
         return plan
 
     def _live(self, written: Sequence[Value]) -> list[Value]:
-        """What results need, in order."""
+        """Return the values that results need, in order."""
         live = {*written, *(v for _, v in self.plan.columns)}
         for value in reversed(self.plan.values):
             if value in live:
@@ -229,7 +229,7 @@ def _varies(view: View, axes: Ints) -> bool:
 
 
 def _counting(op: PtirOp, operands: Sequence[Value]) -> Counting | None:
-    """What a comparison counts, if it is one of what counts places of a row with one integer for the row."""
+    """Return the count that a comparison is, if it compares places of a row with one integer for the row."""
     for counter, other in (operands, operands[::-1]) if isinstance(op, ptir.CompareOp) else ():
         view, dtype = counter.view, counter.dtype
         if view is None or not isinstance(view.base, Indices) or counter.is_thin or not other.is_thin:

@@ -29,7 +29,7 @@ from .numbers import RowNumbers
 from .plan import Counting, RowPlan, Value, kept_as
 
 REGISTERS = 32
-"""Where there are fewer registers, fewer vectors are worked on at a time."""
+"""Registers that the number of vectors is chosen for; with fewer, fewer vectors are worked on at a time."""
 RESIDENT = 8
 """Vectors of a row that stays in registers, at most."""
 RESIDENT_OPS = 200
@@ -61,7 +61,7 @@ class Pass:
     targets: list[tuple[Value, Place]] = field(default_factory=list[tuple[Value, Place]])
     sums: list[tuple[ReduceOp, Value, Place]] = field(default_factory=list[tuple[ReduceOp, Value, Place]])
     flat: str = "0"
-    """Where the run along the lanes begins in a row of what is kept."""
+    """Offset of the run along the lanes in a row of what is kept."""
 
 
 class RowLoops(RowNumbers):
@@ -85,9 +85,9 @@ class RowLoops(RowNumbers):
         self.columns: list[tuple[ReduceOp, Value, Spot]] = []
         """The same, with the memory of the unit."""
         self.past: Collection[Value] = ()
-        """What is written by non-temporal stores."""
+        """Values that are written by non-temporal stores."""
         self.room: dict[Value, str] = {}
-        """Where what is kept for later passes is."""
+        """Addresses of the values kept for later passes."""
         self.summed = _only_summed(plan)
         self.iterations: list[RowLanes] = []
         """Of a row that stays in registers."""
@@ -167,14 +167,14 @@ class RowLoops(RowNumbers):
         return found | {i: row for i in self.kept_axes[:1]}
 
     def all_lanes(self) -> list[Lanes]:
-        """Those of all vectors of a run along the lanes."""
+        """Return the lanes of all vectors of a run along the lanes."""
         n = self.extent
         return [self.lanes() for _ in range(n // self.width)] + [self.lanes(n % self.width)] * (n % self.width > 0)
 
     # Passes
 
     def needed(self, stage: int) -> list[Value]:
-        """What a pass computes."""
+        """Return the values that a pass computes."""
         return self.plan.needed(stage, all_known=self.resident)
 
     def sweep(self, stage: int, at: Indexes, fetches: bool) -> None:
@@ -289,7 +289,7 @@ class RowLoops(RowNumbers):
                 iteration.lanes.store(kept_as(value.dtype), iteration.known[value], *self.kept_at(run, iteration, value), 1)
 
     def kept_at(self, run: Pass, iteration: RowLanes, value: Value) -> tuple[str, str]:
-        """Where some lanes of what is kept are."""
+        """Return the address of some lanes of a kept value."""
         return self.room[value], self.f.add(run.flat, iteration.index)
 
     def lane(self, run: Pass, iteration: RowLanes, value: Value) -> str:

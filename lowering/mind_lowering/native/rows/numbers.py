@@ -1,5 +1,5 @@
 """
-What is one number per row while a row kernel runs: read or computed as scalars, put into every lane where vectors need it.
+Values that are one number per row of a row kernel: read or computed as scalars, put into every lane where vectors need it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class RowNumbers(Places):
 
 
 def _widening(dtype: PtirDType) -> str:
-    """How integers of a dtype are made longer."""
+    """Return the instruction that widens integers of a dtype."""
     return "sext" if dtype.kind is Kind.SIGNED else "zext"
 
 

@@ -1,5 +1,5 @@
 """
-What a row kernel does with one row.
+The work of a row kernel on one row.
 
 A row is all places along the axes that are summed over. A value is *thin* where it is one number per row, else *full*. Stages
 are passes over the row: the first has what needs no sum of the row, the second what needs sums of the first, and so on. What a
@@ -30,7 +30,7 @@ KEPT = 6
 
 @dataclass(frozen=True)
 class Counting:
-    """What counts places of a row, from `low` to `high`, and the integer of the row that it is compared with."""
+    """Counter of the places of a row, from `low` to `high`, and the integer of the row that it is compared with."""
 
     counter: Value
     number: Value
@@ -58,12 +58,12 @@ class Value:
 
     @property
     def cost(self) -> int:
-        """What it costs to compute it, all else being there."""
+        """Return the cost to compute it, all else being there."""
         return 0 if self.op is None else instructions(type(self.op))
 
     @property
     def is_total(self) -> bool:
-        """Whether it is a sum, or the like, of the row."""
+        """Return whether it is a sum, or the like, of the row."""
         return isinstance(self.op, ReduceOp)
 
 
@@ -73,18 +73,18 @@ Stored: TypeAlias = tuple[SSAValue, Value, View]
 
 @dataclass
 class RowPlan:
-    """What a row kernel computes over `shape`, whose `axes` are those of a row."""
+    """Computation of a row kernel over `shape`, whose `axes` are those of a row."""
 
     shape: Ints
     axes: Ints
     inputs: dict[View, Value] = field(default_factory=dict[View, Value])
     values: list[Value] = field(default_factory=list[Value])
-    """What is computed, in order."""
+    """Computed values, in order."""
     outputs: list[Stored] = field(default_factory=list[Stored])
     columns: list[tuple[ReduceOp, Value]] = field(default_factory=list[tuple[ReduceOp, Value]])
     """Sums over all rows of each place of a row."""
     views: dict[SSAValue, View] = field(default_factory=dict[SSAValue, View])
-    """Where each yielded value is."""
+    """View of each yielded value."""
 
     @property
     def length(self) -> int:
@@ -93,7 +93,7 @@ class RowPlan:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return prod(n for a, n in enumerate(self.shape) if a not in self.axes)
 
     def roots(self, stage: int) -> list[Value]:
@@ -104,13 +104,13 @@ class RowPlan:
 
     @property
     def stages(self) -> int:
-        """How many passes over a row there are."""
+        """Return the number of passes over a row."""
         full = [v.stage for _, v, _ in self.outputs if not v.is_thin]
         return 1 + max([*full, *(v.stage for v in self.values if v.is_total), *(v.stage for _, v in self.columns)], default=0)
 
     @cached_property
     def kept(self) -> dict[Value, int]:
-        """What is kept for later stages, each with the stage that keeps it: the first that computes it."""
+        """Return the values kept for later stages, each with the stage that keeps it: the first that computes it."""
         first: dict[Value, int] = {}
         kept: dict[Value, int] = {}
         for stage in range(self.stages):
@@ -138,7 +138,7 @@ class RowPlan:
         return {v: s for v, s in kept.items() if v in used}
 
     def needed(self, stage: int, *, all_known: bool = False) -> list[Value]:
-        """What a pass computes, in order; `all_known` if everything stays known from pass to pass."""
+        """Return the values that a pass computes, in order; `all_known` if everything stays known from pass to pass."""
         return self._needed(self.roots(stage), () if all_known else {v for v, s in self.kept.items() if s < stage})
 
     def _needed(self, roots: Sequence[Value], there: Collection[Value]) -> list[Value]:

@@ -111,11 +111,11 @@ class RowStep(SharedStep):
         return -(-self.plan.rows // self.per_unit)
 
     def past(self) -> list[bool]:
-        """Which results are written by non-temporal stores, when buffers have their places."""
+        """Return which results are written by non-temporal stores, when buffers have their places."""
         return passing(list(self.plan.inputs), [v for _, _, v in self.plan.outputs])
 
     def _over(self) -> list[tuple[Buffer, Buffer]]:
-        """Which result may be put over which operand: what the last pass writes, where operands are read place by place."""
+        """Return pairs of a result of the last pass and the operand that it may be put over, which is read place by place."""
         found: list[tuple[Buffer, Buffer]] = []
         for _, value, target in self.plan.outputs:
             if value.is_thin or value.stage < self.plan.stages - 1:
@@ -144,7 +144,7 @@ def _register_bytes(dtype: PtirDType) -> int:
 
 
 def plan_of(block: Block, host: TargetInfo, planner: NativePlan | None = None) -> RowPlan:
-    """What the body of a fusion is as a row kernel; `Unfit` if it is none, or had better not be one."""
+    """Return the plan of a fusion's body as a row kernel; raise `Unfit` if it is none, or had better not be one."""
     plan = plan_rows(block, host, anywhere if planner is None else planner.view)
     if plan.scratch > SCRATCH or plan.footprint > CACHES * host.l2_bytes:
         raise Unfit(f"rows of {plan.footprint} bytes")
@@ -157,7 +157,7 @@ def plan_of(block: Block, host: TargetInfo, planner: NativePlan | None = None) -
 
 
 def is_row_kernel(fusion: FusionOp, host: TargetInfo) -> bool:
-    """Whether a fusion is a row kernel, wherever its operands are, or the beginning of one."""
+    """Return whether a fusion is a row kernel, wherever its operands are, or the beginning of one."""
     try:
         plan_of(fusion.body.block, host)
     except Unfit:
@@ -219,7 +219,7 @@ def _cost(plan: RowPlan, host: TargetInfo) -> float:
 
 
 def _per_unit(plan: RowPlan, host: TargetInfo) -> int:
-    """How many rows one unit of work has."""
+    """Return the number of rows of one unit of work."""
     most = int((SUMMED_UNIT if plan.columns else UNIT) * plan.rows / _cost(plan, host))
     return max(1, min(most, max(-(-plan.rows // UNITS), most // 8)))
 

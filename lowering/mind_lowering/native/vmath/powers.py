@@ -93,7 +93,7 @@ def _with_special_cases(v: Reals, x: str, y: str, size: str, found: str) -> str:
 
 
 def _kind(v: Reals, y: str) -> tuple[str, str]:
-    """Whether `y` is an integer, and whether an odd one. Infinity is an even one."""
+    """Emit whether `y` is an integer, and whether an odd one. Infinity is an even one."""
     lanes, size = v.lanes, v.abs(y)
     magic = v.c(2.0**v.digits)
     small = v.test("olt", size, magic)

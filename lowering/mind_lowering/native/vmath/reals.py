@@ -2,8 +2,8 @@
 Arithmetic of lanes of one float type, as the functions of this package need it.
 
 Every step is an instruction whose rounding is known: a fused product is asked for by name, and where the machine has none, `fma`
-is two roundings and `exact_fma` is done by other means. So a result depends on the operand and the machine, never on how many
-lanes stand beside it; the shortcuts for full vectors give the same bits as the general way.
+is two roundings and `exact_fma` is done by other means. So a result depends on the operand and the machine, never on the number
+of other lanes; the shortcuts for full vectors give the same bits as the general way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..ir import float_text
 from ..lanes import Lanes
 
 PIECES = 16
-"""How many rows a table has."""
+"""Number of rows of a table."""
 _REGISTER = 64
 
 
@@ -26,11 +26,11 @@ class Reals:
     lanes: Lanes
     type: str
 
-    # What the type is
+    # The type
 
     @property
     def double(self) -> bool:
-        """Whether it is f64."""
+        """Return whether it is f64."""
         return self.type == "double"
 
     @property
@@ -55,7 +55,7 @@ class Reals:
 
     @property
     def full(self) -> bool:
-        """Whether the lanes fill registers of 512 bits."""
+        """Return whether the lanes fill registers of 512 bits."""
         return self.lanes.host.isa == "avx512" and self.size >= _REGISTER and self.lanes.width & (self.lanes.width - 1) == 0
 
     # Instructions
