@@ -57,7 +57,7 @@ class Gaps:
         del self._starts[offset], self._ends[offset + size]
 
 
-@dataclass
+@dataclass(eq=False)
 class Slot:
     """So many bytes that are needed from one number to another, both included, and their offset."""
 
@@ -67,19 +67,28 @@ class Slot:
     at: int = 0
 
 
+PARTS = 256
+"""Into so many parts of the time slots are sorted: a slot is compared with those of its parts, not with all."""
+
+
 def place_by_size(slots: Sequence[Slot]) -> int:
     """Give each slot the lowest offset that is free for as long as it is in use, the largest first; the bytes of them all."""
-    placed: list[tuple[int, int, Slot]] = []
+    length = 1 + max((s.last for s in slots), default=0) // PARTS
+    parts: list[list[Slot]] = [[] for _ in range(PARTS)]
+    placed: list[Slot] = []
     for slot in sorted(slots, key=lambda s: (-s.size, s.first)):
+        used = parts[slot.first // length : slot.last // length + 1]
+        others = dict.fromkeys(s for part in used for s in part) if sum(map(len, used)) < len(placed) else placed
         slot.at = 0
-        for start, stop, other in placed:
-            if other.first <= slot.last and slot.first <= other.last:
-                if start - slot.at >= slot.size:
-                    break
-                slot.at = max(slot.at, stop)
+        for other in sorted((s for s in others if s.first <= slot.last and slot.first <= s.last), key=lambda s: (s.at, s.size)):
+            if other.at - slot.at >= slot.size:
+                break
+            slot.at = max(slot.at, other.at + other.size)
         if slot.size:
-            insort(placed, (slot.at, slot.at + slot.size, slot), key=lambda p: p[:2])
-    return max((stop for _, stop, _ in placed), default=0)
+            placed.append(slot)
+            for part in used:
+                part.append(slot)
+    return max((s.at + s.size for s in placed), default=0)
 
 
 def place_in_order(slots: Sequence[Slot]) -> int:

@@ -38,10 +38,10 @@ ORDERS = ("size", "program")
 MOST_RESTING = 1 << 16
 """Bytes up to which memory rests, where it is to."""
 MOST_BY_SIZE = 2000
-"""Temporaries up to which offsets are given by size, which takes time quadratic in their number."""
+"""Temporaries up to which offsets are given by size, which may take time quadratic in their number."""
 
 
-@dataclass
+@dataclass(eq=False)
 class SharedSlot(Slot):
     """A slot of temporaries that follow one another in place."""
 
