@@ -1,5 +1,5 @@
 """
-Where all importers land: emits PTIR ops into a block, with the small forms that every source language needs.
+The emitter that all importers share: PTIR ops in a block, with the small forms that every source language needs.
 
 A source's scalars become rank-0 tensors, its implicit broadcasts `broadcast_to`, its constants `constant`. Each helper returns
 the operand itself where nothing is to be done, so importers need not ask. Every op takes the location of the op it comes from.
@@ -63,7 +63,7 @@ class Lander:
             self.add(ptir.YieldOp(*body(block.args)))
         return Region(block)
 
-    # What is known
+    # Queries
 
     def spec(self, value: SSAValue) -> TensorSpec:
         """The dtype and dimensions of a value."""
@@ -234,5 +234,5 @@ class Lander:
         return self.emit(ptir.ClampOp, x, self.like(low, x), self.like(high, x))
 
     def is_truth(self, x: SSAValue) -> bool:
-        """Whether a value is of i1."""
+        """Return whether a value is of i1."""
         return self.dtype(x) is I1

@@ -1,5 +1,5 @@
 """
-What a program holds that PTIR cannot express, found by one walk and listed in one error: each op once, how often, where first.
+Parts of a program that PTIR cannot express, found by one walk and listed in one error: each op once, how often, where first.
 
 Importers raise `Refused` for an op, go on with stand-ins for its results, and raise `error_of` what they collected at the end.
 """

@@ -44,7 +44,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def is_word(text: str) -> bool:
-    """Whether a string needs no quotes."""
+    """Return whether a string needs no quotes."""
     return _WORD.fullmatch(text) is not None
 
 
@@ -101,7 +101,7 @@ class Line:
         self.text, self.name, self.start, self.line = text, name, start, line
 
     def places(self) -> list[tuple[int, int]]:
-        """Where each token starts and ends."""
+        """Return the start and end of each token."""
         return [match.span() for match in _TOKEN.finditer(self.line)]
 
     def error(self, first: int, last: int, err: MindError) -> MindParseError:
@@ -131,7 +131,7 @@ class Line:
 
 
 def is_id(token: str) -> bool:
-    """Whether a token that starts with % names a value: a number or an identifier follows."""
+    """Return whether a token that starts with % names a value: a number or an identifier follows."""
     return token[1:].isdecimal() or token[1:].isidentifier()
 
 

@@ -106,7 +106,7 @@ def _padding(value: str | list[list[int]]) -> str:
 
 
 def _renderer(codec: Codec) -> Render:
-    """How a record's value of a kind is written."""
+    """Return the renderer of a record's values of a kind."""
     if isinstance(codec, Scalar):
         return lambda value: shortest(value, codec.dtype)
     return _BY_KIND[type(codec)]
@@ -145,7 +145,7 @@ _ATTRIBUTES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "ConstTensor": _constant,
     "Input": _input,
 }
-"""How the attributes of each opcode are written, sorted by name."""
+"""Renderers of the attributes of each opcode, sorted by name."""
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ class _CoreIrReader(CoreIrCursor):
         return value
 
     def _later(self, key: str) -> str:
-        """Where a value is defined after its use, if it is."""
+        """Return a note on the line that defines a value after its use, or that no line does."""
         pattern = re.compile(rf"[ \t]*{key}[ \t]*=")
         for number in range(self.number, len(self.lines)):
             if pattern.match(self.lines[number]):
@@ -291,7 +291,7 @@ class _CoreIrReader(CoreIrCursor):
             found[key] = self._attribute(cls, key)
 
     def _at_ranges(self) -> bool:
-        """Whether `[0:2:1, 1:4]` follows rather than the list of starts."""
+        """Return whether `[0:2:1, 1:4]` follows rather than the list of starts."""
         following = [*self.tokens[self.i : self.i + 3], "", ""]
         return following[2] == ":" or following[1:3] == ["]", ")"]
 

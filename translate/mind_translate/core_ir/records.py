@@ -123,7 +123,7 @@ def _input_notes(func: FuncOp, i: int) -> dict[str, Note]:
 
 
 def _function_notes(func: FuncOp) -> dict[str, Note]:
-    """What a function carries besides its name and block."""
+    """Return the notes that a function carries in addition to its name and block."""
     if func.res_attrs is not None and any(attributes.data for attributes in func.res_attrs):
         raise error(
             "E4000",

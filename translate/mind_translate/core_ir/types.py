@@ -12,7 +12,7 @@ from mind_dialect.errors import brief, error
 from mind_dialect.types import Shape, dtype_named, read_type, tensor_type
 
 TYPE_TOKEN = r'[Tt]ensor<[^<>"\#]*>(?:\[[^\[\]"\#]*\])?'
-"""What the lexer takes for a type; `parse_type` says whether it is one."""
+"""Pattern of the tokens that the lexer takes for a type; `parse_type` says whether one is."""
 
 _TYPE = re.compile(r"[Tt]ensor<\s*(\w+)\s*(?:,?\s*\[([^\[\]]*)\]\s*)?>(?:\[([^\[\]]*)\])?", re.ASCII)
 _EXTENT = re.compile(r"[ \t]*(-?[0-9]+|\?)[ \t]*")

@@ -1,5 +1,5 @@
 """
-What rows of ATen ops work with: the call at hand, and operands in the dtype and shape of its result.
+The interface of rows of ATen ops: the current call, and operands in the dtype and shape of its result.
 
 Graphs of torch.export state the dtype and shape of every value, after type promotion, so rows cast and broadcast to what is
 stated. Nothing here imports torch: rows get values of PTIR, Python numbers, sizes and names of dtypes.
@@ -23,7 +23,7 @@ from ..unsupported import Refused
 Operand = SSAValue | bool | int | float | complex
 """A value, or a Python number that stands for one."""
 Results = SSAValue | Sequence[SSAValue | None]
-"""What a row gives; None for a result that it cannot give, which is refused where somebody uses it."""
+"""Results of a row; None for a result that it cannot give, which is refused where it is used."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Call:
     promoted: PtirDType | None = None
     """The dtype in which torch compares the first two arguments."""
     is_contiguous: bool = True
-    """Whether the elements of the first argument lie in its storage in row-major order, from its start on."""
+    """True if the elements of the first argument lie in its storage in row-major order, from its start on."""
 
     @property
     def spec(self) -> TensorSpec:

@@ -55,13 +55,13 @@ _SKIPPED = ("_assert", "sym_constrain", "_guards_fn")
 _RAISED = "_linalg_check_errors.default"
 """An op with an effect: it raises for a code of failure. Calls of `mind.linalg` raise themselves."""
 _TOKEN = "token"
-"""What orders ops with effects in graphs of torch: no value, and not an input of ours."""
+"""Type of the values that order ops with effects in graphs of torch: not an input of ours."""
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in')
 _LIBRARY = re.compile(r"/(site|dist)-packages/(torch|transformers|torchvision)/|/torch/(nn|_\w+)/")
 
 
 class Exported(NamedTuple):
-    """What a program becomes: its module, the arrays of torch for its named inputs, and what its other results are."""
+    """An imported program: its module, the arrays of torch for its named inputs, and what its other results are."""
 
     module: ModuleOp
     weights: dict[str, Any]
@@ -212,7 +212,7 @@ class _GraphImporter:
         return list(values) if many else values[0]
 
     def value(self, argument: Any) -> Any:
-        """What an argument of a node is for a row: a value, a number, a size, or a list of them."""
+        """Return an argument of a node as rows take it: a value, a number, a size, or a list of them."""
         if hasattr(argument, "op") and hasattr(argument, "target"):
             return self.env.get(argument, _MISSING)
         if isinstance(argument, list | tuple):
@@ -353,5 +353,5 @@ def read_exported(program: Any, promote: Callable[[Any, Any], Any], name: str = 
 
 
 def missing_rows(keys: Sequence[str]) -> list[str]:
-    """Those of some names of ops that have neither a row nor a reason."""
+    """Return the names of ops that have neither a row nor a reason."""
     return [key for key in keys if key not in ROWS and key not in SIZES]

@@ -52,7 +52,7 @@ def _cut(to: AtenConverter, x: SSAValue, shape: Dims, but: int | None = None) ->
 
 
 class _Places:
-    """Where several index tensors point: axes, index vectors, and the axes of the result that they become."""
+    """Places that several index tensors point to: axes, index vectors, and the axes of the result that they become."""
 
     def __init__(self, to: AtenConverter, x: SSAValue, indices: Sequence[SSAValue | None]):
         self.axes = [i for i, index in enumerate(indices) if index is not None]
@@ -69,7 +69,7 @@ class _Places:
         together = self.axes == list(range(self.axes[0], self.axes[-1] + 1))
         start = sum(i < self.axes[0] for i in rest) if together else 0
         self.rest = [i if i < start else i + count for i in range(len(rest))]
-        """Which axes of the result are those of `x` that have no index."""
+        """Axes of the result that are those of `x` without an index."""
 
     def dims(self, window: str, missing: str, to_axes: str) -> dict[str, Any]:
         """The dimension numbers that gathers and scatters have in common, under their names."""

@@ -24,7 +24,7 @@ MOST_PIVOTS = 64
 
 
 def _whole(name: str, count: int) -> Row:
-    """A call whose results are torch's first ones. Factors that torch keeps for its derivative follow, which nobody reads."""
+    """A call whose results are torch's first ones. Factors that torch keeps for its derivative follow, and are unused."""
 
     def row(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> Results:
         results = [spec for spec in call.results[:count] if spec is not None]

@@ -144,7 +144,7 @@ def _ragged(to: AtenConverter, x: SSAValue, y: SSAValue, sizes: SSAValue, kind: 
 
 
 def _sizes(to: AtenConverter, ends: SSAValue) -> SSAValue:
-    """How far each end is from the one before."""
+    """Emit the distance of each end from the one before."""
     (count,) = to.sizes(ends)
     before: Sequence[SSAValue] = [to.fill(0, to.dtype(ends), (1,)), to.part(ends, 0, 0, count - 1)]
     return to.emit(ptir.SubOp, ends, to.concat(before, 0))

@@ -1,5 +1,5 @@
 """
-Rows of softmax and of normalisation: layer, group and batch, with the statistics that torch returns beside the result.
+Rows of softmax and of normalisation: layer, group and batch, with the statistics that torch returns alongside.
 
 Narrow floats are normalised in f32 and rounded once, as in torch.
 """
@@ -41,7 +41,7 @@ def _stated(to: AtenConverter, call: Call, values: Sequence[SSAValue]) -> list[S
 def _moments(
     to: AtenConverter, x: SSAValue, axes: Sequence[int], epsilon: float
 ) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue]:
-    """What is left after the mean is taken off, the mean, the biased variance, and the reciprocal deviation."""
+    """Emit `x` less its mean, the mean, the biased variance, and the reciprocal deviation."""
     mean = to.mean(x, axes, keep=True)
     centred = to.math(ptir.SubOp, x, mean)
     variance = to.mean(to.emit(ptir.MulOp, centred, centred), axes, keep=True)
@@ -118,7 +118,7 @@ def _batch_norm_by(
 
 
 def _batch_statistics(to: AtenConverter, x: SSAValue, epsilon: float) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue, int]:
-    """What is normalised, the mean, variance and reciprocal deviation of each channel, and of how many elements."""
+    """Emit the normalised value, and the mean, variance and reciprocal deviation of each channel; count their elements too."""
     axes = [0, *range(2, len(to.shape(x)))]
     centred, mean, variance, scale = _moments(to, x, axes, epsilon)
     channels: Dims = to.shape(x)[1:2]

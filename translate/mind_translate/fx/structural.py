@@ -325,7 +325,7 @@ def _written(to: AtenConverter, x: SSAValue, source: SSAValue, axis: int, first:
 
 
 def _triangle(kind: str) -> Row:
-    """What is on one side of a diagonal; 0 elsewhere."""
+    """Return the row that keeps one side of a diagonal, with 0 elsewhere."""
 
     def row(to: AtenConverter, call: Call, x: SSAValue, diagonal: int = 0) -> SSAValue:
         rows, columns = (to.emit(ptir.IotaOp, shape=call.shape[-2:], dtype=SI64, axis=axis) for axis in (0, 1))

@@ -114,7 +114,7 @@ def _avg_pool(n: int) -> Row:
 
 
 def _counts(size: int, out: int, window: int, step: int, padding: int, include_pad: bool) -> list[float]:
-    """How many elements each window has: those of the padding count too, or do not; what is beyond it never does."""
+    """Return the number of elements of each window: those of the padding count too, or do not; what is beyond it never does."""
     found: list[float] = []
     for i in range(out):
         start = i * step - padding
@@ -193,7 +193,7 @@ def _share(i: int, size: int, count: int) -> list[float]:
 
 
 def _factors(scales: Sequence[float] | None, sizes: Sizes, out: Sizes, align: bool = False) -> list[float]:
-    """How far apart, in the image, the places of the result are."""
+    """Return the distances, in the image, of the places of the result."""
     if align:
         return [_f32((s - 1) / (o - 1)) if o > 1 else 0.0 for s, o in zip(sizes, out, strict=True)]
     if scales is not None:

@@ -66,7 +66,7 @@ def _by_heads(to: OnnxConverter, x: SSAValue, count: int) -> SSAValue:
 
 
 def _window(to: OnnxConverter, node: Node, rows: Dim, columns: Dim, before: int) -> SSAValue | None:
-    """Which keys a query may see by its place; None for all."""
+    """Emit the mask of the keys that a query may see by its place; None for all."""
     limits = [node.int(f"{side}_window_size", -1) for side in ("left", "right")]
     for side, limit in zip(("left", "right"), limits, strict=True):
         if limit < -1:

@@ -80,7 +80,7 @@ def _no_iteration(to: OnnxConverter, node: Node, carried: Values, rows: int) -> 
 
 
 def _goes_on(to: OnnxConverter, body: Any, carried: Values) -> bool:
-    """Whether the condition of a body is true whenever it began true."""
+    """Return whether the condition of a body is true whenever it began true."""
 
     def run() -> Any:
         i = to.fill(0, SI64)

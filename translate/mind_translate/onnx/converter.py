@@ -47,7 +47,7 @@ Fold = Callable[["Node", list[Array]], "Array | list[Array] | None"]
 
 @dataclass
 class Scope:
-    """What names mean in a graph or in the body of a function, and which versions of the operators hold there."""
+    """Meaning of names in a graph or in the body of a function, and the versions of the operators that hold there."""
 
     values: dict[str, Value]
     opsets: Mapping[str, int]
@@ -320,7 +320,7 @@ class OnnxConverter(Emitter):
             self.scope = outer
 
     def trial(self, run: Callable[[], Any]) -> Any:
-        """What `run` gives, with its ops thrown away and nothing of it counted."""
+        """Return what `run` gives, with its ops thrown away and nothing of it counted."""
         counted, self.unsupported, nodes = self.unsupported, Unsupported(), self._nodes
         try:
             with self.inside(Block()):

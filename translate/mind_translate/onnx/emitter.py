@@ -1,5 +1,5 @@
 """
-What rows emit with: values and known arrays as operands, operands that broadcast, loops; and shapes that fit.
+The emitter of rows: values and known arrays as operands, operands that broadcast, loops; and shapes that fit.
 """
 
 from __future__ import annotations
@@ -218,5 +218,5 @@ def dims_of(sizes: Sequence[Any]) -> list[Dim]:
 
 
 def is_integer(dtype: PtirDType) -> bool:
-    """Whether a dtype is one of integers."""
+    """Return whether a dtype is one of integers."""
     return dtype.kind in INTEGER_KINDS

@@ -119,7 +119,7 @@ def dim_of(value: Any) -> Dim:
 
 
 def is_symbolic(array: Array) -> bool:
-    """Whether an array holds sizes with names."""
+    """Return whether an array holds sizes with names."""
     return array.dtype == object
 
 

@@ -1,5 +1,5 @@
 """
-What is computed at import: small ops on arrays that are known, by NumPy, as the ONNX operators define them.
+Folds at import: small ops on arrays that are known, by NumPy, as the ONNX operators define them.
 
 Shape subgraphs consist of these: sizes with names (`Extent`) go through them as elements of object arrays. A fold gives None
 where it does not apply; the node then becomes ops of PTIR.
@@ -80,7 +80,7 @@ def _common_shape(xs: list[Array]) -> tuple[int, ...]:
 
 
 def _is_small_float(x: Array) -> bool:
-    """Whether NumPy lacks the dtype: PTIR computes."""
+    """Return whether NumPy lacks the dtype: PTIR computes."""
     return x.dtype != object and x.dtype.name not in _PLAIN
 
 
@@ -138,7 +138,7 @@ def _cast(node: Node, xs: list[Array]) -> Array | None:
 
 
 def _fits(x: Array) -> bool:
-    """Whether every element becomes an integer of 32 bits, where no two systems differ."""
+    """Return whether every element becomes an integer of 32 bits, where no two systems differ."""
     return bool(np.all(np.abs(x) < 1 << 31)) and x.size > 0
 
 

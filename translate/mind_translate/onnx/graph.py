@@ -33,7 +33,7 @@ MOST_LISTED = 20
 
 @dataclass
 class Options:
-    """What a caller decides: sizes of dimensions, values of inputs, whether initialisers are inputs."""
+    """Decisions of a caller: sizes of dimensions, values of inputs, whether initialisers are inputs."""
 
     dims: dict[str, int]
     static: dict[str, Array]
@@ -212,7 +212,7 @@ class _Graph:
         return dims.get(name, name)
 
     def _misfits(self, proto: Any, value: Value) -> Iterator[str]:
-        """How an initialiser differs from the input of its name."""
+        """Yield each difference of an initialiser from the input of its name."""
         if not isinstance(value, np.ndarray) or proto.type.WhichOneof("value") != "tensor_type":
             return
         stated = proto.type.tensor_type
@@ -272,7 +272,7 @@ def _solvable(proto: Any) -> set[str]:
 
 
 def _sweep(block: Block) -> None:
-    """Erase ops that nobody reads: what shapes were computed from."""
+    """Erase unused ops: those that shapes were computed from."""
     for op in reversed(list(block.ops)):
         for region in op.regions:
             for inner in region.blocks:

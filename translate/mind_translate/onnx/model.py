@@ -20,7 +20,7 @@ from mind_dialect.ptir.types import DTYPES, PtirDType
 
 Array = np.ndarray[Any, Any]
 MAX_BYTES = (1 << 31) - 1
-"""What protobuf can hold in one message."""
+"""Most bytes that protobuf can hold in one message."""
 OLDEST_OPSET = 13
 """Operators that are the same in an older opset are read from it, others are refused."""
 SAME_SINCE = {
@@ -34,7 +34,7 @@ Operators whose later forms, up to opset 13, have only added element types, or a
 DynamicQuantizeLinear has them in opset 11.
 """
 DOMAINS = ("", "ai.onnx")
-"""How the default domain is written."""
+"""Names of the default domain."""
 _SPECIAL = {"bool": "i1", "bfloat16": "bf16", "float8_e4m3fn": "fp8_e4m3", "float8_e5m2": "fp8_e5m2"}
 _KINDS = {"int": "si", "uint": "ui", "float": "f", "complex": "cf"}
 _BY_NUMBER = {
@@ -56,7 +56,7 @@ def package(what: str = "ONNX models") -> Any:
 
 def is_onnx(data: bytes) -> bool:
     """
-    Whether bytes begin as an ONNX model does, with its version of the format; no text begins so.
+    Return whether bytes begin as an ONNX model does, with its version of the format; no text begins so.
 
     >>> is_onnx(bytes([8, 10, 18, 0])), is_onnx(b"module {}")
     (True, False)
@@ -93,7 +93,7 @@ def array_dtype(dtype: PtirDType) -> np.dtype[Any]:
 
 
 def type_name(number: int) -> str:
-    """What ONNX calls an element type."""
+    """Return the name that ONNX gives an element type."""
     names: Mapping[int, str] = {v: k for k, v in package().TensorProto.DataType.items()}
     return names.get(number, str(number))
 

@@ -46,7 +46,7 @@ class Node:
         self.results = len(proto.output)
 
     def wants(self, i: int) -> bool:
-        """Whether somebody names result `i`."""
+        """Return whether result `i` has a name."""
         return i < self.results and bool(self.proto.output[i])
 
     def check(self, schema: Any) -> None:
@@ -76,7 +76,7 @@ class Node:
     # Operands
 
     def has(self, i: int) -> bool:
-        """Whether operand `i` is given."""
+        """Return whether operand `i` is given."""
         return i < len(self.operands) and self.operands[i] is not None
 
     def raw(self, i: int) -> Value:
@@ -109,7 +109,7 @@ class Node:
         return [self.x(i) for i in range(len(self.operands)) if self.has(i)]
 
     def array(self, i: int) -> Array | None:
-        """What is known of operand `i`; None where it is not given. Raises `Refused` for data."""
+        """Return the known elements of operand `i`; None where it is not given. Raises `Refused` for data."""
         if not self.has(i):
             return None
         value = self.raw(i)
@@ -128,7 +128,7 @@ class Node:
         return None if found is None else found.reshape(-1)[0]
 
     def formal(self, i: int) -> str:
-        """What the schema calls operand `i`."""
+        """Return the name that the schema gives operand `i`."""
         schema = self.to.schema(self.proto)
         return schema.inputs[min(i, len(schema.inputs) - 1)].name if schema is not None and schema.inputs else f"operand {i}"
 

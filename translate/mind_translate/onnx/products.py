@@ -131,7 +131,7 @@ def _summed(to: OnnxConverter, x: SSAValue, letters: str, needed: str) -> tuple[
 
 @dataclass
 class Window:
-    """How windows lie on the spatial dimensions; `extra` is what `ceil_mode` adds at the ends."""
+    """Windows on the spatial dimensions; `extra` is what `ceil_mode` adds at the ends."""
 
     size: list[int]
     strides: list[int]
@@ -240,7 +240,7 @@ def _conv_transpose(to: OnnxConverter, node: Node) -> SSAValue:
 
 
 def _cropped(node: Node, spatial: Sequence[int], strides: Sequence[int], full: Sequence[int]) -> tuple[list[int], list[int]]:
-    """How much of the whole result is cut off before and after."""
+    """Return the amounts that are cut off the whole result before and after."""
     n = len(spatial)
     mode = node.word("auto_pad", "NOTSET", ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
     shape = (node.ints("output_shape") or [])[-n:]

@@ -107,7 +107,7 @@ class _Layer:
         return self.to.reshape(part, (self.to.shape(x)[0], self.to.shape(x)[2]))
 
     def clipped(self, x: SSAValue) -> SSAValue:
-        """What an activation gets."""
+        """Emit the clipped operand of an activation."""
         return self.to.emit(ptir.ClampOp, x, self.to.like(-self.clip, x), self.to.like(self.clip, x)) if self.clip else x
 
     def parts(self, x: SSAValue, count: int) -> list[SSAValue]:

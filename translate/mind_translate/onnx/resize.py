@@ -31,7 +31,7 @@ NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
 def _coordinates(mode: str, n: int, m: int, scale: float, roi: tuple[float, float]) -> Array:
-    """Where each of `m` results is among `n` elements; `scale` is as given, which need not be `m / n`."""
+    """Return the coordinate of each of `m` results among `n` elements; `scale` is as given, which need not be `m / n`."""
     i = np.arange(m, dtype=np.float64)
     match mode:
         case "half_pixel":

@@ -95,7 +95,7 @@ def _clamp(op: ClampOp, emit: _Emitter) -> SSAValue:
 
 
 DECOMPOSITIONS: dict[type[Operation], Callable[[Any, _Emitter], SSAValue]] = {LayerNormOp: _layer_norm, ClampOp: _clamp}
-"""What each op consists of."""
+"""Emitters of the ops that each op consists of."""
 
 
 def decompose(module: ModuleOp) -> None:

@@ -46,7 +46,7 @@ def entry_of(module: ModuleOp, names: Sequence[str]) -> str:
 
 
 class _Exporter:
-    """What holds for the whole program: the regions met so far."""
+    """State of the export of a whole program: the regions met so far."""
 
     def __init__(self, strict: bool):
         self.strict = strict

@@ -29,7 +29,7 @@ HINTS_ATTRIBUTE = "ptir.hints"
 """The attribute of a function that keeps the fusion hints of the text it was read from."""
 MAX_NESTING = 100
 MAX_INSTRUCTIONS = 1 << 20
-"""How many instructions the copies of regions may come to."""
+"""Most instructions that the copies of regions may come to."""
 
 Fail = Callable[[Any, Sequence[str | int], MindError], Exception]
 """From a record's place, the way to one of its parts, and an error: what to raise."""

@@ -19,12 +19,12 @@ from .records import Misplaced, misplaced
 
 
 class AttributeKind(ABC):
-    """How one kind of payload value is written and read."""
+    """Reader and writer of one kind of payload value."""
 
     optional = False
-    """Whether the field may be missing."""
+    """True if the field may be missing."""
     missing: Any = None
-    """What a missing field means."""
+    """Value of a missing field."""
 
     @abstractmethod
     def write(self, value: Any) -> Node:
@@ -124,7 +124,7 @@ class DTypes(AttributeKind):
 
 
 class Option(AttributeKind):
-    """What may be absent: `null`, or no field at all."""
+    """Kind of a value that may be absent: `null`, or no field at all."""
 
     optional = True
 

@@ -72,7 +72,7 @@ def items(node: Node, read: Callable[[Node], Any], expected: str = "a list") -> 
 
 
 def under(key: str, read: Callable[[Node], Any], node: Node) -> Any:
-    """What `read` makes of the part of a node that `key` leads to."""
+    """Return what `read` makes of the part of a node that `key` leads to."""
     try:
         return read(node)
     except Misplaced as e:

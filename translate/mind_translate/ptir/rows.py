@@ -1,5 +1,5 @@
 """
-How each op is called in the serialised forms, and what its payload holds: one row per op, read from both sides.
+Names of ops in the serialised forms, and the contents of their payloads: one row per op, read from both sides.
 
 An op that the public form lacks has the variant `Extension`, which holds the op's name beside its properties. `layer_norm` and
 `clamp` have no row: they are written as the ops they consist of (`decompose.py`).
@@ -80,7 +80,7 @@ class Field:
 @dataclass(frozen=True)
 class PtirRow:
     """
-    How one op is written.
+    Serialised form of one op.
 
     `word` is the payload of an elementwise variant; `whole` the only property, where that is the payload; `spec` is the payload's
     name in Rust, and None without fields.
@@ -95,7 +95,7 @@ class PtirRow:
 
     @property
     def is_extension(self) -> bool:
-        """Whether the public form lacks the op."""
+        """Return whether the public form lacks the op."""
         return self.variant == EXTENSION
 
     def payload(self, values: Mapping[str, Any]) -> dict[Field, Any]:

@@ -21,7 +21,7 @@ from .records import Misplaced, TupleType, ValueType, misplaced
 
 MAX_TUPLE_DEPTH = 32
 MAX_BYTES = (1 << 63) - 1
-"""What a size in bytes may be; larger tensors cannot exist."""
+"""Most bytes of a tensor; larger ones cannot exist."""
 
 
 class Dimension(AttributeKind):

@@ -1,4 +1,4 @@
-"""Where in a JSON text an error belongs. Looked at only when there is one, without recursion, in one pass."""
+"""Places of errors in a JSON text. Looked for only when there is one, without recursion, in one pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mind_dialect.errors import MindError, brief, error
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 MAX_DIGITS = 4300
-"""What Python reads of an integer."""
+"""Most digits that Python reads of an integer."""
 
 Place = tuple[int, int]
 

@@ -113,7 +113,7 @@ class PtirTextCursor:
         return token
 
     def value(self) -> str:
-        """What follows the `%` of a value."""
+        """Return the name that follows the `%` of a value."""
         token = self.tokens[self.i]
         if token[:1] != "%" or len(token) < 2:
             raise self.unexpected("a value %name")

@@ -21,7 +21,7 @@ from ..ptir.records import Instruction, Operand, Program, ValueType, leaves
 from ..ptir.tensor_kinds import shown_type
 
 SYMBOL = re.compile(r"[^\s{}()@\"]+")
-"""What a function may be called in the public form; any other name is quoted, as JSON, which is an extension."""
+"""Pattern of a function's name in the public form; any other name is quoted, as JSON, which is an extension."""
 _AMBIGUOUS = re.compile(r"x[0-9]")
 
 

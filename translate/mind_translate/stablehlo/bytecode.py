@@ -13,7 +13,7 @@ import sys
 from mind_dialect.errors import MindError, brief, error
 
 MAGIC = b"ML\xefR"
-"""How MLIR bytecode begins, portable artifacts included."""
+"""First bytes of MLIR bytecode, portable artifacts included."""
 TIME_LIMIT = 120
 """Reading may take this many seconds."""
 MAX_BYTES = 1 << 31
@@ -43,7 +43,7 @@ with context:
 
 
 def is_bytecode(data: bytes) -> bool:
-    """Whether bytes are MLIR bytecode."""
+    """Return whether bytes are MLIR bytecode."""
     return data.startswith(MAGIC)
 
 

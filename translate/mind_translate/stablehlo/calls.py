@@ -58,7 +58,7 @@ def _approx_top_k(to: StablehloConverter, op: ForeignOp) -> Values:
 
 
 def _takes_largest(op: ForeignOp) -> bool:
-    """Whether the comparator of an ApproxTopK is `x > y` of its first two arguments, not `x < y`; others are refused."""
+    """Return whether the comparator of an ApproxTopK is `x > y` of its first two arguments, not `x < y`; others are refused."""
     found = op.attributes.get("called_computations")
     called = cast("ArrayAttr[Attribute]", found).data if isinstance(found, ArrayAttr) else ()
     name = called[0] if len(called) == 1 else None

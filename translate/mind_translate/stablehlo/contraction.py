@@ -99,7 +99,7 @@ _LISTS = (
 
 
 def _layouts(op: ForeignOp, rank: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Where each dimension is: batch, spatial, feature of input and result; spatial, in, out of the kernel."""
+    """Return the index of each dimension: batch, spatial, feature of input and result; spatial, in, out of the kernel."""
     given = op.attributes.get("dimension_numbers")
     spatial = [str(i) for i in range(rank - 2)]
     wanted = (["b", *spatial, "f"], [*spatial, "i", "o"], ["b", *spatial, "f"])

@@ -35,7 +35,7 @@ class StablehloRow(Protocol):
 
 Table = Mapping[str, StablehloRow | Refused]
 Counts = Mapping[str, tuple[int, int | None]]
-"""How many operands ops take: least and most."""
+"""Numbers of operands that ops take: least and most."""
 RETURNS = ("stablehlo.return", "func.return", "sdy.return")
 MAY_HAVE_NO_RESULT = frozenset(
     {
@@ -296,7 +296,7 @@ class StablehloConverter(Lander):
 
 
 def _fits(found: TensorSpec, stated: TensorSpec) -> bool:
-    """Whether a result has the stated type but for dimensions that one of the two does not know."""
+    """Return whether a result has the stated type but for dimensions that one of the two does not know."""
     same_kind = found.dtype is stated.dtype and len(found.shape) == len(stated.shape)
     return same_kind and all(UNKNOWN in (m, n) or m == n for m, n in zip(found.shape, stated.shape, strict=True))
 

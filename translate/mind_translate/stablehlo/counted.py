@@ -53,7 +53,7 @@ class Rows:
     first: int
     step: int
     value: SSAValue | None = None
-    """What is written."""
+    """Value that is written."""
 
     def low(self, trips: int) -> int:
         """The least row."""
@@ -144,7 +144,7 @@ def known_integer(to: StablehloConverter, value: SSAValue) -> int | None:
 
 def trip_count(start: int, step: int, limit: int, kind: str) -> int | None:
     """
-    How often a loop runs while its counter is `kind` than the limit; None for ever, or for other comparisons.
+    Return the trip count of a loop that runs while its counter is `kind` than the limit; None if endless or not known.
 
     >>> trip_count(0, 1, 5, "less"), trip_count(4, -2, 0, "greater_equal"), trip_count(0, 2, 5, "not_equal")
     (5, 3, None)
@@ -168,7 +168,7 @@ def trip_count(start: int, step: int, limit: int, kind: str) -> int | None:
 
 
 class _Indices:
-    """What integers of the body are in terms of the iteration: `a * t + b`, or None."""
+    """Integers of the body in terms of the iteration: `a * t + b`, or None."""
 
     def __init__(self, to: StablehloConverter, counter: Counter, argument: SSAValue):
         self.to, self.trips = to, counter.trips
@@ -208,13 +208,13 @@ class _Indices:
         return found if self._fits(value, *found) else None
 
     def _fits(self, value: SSAValue, a: int, b: int) -> bool:
-        """Whether no iteration overflows the type."""
+        """Return whether no iteration overflows the type."""
         element = landed_spec(value.type).dtype.element
         ends = (b, a * (self.trips - 1) + b)
         return getattr(element, "least", 1) <= min(ends) and max(ends) <= getattr(element, "most", 0)
 
     def _truth(self, value: SSAValue, depth: int) -> bool | None:
-        """Whether a comparison holds in all iterations or in none."""
+        """Return whether a comparison holds in all iterations or in none."""
         op = value.owner
         if not isinstance(op, Operation) or name_of(op) != "stablehlo.compare" or not depth:
             return None
@@ -262,7 +262,7 @@ def _row_op(to: StablehloConverter, op: Operation, value: SSAValue) -> tuple[SSA
 
 
 def _through(value: SSAValue) -> SSAValue:
-    """What a value is, before dimensions of 1 were put in or left out."""
+    """Return the value from before dimensions of 1 were put in or left out."""
     while isinstance(op := value.owner, Operation) and name_of(op) in ("stablehlo.reshape", "stablehlo.broadcast_in_dim"):
         before, after = (static(landed_spec(v.type).shape) for v in (op.operands[0], value))
         if before is None or after is None or [n for n in before if n != 1] != [n for n in after if n != 1]:
@@ -365,7 +365,7 @@ class _Scan:
         return self._results(scan.results[: len(self.carried)], scan.results[len(initial) :], trips)
 
     def _row(self, written: Rows) -> SSAValue:
-        """What an iteration writes, without the dimension of 1."""
+        """Emit the row that an iteration writes, without the dimension of 1."""
         assert written.value is not None
         return self.to.reshape(self.to.env[written.value], self.to.shape(self.op.operands[written.place])[1:])
 

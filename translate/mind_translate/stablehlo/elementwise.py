@@ -301,4 +301,4 @@ POINTWISE: dict[str, StablehloRow | Refused] = {
     "stablehlo.sign": _sign,
     "stablehlo.tan": tangent,
 }
-"""What bodies of reductions may hold, constants and calls aside."""
+"""Ops that bodies of reductions may hold, constants and calls aside."""

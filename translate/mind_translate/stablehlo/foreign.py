@@ -232,7 +232,7 @@ def read_dims(tensor: TensorType[Any]) -> Dims:
 
 
 def is_dynamic(type: Attribute) -> bool:
-    """Whether a type is a tensor with a dynamic dimension."""
+    """Return whether a type is a tensor with a dynamic dimension."""
     return isinstance(type, TensorType) and DYNAMIC_INDEX in type.get_shape()
 
 

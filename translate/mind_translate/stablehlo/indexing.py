@@ -40,7 +40,7 @@ def _sizes(*shapes: Dims) -> list[tuple[int, ...]]:
 
 def _strides(sizes: Sequence[int]) -> list[int]:
     """
-    How far apart neighbours along each dimension are in row-major order.
+    Return the distances of neighbours along each dimension in row-major order.
 
     >>> _strides((2, 3, 4))
     [12, 4, 1]
@@ -80,7 +80,7 @@ class _Starts:
         return self.to.reshape(self.to.part(self.indices, self.vector_dim, j, j + 1), tuple(self.batch))
 
     def batch_axis(self, d: int) -> int:
-        """Which axis of the batch shape is dimension `d` of the indices."""
+        """Return the axis of the batch shape that dimension `d` of the indices is."""
         return d - (d > self.vector_dim)
 
     def counted(self, n: int) -> SSAValue:

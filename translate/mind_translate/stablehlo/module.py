@@ -2,7 +2,7 @@
 StableHLO programs as PTIR modules, in place: which functions are converted, which are kept, and which one is the entry.
 
 Functions are converted that hold StableHLO, that call such functions, or are called by them. Public ones come first; private ones
-are converted when a call reaches them, so what nobody calls goes.
+are converted when a call reaches them, so functions without calls go.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ DIALECT_NAMES = frozenset({"stablehlo", "chlo", "sdy"})
 
 
 def is_foreign(op: Operation) -> bool:
-    """Whether an op is of StableHLO, CHLO or Shardy."""
+    """Return whether an op is of StableHLO, CHLO or Shardy."""
     return name_of(op).partition(".")[0] in DIALECT_NAMES
 
 
 def holds_stablehlo(module: Operation) -> bool:
-    """Whether a module holds anything of StableHLO, CHLO or Shardy."""
+    """Return whether a module holds anything of StableHLO, CHLO or Shardy."""
     return any(is_foreign(op) for op in walk(module))
 
 

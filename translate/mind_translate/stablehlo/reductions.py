@@ -36,7 +36,7 @@ _OF_NUMBERS = {"add": "sum", "multiply": "prod"}
 _OF_REALS = {**_OF_NUMBERS, "maximum": "max", "minimum": "min"}
 _OF_INTEGERS = {**_OF_REALS, "and": "and", "or": "or", "xor": "xor"}
 WINDOW_KINDS = ("sum", "max", "min")
-"""What windows are reduced by."""
+"""Reductions of windows."""
 
 
 def reduce_kind(kind: str | None, dtype: PtirDType) -> str | None:
@@ -48,7 +48,7 @@ def reduce_kind(kind: str | None, dtype: PtirDType) -> str | None:
 
 
 def is_identity(to: StablehloConverter, kind: str, value: SSAValue) -> bool:
-    """Whether an initial value is known to change nothing."""
+    """Return whether an initial value is known to change nothing."""
     number, dtype = to.known_scalar(value), to.dtype(value)
     reduction = reduce_kind(kind, dtype)
     if number is None or reduction is None:
@@ -217,7 +217,7 @@ def _places(op: ForeignOp, size: Sequence[int]) -> int:
 
 
 def _place_slices(to: StablehloConverter, x: SSAValue, place: int, window: Window, outputs: Dims) -> SSAValue:
-    """What is at one place of every window of a padded operand."""
+    """Emit the elements at one place of every window of a padded operand."""
     size, strides, _, dilation, _ = window
     offsets: list[int] = []
     for n, d in zip(reversed(size), reversed(dilation), strict=True):

@@ -1,5 +1,5 @@
 """
-What a body of scalar ops means, found by running it: on symbols for reductions, on sample numbers for comparators of sorts.
+Meaning of a body of scalar ops, found by running it: on symbols for reductions, on sample numbers for comparators of sorts.
 
 A reducer of comparisons and selections sees of its arguments only how they are ordered and whether they are NaN, so running it
 once for each such case says all about it. A comparator compares numbers with each other and with constants, so numbers around
@@ -82,7 +82,7 @@ def arg_kind(block: Block, dtype: PtirDType) -> str | None:
 
 
 def _cases(dtype: PtirDType) -> list[str]:
-    """How the two values relate; the left index is lower."""
+    """Return the relations of two values; the left index is lower."""
     return ["less", "equal", "greater", *(["left nan", "right nan", "both nan"] if dtype.is_float else [])]
 
 
@@ -140,7 +140,7 @@ _HOLDS = {
 
 
 class Key(NamedTuple):
-    """What a sort compares: an operand, of complex ones its real or imaginary part, and whether it descends."""
+    """Key of a sort: an operand, of complex ones its real or imaginary part, and whether it descends."""
 
     operand: int
     part: str = ""
@@ -185,7 +185,7 @@ def _permutations(keys: Sequence[Key]) -> list[list[Key]]:
 
 
 def _agrees(order: Sequence[Key], pairs: Pairs, found: bool, total: bool) -> bool:
-    """Whether the comparator's answer is that of a lexicographic order."""
+    """Return whether the comparator's answer is that of a lexicographic order."""
     for operand, part, descending in order:
         x, y = (_total_order(v) if total and isinstance(v, float) else v for v in pairs[operand, part])
         x, y = (y, x) if descending else (x, y)
@@ -300,7 +300,7 @@ def _constant(op: Operation) -> Any:
 
 
 def _run(block: Block, names: Mapping[SSAValue, Any], over: Any) -> list[Any]:
-    """What a block returns; `over` decides comparisons. Raises `UnknownError`."""
+    """Run a block and return its results; `over` decides comparisons. Raises `UnknownError`."""
     env: dict[SSAValue, Any] = dict(names)
     for count, op in enumerate(block.ops):
         name = name_of(op)

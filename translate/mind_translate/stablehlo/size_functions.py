@@ -25,7 +25,7 @@ QUOTIENTS: Mapping[str, tuple[Callable[[Extent, Extent], Extent], ...]] = {
     "floor_divide": (floordiv,),
     "remainder": (mod,),
 }
-"""What the last two arguments of each become: quotients and remainders of rounding down."""
+"""Results of each for the last two arguments: quotients and remainders of rounding down."""
 _NUMBERED = re.compile(r"_\d+$")
 _DIVIDENDS, _DIVISORS = range(-9, 10), (1, 2, 3, 4, 7)
 _MOST_OPS = 64
@@ -54,7 +54,7 @@ def quotients(functions: Mapping[str, FuncOp]) -> dict[str, str]:
 
 
 def _is_quotient(f: FuncOp, base: str, functions: Mapping[str, FuncOp]) -> bool:
-    """Whether a function gives what it should of small numbers."""
+    """Return whether a function gives what it should of small numbers."""
     if f.sym_visibility is None or f.sym_visibility.data != "private" or len(f.function_type.inputs) < 2:
         return False
     others = [5] * (len(f.function_type.inputs) - 2)

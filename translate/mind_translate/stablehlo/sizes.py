@@ -29,7 +29,7 @@ from .size_functions import QUOTIENTS
 
 MOST_RESTARTS = 100
 MOST_STEPS = 64
-"""How many ops back a size is followed."""
+"""Most ops back that a size is followed."""
 
 
 class Restart(Exception):
@@ -48,12 +48,12 @@ _RELATIONS = {
 
 
 class Sizes:
-    """What is known of sizes in one function; `quotients` are the functions that are `QUOTIENTS`, by name."""
+    """Known sizes in one function; `quotients` are the functions that are `QUOTIENTS`, by name."""
 
     def __init__(self, quotients: Mapping[str, str] | None = None) -> None:
         self._quotients = quotients or {}
         self.facts: dict[str, None] = {}
-        """What the function demands of sizes, as declarations say it."""
+        """Demands of the function on sizes, as declarations say it."""
         self.dimensions: set[str] = set()
         """The names that dimensions of arguments have by their places."""
         self.same: dict[str, str] = {}
@@ -241,7 +241,7 @@ _ARITHMETIC: dict[type[Operation], Callable[[Extent, Extent], Extent | None]] = 
     ptir.MaximumOp: max_of,
     ptir.MinimumOp: min_of,
 }
-"""How ops on integers compute with sizes."""
+"""Arithmetic of ops on integers, on sizes."""
 
 
 def _count(shape: Dims) -> int | None:

@@ -28,7 +28,7 @@ ROWS: dict[str, StablehloRow | Refused] = {
     **SHARDING,
 }
 POINTWISE: frozenset[str] = frozenset(POINTWISE_ROWS) | POINTWISE_CHLO
-"""What bodies of reductions may hold."""
+"""Ops that bodies of reductions may hold."""
 
 _COUNTS: dict[int, str] = {
     1: """
@@ -71,4 +71,4 @@ OPERANDS: dict[str, tuple[int, int | None]] = {
     **{_full(name): (count, count) for count, names in _COUNTS.items() for name in names.split()},
     **{_full(name): (count, None) for count, names in _LEAST.items() for name in names.split()},
 }
-"""How many operands each op with a row takes: least and most, None for any number."""
+"""Numbers of operands that each op with a row takes: least and most, None for any number."""
