@@ -56,7 +56,7 @@ class Array:
     """Set where other arrays may have the same memory; unset means that none has."""
 
     weak = False
-    """Whether the dtype gives way to that of another operand, as that of a Python number does."""
+    """True if the dtype gives way to that of another operand, as that of a Python number does."""
 
     def __new__(cls, *given: object) -> Array:  # noqa: PYI034
         message = "Array is not called; asarray makes one"
@@ -196,7 +196,7 @@ class TracedArray(Array):
 
     @property
     def location(self) -> object:
-        """Where the op stands in the user's code that makes this value."""
+        """Return the place in the user's code of the op that makes this value."""
         return getattr(self.value.owner, "location", None) or getattr(self.value, "location", None)
 
 
@@ -225,5 +225,5 @@ def traced(value: SSAValue, trace: Trace, spec: TensorSpec, weak: bool = False) 
 
 
 def may_share(x: Array) -> bool:
-    """Whether another array may have the memory of this one."""
+    """Return whether another array may have the memory of this one."""
     return getattr(x, "shared", False) or not x.ndarray.flags.writeable or x.ndarray.base is not None

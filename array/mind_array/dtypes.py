@@ -168,7 +168,7 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def _unordered(a: int, b: int, kind: str) -> bool:
-    """Whether neither of two floats of these widths holds the other: equal widths, or an 8-bit float."""
+    """Return whether neither of two floats of these widths holds the other: equal widths, or an 8-bit float."""
     return kind == "f" and (a == b or min(a, b) == 8)
 
 

@@ -77,7 +77,7 @@ def translated(found: MindError) -> MindError:
 
 
 def is_ours(found: MindError) -> bool:
-    """Whether an error is one of this package."""
+    """Return whether an error is one of this package."""
     return isinstance(found, _CLASSES)
 
 

@@ -89,7 +89,7 @@ def _bound(value: Any) -> Any:
 
 @dataclass
 class Plan:
-    """What a key selects: a window along each axis, then index arrays along some axes, then new axes."""
+    """Selection by a key: a window along each axis, then index arrays along some axes, then new axes."""
 
     shape: tuple[Any, ...]
     starts: list[int] = field(default_factory=list[int])
@@ -267,7 +267,7 @@ def _checked(index: Array, n: int, shape: tuple[Any, ...]) -> Array:
 
 
 MODES = ("clip", "wrap", "fill")
-"""What `x.at[k].get` takes for integers out of range, besides an error."""
+"""Modes of `x.at[k].get` for integers out of range, other than an error."""
 
 
 def bounded(x: Array, key: Key, mode: str, fill: Array | None) -> tuple[Array, Key]:

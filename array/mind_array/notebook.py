@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from mind_runtime import Program
 
 MOST_LINES, MOST_BYTES = 500, 200_000
-"""What is shown of a long module."""
+"""Most lines and bytes that are shown of a long module."""
 _TOKENS = re.compile(
     r"(?P<string>\"(?:[^\"\\]|\\.)*\")|(?P<value>%[\w]+)|(?P<symbol>@[\w]+)|(?P<op>\b(?:ptir|mind|func|builtin)\.[\w.]+)"
     r"|(?P<type>\btensor<[^>]*(?:<[^>]*>)?[^>]*>)|(?P<number>(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?\b)"

@@ -37,7 +37,7 @@ _ACCUMULATIONS: dict[str, Callable[..., Array]] = {"add": reductions.cumulative_
 
 
 def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """What NumPy calls for a ufunc with one of our arrays among its operands."""
+    """Run a ufunc of NumPy with one of our arrays among its operands."""
     name = ufunc.__name__
     options = {n: v for n, v in kwargs.items() if not _is_default(n, v)}
     if method in ("reduce", "accumulate"):
@@ -232,7 +232,7 @@ def _signature(function: Any) -> inspect.Signature | None:
 
 
 def array_function(self: Array, function: Any, types: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What NumPy calls for a function, not a ufunc, with one of our arrays among its arguments."""
+    """Run a function of NumPy, not a ufunc, with one of our arrays among its arguments."""
     module = str(getattr(function, "__module__", "")).removeprefix("numpy").strip(".")
     name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
     options = {n: v for n, v in kwargs.items() if not _is_default(n, v)}

@@ -57,7 +57,7 @@ def array_of(x: Operand, function: str, argument: str = "x") -> Array:
 
 
 def is_number(x: object) -> bool:
-    """Whether `x` is a Python number, and no NumPy scalar that derives from one."""
+    """Return whether `x` is a Python number, and no NumPy scalar that derives from one."""
     return type(x) in _SCALARS
 
 
@@ -240,5 +240,5 @@ def shape_of(shape: Any, function: str) -> tuple[Any, ...]:
 
 
 def is_dynamic(shape: Sequence[Any]) -> bool:
-    """Whether a dimension has a name, or nothing, in place of a size."""
+    """Return whether a dimension has a name, or nothing, in place of a size."""
     return any(isinstance(n, str) for n in shape)

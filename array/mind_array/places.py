@@ -1,5 +1,5 @@
 """
-Where in the user's code something happens: the first frame outside of this project and of NumPy's dispatch.
+Places in the user's code where something happens: the first frame outside of this project and of NumPy's dispatch.
 
 A location is made once per instruction of a code object, as making one costs more than an op.
 """

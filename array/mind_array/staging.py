@@ -47,15 +47,15 @@ class Staged:
     structure: Any
     """The container of the result."""
     inputs: int
-    """How many of the block's arguments are leaves of the function's arguments."""
+    """Number of the block's arguments that are leaves of the function's arguments."""
     names: list[str] = field(default_factory=list[str])
-    """What the leaves of the arguments are called."""
+    """Names of the leaves of the arguments."""
     values: list[SSAValue] = field(default_factory=list[SSAValue])
     """The values of the outputs in the trace."""
 
     @property
     def captures(self) -> list[Array]:
-        """What the function uses besides its arguments, in the order of the block's further arguments."""
+        """Return the arrays that the function uses other than its arguments, in the order of the block's further arguments."""
         return captures_of(self.trace, self.trace.block.args[self.inputs :])
 
     def function(self, attributes: Sequence[dict[str, Attribute]] = ()) -> FuncOp:
@@ -137,13 +137,13 @@ def leaf_spec(leaf: Any, path: str) -> tuple[TensorSpec, bool]:
 
 @dataclass(frozen=True)
 class Spec:
-    """What an array argument will be: its shape, whose extents may be names, and its dtype. Make one with `spec`."""
+    """Specification of an array argument: its shape, whose extents may be names, and its dtype. Make one with `spec`."""
 
     tensor: TensorSpec
     name: str | None = None
-    """What the input is called; else as the argument."""
+    """Name of the input; else that of the argument."""
     parameter: bool = False
-    """Whether the input is the same in every call: a weight."""
+    """True if the input is the same in every call: a weight."""
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -194,7 +194,7 @@ def stage(
 
 
 def leaf_names(function: Function, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> list[str]:
-    """What each leaf of the arguments is called: `params['w'][0]`."""
+    """Return the name of each leaf of the arguments: `params['w'][0]`."""
     names = parameter_names(function, len(arguments), list(keywords))
     return [*tree.paths(arguments, names), *(path[2:].replace("']", "", 1) for path in tree.paths(keywords))]
 

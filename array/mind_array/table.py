@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Function)
 
 
 class Derivative(StrEnum):
-    """Where a function has a derivative."""
+    """Domain of a function's derivative."""
 
     SMOOTH = "smooth"
     PIECEWISE = "piecewise"

@@ -39,7 +39,7 @@ ACTIVE: ContextVar[Trace | None] = ContextVar("mind_array_trace", default=None)
 
 _Made = tuple[dict[str, Attribute], list[Attribute], list[TensorSpec]]
 _inferred: dict[Any, _Made] = {}
-"""What building an op found out, by its class, operand types and properties."""
+"""Results of type inference of ops, by class, operand types and properties."""
 
 
 class Trace:
@@ -49,16 +49,16 @@ class Trace:
         self.block = Block()
         self.parent = parent
         self.place = place
-        """Where the traced function stands."""
+        """Place of the traced function in the user's code."""
         self.open = True
         self.literals = literals
-        """Whether concrete arrays become constants instead of inputs."""
+        """True if concrete arrays become constants instead of inputs."""
         self.captured: dict[SSAValue, BlockArgument] = {}
         """From values of the parent to the arguments that stand for them."""
         self.hidden: dict[int, tuple[Array, SSAValue]] = {}
         """Concrete arrays by identity, with what stands for them; of the outermost trace only."""
         self.checkpoint = parent is not None and parent.checkpoint
-        """Whether derivatives compute the ops again instead of keeping their results."""
+        """True if derivatives compute the ops again instead of keeping their results."""
         self.functions: dict[str, FuncOp] = {} if parent is None else parent.functions
         """Functions that calls refer to, shared with the parent."""
         self._scalars: dict[Any, SSAValue] = {}

@@ -272,7 +272,7 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 
 
 def _on(shape: tuple[Any, ...], relation: str, k: int) -> Array:
-    """Whether the column of each element of the last two axes stands in a relation to its row plus `k`."""
+    """Test whether the column of each element of the last two axes stands in a relation to its row plus `k`."""
     rows, columns = iota(shape, len(shape) - 2, int64), iota(shape, len(shape) - 1, int64)
     k = max(-(1 << 62), min(int(k), 1 << 62))
     return emit(ptir.CompareOp, e.subtract(columns, rows), constant(k, int64, shape), kind=relation)

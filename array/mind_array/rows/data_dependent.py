@@ -24,7 +24,7 @@ def concrete(x: Any, function: str, advice: str) -> Any:
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """Results of `unique_all`."""
 
     values: Array
     indices: Array
@@ -33,14 +33,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
+    """Results of `unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """Results of `unique_inverse`."""
 
     values: Array
     inverse_indices: Array

@@ -62,7 +62,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 class FloatLimits(NamedTuple):
-    """What `finfo` returns: width in bits, spacing at 1, extremes, the least normal number."""
+    """Result of `finfo`: width in bits, spacing at 1, extremes, the least normal number."""
 
     bits: int
     eps: float
@@ -73,7 +73,7 @@ class FloatLimits(NamedTuple):
 
 
 class IntegerLimits(NamedTuple):
-    """What `iinfo` returns: width in bits and extremes."""
+    """Result of `iinfo`: width in bits and extremes."""
 
     bits: int
     max: int
@@ -143,7 +143,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 class NamespaceInfo:
-    """What the namespace can do: `capabilities`, devices, dtypes and their defaults."""
+    """Description of the namespace: `capabilities`, devices, dtypes and their defaults."""
 
     def capabilities(self) -> dict[str, Any]:
         """Return the optional abilities: boolean indexing and sizes that depend on data, of concrete arrays."""

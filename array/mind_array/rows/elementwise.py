@@ -141,7 +141,7 @@ def binary(
 
 
 def _fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether two shapes broadcast."""
+    """Return whether two shapes broadcast."""
     return all(m == n or m == 1 or n == 1 for m, n in zip(reversed(a), reversed(b), strict=False))
 
 

@@ -34,28 +34,28 @@ _LAPACK = "decompositions are functions of LAPACK, not ops"
 
 
 class EighResult(NamedTuple):
-    """What `eigh` returns."""
+    """Results of `eigh`."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns."""
+    """Results of `qr`."""
 
     Q: Array
     R: Array
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
+    """Results of `slogdet`."""
 
     sign: Array
     logabsdet: Array
 
 
 class SVDResult(NamedTuple):
-    """What `svd` returns."""
+    """Results of `svd`."""
 
     U: Array
     S: Array
@@ -88,7 +88,7 @@ _FUNCTIONS: dict[str, Any] = {
     "slogdet": lambda xp, x: tuple(xp.linalg.slogdet(x)),
 }
 TARGETS: dict[str, str] = {name: calls.define_as(f"mind.linalg.{name}.v1", function) for name, function in _FUNCTIONS.items()}
-"""What custom calls of each decomposition refer to; each function takes any number of leading axes."""
+"""Targets of custom calls of each decomposition; each function takes any number of leading axes."""
 
 
 def _matrices(x: Any, function: str, *, square: bool = True) -> Array:

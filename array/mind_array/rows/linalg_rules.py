@@ -197,7 +197,7 @@ def _scale(x: Array, values: Array) -> Array:
 
 
 def _outside(x: Array, basis: Array) -> Array:
-    """What of the columns of `x` is outside of the space of the columns of `basis`."""
+    """Return the part of the columns of `x` that is outside of the space of the columns of `basis`."""
     return e.subtract(x, matmul(basis, matmul(matrix_transpose(basis), x)))
 
 

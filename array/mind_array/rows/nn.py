@@ -28,7 +28,7 @@ from .reductions import count_of, reduced
 from .trigonometry import tanh
 
 MASKED = -1e9
-"""What is added to the score of a key that a query must not see: finite, so that a row of nothing else stays a number."""
+"""Addend to the score of a key that a query must not see: finite, so that a row of nothing else stays a number."""
 
 
 def stop_gradient(x: Any, /) -> Array:
@@ -190,7 +190,7 @@ def _pads(
     name: str, padding: Any, extents: Sequence[Any], window: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> tuple[tuple[int, int], ...]:
     """
-    How many places to add before and after each spatial axis.
+    Return the numbers of places to add before and after each spatial axis.
 
     As words, `valid` adds none, and `same` as many as make ceil(extent / stride) places of results, half of them before.
     """

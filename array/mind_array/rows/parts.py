@@ -28,7 +28,7 @@ def select(condition: Array, x: Array, y: Array) -> Array:
 
 
 def is_complex(x: Array) -> bool:
-    """Whether an array holds complex numbers."""
+    """Return whether an array holds complex numbers."""
     return kind_of(x.dtype) == "c"
 
 

@@ -109,7 +109,7 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 
 def truth(x: Array) -> Array:
-    """Whether each element differs from 0."""
+    """Test whether each element differs from 0."""
     if kind_of(x.dtype) == "b":
         return x
     return e.not_equal(x, constant(0, x.dtype, x.shape)) if kind_of(x.dtype) == "c" else cast(x, bool_)
@@ -272,7 +272,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
 
 
 def _before(ordered: Array, wanted: Array, side: str) -> Array:
-    """Whether an ordered element stands before the place; NaN is greater than all numbers."""
+    """Test whether an ordered element stands before the place; NaN is greater than all numbers."""
     greater = e.greater(ordered, wanted) if side == "right" else e.greater_equal(ordered, wanted)
     if kind_of(ordered.dtype) != "f":
         return e.logical_not(greater)

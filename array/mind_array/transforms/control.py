@@ -60,7 +60,7 @@ class _Body:
 
     @property
     def place(self) -> str:
-        """Where the function stands."""
+        """Return the place of the function."""
         return function_place(self.function)
 
 
@@ -175,7 +175,7 @@ def _agree(left: _Body, right: _Body) -> None:
 
 
 def _may_follow(weak: Array, strong: Array) -> bool:
-    """Whether a weak number may take the dtype of another value."""
+    """Return whether a weak number may take the dtype of another value."""
     return "biufc".index(kind_of(weak.dtype)) <= "biufc".index(kind_of(strong.dtype)) and kind_of(weak.dtype) != "b"
 
 
@@ -239,7 +239,7 @@ def _carry(init: Any, what: str) -> tuple[list[Array], Any, list[str]]:
 
 def _settle(arrays: list[Array], body: _Body, count: int, what: str, structure: Any, paths: Sequence[str]) -> bool:
     """
-    Check what a body returns as its carry; whether an initial value took another dtype, so that the body is traced anew.
+    Check what a body returns as its carry; return whether an initial value took another dtype, so that the body is traced again.
 
     A weak number of the initial carry takes the dtype that the body returns, a weak result that of the carry.
     """

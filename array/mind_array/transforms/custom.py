@@ -57,7 +57,7 @@ class _Rule:
     residuals: Any
     result: Any
     counts: tuple[int, int, int]
-    """How many operands are arguments, results and residuals."""
+    """Numbers of operands that are arguments, results and residuals."""
 
 
 _rules: list[Any] = []
@@ -155,7 +155,7 @@ def _rule_of(op: CustomCallOp) -> tuple[_Rule, int]:
 
 
 def _adjoints(sweep: Reverse, op: CustomCallOp, gs: Sequence[SSAValue | None]) -> Sequence[Value | None]:
-    """What the backward rule gives for the arguments; nothing flows to results and residuals, which stand for themselves."""
+    """Return the backward rule's adjoints of the arguments; nothing flows to results and residuals."""
     rule, levels = _rule_of(op)
     count, results, _ = rule.counts
     residuals = list(op.operands[count + results :])

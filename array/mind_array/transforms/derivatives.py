@@ -128,7 +128,7 @@ def _check_loss(staged: Staged, function: Function, has_aux: bool) -> None:
 
 
 def _is_pair(structure: Any) -> bool:
-    """Whether a container is a tuple of a single array and anything else."""
+    """Return whether a container is a tuple of a single array and anything else."""
     return structure.type is tuple and structure.num_children == 2 and structure.children()[0].is_leaf()
 
 
