@@ -126,7 +126,7 @@ class Call:
 
 
 def call_of(module: ModuleOp, func: FuncOp, options: ExportOptions) -> Call:
-    """The call of a function of Core IR or PTIR, in a module of its own, so that derived functions stand beside nothing else."""
+    """The call of a function of Core IR or PTIR, in a module of its own, so that derived functions stand alone."""
     work = module.clone()
     name = func.sym_name.data
     if is_core(functions_called(work, name)[0]):
@@ -252,7 +252,7 @@ def _at_front(x: Any, axis: int | None, size: int) -> Any:
 
 
 def _batched_anyway(call: Call) -> set[int]:
-    """What a call is linear in, which has a cotangent for each place of the batch, and the inputs whose tangents these are."""
+    """Return the tangents of a call, which have a cotangent for each place of the batch, and the inputs that they belong to."""
     found = set[int]()
     while call.primal is not None:
         first = len(call.primal.func.function_type.inputs)

@@ -126,7 +126,7 @@ def open_exported(path: Path | str) -> Any:
 
 
 def exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic: Any) -> Any:
-    """What torch exports of a module; E2001 for what is none, E7001 with torch's reason where it cannot."""
+    """Return the export of a module by torch; E2001 for what is none, E7001 with torch's reason where it cannot."""
     torch = require()
     if not isinstance(model, torch.nn.Module):
         message = f"expected an nn.Module or an ExportedProgram, found {brief(type(model).__name__)}"
@@ -180,7 +180,7 @@ def stopped_gradients(program: Any) -> Generator[None]:
 
 
 def _decompositions() -> Any:
-    """What torch decomposes: all that is not core ATen, but for what has a row here, and some that is."""
+    """Return the ops that torch decomposes: all that is not core ATen, but for what has a row here, and some that is."""
     torch = require()
     table = torch.export.default_decompositions()
     for name in KEPT:

@@ -80,7 +80,7 @@ class CompiledGraph:
 
 
 def compiled(graph: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> Callable[..., Any]:
-    """What runs a graph of dynamo: our programs, or the graph itself, with one warning that says why."""
+    """Return a callable for a graph of dynamo: our programs, or the graph itself, with one warning that says why."""
     native = "native" if importlib.util.find_spec("llvmlite") is not None else "numpy"
     known = ("target",)
     for name in options:
