@@ -118,12 +118,12 @@ def _cond(planner: NativePlan, op: ptir.CondOp) -> None:
                 with _within(planner, part):
                     planner.copy(_yielded(block)[i], views[i], made)
     inner = [*parts[0].access, *parts[1].access]
-    old = _old(results, [IterationSteps([*part.access, Access(results)], since) for part in parts])
+    old = _in_place_pairs(results, [IterationSteps([*part.access, Access(results)], since) for part in parts])
     begin = Access(_bases([pred]) + [x for _, x in old], results, old, len(inner))
     planner.append(Branch(_title(op), pred, (parts[0].steps, parts[1].steps)), [begin, *inner])
 
 
-def _old(results: Sequence[Buffer], iterations: Sequence[IterationSteps]) -> list[tuple[Buffer, Buffer]]:
+def _in_place_pairs(results: Sequence[Buffer], iterations: Sequence[IterationSteps]) -> list[tuple[Buffer, Buffer]]:
     """Return pairs of a branch's result and the operand that it may take over: both parts write it over that, place by place."""
     found: list[tuple[Buffer, Buffer]] = []
     for result in results:

@@ -31,10 +31,10 @@ def instructions(op: type[PtirOp]) -> int:
 
 def traffic(views: Iterable[View]) -> int:
     """The bytes of the elements that views read or write, each counted once for a view."""
-    return sum(_distinct(v) * v.dtype.size for v in views if isinstance(v.base, Buffer))
+    return sum(_element_count(v) * v.dtype.size for v in views if isinstance(v.base, Buffer))
 
 
-def _distinct(view: View) -> int:
+def _element_count(view: View) -> int:
     if view.lookups:
         return view.count
     return prod(n for n, stride in zip(view.shape, view.strides, strict=True) if stride)

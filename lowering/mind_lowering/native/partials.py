@@ -53,7 +53,7 @@ class AxisCut:
 def cut_up(values: Values, group: Group) -> list[Group]:
     """A group as the groups that do its work: itself, unless it has reductions, too few units of work, and much to do."""
     is_long = group.reductions and prod(group.shape) and group.cost(values.host) >= LEAST_WORK
-    cut = _cut(values, group) if is_long else None
+    cut = _axis_cut(values, group) if is_long else None
     if cut is None:
         return [group]
     kept = tuple(n for a, n in enumerate(group.shape) if a not in group.axes)
@@ -67,7 +67,7 @@ def cut_up(values: Values, group: Group) -> list[Group]:
     return [*found, _fold(values, group, totals, kept)]
 
 
-def _cut(values: Values, group: Group) -> AxisCut | None:
+def _axis_cut(values: Values, group: Group) -> AxisCut | None:
     """Return the axis cut of a group, if one is worth it."""
     nest = Nest(LlvmModule("").function("", "i64", []), values.host, group, Sites())
     reduced = [a for a in group.axes if group.shape[a] > 1]

@@ -76,7 +76,7 @@ def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded:
     A cut by the number of registers and the sizes of caches; if `decoded`, tiles do not read the right operand where it lies.
 
     Panels of columns are units of work where rows are not many, and blocks of rows elsewhere. The right operand is read where
-    it lies if its panels are used for few tiles, or are in cache and in order; so is the left one unless its rows fight for it.
+    it lies if its panels are used for few tiles, or are in cache and in order; so is the left one unless its rows conflict there.
     If `kept`, what is packed of the right operand serves many products, not this one alone.
     """
     (rows, depth), columns = lhs.shape[-2:], rhs.shape[-1]
@@ -95,7 +95,7 @@ def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded:
     block = depth if not copy_rhs else _block(depth, 2 * host.l1_bytes // (vectors * width * total.size))
     by_rows = rows > MANY_ROWS or (tiles > 1 and panels == 1)
     far = rows * depth * total.size > host.l1_bytes
-    fight = _fight(lhs, tall)
+    conflict = _rows_conflict(lhs, tall)
     if by_rows:
         most = max(1, host.l2_bytes // 2 // (block * total.size * tall))
         small = panels * vectors * width * depth * total.size <= host.l2_bytes
@@ -103,7 +103,7 @@ def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded:
         copy_lhs = panels > 3 and (far or lhs.dtype is not total)
     else:
         together = tiles
-        copy_lhs = panels > 1 and ((tiles > 1 and fight) or lhs.dtype is not total)
+        copy_lhs = panels > 1 and ((tiles > 1 and conflict) or lhs.dtype is not total)
     group = max(1, min(STRETCH // (vectors * width * total.size), panels // 8)) if copy_rhs else 1
     return ProductCut(
         width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group, kept=kept and copy_rhs and not by_rows
@@ -152,7 +152,7 @@ def _block(depth: int, fits: int) -> int:
     return min(depth, -(-depth // count // 16) * 16)
 
 
-def _fight(lhs: View, rows: int) -> bool:
+def _rows_conflict(lhs: View, rows: int) -> bool:
     """Return whether rows that are read side by side share so few places in the first cache that they throw each other out."""
     step = lhs.strides[-2] * lhs.dtype.size
     if lhs.strides[-1] != 1 or step % LINE or step == 0:

@@ -116,7 +116,7 @@ def _uses(planner: NativePlan, value: SSAValue, found: Deferred) -> Iterator[tup
     for use in value.uses:
         op = use.operation
         if isinstance(op, ptir.DotGeneralOp):
-            if not _reads(planner, op, use.index, found):
+            if not _can_read(planner, op, use.index, found):
                 yield None
             continue
         inner: SSAValue | None = None
@@ -138,7 +138,7 @@ def _is_native(planner: NativePlan, op: ptir.FusionOp) -> bool:
     return all(why_not(inner, planner.host) is None for inner in members if isinstance(inner, PtirOp))
 
 
-def _reads(planner: NativePlan, op: ptir.DotGeneralOp, which: int, found: Deferred) -> bool:
+def _can_read(planner: NativePlan, op: ptir.DotGeneralOp, which: int, found: Deferred) -> bool:
     """Return whether a product can read an operand from what it is deferred to."""
     if total_of(op) not in (F32, F64) or not is_tiled(planner, op, total_of(op)):
         return False

@@ -61,12 +61,12 @@ def _dots(module: LlvmModule, host: TargetInfo, product: Product, count: int) ->
     f.notes.append(f"{product.name}: {product.rows} by {count} dot products")
     batch = unflattened(f, "%batch", product.batch)
     sums = _PartialSums(f, host, product, count, batch)
-    _results(f, host, product, count, batch, sums.one_by_one() if _one_by_one(host, product) else sums.side_by_side())
+    _results(f, host, product, count, batch, sums.one_by_one() if _reads_rows_in_order(host, product) else sums.side_by_side())
     f.ret()
     return f.name
 
 
-def _one_by_one(host: TargetInfo, product: Product) -> bool:
+def _reads_rows_in_order(host: TargetInfo, product: Product) -> bool:
     """Return whether rows of the right operand are read one after the other: they come from memory, with little to do to them."""
     rhs = product.rhs
     near = traffic((rhs,)) <= host.l2_bytes // 4

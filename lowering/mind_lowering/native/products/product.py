@@ -198,11 +198,11 @@ def planned(
         return View(scratch(total, count, f"{name}.{what}"), total, (count,), (1,))
 
     if cut.whole_rhs:
-        made.rhs_copy = room("rhs", _distinct(rhs) * panels * made.depth * cut.columns)
+        made.rhs_copy = room("rhs", _matrix_count(rhs) * panels * made.depth * cut.columns)
     elif cut.copy_rhs and not on_stack(made, panel_size(made)):
         made.rhs_copy = room("rhs", batches * made.groups * panel_size(made))
     if cut.whole_lhs:
-        made.lhs_copy = room("lhs", _distinct(lhs) * copied_size(made))
+        made.lhs_copy = room("lhs", _matrix_count(lhs) * copied_size(made))
     elif cut.copy_lhs and not on_stack(made, copied_size(made)):
         made.lhs_copy = room("lhs", batches * made.row_blocks * copied_size(made))
     if cut.bands > 1:
@@ -210,7 +210,7 @@ def planned(
         count = batches * cut.bands * made.rows * made.columns
         made.partial = replace(room("partial", count), shape=(*made.batch, cut.bands, made.rows, made.columns), strides=strides)
     elif made.blocks > 1 or cut.stream:
-        made.partial = _kept_in(epilogue, total, swapped)
+        made.partial = _partial_sums_view(epilogue, total, swapped)
         if made.partial is None:
             area = made.rows * made.columns
             strides = (*[area * n for n in _flat_strides(made.batch)], made.columns, 1)
@@ -218,7 +218,7 @@ def planned(
     return made
 
 
-def _kept_in(epilogue: Epilogue, total: PtirDType, swapped: bool) -> View | None:
+def _partial_sums_view(epilogue: Epilogue, total: PtirDType, swapped: bool) -> View | None:
     """Return the view that holds sums of some blocks until they are finished: what is written, if rows of it lie in order."""
     taken = {new for new, _ in epilogue.over}
     for view in epilogue.writes:
@@ -280,7 +280,7 @@ def multiply_add(lanes: Lanes, total: PtirDType, a: str, b: str, c: str) -> str:
     return lanes.binary("fadd", type, lanes.binary("fmul", type, a, b), c)
 
 
-def _distinct(view: View) -> int:
+def _matrix_count(view: View) -> int:
     """Return the number of different matrices of a view."""
     return prod(distinct_axes(view))
 

@@ -52,7 +52,7 @@ class _Stream:
         self.bases = addresses_of(f, product, "lhs", "rhs", "partial")
         self.names: dict[tuple[int, int], str] = {}
         self.room, width = "", product.cut.width
-        if _in_lines(host, product):
+        if _reads_whole_lines(host, product):
             self.apart = (-(-product.columns // width) + 1) * width
             self.room = f.op(f"alloca [{product.rows * self.apart} x {register(product.total)}], align {LINE}", "sums")
 
@@ -128,7 +128,7 @@ def _run(host: TargetInfo, product: Product) -> int:
     return min(columns, max(SHORTEST, -(-columns // runs // 64) * 64))
 
 
-def _in_lines(host: TargetInfo, product: Product) -> bool:
+def _reads_whole_lines(host: TargetInfo, product: Product) -> bool:
     """
     Return whether rows are read by whole lines of memory: where each vector lies in two lines, half as much again is read.
 
@@ -158,7 +158,7 @@ def _rows(module: LlvmModule, host: TargetInfo, product: Product, steps: int, co
         for r in range(product.rows)
     ]
 
-    ahead = _ahead(host, product, steps, count)
+    ahead = _prefetch_distance(host, product, steps, count)
 
     def body(j: str, masks: Sequence[str | None]) -> None:
         for line in range(0, len(masks) * width * steps * rhs.dtype.size if ahead else 0, LINE):
@@ -214,7 +214,7 @@ def _line(module: LlvmModule, host: TargetInfo, product: Product, apart: int) ->
     return f.name
 
 
-def _ahead(host: TargetInfo, product: Product, steps: int, count: int) -> int:
+def _prefetch_distance(host: TargetInfo, product: Product, steps: int, count: int) -> int:
     """
     Return the number of elements to prefetch ahead, in the order in which memory lies; 0 for no prefetch.
 

@@ -74,7 +74,7 @@ class Sums:
     def finish(self, batch: list[str], first: str) -> None:
         """Hand them to the epilogue, as those from a column on."""
         f, total = self.f, self.product.total
-        hand = _handing(f, self.product, finish_of(f, self.product), batch)
+        hand = _epilogue_passer(f, self.product, finish_of(f, self.product), batch)
 
         def one(lanes: Lanes, row: int, column: str) -> None:
             hand(lanes, row, f.add(first, column), lanes.load(total, self.y, self._at(row, column), 1))
@@ -95,7 +95,7 @@ class Sums:
         vectors(self.f, width, self.count, some, VECTORS)
 
 
-def _handing(f: Function, product: Product, finish: Finish, batch: list[str]) -> Callable[[Lanes, int, str, str], None]:
+def _epilogue_passer(f: Function, product: Product, finish: Finish, batch: list[str]) -> Callable[[Lanes, int, str, str], None]:
     """Return an emitter that passes the sums of a row, from a given column on, to the epilogue."""
 
     def hand(lanes: Lanes, row: int, column: str, value: str) -> None:
@@ -118,7 +118,7 @@ def emit_sums(f: Function, host: TargetInfo, product: Product) -> int:
 
     def row(batch: list[str], r: int, column: str, count: int) -> None:
         base = f.address(register(total), partial, index_of(f, view, [*batch, "0", str(r), column]))
-        hand = _handing(f, product, finish, batch)
+        hand = _epilogue_passer(f, product, finish, batch)
 
         def body(j: str, masks: Sequence[str | None]) -> None:
             each = [Lanes(f, host, width, mask, "sum") for mask in masks]
