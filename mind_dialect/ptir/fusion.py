@@ -70,7 +70,7 @@ class FusionOp(RegionOp):
 
     name = "ptir.fusion"
     OPCODE: ClassVar = "fusion"
-    EXTENSION: ClassVar = "the contract's fusion hints lie beside the code they speak of; this holds it"
+    EXTENSION: ClassVar = "the contract's fusion hints only refer to ops; a fusion contains them"
     REGION_NAMES: ClassVar = ("body",)
     args = var_operand_def(TENSOR)
     pattern = opt_prop_def(Word(*(pattern for pattern in CONTRACTIONS if pattern is not None)))

@@ -36,7 +36,7 @@ def errors(family: str) -> str:
         for code, entry in CATALOGUE.items()
         if code.startswith(family)
     ]
-    return table(["code", "what is wrong", "category", "context"], rows)
+    return table(["code", "problem", "category", "context"], rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {family: partial(errors, family) for family in sorted({code[:2] for code in CATALOGUE})}

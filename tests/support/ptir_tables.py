@@ -87,7 +87,7 @@ def ops(of: Sequence[type[PtirOp]]) -> str:
 
 def reasons() -> str:
     """Why each extension exists."""
-    return table(["op", "why the contract's ops do not do"], [[f"`{op.name}`", op.EXTENSION or ""] for op in EXTENSION_OPS])
+    return table(["op", "why the contract's ops do not suffice"], [[f"`{op.name}`", op.EXTENSION or ""] for op in EXTENSION_OPS])
 
 
 def loops() -> str:
