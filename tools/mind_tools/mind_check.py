@@ -24,13 +24,13 @@ from . import frontends
 from .command_line import guarded, print_error, usage_error
 from .completion import add_completion
 from .diagnostics import Source
-from .originals import NAME, Original, original_onnx, original_torch
+from .originals import NAME, Original, original_jax, original_onnx, original_torch
 
 if TYPE_CHECKING:
     from mind_runtime.agreement import Agreement, Outcome
 
-TORCH = "pt2"
-"""The suffix of `torch.export.save`."""
+ORIGINALS = {"pt2": original_torch, "jaxexport": original_jax}
+"""The readers, by suffix and name of the form, of files that another system wrote and runs: `torch.export.save`, `jax.export`."""
 DESCRIPTION = "Run a program by every executor on the same inputs, and compare what they return."
 EPILOG = """\
 example:
@@ -47,7 +47,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     """The command line; E7001 for what is wrong with it."""
     parser = argparse.ArgumentParser("mind-check", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("file", metavar="FILE", help="the program, in any form that mind-run reads, or .pt2")
+    parser.add_argument("file", metavar="FILE", help="the program, in any form that mind-run reads, .pt2 or .jaxexport")
     parser.add_argument("--function", metavar="NAME", help="which function; needed where the program has several")
     parser.add_argument("--executors", metavar="NAMES", help="as in numpy,native; all by default, absent ones are listed")
     parser.add_argument("--inputs", metavar="FILE.npz", help="arrays by the names of inputs, in place of drawn ones")
@@ -55,10 +55,12 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--size", metavar="NAME=N", action="append", default=[], help="the size of a named dimension")
     parser.add_argument("--special", action="store_true", help="draw NaN, infinities and zeros of both signs among the floats")
     parser.add_argument(
-        "--grad", action="store_true", help="hold the gradient against central differences in f64, and a .pt2's against PyTorch's"
+        "--grad",
+        action="store_true",
+        help="hold the gradient against central differences in f64, a .pt2's against PyTorch's, a .jaxexport's against JAX's",
     )
     parser.add_argument(
-        "-f", "--frontend", choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS, TORCH], help="how to read FILE"
+        "-f", "--frontend", choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS, *ORIGINALS], help="how to read FILE"
     )
     parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
     parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
@@ -104,8 +106,8 @@ class Check:
         from mind_lowering.core_to_ptir import convert_module
 
         path: str = self.args.file
-        if self.args.frontend == TORCH or (self.args.frontend is None and path.endswith(f".{TORCH}")):
-            module, self.original = original_torch(path)
+        if (reader := ORIGINALS.get(self.args.frontend or Path(path).suffix.removeprefix("."))) is not None:
+            module, self.original = reader(path)
             verify(module)
             return module
         frontend = (self.args.frontend or "mlir") if path == "-" else frontends.form_of(path, self.args.frontend)
@@ -200,7 +202,10 @@ class Check:
             )
             print(f"gradient, direction {k}: {said}: {numbers}")
         agrees = all(check.agrees for check in checks)
-        if self.original is None or self.original.adjoints is None:
+        if self.original is None:
+            return agrees
+        if self.original.adjoints is None:
+            print(f"gradient: not compared with {self.original.system}: {self.original.no_adjoints}")
             return agrees
         reference, results = self.original.adjoints, self.original.differentiable
         for name, difference in compare_adjoints(module, function, self.arguments, reference, self.seed, results):

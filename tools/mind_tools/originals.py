@@ -1,7 +1,8 @@
 """
 The model that a program was read from, run by the system that it was written for: the executor `original` of mind-check.
 
-An ONNX model runs by ONNX Runtime, or by the reference evaluator of the package `onnx` where that is absent; a `.pt2` by PyTorch.
+An ONNX model runs by ONNX Runtime, or by the reference evaluator of the package `onnx` where that is absent; a `.pt2` by
+PyTorch; an artifact of `jax.export` by JAX.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ class Original:
     """Its own gradients, if it has any."""
     differentiable: Container[int] | None = None
     """The positions of the results that these are of; None for all."""
+    no_adjoints: str = ""
+    """Why it has no gradients, if it has none."""
 
     def executor(self) -> Any:
         """Return the executor that runs the model."""
@@ -98,7 +101,7 @@ def original_onnx(data: bytes, path: str, whole: FuncOp) -> Original:
         return all(result.name_hint in named for result in op.results)
 
     system = "ONNX Runtime" if find_spec("onnxruntime") else "the reference evaluator of onnx"
-    return Original(system, run, comparable)
+    return Original(system, run, comparable, no_adjoints="an ONNX model holds no derivative")
 
 
 def _onnx_outputs(data: bytes) -> tuple[list[str], list[str]]:
@@ -135,9 +138,41 @@ def original_torch(path: str) -> tuple[ModuleOp, Original]:
     original = TorchOriginal(program)
     (whole,) = [op for op in module.walk() if isinstance(op, FuncOp)]
 
+    run = _whole_only(whole, original.results)
+    return module, Original("PyTorch", run, None, weights, original.adjoints, original.differentiable)
+
+
+def original_jax(path: str) -> tuple[ModuleOp, Original]:
+    """
+    Return the program of an artifact of `jax.export`, and the original.
+
+    E6002 without JAX, E7002 for a file that is no artifact, and what `read_stablehlo` raises.
+    """
+    from mind_bridges.jax import load
+    from mind_bridges.jax_original import NO_DERIVATIVE, JaxOriginal
+    from mind_runtime.compilation import find_function
+
+    original = JaxOriginal(load(path))
+    module = original.module(path)
+    if original.device is None:
+        reason = f"the artifact is for {', '.join(original.exported.platforms)}, of which JAX has no device here"
+
+        def refuse(func: FuncOp) -> Run:
+            raise error("E6003", reason, backend=NAME)
+
+        return module, Original("JAX", refuse, no_adjoints=reason)
+    run = _whole_only(find_function(module, None), original.results)
+    if not original.has_adjoints:
+        return module, Original("JAX", run, no_adjoints=NO_DERIVATIVE)
+    return module, Original("JAX", run, adjoints=original.adjoints)
+
+
+def _whole_only(whole: FuncOp, results: Callable[[Sequence[Any]], Sequence[Any]]) -> Callable[[FuncOp], Run]:
+    """Return what runs a model that has no cuts; E8008 for one."""
+
     def run(func: FuncOp) -> Run:
         if not _is_same(func, whole):
             raise error("E8008", "the original runs as a whole only", target=NAME, diagnostics=[])
-        return lambda arguments, seed: original.results(arguments)
+        return lambda arguments, seed: results(arguments)
 
-    return module, Original("PyTorch", run, None, weights, original.adjoints, original.differentiable)
+    return run
