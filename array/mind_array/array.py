@@ -30,7 +30,8 @@ class Dim(str):
     """
     A dimension that has a name and no size yet: the extent of an axis whose size each call gives.
 
-    It stands in shapes of `ones`, `reshape` and `broadcast_to` and compares by its name; there is no arithmetic on it.
+    It stands in shapes of `ones`, `reshape` and `broadcast_to`, bounds slices, and compares by its name; there is no arithmetic
+    on it.
     """
 
     __slots__ = ()

@@ -3,10 +3,14 @@ Indexing: a key is read into a plan, the plan becomes ops.
 
 The rules are NumPy's: integers and slices select along axes, None adds one, index arrays broadcast together, and their axes stand
 where the first of them stood if all of them are adjacent, else they lead. `x.at[key]` uses the same plan backwards.
+
+A slice along a dimension with a name, or with a name as a bound, has the size that its bounds say: a call in which it does not
+fit is E4012, where NumPy cuts it off.
 """
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from math import prod
 from types import EllipsisType
@@ -16,8 +20,9 @@ import numpy as np
 
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
+from mind_dialect.extents.dims import UNKNOWN, add_dims, sub_dims
 
-from .array import Array, TracedArray, wrap, wrap_shared
+from .array import Array, Dim, TracedArray, wrap, wrap_shared
 from .dtypes import int64, kind_of
 from .emit import constant, emit
 from .faults import ArrayIndexError, fault
@@ -87,12 +92,30 @@ def _bound(value: Any) -> Any:
     return value
 
 
+def _from_front(bound: Any, n: Any, default: Any) -> Any:
+    """A bound of a slice along an axis of extent `n`, counted from the front; unknown where `n` has no name."""
+    if bound is None:
+        return default
+    if isinstance(bound, Dim):
+        return str(bound)
+    i = operator.index(bound)
+    return add_dims(n, i) if i < 0 else i
+
+
+def _limit(start: Any, count: Any, step: int) -> Any:
+    """The end of a window of `count` elements, which are `step` apart; the step is 1 where a name is."""
+    if step == 1:
+        return add_dims(start, count)
+    return start + (count - 1) * step + 1 if count else start
+
+
 @dataclass
 class Plan:
     """Selection by a key: a window along each axis, then index arrays along some axes, then new axes."""
 
     shape: tuple[Any, ...]
-    starts: list[int] = field(default_factory=list[int])
+    starts: list[Any] = field(default_factory=list[Any])
+    """The first element along each axis: a number, or an expression of names as sizes are."""
     sizes: list[Any] = field(default_factory=list[Any])
     steps: list[int] = field(default_factory=list[int])
     flipped: list[int] = field(default_factory=list[int])
@@ -139,11 +162,8 @@ class Plan:
 
     def _slice(self, axis: int, n: Any, k: Any) -> None:
         self.layout.append("axis")
-        if isinstance(n, str):
-            if k not in (slice(None), slice(None, None, 1), slice(0, None), slice(0, None, 1)):
-                message = f"slice {_shown_entry(k)} along dimension {n!r}, whose size is not known; only whole axes are kept"
-                raise fault("E1109", message, name=str(n))
-            self._window(0, n, 1)
+        if isinstance(n, str) or isinstance(k.start, Dim) or isinstance(k.stop, Dim):
+            self._symbolic(n, k)
             return
         try:
             start, stop, step = k.indices(n)
@@ -158,7 +178,26 @@ class Plan:
             self._window(start + (count - 1) * step, count, -step)
             self.flipped.append(axis)
 
-    def _window(self, start: int, count: Any, step: int) -> None:
+    def _symbolic(self, n: Any, k: Any) -> None:
+        """A slice with a name in its extent or its bounds; E1109 for a step."""
+        if k in (slice(None), slice(None, None, 1), slice(0, None), slice(0, None, 1)):
+            self._window(0, n, 1)
+            return
+        try:
+            start, stop = _from_front(k.start, n, 0), _from_front(k.stop, n, n)
+        except TypeError as e:
+            raise index_error(k, self.shape, str(e)) from None
+        size = sub_dims(stop, start)
+        if k.step not in (None, 1):
+            name = next(str(v) for v in (n, k.start, k.stop) if isinstance(v, str))
+            message = f"slice {_shown_entry(k)} along dimension {n!r}: {name!r} has no size while the function is traced"
+            raise fault("E1109", f"{message}, expected a step of 1", name=name)
+        if isinstance(size, int) and size <= 0:
+            self._window(0, 0, 1)
+        else:
+            self._window(start, size, 1)
+
+    def _window(self, start: Any, count: Any, step: int) -> None:
         self.starts.append(start)
         self.sizes.append(count)
         self.steps.append(step if count != 1 else 1)
@@ -197,23 +236,13 @@ class Plan:
         starts, sizes, steps = tuple(self.starts), tuple(self.sizes), tuple(self.steps)
         if sizes == self.shape and not any(starts):
             return x
-        if any(isinstance(n, str) for n in sizes):
-            return self._taken(x)
+        if UNKNOWN in (*starts, *sizes):
+            message = f"a part of an array of shape {list(self.shape)}, expected names or sizes for all dimensions"
+            raise fault("E1109", message, name=UNKNOWN)
         if all(s == 1 for s in steps):
             return emit(ptir.SliceOp, x, starts=starts, sizes=sizes)
-        limits = tuple([start + (n - 1) * step + 1 if n else start for start, n, step in zip(starts, sizes, steps, strict=True)])
+        limits = tuple([_limit(start, n, step) for start, n, step in zip(starts, sizes, steps, strict=True)])
         return emit(ptir.StridedSliceOp, x, starts=starts, limits=limits, strides=steps)
-
-    def _taken(self, x: Array) -> Array:
-        """The window of an array some of whose dimensions have no size: by index along each of the other axes."""
-        from .rows.manipulation import moveaxis
-
-        for axis, (start, count, step) in enumerate(zip(self.starts, self.sizes, self.steps, strict=True)):
-            if isinstance(count, str) or (start, count) == (0, self.shape[axis]):
-                continue
-            places = wrap(np.arange(start, start + count * step, step, dtype=int64))
-            x = moveaxis(emit(ptir.TakeOp, moveaxis(x, axis, 0), places), 0, axis)
-        return x
 
     def _flat(self, extents: list[Any]) -> Array:
         """One index for the joint axis of the indexed axes; negative ones count from the end."""

@@ -7,6 +7,7 @@ row-major order.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,8 @@ class Update:
             message = "a traced mask selects a number of elements that depends on data; the value must be a number, or write"
             raise fault("E1108", f"{message} ma.where(mask, values, x)", function="at")
         plan = Plan.of(x, self._key)
+        if name := next((str(n) for n in (*plan.shape, *plan.starts, *plan.sizes) if isinstance(n, str)), None):
+            raise fault("E1109", f"at: dimension {name!r} has no size while the function is traced", name=name)
         if not plan.indexed and not plan.flipped and all(s == 1 for s in plan.steps) and x.ndim:
             return self._window(plan, kind, new)
         return self._scattered(plan, kind, new)
@@ -168,9 +171,6 @@ class Update:
         from .rows.manipulation import reshaped
 
         x, sizes = self._x, tuple(plan.sizes)
-        if any(isinstance(n, str) for n in plan.shape):
-            name = next(str(n) for n in plan.shape if isinstance(n, str))
-            raise fault("E1109", f"at: dimension {name!r} has no size while the function is traced", name=name)
         kept = [n for a, n in enumerate(sizes) if a not in plan.dropped]
         update = reshaped(broadcast(new, plan.final(kept)), sizes)
         if kind != "replace":
@@ -186,9 +186,7 @@ class Update:
         from .rows.manipulation import reshaped
 
         x = self._x
-        count = x.size
-        if count is None:
-            raise fault("E1109", "at: a dimension has no size while the function is traced", name=str(x.shape))
+        count = prod(x.shape)
         places = plan.gather(reshaped(iota((count,), 0, int64), x.shape))
         updates = reshaped(broadcast(new, places.shape), (places.size or 0,))
         flat = reshaped(x, (count,))

@@ -225,18 +225,11 @@ def loss_program(config: Config, *, batch: int | None = None, length: int | None
 
 def loss(config: Config, tokens: Array, targets: Array, weights: dict[str, Array]) -> Array:
     """How surprising the targets are after the tokens before them: a mean, in nats."""
-    x = ma.ptir.take(weights["tok_embeddings.weight"], tokens) + first_positions(weights["pos_embeddings"], tokens.shape[-1])
+    x = ma.ptir.take(weights["tok_embeddings.weight"], tokens) + weights["pos_embeddings"][: tokens.shape[-1]]
     for i in range(config.layers):
         x = Layer(config, f"blocks.{i}", weights, training=True).apply(x)
     x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], epsilon=config.epsilon)
     return cross_entropy(linear(x, weights["lm_head"], compute=config.compute), targets)
-
-
-def first_positions(embeddings: Array, length: int) -> Array:
-    """Return the first `length` rows, which may be the name of a dimension."""
-    if isinstance(length, str):
-        return ma.ptir.take(embeddings, ma.ptir.iota(shape=(length,), dtype=ma.int32, axis=0))
-    return embeddings[:length]
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ DIMENSIONS = {
     "a range": lambda x: [x for _ in range(x.shape[0])],
     "the length": lambda x: len(x),
     "an iteration": lambda x: [v for v in x],
-    "a window": lambda x: x[1:3],
+    "a stride": lambda x: x[::2],
     "an element": lambda x: x[0],
     "a flip": lambda x: ma.roll(x, 1, axis=0),
 }
