@@ -63,6 +63,7 @@ PASS_ALIASES = {
     "convert-shape-constraints": "mind-convert-shape-constraints",
     "shape-to-shape-lowering": "mind-shape-to-shape-lowering",
     "outline-shape-computation": "mind-outline-shape-computation",
+    "shape-fn-report": "mind-shape-fn-report",
     "convert-shape-to-std": "mind-convert-shape-to-std",
     "lower-to-native": "mind-lower-to-native",
     "fuse-for-cupy": "mind-fuse-for-cupy",
