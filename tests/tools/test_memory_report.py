@@ -11,6 +11,7 @@ import pytest
 from fake_gpu import FakeMachine
 from mind_dialect.program import functions
 from mind_runtime import compile
+from mind_runtime.specialization import Specialization
 from mind_tools.memory_report import device_line, measured
 from mlir_execution import only_function
 from numpy_launches import on_numpy
@@ -91,7 +92,13 @@ def test_a_device_without_a_plan_says_so() -> None:
     assert device_line(None) == "memory on the device: not planned, each call asks for what it needs"
     assert device_line({"arena": 0}) == "memory on the device, as planned: 0 bytes (nothing)"
     program = on_numpy(parse(DYNAMIC))
-    assert program.device_memory(np.ones((7, 1000), "f4")) is None, "sizes that have not come again have no plan"
+    x = np.ones((7, 1000), "f4")
+    program.by_sizes.limits = Specialization(max_programs=0)
+    assert program.device_memory(x) is None, "no program for these sizes, no plan"
+    program.by_sizes.limits = Specialization()
+    planned = program.device_memory(x)
+    assert planned is not None
+    assert (planned["copies of arguments"], planned["results"]) == (x.nbytes, 7 * 4)
 
 
 def test_the_tool(tmp_path: Path) -> None:
