@@ -299,7 +299,7 @@ EXAMPLES: dict[str, ErrorExample] = {
         ),
     ),
     "E8008": ErrorExample(
-        "1 op has no form in ",
+        "onnx cannot say 1 thing of this program",
         shell="mind-opt --lenient call.mlir -t onnx -o call.onnx",
         file=(
             "call.mlir",
