@@ -186,7 +186,10 @@ class Liveness(LiveRanges[AllocOp]):
 
     def _are_apart(self, olds: Sequence[Operation], news: Sequence[Operation], old: AllocOp, new: AllocOp, block: Block) -> bool:
         """Return whether the ops of a block that use `old` come before those that use `new`."""
-        ends, begins = [_within(op, block) for op in olds], [_within(op, block) for op in news]
+        ends, begins = (
+            [(block.find_ancestor_op_in_block(op) or op) for op in olds],
+            [(block.find_ancestor_op_in_block(op) or op) for op in news],
+        )
         if not ends or not begins:
             return True
         last, first = max(ends, key=self.order.__getitem__), min(begins, key=self.order.__getitem__)
@@ -195,7 +198,7 @@ class Liveness(LiveRanges[AllocOp]):
         if not isinstance(last, IfOp):
             return isinstance(last, LaunchOp) and self.is_passed_on(last, old, new)
         for inner in blocks_of(last):
-            parts = ([op for op in ops if _holds(inner, op)] for ops in (olds, news))
+            parts = ([op for op in ops if inner.find_ancestor_op_in_block(op) is not None] for ops in (olds, news))
             if not self._are_apart(next(parts), next(parts), old, new, inner):
                 return False
         return True
@@ -221,26 +224,6 @@ def _carried(op: Operation) -> list[SSAValue]:
 def _common_block(one: Operation, other: Operation) -> Block | None:
     """Return the block of one of two ops that holds both."""
     for op, inner in ((one, other), (other, one)):
-        if op.parent is not None and _holds(op.parent, inner):
+        if op.parent is not None and op.parent.find_ancestor_op_in_block(inner) is not None:
             return op.parent
     return None
-
-
-def _holds(block: Block, op: Operation) -> bool:
-    """Return whether an op stands in a block, or in a region of an op that does."""
-    parent: Operation | None = op
-    while parent is not None:
-        if parent.parent is block:
-            return True
-        parent = parent.parent_op()
-    return False
-
-
-def _within(op: Operation, block: Block) -> Operation:
-    """Return the op of a block that is, or holds, an op; an op outside of the block itself."""
-    parent: Operation | None = op
-    while parent is not None:
-        if parent.parent is block:
-            return parent
-        parent = parent.parent_op()
-    return op
