@@ -7,13 +7,16 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= --numprocesses auto --maxprocesses 8 --dist worksteal
 # Of a table marked exhaustive, make test runs one case in so many, make test-rest the others.
 THIN = --thin=4
+# Version 25.1 of pip is the first that installs dependency groups.
+PIP = python -m pip install -qq --disable-pip-version-check
 ENVIRONMENTS = .venv .venv-demo .venv-bench .venv-all .venv-mutants .venv-docs
-EXTRAS_.venv = test,lint
 EXTRAS_.venv-demo = demo
-EXTRAS_.venv-bench = bench
-EXTRAS_.venv-all = test,lint,demo,models,oracles
-EXTRAS_.venv-mutants = test,mutants
-EXTRAS_.venv-docs = docs
+EXTRAS_.venv-all = demo,models
+GROUPS_.venv = test lint
+GROUPS_.venv-bench = bench
+GROUPS_.venv-all = test lint oracles
+GROUPS_.venv-mutants = test mutants
+GROUPS_.venv-docs = docs
 
 .PHONY: help docs test-failed suites suites-array suites-jax suites-onnx suites-stablehlo suites-torch demo quick test test-rest test-all test-skipped test-machines test-gpu bench bench-gpu gpu-report mutants fuzz clean mlir-opt axe qemu test-matrix vendor-elk
 .DELETE_ON_ERROR:
@@ -114,7 +117,7 @@ SUITES ?= ../shared/suites
 suites: suites-stablehlo suites-jax suites-torch suites-onnx suites-array
 
 suites-array: .venv/stamp
-	@.venv/bin/python -m pip install -qq --disable-pip-version-check ndindex pytest-json-report
+	@.venv/bin/$(PIP) ndindex pytest-json-report
 	@.venv/bin/python benchmarks/suites_array.py $(SUITES)/array-api-tests --write
 	@.venv/bin/python benchmarks/suites_array.py $(SUITES)/array-api-tests --jit --write
 	@.venv/bin/python benchmarks/suites_array.py $(SUITES)/array-api-tests --jit --target native --examples 5 --only "statistical or indexing or linalg or utility" --write
@@ -166,10 +169,11 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(ENVIRONMENTS:%=%/stamp): pyproject.toml
-	@echo "== making $(@D): mind-dialect[$(EXTRAS_$(@D))]"
+	@echo "== making $(@D):$(if $(EXTRAS_$(@D)), extras $(EXTRAS_$(@D)))$(if $(GROUPS_$(@D)), groups $(GROUPS_$(@D)))"
 	@rm -rf $(@D)
 	@$(PYTHON) -m venv $(@D)
-	@$(@D)/bin/python -m pip install -qq --no-compile --disable-pip-version-check --editable '.[$(EXTRAS_$(@D))]'
+	@$(@D)/bin/$(PIP) --upgrade 'pip>=25.1'
+	@$(@D)/bin/$(PIP) --no-compile --editable '.$(EXTRAS_$(@D):%=[%])' $(GROUPS_$(@D):%=--group %)
 	@touch $@
 
 # The cheap checks first; pytest last, so that its summary of what ran and what was skipped closes the output.

@@ -55,7 +55,9 @@ def run(python: str, version: str, ends: str) -> int:
         shutil.rmtree(place, ignore_errors=True)
         subprocess.run([python, "-m", "venv", place], check=True)
         pip = [inner, "-m", "pip", "install", "-qq", "--no-compile", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--editable", f"{ROOT}[test]", *(oldest() if ends == "oldest" else ())], check=True)
+        subprocess.run([*pip, "--upgrade", "pip>=25.1"], check=True)
+        chosen = oldest() if ends == "oldest" else ()
+        subprocess.run([*pip, "--editable", ROOT, "--group", f"{ROOT / 'pyproject.toml'}:test", *chosen], check=True)
         (place / "stamp").touch()
     listed = "import sys, numpy, xdsl; print(sys.version.split()[0], 'numpy', numpy.__version__, 'xdsl', xdsl.__version__)"
     print(f"== {version}, {ends} dependencies:", flush=True)

@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("build", reason="building the wheel needs the extra `test`")
-pytest.importorskip("hatchling", reason="building the wheel needs the extra `test`")
+pytest.importorskip("build", reason="building the wheel needs the dependency group `test`")
+pytest.importorskip("hatchling", reason="building the wheel needs the dependency group `test`")
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "tests" / "filecheck" / "examples" / "readme.mlir"
@@ -118,6 +119,16 @@ def test_the_page_on_pypi_has_no_links_that_lead_nowhere_there(wheel: Path) -> N
     assert re.sub(r"^```.*?^```$", "", shown, flags=re.DOTALL | re.MULTILINE).startswith("# mind-dialect\n")
     blocks = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
     assert blocks.findall(shown) == blocks.findall(readme)
+
+
+def test_extras_are_for_users_alone(wheel: Path) -> None:
+    """What tests and checks need is in dependency groups, which are not published."""
+    archive = zipfile.ZipFile(wheel)
+    (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    published = set(re.findall(r"^Provides-Extra: (\S+)$", archive.read(name).decode("utf-8"), re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert published == set(project["project"]["optional-dependencies"])
+    assert published.isdisjoint(project["dependency-groups"])
 
 
 @pytest.mark.exhaustive
