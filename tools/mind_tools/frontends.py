@@ -10,7 +10,9 @@ Readers are loaded on use.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -22,6 +24,9 @@ from mind_dialect.source_text import decode
 
 from .universe import tool_dialects
 
+if TYPE_CHECKING:
+    from .originals import Original
+
 READERS: dict[str, tuple[str, str]] = {
     "core-ir": ("mind_translate.core_ir", "parse_core_ir"),
     "ptir-json": ("mind_translate.ptir_json", "parse_ptir_json"),
@@ -31,6 +36,15 @@ READERS: dict[str, tuple[str, str]] = {
 """Where the function is that reads a text, given the text and the name of its file; MLIR text is read here."""
 BINARY_READERS: dict[str, tuple[str, str]] = {"onnx": ("mind_translate.onnx", "read_onnx")}
 """Where the function is that reads bytes, given them and the name of their file."""
+ORIGINALS: dict[str, tuple[str, str]] = {
+    "pt2": ("mind_tools.originals", "original_torch"),
+    "jaxexport": ("mind_tools.originals", "original_jax"),
+}
+"""
+Where the function is that reads a file that another system wrote and runs, given its path: `torch.export.save`, `jax.export`.
+
+The names of the forms are the files' suffixes.
+"""
 STATE_A_VERSION = frozenset({"ptir-json", "ptir-text"})
 """The forms that state a version of the contract, which `lenient` lets be missing."""
 SUFFIXES: dict[str, str] = {"coreir": "core-ir", "json": "ptir-json", "mlirbc": "stablehlo", "onnx": "onnx", "ptir": "ptir-text"}
@@ -61,6 +75,13 @@ def read_binary(frontend: str, data: bytes, name: str) -> ModuleOp:
     """The module of bytes in one of the forms of `BINARY_READERS`; external data lies beside the file `name`."""
     module, function = BINARY_READERS[frontend]
     return getattr(importlib.import_module(module), function)(data, name)
+
+
+def original_reader(path: str, frontend: str | None) -> Callable[[str], tuple[ModuleOp, Original]] | None:
+    """Return the function that reads a file in one of the forms of `ORIGINALS`, None for a file in another form."""
+    if (place := ORIGINALS.get(frontend or Path(path).suffix.removeprefix("."))) is None:
+        return None
+    return getattr(importlib.import_module(place[0]), place[1])
 
 
 def form_of_bytes(data: bytes, form: str) -> str:

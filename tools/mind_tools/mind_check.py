@@ -24,13 +24,11 @@ from . import frontends
 from .command_line import guarded, print_error, usage_error
 from .completion import add_completion
 from .diagnostics import Source
-from .originals import NAME, Original, original_jax, original_onnx, original_torch
+from .originals import NAME, Original, original_onnx
 
 if TYPE_CHECKING:
     from mind_runtime.agreement import Agreement, Outcome
 
-ORIGINALS = {"pt2": original_torch, "jaxexport": original_jax}
-"""The readers, by suffix and name of the form, of files that another system wrote and runs: `torch.export.save`, `jax.export`."""
 DESCRIPTION = "Run a program by every executor on the same inputs, and compare what they return."
 EPILOG = """\
 example:
@@ -47,7 +45,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     """The command line; E7001 for what is wrong with it."""
     parser = argparse.ArgumentParser("mind-check", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("file", metavar="FILE", help="the program, in any form that mind-run reads, .pt2 or .jaxexport")
+    parser.add_argument("file", metavar="FILE", help="the program, in any form that mind-run reads")
     parser.add_argument("--function", metavar="NAME", help="which function; needed where the program has several")
     parser.add_argument("--executors", metavar="NAMES", help="as in numpy,native; all by default, absent ones are listed")
     parser.add_argument("--inputs", metavar="FILE.npz", help="arrays by the names of inputs, in place of drawn ones")
@@ -60,7 +58,10 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
         help="hold the gradient against central differences in f64, a .pt2's against PyTorch's, a .jaxexport's against JAX's",
     )
     parser.add_argument(
-        "-f", "--frontend", choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS, *ORIGINALS], help="how to read FILE"
+        "-f",
+        "--frontend",
+        choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS, *frontends.ORIGINALS],
+        help="how to read FILE",
     )
     parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
     parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
@@ -106,7 +107,7 @@ class Check:
         from mind_lowering.core_to_ptir import convert_module
 
         path: str = self.args.file
-        if (reader := ORIGINALS.get(self.args.frontend or Path(path).suffix.removeprefix("."))) is not None:
+        if (reader := frontends.original_reader(path, self.args.frontend)) is not None:
             module, self.original = reader(path)
             verify(module)
             return module

@@ -12,7 +12,7 @@ import re
 import sys
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -58,7 +58,7 @@ Each input is given as name=value, where the value is one of
   a literal           3.0, nan, -inf, [[1, 2], [3, 4]]
   fill:VALUE          one value everywhere
   random:SEED         normally distributed floats, integers from 0 to 9; the same on every machine
-Inputs that are not named take the value of --all, so --all weights.npz finds each by its name.
+Inputs that are not named take the value of --all, so --all weights.npz finds each by its name. A .pt2 file holds its weights.
 
 Functions on sizes and shapes (of the shape dialect) take and give values such as 3, [2, ?], [*] and true.
 --memory, --explain, --profile and --trace say more about a run; the targets' settings are in docs/native.md, docs/cupy.md and
@@ -75,7 +75,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
         metavar="FILE",
         nargs="?",
         default="-",
-        help="the program, .mlir, .coreir, .ptir, .json or .onnx; - or absent: stdin",
+        help="the program, .mlir, .coreir, .ptir, .json, .onnx, .pt2 or .jaxexport; - or absent: stdin",
     )
     parser.add_argument("inputs", metavar="NAME=VALUE", nargs="*", help="an input of the function")
     parser.add_argument(
@@ -115,7 +115,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "-f",
         "--frontend",
-        choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS],
+        choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS, *frontends.ORIGINALS],
         help="how to read FILE; the default goes by its suffix",
     )
     parser.add_argument(
@@ -152,6 +152,8 @@ class Run:
 
     args: argparse.Namespace
     source: Source | None = None
+    weights: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The arrays of inputs that the program's file holds itself."""
 
     def __call__(self) -> None:
         limit = seconds_of(self.args.time_limit) if self.args.time_limit is not None else None
@@ -221,6 +223,11 @@ class Run:
     def read(self) -> ModuleOp:
         """The program, from a file or stdin."""
         path = self.args.file
+        if (reader := frontends.original_reader(path, self.args.frontend)) is not None:
+            self.source = Source(path, "")
+            module, original = reader(path)
+            self.weights = original.weights
+            return module
         frontend = (self.args.frontend or "mlir") if path == "-" else frontends.form_of(path, self.args.frontend)
         name = "stdin" if path == "-" else path
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
@@ -285,11 +292,15 @@ class Run:
             if name in values:
                 raise error("E7001", f"input {name!r} is given twice", option=name)
             values[name] = given[len(name) + 1 :]
-        if (missing := [name for name in names if name not in values]) and self.args.all is None:
+        missing = [name for name in names if name not in values and name not in self.weights]
+        if missing and self.args.all is None:
             message = f"@{program.name} takes {signature(program)}; missing: {', '.join(missing)} (give each, or --all random:0)"
             raise error("E2007", message, expected=len(names), actual=len(values))
         arrays: list[Array] = []
         for place, spec in enumerate(program.inputs):
+            if spec.name in self.weights and spec.name not in values:
+                arrays.append(self.weights[spec.name])
+                continue
             text = values[spec.name] if spec.name in values else str(self.args.all)
             try:
                 arrays.append(read_input(text, spec, place))
