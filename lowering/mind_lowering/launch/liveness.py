@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from xdsl.dialects.func import FuncOp
@@ -144,7 +145,6 @@ class Liveness(LiveRanges[AllocOp]):
         super().__init__(func.body.block)
         self._roots: dict[SSAValue, Roots] = {}
         self._touched: dict[LaunchOp, tuple[Touched, Touched]] = {}
-        self._uses: dict[AllocOp, list[Operation]] = {}
         self.allocations = [op for op in self.order if isinstance(op, AllocOp)]
         self._roots.update({alloc.res: frozenset({alloc}) for alloc in self.allocations})
         spread(self._roots, [([base(given)], holder) for op in self.order for given, holder in flows_of(op)])
@@ -153,7 +153,6 @@ class Liveness(LiveRanges[AllocOp]):
                 for value in (*op.effects()[0], *op.effects()[1], *_carried(op)):
                     for root in self.roots(value):
                         self.touch(root, root.parent, op)
-                        self._uses.setdefault(root, []).append(op)
         for alloc in self.allocations:
             self.first.setdefault(alloc, self.order[alloc])
             self.last[alloc] = max(self.last.get(alloc, 0), self.order[alloc])
@@ -181,25 +180,12 @@ class Liveness(LiveRanges[AllocOp]):
 
         Of a branch, each region by itself: only one of them runs.
         """
-        outer = _common_block(old, new)
-        return outer is not None and self._are_apart(self._uses.get(old, ()), self._uses.get(new, ()), old, new, outer)
-
-    def _are_apart(self, olds: Sequence[Operation], news: Sequence[Operation], old: AllocOp, new: AllocOp, block: Block) -> bool:
-        """Return whether the ops of a block that use `old` come before those that use `new`."""
-        ends, begins = (
-            [(block.find_ancestor_op_in_block(op) or op) for op in olds],
-            [(block.find_ancestor_op_in_block(op) or op) for op in news],
-        )
-        if not ends or not begins:
-            return True
-        last, first = max(ends, key=self.order.__getitem__), min(begins, key=self.order.__getitem__)
-        if last is not first:
-            return self.order[last] < self.order[first]
-        if not isinstance(last, IfOp):
-            return isinstance(last, LaunchOp) and self.is_passed_on(last, old, new)
-        for inner in blocks_of(last):
-            parts = ([op for op in ops if inner.find_ancestor_op_in_block(op) is not None] for ops in (olds, news))
-            if not self._are_apart(next(parts), next(parts), old, new, inner):
+        uses = self.uses.get(old, [])
+        for number in dict.fromkeys(self.uses.get(new, ())):
+            op, at = self.at[number], bisect_left(uses, number)
+            if self.is_used_after(uses, op):
+                return False
+            if at < len(uses) and uses[at] == number and not (isinstance(op, LaunchOp) and self.is_passed_on(op, old, new)):
                 return False
         return True
 
@@ -219,11 +205,3 @@ def _carried(op: Operation) -> list[SSAValue]:
     """Return the values that control flow takes or hands on at an op: they are in use there."""
     values = list(op.operands) if not isinstance(op, AllocOp | ViewOp | AtOp) else []
     return [v for v in values if not isinstance(v, BlockArgument) or v.index or not isinstance(v.block.parent_op(), ForOp)]
-
-
-def _common_block(one: Operation, other: Operation) -> Block | None:
-    """Return the block of one of two ops that holds both."""
-    for op, inner in ((one, other), (other, one)):
-        if op.parent is not None and op.parent.find_ancestor_op_in_block(inner) is not None:
-            return op.parent
-    return None

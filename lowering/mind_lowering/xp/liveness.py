@@ -42,19 +42,18 @@ class NameRanges(LoweredRanges):
 
     def __init__(self, block: Block):
         super().__init__(block)
-        self._uses: dict[SSAValue, list[Operation]] = {}
         for op in self.order:
             for value in op.operands:
-                self._uses.setdefault(value, []).append(self.touch(value, home(value), op))
+                self.touch(value, home(value), op)
 
     def last_in(self, block: Block, value: SSAValue) -> Operation | None:
         """Return the last op of a block that uses a value, or whose regions do; without a use, the op that defines it."""
-        uses = self._uses.get(value, [])
+        uses = self.uses.get(value, [])
         assert block.first_op is not None
         assert block.last_op is not None
-        i = bisect_right(uses, self.order[block.last_op], key=self.order.__getitem__)
+        i = bisect_right(uses, self.order[block.last_op])
         owner = value.owner
-        found = uses[i - 1] if i else owner if isinstance(owner, Operation) else None
+        found = self.at[uses[i - 1]] if i else owner if isinstance(owner, Operation) else None
         if found is None or self.order[found] < self.order[block.first_op]:
             return None
         while found.parent is not block:
@@ -64,9 +63,8 @@ class NameRanges(LoweredRanges):
 
     def is_captured(self, op: Operation, value: SSAValue) -> bool:
         """Return whether a region of an op uses a value from outside."""
-        uses = self._uses.get(value, [])
-        begin = bisect_left(uses, self.order[op], key=self.order.__getitem__)
-        end = bisect_right(uses, self.end[op], key=self.order.__getitem__)
+        uses = self.uses.get(value, [])
+        begin, end = bisect_left(uses, self.order[op]), bisect_right(uses, self.end[op])
         return end - begin > sum(v is value for v in op.operands)
 
 
