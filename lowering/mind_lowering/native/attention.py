@@ -25,6 +25,7 @@ from .attention_kernel import AttentionStep
 from .casts import cast
 from .elementwise import EMITTERS
 from .ir import Function
+from .kernel_text import index_of
 from .lanes import Lanes, register
 from .plan import NativePlan
 from .prepack import beforehand
@@ -32,7 +33,7 @@ from .products.axes import total_of
 from .products.cut import MOST_DOT_ROWS, STRETCH, ProductCut, tile_of
 from .products.epilogue import MADE, Chain, can_fail
 from .products.kernels import ProductStep
-from .products.product import Epilogue, Finish, Product, index_of
+from .products.product import Epilogue, Finish, Product
 from .reasons import unsupported
 from .target_info import TargetInfo
 from .views import Buffer, Use, View

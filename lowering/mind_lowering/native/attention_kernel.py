@@ -14,18 +14,18 @@ from math import prod
 
 from . import vmath
 from .costs import BYTES, VECTORS
-from .elementwise import extreme
 from .failures import Failure, Sites
 from .ir import Function, LlvmModule
+from .kernel_text import argument, index_of, unflattened
 from .lanes import Lanes, halves, ones, register, stored
 from .memory import Access
 from .products.arguments import arguments
 from .products.epilogue import look_at_flag
 from .products.pack import by_panel
-from .products.product import Product, copied_batches, index_of, unflattened
+from .products.product import Product, copied_batches
 from .products.tile import ProductTile, TileOperand, emit_tile
-from .reductions import part
-from .steps import SharedStep, argument
+from .reductions import extreme, part
+from .steps import SharedStep
 from .target_info import TargetInfo
 from .views import Buffer, View
 

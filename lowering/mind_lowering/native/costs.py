@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir import OPS_BY_OPCODE, PtirOp, RemainderOp
 from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import read_type
 
-from .elementwise import CALLS
 from .target_info import TargetInfo
 from .views import Buffer, View
 
@@ -21,6 +20,10 @@ BYTES = 32.0
 """That pass between cache and one core in a nanosecond."""
 VECTORS = 3.0
 """Instructions on vectors in a nanosecond."""
+CALLS: frozenset[type[PtirOp]] = frozenset(
+    {op for code, op in OPS_BY_OPCODE.items() if (row := SCALARS.get(code)) is not None and row.library} | {RemainderOp}
+)
+"""Ops that are a call of a function, at least for some dtypes: nothing else stays in registers meanwhile."""
 
 
 def instructions(op: type[PtirOp]) -> int:

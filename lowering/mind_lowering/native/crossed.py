@@ -14,15 +14,15 @@ from xdsl.ir import SSAValue
 
 from mind_dialect.ptir.types import I1, PtirDType
 
-from .elementwise import CALLS
+from .costs import CALLS
 from .failures import Sites
 from .groups import Group
 from .ir import Function
+from .kernel_text import unflattened
 from .lanes import Lanes, register
 from .loops import ENOUGH, Nest
 from .nontemporal import LINE
 from .places import Indexes, Place, Places
-from .products.product import unflattened
 from .target_info import TargetInfo
 from .transposes import transposed
 from .views import Buffer

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.scalars import SCALARS
-from mind_dialect.ptir.types import I1, Kind, PtirDType
+from mind_dialect.ptir.types import Kind, PtirDType
 
 from . import vmath
 from .casts import bitcast, cast, truncated
-from .failures import Failure, Sites, fail_where
+from .failures import Failure, Sites
+from .kernel_text import fail_where
 from .lanes import Lanes, register
+from .reductions import extreme, is_constant
 
 
 @dataclass(frozen=True)
@@ -116,30 +118,12 @@ def _not(s: EmissionSite, v: Operands) -> str:
     return s.lanes.binary("xor", s.type, v[0], s.lanes.number(s.type, -1 if s.type != "i1" else 1))
 
 
-def extreme(lanes: Lanes, kind: str, dtype: PtirDType, a: str, b: str) -> str:
-    """The greater (`max`) or less (`min`); NaN if either is. `b` comes out where the first comparison knows no order."""
-    type = register(dtype)
-    if dtype is I1:
-        return lanes.binary("or" if kind == "max" else "and", type, a, b)
-    if dtype.kind is not Kind.FLOAT:
-        return lanes.intrinsic(f"{'s' if dtype.kind is Kind.SIGNED else 'u'}{kind}", type, a, b)
-    better = lanes.select(lanes.compare("fcmp ogt" if kind == "max" else "fcmp olt", type, a, b), type, a, b)
-    if _is_constant(a):
-        return better
-    return lanes.select(lanes.compare("fcmp uno", type, a, a), type, a, better)
-
-
-def _is_constant(text: str) -> bool:
-    """Return whether a value is a constant; `_extreme` puts no NaN first."""
-    return not text.startswith("%")
-
-
 def _extreme(kind: str) -> Emitter:
     def emitter(s: EmissionSite, v: Operands) -> str:
         a, b = v
-        if s.is_float and _is_constant(b) and not _is_constant(a):
+        if s.is_float and is_constant(b) and not is_constant(a):
             a, b = b, a
-        if s.is_float and _is_constant(a) and "0x7FF8" in a:
+        if s.is_float and is_constant(a) and "0x7FF8" in a:
             return a
         return extreme(s.lanes, kind, s.dtype, a, b)
 
@@ -287,5 +271,3 @@ EXACT: frozenset[type[PtirOp]] = frozenset(
     }
 )
 """Ops whose results need no rounding to their dtype."""
-CALLS: frozenset[type[PtirOp]] = frozenset({op for op in EMITTERS if op.OPCODE in vmath.BY_LIBRARY} | {ptir.RemainderOp})
-"""Ops that are a call of a function, at least for some dtypes: nothing else stays in registers meanwhile."""

@@ -7,13 +7,10 @@ as the dividend, are left in the record, the first entry of a kernel's arguments
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from mind_dialect.ptir import PtirOp
-
-from .lanes import Lanes
 
 RECORD_NUMBERS = 4
 """Number of 64-bit integers that the record holds."""
@@ -46,33 +43,3 @@ class Sites:
         """The status that means a failure of `op`."""
         self.found.append(FailureSite(failure, op))
         return len(self.found)
-
-
-def fail_where(
-    lanes: Lanes, sites: Sites, bits: str, failure: Failure, op: PtirOp | None, numbers: Sequence[tuple[str, str, bool]]
-) -> None:
-    """
-    Leave the kernel if any lane of `bits` that counts is true.
-
-    `numbers` are the types, the vectors and the signedness of what to record of the first such lane.
-    """
-    f, wrong = lanes.function, lanes.active(bits)
-
-    def status() -> str:
-        record = f.op("load ptr, ptr %args, align 8", "record")
-        lane = "0"
-        if lanes.width > 1:
-            mask = f.op(f"bitcast {lanes.of('i1')} {wrong} to i{lanes.width}", "wrong")
-            first = f.call(
-                f"llvm.cttz.i{lanes.width}", f"i{lanes.width}", (f"i{lanes.width}", mask), ("i1", "true"), immediate=(1,)
-            )
-            code = "zext" if lanes.width < 64 else "bitcast"
-            lane = f.op(f"{code} i{lanes.width} {first} to i64", "lane")
-        for i, (type, value, signed) in enumerate(numbers):
-            one = lanes.extract(type, value, lane)
-            if type != "i64":
-                one = f.op(f"{'sext' if signed else 'zext'} {type} {one} to i64")
-            f.do(f"store i64 {one}, ptr {f.address('i64', record, str(i))}, align 8")
-        return str(sites.add(failure, op))
-
-    f.leave(lanes.any(wrong), status)

@@ -26,11 +26,11 @@ from .kernels_lookups import LOOKUPS
 from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
 from .kernels_windows import WINDOWS, one_number
-from .lanes import computes
 from .plan import NativePlan
 from .products.axes import add_product
 from .random_numbers import DRAWS
 from .reasons import not_computed, rounded_each_step, unsupported
+from .target_info import computes
 from .views import VIEWS, View, broadcast, indices, viewed, whole, window
 
 Row = Callable[[NativePlan, Any], str | None]

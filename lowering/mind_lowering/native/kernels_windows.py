@@ -13,10 +13,10 @@ from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
 
-from .lanes import computes
 from .plan import NativePlan
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
+from .target_info import computes
 from .views import Use, View, broadcast, filled, whole, window
 
 

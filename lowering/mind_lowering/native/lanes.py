@@ -16,13 +16,6 @@ from .ir import Function, float_text, suffix, vector
 from .target_info import TargetInfo
 
 
-def computes(dtype: PtirDType, host: TargetInfo) -> bool:
-    """Return whether there is arithmetic of a dtype here; f16 takes a machine that converts it."""
-    if dtype.kind is Kind.FLOAT:
-        return dtype in (BF16, F32, F64) or (dtype is F16 and host.half)
-    return dtype.kind is not Kind.COMPLEX and dtype.bits != 4
-
-
 def register(dtype: PtirDType) -> str:
     """The LLVM type that one element is computed in."""
     if dtype is I1:

@@ -17,15 +17,16 @@ from mind_dialect.ptir import ReduceOp
 from mind_dialect.ptir.types import BF16, F16, read_type
 from mind_passes.ptir.building import accumulator
 
-from .elementwise import CALLS, emit
+from .costs import CALLS
+from .elementwise import emit
 from .failures import Sites
 from .groups import Group, only_summed
 from .ir import Function, identifier
+from .kernel_text import unflattened
 from .lanes import Lanes
 from .nest import axes_of, lane_axis
 from .nontemporal import twice
 from .places import Indexes, Place, Places, Spot
-from .products.product import unflattened
 from .reductions import addend, combine, finished, fold, identity
 from .target_info import TargetInfo
 

@@ -14,11 +14,10 @@ from mind_dialect.ptir import PtirOp
 
 from .failures import Sites
 from .ir import Function, LoopBody
+from .kernel_text import patient, unflattened
 from .lanes import Lanes
 from .nest import axes_of
 from .places import Indexes, Places
-from .products.product import unflattened
-from .steps import patient
 from .target_info import TargetInfo
 from .views import Ints, View
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 
 from .casts import constant, counted
-from .failures import Failure, Sites, fail_where
+from .failures import Failure, Sites
 from .ir import Function
+from .kernel_text import argument, fail_where
 from .lanes import Lanes, ones, register, stored
 from .nest import Axis
 from .nontemporal import LINE
-from .steps import argument
 from .target_info import TargetInfo
 from .views import Buffer, Indices, Lookup, View
 

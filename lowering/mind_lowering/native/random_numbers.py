@@ -18,14 +18,15 @@ from mind_dialect.ptir.types import BF16, F16, F64, PtirDType
 
 from . import vmath
 from .casts import cast
-from .failures import Failure, Sites, fail_where
+from .failures import Failure, Sites
 from .ir import Function
+from .kernel_text import argument, fail_where
 from .lanes import Lanes, ones, register
 from .memory import Access
 from .plan import NativePlan
 from .pool.record import Record
 from .reasons import unsupported
-from .steps import SharedStep, argument
+from .steps import SharedStep
 from .target_info import TargetInfo
 from .views import Buffer, View
 

@@ -6,8 +6,7 @@ from xdsl.ir import Operation
 
 from mind_dialect.ptir.types import BF16, F16, PtirDType, read_type
 
-from .lanes import computes
-from .target_info import TargetInfo
+from .target_info import TargetInfo, computes
 
 
 def rounded_each_step(kind: str, total: PtirDType) -> str | None:

@@ -9,8 +9,25 @@ from mind_dialect.ptir.types import I1, Kind, PtirDType
 from mind_passes.ptir.building import accumulator
 
 from .casts import cast
-from .elementwise import extreme
 from .lanes import Lanes, halves, register
+
+
+def extreme(lanes: Lanes, kind: str, dtype: PtirDType, a: str, b: str) -> str:
+    """The greater (`max`) or less (`min`); NaN if either is. `b` comes out where the first comparison knows no order."""
+    type = register(dtype)
+    if dtype is I1:
+        return lanes.binary("or" if kind == "max" else "and", type, a, b)
+    if dtype.kind is not Kind.FLOAT:
+        return lanes.intrinsic(f"{'s' if dtype.kind is Kind.SIGNED else 'u'}{kind}", type, a, b)
+    better = lanes.select(lanes.compare("fcmp ogt" if kind == "max" else "fcmp olt", type, a, b), type, a, b)
+    if is_constant(a):
+        return better
+    return lanes.select(lanes.compare("fcmp uno", type, a, a), type, a, better)
+
+
+def is_constant(text: str) -> bool:
+    """Return whether a value is a constant; `_extreme` puts no NaN first."""
+    return not text.startswith("%")
 
 
 def combine(lanes: Lanes, op: ReduceOp, a: str, b: str) -> str:

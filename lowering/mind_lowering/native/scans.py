@@ -15,16 +15,16 @@ from mind_dialect.ptir.types import Kind
 
 from .failures import Sites
 from .ir import Function
+from .kernel_text import patient
 from .lanes import Lanes, register
 from .memory import Access
 from .ordered import Ordered
 from .places import Indexes, Place, Places, Spot
-from .products.product import form
 from .reductions import combined, identity_of
-from .steps import SharedStep, patient
+from .steps import SharedStep
 from .target_info import TargetInfo
 from .transposes import transposed
-from .views import Buffer, View
+from .views import Buffer, View, form
 
 VECTORS = 4
 UNITS, NARROWEST = 4, 4

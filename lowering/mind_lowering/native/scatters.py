@@ -14,17 +14,17 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import Kind, PtirDType
 
 from .casts import cast
-from .elementwise import extreme
-from .failures import Failure, Sites, fail_where
+from .failures import Failure, Sites
 from .ir import Function
+from .kernel_text import argument, fail_where, patient
 from .lanes import Lanes, register
 from .memory import Access
 from .ordered import Ordered
 from .places import Place
-from .products.product import form
-from .steps import SharedStep, argument, patient
+from .reductions import extreme
+from .steps import SharedStep
 from .target_info import TargetInfo
-from .views import Buffer, Lookup, View
+from .views import Buffer, Lookup, View, form
 
 VECTORS = 16
 """Vectors of updates in a unit of work."""

@@ -11,15 +11,15 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from .failures import Failure, Sites, fail_where
+from .failures import Failure, Sites
 from .ir import Function, LoopBody, suffix
+from .kernel_text import PATIENCE, argument, fail_where, patient, unflattened
 from .lanes import Lanes, stored
 from .memory import Access, rounded_up
-from .products.product import form, unflattened
 from .sort_keys import Keys
-from .steps import PATIENCE, SharedStep, argument, patient
+from .steps import SharedStep
 from .target_info import TargetInfo
-from .views import Buffer, View
+from .views import Buffer, View, form
 
 FEW = 48
 """So many keys are inserted one by one."""

@@ -23,9 +23,8 @@ from mind_dialect.ptir import PtirOp
 
 from . import costs
 from .failures import Failure, Sites
-from .ir import Function, LlvmModule, LoopBody, identifier
+from .ir import Function, LlvmModule, identifier
 from .memory import Access
-from .pool.record import Record
 from .target_info import TargetInfo
 from .views import View
 
@@ -107,37 +106,3 @@ class SharedStep(NativeStep):
         fails = tuple([(s.failure, -1 if s.op is None else numbers[s.op]) for s in sites.found])
         known[key] = made = NativeKernel(name, units, fails, own=True, polls=f.polls)
         return [made]
-
-
-def argument(f: Function, i: int, hint: str) -> str:
-    """The address of the `i`-th of a step's `addresses`."""
-    return f.op(f"load ptr, ptr {f.address('ptr', '%args', str(1 + i), 'entry')}, align 8", hint)
-
-
-def poll(f: Function) -> None:
-    """In a kernel one unit of which may take more than some milliseconds: look for signals; where one ends the call, leave."""
-    f.polls = True
-    record = f.op("load ptr, ptr %args, align 8", "record")
-    function = f.op(f"load ptr, ptr {f.address('i64', record, str(int(Record.POLL)))}, align 8", "poll")
-    found = f.op(f"call i64 {function}(ptr {record})", "found")
-    f.leave(f.op(f"icmp ne i64 {found}, 0", "interrupted"), lambda: found)
-
-
-PATIENCE = 1 << 16
-"""Iterations of a long loop between two looks for signals."""
-
-
-def patient(
-    f: Function, low: str, high: str, body: LoopBody, carried: Sequence[tuple[str, str]] = (), hint: str = "i"
-) -> list[str]:
-    """A loop as `f.loop` makes it, by steps of 1; if it is long, a kernel that looks for signals now and then."""
-    if high.isdigit() and int(high) <= PATIENCE:
-        return f.loop(low, high, 1, body, carried, hint)
-    types = [type for type, _ in carried]
-
-    def some(start: str, /, *values: str) -> list[str]:
-        poll(f)
-        end = f.least(f.add(start, str(PATIENCE)), high)
-        return f.loop(start, end, 1, body, list(zip(types, values, strict=True)), hint)
-
-    return f.loop(low, high, PATIENCE, some, carried, "some")

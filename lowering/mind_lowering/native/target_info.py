@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mind_dialect.errors import error
+from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType
 
 
 @dataclass(frozen=True)
@@ -56,3 +57,10 @@ def target_of(isa: str, option: str = "isa") -> TargetInfo:
     if (found := TARGETS.get(isa)) is None:
         raise error("E7001", f"{option}={isa!r}, expected one of {sorted(TARGETS)}", option=option)
     return found
+
+
+def computes(dtype: PtirDType, host: TargetInfo) -> bool:
+    """Return whether there is arithmetic of a dtype here; f16 takes a machine that converts it."""
+    if dtype.kind is Kind.FLOAT:
+        return dtype in (BF16, F32, F64) or (dtype is F16 and host.half)
+    return dtype.kind is not Kind.COMPLEX and dtype.bits != 4

@@ -278,3 +278,8 @@ VIEWS: dict[type[PtirOp], Callable[[View, PtirOp, Mapping[str, Any]], View | Non
 def viewed(view: View, op: PtirOp) -> View | None:
     """The result of an op of `VIEWS`, given its operand."""
     return VIEWS[type(op)](view, op, op.values())
+
+
+def form(view: View) -> Hashable:
+    """Return all of a view that the text of a kernel depends on."""
+    return view.dtype, view.shape, view.strides

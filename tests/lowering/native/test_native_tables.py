@@ -16,7 +16,8 @@ from mind_dialect import ptir
 from mind_dialect.ptir import FUSIBLE, OPS_BY_OPCODE, PtirOp
 from mind_dialect.ptir.types import F32
 from mind_lowering.native import detect, fusions, planner
-from mind_lowering.native.elementwise import CALLS, EMITTERS, EXACT
+from mind_lowering.native.costs import CALLS
+from mind_lowering.native.elementwise import EMITTERS, EXACT
 from mind_lowering.native.kernels import FALLBACK, KERNELS
 from mind_lowering.native.nest import axes_of
 from mind_lowering.native.views import VIEWS, Buffer, Use, View, broadcast, reshaped, row_major, whole, window

@@ -25,9 +25,10 @@ from machines import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, SI64, UI32, PtirDType
 from mind_lowering.native.ir import Function
+from mind_lowering.native.kernel_text import index_of
 from mind_lowering.native.lanes import Lanes, register
 from mind_lowering.native.products import cut as products_cut
-from mind_lowering.native.products.product import Epilogue, Finish, index_of
+from mind_lowering.native.products.product import Epilogue, Finish
 from mind_lowering.native.target_info import TARGETS, TargetInfo
 from mind_lowering.native.views import Buffer, Use, View, row_major
 from mind_lowering.ptir_kernels.formats import array_dtype

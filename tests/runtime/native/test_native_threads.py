@@ -17,7 +17,7 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError, brief
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.native import calling, partials, sorts, steps
+from mind_lowering.native import calling, kernel_text, partials, sorts
 from mind_lowering.native import host as host_module
 from mind_lowering.native.products import loops as products_loops
 from mind_runtime.native import pool
@@ -220,7 +220,7 @@ def test_kernels_with_long_units_look_for_signals(name: str, monkeypatch: pytest
     expected = [x.tobytes() for x in several(short(*arrays))]
     assert "%poll." not in short.source
     mind_runtime.clear_cache()
-    for module, name, iterations in ((steps, "PATIENCE", 7), (sorts, "PATIENCE", 7), (products_loops, "LONG", 0)):
+    for module, name, iterations in ((kernel_text, "PATIENCE", 7), (sorts, "PATIENCE", 7), (products_loops, "LONG", 0)):
         monkeypatch.setattr(module, name, iterations)
     monkeypatch.setenv("MIND_CACHE_DIR", "")
     patient = compiled(program(types, body))

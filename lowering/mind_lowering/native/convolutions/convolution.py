@@ -16,9 +16,9 @@ from math import prod
 
 from mind_dialect.ptir.types import Kind, PtirDType
 
-from ..products.product import Epilogue, form
+from ..products.product import Epilogue
 from ..target_info import TargetInfo
-from ..views import Ints, View
+from ..views import Ints, View, form
 
 MOST_VECTORS = 6
 MOST_TAPS = 16

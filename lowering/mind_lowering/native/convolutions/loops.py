@@ -12,7 +12,7 @@ from math import prod
 
 from ..failures import Sites
 from ..ir import Function
-from ..products.product import unflattened
+from ..kernel_text import unflattened
 from ..target_info import TargetInfo
 from .convolution import Convolution, Slide
 from .padding import Border, has_border

@@ -19,8 +19,8 @@ from functools import partial, reduce
 from mind_dialect.ptir.types import Kind
 
 from ..ir import Function
+from ..kernel_text import multiply_add
 from ..lanes import Lanes, register
-from ..products.product import multiply_add
 from ..target_info import TargetInfo
 from .convolution import Convolution
 

@@ -15,11 +15,11 @@ from math import prod
 from mind_dialect.ptir.types import PtirDType
 
 from ..casts import cast
-from ..failures import Failure, Sites, fail_where
+from ..failures import Failure, Sites
 from ..ir import Function
+from ..kernel_text import argument, fail_where, index_of, multiply_add, prefetch
 from ..lanes import Lanes, ones, register, stored
-from ..products.product import Finish, index_of, multiply_add, prefetch
-from ..steps import argument
+from ..products.product import Finish
 from ..target_info import TargetInfo
 from ..views import Buffer, View
 from .convolution import MOST_SHARED, Convolution

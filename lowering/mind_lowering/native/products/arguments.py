@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import Function
-from ..steps import argument
+from ..kernel_text import argument
 from ..views import View
 from .product import Finish, Product
 from .weights import Corner, corner

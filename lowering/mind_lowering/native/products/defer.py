@@ -17,8 +17,8 @@ from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType, read_t
 
 from ..elementwise import EMITTERS
 from ..grouping import why_not
-from ..lanes import computes
 from ..plan import NativePlan
+from ..target_info import computes
 from ..views import VIEWS, Buffer, Use, View
 from .axes import is_tiled, total_of
 from .deferred import Deferred

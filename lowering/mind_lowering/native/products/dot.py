@@ -13,11 +13,12 @@ from math import prod
 from ..casts import cast
 from ..costs import traffic
 from ..ir import Function, LlvmModule
+from ..kernel_text import index_of, multiply_add, prefetch, unflattened
 from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of, finish_of
 from .cut import LINE
-from .product import Product, index_of, multiply_add, prefetch, unflattened
+from .product import Product
 
 UNIT_BYTES = 1 << 18
 """Bytes that a unit of work reads, about."""

@@ -20,9 +20,10 @@ from ..casts import cast, constant, counted
 from ..elementwise import emit
 from ..failures import RECORD_NUMBERS, Sites
 from ..ir import Function, identifier
+from ..kernel_text import index_of
 from ..lanes import Lanes
 from ..views import VIEWS, Buffer, Indices, View
-from .product import Epilogue, Finish, index_of
+from .product import Epilogue, Finish
 
 LIGHT = frozenset({"add", "sub", "mul", "maximum", "minimum", "neg", "abs", "select", "compare", "cast", "stop_gradient"})
 """Ops of one or two instructions."""

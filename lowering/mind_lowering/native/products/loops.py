@@ -11,12 +11,12 @@ from collections.abc import Callable
 from math import prod
 
 from ..ir import Function
+from ..kernel_text import index_of, poll, unflattened
 from ..lanes import register, stored
-from ..steps import poll
 from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of
 from .pack import by_group, by_panel, copy_panels, copy_rows
-from .product import Product, copied_batches, copied_size, copied_strides, index_of, panel_size, unflattened
+from .product import Product, copied_batches, copied_size, copied_strides, panel_size
 from .tile import ProductTile, TileOperand, emit_tile
 
 LONG = 1 << 24

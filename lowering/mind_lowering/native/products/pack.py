@@ -12,11 +12,11 @@ from math import prod
 
 from ..casts import cast
 from ..ir import Function, vector
+from ..kernel_text import argument, index_of, unflattened
 from ..lanes import Lanes, ones, register, stored
-from ..steps import argument
 from ..target_info import TargetInfo
 from ..transposes import transposed
-from .product import Product, copied_size, copied_strides, distinct_axes, index_of, unflattened
+from .product import Product, copied_size, copied_strides, distinct_axes
 from .weights import Corner, corner
 
 LINES = 1 << 13

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Protocol
 
-from mind_dialect.ptir.types import F32, F64, SI32, SI64, UI32, UI64, Kind, PtirDType
+from mind_dialect.ptir.types import F32, F64, SI32, SI64, UI32, UI64, PtirDType
 
 from ..casts import cast
 from ..ir import Function
-from ..lanes import Lanes, register
+from ..kernel_text import index_of
+from ..lanes import Lanes
 from ..target_info import TargetInfo
-from ..views import Buffer, Ints, View, row_major
+from ..views import Buffer, Ints, View, form, row_major
 from .cut import ProductCut, band_of, better_swapped, choose, flipped
 from .weights import Prologue
 
@@ -240,44 +241,6 @@ def stored_in(out: View, total: PtirDType) -> Epilogue:
         return finish
 
     return Epilogue(begin, (), (out,), ("stored", form(out), total), plain=True)
-
-
-def form(view: View) -> Hashable:
-    """Return all of a view that the text of a kernel depends on."""
-    return view.dtype, view.shape, view.strides
-
-
-def index_of(f: Function, view: View, at: Sequence[str]) -> str:
-    """The place of an element of a view, counted from its first."""
-    index = "0"
-    for i, stride in zip(at, view.strides, strict=True):
-        index = f.add(index, f.mul(i, stride))
-    return index
-
-
-def unflattened(f: Function, index: str, extents: Sequence[int]) -> list[str]:
-    """The indices along some axes of the element of a number in row-major order."""
-    found: list[str] = []
-    for n in reversed(extents[1:]):
-        found.append("0" if n == 1 else f.op(f"urem i64 {index}, {n}", "b"))
-        index = index if n == 1 else f.op(f"udiv i64 {index}, {n}", "b")
-    return [*([index] if extents else []), *reversed(found)]
-
-
-def prefetch(f: Function, address: str, *, write: bool = False, level: int = 1) -> None:
-    """Have a line of memory brought into a level of the caches, the first or the second."""
-    flags = (("i32", "1" if write else "0"), ("i32", str(4 - level)), ("i32", "1"))
-    f.call("llvm.prefetch.p0", "void", ("ptr", address), *flags, immediate=(1, 2, 3))
-
-
-def multiply_add(lanes: Lanes, total: PtirDType, a: str, b: str, c: str) -> str:
-    """`a * b + c`, rounded once on machines that can."""
-    type = register(total)
-    if total.kind is not Kind.FLOAT:
-        return lanes.binary("add", type, lanes.binary("mul", type, a, b), c)
-    if lanes.host.fma:
-        return lanes.intrinsic("fma", type, a, b, c)
-    return lanes.binary("fadd", type, lanes.binary("fmul", type, a, b), c)
 
 
 def _matrix_count(view: View) -> int:

@@ -13,12 +13,13 @@ from math import prod
 
 from ..casts import cast
 from ..ir import Function, LlvmModule
+from ..kernel_text import index_of, multiply_add, prefetch, unflattened
 from ..lanes import Lanes, register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of
 from .cut import LINE
 from .pack import by_part
-from .product import Product, index_of, multiply_add, prefetch, unflattened
+from .product import Product
 from .sums import VECTORS, Sums, vectors
 
 RUNS, SHORTEST = 8, 192

@@ -11,12 +11,12 @@ from math import prod
 from mind_dialect.ptir.types import Kind
 
 from ..ir import Function
+from ..kernel_text import argument, index_of, unflattened
 from ..lanes import Lanes, ones, register
-from ..steps import argument
 from ..target_info import TargetInfo
 from .arguments import finish_of, view_name
 from .pack import by_part
-from .product import Finish, Product, index_of, unflattened
+from .product import Finish, Product
 
 VECTORS = 2
 """In one iteration."""

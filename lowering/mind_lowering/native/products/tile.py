@@ -14,10 +14,11 @@ from mind_dialect.ptir.types import Kind, PtirDType
 
 from ..casts import cast
 from ..ir import Function, LlvmModule, LoopBody
+from ..kernel_text import index_of, multiply_add, prefetch, unflattened
 from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, finish_of
-from .product import Product, index_of, multiply_add, prefetch, unflattened
+from .product import Product
 
 UNROLL = 4
 """Steps of the contracted axis in one iteration."""

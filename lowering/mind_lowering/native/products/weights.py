@@ -14,8 +14,8 @@ from mind_dialect.ptir.types import PtirDType
 
 from ..casts import cast
 from ..ir import Function
+from ..kernel_text import argument
 from ..lanes import Lanes
-from ..steps import argument
 from ..views import View
 
 Decode = Callable[[Lanes, Sequence[str], int, str], str]

@@ -11,8 +11,9 @@ from mind_dialect.ptir.types import Kind, PtirDType
 
 from ..casts import constant
 from ..elementwise import emit
-from ..failures import Failure, Sites, fail_where
+from ..failures import Failure, Sites
 from ..ir import Function, identifier
+from ..kernel_text import fail_where
 from ..lanes import Lanes, register
 from ..nest import Axis
 from ..places import Indexes, Places, Spot

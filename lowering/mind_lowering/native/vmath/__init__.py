@@ -45,12 +45,21 @@ def _rsqrt(v: Reals, x: str) -> str:
     return v.div(v.c(1), v.sqrt(x))
 
 
+def _tanh(v: Reals, x: str) -> str:
+    return exponentials.tanh(v, x) if v.double else bounded.tanh(v, x)
+
+
+def _erf_inv(v: Reals, x: str) -> str:
+    one = v.c(1)
+    return inverse.erf_inv(v, x, logarithms.log(v, v.mul(v.sub(one, x), v.add(one, x))))
+
+
 MATH: dict[str, Maker] = {
     "exp": _of(exponentials.exp),
     "log": _of(logarithms.log),
-    "tanh": _of(bounded.tanh),
+    "tanh": _of(_tanh),
     "erf": _of(bounded.erf),
-    "erf_inv": _of(inverse.erf_inv),
+    "erf_inv": _of(_erf_inv),
     "sin": _of(trigonometric.sin),
     "cos": _of(trigonometric.cos),
     "pow": _of(powers.power),

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import coefficients as k
-from . import exponentials
 from .reals import Reals
 
 
@@ -21,8 +20,8 @@ def _odd(v: Reals, name: str, x: str, step: float, rows: Sequence[Sequence[float
 
 
 def tanh(v: Reals, x: str) -> str:
-    """The hyperbolic tangent."""
-    return exponentials.tanh(v, x) if v.double else _odd(v, "tanh", x, k.TANH_STEP_F32, k.TANH_F32)
+    """The hyperbolic tangent in f32."""
+    return _odd(v, "tanh", x, k.TANH_STEP_F32, k.TANH_F32)
 
 
 def erf(v: Reals, x: str) -> str:

@@ -8,11 +8,10 @@ then `exp x = 2^n (1 + p)` with `p = r + r^2 q(r)`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from . import coefficients as k
-from .reals import Reals
+from .reals import Reals, less_one
 
 
 @dataclass(frozen=True)
@@ -28,11 +27,6 @@ def _reduced(v: Reals, x: str, number: str, whole: str) -> Reduced:
     high, low = k.LN2_SHORT_F64 if v.double else k.LN2_SHORT_F32
     rest = v.fma(whole, v.c(-low), v.fma(whole, v.c(-high), x))
     return Reduced(number, whole, rest)
-
-
-def less_one(v: Reals, r: str, coefficients: Sequence[float]) -> str:
-    """`exp r - 1`, `r` small."""
-    return v.fma(v.mul(r, r), v.polynomial(r, coefficients), r)
 
 
 def exp(v: Reals, x: str) -> str:

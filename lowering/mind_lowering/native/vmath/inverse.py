@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ... import special_coefficients as k
-from . import logarithms
 from .reals import Reals
 
 _PIECES_F32 = ((2.5, 2.5, k.ERF_INV_SMALL_F32), (3.1180339887498949, 0.8819660112501052, k.ERF_INV_LARGE_F32))
@@ -16,10 +15,13 @@ _PIECES_F64 = (
 """Middle, half width and polynomial of each piece; the first is of the logarithm, the others of its root."""
 
 
-def erf_inv(v: Reals, x: str) -> str:
-    """Infinite at -1 and 1, NaN beyond: the logarithm is, and `x` times the polynomial of infinity has the sign of `x`."""
-    one = v.c(1)
-    w = v.neg(logarithms.log(v, v.mul(v.sub(one, x), v.add(one, x))))
+def erf_inv(v: Reals, x: str, logarithm: str) -> str:
+    """
+    Emit `erf_inv`, given the logarithm of `(1 - x) (1 + x)`.
+
+    Infinite at -1 and 1, NaN beyond: the logarithm is, and `x` times the polynomial of infinity has the sign of `x`.
+    """
+    one, w = v.c(1), v.neg(logarithm)
     root = v.sqrt(v.at_most(w, 37.0))
     pieces = _PIECES_F64 if v.double else _PIECES_F32
     found = _piece(v, w, *pieces[0])

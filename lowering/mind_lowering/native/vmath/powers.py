@@ -10,9 +10,7 @@ import math
 from dataclasses import replace
 
 from . import coefficients as k
-from .exponentials import less_one
-from .logarithms import decomposed, factor_and_term
-from .reals import Reals
+from .reals import Reals, decomposed, factor_and_term, less_one
 
 
 def power(v: Reals, x: str, y: str) -> str:

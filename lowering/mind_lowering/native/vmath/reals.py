@@ -323,3 +323,43 @@ class Reals:
     def power_of_two(self, n: str) -> str:
         """2 to an integer that is an exponent of a normal number."""
         return self.of_bits(self.on_bits("shl", self.on_bits("add", n, self.bias), self.digits))
+
+
+# Shared by several functions
+
+
+def less_one(v: Reals, r: str, coefficients: Sequence[float]) -> str:
+    """`exp r - 1`, `r` small."""
+    return v.fma(v.mul(r, r), v.polynomial(r, coefficients), r)
+
+
+def decomposed(v: Reals, x: str, around_one: bool) -> tuple[str, str]:
+    """
+    The significand and the exponent of `x`, as floats.
+
+    Significands are in [3/4, 3/2) or, not around 1, in [1, 2). What they are of 0, of infinity and of what has no logarithm makes
+    the logarithm of those right in registers of 512 bits; else `repaired` does.
+    """
+    if v.full:
+        significand = v.special("getmant", [x], 15 if around_one else 12)
+        exponent = v.special("getexp", [x])
+        if not around_one:
+            return significand, exponent
+        lower = v.test("olt", significand, v.c(1))
+        return significand, v.where(lower, v.add(exponent, v.c(1)), exponent)
+    subnormal = v.test("olt", x, v.c(2.0 ** (1 - v.bias)))
+    bits = v.bits(v.where(subnormal, v.mul(x, v.c(2.0 ** (v.digits + 1))), x))
+    start = v.bias << v.digits
+    if around_one:
+        start -= 1 << (v.digits - 1)
+    offset = v.on_bits("sub", bits, start)
+    significand = v.of_bits(v.on_bits("add", v.on_bits("and", offset, (1 << v.digits) - 1), start))
+    number = v.on_bits("ashr", offset, v.digits)
+    number = v.on_bits("sub", number, v.lanes.select(subnormal, v.integer, v.i(v.digits + 1), v.i(0)))
+    return significand, v.lanes.convert("sitofp", v.integer, v.type, number)
+
+
+def factor_and_term(v: Reals, name: str, significand: str, factors: Sequence[float], terms: Sequence[float]) -> tuple[str, str]:
+    """`c` and the logarithm of its reciprocal."""
+    index = v.on_bits("lshr", v.bits(significand), v.digits - 4)
+    return v.looked_up(f"{name}.factors", factors, index), v.looked_up(f"{name}.terms", terms, index)
