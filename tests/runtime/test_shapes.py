@@ -28,7 +28,7 @@ from mind_dialect.shape.evaluate import as_shape
 from mind_lowering.shape_python import print_shape_functions, shape_source
 from mind_lowering.shape_python_ops import ROWS
 from mind_passes.shape.emitter import Emitter
-from mind_passes.shape.reify import reify, reify_inline
+from mind_passes.shape.reify import known_sizes, reify, reify_inline
 from mind_passes.shape.rules import emit_shapes
 from mind_runtime.shapes import Guard
 from programs import parse
@@ -211,13 +211,14 @@ def test_names_of_programs_are_only_data() -> None:
 
 
 def test_evaluating_the_shape_function_again_gives_what_was_inferred_while_it_was_made() -> None:
-    made = reify(function(dynamic_attention.attention()), keep_values=True)
+    attention = function(dynamic_attention.attention())
+    made = reify(attention)
     flow = Dataflow()
     flow.run(made.function.body)
     assert not flow.faults
     returned = made.function.body.block.last_op
     assert [as_shape(flow.of(v)) for v in returned.operands] == [("B", "T", 64)]
-    for value, dims in made.known.items():
+    for value, dims in known_sizes(attention).dims.items():
         assert dims == read_type(value.type).shape
 
 

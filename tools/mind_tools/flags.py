@@ -64,6 +64,7 @@ PASS_ALIASES = {
     "shape-to-shape-lowering": "mind-shape-to-shape-lowering",
     "outline-shape-computation": "mind-outline-shape-computation",
     "shape-fn-report": "mind-shape-fn-report",
+    "resolve-shaped-type-result-dims": "mind-resolve-shaped-type-result-dims",
     "convert-shape-to-std": "mind-convert-shape-to-std",
     "lower-to-native": "mind-lower-to-native",
     "fuse-for-cupy": "mind-fuse-for-cupy",

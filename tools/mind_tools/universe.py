@@ -97,6 +97,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-shape-to-shape-lowering": _from("mind_passes.shape.constraints", "ShapeToShapeLoweringPass"),
     "mind-outline-shape-computation": _from("mind_passes.shape.outline", "OutlineShapeComputationPass"),
     "mind-shape-fn-report": _from("mind_passes.shape.report", "ShapeFnReportPass"),
+    "mind-resolve-shaped-type-result-dims": _from("mind_passes.shape.resolve", "ResolveShapedTypeResultDimsPass"),
     "mind-convert-shape-to-std": _from("mind_lowering.shape_to_std", "ConvertShapeToStdPass"),
     "mind-lower-to-native": _from("mind_lowering.native.target", "LowerToNativePass"),
     "mind-fuse-for-cupy": _from("mind_lowering.cupy.prepare", "FuseForCupyPass"),

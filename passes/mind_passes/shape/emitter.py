@@ -108,6 +108,10 @@ class Emitter:
             self._tops[value.type] = top_of(value.type)
         return self._tops[value.type]
 
+    def assume(self, value: SSAValue, known: Value) -> None:
+        """State what is known of a value, before it is used."""
+        self._known[value] = known
+
     def extent_known(self, value: SSAValue) -> Extent:
         """Return what is known of an extent; unknown if it cannot be."""
         found = self.of(value)

@@ -12,7 +12,7 @@ of their bodies are left to the run; what their results' types do not say is unk
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -21,41 +21,62 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mind_dialect import ptir, register
+from mind_dialect import extents, ptir, register
 from mind_dialect.core import CoreOp
 from mind_dialect.declared_dims import function_facts, keep_declarations
 from mind_dialect.errors import CATALOGUE, MindError, error
-from mind_dialect.extents import Facts
 from mind_dialect.extents.dims import SIZE, is_expression, names_in, solutions
 from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
-from mind_dialect.profiles import Profile, profile_of
+from mind_dialect.profiles import profile_of
 from mind_dialect.program import functions, input_names, value_ids
 from mind_dialect.ptir import PtirOp
-from mind_dialect.shape import ConstantOp, FuncOp, ReturnOp
-from mind_dialect.shape.evaluate import shape_of_type
+from mind_dialect.shape import ConstantOp, FuncOp, ReturnOp, library_functions
+from mind_dialect.shape.dataflow import name_of
+from mind_dialect.shape.evaluate import Shaped, shape_of_type
 from mind_dialect.shape.lattice import UNKNOWN, Extent, Ranked
 from mind_dialect.shape.types import shape, size
 from mind_dialect.verify import verify
 
 from ..inline import calls_in, inlined
 from .emitter import Emitter, Fault, Shape
+from .library import placed
 from .rules import SHAPE_RULES, emit_shapes
 
 SHAPES_ATTRIBUTE = "mind.shapes"
 """On a function: the name of its shape function."""
+UNNAMED = "unnamed_"
+"""What names begin with that `known_sizes` gives to unnamed dimensions of inputs; theirs end in the input and the axis."""
+Described = Mapping[str, FuncOp]
+NONE_DESCRIBED: Described = {}
 _NAMED = "dimension {i} of {what}, {name}, has size {{lhs}}, elsewhere {{rhs}}; expected one size"
 
 
 class Reifier:
     """The shapes of the values of one function, emitted op by op."""
 
-    def __init__(self, block: Block, ids: Mapping[SSAValue, int], profile: Profile, facts: Facts, inline: bool):
-        self.e = Emitter(block, facts)
+    def __init__(self, function: func.FuncOp, block: Block, described: Described, inline: bool = False):
+        self.e = Emitter(block, function_facts(function))
         self.shapes: dict[SSAValue, Shape] = {}
-        self._ids = ids
-        self._profile = profile
+        self._ids = value_ids(_only_block(function))
+        self._profile = profile_of(function)
+        self._described = described
         self._inline = inline
+
+    def inputs(self, function: func.FuncOp, emitted: Sequence[SSAValue]) -> None:
+        """Give the inputs of a function their shapes, of which `emitted` has the values, and their names sizes."""
+        arguments, called = _only_block(function).args, [f"input {what}" for what in input_names(function)]
+        for argument, value, what in zip(arguments, emitted, called, strict=True):
+            self.bind(argument, value, what)
+        self.solve(arguments)
+        for argument, what in zip(arguments, called, strict=True):
+            self.bind_expressions(argument, what)
+
+    def ops(self, block: Block) -> None:
+        """Emit what belongs to the ops of a function."""
+        for op in list(block.ops):
+            if not isinstance(op, func.ReturnOp):
+                self.op(op)
 
     def bind(self, value: SSAValue, emitted: SSAValue, what: str) -> None:
         """Give an input its shape, and the names of its dimensions their sizes."""
@@ -103,16 +124,26 @@ class Reifier:
             e.source, e.label = before
 
     def _label(self, op: Operation) -> str:
-        opcode = op.opcode if isinstance(op, DialectOp) else op.name
+        opcode = op.opcode if isinstance(op, DialectOp) else name_of(op)
         return shown_op(opcode, op, self._ids)
 
     def _results(self, op: Operation) -> Sequence[Shape | None]:
         if (structural := STRUCTURAL.get(type(op))) is not None:
             return structural(self, op)
-        if type(op) not in SHAPE_RULES:
+        if type(op) in SHAPE_RULES:
+            found = emit_shapes(self.e, op, [self.shapes[v] for v in op.operands], self._profile)
+        elif (given := self._by_library(op)) is not None:
+            found = given
+        else:
             return [self.declared(v) for v in op.results]
-        found = emit_shapes(self.e, op, [self.shapes[v] for v in op.operands], self._profile)
         return [self._claimed(v, x) for v, x in zip(op.results, found, strict=True)]
+
+    def _by_library(self, op: Operation) -> list[Shape] | None:
+        """Return the shapes that a function of `shape.lib` gives an op; None if there is none, or none for its operands."""
+        function = self._described.get(name_of(op))
+        if function is None or not all(_dims(v.type) is not None and v in self.shapes for v in op.operands):
+            return None
+        return placed(self.e, function, [self.shapes[v] for v in op.operands], [_dims(v.type) for v in op.results])
 
     def _claimed(self, value: SSAValue, found: Shape) -> Shape:
         """The shape of a result, where its declared type says more than its rule."""
@@ -219,8 +250,6 @@ class Reified:
 
     function: FuncOp
     faults: list[Fault]
-    known: dict[SSAValue, Ranked] = field(default_factory=dict[SSAValue, Ranked])
-    """What is known of the shape of every value of the function, in its first block."""
 
 
 def fault_error(fault: Fault) -> MindError:
@@ -230,32 +259,26 @@ def fault_error(fault: Fault) -> MindError:
     return MindError(fault.code, fault.reason, context).at(fault.op, place() if place is not None else fault.op.name)
 
 
-def reify(function: func.FuncOp, name: str | None = None, keep_values: bool = False) -> Reified:
+def reify(function: func.FuncOp, name: str | None = None, described: Described = NONE_DESCRIBED) -> Reified:
     """
     The shape function of a verified function of Core IR or PTIR, in no module; calls are followed.
 
-    It takes the function's inputs, of which it reads shapes only, and gives the shapes of the results that are tensors. With
-    `keep_values` the result knows the shape of every value. E4000 for a function of several blocks.
+    It takes the function's inputs, of which it reads shapes only, and gives the shapes of the results that are tensors.
+    `described` are functions of `shape.lib` for ops of other dialects, by their names. E4000 for a function of several blocks.
     """
     if calls_in(function):
         function = inlined(function).func
     body = _only_block(function)
     inputs = list(function.function_type.inputs.data)
     block = Block(arg_types=inputs)
-    reifier = Reifier(block, value_ids(body), profile_of(function), function_facts(function), inline=False)
-    for argument, emitted, what in zip(body.args, block.args, input_names(function), strict=True):
+    reifier = Reifier(function, block, described)
+    for argument, emitted in zip(body.args, block.args, strict=True):
         emitted.name_hint = argument.name_hint
-        reifier.bind(argument, emitted, f"input {what}")
-    reifier.solve(body.args)
-    for argument, what in zip(body.args, input_names(function), strict=True):
-        reifier.bind_expressions(argument, f"input {what}")
-    for op in body.ops:
-        if not isinstance(op, func.ReturnOp):
-            reifier.op(op)
+    reifier.inputs(function, block.args)
+    reifier.ops(body)
     e = reifier.e
     ending = body.last_op
     returned = [e.as_shape(reifier.shapes[v]) for v in (ending.operands if ending is not None else ()) if v in reifier.shapes]
-    known = {value: e.dims(x) for value, x in reifier.shapes.items()} if keep_values else {}
     block.add_op(ReturnOp(*returned, result_types=[]))
     made = FuncOp.of(name or f"{function.sym_name.data}_shapes", inputs, [shape] * len(returned))
     made.body.detach_block(made.body.block)
@@ -266,22 +289,55 @@ def reify(function: func.FuncOp, name: str | None = None, keep_values: bool = Fa
     keep_declarations(function, made)
     e.drop_implied()
     e.erase_unused()
-    return Reified(made, e.faults, known)
+    return Reified(made, e.faults)
 
 
-def reify_inline(function: func.FuncOp) -> list[Fault]:
+@dataclass(frozen=True)
+class KnownSizes:
+    """The sizes that are known in a function, and where the names in them get theirs."""
+
+    dims: Mapping[SSAValue, Ranked]
+    """The dimensions of each tensor of the first block, of which unnamed ones of inputs have names that no type has."""
+    places: Mapping[str, tuple[SSAValue, int]]
+    """The input and axis that a name is the size of."""
+    solved: Mapping[str, tuple[tuple[SSAValue, int], extents.Extent]]
+    """The input and axis whose size gives a name, and the name as an expression of that size and of other names."""
+
+
+def known_sizes(function: func.FuncOp, described: Described = NONE_DESCRIBED) -> KnownSizes:
+    """
+    Return what is known of sizes in a verified function, which does not change; results of calls are what their types say.
+
+    E4000 for a function of several blocks, and the coded error of a shape that cannot be.
+    """
+    body = _only_block(function)
+    block = Block(arg_types=[argument.type for argument in body.args])
+    reifier = Reifier(function, block, described)
+    e, places = reifier.e, dict[str, tuple[SSAValue, int]]()
+    for i, (argument, emitted) in enumerate(zip(body.args, block.args, strict=True)):
+        if (dims := _dims(argument.type)) is None:
+            continue
+        named = tuple(f"{UNNAMED}{i}_{axis}" if dim == UNKNOWN else dim for axis, dim in enumerate(dims))
+        e.assume(emitted, Shaped(named))
+        for axis, dim in enumerate(named):
+            if isinstance(dim, str) and not is_expression(dim):
+                places.setdefault(dim, (argument, axis))
+    reifier.inputs(function, block.args)
+    reifier.ops(body)
+    for fault in e.faults:
+        raise fault_error(fault)
+    shapes = [_dims(argument.type) or () for argument in body.args]
+    solved = {s.name: ((body.args[s.shape], s.axis), s.size) for s in solutions(shapes, tuple(places))}
+    return KnownSizes({value: e.dims(x) for value, x in reifier.shapes.items()}, places, solved)
+
+
+def reify_inline(function: func.FuncOp, described: Described = NONE_DESCRIBED) -> list[Fault]:
     """Put shape ops and constraints between the ops of a verified function; what is wrong whatever the inputs."""
     body = _only_block(function)
-    reifier = Reifier(body, value_ids(body), profile_of(function), function_facts(function), inline=True)
+    reifier = Reifier(function, body, described, inline=True)
     reifier.e.anchor = body.first_op
-    for argument, what in zip(body.args, input_names(function), strict=True):
-        reifier.bind(argument, argument, f"input {what}")
-    reifier.solve(body.args)
-    for argument, what in zip(body.args, input_names(function), strict=True):
-        reifier.bind_expressions(argument, f"input {what}")
-    for op in list(body.ops):
-        if not isinstance(op, func.ReturnOp):
-            reifier.op(op)
+    reifier.inputs(function, body.args)
+    reifier.ops(body)
     reifier.e.erase_unused()
     return reifier.e.faults
 
@@ -294,9 +350,9 @@ def _only_block(function: func.FuncOp) -> Block:
     return blocks[0]
 
 
-def _has_shapes(function: func.FuncOp) -> bool:
-    """Return whether a function is of Core IR or PTIR, so that there are rules for its shapes."""
-    return any(isinstance(op, CoreOp | PtirOp) for op in function.walk())
+def _has_shapes(function: func.FuncOp, described: Described) -> bool:
+    """Return whether there are rules for shapes of a function: it has ops of Core IR, of PTIR, or that a library describes."""
+    return any(isinstance(op, CoreOp | PtirOp) or name_of(op) in described for op in function.walk())
 
 
 def _symbols(module: ModuleOp) -> set[str]:
@@ -313,13 +369,13 @@ def reify_module(module: ModuleOp, mode: str = "func") -> list[FuncOp]:
     if mode not in ("inline", "func"):
         raise error("E7001", f"mode {mode!r}, expected inline or func", option="mode")
     verify(module)
-    taken, made = _symbols(module), list[FuncOp]()
-    for function in [f for f in functions(module) if f.body.blocks and _has_shapes(f)]:
+    taken, made, described = _symbols(module), list[FuncOp](), library_functions(module)
+    for function in [f for f in functions(module) if f.body.blocks and _has_shapes(f, described)]:
         if mode == "inline":
-            faults = reify_inline(function)
+            faults = reify_inline(function, described)
         else:
             name = _free(f"{function.sym_name.data}_shapes", taken)
-            result = reify(function, name)
+            result = reify(function, name, described)
             faults = result.faults
             made.append(result.function)
             cast(Block, function.parent).insert_op_after(result.function, function)
