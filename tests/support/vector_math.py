@@ -22,7 +22,7 @@ Kernel = Callable[..., np.ndarray]
 def text(opcode: str, type: str, width: int, isa: str) -> str:
     """A module with `@apply(ptr x, ptr y, ptr out, i64 n)`, which takes `width` elements at once."""
     host, size = TARGETS[isa], np.dtype(TYPES[type]).itemsize
-    module = LlvmModule(host.triple, opcode)
+    module = LlvmModule(host.triple, opcode, host.attributes)
     f = module.function("apply", "void", [("ptr", "x"), ("ptr", "y"), ("ptr", "out"), ("i64", "n")], internal=False)
     lanes = Lanes(f, host, width, hint=opcode)
 

@@ -7,6 +7,7 @@ a lesser one (`avx2`, `baseline`), `MIND_NATIVE_CHECKS` asks for kernels that ch
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 from dataclasses import replace
@@ -19,6 +20,8 @@ from .target_info import TARGETS, TargetInfo, target_of
 
 ISA_VARIABLE = "MIND_NATIVE_ISA"
 CHECKS_VARIABLE = "MIND_NATIVE_CHECKS"
+_PR_SVE_GET_VL = 51
+"""Of `prctl`: the length of vectors in the low 16 bits, flags above (linux/prctl.h)."""
 
 
 _NEEDS: tuple[tuple[str, frozenset[str]], ...] = (
@@ -43,12 +46,21 @@ def detect() -> TargetInfo:
 def this_machine() -> TargetInfo:
     """This machine as its operating system describes it; what is not known to be there is taken to be absent."""
     if platform.machine().lower() in ("aarch64", "arm64"):
-        isa = "neon"
+        isa = "sve256" if _sve_bytes() == TARGETS["sve256"].vector_bytes else "neon"
     else:
         flags = _flags()
         isa = next((name for name, needs in _NEEDS if needs <= flags), "baseline")
     found = TARGETS[isa]
     return replace(found, cpu="", l1_bytes=_cache_bytes(1, found.l1_bytes), l2_bytes=_cache_bytes(2, found.l2_bytes))
+
+
+def _sve_bytes() -> int:
+    """Return the bytes in a vector of SVE in this process; 0 where the machine has none or the system is not Linux."""
+    try:
+        answer = int(ctypes.CDLL(None).prctl(_PR_SVE_GET_VL, 0, 0, 0, 0))
+    except (AttributeError, OSError):
+        return 0
+    return answer & 0xFFFF if answer > 0 else 0
 
 
 def _flags() -> frozenset[str]:

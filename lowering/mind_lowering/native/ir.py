@@ -84,9 +84,10 @@ class LoopBody(Protocol):
 class LlvmModule:
     """The text of a module under construction."""
 
-    def __init__(self, triple: str, title: str = ""):
+    def __init__(self, triple: str, title: str = "", attributes: str = ""):
         self.triple = triple
         self.title = title
+        self.attributes = f'nounwind {attributes}"frame-pointer"="none" "prefer-vector-width"="512"'
         self.declared: dict[str, str] = {}
         self.globals: list[str] = []
         """Lines of their own, before the functions."""
@@ -112,7 +113,7 @@ class LlvmModule:
         """The whole module."""
         head = [comment(self.title), f'target triple = "{self.triple}"', ""]
         bodies = [f.text() for f in self.functions.values()]
-        tail = ["", 'attributes #0 = { nounwind "frame-pointer"="none" "prefer-vector-width"="512" }', "!0 = !{i32 1}", ""]
+        tail = ["", f"attributes #0 = {{ {self.attributes} }}", "!0 = !{i32 1}", ""]
         return "\n".join([*head, *self.globals, *bodies, *self.declared.values(), *tail])
 
 

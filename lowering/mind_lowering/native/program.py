@@ -216,7 +216,8 @@ def _place(planner: Planner) -> int:
 
 def _emitted(func: FuncOp, planner: Planner, outputs: Sequence[Buffer], arena: int, table: int) -> Native:
     name = func.sym_name.data
-    module = LlvmModule(planner.host.triple, f"@{name} for {planner.host.isa}, made by the target mind-native")
+    title = f"@{name} for {planner.host.isa}, made by the target mind-native"
+    module = LlvmModule(planner.host.triple, title, planner.host.attributes)
     main = module.unique(f"run.{identifier(name)}")
     sites, notes, steps = Sites(), list[Note](), list[Entry | Foreign]()
     known: dict[Hashable, NativeKernel] = {}

@@ -29,6 +29,8 @@ class TargetInfo:
     fma: bool
     l1_bytes: int = 32 << 10
     l2_bytes: int = 1 << 20
+    sve: bool = False
+    """True if vectors are those of SVE on a machine whose vectors have exactly `vector_bytes` bytes."""
     checked: bool = False
     """True if kernels check each address before they read or write it: for tests."""
 
@@ -41,12 +43,24 @@ class TargetInfo:
         """
         return max(1, self.vector_bytes // size)
 
+    @property
+    def attributes(self) -> str:
+        """
+        Return what each function says of the vectors to LLVM.
+
+        SVE registers hold `vscale` times 16 bytes. Where the range of `vscale` is one number, LLVM keeps vectors of fixed
+        width in them: https://llvm.org/docs/LangRef.html#function-attributes.
+        """
+        scale = self.vector_bytes // 16
+        return f"vscale_range({scale},{scale}) " if self.sve else ""
+
 
 _LINUX = "unknown-linux-gnu"
 TARGETS: Mapping[str, TargetInfo] = {
     "avx512": TargetInfo("avx512", f"x86_64-{_LINUX}", "x86-64-v4", 64, 32, True, True),
     "avx2": TargetInfo("avx2", f"x86_64-{_LINUX}", "x86-64-v3", 32, 16, True, True),
     "baseline": TargetInfo("baseline", f"x86_64-{_LINUX}", "x86-64", 16, 16, False, False),
+    "sve256": TargetInfo("sve256", f"aarch64-{_LINUX}", "neoverse-v1", 32, 32, True, True, sve=True),
     "neon": TargetInfo("neon", f"aarch64-{_LINUX}", "generic", 16, 32, True, True),
 }
 """The kinds of machines by the name of their instruction set, the best of a family first."""

@@ -3,6 +3,7 @@
 // RUN: mind-opt %s -t 'native{isa=avx512}' | filecheck %s --check-prefix=AVX512
 // RUN: mind-opt %s -t 'native{isa=avx2}' | filecheck %s --check-prefix=AVX2
 // RUN: mind-opt %s -t 'native{isa=baseline}' | filecheck %s --check-prefix=BASELINE
+// RUN: mind-opt %s -t 'native{isa=sve256}' | filecheck %s --check-prefix=SVE
 // RUN: not mind-opt %s --lower-to-native=isa=avx3 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
 // A kernel computes in f16 where the instruction set converts it: there a layer norm is a fusion, elsewhere an op for NumPy.
@@ -30,10 +31,13 @@ module attributes {ptir.spec_version = "ptir.v0.4"} {
 // BASELINE:       define internal i64 @k.s.add(ptr %args
 // BASELINE:         [[Y:%y\.[0-9]+]] = load <4 x float>
 // BASELINE:         fadd <4 x float> [[Y]],
+// SVE:            define internal i64 @k.s.add(ptr %args
+// SVE:              fadd <8 x float>
+// SVE:            attributes #0 = { nounwind vscale_range(2,2) 
   func.func @double(%y: tensor<64xf32>) -> tensor<64xf32> {
     %s = ptir.add %y, %y : tensor<64xf32>
     func.return %s : tensor<64xf32>
   }
 
-// UNKNOWN: error[E7001]: isa='avx3', expected one of ['avx2', 'avx512', 'baseline', 'neon']
+// UNKNOWN: error[E7001]: isa='avx3', expected one of ['avx2', 'avx512', 'baseline', 'neon', 'sve256']
 }

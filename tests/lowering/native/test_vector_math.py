@@ -231,16 +231,18 @@ def test_ulps_tell_wrong_from_right():
 @pytest.mark.parametrize("type", list(TYPES))
 @each_function
 def test_code_of_every_machine_calls_no_library(opcode: str, type: str, isa: str):
-    """Assembled for all, run where it can be: NEON is looked at here only."""
+    """Assembled for all, run where it can be: NEON and SVE are looked at here only."""
     target, width = vm.machine(isa, "small"), TARGETS[isa].lanes(np.dtype(vm.TYPES[type]).itemsize)
     module = llvm.parse_assembly(vm.text(opcode, type, width, isa))
     assembly, built = target.emit_assembly(module), target.emit_object(module)
     assert built.startswith(b"\x7fELF")
     called = re.findall(r"^\s(?:bl|b|call\w*|jmp)\s+\"?([A-Za-z_][\w.]*)", assembly, re.MULTILINE)
     assert [name for name in called if not name.startswith("mind.")] == []
-    register = {"neon": f"v0.{width}{'sd'[type == 'double']}", "avx512": "%zmm", "avx2": "%ymm", "baseline": "%xmm"}[isa]
+    element = "sd"[type == "double"]
+    register = {"neon": f"v0.{width}{element}", "sve256": f"z0.{element}", "avx512": "%zmm", "avx2": "%ymm", "baseline": "%xmm"}[isa]
     assert register in assembly
-    assert ("fmla" in assembly or opcode in ("sqrt", "rsqrt", "reciprocal")) or isa != "neon"
+    fused = re.search(r"\bf(mla|mad|nmls|nmsb|mls|msb)\b", assembly)
+    assert fused or opcode in ("sqrt", "rsqrt", "reciprocal") or isa not in ("neon", "sve256")
 
 
 SLOW = {"TANH_F32", "ERF_F32", "ERF_F64", "LOG_FACTORS_F64", "LOG_TERMS_F64"}

@@ -1,12 +1,14 @@
 """
-Code for AArch64, run by qemu: the results are those of NumPy, whatever vector length the machine has.
+Code for AArch64, run by qemu: the results are those of NumPy.
 
-The code generator emits NEON, vectors of 16 bytes, and no SVE. It needs qemu-aarch64 and a C compiler for aarch64-linux-gnu,
+Code for NEON has vectors of 16 bytes, whatever vector length the machine has; code for SVE has the length that its kind states
+and runs where vectors have that length. It needs qemu-aarch64 and a C compiler for aarch64-linux-gnu,
 which Debian has as qemu-user, gcc-aarch64-linux-gnu and libc6-dev-arm64-cross; tests/install_qemu.sh installs them.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -26,6 +28,7 @@ pytest.importorskip("llvmlite", reason="no llvmlite: no native code")
 
 from mind_lowering.native import TARGETS, Foreign
 from mind_lowering.native.program import lower, prepared
+from mind_lowering.native.target_info import TargetInfo
 from mind_lowering.native.views import Use
 from mind_runtime.native import jit
 
@@ -64,15 +67,20 @@ PROGRAMS: dict[str, tuple[str, Callable[..., Any]]] = {
     "a cast": ("f16[29]", lambda x: ptir.ExpOp(x)),
 }
 """Inputs and body by name; none of them leaves an op to NumPy."""
-CPUS = ("cortex-a57", "max,sve=on,sve-default-vector-length=16", "max,sve=on,sve-default-vector-length=64")
-"""A machine without SVE, and ones with vectors of 16 and 64 bytes."""
+CPUS = {
+    "neon": ("cortex-a57", "max,sve=on,sve-default-vector-length=16", "max,sve=on,sve-default-vector-length=64"),
+    "sve256": ("max,sve=on,sve-default-vector-length=32",),
+}
+"""For NEON a machine without SVE, and ones with vectors of 16 and 64 bytes; for SVE one whose vectors have the length."""
 
 
-def executable(module: Any, outputs: list[tuple[Any, tuple[int, ...]]], inputs: list[Any], folder: Path) -> Path:
+def executable(
+    module: Any, host: TargetInfo, outputs: list[tuple[Any, tuple[int, ...]]], inputs: list[Any], folder: Path
+) -> Path:
     """A program that reads the inputs, runs the entries and writes the results, as raw bytes."""
-    native = lower(prepared(function_of(module), TARGETS["neon"]), TARGETS["neon"])
+    native = lower(prepared(function_of(module), host), host)
     assert not [step for step in native.steps if isinstance(step, Foreign)], "NumPy is not on the other machine"
-    (folder / "code.o").write_bytes(jit.object_code(native.text, TARGETS["neon"]))
+    (folder / "code.o").write_bytes(jit.object_code(native.text, host))
     constants = {
         b.place: np.require(NUMPY.constant(value=literal), requirements=["C"]).tobytes() for b, literal in native.constants
     }
@@ -103,22 +111,23 @@ def executable(module: Any, outputs: list[tuple[Any, tuple[int, ...]]], inputs: 
     return folder / "run"
 
 
+@pytest.mark.parametrize("isa", CPUS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_results_are_those_of_numpy(name: str, tmp_path: Path) -> None:
+def test_results_are_those_of_numpy(name: str, isa: str, tmp_path: Path) -> None:
     signature, body = PROGRAMS[name]
     module = program(signature, body)
     reference = mind_runtime.compile(module)
     rng = np.random.default_rng(7)
     inputs = [np.asarray(rng.normal(size=spec.shape) * 2).astype(spec.numpy_dtype) for spec in reference.inputs]
     outputs = [(spec.numpy_dtype, spec.shape) for spec in reference.outputs]
-    binary = executable(module, outputs, inputs, tmp_path)
+    binary = executable(module, TARGETS[isa], outputs, inputs, tmp_path)
     given = b"".join(x.tobytes() for x in inputs)
     printed: list[bytes] = []
-    for cpu in CPUS:
+    for cpu in CPUS[isa]:
         done = subprocess.run([QEMU, "-cpu", cpu, binary], input=given, capture_output=True, timeout=120, check=False)
         assert done.returncode == 0, (cpu, done.stderr)
         printed.append(done.stdout)
-    assert printed == [printed[0]] * len(CPUS), "the vector length of the machine changes no bit"
+    assert printed == [printed[0]] * len(CPUS[isa]), "the machine changes no bit"
     expected = reference(*inputs)
     found = np.frombuffer(printed[0], expected.dtype).reshape(expected.shape)
     if expected.dtype.kind in "iu":
@@ -135,3 +144,12 @@ def test_vectors_are_those_of_neon() -> None:
     text = lower(prepared(function_of(module), TARGETS["neon"]), TARGETS["neon"]).text
     assert "<4 x float>" in text
     assert "vscale" not in text
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "integers"])
+def test_vectors_are_those_of_sve(name: str) -> None:
+    """32 bytes wide, in registers that scale, on machines where they scale to that."""
+    host = TARGETS["sve256"]
+    text = lower(prepared(function_of(program(*PROGRAMS[name])), host), host).text
+    assert "vscale_range(2,2)" in text
+    assert re.search(r"\bz\d+\.[hsd]\b", jit.assembly(text, host))
