@@ -13,7 +13,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 for needed in ("rich", "matplotlib"):
-    pytest.importorskip(needed, reason="the extra `bench` is not installed (make test-all installs it)")
+    pytest.importorskip(needed, reason="the dependency group `bench` is not installed (make test-all installs it)")
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_sides_that_disagree_stop_the_benchmark(load: Any) -> None:
 
 
 def test_a_server_loop_over_lengths_is_measured(load: Any, tmp_path: Path) -> None:
-    pytest.importorskip("psutil", reason="the extra `bench` is not installed (make test-all installs it)")
+    pytest.importorskip("psutil", reason="the dependency group `bench` is not installed (make test-all installs it)")
     dynamic = load("dynamic")
     given = ["--sides", "numpy", "--seconds", "0.2", "--lengths", "2", "--tokens", "0", "--out", str(tmp_path)]
     assert dynamic.main(given) == 0

@@ -12,7 +12,7 @@ import pytest
 
 import mind_dialect
 
-yaml = pytest.importorskip("yaml", reason="reading workflows needs the extra `test`")
+yaml = pytest.importorskip("yaml", reason="reading workflows needs the dependency group `test`")
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

@@ -239,8 +239,8 @@ def test_code_of_every_machine_calls_no_library(opcode: str, type: str, isa: str
     called = re.findall(r"^\s(?:bl|b|call\w*|jmp)\s+\"?([A-Za-z_][\w.]*)", assembly, re.MULTILINE)
     assert [name for name in called if not name.startswith("mind.")] == []
     element = "sd"[type == "double"]
-    register = {"neon": f"v0.{width}{element}", "sve256": f"z0.{element}", "avx512": "%zmm", "avx2": "%ymm", "baseline": "%xmm"}[isa]
-    assert register in assembly
+    registers = {"neon": f"v0.{width}{element}", "sve256": f"z0.{element}", "avx512": "%zmm", "avx2": "%ymm", "baseline": "%xmm"}
+    assert registers[isa] in assembly
     fused = re.search(r"\bf(mla|mad|nmls|nmsb|mls|msb)\b", assembly)
     assert fused or opcode in ("sqrt", "rsqrt", "reciprocal") or isa not in ("neon", "sve256")
 
