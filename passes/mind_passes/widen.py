@@ -9,18 +9,22 @@ rounds, and a bit cast is refused by its verifier.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation
 from xdsl.rewriter import Rewriter
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir.literal import PtirLiteralAttr
-from mind_dialect.ptir.types import CF64, DTYPE_OF_TYPE, F64, Kind, PtirDType
+from mind_dialect.ptir.types import CF64, DTYPE_OF_TYPE, DTYPES, F64, Kind
 from mind_dialect.verify import verify
 
 from .selection import own_copy
 
-WIDEST = {Kind.FLOAT: F64, Kind.COMPLEX: CF64}
+WIDEST: Mapping[Attribute, Attribute] = {
+    d.type: (F64 if d.kind is Kind.FLOAT else CF64).type for d in DTYPES.values() if d.kind in (Kind.FLOAT, Kind.COMPLEX)
+}
 
 
 def widened(module: ModuleOp) -> ModuleOp:
@@ -39,39 +43,38 @@ def widened(module: ModuleOp) -> ModuleOp:
 def _widen(op: Operation) -> None:
     for values in (op.results, *(block.args for region in op.regions for block in region.blocks)):
         for value in tuple(values):
-            if (type := _wide(value.type)) != value.type:
+            if (type := with_dtypes(value.type, WIDEST)) != value.type:
                 Rewriter.replace_value_with_new_type(value, type)
     for attributes in (op.properties, op.attributes):
         for name, attribute in attributes.items():
-            attributes[name] = _wide(attribute)
+            attributes[name] = with_dtypes(attribute, WIDEST)
 
 
-def _wide(attribute: Attribute) -> Attribute:
-    """Return an attribute with the wide types in place of the narrow ones in it."""
-    if (dtype := DTYPE_OF_TYPE.get(attribute)) is not None:
-        return _wide_dtype(dtype).type
+def with_dtypes(attribute: Attribute, types: Mapping[Attribute, Attribute]) -> Attribute:
+    """Return an attribute with other element types in place of those in it that `types` names; literals keep their values."""
+    if attribute in DTYPE_OF_TYPE:
+        return types.get(attribute, attribute)
     match attribute:
         case PtirLiteralAttr():
-            return _wide_literal(attribute)
+            return _literal(attribute, types)
         case TensorType():
-            return TensorType(_wide(attribute.element_type), attribute.shape, attribute.encoding)
+            return TensorType(with_dtypes(attribute.element_type, types), attribute.shape, attribute.encoding)
         case FunctionType():
-            return FunctionType.from_lists([*map(_wide, attribute.inputs)], [*map(_wide, attribute.outputs)])
+            inputs, outputs = ([with_dtypes(t, types) for t in side] for side in (attribute.inputs, attribute.outputs))
+            return FunctionType.from_lists(inputs, outputs)
         case ArrayAttr():
-            return ArrayAttr([_wide(item) for item in attribute])
+            return ArrayAttr([with_dtypes(item, types) for item in attribute])
         case DictionaryAttr():
-            return DictionaryAttr({name: _wide(item) for name, item in attribute.data.items()})
+            return DictionaryAttr({name: with_dtypes(item, types) for name, item in attribute.data.items()})
         case _:
             return attribute
 
 
-def _wide_dtype(dtype: PtirDType) -> PtirDType:
-    return WIDEST.get(dtype.kind, dtype)
-
-
-def _wide_literal(literal: PtirLiteralAttr) -> PtirLiteralAttr:
+def _literal(literal: PtirLiteralAttr, types: Mapping[Attribute, Attribute]) -> PtirLiteralAttr:
     dtype, shape = literal.spec
-    wide = _wide_dtype(dtype)
+    wide = DTYPE_OF_TYPE[types.get(dtype.type, dtype.type)]
+    if wide is dtype:
+        return literal
     if literal.is_fill:
         return PtirLiteralAttr.filled(wide, shape, literal.item())
     return PtirLiteralAttr.from_values(wide, shape, literal.values())

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.func import FuncOp
 
+from mind_dialect.ptir.types import BF16, read_type
+from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_to_onnx import onnx_model
+from mind_lowering.ptir_to_onnx.builder import NUMBERS
 
 from .translated import Run, TranslatedProgram, refused, required
+
+_BF16 = "tensor(bfloat16)"
 
 
 def require() -> Any:
@@ -36,4 +43,28 @@ class OnnxProgram(TranslatedProgram):
         """Return a session's run; E8008 for what has no form in ONNX."""
         made = session(onnx_model(func))
         names = [i.name for i in made.get_inputs()]
-        return lambda arguments, seed: made.run(None, dict(zip(names, arguments, strict=True)))
+        if not any(spec.dtype is BF16 for spec in (*self.inputs, *self.outputs)):
+            return lambda arguments, seed: made.run(None, dict(zip(names, arguments, strict=True)))
+        shapes = [read_type(t).shape for t in func.function_type.outputs]
+        return lambda arguments, seed: run_bound(made, arguments, shapes)
+
+
+def run_bound(session: Any, arrays: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
+    """Run a session whose inputs or results, of these shapes, may be bf16: NumPy's arrays hold its bits as unsigned integers."""
+    value, binding = require().OrtValue, session.io_binding()
+    for given, array in zip(session.get_inputs(), arrays, strict=True):
+        if given.type == _BF16:
+            bits = np.ascontiguousarray(array).view(np.uint16)
+            binding.bind_ortvalue_input(given.name, value.ortvalue_from_numpy_with_onnx_type(bits, NUMBERS[BF16]))
+        else:
+            binding.bind_cpu_input(given.name, array)
+    results: dict[str, Any] = {}
+    for made, shape in zip(session.get_outputs(), shapes, strict=True):
+        if made.type == _BF16:
+            results[made.name] = bits = np.zeros(shape, np.uint16)
+            binding.bind_ortvalue_output(made.name, value.ortvalue_from_numpy_with_onnx_type(bits, NUMBERS[BF16]))
+        else:
+            binding.bind_output(made.name)
+    session.run_with_iobinding(binding)
+    found = zip(session.get_outputs(), binding.get_outputs(), strict=True)
+    return [results[o.name].view(array_dtype("bf16")) if o.name in results else v.numpy() for o, v in found]

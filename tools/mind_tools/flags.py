@@ -36,6 +36,7 @@ PASS_ALIASES = {
     "ptir-fuse": "mind-ptir-fuse",
     "ptir-select-scatters": "mind-ptir-select-scatters",
     "ptir-expand-quantized": "mind-ptir-expand-quantized",
+    "ptir-expand-narrow": "mind-ptir-expand-narrow",
     "ptir-expand-norms": "mind-ptir-expand-norms",
     "ptir-move-casts": "mind-ptir-move-casts",
     "ptir-absorb-views": "mind-ptir-absorb-views",

@@ -69,6 +69,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-fuse": _from("mind_passes.fusion.fuse", "PtirFusePass"),
     "mind-ptir-select-scatters": _from("mind_passes.fusion.select_scatters", "PtirSelectScattersPass"),
     "mind-ptir-expand-quantized": _from("mind_passes.fusion.expand_quantized", "PtirExpandQuantizedPass"),
+    "mind-ptir-expand-narrow": _from("mind_passes.ptir.expand_narrow", "PtirExpandNarrowPass"),
     "mind-ptir-expand-norms": _from("mind_passes.fusion.expand_norms", "PtirExpandNormsPass"),
     "mind-ptir-move-casts": _from("mind_passes.fusion.move_casts", "PtirMoveCastsPass"),
     "mind-ptir-absorb-views": _from("mind_passes.fusion.absorb_views", "PtirAbsorbViewsPass"),

@@ -14,16 +14,20 @@ from mind_dialect.errors import brief, error
 from mind_dialect.extents import Extent
 from mind_dialect.extents.dims import extent_of
 from mind_dialect.extents.operations import Algebra, fold
-from mind_dialect.ptir.types import F32, F64, I1, SI32, SI64, PtirDType, TensorSpec
+from mind_dialect.ptir.types import BF16, F16, F32, F64, I1, SI8, SI16, SI32, SI64, UI8, UI16, UI32, PtirDType, TensorSpec
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
 Array = np.ndarray[Any, Any]
 MAX_BYTES = (1 << 31) - 1
 """The largest message that protobuf can hold."""
-NUMBERS: dict[PtirDType, int] = {F32: 1, SI32: 6, SI64: 7, I1: 9, F64: 11}
+NUMBERS: dict[PtirDType, int] = {
+    F32: 1, UI8: 2, SI8: 3, UI16: 4, SI16: 5, SI32: 6, SI64: 7, I1: 9, F16: 10, F64: 11, UI32: 12, BF16: 16,
+}  # fmt: skip
 """`TensorProto.DataType` of each dtype that is exported."""
 FLOATS = frozenset({F32, F64})
-EVERY = frozenset(NUMBERS)
+EVERY = frozenset({F32, F64, SI32, SI64, I1})
+"""The dtypes that ONNX Runtime has kernels of; the others are stored, moved and cast only, and computed in wider ones."""
+STORED = frozenset(NUMBERS)
 NUMERIC = EVERY - {I1}
 INT64 = NUMBERS[SI64]
 ARRAYS: dict[PtirDType, Any] = {F32: np.float32, SI32: np.int32, SI64: np.int64, I1: np.bool_, F64: np.float64}

@@ -12,7 +12,8 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import I1, SI64, PtirDType, TensorSpec, read_type
 from mind_passes.ptir.ragged import expansion
 
-from .builder import ARRAYS, EVERY, NUMERIC, OnnxBuilder, Rule
+from ..ptir_kernels.formats import array_dtype
+from .builder import NUMERIC, STORED, OnnxBuilder, Rule
 
 
 def _fusion(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
@@ -53,16 +54,17 @@ def _scan(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
     block, count = op.regions[0].block, op.values()["carry_count"]
     results = _specs(op.results)
     if not op.operand_spec(count).shape[0]:
-        return [*x[:count], *(b.constant(np.zeros(list(map(int, s.shape)), ARRAYS[s.dtype])) for s in results[count:])]
+        empty = (np.zeros(list(map(int, s.shape)), array_dtype(s.dtype.name)) for s in results[count:])
+        return [*x[:count], *map(b.constant, empty)]
     yielded = _specs(block.last_op.operands)
     graph = b.subgraph(_specs(block.args), yielded, lambda values: b.inline(block, values))
     return b.several("Scan", len(results), *x, body=graph, num_scan_inputs=len(x) - count)
 
 
 RULES: Mapping[type[PtirOp], tuple[Rule, frozenset[PtirDType]]] = {
-    ptir.FusionOp: (_fusion, EVERY),
+    ptir.FusionOp: (_fusion, STORED),
     ptir.RaggedDotOp: (_ragged_dot, NUMERIC),
-    ptir.CondOp: (_cond, EVERY),
-    ptir.WhileOp: (_while, EVERY),
-    ptir.ScanOp: (_scan, EVERY),
+    ptir.CondOp: (_cond, STORED),
+    ptir.WhileOp: (_while, STORED),
+    ptir.ScanOp: (_scan, STORED),
 }

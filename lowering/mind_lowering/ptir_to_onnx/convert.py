@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, SSAValue
 
 from mind_dialect.program import input_names
 from mind_dialect.ptir import YieldOp
 from mind_dialect.ptir.types import read_type
+from mind_passes.fusion.expand_quantized import expand_quantized
+from mind_passes.ptir.expand_narrow import expand_narrow
 
 from ..conversion import LegalitySpec
 from ..conversion.legality import LegalityReport, check_function_legality
 from ..outline import own_module
 from .builder import NUMBERS, OnnxBuilder, package
 from .dynamic import bind, not_exported
-from .rules import REFUSED, RULES, refusal
+from .rules import REFUSED, RULES, is_computed, refusal
 
 OPSET = 21
 IR_VERSION = 10
@@ -25,8 +28,14 @@ IR_VERSION = 10
 
 
 def specification() -> LegalitySpec:
-    """The dtypes of `NUMBERS`, every op with a rule or a reason; dynamic dimensions where `dynamic` says so."""
+    """Return what is exported of expanded programs: dtypes of `NUMBERS`, ops with a rule; dynamic dimensions as `dynamic` says."""
     return LegalitySpec(refuses=refusal).with_dynamic_dims(True).allow_dtypes(NUMBERS).allow_ops((*RULES, *REFUSED, YieldOp))
+
+
+def expand(module: ModuleOp) -> None:
+    """Replace quantisation by arithmetic, and ops of narrow dtypes by ops of those that ONNX Runtime has kernels of."""
+    expand_quantized(module)
+    expand_narrow(module, is_computed)
 
 
 def onnx_model(func: FuncOp) -> bytes:
@@ -41,7 +50,8 @@ def onnx_model(func: FuncOp) -> bytes:
     in ONNX.
     """
     onnx = package()
-    whole = own_module(func, "onnx")[1]
+    module, whole = own_module(func, "onnx")
+    expand(module)
     report = LegalityReport(tuple(check_function_legality(whole, specification())))
     if not report.is_legal:
         raise report.error("onnx")

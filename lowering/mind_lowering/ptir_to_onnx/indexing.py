@@ -18,7 +18,7 @@ from mind_dialect.ptir.types import I1, PtirDType
 from mind_dialect.ptir.windows_at import gather_dims
 
 from ..ptir_to_stablehlo.window_numbers import WindowNumbers, gather_numbers, scatter_numbers
-from .builder import ARRAYS, EVERY, INT64, NUMERIC, OnnxBuilder, Rule, reduction_identity
+from .builder import ARRAYS, EVERY, INT64, NUMERIC, STORED, OnnxBuilder, Rule, reduction_identity
 
 REDUCTIONS = {"add": "add", "mul": "mul", "max": "max", "min": "min", "replace": "none"}
 
@@ -207,7 +207,7 @@ def _scatter_add(b: OnnxBuilder, op: Any, x: list[str]) -> str:
 
 
 RULES: Mapping[type[PtirOp], tuple[Rule, frozenset[PtirDType]]] = {
-    ptir.TakeOp: (_take, EVERY),
+    ptir.TakeOp: (_take, STORED),
     ptir.GatherOp: (_gather, EVERY),
     ptir.ScatterReduceOp: (_scatter_reduce, NUMERIC),
     ptir.ScatterAddOp: (_scatter_add, NUMERIC),

@@ -7,18 +7,19 @@ from string import ascii_letters
 from typing import Any
 
 import numpy as np
+from xdsl.ir import Operation
 
 from mind_dialect import ptir
 from mind_dialect.extents.dims import add_dims
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import F32, I1, SI32, SI64, PtirDType
+from mind_dialect.ptir.types import BF16, F16, F32, PtirDType, read_type
+from mind_passes.ptir.expand_narrow import WIDE
 
-from . import control, indexing, ordering, scalars
-from .builder import ARRAYS, EVERY, FLOATS, NUMBERS, NUMERIC, OnnxBuilder, Rule, reduction_identity
+from ..ptir_kernels.formats import array_dtype
+from . import control, indexing, ordering, reductions, scalars
+from .builder import ARRAYS, EVERY, FLOATS, NUMBERS, NUMERIC, STORED, OnnxBuilder, Rule
 from .dynamic import as_scalar, dynamic_refusal
 from .ordering import dilated, pad
-
-REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd"}
 
 
 def _named(operator: str) -> Rule:
@@ -45,9 +46,11 @@ def _compare(b: OnnxBuilder, op: ptir.CompareOp, x: list[str]) -> str:
 def _constant(b: OnnxBuilder, op: ptir.ConstantOp, x: list[str]) -> str:
     dtype, shape = op.literal.spec
     values = [op.literal.item()] if op.literal.is_fill else list(op.literal.values())
-    array = np.array(values, ARRAYS[dtype])
     if op.literal.is_fill and int(np.prod(shape)) > 64:
-        return b("Expand", b.constant(array.reshape(())), b.integers(shape))
+        wide = WIDE.get(dtype, dtype)
+        found = b("Expand", scalars.number(b, values[0], wide), b.integers(shape))
+        return found if wide is dtype else b("Cast", found, to=NUMBERS[dtype])
+    array = np.array(values).astype(array_dtype(dtype.name))
     return b.constant(np.ascontiguousarray(np.broadcast_to(array, shape) if op.literal.is_fill else array).reshape(shape))
 
 
@@ -154,30 +157,6 @@ def _concat(b: OnnxBuilder, op: ptir.ConcatOp, x: list[str]) -> str:
     return b("Concat", *x, axis=op.values()["axis"] % len(_shape(op)))
 
 
-def _reduce(b: OnnxBuilder, op: ptir.ReduceOp, x: list[str]) -> str:
-    """
-    ONNX leaves open whether NaN wins a maximum: it is looked for by itself.
-
-    Of truth values, all and any are a minimum and a maximum, an exclusive or is an odd number of them.
-    """
-    values, (dtype, shape) = op.values(), op.operand_spec(0)
-    given: dict[str, Any] = {"keepdims": int(values["keepdims"]), "noop_with_empty_axes": 1}
-    axes = b.integers([a % len(shape) for a in values["axes"]])
-    if not all(shape) and dtype is not I1:  # ONNX Runtime reduces nothing but sums of nothing
-        return b("Expand", scalars.number(b, reduction_identity(values["kind"], dtype), dtype), b.sizes(_shape(op)))
-    if dtype in FLOATS and values["kind"] in ("max", "min"):
-        some = b("ReduceMax", b("Cast", scalars.is_nan(b, x[0]), to=NUMBERS[SI32]), axes, **given)
-        found = b(REDUCTIONS[values["kind"]], x[0], axes, **given)
-        return b("Where", b("Cast", some, to=NUMBERS[I1]), scalars.number(b, np.nan, dtype), found)
-    if dtype is not I1:
-        return b(REDUCTIONS[values["kind"]], x[0], axes, **given)
-    counted = b("Cast", x[0], to=NUMBERS[SI32])
-    if values["kind"] == "xor":
-        odd = b("Mod", b("ReduceSum", counted, axes, **given), b.constant(np.array(2, np.int32)))
-        return b("Cast", odd, to=NUMBERS[I1])
-    return b("Cast", b("ReduceMin" if values["kind"] in ("and", "min") else "ReduceMax", counted, axes, **given), to=NUMBERS[I1])
-
-
 def _dot_general(b: OnnxBuilder, op: ptir.DotGeneralOp, x: list[str]) -> str:
     """A letter for each dimension; results are batch, left and right dimensions in this order."""
     values = op.values()
@@ -215,24 +194,24 @@ RULES: Mapping[type[PtirOp], tuple[Rule, frozenset[PtirDType]]] = {
     ptir.RsqrtOp: (_rsqrt, FLOATS),
     ptir.ClampOp: (_clamp, NUMERIC),
     ptir.CompareOp: (_compare, NUMERIC),
-    ptir.StopGradientOp: (_same, EVERY),
-    ptir.ConstantOp: (_constant, EVERY),
-    ptir.ReshapeOp: (_reshape, EVERY),
-    ptir.TransposeOp: (_transpose, EVERY),
+    ptir.StopGradientOp: (_same, STORED),
+    ptir.ConstantOp: (_constant, STORED),
+    ptir.ReshapeOp: (_reshape, STORED),
+    ptir.TransposeOp: (_transpose, STORED),
     ptir.BroadcastToOp: (_broadcast_to, EVERY),
-    ptir.SliceOp: (_slice, EVERY),
-    ptir.StridedSliceOp: (_strided_slice, EVERY),
-    ptir.ReverseOp: (_reverse, EVERY),
+    ptir.SliceOp: (_slice, STORED),
+    ptir.StridedSliceOp: (_strided_slice, STORED),
+    ptir.ReverseOp: (_reverse, STORED),
     ptir.TileOp: (_tile, EVERY),
     ptir.PadOp: (_pad, NUMERIC),
     ptir.IotaOp: (_iota, NUMERIC),
-    ptir.DimensionSizeOp: (_dimension_size, EVERY),
+    ptir.DimensionSizeOp: (_dimension_size, STORED),
     ptir.SignOp: (_named("Sign"), NUMERIC),
     ptir.ConvolutionOp: (_convolution, frozenset({F32})),
     ptir.LayerNormOp: (_layer_norm, frozenset({F32})),
     ptir.CumulativeSumOp: (_cumulative_sum, NUMERIC),
-    ptir.ConcatOp: (_concat, EVERY),
-    ptir.ReduceOp: (_reduce, EVERY),
+    ptir.ConcatOp: (_concat, STORED),
+    ptir.ReduceOp: (reductions.reduce, EVERY),
     ptir.DotGeneralOp: (_dot_general, NUMERIC),
     **scalars.RULES,
     **indexing.RULES,
@@ -247,7 +226,7 @@ REFUSED: Mapping[type[PtirOp], str] = {
     ptir.FftOp: "its results are complex, and ONNX Runtime computes no complex numbers",
     **dict.fromkeys(
         (ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp),
-        "its integers have 8 bits, and the export has dtypes of 32 and 64 bits only; expand-quantized gives arithmetic",
+        "quantisation becomes arithmetic where its dimensions have sizes",
     ),
     **dict.fromkeys((ptir.ErfInvOp, ptir.LgammaOp, ptir.DigammaOp), _NO_OPERATOR),
     **dict.fromkeys((ptir.PopcountOp, ptir.CountLeadingZerosOp), _NO_OPERATOR),
@@ -259,8 +238,11 @@ REFUSED: Mapping[type[PtirOp], str] = {
 
 
 def _conversion_condition(op: Any) -> str | None:
-    to = op.values()["dtype"]
-    return None if to in EVERY else f"in {to}"
+    source, to = op.operand_spec(0).dtype, op.values()["dtype"]
+    if isinstance(op, ptir.TruncateOp):
+        return None if to in STORED else f"to {to}"
+    one_step = to is WIDE.get(source, to) and (to in EVERY or (source is F32 and to in (F16, BF16)))
+    return None if one_step else f"from {source} to {to}"
 
 
 def _convolution_condition(op: ptir.ConvolutionOp) -> str | None:
@@ -272,26 +254,20 @@ def _dot_condition(op: ptir.DotGeneralOp) -> str | None:
     return f"on {dims} dimensions: Einsum has {len(ascii_letters)} letters for them" if dims > len(ascii_letters) else None
 
 
-def _ragged_condition(op: ptir.RaggedDotOp) -> str | None:
-    return "in si64: ONNX Runtime rounds sums of large numbers" if op.operand_spec(0).dtype is SI64 else None
-
-
-def _reduce_condition(op: ptir.ReduceOp) -> str | None:
-    kind, dtype = op.values()["kind"], op.operand_spec(0).dtype
-    if dtype is I1:
-        return None if kind not in ("sum", "prod") else f"of kind {kind} in i1"
-    return None if kind in REDUCTIONS else f"of kind {kind}: no operator of ONNX combines bits along an axis"
-
-
 CONDITIONS: Mapping[type[PtirOp], Callable[[Any], str | None]] = {
     ptir.CastOp: _conversion_condition,
     ptir.TruncateOp: _conversion_condition,
     ptir.ConvolutionOp: _convolution_condition,
     ptir.DotGeneralOp: _dot_condition,
-    ptir.RaggedDotOp: _ragged_condition,
-    ptir.ReduceOp: _reduce_condition,
+    ptir.ReduceOp: reductions.condition,
 }
 """Why an op with a rule has none for its properties, if so."""
+
+
+def is_computed(op: Operation) -> bool:
+    """Return whether an op has a rule for the dtypes that it has."""
+    row: Any = RULES.get(type(op))  # pyright: ignore[reportArgumentType]
+    return row is not None and all(read_type(v.type).dtype in row[1] for v in (*op.operands, *op.results))
 
 
 def refusal(op: Any) -> str | None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import F32, F64, I1, SI32, SI64, PtirDType
+from mind_dialect.ptir.types import F32, F64, I1, SI32, SI64, Kind, PtirDType
 
-from .builder import ARRAYS, NUMBERS, OnnxBuilder, Rule
+from .builder import ARRAYS, EVERY, NUMBERS, STORED, OnnxBuilder, Rule
 
 UNSIGNED = {SI32: 12, SI64: 13}
 """`TensorProto.DataType` of the unsigned integers of as many bits."""
@@ -137,7 +137,7 @@ def _shift(direction: str, *, arithmetic: bool = False) -> Rule:
 def cast(b: OnnxBuilder, op: Any, x: list[str]) -> str:
     """Integers saturate and NaN becomes 0, where a cast of ONNX keeps low bits, or leaves the result open."""
     source, to = op.operand_spec(0).dtype, op.result_spec().dtype
-    if to not in (SI32, SI64) or source in (to, I1, SI32):
+    if to not in (SI32, SI64) or source not in EVERY or source in (to, I1, SI32):
         return b("Cast", x[0], to=NUMBERS[to])
     least, most = (getattr(np.iinfo(ARRAYS[to]), name) for name in ("min", "max"))
     if source is SI64:
@@ -179,7 +179,7 @@ RULES: Mapping[type[PtirOp], tuple[Rule, frozenset[PtirDType]]] = {
     ptir.ShiftLeftOp: (_shift("LEFT"), _INTEGERS),
     ptir.ShiftRightArithmeticOp: (_shift("RIGHT", arithmetic=True), _INTEGERS),
     ptir.ShiftRightLogicalOp: (_shift("RIGHT"), _INTEGERS),
-    ptir.CastOp: (cast, _NUMERIC | {I1}),
-    ptir.TruncateOp: (_truncate, _INTEGERS),
+    ptir.CastOp: (cast, STORED),
+    ptir.TruncateOp: (_truncate, frozenset(d for d in STORED if d.kind in (Kind.SIGNED, Kind.UNSIGNED))),
     ptir.SelectOp: (_select, _NUMERIC | {I1}),
 }
