@@ -3,8 +3,9 @@ The native CPU target: PTIR as LLVM IR text, already vectorised, one module per 
 
     program.py       a function as a module with one entry: optimised, fused, planned, printed
     planner.py       which kernels in which order; what falls back to NumPy (outlining.py)
-    kernels.py       op class -> native kernel, or the reason for the fallback      <- kernels plug in here; fusions: fusions.py
-    plan.py          the steps so far, below all kernels      values.py   where values are      prepack.py   what is done ahead
+    kernels.py       the table of kernel patterns, and reasons for the fallback     <- kernels plug in here; fusions: fusions.py
+    patterns.py      what a row of it is: `match` with a cost, `expand`, the choice of a row
+    plan.py          the steps so far, and what is done ahead of loops and calls     values.py   where values are
     groups.py        a fused group -> one loop nest (loops.py over places.py)
     rows/            fusions over the same rows -> one row kernel
     products/        a product, and what is done before and after it                  convolutions/       <- the same with windows

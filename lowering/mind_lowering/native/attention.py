@@ -23,12 +23,11 @@ from mind_passes.ptir.recognize import recognize
 
 from .attention_kernel import AttentionStep
 from .casts import cast
-from .elementwise import EMITTERS
+from .grouping import is_elementwise, uncomputed_members
 from .ir import Function
 from .kernel_text import index_of
 from .lanes import Lanes, register
-from .plan import NativePlan
-from .prepack import beforehand
+from .patterns import Builder, Match, Operands, Rejection, moving
 from .products.axes import total_of
 from .products.cut import MOST_DOT_ROWS, STRETCH, ProductCut, tile_of
 from .products.epilogue import MADE, Chain, can_fail
@@ -88,7 +87,7 @@ def parts(op: ptir.FusionOp, host: TargetInfo) -> Parts | None:
     rest = [o for o in op.body.block.ops if isinstance(o, PtirOp) and o not in known and not isinstance(o, ptir.YieldOp)]
     views, others = ([o for o in rest if isinstance(o, MADE) == is_view] for is_view in (True, False))
     products = [o for o in others if isinstance(o, ptir.DotGeneralOp)]
-    chain = [o for o in others if type(o) in EMITTERS]
+    chain = [o for o in others if is_elementwise(o)]
     if len(products) != 1 or len(products) + len(chain) != len(others):
         return None
     made = Parts(products[0], chain, found.z, last, found.guarded, views)
@@ -113,53 +112,62 @@ def _fits(made: Parts, host: TargetInfo) -> bool:
     return rows > MOST_DOT_ROWS and columns * dtype.size * MOST_ROWS <= SCRATCH // 2
 
 
-def add_attention(planner: NativePlan, op: ptir.FusionOp) -> bool:
-    """Append an attention to the steps of a planner; whether the fusion is one."""
-    made = parts(op, planner.host)
-    if made is None:
-        return False
+def match_attention(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
+    """Match a fusion that is an attention."""
+    if (reason := uncomputed_members(op, host)) is not None:
+        return Rejection(reason)
+    made = parts(op, host)
+    return (
+        Rejection("it is no attention of two products in f32 or f64")
+        if made is None
+        else Match(moving([*op.operands, *op.results]), made)
+    )
+
+
+def expand_attention(build: Builder, op: ptir.FusionOp, match: Match) -> None:
+    """Append an attention: panels of keys and values, and its kernel."""
+    made: Parts = match.schedule
     for inner in made.views:
-        planner.step(inner)
-    q, k, v = _operands(planner, made)
+        build.step(inner)
+    q, k, v = _operands(build, made)
     inside: set[Operation] = {made.first, *made.chain}
-    inputs = {value: _readable(planner, value) for o in made.chain for value in o.operands if value.owner not in inside}
-    out = _target(planner, made.last.result, op.results[0])
-    step = _planned(planner, made, (q, k, v, out), inputs)
+    inputs = {value: _readable(build, value) for o in made.chain for value in o.operands if value.owner not in inside}
+    out = _target(build, made.last.result, op.results[0])
+    step = _planned(build, made, (q, k, v, out), inputs)
     for which, product in (("keys", step.scores), ("values", step.sums)):
-        with beforehand(planner, [product.rhs], prod(product.rhs.shape) * product.total.size):
-            planner.add(ProductStep(f"{step.name}.{which}", "panels", product))
-    planner.add(step)
-    return True
+        with build.appending(build.lasting([product.rhs], prod(product.rhs.shape) * product.total.size)):
+            build.add(ProductStep(f"{step.name}.{which}", "panels", product))
+    build.add(step)
 
 
-def _target(planner: NativePlan, value: SSAValue, result: SSAValue) -> View:
+def _target(build: Builder, value: SSAValue, result: SSAValue) -> View:
     """Memory for the result, in the order of a transpose that alone reads it: no copy of it is then needed."""
     users = [use.operation for use in result.uses]
     if len(users) != 1 or not isinstance(user := users[0], ptir.TransposeOp):
-        return planner.target(value)
-    turned = planner.new(Use.ARENA, user.result)
+        return build.target(value)
+    turned = build.new(Use.ARENA, user.result)
     given: Sequence[int] = user.values()["perm"]
     places = {a % len(turned.shape): i for i, a in enumerate(given)}
     order = [places[a] for a in range(len(turned.shape))]
-    found = replace(turned, shape=planner.shape(value), strides=tuple([turned.strides[i] for i in order]))
-    planner.views[value] = found
+    found = replace(turned, shape=build.shape(value), strides=tuple([turned.strides[i] for i in order]))
+    build.views[value] = found
     return found
 
 
-def _readable(planner: NativePlan, value: SSAValue) -> View:
-    view = planner.view(value)
-    return planner.copied(value, view) if view.lookups else view
+def _readable(build: Builder, value: SSAValue) -> View:
+    view = build.view(value)
+    return build.copied(value, view) if view.lookups else view
 
 
-def _operands(planner: NativePlan, made: Parts) -> tuple[View, View, View]:
+def _operands(build: Builder, made: Parts) -> tuple[View, View, View]:
     """Queries `[*batch, rows, depth]`, keys `[*batch, depth, keys]`, values `[*batch, keys, columns]`, wherever they lie."""
 
     def view(op: ptir.DotGeneralOp, which: int, *, depth_last: bool) -> View:
         side = ("lhs", "rhs")[which]
         values, value = op.values(), op.operands[which]
-        found = planner.view(value)
+        found = build.view(value)
         if not isinstance(found.base, Buffer) or found.lookups:
-            found = planner.copied(value, found)
+            found = build.copied(value, found)
         rank = len(found.shape)
         batch, contract = ([a % rank for a in values[f"{role}_{side}"]] for role in ("batch", "contract"))
         free = [a for a in range(rank) if a not in batch and a not in contract]
@@ -170,12 +178,10 @@ def _operands(planner: NativePlan, made: Parts) -> tuple[View, View, View]:
     return q, k, view(made.last, 1, depth_last=False)
 
 
-def _planned(
-    planner: NativePlan, made: Parts, views: tuple[View, View, View, View], inputs: dict[SSAValue, View]
-) -> AttentionStep:
+def _planned(build: Builder, made: Parts, views: tuple[View, View, View, View], inputs: dict[SSAValue, View]) -> AttentionStep:
     """The products of an attention, cut for a machine."""
     q, k, v, out = views
-    host, total, name = planner.host, read_type(made.z.type).dtype, made.last.result.name_hint or PATTERN
+    host, total, name = build.host, read_type(made.z.type).dtype, made.last.result.name_hint or PATTERN
     (rows, depth), keys, columns = q.shape[-2:], k.shape[-1], v.shape[-1]
     width, batch = host.lanes(total.size), q.shape[:-2]
     tall, wide = tile_of(host, total, rows, -(-keys // width))
@@ -198,7 +204,7 @@ def _planned(
         last.partial = View(_stack(stacked, rows * span), total, (*batch, rows, columns), (*still, span, 1))
     for product in (first, last):
         product.cut = replace(product.cut, group=max(1, min(STRETCH // (product.cut.columns * total.size), product.panels // 8)))
-        product.rhs_copy = _panels(planner, product)
+        product.rhs_copy = _panels(build, product)
     return AttentionStep(name, first, last, tiles, apart, made.guarded, " ".join(op.OPCODE for op in made.chain))
 
 
@@ -207,11 +213,11 @@ def _stack(buffer: Buffer, count: int) -> Buffer:
     return Buffer(buffer.use, -1, buffer.dtype, count, buffer.name)
 
 
-def _panels(planner: NativePlan, product: Product) -> View:
+def _panels(build: Builder, product: Product) -> View:
     """Memory for the panels of a product's right operand."""
     distinct = [n for n, s in zip(product.batch, product.rhs.strides[:-2], strict=True) if s]
     count = prod(distinct) * product.panels * product.depth * product.cut.columns
-    return View(planner.buffer(Use.ARENA, product.total, count, f"{product.name}.panels"), product.total, (count,), (1,))
+    return View(build.buffer(Use.ARENA, product.total, count, f"{product.name}.panels"), product.total, (count,), (1,))
 
 
 def _divided(totals: View, out: View, guarded: bool) -> Epilogue:

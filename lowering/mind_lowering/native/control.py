@@ -67,12 +67,12 @@ def _yielded(block: Block) -> Sequence[SSAValue]:
 def control(planner: NativePlan, op: Any) -> str | None:
     """Append a branch or a loop; the reason why not, if an op in it runs on NumPy."""
     if planner.depth:
-        _ROWS[type(op)](planner, op)
+        CONTROL[type(op)](planner, op)
         return None
     before = len(planner.steps), len(planner.access), len(planner.constants)
     others, mark = (planner.kept, planner.draws, planner.drawn), planner.once.mark()
     try:
-        _ROWS[type(op)](planner, op)
+        CONTROL[type(op)](planner, op)
     except NoKernel as reason:
         for found, count in zip((planner.steps, planner.access, planner.constants), before, strict=True):
             del found[count:]
@@ -338,4 +338,4 @@ def _append(
     planner.append(loop, [Access([], own), *access, Access([*outer, *own, *first])])
 
 
-_ROWS: dict[type[PtirOp], Any] = {ptir.CondOp: _cond, ptir.WhileOp: _while, ptir.ScanOp: _scan}
+CONTROL: dict[type[PtirOp], Any] = {ptir.CondOp: _cond, ptir.WhileOp: _while, ptir.ScanOp: _scan}

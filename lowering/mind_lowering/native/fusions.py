@@ -2,82 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from xdsl.ir import Operation
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
-from .attention import add_attention
-from .convolutions.fusion import add_fused_convolution
-from .elementwise import EMITTERS
-from .grouping import why_not
-from .plan import NativePlan
-from .products.fusion import add_fused_product
-from .rows.step import add_rows
+from .attention import expand_attention, match_attention
+from .convolutions.fusion import expand_fused_convolution, match_fused_convolution
+from .grouping import group_shape, is_member, uncomputed_members
+from .patterns import Builder, KernelPattern, Match, Operands, Rejection, moving
+from .products.fusion import expand_fused_product, match_fused_product
+from .rows.step import expand_rows, match_rows
+from .target_info import TargetInfo
+
+Part = list[PtirOp]
+"""Members of one group, or one op that is a view or has a kernel of its own."""
 
 
-def add_fusion(plan: NativePlan, op: ptir.FusionOp) -> str | None:
+def match_parts(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
     """
-    The body of a fusion: what is a view is one, a product has what follows as its epilogue, the rest is one group.
+    Match any fusion whose members can be computed: what is a view is one, the rest are groups.
 
     A body that was not made by fusing may need several groups: one ends where its results are read in another shape.
     """
-    block = op.body.block
-    ending = block.last_op
-    assert ending is not None, "verified"
-    members = [inner for inner in block.ops if _is_member(inner)]
-    if reason := next((r for inner in members if isinstance(inner, PtirOp) and (r := why_not(inner, plan.host))), None):
-        return reason
-    for argument, value in zip(block.args, op.operands, strict=True):
-        if value not in plan.deferred:
-            plan.views[argument] = plan.views[value]
-    if not any(add(plan, op) for add in (add_attention, add_fused_product, add_fused_convolution, add_rows)):
-        _separate(plan, op)
-    for value, yielded in zip(op.results, ending.operands, strict=True):
-        plan.views[value] = plan.views[yielded]
-    return None
+    if (reason := uncomputed_members(op, host)) is not None:
+        return Rejection(reason)
+    parts = _parts(op)
+    inner = {r for part in parts for member in part for r in member.results}
+    cost = moving([*op.operands, *op.results])
+    for part in parts:  # what one part leaves for others in memory
+        values = [v for member in part for v in member.operands if v in inner and v.owner not in part and is_member(part[0])]
+        cost += 2 * moving(values)
+    return Match(cost, parts)
 
 
-def _separate(plan: NativePlan, op: ptir.FusionOp) -> None:
-    """Append the body of a fusion as views, kernels of their own, and groups."""
+def expand_parts(build: Builder, op: ptir.FusionOp, match: Match) -> None:
+    """Append the parts of a fusion."""
+    parts: list[Part] = match.schedule
+    for part in parts:
+        if is_member(part[0]):
+            members: set[Operation] = {*part}
+            build.group(part, [r for op in part for r in op.results if any(use.operation not in members for use in r.uses)])
+        else:
+            build.step(part[0])
+
+
+def _parts(op: ptir.FusionOp) -> list[Part]:
+    """Return the views, kernels and groups of the body of a fusion, in their order."""
+    found: list[Part] = []
     pending: dict[Operation, PtirOp] = {}
+
+    def flush() -> None:
+        if pending:
+            found.append(list(pending.values()))
+        pending.clear()
+
     for inner in op.body.block.ops:
         if not isinstance(inner, PtirOp) or isinstance(inner, ptir.YieldOp):
             continue
-        if _must_wait(inner, pending, plan):
-            _flush(plan, pending)
-        if _is_member(inner):
+        if _must_wait(inner, pending):
+            flush()
+        if is_member(inner):
             pending[inner] = inner
         else:
-            plan.step(inner)
-    _flush(plan, pending)
+            found.append([inner])
+    flush()
+    return found
 
 
-def _flush(plan: NativePlan, pending: dict[Operation, PtirOp]) -> None:
-    """Append the pending ops as a group."""
-    if pending:
-        results = [r for op in pending.values() for r in op.results if any(use.operation not in pending for use in r.uses)]
-        reason = plan.group(list(pending.values()), results)
-        assert reason is None, "asked before"
-    pending.clear()
-
-
-def _is_member(op: Operation) -> bool:
-    """Return whether an op of a fusion is computed in its group; the others are views, or kernels of their own."""
-    return isinstance(op, ptir.ReduceOp) or type(op) in EMITTERS
-
-
-def _must_wait(op: PtirOp, pending: dict[Operation, PtirOp], plan: NativePlan) -> bool:
+def _must_wait(op: PtirOp, pending: dict[Operation, PtirOp]) -> bool:
     """Return whether an op cannot be in the pending group, and needs it, or ends it."""
     if not pending:
         return False
-    if not _is_member(op):
+    if not is_member(op):
         return any(v.owner in pending for v in op.operands)
     first = next(iter(pending.values()))
-    if plan.group_shape(op) != plan.group_shape(first):
+    if group_shape(op) != group_shape(first):
         return True
     if isinstance(op, ptir.ReduceOp):  # all that are pending are over the same axes
         other = next((p for p in pending.values() if isinstance(p, ptir.ReduceOp)), op)
         if other.values()["axes"] != op.values()["axes"]:
             return True
     return any(isinstance(v.owner, ptir.ReduceOp) and v.owner in pending for v in op.operands)
+
+
+def _in_body(expand: Callable[[Builder, Any, Match], None]) -> Callable[[Builder, Any, Match], None]:
+    """Return an `expand` of the body of a fusion, whose arguments are where its operands are, and results what it yields."""
+
+    def whole(build: Builder, op: ptir.FusionOp, match: Match) -> None:
+        ending = op.body.block.last_op
+        assert ending is not None, "verified"
+        build.views.update(Operands(build.views, build.deferred).body(op.body.block, op.operands))
+        expand(build, op, match)
+        build.views.update({value: build.views[v] for value, v in zip(op.results, ending.operands, strict=True)})
+
+    return whole
+
+
+FUSIONS = tuple(
+    KernelPattern(name, (ptir.FusionOp,), match, _in_body(expand))
+    for name, match, expand in (
+        ("attention", match_attention, expand_attention),
+        ("product with epilogue", match_fused_product, expand_fused_product),
+        ("convolution with epilogue", match_fused_convolution, expand_fused_convolution),
+        ("rows", match_rows, expand_rows),
+        ("groups", match_parts, expand_parts),
+    )
+)
+"""The rows of fusions, the special ones first."""

@@ -7,13 +7,28 @@ from collections.abc import Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir import FUSIBLE, PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 from mind_passes.ptir.building import accumulator
 
-from .elementwise import EMITTERS
 from .reasons import rounded_each_step, unsupported
 from .target_info import TargetInfo
+
+
+def is_elementwise(op: Operation) -> bool:
+    """Return whether an op computes each element of its result from those of its operands at the same place."""
+    return isinstance(op, PtirOp) and FUSIBLE.get(type(op)) == "elementwise"
+
+
+def is_member(op: Operation) -> bool:
+    """Return whether an op of a fusion is computed in its group; the others are views, or kernels of their own."""
+    return isinstance(op, ptir.ReduceOp) or is_elementwise(op)
+
+
+def uncomputed_members(fusion: ptir.FusionOp, host: TargetInfo) -> str | None:
+    """Return why a group cannot hold a member of a fusion; None if groups can hold all of them."""
+    members = [inner for inner in fusion.body.block.ops if is_member(inner)]
+    return next((r for inner in members if isinstance(inner, PtirOp) and (r := why_not(inner, host))), None)
 
 
 def why_not(op: PtirOp, host: TargetInfo) -> str | None:
@@ -23,9 +38,15 @@ def why_not(op: PtirOp, host: TargetInfo) -> str | None:
         dtypes.append(total := accumulator(op))
         if reason := rounded_each_step(op.values()["kind"], total):
             return reason
-    elif type(op) not in EMITTERS:
+    elif not is_elementwise(op):
         return f"no kernel for {op.OPCODE} in a group"
     return unsupported(dtypes, host)
+
+
+def group_shape(op: PtirOp) -> tuple[int, ...]:
+    """Return the shape over which a group computes an op."""
+    value = op.operands[0] if isinstance(op, ptir.ReduceOp) else op.results[0]
+    return tuple(n for n in read_type(value.type).shape if isinstance(n, int))
 
 
 def group_name(ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> str:

@@ -2,53 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
-from .plan import NativePlan
+from .patterns import Builder, row
 from .views import Lookup, View
 
 
-def _take(planner: NativePlan, op: ptir.TakeOp) -> str | None:
-    x, indices = (planner.view(v) for v in op.operands)
-    target = planner.target(op.result)
+def _take(build: Builder, op: ptir.TakeOp) -> None:
+    x, indices = (build.view(v) for v in op.operands)
+    target = build.target(op.result)
     rank = len(indices.shape)
     spread = View(indices.base, indices.dtype, target.shape, indices.strides + (0,) * (len(x.shape) - 1), indices.offset)
     rows = View(x.base, x.dtype, target.shape, (0,) * rank + x.strides[1:], x.offset, (Lookup(spread, x.strides[0], x.shape[0]),))
-    return _looked_up(planner, op, rows, target)
+    _looked_up(build, op, rows, target)
 
 
-def _gather(planner: NativePlan, op: ptir.GatherOp) -> str | None:
-    x, indices = (planner.view(v) for v in op.operands)
-    target = planner.target(op.result)
+def _gather(build: Builder, op: ptir.GatherOp) -> None:
+    x, indices = (build.view(v) for v in op.operands)
+    target = build.target(op.result)
     axis: int = op.values()["axis"] % len(x.shape)
     strides = tuple(0 if a == axis else s for a, s in enumerate(x.strides))
     lookup = Lookup(indices, x.strides[axis], x.shape[axis])
-    return _looked_up(planner, op, View(x.base, x.dtype, target.shape, strides, x.offset, (lookup,)), target)
+    _looked_up(build, op, View(x.base, x.dtype, target.shape, strides, x.offset, (lookup,)), target)
 
 
-def _dynamic_slice(planner: NativePlan, op: ptir.DynamicSliceOp) -> str | None:
-    x, start = (planner.view(v) for v in op.operands)
-    target = planner.target(op.result)
+def _dynamic_slice(build: Builder, op: ptir.DynamicSliceOp) -> None:
+    x, start = (build.view(v) for v in op.operands)
+    target = build.target(op.result)
     lookups = _starts(start, x, target.shape)
-    return _looked_up(planner, op, View(x.base, x.dtype, target.shape, x.strides, x.offset, lookups), target)
+    _looked_up(build, op, View(x.base, x.dtype, target.shape, x.strides, x.offset, lookups), target)
 
 
-def _dynamic_update_slice(planner: NativePlan, op: ptir.DynamicUpdateSliceOp) -> str | None:
+def _dynamic_update_slice(build: Builder, op: ptir.DynamicUpdateSliceOp) -> None:
     """A copy of all, which is none where `x` dies here, and the update where it belongs."""
-    x, update, start = (planner.view(v) for v in op.operands)
-    target = planner.target(op.result)
-    planner.copy(op.operands[0], x, target)
+    x, update, start = (build.view(v) for v in op.operands)
+    target = build.target(op.result)
+    build.copy(op.operands[0], x, target)
     lookups = _starts(start, target, update.shape)
-    planner.copy(op.operands[1], update, View(target.base, target.dtype, update.shape, target.strides, 0, lookups), op)
-    return None
+    build.copy(op.operands[1], update, View(target.base, target.dtype, update.shape, target.strides, 0, lookups), op)
 
 
-def _looked_up(planner: NativePlan, op: PtirOp, source: View, target: View) -> None:
-    planner.copy(op.operands[0], source, target, op)
+def _looked_up(build: Builder, op: PtirOp, source: View, target: View) -> None:
+    build.copy(op.operands[0], source, target, op)
 
 
 def _starts(start: View, whole: View, shape: tuple[int, ...]) -> tuple[Lookup, ...]:
@@ -63,10 +59,10 @@ def _starts(start: View, whole: View, shape: tuple[int, ...]) -> tuple[Lookup, .
     )
 
 
-LOOKUPS: dict[type[PtirOp], Callable[[NativePlan, Any], str | None]] = {
-    ptir.TakeOp: _take,
-    ptir.GatherOp: _gather,
-    ptir.DynamicSliceOp: _dynamic_slice,
-    ptir.DynamicUpdateSliceOp: _dynamic_update_slice,
-}
+LOOKUPS = (
+    row("lookup", ptir.TakeOp, _take),
+    row("lookup", ptir.GatherOp, _gather),
+    row("lookup", ptir.DynamicSliceOp, _dynamic_slice),
+    row("update", ptir.DynamicUpdateSliceOp, _dynamic_update_slice),
+)
 """Their rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,27 +13,26 @@ from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import BF16, F16, F32, I1, SI32, SI64, UI8, Kind, PtirDType
 
-from .plan import NativePlan
+from .patterns import Builder, row
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
 from .scans import Scan
 from .scatters import Column, IndexCheck, Scatter
 from .synthetic_groups import Add, compute, converted
+from .target_info import TargetInfo
 from .views import Buffer, Use, View, filled, indices, row_major, whole
 
 
-def _in_memory(planner: NativePlan, value: SSAValue) -> View:
+def _in_memory(build: Builder, value: SSAValue) -> View:
     """A value where it lies, or where nothing does, copied."""
-    view = planner.view(value)
-    return view if isinstance(view.base, Buffer) and not view.lookups else planner.copied(value, view)
+    view = build.view(value)
+    return view if isinstance(view.base, Buffer) and not view.lookups else build.copied(value, view)
 
 
-def _scatter_add(planner: NativePlan, op: ptir.ScatterAddOp) -> str | None:
+def _scatter_add(build: Builder, op: ptir.ScatterAddOp) -> None:
     """Each window of updates begins where its index vector says."""
-    x, index, updates = (planner.shape(v) for v in op.operands)
+    x, index, updates = (build.shape(v) for v in op.operands)
     values, rank = op.values(), len(x)
-    if reason := unsupported([op.operand_spec(0).dtype], planner.host):
-        return reason
     inserted = {a % rank for a in values["inserted_window_dims"]}
     targets: list[int] = [a % rank for a in values["scatter_dims_to_operand_dims"]]
     window_dims: list[int] = [a % len(updates) for a in values["update_window_dims"]]
@@ -45,7 +44,7 @@ def _scatter_add(planner: NativePlan, op: ptir.ScatterAddOp) -> str | None:
     for axis, place in zip(operand_axes, window_dims, strict=True):
         strides[place] = steps[axis]
     vector: int = len(index) if values["index_vector_dim"] is None else values["index_vector_dim"]
-    view = _in_memory(planner, op.operands[1])
+    view = _in_memory(build, op.operands[1])
     outer = [a for a in range(len(index)) if a != vector]
     columns: list[Column] = []
     for i, axis in enumerate(targets):
@@ -57,46 +56,42 @@ def _scatter_add(planner: NativePlan, op: ptir.ScatterAddOp) -> str | None:
             Column(View(view.base, view.dtype, updates, tuple(along), offset), steps[axis], axis, x[axis], sizes[axis])
         )
     order = [*scatter_dims, *(w for a, w in zip(operand_axes, window_dims, strict=True) if a in targets)]
-    _scattered(planner, op, "add", columns, strides, order)
-    return None
+    _scattered(build, op, "add", columns, strides, order)
 
 
-def _scatter_reduce(planner: NativePlan, op: ptir.ScatterReduceOp) -> str | None:
+def _scatter_reduce(build: Builder, op: ptir.ScatterReduceOp) -> None:
     """Along one axis, updates go where their indices say."""
-    x, updates = planner.shape(op.operands[0]), planner.shape(op.operands[2])
+    x, updates = build.shape(op.operands[0]), build.shape(op.operands[2])
     values = op.values()
     kind: str = values["kind"]
     axis: int = values["axis"] % len(x)
-    if kind != "replace" and (reason := unsupported([op.operand_spec(0).dtype], planner.host)):
-        return reason
-    view, steps = _in_memory(planner, op.operands[1]), row_major(x)
+    view, steps = _in_memory(build, op.operands[1]), row_major(x)
     column = Column(replace(view, shape=updates), steps[axis], axis, x[axis])
-    _scattered(planner, op, kind, [column], [0 if a == axis else s for a, s in enumerate(steps)], [axis])
-    return None
+    _scattered(build, op, kind, [column], [0 if a == axis else s for a, s in enumerate(steps)], [axis])
 
 
 def _scattered(
-    planner: NativePlan, op: PtirOp, kind: str, columns: Sequence[Column], strides: Sequence[int], order: Sequence[int]
+    build: Builder, op: PtirOp, kind: str, columns: Sequence[Column], strides: Sequence[int], order: Sequence[int]
 ) -> None:
     """Check the indices, copy the operand, and combine the updates in place; sums of narrow floats are rounded once."""
     x, update = op.operands[0], op.operands[2]
-    updates = _in_memory(planner, update)
+    updates = _in_memory(build, update)
     name, dtype = op.results[0].name_hint or op.OPCODE, op.operand_spec(0).dtype
     if updates.count == 0:
-        planner.copy(x, planner.view(x), planner.target(op.results[0]))
+        build.copy(x, build.view(x), build.target(op.results[0]))
         return
-    planner.add(IndexCheck(f"{name}.indices", op, [_shrunk(c) for c in columns]))
-    target = planner.target(op.results[0])
+    build.add(IndexCheck(f"{name}.indices", op, [_shrunk(c) for c in columns]))
+    target = build.target(op.results[0])
     sums = target
     if kind == "add" and dtype in (F16, BF16):
-        sums = whole(planner.buffer(Use.ARENA, F32, target.count, f"{name}.sums"), target.shape)
-        converted(planner, name, planner.view(x), sums)
+        sums = whole(build.buffer(Use.ARENA, F32, target.count, f"{name}.sums"), target.shape)
+        converted(build, name, build.view(x), sums)
     else:
-        planner.copy(x, planner.view(x), target)
+        build.copy(x, build.view(x), target)
     spread = View(sums.base, sums.dtype, updates.shape, tuple(strides))
-    planner.add(Scatter(name, op, kind, updates, spread, columns, order))
+    build.add(Scatter(name, op, kind, updates, spread, columns, order))
     if sums is not target:
-        converted(planner, name, sums, target)
+        converted(build, name, sums, target)
 
 
 def _shrunk(column: Column) -> Column:
@@ -107,31 +102,28 @@ def _shrunk(column: Column) -> Column:
     return replace(column, index=replace(view, shape=shape, strides=strides))
 
 
-def _segment_reduce(planner: NativePlan, op: ptir.SegmentReduceOp) -> str | None:
+def _segment_reduce(build: Builder, op: ptir.SegmentReduceOp) -> None:
     """Rows are combined with the identity of their segments, in the accumulator's dtype."""
     values, dtype = op.values(), op.operand_spec(0).dtype
     kind: str = {"sum": "add", "max": "max"}[values["kind"]]
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
-    if reason := unsupported([dtype, total], planner.host) or rounded_each_step(values["kind"], total):
-        return reason
-    data, ids = (_in_memory(planner, v) for v in op.operands)
+    data, ids = (_in_memory(build, v) for v in op.operands)
     name, count = op.result.name_hint or op.OPCODE, values["num_segments"]
-    unique = whole(planner.buffer(Use.ARENA, UI8, count, f"{name}.seen"), (count,)) if values["unique"] else None
+    unique = whole(build.buffer(Use.ARENA, UI8, count, f"{name}.seen"), (count,)) if values["unique"] else None
     plain = Column(ids, 0, 0, count)
-    planner.add(IndexCheck(f"{name}.ids", op, [plain], values["indices_are_sorted"], unique))
-    target = planner.target(op.result)
+    build.add(IndexCheck(f"{name}.ids", op, [plain], values["indices_are_sorted"], unique))
+    target = build.target(op.result)
     sums = target
     if total is not dtype:
-        sums = whole(planner.buffer(Use.ARENA, total, target.count, f"{name}.sums"), target.shape)
+        sums = whole(build.buffer(Use.ARENA, total, target.count, f"{name}.sums"), target.shape)
     number = 0 if kind == "add" else end_of(dtype, least=True)
-    planner.copy(op.result, filled(_literal(total, number), sums.shape), sums)
+    build.copy(op.result, filled(_literal(total, number), sums.shape), sums)
     if data.count:
         spread = View(ids.base, ids.dtype, data.shape, (ids.strides[0], *[0] * (len(data.shape) - 1)), ids.offset)
         rows = View(sums.base, sums.dtype, data.shape, (0, *sums.strides[1:]))
-        planner.add(Scatter(name, op, kind, data, rows, [Column(spread, sums.strides[0], 0, count)], [0]))
+        build.add(Scatter(name, op, kind, data, rows, [Column(spread, sums.strides[0], 0, count)], [0]))
     if sums is not target:
-        converted(planner, name, sums, target)
-    return None
+        converted(build, name, sums, target)
 
 
 def _literal(dtype: PtirDType, number: float) -> PtirLiteralAttr:
@@ -140,36 +132,31 @@ def _literal(dtype: PtirDType, number: float) -> PtirLiteralAttr:
     return PtirLiteralAttr.from_values(dtype, (), (bool(number) if dtype is I1 else int(number),))
 
 
-def _cumulative(planner: NativePlan, op: ptir.CumulativeSumOp | ptir.CumulativeOp) -> str | None:
+def _cumulative(build: Builder, op: ptir.CumulativeSumOp | ptir.CumulativeOp) -> None:
     values: Mapping[str, Any] = op.values()
-    if reason := unsupported([op.operand_spec(0).dtype], planner.host):
-        return reason
-    source, target = _in_memory(planner, op.x), planner.target(op.result)
+    source, target = _in_memory(build, op.x), build.target(op.result)
     if target.count:
         axis = values["axis"] % len(target.shape)
         name = op.result.name_hint or op.OPCODE
-        planner.add(Scan(name, values.get("kind", "sum"), source, target, axis, values["exclusive"], values["reverse"]))
-    return None
+        build.add(Scan(name, values.get("kind", "sum"), source, target, axis, values["exclusive"], values["reverse"]))
 
 
-def _arg_extreme(planner: NativePlan, op: ptir.ArgMaxOp | ptir.ArgMinOp) -> str | None:
+def _arg_extreme(build: Builder, op: ptir.ArgMaxOp | ptir.ArgMinOp) -> None:
     """The least index of the elements that are the greatest (or least), or that are NaN."""
     kind = "max" if isinstance(op, ptir.ArgMaxOp) else "min"
     values, dtype = op.values(), op.operand_spec(0).dtype
-    if reason := unsupported([dtype], planner.host):
-        return reason
-    x, target = planner.view(op.x), planner.target(op.result)
+    x, target = build.view(op.x), build.target(op.result)
     axis: int = values["axis"] % len(x.shape)
     if target.count == 0:
-        return None
+        return
     name = op.result.name_hint or op.OPCODE
     kept = tuple(n for a, n in enumerate(x.shape) if a != axis)
-    greatest = whole(planner.buffer(Use.ARENA, dtype, target.count, f"{name}.{kind}"), kept)
+    greatest = whole(build.buffer(Use.ARENA, dtype, target.count, f"{name}.{kind}"), kept)
 
     def extreme(add: Add, v: SSAValue) -> Sequence[SSAValue]:
         return [add(ptir.ReduceOp(v, kind=kind, axes=[axis], keepdims=False))]
 
-    compute(planner, f"{name}.{kind}", [x], extreme, [greatest])
+    compute(build, f"{name}.{kind}", [x], extreme, [greatest])
     strides = list(greatest.strides)
     strides.insert(axis, 0)
     count = SI32 if x.shape[axis] < 1 << 31 else SI64
@@ -184,17 +171,28 @@ def _arg_extreme(planner: NativePlan, op: ptir.ArgMaxOp | ptir.ArgMinOp) -> str 
         return [add(ptir.ReduceOp(chosen, kind="min", axes=[axis], keepdims=False, out_dtype=values["output_dtype"]))]
 
     views = [x, spread, indices(count, x.shape, axis), beyond]
-    compute(planner, name, views, first, [View(target.base, target.dtype, kept, row_major(kept))])
-    return None
+    compute(build, name, views, first, [View(target.base, target.dtype, kept, row_major(kept))])
 
 
-SCATTERS: dict[type[PtirOp], Callable[[NativePlan, Any], str | None]] = {
-    ptir.ScatterAddOp: _scatter_add,
-    ptir.ScatterReduceOp: _scatter_reduce,
-    ptir.SegmentReduceOp: _segment_reduce,
-    ptir.CumulativeSumOp: _cumulative,
-    ptir.CumulativeOp: _cumulative,
-    ptir.ArgMaxOp: _arg_extreme,
-    ptir.ArgMinOp: _arg_extreme,
-}
+def _why_not(op: PtirOp, host: TargetInfo) -> str | None:
+    """Return why nothing is computed in the dtype of an operand; to replace elements no arithmetic is needed."""
+    replaces = isinstance(op, ptir.ScatterReduceOp) and op.values()["kind"] == "replace"
+    return None if replaces else unsupported([op.operand_spec(0).dtype], host)
+
+
+def _why_no_segments(op: ptir.SegmentReduceOp, host: TargetInfo) -> str | None:
+    values, dtype = op.values(), op.operand_spec(0).dtype
+    total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
+    return unsupported([dtype, total], host) or rounded_each_step(values["kind"], total)
+
+
+SCATTERS = (
+    row("scatter", ptir.ScatterAddOp, _scatter_add, _why_not),
+    row("scatter", ptir.ScatterReduceOp, _scatter_reduce, _why_not),
+    row("segments", ptir.SegmentReduceOp, _segment_reduce, _why_no_segments),
+    row("scan", ptir.CumulativeSumOp, _cumulative, _why_not),
+    row("scan", ptir.CumulativeOp, _cumulative, _why_not),
+    row("place of the extreme", ptir.ArgMaxOp, _arg_extreme, _why_not),
+    row("place of the extreme", ptir.ArgMinOp, _arg_extreme, _why_not),
+)
 """Their rows."""

@@ -2,54 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import UI8
 
-from .plan import NativePlan
+from .patterns import Builder, row, shape_of
 from .reasons import unsupported
 from .sorts import Sort, room_of, units_of
+from .target_info import TargetInfo
 from .views import Buffer, Use, View
 
 MOST = 1 << 31
 """Elements of a line: their places are counted in 32 bits."""
 
 
-def _sort(planner: NativePlan, op: ptir.SortOp) -> str | None:
+def _why_not_ordered(op: ptir.SortOp | ptir.TopKOp, host: TargetInfo) -> str | None:
+    """Return why lines of an operand are not put in order."""
+    shape = shape_of(op.operands[0])
+    axis: int = op.values()["axis"]
+    n = shape[axis % len(shape)]
+    if reason := unsupported([op.operand_spec(0).dtype], host):
+        return reason
+    return f"lines of {n} elements, more than are counted in 32 bits" if n >= MOST else None
+
+
+def _sort(build: Builder, op: ptir.SortOp) -> None:
     values = op.values()
-    return _ordered(planner, op, op.result, None, values["axis"], values["descending"])
+    _ordered(build, op, op.result, None, values["axis"], values["descending"])
 
 
-def _top_k(planner: NativePlan, op: ptir.TopKOp) -> str | None:
+def _top_k(build: Builder, op: ptir.TopKOp) -> None:
     values = op.values()
     best, places = op.results
-    return _ordered(planner, op, best, places, values["axis"], values["largest"])
+    _ordered(build, op, best, places, values["axis"], values["largest"])
 
 
-def _ordered(planner: NativePlan, op: PtirOp, best: SSAValue, places: SSAValue | None, axis: int, descending: bool) -> str | None:
+def _ordered(build: Builder, op: PtirOp, best: SSAValue, places: SSAValue | None, axis: int, descending: bool) -> None:
     """Append a sort of lines."""
-    shape = planner.shape(op.operands[0])
-    axis %= len(shape)
-    if reason := unsupported([op.operand_spec(0).dtype], planner.host):
-        return reason
-    if shape[axis] >= MOST:
-        return f"lines of {shape[axis]} elements, more than are counted in 32 bits"
-    view = planner.view(op.operands[0])
+    axis %= len(build.shape(op.operands[0]))
+    view = build.view(op.operands[0])
     if not isinstance(view.base, Buffer) or view.lookups:
-        view = planner.copied(op.operands[0], view)
-    values = planner.target(best)
-    found: View | None = None if places is None else planner.target(places)
+        view = build.copied(op.operands[0], view)
+    values = build.target(best)
+    found: View | None = None if places is None else build.target(places)
     if values.count:
         name = best.name_hint or op.OPCODE
-        room = planner.buffer(Use.ARENA, UI8, units_of(view, axis) * room_of(view, axis), f"{name}.room")
-        planner.add(Sort(name, view, axis, descending, values, found, room))
-    return None
+        room = build.buffer(Use.ARENA, UI8, units_of(view, axis) * room_of(view, axis), f"{name}.room")
+        build.add(Sort(name, view, axis, descending, values, found, room))
 
 
-SORTS: dict[type[PtirOp], Callable[[NativePlan, Any], str | None]] = {ptir.SortOp: _sort, ptir.TopKOp: _top_k}
+SORTS = (row("sort", ptir.SortOp, _sort, _why_not_ordered), row("sort", ptir.TopKOp, _top_k, _why_not_ordered))
 """Their rows."""

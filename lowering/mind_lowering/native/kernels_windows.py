@@ -2,61 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
 
-from .plan import NativePlan
+from .patterns import Builder, fill_of, row
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
-from .target_info import computes
+from .target_info import TargetInfo
 from .views import Use, View, broadcast, filled, whole, window
 
 
-def padded(
-    planner: NativePlan, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View
-) -> View:
+def padded(build: Builder, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View) -> View:
     """An operand with a border and holes, in memory of its own; as it is where there are none."""
-    source = planner.view(value)
+    source = build.view(value)
     if not any(low or high for low, high in padding) and not any(interior):
         return source
     edges = [(low + high, i) for (low, high), i in zip(padding, interior, strict=True)]
     shape = tuple(n + rim + max(0, n - 1) * i for n, (rim, i) in zip(source.shape, edges, strict=True))
-    target = whole(planner.buffer(Use.ARENA, source.dtype, prod(shape), f"{value.name_hint or 'x'}.padded"), shape)
-    planner.copy(value, broadcast(number, shape), target)
-    planner.copy(value, source, window(target, [low for low, _ in padding], source.shape, [i + 1 for i in interior]))
+    target = whole(build.buffer(Use.ARENA, source.dtype, prod(shape), f"{value.name_hint or 'x'}.padded"), shape)
+    build.copy(value, broadcast(number, shape), target)
+    build.copy(value, source, window(target, [low for low, _ in padding], source.shape, [i + 1 for i in interior]))
     return target
 
 
-def one_number(planner: NativePlan, literal: PtirLiteralAttr, value: SSAValue) -> View:
-    """One number, as a view of rank 0."""
+def one_number(build: Builder, literal: PtirLiteralAttr, value: SSAValue) -> View:
+    """Return one number as a view of rank 0, in memory if nothing is computed in its dtype."""
     one = PtirLiteralAttr.from_bytes(literal.spec[0], (), literal.data.data)
-    if computes(one.spec[0], planner.host):
-        return filled(one, ())
-    return whole(planner.constant(one, value), ())
+    return fill_of(one, (), build.host) or whole(build.constant(one, value), ())
 
 
-def _pad(planner: NativePlan, op: ptir.PadOp) -> str | None:
+def _pad(build: Builder, op: ptir.PadOp) -> None:
     values = op.values()
     edges: list[tuple[int, int]] = list(zip(values["low"], values["high"], strict=True))
     x = op.operands[0]
-    planner.views[op.result] = padded(planner, x, edges, values["interior"], one_number(planner, values["pad_value"], x))
-    return None
+    build.views[op.result] = padded(build, x, edges, values["interior"], one_number(build, values["pad_value"], x))
 
 
-def _extract_patches(planner: NativePlan, op: ptir.ExtractPatchesOp) -> str | None:
+def _extract_patches(build: Builder, op: ptir.ExtractPatchesOp) -> None:
     """Windows are a view in which elements stand several times; a copy lays them out."""
     values, x = op.values(), op.operands[0]
     edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
-    source = padded(planner, x, edges, [0] * len(edges), one_number(planner, values["pad_value"], x))
-    target = planner.target(op.result)
+    source = padded(build, x, edges, [0] * len(edges), one_number(build, values["pad_value"], x))
+    target = build.target(op.result)
     sizes: tuple[int, ...] = tuple(values["window"])
     places = target.shape[:-1]
     shape = (*places, *sizes, source.shape[-1])
@@ -64,25 +58,29 @@ def _extract_patches(planner: NativePlan, op: ptir.ExtractPatchesOp) -> str | No
     outer = tuple(s * n for s, n in zip(source.strides[:-1], steps, strict=True))
     inner = tuple(s * n for s, n in zip(source.strides[1:-1], values["dilation"], strict=True))
     patches = View(source.base, source.dtype, shape, (*outer, *inner, source.strides[-1]), source.offset)
-    planner.copy(x, patches, whole(planner.buffer_of(target), shape))
-    return None
+    build.copy(x, patches, whole(build.buffer_of(target), shape))
 
 
-def _reduce_window(planner: NativePlan, op: ptir.ReduceWindowOp) -> str | None:
+def _why_no_windows(op: ptir.ReduceWindowOp, host: TargetInfo) -> str | None:
+    """Return why windows are not reduced in the dtypes of an op."""
+    values, dtype = op.values(), op.operand_spec(0).dtype
+    total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
+    return unsupported([dtype, total], host) or rounded_each_step(values["kind"], total)
+
+
+def _reduce_window(build: Builder, op: ptir.ReduceWindowOp) -> None:
     """A reduction over the axes of the windows, which are a view."""
     values, x = op.values(), op.operands[0]
     dtype, kind = op.operand_spec(0).dtype, values["kind"]
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
-    if reason := unsupported([dtype, total], planner.host) or rounded_each_step(kind, total):
-        return reason
     number = 0 if kind == "sum" else end_of(dtype, least=kind == "max")
     if dtype.kind is not Kind.FLOAT:
         number = bool(number) if dtype is I1 else int(number)
     elif kind == "sum":
         number = 0.0
     edge = filled(PtirLiteralAttr.from_values(dtype, (), (number,)), ())
-    source = padded(planner, x, values["padding"], [n - 1 for n in values["base_dilation"]], edge)
-    places = planner.shape(op.result)
+    source = padded(build, x, values["padding"], [n - 1 for n in values["base_dilation"]], edge)
+    places = build.shape(op.result)
     shape = (*places, *values["window_dims"])
     outer = tuple(s * n for s, n in zip(source.strides, values["strides"], strict=True))
     inner = tuple(s * n for s, n in zip(source.strides, values["window_dilation"], strict=True))
@@ -90,14 +88,13 @@ def _reduce_window(planner: NativePlan, op: ptir.ReduceWindowOp) -> str | None:
     block = Block(arg_types=[tensor_type(dtype, shape)])
     axes = tuple(range(len(places), len(shape)))
     block.add_op(made := ptir.ReduceOp(block.args[0], kind=kind, axes=axes, keepdims=False, accum_dtype=total))
-    planner.keep.append(block)
-    planner.reduction(made, windows, op.result)
-    return None
+    build.keep.append(block)
+    build.reduction(made, windows, op.result)
 
 
-WINDOWS: dict[type[PtirOp], Callable[[NativePlan, Any], str | None]] = {
-    ptir.PadOp: _pad,
-    ptir.ExtractPatchesOp: _extract_patches,
-    ptir.ReduceWindowOp: _reduce_window,
-}
+WINDOWS = (
+    row("pad", ptir.PadOp, _pad),
+    row("windows", ptir.ExtractPatchesOp, _extract_patches),
+    row("windows", ptir.ReduceWindowOp, _reduce_window, _why_no_windows),
+)
 """Their rows."""

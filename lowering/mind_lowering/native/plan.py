@@ -10,27 +10,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Hashable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import BF16, F16, UI16, UI64, PtirDType
+from mind_dialect.ptir.types import BF16, F16, UI16, UI64
 
 from .flow import Branch, Loop, Step
 from .group_steps import GroupStep
-from .grouping import group_name, product_block, why_not
+from .grouping import group_name
 from .groups import Group
 from .lowered import Foreign
 from .memory import Access
 from .outlining import NoKernel, outlined, random_ops, shown
 from .partials import cut_up
+from .patterns import Hoisted
 from .products.deferred import Deferred
 from .steps import NativeStep
 from .values import Values
 from .views import Buffer, Use, View, whole
+
+MOST_KEPT = 256 << 20
+"""Bytes at most that a program has in memory that stays."""
 
 
 @dataclass
@@ -141,10 +145,8 @@ class NativePlan(Values, ABC):
         self.copy(value, source, target)
         return target
 
-    def group(self, ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> str | None:
-        """Append ops as one group with some results; a reason if it cannot be."""
-        if reason := next((r for op in ops if (r := why_not(op, self.host)) is not None), None):
-            return reason
+    def group(self, ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> None:
+        """Append ops that groups can hold as one group with some results."""
         made = {r for op in ops for r in op.results}
         inner = [op for op in ops if not isinstance(op, ptir.ReduceOp)]
         group = GroupStep(group_name(ops, results), self.group_shape(ops[0]), ops=list(inner))
@@ -158,7 +160,6 @@ class NativePlan(Values, ABC):
             else:
                 group.outputs.append((value, self.target(value)))
         self.add(group)
-        return None
 
     def reduction(self, op: ptir.ReduceOp, source: View, result: SSAValue) -> None:
         """Append one reduction of a view, whose result stands for another value."""
@@ -166,24 +167,25 @@ class NativePlan(Values, ABC):
         group.reductions.append((op, self.target(result)))
         self.add(group)
 
-    def product(
-        self, op: ptir.DotGeneralOp, shape: tuple[int, ...], lhs: View, rhs: View, contracted: int, total: PtirDType
-    ) -> None:
-        """Append a product as a group; `lhs` and `rhs` are spread over all axes, the contracted ones last."""
-        block, ops = product_block(op, shape, contracted, total)
-        self.keep.append(block)
-        (*inner, last) = ops
-        assert isinstance(last, ptir.ReduceOp)
-        members = [o for o in inner if isinstance(o, PtirOp)]
-        group = GroupStep(group_name([op], op.results), shape, dict(zip(block.args, (lhs, rhs), strict=True)), members)
-        if contracted:
-            group.reductions.append((last, self.target(op.result)))
-        else:
-            cast = ptir.CastOp(members[-1].results[0], dtype=op.result_spec().dtype)
-            block.add_op(cast)
-            group.ops.append(cast)
-            group.outputs.append((cast.result, self.target(op.result)))
-        self.add(group)
+    def iterations(self) -> list[View]:
+        """Return the induction variables of the loops around, in memory."""
+        return [loop.number(self) for loop in self.loops]
+
+    def lasting(self, views: Sequence[View], size: int) -> Ahead | None:
+        """
+        All calls, or the outermost loop whose iterations all find views as they are, if `size` more bytes may stay in memory.
+
+        What works on values that no iteration changes is done before the loop; what works on nothing but constants, and on inputs
+        that are the same in each call, once for all calls.
+        """
+        if self.kept + size > MOST_KEPT:
+            return None
+        bases = [v.base for view in views for v in (view, *(k.index for k in view.lookups)) if isinstance(v.base, Buffer)]
+        return next((loop for loop in (self.once, *self.loops) if all(map(loop.holds, bases))), None)
+
+    def appending(self, hoisted: Hoisted | None) -> AbstractContextManager[None]:
+        """Let what is planned be appended to some steps; without, where it is."""
+        return nullcontext() if hoisted is None else hoisted.appending(self)
 
     def foreign(self, op: PtirOp, reason: str) -> None:
         """Append an op that NumPy runs; in a region, none is."""

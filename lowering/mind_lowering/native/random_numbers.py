@@ -8,9 +8,8 @@ logarithm, sine and cosine.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
@@ -23,7 +22,7 @@ from .ir import Function
 from .kernel_text import argument, fail_where
 from .lanes import Lanes, ones, register
 from .memory import Access
-from .plan import NativePlan
+from .patterns import Builder, row
 from .pool.record import Record
 from .reasons import unsupported
 from .steps import SharedStep
@@ -197,20 +196,19 @@ def _in_iteration(lanes: Lanes, wide: Lanes, type: str, four: Sequence[str]) -> 
     return f.op(f"shufflevector {double} {pairs[0]}, {double} {pairs[1]}, <{4 * n} x i32> <{iterations}>")
 
 
-def _draw(planner: NativePlan, op: ptir.RngUniformOp | ptir.RngNormalOp) -> str | None:
+def _why_not_drawn(op: PtirOp, host: TargetInfo) -> str | None:
+    return unsupported([op.result_spec().dtype], host)
+
+
+def _draw(build: Builder, op: ptir.RngUniformOp | ptir.RngNormalOp) -> None:
     """Append a draw."""
-    dtype = op.result_spec().dtype
-    if reason := unsupported([dtype], planner.host):
-        return reason
-    target = planner.target(op.result)
+    target = build.target(op.result)
     if target.count:
         name = op.result.name_hint or op.OPCODE
-        iterations = [loop.number(planner) for loop in planner.loops]
-        planner.add(Draw(name, isinstance(op, ptir.RngNormalOp), target, planner.draws, iterations))
-        planner.drawn = True
-    planner.draws += 1
-    return None
+        build.add(Draw(name, isinstance(op, ptir.RngNormalOp), target, build.draws, build.iterations()))
+        build.drawn = True
+    build.draws += 1
 
 
-DRAWS: dict[type[PtirOp], Callable[[NativePlan, Any], str | None]] = {ptir.RngUniformOp: _draw, ptir.RngNormalOp: _draw}
+DRAWS = tuple(row("random", op, _draw, _why_not_drawn) for op in (ptir.RngUniformOp, ptir.RngNormalOp))
 """Rows of `kernels.py`."""

@@ -11,7 +11,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import tensor_type
 
 from .group_steps import GroupStep
-from .plan import NativePlan
+from .patterns import Builder
 from .views import View
 
 Add = Callable[[PtirOp], SSAValue]
@@ -19,7 +19,7 @@ Add = Callable[[PtirOp], SSAValue]
 
 
 def compute(
-    planner: NativePlan, name: str, sources: Sequence[View], body: Callable[..., Sequence[SSAValue]], targets: Sequence[View]
+    build: Builder, name: str, sources: Sequence[View], body: Callable[..., Sequence[SSAValue]], targets: Sequence[View]
 ) -> None:
     """
     Append one group that computes views from others of one shape.
@@ -42,14 +42,14 @@ def compute(
             group.reductions.append((value.owner, target))
         else:
             group.outputs.append((value, target))
-    planner.keep.append(block)
-    planner.add(group)
+    build.keep.append(block)
+    build.add(group)
 
 
-def converted(planner: NativePlan, name: str, source: View, target: View) -> None:
+def converted(build: Builder, name: str, source: View, target: View) -> None:
     """Append a conversion between dtypes, or a copy."""
 
     def body(add: Add, x: SSAValue) -> Sequence[SSAValue]:
         return [x if source.dtype is target.dtype else add(ptir.CastOp(x, dtype=target.dtype))]
 
-    compute(planner, name, [source], body, [target])
+    compute(build, name, [source], body, [target])

@@ -15,10 +15,11 @@ from counting import calls
 from mind_dialect import ptir
 from mind_dialect.ptir import FUSIBLE, OPS_BY_OPCODE, PtirOp
 from mind_dialect.ptir.types import F32
-from mind_lowering.native import detect, fusions, planner
+from mind_lowering.native import fusions
+from mind_lowering.native.control import CONTROL
 from mind_lowering.native.costs import CALLS
 from mind_lowering.native.elementwise import EMITTERS, EXACT
-from mind_lowering.native.kernels import FALLBACK, KERNELS
+from mind_lowering.native.kernels import FALLBACK, ROWS
 from mind_lowering.native.nest import axes_of
 from mind_lowering.native.views import VIEWS, Buffer, Use, View, broadcast, reshaped, row_major, whole, window
 from ptir_evaluator import function_of
@@ -27,10 +28,10 @@ from ptir_forms import program
 
 @pytest.mark.quick
 def test_every_op_has_a_kernel_or_a_reason() -> None:
-    assert not set(KERNELS) & set(FALLBACK)
+    assert not {*ROWS, *CONTROL} & set(FALLBACK)
     others = {op for op in OPS_BY_OPCODE.values() if FUSIBLE.get(op) != "elementwise"}
-    found = {op for op in (*KERNELS, *FALLBACK, ptir.YieldOp) if FUSIBLE.get(op) != "elementwise"}
-    expect_rows("KERNELS or FALLBACK of mind_lowering/native", found, others)
+    found = {op for op in (*ROWS, *CONTROL, *FALLBACK, ptir.YieldOp) if FUSIBLE.get(op) != "elementwise"}
+    expect_rows("PATTERNS or FALLBACK of mind_lowering/native", found, others)
     assert all(FALLBACK.values())
 
 
@@ -38,7 +39,7 @@ def test_every_op_has_a_kernel_or_a_reason() -> None:
 def test_every_elementwise_op_has_an_emitter() -> None:
     wanted = {op for op, part in FUSIBLE.items() if part == "elementwise"}
     expect_rows("EMITTERS of mind_lowering/native/elementwise.py", EMITTERS, wanted)
-    assert {*KERNELS, *FALLBACK} >= set(EMITTERS)
+    assert {*ROWS, *FALLBACK} >= set(EMITTERS)
     assert set(EMITTERS) >= {*EXACT, *CALLS}
 
 
@@ -49,13 +50,11 @@ def test_every_view_within_a_fusion_is_a_view_or_made() -> None:
 
 
 def test_whether_an_op_joins_a_group_does_not_depend_on_how_long_it_is() -> None:
-    plan = planner.Planner(detect())
-
     def asked(n: int) -> int:
         ops = [op for op in function_of(program("f32[3]", partial(chain, n=n))).body.block.ops if isinstance(op, PtirOp)]
         pending: dict[Any, PtirOp] = {op: op for op in ops[:-1]}
-        fusions._must_wait(ops[-1], pending, plan)
-        return calls(lambda: fusions._must_wait(ops[-1], pending, plan))
+        fusions._must_wait(ops[-1], pending)
+        return calls(lambda: fusions._must_wait(ops[-1], pending))
 
     def chain(x: Any, n: int) -> Any:
         for _ in range(n):

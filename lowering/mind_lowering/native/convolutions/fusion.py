@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
-from ..elementwise import EMITTERS
-from ..plan import NativePlan
+from ..grouping import is_elementwise, uncomputed_members
+from ..patterns import Builder, Match, Operands, Rejection, moving, shape_of
 from ..products.epilogue import Chain, can_fail
 from ..products.fusion import taken_over
 from ..products.product import Epilogue
+from ..target_info import TargetInfo
 from ..views import VIEWS, View, reshaped
 from .plan import accumulator, append, why_no_convolution
 
@@ -22,48 +23,67 @@ _MADE = (*VIEWS, ptir.ConstantOp, ptir.IotaOp)
 """Ops that are views of what is outside."""
 
 
-def add_fused_convolution(planner: NativePlan, op: ptir.FusionOp) -> bool:
-    """Append the convolution of a fusion with its epilogue; whether it is such a fusion."""
+@dataclass(frozen=True)
+class FusedConvolution:
+    """The members of a fusion: a convolution, its result or what reshapes it, elementwise ops, and views of what is outside."""
+
+    op: ptir.ConvolutionOp
+    root: PtirOp
+    chain: list[PtirOp]
+    outside: list[PtirOp]
+
+
+def match_fused_convolution(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
+    """Match a fusion of a convolution and elementwise ops on its result."""
     ops = [inner for inner in op.body.block.ops if isinstance(inner, PtirOp) and not isinstance(inner, ptir.YieldOp)]
     found = [inner for inner in ops if isinstance(inner, ptir.ConvolutionOp)]
-    if len(found) != 1 or why_no_convolution(found[0], planner.host) or 0 in planner.shape(found[0].rhs):
-        return False
+    if len(found) != 1:
+        return Rejection(f"{len(found)} convolutions")
+    if reason := uncomputed_members(op, host) or why_no_convolution(found[0], host):
+        return Rejection(reason)
+    if 0 in shape_of(found[0].rhs):
+        return Rejection("windows of no elements")
     root: PtirOp = found[0]
     (use,) = list(root.results[0].uses)[:1]
     if isinstance(use.operation, ptir.ReshapeOp) and len(list(root.results[0].uses)) == 1:
         root = use.operation
-    chain = [inner for inner in ops if type(inner) in EMITTERS and not isinstance(inner, ptir.StopGradientOp)]
+    chain = [inner for inner in ops if is_elementwise(inner) and not isinstance(inner, ptir.StopGradientOp)]
     outside = [inner for inner in ops if inner not in (found[0], root) and inner not in chain]
-    if not chain or not _is_chain(planner, found[0], root, chain, outside):
-        return False
-    for inner in outside:
-        planner.step(inner)
-    _append(planner, found[0], root, chain)
-    return True
+    if not chain or not _is_chain(found[0], root, chain, outside):
+        return Rejection("what follows the convolution is not done place by place on its result")
+    return Match(moving([*op.operands, *op.results]), FusedConvolution(found[0], root, chain, outside))
 
 
-def _is_chain(planner: NativePlan, first: PtirOp, root: PtirOp, chain: list[PtirOp], outside: list[PtirOp]) -> bool:
+def expand_fused_convolution(build: Builder, op: ptir.FusionOp, match: Match) -> None:
+    """Append the convolution of a fusion with its epilogue."""
+    found: FusedConvolution = match.schedule
+    for inner in found.outside:
+        build.step(inner)
+    _append(build, found.op, found.root, found.chain)
+
+
+def _is_chain(first: PtirOp, root: PtirOp, chain: list[PtirOp], outside: list[PtirOp]) -> bool:
     """Return whether a convolution, which `root` is or reshapes, feeds elementwise ops of its shape; others are views."""
     inside: set[Operation | object] = {first, root, *chain}
     if any(v.owner in inside for op in (first, *outside) for v in op.operands):
         return False
-    shape = planner.shape(root.results[0])
-    whole = 0 not in shape and all(planner.shape(op.results[0]) == shape and not can_fail(op) for op in chain)
+    shape = shape_of(root.results[0])
+    whole = 0 not in shape and all(shape_of(op.results[0]) == shape and not can_fail(op) for op in chain)
     return whole and all(isinstance(op, _MADE) for op in outside)
 
 
-def _append(planner: NativePlan, op: ptir.ConvolutionOp, root: PtirOp, chain: list[PtirOp]) -> None:
+def _append(build: Builder, op: ptir.ConvolutionOp, root: PtirOp, chain: list[PtirOp]) -> None:
     inside: set[Operation | object] = {op, root, *chain}
-    shape = planner.shape(op.result)
+    shape = shape_of(op.result)
     results = [r for inner in (root, *chain) for r in inner.results if any(use.operation not in inside for use in r.uses)]
-    targets = [planner.target(value) for value in results]
+    targets = [build.target(value) for value in results]
     inputs: dict[SSAValue, View] = {}
     for value in [v for inner in chain for v in inner.operands if v.owner not in inside]:
-        view = planner.view(value)
+        view = build.view(value)
         if view.lookups or reshaped(view, shape) is None:
-            view = planner.copied(value, view)
+            view = build.copied(value, view)
         inputs[value] = view
-    operands = [planner.view(v) for v in op.operands]
+    operands = [build.view(v) for v in op.operands]
     over = taken_over(operands, list(inputs.values()), targets)
 
     def follow(views: Sequence[View]) -> Epilogue:
@@ -73,7 +93,7 @@ def _append(planner: NativePlan, op: ptir.ConvolutionOp, root: PtirOp, chain: li
         )
         return made.epilogue(over)
 
-    append(planner, op, [_placed(view, shape) for view in (*targets, *inputs.values())], follow)
+    append(build, op, [_placed(view, shape) for view in (*targets, *inputs.values())], follow)
 
 
 def _placed(view: View, shape: tuple[int, ...]) -> View:

@@ -23,8 +23,7 @@ from ..ir import Function
 from ..kernels_windows import padded
 from ..memory import Access
 from ..nest import Axis, axes_of
-from ..plan import NativePlan
-from ..prepack import beforehand
+from ..patterns import Builder
 from ..products import cut as products_cut
 from ..products.adding import add_matrices
 from ..products.kernels import ProductStep
@@ -78,18 +77,15 @@ class ConvolutionStep(SharedStep):
         return self.convolution.describe()
 
 
-def convolution(planner: NativePlan, op: ptir.ConvolutionOp) -> str | None:
-    """Append a convolution; a reason if there is no kernel for its dtypes."""
-    if reason := why_no_convolution(op, planner.host):
-        return reason
-    target = planner.target(op.result)
+def expand_convolution(build: Builder, op: ptir.ConvolutionOp) -> None:
+    """Append a convolution of known dtypes."""
+    target = build.target(op.result)
     if target.count == 0:
-        return None
-    if 0 in planner.shape(op.rhs):
-        planner.copy(op.result, filled(_zero(target.dtype), target.shape), target)
-        return None
-    append(planner, op, [target], lambda views: stored_in(views[0], accumulator(op)))
-    return None
+        return
+    if 0 in build.shape(op.rhs):
+        build.copy(op.result, filled(_zero(target.dtype), target.shape), target)
+        return
+    append(build, op, [target], lambda views: stored_in(views[0], accumulator(op)))
 
 
 def why_no_convolution(op: ptir.ConvolutionOp, host: TargetInfo) -> str | None:
@@ -107,31 +103,31 @@ Follow = Callable[[Sequence[View]], Epilogue]
 """Builder of an epilogue, given the views that it needs in the axes that results are computed in."""
 
 
-def append(planner: NativePlan, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
+def append(build: Builder, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
     """
     Append the steps of a convolution of known dtypes; no extent is 0.
 
     `views`, of the shape of the result, are what `follow` needs; the first is one that it writes.
     """
     values, total, out = op.values(), accumulator(op), views[0]
-    lhs, rhs = (_in_memory(planner, value) for value in op.operands)
+    lhs, rhs = (_in_memory(build, value) for value in op.operands)
     edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
     holes = [0, *(n - 1 for n in values["base_dilation"]), 0]
     lows = [low for low, _ in values["padding"]]
     if any(holes):
-        lhs = padded(planner, op.operands[0], edges, holes, filled(_zero(lhs.dtype), ()))
+        lhs = padded(build, op.operands[0], edges, holes, filled(_zero(lhs.dtype), ()))
         lows = [0] * len(lows)
     extents = lhs.shape[1:-1], out.shape[1:-1], rhs.shape[:-2]
     slides = [Slide(*each) for each in zip(*extents, values["strides"], values["window_dilation"], lows, strict=True)]
     groups: int = values["feature_group_count"]
     if groups == 1 and total in TOTALS and all(s.window == 1 and s.is_inside for s in slides):
-        _product(planner, op, (lhs, rhs), slides, views, follow)
+        _product(build, op, (lhs, rhs), slides, views, follow)
     else:
-        _windows(planner, op, (lhs, rhs, out), slides, groups, follow(views))
+        _windows(build, op, (lhs, rhs, out), slides, groups, follow(views))
 
 
 def _windows(
-    planner: NativePlan,
+    build: Builder,
     op: ptir.ConvolutionOp,
     views: tuple[View, View, View],
     slides: Sequence[Slide],
@@ -142,17 +138,17 @@ def _windows(
     (lhs, rhs, out), total = views, accumulator(op)
     by_channel = rhs.shape[-2] == 1 and groups > 1 and out.shape[-1] == groups
     groups = 1 if by_channel else groups
-    cut = choose(planner.host, out.shape, out.shape[-1] // groups, total, slides, by_channel=by_channel)
+    cut = choose(build.host, out.shape, out.shape[-1] // groups, total, slides, by_channel=by_channel)
     name = op.result.name_hint or "convolution"
     made = Convolution(name, lhs, rhs, out, total, slides, groups, by_channel, cut, epilogue)
     tiles = prod(made.extents) * -(-out.shape[cut.along] // cut.rows)
     if not by_channel and (rhs.strides[-1] != 1 or (made.panels > 1 and tiles > FEW_TILES)):
-        with beforehand(planner, [rhs], rhs.count * total.size):
-            made.packed = _turned(planner, made) or _packed(planner, op.operands[1], made)
-    planner.add(ConvolutionStep(made))
+        with build.appending(build.lasting([rhs], rhs.count * total.size)):
+            made.packed = _turned(build, made) or _packed(build, op.operands[1], made)
+    build.add(ConvolutionStep(made))
 
 
-def _turned(planner: NativePlan, it: Convolution) -> View | None:
+def _turned(build: Builder, it: Convolution) -> View | None:
     """
     Weights whose columns are rows of memory, copied panel by panel as those of a product are: square by square.
 
@@ -164,26 +160,26 @@ def _turned(planner: NativePlan, it: Convolution) -> View | None:
     if it.groups > 1 or len(axes) != 1 or axes[0].strides[0] != 1 or it.total not in TOTALS:
         return None
     count = it.panels * depth * cut.columns
-    base = planner.buffer(Use.ARENA, it.total, count, f"{it.name}.panels")
+    base = build.buffer(Use.ARENA, it.total, count, f"{it.name}.panels")
     matrix = View(rhs.base, rhs.dtype, (depth, it.columns), (1, rhs.strides[-1]), rhs.offset)
     lhs, out = (replace(matrix, shape=extents, strides=(0, 0)) for extents in ((1, depth), (1, it.columns)))
     panels = products_cut.ProductCut(cut.width, 1, cut.vectors, depth, True, 1, False, True)
     nothing = replace(stored_in(out, it.total), key=("panels of a convolution", panels))
     flat = View(base, it.total, (count,), (1,))
     product = Product(it.name, lhs, matrix, out, it.total, panels, nothing, rhs_copy=flat)
-    planner.add(ProductStep(f"{it.name}.panels", "panels", product))
+    build.add(ProductStep(f"{it.name}.panels", "panels", product))
     inner = tuple(s * cut.columns for s in rhs.strides[:-1])
     shape = (1, it.panels, *rhs.shape[:-1], cut.columns)
     return View(base, it.total, shape, (count, depth * cut.columns, *inner, 1))
 
 
-def _packed(planner: NativePlan, value: SSAValue, it: Convolution) -> View:
+def _packed(build: Builder, value: SSAValue, it: Convolution) -> View:
     """Weights copied panel by panel; where the last panel has fewer columns, what is after them is not read."""
     rhs, cut, count = it.rhs, it.cut, it.columns
     *window, step, across = rhs.strides
     inner = rhs.shape[:-1]
     shape = (it.groups, it.panels, *inner, cut.columns)
-    target = whole(planner.buffer(Use.ARENA, rhs.dtype, prod(shape), f"{it.name}.panels"), shape)
+    target = whole(build.buffer(Use.ARENA, rhs.dtype, prod(shape), f"{it.name}.panels"), shape)
     strides = (across * count, across * cut.columns, *window, step, across)
     full, rest = divmod(count, cut.columns)
     for panels, first, columns in ((full, 0, cut.columns), (1, full, rest)):
@@ -191,12 +187,12 @@ def _packed(planner: NativePlan, value: SSAValue, it: Convolution) -> View:
             extents = (it.groups, panels, *inner, columns)
             source = View(rhs.base, rhs.dtype, extents, strides, rhs.offset + first * cut.columns * across)
             to = View(target.base, rhs.dtype, extents, target.strides, first * target.strides[1])
-            planner.copy(value, source, to)
+            build.copy(value, source, to)
     return target
 
 
 def _product(
-    planner: NativePlan,
+    build: Builder,
     op: ptir.ConvolutionOp,
     operands: tuple[View, View],
     slides: Sequence[Slide],
@@ -221,13 +217,13 @@ def _product(
     b = matrices(rhs, None, (depth, columns), (rhs.strides[-2], rhs.strides[-1]))
     others = [matrices(view, k, (row.extent, columns), (row.strides[k], view.strides[-1])) for k, view in enumerate(views, 1)]
 
-    add_matrices(planner, op.result.name_hint or "convolution", (a, b, others[0]), accumulator(op), follow(others))
+    add_matrices(build, op.result.name_hint or "convolution", (a, b, others[0]), accumulator(op), follow(others))
 
 
-def _in_memory(planner: NativePlan, value: SSAValue) -> View:
+def _in_memory(build: Builder, value: SSAValue) -> View:
     """A value where it lies, or where nothing does, copied."""
-    view = planner.view(value)
-    return view if isinstance(view.base, Buffer) and not view.lookups else planner.copied(value, view)
+    view = build.view(value)
+    return view if isinstance(view.base, Buffer) and not view.lookups else build.copied(value, view)
 
 
 def _zero(dtype: PtirDType) -> PtirLiteralAttr:

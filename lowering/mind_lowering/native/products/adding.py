@@ -7,8 +7,7 @@ from math import prod
 
 from mind_dialect.ptir.types import PtirDType
 
-from ..plan import NativePlan
-from ..prepack import Ahead, lasting
+from ..patterns import Builder, Hoisted
 from ..views import Buffer, Use, View
 from .kernels import ProductStep, steps_of
 from .product import Epilogue, Product, copied_size, copied_strides, distinct_axes, planned
@@ -16,7 +15,7 @@ from .weights import Prologue
 
 
 def add_matrices(
-    planner: NativePlan,
+    build: Builder,
     name: str,
     views: tuple[View, View, View],
     total: PtirDType,
@@ -28,39 +27,39 @@ def add_matrices(
     """Append the steps of a product of matrices, as `planned` takes it."""
 
     def scratch(dtype: PtirDType, count: int, name: str) -> Buffer:
-        return planner.buffer(Use.ARENA, dtype, count, name)
+        return build.buffer(Use.ARENA, dtype, count, name)
 
     reads = () if prologue is None else prologue.reads
-    lhs = _lasting(planner, views[0], reads if turned else (), total)
-    rhs = _lasting(planner, views[1], () if turned else reads, total)
+    lhs = _lasting(build, views[0], reads if turned else (), total)
+    rhs = _lasting(build, views[1], () if turned else reads, total)
     still = lhs is not None, rhs is not None
-    product = planned(planner.host, name, *views, total, scratch, epilogue, prologue, turned=turned, still=still)
+    product = planned(build.host, name, *views, total, scratch, epilogue, prologue, turned=turned, still=still)
     loops = {"rows": rhs, "panels": lhs} if product.swapped else {"rows": lhs, "panels": rhs}
     for step in steps_of(product):
         if (loop := loops.get(step.part)) is None:
-            planner.add(step)
+            build.add(step)
         else:
-            _pack(planner, loop, step)
+            _pack(build, loop, step)
 
 
-def _lasting(planner: NativePlan, view: View, reads: Sequence[View], total: PtirDType) -> Ahead | None:
+def _lasting(build: Builder, view: View, reads: Sequence[View], total: PtirDType) -> Hoisted | None:
     """
     The loop before which an operand is packed, if there is one.
 
     Weights in a narrow dtype stay in it unless all of them are in cache: else it is memory that takes the time.
     """
     size = prod(distinct_axes(view)) * prod(view.shape[-2:]) * total.size
-    narrow = view.dtype.size < total.size and size > planner.host.l2_bytes
-    return None if narrow else lasting(planner, [view, *reads], size)
+    narrow = view.dtype.size < total.size and size > build.host.l2_bytes
+    return None if narrow else build.lasting([view, *reads], size)
 
 
-def _pack(planner: NativePlan, loop: Ahead, step: ProductStep) -> None:
+def _pack(build: Builder, loop: Hoisted, step: ProductStep) -> None:
     """Append the copy of an operand to what is done before a loop, once for all products that read it in the same order."""
     product = step.product
     known = loop.packed.setdefault(_layout(step), step.addresses[1])
     if known is step.addresses[1]:
-        with loop.appending(planner):
-            planner.add(step)
+        with build.appending(loop):
+            build.add(step)
     elif step.part == "rows":
         product.lhs_copy = known
     else:

@@ -13,32 +13,33 @@ from math import prod
 
 from mind_dialect import ptir
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import PtirDType
+from mind_dialect.ptir.types import PtirDType, read_type
 
+from ..casts import cast
+from ..ir import Function
 from ..nest import axes_of
-from ..plan import NativePlan
+from ..patterns import Builder, shape_of
 from ..views import Buffer, Ints, Use, View, row_major, whole
 from .adding import add_matrices
+from .deferred import Deferred
+from .epilogue import Chain
 from .product import TOTALS, Epilogue
-from .weights import Prologue
+from .weights import Decode, Prologue
 
 Axis = tuple[int, tuple[int, ...]]
 """An extent, and how far each view moves."""
 
 
-def add_product(planner: NativePlan, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
-    """Append a product, accumulated in `total`, to the steps of a planner; whether it is one that is tiled here."""
-    if not is_tiled(planner, op, total):
-        return False
-    form = Form.of(planner, op)
-    lhs, rhs, out = form.matrices(form.operands(planner), [planner.target(op.result)])
-    append(planner, op, (lhs, rhs, out), None)
-    return True
-
-
-def is_tiled(planner: NativePlan, op: ptir.DotGeneralOp, total: PtirDType) -> bool:
+def is_tiled(op: ptir.DotGeneralOp) -> bool:
     """Return whether a product is one that is tiled here."""
-    return total in TOTALS and not any(0 in planner.shape(v) for v in op.operands)
+    return total_of(op) in TOTALS and not any(0 in shape_of(v) for v in op.operands)
+
+
+def expand_product(build: Builder, op: ptir.DotGeneralOp) -> None:
+    """Append a product that is tiled."""
+    form = Form.of(op)
+    lhs, rhs, out = form.matrices(form.operands(build), [build.target(op.result)])
+    append(build, op, (lhs, rhs, out), None)
 
 
 def total_of(op: ptir.DotGeneralOp) -> PtirDType:
@@ -46,18 +47,16 @@ def total_of(op: ptir.DotGeneralOp) -> PtirDType:
     return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
 
 
-def append(planner: NativePlan, op: ptir.DotGeneralOp, views: tuple[View, View, View], epilogue: Epilogue | None) -> None:
+def append(build: Builder, op: ptir.DotGeneralOp, views: tuple[View, View, View], epilogue: Epilogue | None) -> None:
     """Append the steps of a product of matrices."""
-    prologue, turned = _prologue(planner, op, views[:2], total_of(op))
-    add_matrices(planner, op.result.name_hint or "product", views, total_of(op), epilogue, prologue, turned=turned)
+    prologue, turned = _prologue(build, op, views[:2], total_of(op))
+    add_matrices(build, op.result.name_hint or "product", views, total_of(op), epilogue, prologue, turned=turned)
 
 
-def _prologue(
-    planner: NativePlan, op: ptir.DotGeneralOp, operands: Sequence[View], total: PtirDType
-) -> tuple[Prologue | None, bool]:
+def _prologue(build: Builder, op: ptir.DotGeneralOp, operands: Sequence[View], total: PtirDType) -> tuple[Prologue | None, bool]:
     """Return the prologue of a matrix of weights that is more than converted when read, and whether it is the left operand."""
     for which, (value, view) in enumerate(zip(op.operands, operands, strict=True)):
-        if value not in planner.deferred or not (found := planner.deferred[value]).ops:
+        if value not in build.deferred or not (found := build.deferred[value]).ops:
             continue
         contracted = op.values()[("contract_lhs", "contract_rhs")[which]][0] % 2
         outer, depth = view.shape[:-2], view.shape[-2 if which else -1]
@@ -66,8 +65,22 @@ def _prologue(
         inputs = [
             replace(v, shape=shape, strides=(*still, v.strides[contracted], v.strides[1 - contracted])) for _, v in found.inputs
         ]
-        return found.prologue(total, inputs), which == 0
+        return _decoding(found, total, inputs), which == 0
     return None, False
+
+
+def _decoding(deferred: Deferred, total: PtirDType, inputs: Sequence[View]) -> Prologue:
+    """Return the prologue that decodes elements of the source; `inputs` have the product's axes."""
+    result = deferred.ops[-1].results[0]
+    given = dict(zip((value for value, _ in deferred.inputs), inputs, strict=True))
+    chain = Chain(deferred.root, deferred.source.dtype, deferred.ops, given, ())
+    dtype = read_type(result.type).dtype
+
+    def begin(f: Function, arguments: Sequence[str]) -> Decode:
+        values = chain.values(f, arguments)
+        return lambda lanes, at, along, x: cast(lanes, values(lanes, at, along, x)[result], dtype, total)
+
+    return Prologue(begin, chain.reads, (chain.key(), total), " ".join(op.OPCODE for op in deferred.ops))
 
 
 @dataclass(frozen=True)
@@ -80,9 +93,9 @@ class Form:
     free: list[list[int]]
 
     @staticmethod
-    def of(planner: NativePlan, op: ptir.DotGeneralOp) -> Form:
+    def of(op: ptir.DotGeneralOp) -> Form:
         """The form of an op."""
-        values, shapes = op.values(), [planner.shape(v) for v in op.operands]
+        values, shapes = op.values(), [shape_of(v) for v in op.operands]
 
         def axes(role: str) -> list[list[int]]:
             given: list[Sequence[int]] = [values[f"{role}_lhs"], values[f"{role}_rhs"]]
@@ -92,9 +105,9 @@ class Form:
         free = [[x for x in range(len(s)) if x not in batch[i] and x not in contract[i]] for i, s in enumerate(shapes)]
         return Form(op, batch, contract, free)
 
-    def operands(self, planner: NativePlan) -> tuple[View, View]:
+    def operands(self, build: Builder) -> tuple[View, View]:
         """Both operands, in memory, so that their contracted axes are one."""
-        a, b = (_readable(planner, self.op, i, [*self.batch[i], *self.free[i]], self.contract[i]) for i in (0, 1))
+        a, b = (_readable(build, self.op, i, [*self.batch[i], *self.free[i]], self.contract[i]) for i in (0, 1))
         return a, b
 
     def matrices(self, operands: tuple[View, View], results: Sequence[View]) -> list[View]:
@@ -148,12 +161,12 @@ def _joined(extents: Sequence[int], strides: Sequence[Sequence[int]]) -> list[Ax
     return found or [(1, (0,) * len(strides))]
 
 
-def _readable(planner: NativePlan, op: ptir.DotGeneralOp, which: int, kept: list[int], contract: list[int]) -> View:
+def _readable(build: Builder, op: ptir.DotGeneralOp, which: int, kept: list[int], contract: list[int]) -> View:
     """An operand in memory whose contracted axes are one, or are after a copy with these axes last."""
     value = op.operands[which]
-    view = planner.deferred[value].source if value in planner.deferred else planner.view(value)
+    view = build.deferred[value].source if value in build.deferred else build.view(value)
     if not isinstance(view.base, Buffer) or view.lookups:
-        view = planner.copied(value, view)
+        view = build.copied(value, view)
     if len(_joined([view.shape[x] for x in contract], [_strides(view, contract)])) == 1:
         return view
     order = [*kept, *contract]
@@ -162,7 +175,7 @@ def _readable(planner: NativePlan, op: ptir.DotGeneralOp, which: int, kept: list
     spread = [0] * len(order)
     for place, axis in enumerate(order):
         spread[axis] = strides[place]
-    target = whole(planner.buffer(Use.ARENA, view.dtype, prod(shape), f"{value.name_hint or 'operand'}.copy"), shape)
+    target = whole(build.buffer(Use.ARENA, view.dtype, prod(shape), f"{value.name_hint or 'operand'}.copy"), shape)
     made = View(target.base, view.dtype, view.shape, tuple(spread))
-    planner.copy(value, view, made)
+    build.copy(value, view, made)
     return made

@@ -7,7 +7,8 @@ a cast (a scale, a zero point) it takes a matrix of weights, and one product rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
+from math import prod
 
 from xdsl.ir import Block, SSAValue
 
@@ -15,11 +16,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType, read_type
 
-from ..elementwise import EMITTERS
-from ..grouping import why_not
-from ..plan import NativePlan
-from ..target_info import computes
-from ..views import VIEWS, Buffer, Use, View
+from ..grouping import uncomputed_members
+from ..patterns import Builder, Match, Operands, Rejection, fill_of, shape_of
+from ..target_info import TargetInfo, computes
+from ..views import VIEWS, Buffer, Use, View, broadcast, whole
 from .axes import is_tiled, total_of
 from .deferred import Deferred
 
@@ -49,102 +49,124 @@ def is_exact(source: PtirDType, target: PtirDType) -> bool:
     return source.bits - (source.kind is Kind.SIGNED) <= DIGITS[target]
 
 
-def defer(planner: NativePlan, op: PtirOp) -> bool:
-    """Note that an op's result is not computed, if it is one that products alone read and can; or that of a view of such."""
-    if op.results and op.results[0] in planner.deferred:
-        return True
-    found = _candidate(planner, op)
+def match_prologue(op: PtirOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
+    """Match an op whose result is not computed, because products alone read it and can read its source; and views of such."""
+    if op.results and op.results[0] in operands.deferred:
+        return Match(0.0)
+    found = _decided(op, operands, host)
+    return Rejection("its result is computed") if found is None else Match(0.0, found)
+
+
+def expand_prologue(build: Builder, op: PtirOp, match: Match) -> None:
+    """Note the values that are not computed; constants that products read get memory."""
+    found: Mapping[SSAValue, Deferred] | None = match.schedule
+    if isinstance(op, ptir.FusionOp) and found is not None:
+        build.views.update(Operands(build.views, build.deferred).body(op.body.block, op.operands))
+        for inner in op.body.block.ops:
+            if isinstance(inner, ptir.BroadcastToOp | ptir.ConstantOp):
+                build.step(inner)
+        found = _decided(op, Operands(build.views, build.deferred), build.host)
+        assert found is not None, "matched"
+    build.deferred.update(found or {})
+
+
+def _decided(op: PtirOp, operands: Operands, host: TargetInfo) -> Mapping[SSAValue, Deferred] | None:
+    """Return the values that are not computed if the result of an op is not: that result, and views of it."""
+    found = _candidate(op, operands, host)
     if found is None or found.source.dtype.size >= read_type(op.results[0].type).dtype.size:
-        return False
-    uses = list(_uses(planner, op.results[0], found))
-    if any(each is None for each in uses):
-        return False
-    planner.deferred[op.results[0]] = found
-    planner.deferred.update(each for each in uses if each is not None)
-    return True
+        return None
+    uses = dict[SSAValue, Deferred]({op.results[0]: found})
+    for each in _uses(operands, host, op.results[0], found):
+        if each is None:
+            return None
+        uses[each[0]] = each[1]
+    return uses
 
 
-def _candidate(planner: NativePlan, op: PtirOp) -> Deferred | None:
+def _candidate(op: PtirOp, operands: Operands, host: TargetInfo) -> Deferred | None:
     """Return the source that the result of an op could be read from."""
     if isinstance(op, ptir.CastOp):
-        return _cast(planner, op)
-    return _fused(planner, op) if isinstance(op, ptir.FusionOp) and op.pattern is None else None
+        source = _source(operands, host, op.x, op.result_spec().dtype)
+        return None if source is None else Deferred(source, op.x)
+    return _fused(op, operands, host) if isinstance(op, ptir.FusionOp) and op.pattern is None else None
 
 
-def _source(planner: NativePlan, value: SSAValue, target: PtirDType) -> View | None:
+def _source(operands: Operands, host: TargetInfo, value: SSAValue, target: PtirDType) -> View | None:
     """Return the view of an operand that a product can read itself."""
-    view = None if value in planner.deferred else planner.view(value)
+    view = None if value in operands.deferred else operands.views[value]
     if view is None or not isinstance(view.base, Buffer) or view.lookups or view.base.use not in _STILL:
         return None
-    return view if is_exact(view.dtype, target) and computes(view.dtype, planner.host) else None
+    return view if is_exact(view.dtype, target) and computes(view.dtype, host) else None
 
 
-def _cast(planner: NativePlan, op: ptir.CastOp) -> Deferred | None:
-    source = _source(planner, op.x, op.result_spec().dtype)
-    return None if source is None else Deferred(source, op.x)
-
-
-def _fused(planner: NativePlan, op: ptir.FusionOp) -> Deferred | None:
+def _fused(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Deferred | None:
     """A fusion of a cast and some arithmetic with numbers that are the same along an axis: weights and their scales."""
     block = op.body.block
     ops = [inner for inner in block.ops if isinstance(inner, PtirOp) and not isinstance(inner, ptir.YieldOp)]
     chain = [inner for inner in ops if isinstance(inner, _OPS)]
     simple = all(isinstance(inner, (*_OPS, ptir.BroadcastToOp, ptir.ConstantOp)) for inner in ops)
-    if not chain or not simple or len(op.results) != 1 or any(v in planner.deferred for v in op.operands):
+    if not chain or not simple or len(op.results) != 1 or any(v in operands.deferred for v in op.operands):
         return None
     if block.last_op is None or block.last_op.operands[0] is not chain[-1].results[0]:
         return None
-    for argument, value in zip(block.args, op.operands, strict=True):
-        planner.views[argument] = planner.view(value)
-    for inner in ops:
-        if inner not in chain:
-            planner.step(inner)
     made = {inner.results[0] for inner in chain}
+    views = _inner_views(op, operands, host, made)
     outside = dict.fromkeys(v for inner in chain for v in inner.operands if v not in made)
-    roots = [v for v in outside if isinstance(v.owner, Block) and planner.view(v).count > 1 and 0 not in planner.view(v).strides]
-    shape, target = planner.shape(op.results[0]), op.results[0].type
-    if len(roots) != 1 or any(planner.shape(v) != shape or planner.view(v).lookups for v in outside):
+    if any(v not in views or shape_of(v) != shape_of(op.results[0]) or views[v].lookups for v in outside):
         return None
-    source = _source(planner, roots[0], F64)
-    if source is None or read_type(target).dtype not in (F32, F64):
+    roots = [v for v in outside if isinstance(v.owner, Block) and views[v].count > 1 and 0 not in views[v].strides]
+    if len(roots) != 1:
         return None
-    return Deferred(source, roots[0], tuple(chain), tuple([(v, planner.view(v)) for v in outside if v is not roots[0]]))
+    source = _source(Operands(views, operands.deferred), host, roots[0], F64)
+    if source is None or read_type(op.results[0].type).dtype not in (F32, F64):
+        return None
+    return Deferred(source, roots[0], tuple(chain), tuple([(v, views[v]) for v in outside if v is not roots[0]]))
 
 
-def _uses(planner: NativePlan, value: SSAValue, found: Deferred) -> Iterator[tuple[SSAValue, Deferred] | None]:
+def _inner_views(op: ptir.FusionOp, operands: Operands, host: TargetInfo, made: Container[SSAValue]) -> dict[SSAValue, View]:
+    """Return the places of arguments, broadcasts and constants of a body; of a constant that has no memory yet, its layout."""
+    views = operands.body(op.body.block, op.operands)
+    for inner in op.body.block.ops:
+        if isinstance(inner, ptir.ConstantOp):
+            dtype, shape = inner.result_spec().dtype, shape_of(inner.result)
+            views[inner.result] = (
+                operands.views.get(inner.result)
+                or fill_of(inner.literal, shape, host)
+                or whole(Buffer(Use.CONSTANT, -1, dtype, prod(shape)), shape)
+            )
+        elif isinstance(inner, ptir.BroadcastToOp) and inner.x in views:
+            views[inner.result] = broadcast(views[inner.x], shape_of(inner.result))
+    return views
+
+
+def _uses(operands: Operands, host: TargetInfo, value: SSAValue, found: Deferred) -> Iterator[tuple[SSAValue, Deferred] | None]:
     """The values that are views of a deferred one, itself apart, and None for each use that needs it computed."""
     for use in value.uses:
         op = use.operation
         if isinstance(op, ptir.DotGeneralOp):
-            if not _can_read(planner, op, use.index, found):
+            if not _can_read(operands, op, use.index, found):
                 yield None
             continue
         inner: SSAValue | None = None
         moved: Deferred | None = found
         if isinstance(op, ptir.FusionOp) and op.pattern is None:
-            inner = op.body.block.args[use.index] if _is_native(planner, op) else None
+            inner = op.body.block.args[use.index] if uncomputed_members(op, host) is None else None
         elif type(op) in VIEWS and isinstance(op, PtirOp):
             inner, moved = op.results[0], found.through(op)
         if inner is None or moved is None:
             yield None
             continue
         yield inner, moved
-        yield from _uses(planner, inner, moved)
+        yield from _uses(operands, host, inner, moved)
 
 
-def _is_native(planner: NativePlan, op: ptir.FusionOp) -> bool:
-    """Return whether a fusion does not run on NumPy."""
-    members = [inner for inner in op.body.block.ops if isinstance(inner, ptir.ReduceOp) or type(inner) in EMITTERS]
-    return all(why_not(inner, planner.host) is None for inner in members if isinstance(inner, PtirOp))
-
-
-def _can_read(planner: NativePlan, op: ptir.DotGeneralOp, which: int, found: Deferred) -> bool:
+def _can_read(operands: Operands, op: ptir.DotGeneralOp, which: int, found: Deferred) -> bool:
     """Return whether a product can read an operand from what it is deferred to."""
-    if total_of(op) not in (F32, F64) or not is_tiled(planner, op, total_of(op)):
+    if total_of(op) not in (F32, F64) or not is_tiled(op):
         return False
     if not found.ops:
         return True
     values, other = op.values(), op.operands[1 - which]
-    both = other is op.operands[which] or (other in planner.deferred and bool(planner.deferred[other].ops))
-    matrix = len(planner.shape(op.operands[which])) == 2
+    both = other is op.operands[which] or (other in operands.deferred and bool(operands.deferred[other].ops))
+    matrix = len(shape_of(op.operands[which])) == 2
     return matrix and not values["batch_lhs"] and len(values["contract_lhs"]) == 1 and not both

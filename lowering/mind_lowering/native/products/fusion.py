@@ -7,6 +7,7 @@ Other forms of fusions with products in them, which only somebody's own passes m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
@@ -14,43 +15,60 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
-from ..elementwise import EMITTERS
-from ..plan import NativePlan
+from ..grouping import is_elementwise, uncomputed_members
+from ..patterns import Builder, Match, Operands, Rejection, moving, shape_of
 from ..reasons import unsupported
+from ..target_info import TargetInfo
 from ..views import Buffer, View
 from .axes import Form, append, is_tiled, total_of
 from .epilogue import MADE, Chain, can_fail
 
 
-def add_fused_product(planner: NativePlan, op: ptir.FusionOp) -> bool:
-    """Append the product of a fusion with its epilogue, and reductions of what that gives; whether it is such a fusion."""
+@dataclass(frozen=True)
+class FusedProduct:
+    """The members of a fusion: views and constants, a product, elementwise ops that follow it, and their reductions."""
+
+    made: Sequence[PtirOp]
+    product: ptir.DotGeneralOp
+    chain: Sequence[PtirOp]
+    reductions: Sequence[PtirOp]
+
+
+def match_fused_product(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
+    """Match a fusion of a product, elementwise ops on its result, and reductions of what they give."""
     ops = [inner for inner in op.body.block.ops if isinstance(inner, PtirOp) and not isinstance(inner, ptir.YieldOp)]
     products = [inner for inner in ops if isinstance(inner, ptir.DotGeneralOp)]
     if len(products) != 1:
-        return False
+        return Rejection(f"{len(products)} products")
     (product,) = products
     total = total_of(product)
-    if unsupported([product.operand_spec(0).dtype, total, product.result_spec().dtype], planner.host):
-        return False
-    chain = [inner for inner in ops if type(inner) in EMITTERS and not isinstance(inner, ptir.StopGradientOp)]
+    if reason := uncomputed_members(op, host) or unsupported(
+        [product.operand_spec(0).dtype, total, product.result_spec().dtype], host
+    ):
+        return Rejection(reason)
+    chain = [inner for inner in ops if is_elementwise(inner) and not isinstance(inner, ptir.StopGradientOp)]
     reductions = [inner for inner in ops if isinstance(inner, ptir.ReduceOp)]
-    if not chain or not _is_chain(planner, ops, product, chain, reductions) or not is_tiled(planner, product, total):
-        return False
-    for inner in ops:
-        if isinstance(inner, MADE):
-            planner.step(inner)
-    _append(planner, product, total, chain)
-    for reduction in reductions:
-        reason = planner.group([reduction], reduction.results)
-        assert reason is None, "asked before"
-    return True
+    if not chain or not _is_chain(ops, product, chain, reductions):
+        return Rejection("what follows the product is not done place by place on its result")
+    if not is_tiled(product):
+        return Rejection(f"products of no elements, or accumulated in {total}, are not tiled")
+    made = [inner for inner in ops if isinstance(inner, MADE)]
+    return Match(moving([*op.operands, *op.results]), FusedProduct(made, product, chain, reductions))
 
 
-def _is_chain(
-    planner: NativePlan, ops: Sequence[PtirOp], product: PtirOp, chain: Sequence[PtirOp], reductions: Sequence[PtirOp]
-) -> bool:
+def expand_fused_product(build: Builder, op: ptir.FusionOp, match: Match) -> None:
+    """Append the product of a fusion with its epilogue, and reductions of what that gives."""
+    found: FusedProduct = match.schedule
+    for inner in found.made:
+        build.step(inner)
+    _append(build, found.product, total_of(found.product), found.chain)
+    for reduction in found.reductions:
+        build.group([reduction], reduction.results)
+
+
+def _is_chain(ops: Sequence[PtirOp], product: PtirOp, chain: Sequence[PtirOp], reductions: Sequence[PtirOp]) -> bool:
     """Return whether a product's operands come from outside, elementwise ops of its shape follow, and their reductions end it."""
-    shape = planner.shape(product.results[0])
+    shape = shape_of(product.results[0])
     inside: set[Operation] = {product, *chain}
     late: set[Operation] = {*inside, *reductions}
     for op in ops:
@@ -59,7 +77,7 @@ def _is_chain(
             fits = needs <= inside and bool(needs)
         elif op in inside:
             outside = op is product and bool(needs & late)
-            fits = planner.shape(op.results[0]) == shape and not can_fail(op) and not needs & set(reductions) and not outside
+            fits = shape_of(op.results[0]) == shape and not can_fail(op) and not needs & set(reductions) and not outside
         else:
             fits = isinstance(op, MADE) and not needs & late
         if not fits:
@@ -67,24 +85,24 @@ def _is_chain(
     return True
 
 
-def _append(planner: NativePlan, product: ptir.DotGeneralOp, total: PtirDType, chain: Sequence[PtirOp]) -> None:
+def _append(build: Builder, product: ptir.DotGeneralOp, total: PtirDType, chain: Sequence[PtirOp]) -> None:
     """Append a product with its epilogue."""
-    form = Form.of(planner, product)
-    operands = form.operands(planner)
+    form = Form.of(product)
+    operands = form.operands(build)
     inside: set[Operation] = {product, *chain}
     results = [r for op in (product, *chain) for r in op.results if any(use.operation not in inside for use in r.uses)]
-    targets = [planner.target(value) for value in results]
+    targets = [build.target(value) for value in results]
     inputs: dict[SSAValue, View] = {}
     for value in [v for op in chain for v in op.operands if v.owner not in inside]:
-        view = planner.view(value)
+        view = build.view(value)
         if view.lookups or not form.joins(operands, targets[0], view):
-            view = planner.copied(value, view)
+            view = build.copied(value, view)
         inputs[value] = view
     lhs, rhs, *others = form.matrices(operands, [*targets, *inputs.values()])
     outs, reads = others[: len(targets)], others[len(targets) :]
     made = Chain(product.result, total, chain, dict(zip(inputs, reads, strict=True)), list(zip(results, outs, strict=True)))
     over = taken_over(operands, list(inputs.values()), targets)
-    append(planner, product, (lhs, rhs, outs[0]), made.epilogue(over))
+    append(build, product, (lhs, rhs, outs[0]), made.epilogue(over))
 
 
 def taken_over(operands: Sequence[View], inputs: Sequence[View], targets: Sequence[View]) -> list[tuple[Buffer, Buffer]]:

@@ -1,18 +1,18 @@
 """
 Row kernels: fusions with several reductions over the same rows: softmax, a layer norm, a cross entropy with its gradient.
 
-`body` finds what is to be done, `loops` writes it; here it is a step of the planner. Sums over the rows, such as the
+`body` finds what is to be done, `loops` writes it; here it is a step of the build. Sums over the rows, such as the
 gradients of a layer norm's parameters, are partial sums of each unit of work in memory, which a group of its own adds up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 
 from mind_dialect.ptir import FusionOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
@@ -21,12 +21,13 @@ from mind_passes.ptir.building import accumulator
 from .. import costs
 from ..failures import Sites
 from ..group_steps import GroupStep
+from ..grouping import uncomputed_members
 from ..groups import layout
 from ..ir import Function
 from ..memory import Access
 from ..nest import Axis, axes_of, lane_axis
 from ..nontemporal import passing
-from ..plan import NativePlan
+from ..patterns import Builder, Match, Operands, Rejection, moving
 from ..steps import SharedStep
 from ..target_info import TargetInfo
 from ..views import Buffer, Use, View, row_major, whole
@@ -143,9 +144,9 @@ def _register_bytes(dtype: PtirDType) -> int:
     return 4 if dtype.kind is Kind.FLOAT and dtype.size < 4 else dtype.size
 
 
-def plan_of(block: Block, host: TargetInfo, planner: NativePlan | None = None) -> RowPlan:
+def plan_of(block: Block, host: TargetInfo, place: Callable[[SSAValue], View] = anywhere) -> RowPlan:
     """Return the plan of a fusion's body as a row kernel; raise `Unfit` if it is none, or had better not be one."""
-    plan = plan_rows(block, host, anywhere if planner is None else planner.view)
+    plan = plan_rows(block, host, place)
     if plan.scratch > SCRATCH or plan.footprint > CACHES * host.l2_bytes:
         raise Unfit(f"rows of {plan.footprint} bytes")
     if plan.rows < FEW_ROWS and prod(plan.shape) > FEW:
@@ -165,31 +166,39 @@ def is_row_kernel(fusion: FusionOp, host: TargetInfo) -> bool:
     return True
 
 
-def add_rows(planner: NativePlan, op: FusionOp) -> bool:
-    """Append a fusion as a row kernel, its arguments being placed; whether it is one."""
+def match_rows(op: FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
+    """Match a fusion that is a row kernel where its operands are."""
+    if (reason := uncomputed_members(op, host)) is not None:
+        return Rejection(reason)
     block = op.body.block
-    if any(argument not in planner.views for argument in block.args):
-        return False
+    places = operands.body(block, op.operands)
+    if len(places) < len(block.args):
+        return Rejection("an operand is not computed, because products read its source")
     try:
-        plan = plan_of(block, planner.host, planner)
-    except Unfit:
-        return False
+        plan = plan_of(block, host, places.__getitem__)
+    except Unfit as reason:
+        return Rejection(str(reason))
     if plan.stages == 1 and not plan.columns and not any(v.is_thin and not v.is_total for v in plan.values):
-        return False  # a group will do
+        return Rejection("a group does the same")
+    return Match(moving([*op.operands, *op.results]), plan)
+
+
+def expand_rows(build: Builder, op: FusionOp, match: Match) -> None:
+    """Append a fusion as a row kernel, and what adds up its sums over the rows."""
+    plan: RowPlan = match.schedule
     named = next((v.name_hint for v in reversed(op.results) if v.name_hint), None)
-    step = RowStep(f"{named or 'rows'}.rows", plan, _per_unit(plan, planner.host))
+    step = RowStep(f"{named or 'rows'}.rows", plan, _per_unit(plan, build.host))
     units = -(-plan.rows // step.per_unit)
     for reduction, _ in plan.columns:
         name = f"{reduction.result.name_hint or 'sum'}.partial"
-        step.partial.append(planner.buffer(Use.ARENA, accumulator(reduction), units * plan.length, name))
-    planner.add(step)
-    planner.views.update(plan.views)
+        step.partial.append(build.buffer(Use.ARENA, accumulator(reduction), units * plan.length, name))
+    build.add(step)
+    build.views.update(plan.views)
     for (reduction, _), buffer in zip(plan.columns, step.partial, strict=True):
-        _fold(planner, reduction, whole(buffer, (units, plan.length)))
-    return True
+        _fold(build, reduction, whole(buffer, (units, plan.length)))
 
 
-def _fold(planner: NativePlan, op: ReduceOp, partial: View) -> None:
+def _fold(build: Builder, op: ReduceOp, partial: View) -> None:
     """Append the sum of the partial sums of a reduction over rows."""
     dtype = accumulator(op)
     block = Block(arg_types=[tensor_type(dtype, partial.shape)])
@@ -197,11 +206,11 @@ def _fold(planner: NativePlan, op: ReduceOp, partial: View) -> None:
     made = ReduceOp(block.args[0], kind=kind, axes=(0,), keepdims=False, accum_dtype=dtype, out_dtype=op.result_spec().dtype)
     made.result.name_hint = op.result.name_hint
     block.add_op(made)
-    planner.keep.append(block)
-    target = planner.target(op.result)
+    build.keep.append(block)
+    target = build.target(op.result)
     group = GroupStep(f"{op.result.name_hint or 'sum'}.fold", partial.shape, {made.x: partial})
-    group.reductions.append((made, whole(planner.buffer_of(target), partial.shape[1:])))
-    planner.add(group)
+    group.reductions.append((made, whole(build.buffer_of(target), partial.shape[1:])))
+    build.add(group)
 
 
 def _as_row(buffer: Buffer, plan: RowPlan) -> View:
@@ -222,6 +231,3 @@ def _per_unit(plan: RowPlan, host: TargetInfo) -> int:
     """Return the number of rows of one unit of work."""
     most = int((SUMMED_UNIT if plan.columns else UNIT) * plan.rows / _cost(plan, host))
     return max(1, min(most, max(-(-plan.rows // UNITS), most // 8)))
-
-
-__all__ = ["RowStep", "add_rows", "is_row_kernel", "plan_of"]

@@ -1,0 +1,214 @@
+"""
+Kernel patterns: the protocol between a row of the table of kernels, the choice of a row, and the planner.
+
+A row says in `match` what it would do for an op, and what that costs, or why it cannot; `match` reads types and the places of
+operands and nothing else: it allocates nothing, names nothing, emits nothing. `expand` then appends kernels and their memory
+through a `Builder`. Text is made by `codegen`, when memory is assigned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Protocol
+
+from xdsl.ir import Block, SSAValue
+
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp, ReduceOp
+from mind_dialect.ptir.types import PtirDType, read_type
+
+from . import costs
+from .products.deferred import Deferred
+from .steps import NativeStep
+from .target_info import TargetInfo, computes
+from .views import Buffer, Use, View, filled
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Reason why a row does not take an op."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Match:
+    """A kernel for an op: about how many nanoseconds it takes, and what `expand` needs to know."""
+
+    cost: float
+    schedule: Any = None
+
+
+@dataclass(frozen=True)
+class Operands:
+    """Places of values when a kernel is chosen, and the values that are not computed because products read their sources."""
+
+    views: Mapping[SSAValue, View]
+    deferred: Mapping[SSAValue, Deferred]
+
+    def body(self, block: Block, operands: Sequence[SSAValue]) -> dict[SSAValue, View]:
+        """Return the places of the arguments of a body; arguments that are not computed have none."""
+        pairs = zip(block.args, operands, strict=True)
+        return {a: self.views[v] for a, v in pairs if v not in self.deferred and v in self.views}
+
+
+class Hoisted(Protocol):
+    """Steps that run before a loop, or once for all calls."""
+
+    packed: dict[Hashable, View]
+    """Operands that were packed there, by what was packed and how."""
+
+    def appending(self, plan: Any, /) -> AbstractContextManager[None]:
+        """Let what a plan appends be appended there."""
+        ...
+
+
+class Builder(Protocol):
+    """Interface of a plan to `expand`: reads places, makes memory, and appends kernels."""
+
+    host: TargetInfo
+    views: dict[SSAValue, View]
+    deferred: dict[SSAValue, Deferred]
+    keep: list[Block]
+    draws: int
+    drawn: bool
+
+    def shape(self, value: SSAValue, /) -> tuple[int, ...]:
+        """Return the extents of a value."""
+        ...
+
+    def view(self, value: SSAValue, /) -> View:
+        """Return the place of a value."""
+        ...
+
+    def buffer(self, use: Use, dtype: PtirDType, count: int, name: str, /) -> Buffer:
+        """Make memory."""
+        ...
+
+    def buffer_of(self, view: View, /) -> Buffer:
+        """Return the memory of a view that has some."""
+        ...
+
+    def new(self, use: Use, value: SSAValue, /) -> View:
+        """Make memory for a value."""
+        ...
+
+    def target(self, value: SSAValue, /) -> View:
+        """Make memory in the arena for a value, which is from now on there."""
+        ...
+
+    def constant(self, literal: PtirLiteralAttr, value: SSAValue, /) -> Buffer:
+        """Make memory that holds a constant before any call."""
+        ...
+
+    def add(self, step: NativeStep, /) -> None:
+        """Append a kernel."""
+        ...
+
+    def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None, /) -> None:
+        """Append a copy of a value from one place to another."""
+        ...
+
+    def copied(self, value: SSAValue, source: View, /) -> View:
+        """Append a copy of a value to memory of its own."""
+        ...
+
+    def group(self, ops: Sequence[PtirOp], results: Sequence[SSAValue], /) -> None:
+        """Append ops as one group."""
+        ...
+
+    def reduction(self, op: ReduceOp, source: View, result: SSAValue, /) -> None:
+        """Append one reduction of a view, whose result stands for another value."""
+        ...
+
+    def step(self, op: PtirOp, /) -> None:
+        """Append an op by the row that is chosen for it."""
+        ...
+
+    def iterations(self) -> list[View]:
+        """Return the induction variables of the loops around, in memory."""
+        ...
+
+    def lasting(self, views: Sequence[View], size: int, /) -> Hoisted | None:
+        """Return the earliest steps before which views are as they are, if `size` more bytes may stay in memory."""
+        ...
+
+    def appending(self, hoisted: Hoisted | None, /) -> AbstractContextManager[None]:
+        """Let what is appended be appended there; without, where the current op is."""
+        ...
+
+
+@dataclass(frozen=True)
+class KernelPattern:
+    """A row of the table of kernels: its name, the ops that it may take, and what it does."""
+
+    name: str
+    ops: tuple[type[PtirOp], ...]
+    match: Callable[[Any, Operands, TargetInfo], Match | Rejection]
+    expand: Callable[[Builder, Any, Match], None]
+
+
+Rejections = Sequence[tuple[str, Rejection]]
+"""Why rows, each by its name, do not take an op, in the order of the table."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The row that is chosen for an op, what it matched, and why other rows do not take the op."""
+
+    pattern: KernelPattern
+    match: Match
+    rejections: Rejections
+
+
+def choose(rows: Sequence[KernelPattern], op: PtirOp, operands: Operands, host: TargetInfo) -> Choice | Rejections:
+    """Return the row of least cost for an op, the first one of equals; all rejections if no row takes it."""
+    best: tuple[KernelPattern, Match] | None = None
+    rejections: list[tuple[str, Rejection]] = []
+    for row in rows:
+        found = row.match(op, operands, host)
+        if isinstance(found, Rejection):
+            rejections.append((row.name, found))
+        elif best is None or found.cost < best[1].cost:
+            best = row, found
+    return rejections if best is None else Choice(*best, rejections)
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """Return the extents of a value, which are all known."""
+    return tuple(n for n in read_type(value.type).shape if isinstance(n, int))
+
+
+def moving(values: Sequence[SSAValue]) -> float:
+    """Return about how many nanoseconds it takes to read or write each of some values once."""
+    total = 0
+    for value in dict.fromkeys(values):
+        count = 1
+        for n in shape_of(value):
+            count *= n
+        total += count * read_type(value.type).dtype.size
+    return total / costs.BYTES
+
+
+def fill_of(literal: PtirLiteralAttr, shape: tuple[int, ...], host: TargetInfo) -> View | None:
+    """Return the view of a constant of one number, which needs no memory if its dtype is computed in."""
+    if (not literal.is_fill and prod(shape) != 1) or not computes(literal.spec[0], host):
+        return None
+    return filled(PtirLiteralAttr.from_bytes(literal.spec[0], (), literal.data.data), shape)
+
+
+def row(
+    name: str,
+    op: type[PtirOp],
+    expand: Callable[[Builder, Any], None],
+    reason: Callable[[Any, TargetInfo], str | None] | None = None,
+) -> KernelPattern:
+    """Return a row for one op that reads its operands and writes its results once; `reason` says why it cannot."""
+
+    def match(op: PtirOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
+        found = None if reason is None else reason(op, host)
+        return Match(moving([*op.operands, *op.results])) if found is None else Rejection(found)
+
+    return KernelPattern(name, (op,), match, lambda build, op, match: expand(build, op))
