@@ -17,19 +17,36 @@ from mind_dialect.ptir.types import DTYPES, Kind, PtirDType
 from ptir_forms import program, shape, spread
 
 SHAPES = ((5, 37), (3, 2), (1, 130), (9, 16), (2, 257), (20, 3), (4, 64), (33, 17), (2, 3, 40), (3, 1, 5), (2, 700), (6, 2, 9))
+ACROSS = (
+    (37, 5),
+    (2, 3),
+    (130, 70),
+    (16, 9),
+    (257, 2),
+    (3, 20),
+    (64, 64),
+    (17, 33),
+    (2, 40, 3),
+    (3, 5, 150),
+    (2, 140, 19),
+    (4, 3, 2, 65),
+)
+"""Shapes of rows that lie across the last axis."""
 FLOAT = ("tanh", "abs", "neg", "shrink", "logistic", "mask", "picked", "twice")
 WHOLE = ("abs", "neg", "twice", "mask", "picked", "less")
 
 
 class RowMaker:
-    """Grows a program over one shape, whose last axes are the row."""
+    """Grows a program over one shape, whose last axes are the row, or, `across` it, some others next to each other."""
 
-    def __init__(self, seed: int, dtype: PtirDType):
+    def __init__(self, seed: int, dtype: PtirDType, *, across: bool = False):
         self.pick = random.Random(seed)
         self.dtype = dtype
-        self.shape = self.pick.choice(SHAPES)
-        rank = len(self.shape)
-        self.axes = tuple(range(rank - self.pick.randint(1, rank - 1), rank))
+        self.shape = self.pick.choice(ACROSS if across else SHAPES)
+        end = len(self.shape) - across
+        self.axes = tuple(range(end - self.pick.randint(1, end - (not across)), end))
+        self.run = self.axes[-1]
+        """The axis that indices are of."""
         self.thin = tuple(1 if a in self.axes else n for a, n in enumerate(self.shape))
         self.full: list[Any] = []
         self.numbers: list[Any] = []
@@ -37,8 +54,8 @@ class RowMaker:
 
     def module(self) -> ModuleOp:
         text = [f"{self.dtype}[{','.join(map(str, s))}]" for s in (self.shape, self.shape, self.shape[-1:], self.thin)]
-        types = " ".join([*text, f"si32[{','.join(map(str, (*self.shape[:-1], 1)))}]"])
-        return program(types, self.body)
+        index = [1 if a == self.run else n for a, n in enumerate(self.shape)]
+        return program(" ".join([*text, f"si32[{','.join(map(str, index))}]"]), self.body)
 
     def body(self, x: Any, y: Any, column: Any, number: Any, index: Any) -> list[Any]:
         """The results, given two rows, one row for all, a number for each row and an index for each run of the last axis."""
@@ -85,7 +102,7 @@ class RowMaker:
             case "mask" if is_full:
                 return self.masked(x)
             case "picked" if is_full and self.index is not None:
-                there = ptir.GatherOp(x, self.index, axis=len(self.shape) - 1)
+                there = ptir.GatherOp(x, self.index, axis=self.run)
                 return ptir.MaximumOp(x, spread(there, x))
             case "less" if is_full:
                 return ptir.SelectOp(ptir.CompareOp(x, spread(self.reduced(x), x), kind="less"), x, x)
@@ -93,9 +110,9 @@ class RowMaker:
                 return ptir.MaximumOp(x, self.constant(1 if self.dtype.kind is Kind.UNSIGNED else -1, shape(x)))
 
     def masked(self, x: Any) -> Any:
-        """What is before, at or behind an index in each run of the last axis, as with labels or causal masks."""
-        dtype = self.pick.choice(("si32", "si64", "ui8") if self.shape[-1] < 256 else ("si32", "si64"))
-        axis = self.pick.choice((len(self.shape) - 1, 0))
+        """What is before, at or behind an index in each run of a row's last axis, as with labels or causal masks."""
+        dtype = self.pick.choice(("si32", "si64", "ui8") if self.shape[self.run] < 256 else ("si32", "si64"))
+        axis = self.pick.choice((self.run, 0))
         place = ptir.IotaOp(shape=self.shape, dtype=dtype, axis=axis)
         other = ptir.CastOp(spread(self.index, x), dtype=dtype)
         test = ptir.CompareOp(*((place, other) if self.pick.random() < 0.5 else (other, place)), kind=self.pick.choice(KINDS))

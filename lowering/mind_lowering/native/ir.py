@@ -199,6 +199,13 @@ class Function:
         less = self.op(f"icmp slt i64 {a}, {b}", "less")
         return self.op(f"select i1 {less}, i64 {a}, i64 {b}", "i")
 
+    def greatest(self, a: str, b: str) -> str:
+        """The greater of two."""
+        if _number(a) and _number(b):
+            return str(max(int(a), int(b)))
+        more = self.op(f"icmp sgt i64 {a}, {b}", "more")
+        return self.op(f"select i1 {more}, i64 {a}, i64 {b}", "i")
+
     def address(self, type: str, base: str, index: str, hint: str = "p") -> str:
         """The address of an element."""
         return base if index == "0" else self.op(f"getelementptr {type}, ptr {base}, i64 {index}", hint)

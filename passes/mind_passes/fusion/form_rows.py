@@ -63,7 +63,7 @@ class Domains:
             reduced |= self.known[op][1]
         if not reduced:
             return True
-        rows = {(shape, axes) for shape, axes in reduced if len(shape) - 1 in axes}
+        rows = {(shape, axes) for shape, axes in reduced if len(shape) - 1 in axes} or reduced
         if len({shape for shape, _ in reduced}) != 1 or len(rows) != 1:
             return False
         ((shape, axes),) = rows

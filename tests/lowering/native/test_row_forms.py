@@ -109,8 +109,41 @@ def test_what_is_left_to_groups(types: str, why: str) -> None:
     assert not any(line.startswith("+") for line in kernels(program(types, softmax))), why
 
 
-def test_lanes_that_would_run_from_row_to_row_are_left_to_groups() -> None:
-    assert not any(line.startswith("+") for line in kernels(program("f32[100,64]", lambda x: [softmax(x, axis=0)])))
+@pytest.mark.parametrize(
+    ("types", "axis", "work"),
+    [
+        ("f32[100,64]", 0, "[100, 64 rows]"),
+        ("f32[8,32,28,28]", 1, "[8 rows, 32, 28 rows, 28 rows]"),
+        ("f32[4096,1024]", 0, "[4096, 1024 rows]"),
+    ],
+)
+def test_rows_across_the_last_axis(types: str, axis: int, work: str) -> None:
+    assert kernels(program(types, lambda x: [softmax(x, axis=axis)])) == [f"+reduce sub exp reduce div over {work}"]
+
+
+@pytest.mark.parametrize(
+    ("types", "why"),
+    [
+        ("f32[40000,64]", "threads have nothing to share"),
+        ("f32[20000,2048]", "rows that no cache holds"),
+        ("f32[1,64]", "one element"),
+        ("f32[8,0]", "no rows"),
+    ],
+)
+def test_rows_across_the_last_axis_that_are_left_to_groups(types: str, why: str) -> None:
+    assert not any(line.startswith("+") for line in kernels(program(types, lambda x: [softmax(x, axis=0)]))), why
+
+
+def test_sums_over_rows_across_the_last_axis_are_left_to_groups() -> None:
+    """Their lanes are rows, which a kernel would have to fold at each place."""
+
+    def body(x: Any) -> list[Any]:
+        y = softmax(x, axis=0)
+        return [y, ptir.ReduceOp(y, kind="sum", axes=(1,), keepdims=False)]
+
+    found = kernels(program("f32[100,64]", body))
+    assert found[0] == "+reduce sub exp reduce over [100, 64 rows]"
+    assert not any(line.startswith("+") for line in found[1:])
 
 
 def test_reductions_behind_a_product_are_the_rows() -> None:

@@ -8,7 +8,7 @@ unit of work, in the order of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mind_dialect.ptir import MulOp, ReduceOp
@@ -47,6 +47,8 @@ class RowLanes:
     lanes: Lanes
     index: str
     known: dict[Value, str] = field(default_factory=dict[Value, str])
+    number: int = 0
+    """Which of the vectors that are worked on at a time."""
 
 
 @dataclass
@@ -61,7 +63,7 @@ class Pass:
     targets: list[tuple[Value, Place]] = field(default_factory=list[tuple[Value, Place]])
     sums: list[tuple[ReduceOp, Value, Place]] = field(default_factory=list[tuple[ReduceOp, Value, Place]])
     flat: str = "0"
-    """Offset of the run along the lanes in a row of what is kept."""
+    """Index of the run along the lanes in what is kept of a row."""
 
 
 class RowLoops(RowNumbers):
@@ -79,6 +81,8 @@ class RowLoops(RowNumbers):
         full = [v for v in plan.values if not v.is_thin]
         most = RESIDENT * host.registers // REGISTERS
         self.resident = not self.inner and vectors <= most and vectors * len(full) <= RESIDENT_OPS
+        self.kept: Mapping[Value, int] = {} if self.resident else plan.kept
+        """The values that are kept for later passes, each with the pass that computes it."""
         self.outputs: dict[Value, Spot] = {}
         self.sums: list[tuple[ReduceOp, Value, Spot]] = []
         """The reductions over rows, each with the memory of all units."""
@@ -98,7 +102,7 @@ class RowLoops(RowNumbers):
         """The loop over the rows of some units; what is in `past` is written by non-temporal stores, where it is aligned."""
         f = self.f
         self.find_spots(views, hints)
-        for value in () if self.resident else self.plan.kept:
+        for value in self.kept:
             type = stored(kept_as(value.dtype))
             self.room[value] = f.op(f"alloca [{self.plan.length} x {type}], align 64", identifier(value.hint or "kept"))
 
@@ -175,7 +179,7 @@ class RowLoops(RowNumbers):
 
     def needed(self, stage: int) -> list[Value]:
         """Return the values that a pass computes."""
-        return self.plan.needed(stage, all_known=self.resident)
+        return self.plan.needed(stage, self.kept)
 
     def sweep(self, stage: int, at: Indexes, fetches: bool) -> None:
         """One pass; its totals are known after it."""
@@ -193,10 +197,10 @@ class RowLoops(RowNumbers):
                 if x.is_thin:
                     self.splat(x)
         lanes = self.lanes()
-        state = [identity(lanes, _reduction(v)) for v in totals for _ in range(run.unroll)]
+        state = [identity(lanes, reduction_of(v)) for v in totals for _ in range(run.unroll)]
         found = self.across(self.inner, at, "0", run, state, fetches)
         for k, value in enumerate(totals):
-            op = _reduction(value)
+            op = reduction_of(value)
             lanes = self.lanes()
             lanes.hint = identifier(value.hint or "sum")
             folded = fold(replace(lanes, mask=None, counted=0), op, found[k * run.unroll : (k + 1) * run.unroll])
@@ -205,7 +209,7 @@ class RowLoops(RowNumbers):
     def across(self, order: Sequence[int], at: Indexes, flat: str, run: Pass, state: Sequence[str], fetches: bool) -> list[str]:
         """The loops over the axes of a row, the lanes innermost; accumulators go from iteration to iteration."""
         if not order:
-            return self.along_lanes(at, replace(run, flat=self.f.mul(flat, self.extent)), state, fetches)
+            return self.along_lanes(at, replace(run, flat=flat), state, fetches)
         i, rest = order[0], order[1:]
 
         def body(index: str, /, *values: str) -> list[str]:
@@ -216,14 +220,13 @@ class RowLoops(RowNumbers):
 
     def typed(self, run: Pass, state: Sequence[str]) -> list[tuple[str, str]]:
         """Accumulators with their types, those of one total next to each other."""
-        types = [self.lanes().type(accumulator(_reduction(v))) for v in run.totals for _ in range(run.unroll)]
+        types = [self.lanes().type(accumulator(reduction_of(v))) for v in run.totals for _ in range(run.unroll)]
         return list(zip(types, state, strict=True))
 
     def along_lanes(self, at: Indexes, run: Pass, state: Sequence[str], fetches: bool) -> list[str]:
         """One run along the lanes."""
-        run.places = {v: self.place(s, at) for v, s in self.inputs.items() if not v.is_thin}
-        run.targets = [(v, self.place(s, at)) for v, s in self.outputs.items() if not v.is_thin and v.stage == run.stage]
-        run.sums = [(op, v, self.place(s, at)) for op, v, s in self.columns if v.stage == run.stage]
+        run = replace(run, flat=self.f.mul(run.flat, self.extent))
+        self.find_places(run, at)
         if self.resident:
             return self.together(run, self.iterations, list(state))
         n, step = self.extent, self.width * run.unroll
@@ -238,6 +241,12 @@ class RowLoops(RowNumbers):
         found = self.f.loop("0", str(full), step, body, self.typed(run, state), "x")
         rest = self.all_lanes()[full // self.width :]
         return self.together(run, [RowLanes(lanes, str(full + i * self.width)) for i, lanes in enumerate(rest)], found)
+
+    def find_places(self, run: Pass, at: Indexes) -> None:
+        """Find where inputs and outputs are at the indices of a pass."""
+        run.places = {v: self.place(s, at) for v, s in self.inputs.items() if not v.is_thin}
+        run.targets = [(v, self.place(s, at)) for v, s in self.outputs.items() if not v.is_thin and v.stage == run.stage]
+        run.sums = [(op, v, self.place(s, at)) for op, v, s in self.columns if v.stage == run.stage]
 
     def together(self, run: Pass, iterations: Sequence[RowLanes], state: list[str]) -> list[str]:
         """Compute, keep, write and add up some vectors; the accumulators after them."""
@@ -254,7 +263,7 @@ class RowLoops(RowNumbers):
             for op, value, place in run.sums:
                 self.add_column(run, iteration, op, value, place)
             for k, total in enumerate(run.totals):
-                op, slot = _reduction(total), k * run.unroll + u % run.unroll
+                op, slot = reduction_of(total), k * run.unroll + u % run.unroll
                 iteration.lanes.hint = identifier(total.hint or "sum")
                 x = addend(iteration.lanes, op, self.lane(run, iteration, total.operands[0]))
                 state[slot] = combine(iteration.lanes, op, state[slot], x)
@@ -285,7 +294,7 @@ class RowLoops(RowNumbers):
                 iteration.lanes.contract = False
             else:
                 iteration.known[value] = self.compared(run, iteration, value, value.counting)
-            if not self.resident and self.plan.kept.get(value) == run.stage:
+            if self.kept.get(value) == run.stage:
                 iteration.lanes.store(kept_as(value.dtype), iteration.known[value], *self.kept_at(run, iteration, value), 1)
 
     def kept_at(self, run: Pass, iteration: RowLanes, value: Value) -> tuple[str, str]:
@@ -295,7 +304,7 @@ class RowLoops(RowNumbers):
     def lane(self, run: Pass, iteration: RowLanes, value: Value) -> str:
         """One value in some lanes: computed now or before, kept, or read."""
         if value.is_thin:
-            return self.splat(value)
+            return self.thin_lane(iteration, value)
         if value not in iteration.known:
             iteration.lanes.hint = identifier(value.hint or "v")
             if value.op is None:
@@ -303,6 +312,10 @@ class RowLoops(RowNumbers):
             else:
                 iteration.known[value] = iteration.lanes.load(kept_as(value.dtype), *self.kept_at(run, iteration, value), 1)
         return iteration.known[value]
+
+    def thin_lane(self, iteration: RowLanes, value: Value) -> str:
+        """A number of the row, or of each row, in some lanes."""
+        return self.splat(value)
 
     def compared(self, run: Pass, iteration: RowLanes, value: Value, counting: Counting) -> str:
         """A comparison of what counts places with an integer of the row, in 32 bits."""
@@ -333,7 +346,8 @@ class RowLoops(RowNumbers):
                 self.f.call("llvm.prefetch.p0", "void", *arguments, immediate=(1, 2, 3))
 
 
-def _reduction(value: Value) -> ReduceOp:
+def reduction_of(value: Value) -> ReduceOp:
+    """Return the op of a total."""
     assert isinstance(value.op, ReduceOp)
     return value.op
 

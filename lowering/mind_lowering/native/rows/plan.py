@@ -8,7 +8,7 @@ stage needs of an earlier one is computed again where that is cheap, and else ke
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -137,9 +137,10 @@ class RowPlan:
             used |= there.intersection(self.roots(stage))
         return {v: s for v, s in kept.items() if v in used}
 
-    def needed(self, stage: int, *, all_known: bool = False) -> list[Value]:
-        """Return the values that a pass computes, in order; `all_known` if everything stays known from pass to pass."""
-        return self._needed(self.roots(stage), () if all_known else {v for v, s in self.kept.items() if s < stage})
+    def needed(self, stage: int, kept: Mapping[Value, int] | None = None) -> list[Value]:
+        """Return the values that a pass computes, in order, where `kept` are kept; by default those of this plan."""
+        there = self.kept if kept is None else kept
+        return self._needed(self.roots(stage), {v for v, s in there.items() if s < stage})
 
     def _needed(self, roots: Sequence[Value], there: Collection[Value]) -> list[Value]:
         """The full values to compute for some, in order, where some are there."""
@@ -155,11 +156,11 @@ class RowPlan:
         return sum(kept_as(v.dtype).size * self.length for v in self.kept)
 
     @property
-    def footprint(self) -> int:
-        """Bytes of a row, all that is read, kept and written."""
+    def moved(self) -> int:
+        """Return the bytes of a row that are read and written."""
         moved = [v for v in self.inputs.values() if not v.is_thin and isinstance(v.view and v.view.base, Buffer)]
         moved += [v for _, v, _ in self.outputs if not v.is_thin]
-        return self.scratch + sum(v.dtype.size for v in moved) * self.length
+        return sum(v.dtype.size for v in moved) * self.length
 
 
 def extremes(view: View) -> tuple[int, int]:

@@ -32,13 +32,16 @@ from ..steps import SharedStep
 from ..target_info import TargetInfo
 from ..views import Buffer, Use, View, row_major, whole
 from .body import Unfit, anywhere, computed_in, plan_rows
-from .loops import RowLoops
+from .columns import ColumnLoops
+from .loops import REGISTERS, RowLoops
 from .plan import RowPlan, Value
 
 SCRATCH = 256 << 10
 """Bytes that a kernel keeps of a row, at most: they are on the stack of its thread."""
 CACHES = 2
 """Of how many caches of the second level a row may be, at most."""
+VECTORS = 4
+"""Vectors of neighbouring rows that are worked on at a time, where lanes run from row to row; fewer with fewer registers."""
 FEW = 1 << 16
 """Elements that one thread may as well do alone."""
 FEW_ROWS = 8
@@ -99,17 +102,15 @@ class RowStep(SharedStep):
         return tuple([*parts, *(layout(v) for v in self.views), tuple(self.past())])
 
     def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        found = lanes_of(self.plan, self.views, host)
-        assert found is not None, "asked before"
-        axes, along, width = found
+        chosen = Layout.of(self.plan, self.views, host)
         hints = [*(v.hint for v in self.plan.inputs.values()), *(v.hint for _, v, _ in self.plan.outputs)]
         hints += [f"{op.result.name_hint or 'sum'}.partial" for op, _ in self.plan.columns]
-        loops = RowLoops(f, host, sites, self.plan, axes, along, width)
+        loops = chosen.loops(f, host, sites, self.plan)
         values = [v for _, v, _ in self.plan.outputs]
         past = [value for value, streams in zip(values, self.past(), strict=True) if streams]
         loops.emit(self.views, hints, self.plan.rows, self.per_unit, past)
         f.ret("0")
-        return -(-self.plan.rows // self.per_unit)
+        return -(-chosen.count(self.plan) // self.per_unit)
 
     def past(self) -> list[bool]:
         """Return which results are written by non-temporal stores, when buffers have their places."""
@@ -130,14 +131,50 @@ class RowStep(SharedStep):
         return found
 
 
-def lanes_of(plan: RowPlan, views: Sequence[View], host: TargetInfo) -> tuple[Sequence[Axis], int, int] | None:
-    """The axes, which of them has the lanes, and how many; None if lanes would best run from row to row."""
-    axes = axes_of(plan.shape, plan.axes, [v.strides for v in views])
-    width = host.lanes(max(_register_bytes(d) for d in computed_in(plan)))
-    along = lane_axis(axes, width)
-    if along is None or not axes[along].reduced:
-        return None
-    return axes, along, min(width, 1 << (axes[along].extent - 1).bit_length())
+@dataclass(frozen=True)
+class Layout:
+    """Layout of the lanes of a row kernel: along an axis of a row, or, `vectors` of `width` at a time, from row to row."""
+
+    axes: Sequence[Axis]
+    along: int
+    width: int
+    vectors: int = 0
+    keeps: bool = True
+    """Whether values are kept for later passes: if not, they are computed again."""
+
+    @staticmethod
+    def of(plan: RowPlan, views: Sequence[View], host: TargetInfo) -> Layout:
+        """Return the layout that costs least."""
+        axes = axes_of(plan.shape, plan.axes, [v.strides for v in views])
+        width = host.lanes(max(_register_bytes(d) for d in computed_in(plan)))
+        along = lane_axis(axes, width)
+        assert along is not None, "a row has two elements or more"
+        width = min(width, 1 << (axes[along].extent - 1).bit_length())
+        if axes[along].reduced:
+            return Layout(axes, along, width)
+        most = max(1, VECTORS * host.registers // REGISTERS)
+        vectors = min(most, -(-axes[along].extent // width))
+        return Layout(axes, along, width, vectors, plan.scratch * width * vectors <= SCRATCH)
+
+    @property
+    def strip(self) -> int:
+        """Return the number of rows that are worked on at a time."""
+        return max(1, self.width * self.vectors)
+
+    def count(self, plan: RowPlan) -> int:
+        """Return the number of strips of rows."""
+        extent = self.axes[self.along].extent
+        return plan.rows // extent * -(-extent // self.strip) if self.vectors else plan.rows
+
+    def loops(self, f: Function, host: TargetInfo, sites: Sites, plan: RowPlan) -> RowLoops:
+        """Return the loops of the layout."""
+        if not self.vectors:
+            return RowLoops(f, host, sites, plan, self.axes, self.along, self.width)
+        return ColumnLoops(f, host, sites, plan, self.axes, self.along, self.width, vectors=self.vectors, keeps=self.keeps)
+
+    def footprint(self, plan: RowPlan) -> int:
+        """Return the bytes of a strip, all that is read, kept and written."""
+        return (plan.moved + self.keeps * plan.scratch) * self.strip
 
 
 def _register_bytes(dtype: PtirDType) -> int:
@@ -147,13 +184,15 @@ def _register_bytes(dtype: PtirDType) -> int:
 def plan_of(block: Block, host: TargetInfo, place: Callable[[SSAValue], View] = anywhere) -> RowPlan:
     """Return the plan of a fusion's body as a row kernel; raise `Unfit` if it is none, or had better not be one."""
     plan = plan_rows(block, host, place)
-    if plan.scratch > SCRATCH or plan.footprint > CACHES * host.l2_bytes:
-        raise Unfit(f"rows of {plan.footprint} bytes")
-    if plan.rows < FEW_ROWS and prod(plan.shape) > FEW:
+    layout = Layout.of(plan, [*plan.inputs, *(v for _, _, v in plan.outputs)], host)
+    if layout.vectors and plan.columns:
+        raise Unfit("sums over rows whose elements are apart")
+    if not layout.vectors and plan.scratch > SCRATCH:
+        raise Unfit(f"rows of {plan.scratch} bytes that are kept")
+    if layout.footprint(plan) > CACHES * host.l2_bytes:
+        raise Unfit(f"rows of {layout.footprint(plan)} bytes")
+    if layout.count(plan) < FEW_ROWS and prod(plan.shape) > FEW:
         raise Unfit(f"{plan.rows} rows of {plan.length} elements")
-    views = [*plan.inputs, *(v for _, _, v in plan.outputs)]
-    if lanes_of(plan, views, host) is None:
-        raise Unfit("rows whose elements are apart")
     return plan
 
 
@@ -187,7 +226,8 @@ def expand_rows(build: Builder, op: FusionOp, match: Match) -> None:
     """Append a fusion as a row kernel, and what adds up its sums over the rows."""
     plan: RowPlan = match.schedule
     named = next((v.name_hint for v in reversed(op.results) if v.name_hint), None)
-    step = RowStep(f"{named or 'rows'}.rows", plan, _per_unit(plan, build.host))
+    chosen = Layout.of(plan, [*plan.inputs, *(v for _, _, v in plan.outputs)], build.host)
+    step = RowStep(f"{named or 'rows'}.rows", plan, _per_unit(plan, chosen.count(plan), build.host))
     units = -(-plan.rows // step.per_unit)
     for reduction, _ in plan.columns:
         name = f"{reduction.result.name_hint or 'sum'}.partial"
@@ -227,7 +267,7 @@ def _cost(plan: RowPlan, host: TargetInfo) -> float:
     return costs.elementwise(host, plan.shape, ops + [op for op, _ in plan.columns] * 3, views)
 
 
-def _per_unit(plan: RowPlan, host: TargetInfo) -> int:
-    """Return the number of rows of one unit of work."""
-    most = int((SUMMED_UNIT if plan.columns else UNIT) * plan.rows / _cost(plan, host))
-    return max(1, min(most, max(-(-plan.rows // UNITS), most // 8)))
+def _per_unit(plan: RowPlan, count: int, host: TargetInfo) -> int:
+    """Return the number of rows, or strips of rows, of one unit of work."""
+    most = int((SUMMED_UNIT if plan.columns else UNIT) * count / _cost(plan, host))
+    return max(1, min(most, max(-(-count // UNITS), most // 8)))
