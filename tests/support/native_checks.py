@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.native import detect, lanes
+from mind_lowering.native import detect
+from mind_lowering.native.target_info import computes
 from mind_lowering.ptir_kernels.formats import format_of
 
 SUM_ULPS = 1.0
@@ -16,7 +17,7 @@ SUM_ULPS = 1.0
 
 def computed_here(*dtypes: str) -> bool:
     """Return whether the machine that code is made for has arithmetic of these dtypes."""
-    return all(lanes.computes(DTYPES[name], detect()) for name in dtypes)
+    return all(computes(DTYPES[name], detect()) for name in dtypes)
 
 
 def several(found: Any) -> tuple[Any, ...]:
