@@ -22,7 +22,7 @@ from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dims, holds
 from .xp.arguments import SizeArgument
 
 CANNOT_FAIL = (
-    *(ptir.UnaryOp, ptir.ReduceOp, ptir.TransposeOp, ptir.TileOp, ptir.TakeOp, ptir.ReverseOp),
+    *(ptir.UnaryOp, ptir.ReduceOp, ptir.TransposeOp, ptir.TakeOp, ptir.ReverseOp),
     *(ptir.CumulativeSumOp, ptir.CumulativeOp, ptir.SortOp, ptir.ReduceWindowOp, ptir.ExtractPatchesOp, ptir.CustomCallOp),
     *(ptir.WindowArgOp, ptir.DimensionSizeOp),
 )
@@ -62,6 +62,8 @@ def _is_proven(op: PtirOp, shapes: Sequence[Dims]) -> bool:
             return all(map(holds, values["starts"], sizes, op.operand_spec(0).shape))
         case ptir.PadOp():
             return all(map(is_nonnegative, (*values["low"], *values["high"])))
+        case ptir.TileOp():
+            return all(map(is_nonnegative, values["repeats"]))
         case ptir.TopKOp():
             axis: int = values["axis"]
             return holds(0, values["k"], op.operand_spec(0).shape[axis])

@@ -13,7 +13,7 @@ from .. import ptir_shapes as shapes
 from ..codecs import BOOLEAN, INTEGERS
 from ..errors import error
 from ..op import TENSOR
-from .attributes import DTYPE, INTEGER, PAIRS, SCALAR, Word
+from .attributes import DIM, DTYPE, INTEGER, PAIRS, SCALAR, Word
 from .base import OneResultOp
 from .legal import check_accumulator, check_cast
 from .types import PtirDType, TensorSpec
@@ -214,7 +214,7 @@ class ExtractPatchesOp(OneResultOp):
 @irdl_op_definition
 class SegmentReduceOp(AccumulatingOp):
     """
-    Rows of `data` reduced into `num_segments` buckets; ids out of range are E6001 at run time.
+    Rows of `data` reduced into `num_segments` buckets, maybe an expression of names; ids out of range are E6001 at run time.
 
     An empty bucket is as an empty reduction. `indices_are_sorted` and `unique` are promises.
     """
@@ -227,7 +227,7 @@ class SegmentReduceOp(AccumulatingOp):
     data = operand_def(TENSOR)
     segment_ids = operand_def(TENSOR)
     kind = prop_def(Word("sum", "max"))
-    num_segments = prop_def(INTEGER)
+    num_segments = prop_def(DIM)
     accum_dtype = opt_prop_def(DTYPE)
     indices_are_sorted = prop_def(BOOLEAN)
     unique = prop_def(BOOLEAN)

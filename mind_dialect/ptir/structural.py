@@ -98,13 +98,13 @@ class PadOp(OneResultOp):
 
 @irdl_op_definition
 class TileOp(OneResultOp):
-    """`x`, `repeats[i]` times along each axis `i`."""
+    """`x`, `repeats[i]` times along each axis `i`; repeats may be expressions of names."""
 
     name = "ptir.tile"
     OPCODE: ClassVar = "tile"
     RULE: ClassVar = staticmethod(shapes.tile)
     x = operand_def(TENSOR)
-    repeats = prop_def(INTEGERS)
+    repeats = prop_def(DIMS)
 
 
 @irdl_op_definition

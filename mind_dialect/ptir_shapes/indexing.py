@@ -137,10 +137,10 @@ def top_k(x: Dims, *, k: Dim, axis: int) -> Dims:
     return (*x[:a], k, *x[a + 1 :])
 
 
-def segment_reduce(data: Dims, ids: Dims, *, num_segments: int) -> Dims:
+def segment_reduce(data: Dims, ids: Dims, *, num_segments: Dim) -> Dims:
     """
-    >>> segment_reduce((6, 4), (6,), num_segments=3)
-    (3, 4)
+    >>> segment_reduce((6, 4), (6,), num_segments=3), segment_reduce(("N", 4), ("N",), num_segments="B+1")
+    ((3, 4), ('B+1', 4))
     """
     if len(data) < 1:
         raise rank_error("data", "at least 1", 0)

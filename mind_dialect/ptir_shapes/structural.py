@@ -236,10 +236,10 @@ def spread(n: Dim, interior: int) -> Dim:
     return add_dims(n, mul_dims(max_dims(0, sub_dims(n, 1)), interior)) if interior else n
 
 
-def tile(x: Dims, *, repeats: Sequence[int]) -> Dims:
+def tile(x: Dims, *, repeats: Sequence[Dim]) -> Dims:
     """
-    >>> tile((2, "B"), repeats=(3, 1)), tile(("B",), repeats=(2,))
-    ((6, 'B'), ('2*B',))
+    >>> tile((2, "B"), repeats=(3, 1)), tile(("B",), repeats=("T+1",))
+    ((6, 'B'), ('B*T+B',))
     """
     lengths(len(x), repeats=repeats)
     at_least(0, repeats=repeats)

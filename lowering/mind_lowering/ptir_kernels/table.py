@@ -151,11 +151,16 @@ def _padded(name: str) -> Row:
     return row
 
 
-def _top_k(op: ptir.TopKOp) -> Call:
-    """`k` as the size of a dimension, where it is one."""
-    call = _kernel("top_k")(op)
-    k = call.arguments["k"]
-    return Call(call.callee, {**call.arguments, "k": SizeArgument(k) if isinstance(k, str) else k})
+def _sized(name: str, size: str) -> Row:
+    """An argument as the size of a dimension, where it is one."""
+    kernel = _kernel(name)
+
+    def row(op: PtirOp) -> Call:
+        call = kernel(op)
+        given = call.arguments[size]
+        return Call(call.callee, {**call.arguments, size: SizeArgument(given) if isinstance(given, str) else given})
+
+    return row
 
 
 def _rows(*ops: type[PtirOp]) -> dict[type[PtirOp], Row]:
@@ -181,8 +186,9 @@ KERNELS: dict[type[PtirOp], Row] = {
     **_rows(ptir.ConstantOp, ptir.ArgMinOp, ptir.ArgMaxOp, ptir.ReshapeOp, ptir.TransposeOp, ptir.BroadcastToOp, ptir.SliceOp),
     **_rows(ptir.ConcatOp, ptir.TileOp, ptir.IotaOp, ptir.TakeOp, ptir.GatherOp, ptir.ScatterAddOp, ptir.ScatterReduceOp),
     **_rows(ptir.DynamicSliceOp, ptir.DynamicUpdateSliceOp, ptir.LayerNormOp, ptir.ClampOp, ptir.ReduceWindowOp),
-    **_rows(ptir.RngUniformOp, ptir.RngNormalOp, ptir.SegmentReduceOp),
-    ptir.TopKOp: _top_k,
+    **_rows(ptir.RngUniformOp, ptir.RngNormalOp),
+    ptir.TopKOp: _sized("top_k", "k"),
+    ptir.SegmentReduceOp: _sized("segment_reduce", "num_segments"),
     **_rows(ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp),
     **_rows(ptir.WindowArgOp, ptir.GatherWindowsOp, ptir.ScatterWindowsOp, ptir.FftOp),
     **_rows(ptir.CumulativeSumOp, ptir.CumulativeOp, ptir.SortOp, ptir.ReverseOp, ptir.StridedSliceOp, ptir.DimensionSizeOp),

@@ -230,21 +230,8 @@ def test_a_window_of_any_size_has_a_derivative_of_the_same_size():
     ("row", "message"),
     [
         (R(SortOp, "f64[?]", axis=0, descending=False), "has a dimension without a name, expected a size or a name"),
-        (
-            R(
-                ReduceWindowOp,
-                "f64[B]",
-                kind="max",
-                window_dims=(2,),
-                strides=(2,),
-                padding=((0, 0),),
-                base_dilation=(1,),
-                window_dilation=(1,),
-            ),
-            "windows slide along a dimension B, expected a size",
-        ),
     ],
-    ids=["sort", "reduce_window"],
+    ids=["sort"],
 )
 def test_what_needs_sizes_says_so(row: Row, message: str):
     with pytest.raises(MindError) as e:

@@ -37,6 +37,15 @@ def padded(y: Any, low: int, high: int, interior: int = 0) -> Any:
     return np.pad(spaced, ((low, high), (0, 0)))
 
 
+def windows(y: Any, size: int, stride: int) -> Any:
+    """Windows of rows, [count, size, 3]."""
+    if len(y) < size:
+        return np.zeros((0, size, 3))
+    return np.lib.stride_tricks.sliding_window_view(y, size, 0)[::stride].transpose(0, 2, 1)
+
+
+SPREAD = "base_dilation = [1, 1] window_dilation = [1, 1]"
+PROMISES = "indices_are_sorted = false unique = false"
 WITH_START = '(tensor<?x3xf64, "P+T,*">, tensor<2xsi64>) ->'
 CASES = {
     "columns": Case('slice %y starts = [0, 1] sizes = ["P+T", 2]', 'tensor<?x2xf64, "P+T,*">', lambda y, p, t: y[:, 1:]),
@@ -119,6 +128,95 @@ CASES = {
         "E3006",
         operands="(tensor<f64>) ->",
     ),
+    "repetitions": Case(
+        'tile %y repeats = ["P-1", 2]',
+        'tensor<?x6xf64, "P*P+P*T-P-T,*">',
+        lambda y, p, t: np.tile(y, (p - 1, 2)) if p >= 1 else None,
+        "E8002",
+    ),
+    "repetitions of a part": Case(
+        "tile %part repeats = [P, 1]",
+        'tensor<?x3xf64, "P*T,*">',
+        lambda y, p, t: np.tile(y[p:], (p, 1)),
+        operands='(tensor<?x3xf64, "T,*">) ->',
+    ),
+    "segments": Case(
+        f'segment_reduce %y, %ids kind = sum num_segments = "P+T+1" {PROMISES}',
+        'tensor<?x3xf64, "P+T+1,*">',
+        lambda y, p, t: np.pad(y, ((0, 1), (0, 0))),
+        operands='(tensor<?x3xf64, "P+T,*">, tensor<?xsi64, "P+T">) ->',
+    ),
+    "greatest of segments": Case(
+        f'segment_reduce %y, %ids kind = max num_segments = "P+T" {PROMISES}',
+        'tensor<?x3xf64, "P+T,*">',
+        lambda y, p, t: y,
+        operands='(tensor<?x3xf64, "P+T,*">, tensor<?xsi64, "P+T">) ->',
+    ),
+    "empty segments": Case(
+        f'segment_reduce %none, %no_ids kind = sum num_segments = "P-1" {PROMISES}',
+        'tensor<?x3xf64, "P-1,*">',
+        lambda y, p, t: np.zeros((p - 1, 3)) if p >= 1 else None,
+        "E8002",
+        operands="(tensor<0x3xf64>, tensor<0xsi64>) ->",
+    ),
+    "windows": Case(
+        f"reduce_window %y kind = sum window_dims = [3, 1] strides = [2, 1] padding = [[1, 0], [0, 0]] {SPREAD}",
+        'tensor<?x3xf64, "(P+T) floordiv 2,*">',
+        lambda y, p, t: windows(np.pad(y, ((1, 0), (0, 0))), 3, 2).sum(1),
+    ),
+    "greatest of windows": Case(
+        f"reduce_window %y kind = max window_dims = [2, 2] strides = [1, 1] padding = [[0, 0], [0, 0]] {SPREAD}",
+        'tensor<?x2xf64, "max(1,P+T)-1,*">',
+        lambda y, p, t: np.maximum(w := windows(y, 2, 1).max(1)[:, :2], windows(y, 2, 1).max(1)[:, 1:]) + 0 * w,
+    ),
+    "greatest of spread windows": Case(
+        "reduce_window %y kind = max window_dims = [3, 1] strides = [2, 1] padding = [[1, 2], [0, 0]] "
+        "base_dilation = [1, 1] window_dilation = [2, 1]",
+        'tensor<?x3xf64, "(P+T) floordiv 2,*">',
+        lambda y, p, t: windows(np.pad(y, ((1, 2), (0, 0)), constant_values=-np.inf), 5, 2)[:, ::2].max(1),
+    ),
+    "convolved with strides": Case(
+        "convolution %y3, %w strides = [2] padding = [[1, 0]] base_dilation = [1] window_dilation = [1] feature_group_count = 1",
+        'tensor<1x?x1xf64, "*,(P+T) ceildiv 2,*">',
+        lambda y, p, t: windows(np.pad(y, ((1, 0), (0, 0))), 2, 2).sum((1, 2)).reshape(1, -1, 1),
+        operands='(tensor<1x?x3xf64, "*,P+T,*">, tensor<2x3x1xf64>) ->',
+    ),
+    "convolved by group": Case(
+        "convolution %y3, %depthwise strides = [1] padding = [[0, 1]] base_dilation = [1] window_dilation = [1] "
+        "feature_group_count = 3",
+        'tensor<1x?x3xf64, "*,max(2,P+T)-2,*">',
+        lambda y, p, t: windows(np.pad(y, ((0, 1), (0, 0))), 4, 1).sum(1)[None],
+        operands='(tensor<1x?x3xf64, "*,P+T,*">, tensor<4x1x3xf64>) ->',
+    ),
+    "convolved": Case(
+        "convolution %y3, %w strides = [1] padding = [[0, 0]] base_dilation = [1] window_dilation = [2] feature_group_count = 1",
+        'tensor<1x?x1xf64, "*,max(2,P+T)-2,*">',
+        lambda y, p, t: windows(y, 3, 1)[:, [0, 2]].sum((1, 2)).reshape(1, -1, 1),
+        operands='(tensor<1x?x3xf64, "*,P+T,*">, tensor<2x3x1xf64>) ->',
+    ),
+    "patches": Case(
+        "extract_patches %image window = [2, 1] strides = [2, 1] dilation = [1, 1] padding = [[0, 1], [0, 0]] "
+        "pad_value = 0.0 : f64",
+        'tensor<1x?x3x2xf64, "*,(P+T) ceildiv 2,*,*">',
+        lambda y, p, t: windows(np.pad(y, ((0, 1), (0, 0))), 2, 2).transpose(0, 2, 1)[None],
+        operands='(tensor<1x?x3x1xf64, "*,P+T,*,*">) ->',
+    ),
+    "as rows": Case(
+        'reshape %y new_shape = ["3*P+3*T"]',
+        'tensor<?xf64, "3*P+3*T">',
+        lambda y, p, t: y.reshape(-1),
+    ),
+    "joined": Case(
+        'reshape %c new_shape = [2, "3*P+3*T"]',
+        'tensor<2x?xf64, "*,3*P+3*T">',
+        lambda y, p, t: np.concatenate([y, np.ones_like(y)]).reshape(2, 3 * (p + t)),
+        operands='(tensor<?x3xf64, "2*P+2*T,*">) ->',
+    ),
+    "added axis": Case(
+        'broadcast_to %y result_shape = ["P+1", "P+T", 3]',
+        'tensor<?x?x3xf64, "P+1,P+T,*">',
+        lambda y, p, t: np.broadcast_to(y, (p + 1, *y.shape)),
+    ),
 }
 ORDERS = {
     "all in order": Case("sort %y axis = 0 descending = true", 'tensor<?x3xf64, "P+T,*">', lambda y, p, t: -np.sort(-y, 0)),
@@ -135,6 +233,16 @@ ORDERS = {
     ),
 }
 CASES |= ORDERS
+OPERANDS = {
+    "%y3": """reshape %y new_shape = [1, "P+T", 3] : tensor<?x3xf64, "P+T,*"> -> tensor<1x?x3xf64, "*,P+T,*">""",
+    "%image": """reshape %y new_shape = [1, "P+T", 3, 1] : tensor<?x3xf64, "P+T,*"> -> tensor<1x?x3x1xf64, "*,P+T,*,*">""",
+    "%w": "constant fill 1.0 : tensor<2x3x1xf64>",
+    "%depthwise": "constant fill 1.0 : tensor<4x1x3xf64>",
+    "%ids": """iota shape = ["P+T"] dtype = si64 axis = 0 : tensor<?xsi64, "P+T">""",
+    "%no_ids": "iota shape = [0] dtype = si64 axis = 0 : tensor<0xsi64>",
+    "%none": """slice %y starts = [0, 0] sizes = [0, 3] : tensor<?x3xf64, "P+T,*"> -> tensor<0x3xf64>""",
+}
+"""Further operands of ops, each made where an op has it."""
 SIZES = list(itertools.product(range(6), repeat=2))
 FEW = [(0, 0), (0, 1), (2, 3), (3, 1), (5, 4)]
 
@@ -145,6 +253,7 @@ def module_of(case: Case) -> ModuleOp:
     if case.op.startswith("top_k"):
         results, types = "%0, %indices", f"({case.result}, {case.result.replace('f64', 'si32')})"
     twice = 'tensor<?x3xf64, "2*P+2*T,*">'
+    lines = "\n".join(f"{name} = ptir.{line}" for name, line in OPERANDS.items() if name in case.op)
     return parse(f"""builtin.module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
       func.func @f(%x: {head}, %p: tensor<?xf64, "P">, %t: tensor<?xf64, "T">) -> {case.result} {{
         %y = ptir.mul %x, %x : {head}
@@ -153,6 +262,7 @@ def module_of(case: Case) -> ModuleOp:
         %c = ptir.concat %y, %ones axis = 0 : ({head}, {head}) -> {twice}
         %one_zero = ptir.constant [1, 0] : tensor<2xsi64>
         %part = ptir.slice %y starts = [P, 0] sizes = [T, 3] : {head} -> tensor<?x3xf64, "T,*">
+        {lines}
         {results} = ptir.{case.op} : {case.operands} {types}
         func.return %0 : {case.result}
       }}
@@ -160,8 +270,9 @@ def module_of(case: Case) -> ModuleOp:
 
 
 def arrays(p: int, t: int, *batch: int) -> list[Any]:
+    """Return random arguments, whose squares add exactly in any order."""
     rng = np.random.default_rng(7 * p + t)
-    return [rng.standard_normal((*batch, *shape)) for shape in ((p + t, 3), (p,), (t,))]
+    return [np.round(rng.standard_normal((*batch, *shape)) * 2**20) / 2**20 for shape in ((p + t, 3), (p,), (t,))]
 
 
 def failure(call: Callable[..., Any], *given: Any) -> str:

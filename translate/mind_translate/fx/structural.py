@@ -154,8 +154,6 @@ def _flip(to: AtenConverter, call: Call, x: SSAValue, dims: Sequence[int]) -> SS
 
 def _repeat(to: AtenConverter, call: Call, x: SSAValue, repeats: Sequence[int]) -> SSAValue:
     x = to.reshape(x, (1,) * (len(repeats) - len(to.shape(x))) + to.shape(x))
-    if any(isinstance(n, str) for n in repeats):
-        return to.broadcast(x, call.shape)
     return to.emit(ptir.TileOp, x, repeats=tuple(repeats)) if repeats else x
 
 

@@ -13,6 +13,7 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from mind_dialect.ptir import ConvolutionOp, ExtractPatchesOp, ReduceOp, ReverseOp
+from mind_dialect.ptir.types import tensor_type
 from mind_dialect.ptir_shapes import Dims
 
 from ...ptir.construct import Value, broadcast, cast, dims, make, mul, reshape, spec, transpose
@@ -21,7 +22,7 @@ from ..walks import ForwardRow, Row
 from .folding import fold
 from .products import contract, usable, wider
 from .shared import product_rule, zeros
-from .transposed import transposed
+from .transposed import is_transposable, transposed, transposed_extents, without_excess
 from .windows import Sliding, interleaved, sized, sliding, still
 
 
@@ -36,7 +37,7 @@ def lhs_adjoint(op: ConvolutionOp, g: SSAValue) -> Value:
     axes = spatial_axes(op)
     if 0 in (*dims(op.lhs), *spec(g).shape):
         return zeros(op.lhs)
-    strided = any(a.stride > 1 for a in axes) or all(a.window == 1 for a in axes)
+    strided = any(a.stride > 1 for a in axes) or all(a.window == 1 for a in axes) or not is_transposable(axes)
     if strided and op.values()["feature_group_count"] == 1:
         return folded_product(op, axes, g)
     return turned_around(op, axes, g)
@@ -54,16 +55,17 @@ def folded_product(op: ConvolutionOp, axes: Sequence[Sliding], g: SSAValue) -> V
 def turned_around(op: ConvolutionOp, axes: Sequence[Sliding], g: SSAValue) -> Value:
     """The convolution of `g` with the filter, in which every group has inputs and outputs exchanged."""
     (dtype, shape), values = spec(op.lhs), op.values()
-    found = transposed(g, (still(shape[0]), *axes, still(spec(g).shape[-1])))
+    whole = (still(shape[0]), *axes, still(spec(g).shape[-1]))
+    found = transposed(g, whole)
     if found is None:
         return zeros(op.lhs)
     places, padding = found
     work = wider(spec(g).dtype, dtype)
-    return make(
+    product = make(
         ConvolutionOp,
         cast(places, work),
         cast(exchanged(op.rhs, values["feature_group_count"]), work),
-        type=op.lhs.type,
+        type=tensor_type(dtype, (*transposed_extents(whole)[:-1], shape[-1])),
         strides=[a.base for a in axes],
         padding=padding[1:-1],
         base_dilation=[a.stride for a in axes],
@@ -72,6 +74,7 @@ def turned_around(op: ConvolutionOp, axes: Sequence[Sliding], g: SSAValue) -> Va
         accum_dtype=usable(values["accum_dtype"], work),
         out_dtype=None if work is dtype else dtype,
     )
+    return without_excess(product, whole)
 
 
 def exchanged(rhs: SSAValue, groups: int) -> Value:

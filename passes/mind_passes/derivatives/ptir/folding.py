@@ -17,6 +17,7 @@ from mind_dialect.ptir_shapes import Dim, Dims
 
 from ...ptir.construct import Value, broadcast, reshape, scalar, spec
 from ...ptir.parts import AxisSlice, pad
+from .window_parts import fold_parts
 from .windows import Sliding, cut
 
 
@@ -84,6 +85,8 @@ def fold(v: Value, axes: Sequence[Sliding]) -> Value:
     shape = tuple(a.x for a in axes)
     if 0 in shape or 0 in spec(v).shape:
         return broadcast(scalar(0.0, spec(v).dtype), shape)
+    if any(a.dynamic for a in axes):
+        return fold_parts(v, axes)
     if all(a.tiled for a in axes):
         return joined(v, axes)
     foldings = [None if a.still else folding(a) for a in axes]

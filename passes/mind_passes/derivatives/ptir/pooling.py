@@ -21,7 +21,8 @@ from ...ptir.construct import Value, cast, compare, dims, div, make, mul, reduce
 from ..walks import ForwardRow, Row
 from .folding import fold
 from .shared import applied, at_least_one, zeros
-from .transposed import transposed
+from .transposed import is_transposable, transposed, transposed_extents, without_excess
+from .window_parts import unfold_parts
 from .windows import Sliding, apart, inner_axes, interleaved, sliding, still, unfold
 
 Axes = tuple[Sliding, ...]
@@ -37,18 +38,23 @@ def axes_of(op: ReduceWindowOp) -> Axes:
     return sliding(dims(op.x), dims(op.result), *(values[n] for n in names))
 
 
+def windows_of(x: Value, axes: Axes, padding: float) -> Value:
+    """Return `x` with an axis for the places in the window after each axis of windows."""
+    return (unfold_parts if any(a.dynamic for a in axes) else unfold)(x, axes, padding)
+
+
 def window_sum_x(op: ReduceWindowOp, axes: Axes, g: SSAValue) -> Value:
     """Each place's adjoint for all elements of its window: repeated where windows tile x, else a sum of windows of `g`."""
-    if all(a.tiled for a in axes):
+    if not is_transposable(axes) or all(a.tiled for a in axes):
         return fold(apart(g, axes), axes)
     found = transposed(g, axes)
     if found is None:
         return zeros(op.x)
     places, padding = found
-    return make(
+    sums = make(
         ReduceWindowOp,
         places,
-        type=op.x.type,
+        type=tensor_type(spec(op.x).dtype, transposed_extents(axes)),
         kind="sum",
         window_dims=[a.window for a in axes],
         strides=[a.base for a in axes],
@@ -57,6 +63,7 @@ def window_sum_x(op: ReduceWindowOp, axes: Axes, g: SSAValue) -> Value:
         window_dilation=[a.dilation for a in axes],
         accum_dtype=op.values()["accum_dtype"],
     )
+    return without_excess(sums, axes)
 
 
 def stages(axes: Axes) -> list[Axes]:
@@ -97,8 +104,8 @@ def ties(op: ReduceWindowOp, steps: list[Axes]) -> tuple[list[Value], Value]:
     count: Value | None = None
     for i, axes in enumerate(steps):
         y: Value = op.result if i == len(steps) - 1 else partial(op, x, axes)
-        mask = cast(compare("equal", unfold(x, axes, NAN), apart(y, axes)), accum)
-        weights = mask if count is None else mul(mask, unfold(count, axes, 0.0))
+        mask = cast(compare("equal", windows_of(x, axes, NAN), apart(y, axes)), accum)
+        weights = mask if count is None else mul(mask, windows_of(count, axes, 0.0))
         count = reduce_sum(weights, inner_axes(axes))
         masks.append(mask)
         x = y
@@ -132,7 +139,7 @@ def reduce_window_tangent(op: ReduceWindowOp, ts: Sequence[SSAValue | None]) -> 
     masks, count = ties(op, steps)
     found = cast(t, spec(count).dtype)
     for mask, step in zip(masks, steps, strict=True):
-        found = reduce_sum(mul(mask, unfold(found, step, 0.0)), inner_axes(step))
+        found = reduce_sum(mul(mask, windows_of(found, step, 0.0)), inner_axes(step))
     return cast(div(found, count), spec(op.x).dtype)
 
 

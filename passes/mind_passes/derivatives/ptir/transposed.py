@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mind_dialect.ptir_shapes import Pairs
+from mind_dialect.extents.dims import add_dims
+from mind_dialect.ptir_shapes import Dims, Pairs
 
 from ...ptir.construct import Value
 from ...ptir.parts import AxisSlice
@@ -36,3 +37,18 @@ def transposed(g: Value, axes: Sequence[Sliding]) -> tuple[Value, Pairs] | None:
     if any(0 in (a.x, a.y) for a in axes):
         return None
     return cut(g, cuts), tuple(padding)
+
+
+def is_transposable(axes: Sequence[Sliding]) -> bool:
+    """Return whether windows over the places give x along dynamic axes too: strides are 1, and no place is left out."""
+    return all(a.stride == a.base == 1 and max(a.low, a.high) < a.reach for a in axes if a.dynamic)
+
+
+def transposed_extents(axes: Sequence[Sliding]) -> Dims:
+    """Return the extents that the transpose has; more than those of x where x is smaller than a window."""
+    return tuple(add_dims(a.y, a.reach - 1 - a.low - a.high) if a.dynamic else a.x for a in axes)
+
+
+def without_excess(found: Value, axes: Sequence[Sliding]) -> Value:
+    """Return the transpose with the extents of x."""
+    return cut(found, {i: AxisSlice(0, a.x) for i, a in enumerate(axes) if a.dynamic})

@@ -37,6 +37,11 @@ class Sliding:
         return self.window == self.stride == self.base == 1 and self.low == self.high == 0
 
     @property
+    def dynamic(self) -> bool:
+        """Return whether windows slide along an extent that only the run knows."""
+        return not self.still and (isinstance(self.x, str) or isinstance(self.y, str))
+
+    @property
     def tiled(self) -> bool:
         """Return whether windows follow each other without gaps, so that folding adds nothing up."""
         plain = self.base == 1 and (self.dilation == 1 or self.window == 1)
@@ -65,7 +70,8 @@ class Sliding:
     @property
     def full(self) -> bool:
         """Return whether each window surely holds an element that is not padding."""
-        return self.still or (self.base == self.dilation == 1 and max(self.low, self.high) < self.window and self.n > 0)
+        inner = self.base == self.dilation == 1 and max(self.low, self.high) < self.window
+        return self.still or (inner and not self.dynamic and self.n > 0)
 
 
 def sized(extent: Dim) -> int:

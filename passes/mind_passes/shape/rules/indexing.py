@@ -174,7 +174,10 @@ def _top_k(e: Emitter, op: ptir.TopKOp, x: Shape) -> list[Shape]:
 
 def _segment_reduce(e: Emitter, op: ptir.SegmentReduceOp, data: Shape, ids: Shape) -> Shape:
     _vectors(e, e.extent(data, 0), [("segment ids", ids)])
-    return e.shape([op.values()["num_segments"], *e.extents(data)[1:]])
+    count = op.values()["num_segments"]
+    if not is_nonnegative(count):
+        e.require(e.dim(count), "ge", 0, "E8002", "num_segments {lhs}, expected at least 0")
+    return e.shape([e.dim(count), *e.extents(data)[1:]])
 
 
 CORE: Mapping[type[CoreOp], Row] = {

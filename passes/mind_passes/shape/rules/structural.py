@@ -199,7 +199,10 @@ def _pad(e: Emitter, op: ptir.PadOp, x: Shape) -> Shape:
 
 
 def _tile(e: Emitter, op: ptir.TileOp, x: Shape) -> Shape:
-    return e.shape([e.mul(n, r) if r else 0 for n, r in zip(e.extents(x), op.values()["repeats"], strict=True)])
+    repeats = op.values()["repeats"]
+    _not_negative(e, "E8002", "repeats", repeats)
+    times = [e.dim(r) if isinstance(r, str) else r for r in repeats]
+    return e.shape([e.mul(n, r) if r else 0 for n, r in zip(e.extents(x), times, strict=True)])
 
 
 def _dimension_size(e: Emitter, op: ptir.DimensionSizeOp, x: Shape) -> Shape:

@@ -264,3 +264,21 @@ func.func @result_of_another_size(%x: tensor<?xf32, "N">) {
   %a = ptir.slice %x starts = [2] sizes = ["N-2"] : tensor<?xf32, "N"> -> tensor<?xf32, "N-1">
   func.return
 }
+
+// -----
+
+// CHECK: error[E8002]: tile %a: repeats ['-N-1'] holds -N-1, expected at least 0
+// CHECK: = note: InvalidAttributeValue
+func.func @repeats_below_0(%x: tensor<?xf32, "N">) {
+  %a = ptir.tile %x repeats = ["-N-1"] : tensor<?xf32, "N"> -> tensor<?xf32, "-N*N-N">
+  func.return
+}
+
+// -----
+
+// CHECK: error[E8002]: segment_reduce %a: num_segments {{.*}} holds -N-1, expected at least 0
+// CHECK: = note: InvalidAttributeValue
+func.func @segments_below_0(%x: tensor<?xf32, "N">, %ids: tensor<?xsi32, "N">) {
+  %a = ptir.segment_reduce %x, %ids kind = sum num_segments = "-N-1" indices_are_sorted = false unique = false : (tensor<?xf32, "N">, tensor<?xsi32, "N">) -> tensor<0xf32>
+  func.return
+}

@@ -158,6 +158,19 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   // GENERIC: sym_name = "parts"
   // GENERIC: %b = "ptir.slice"(%x) <{starts = ["N-2", 0 : i64], sizes = array<i64: 2, 4>}> : (tensor<?x4xf32, "N,*">) -> tensor<2x4xf32>
 
+  // Repeats and numbers of segments too.
+  func.func @counts(%x: tensor<?x3xf32, "N,*">, %ids: tensor<?xsi32, "N">) {
+    %a = ptir.tile %x repeats = ["1 + N", 2] : tensor<?x3xf32, "N,*"> -> tensor<?x6xf32, "N*N+N,*">
+    %b = ptir.segment_reduce %x, %ids kind = sum num_segments = N indices_are_sorted = false unique = false : (tensor<?x3xf32, "N,*">, tensor<?xsi32, "N">) -> tensor<?x3xf32, "N,*">
+    func.return
+  }
+  // CHECK-LABEL: func.func @counts(
+  // CHECK-NEXT:  %a = ptir.tile %x repeats = ["N+1", 2] : tensor<?x3xf32, "N,*"> -> tensor<?x6xf32, "N*N+N,*">
+  // CHECK-NEXT:  %b = ptir.segment_reduce %x, %ids kind = sum num_segments = N indices_are_sorted
+  // GENERIC: sym_name = "counts"
+  // GENERIC: %a = "ptir.tile"(%x) <{repeats = ["N+1", 2 : i64]}> : (tensor<?x3xf32, "N,*">) -> tensor<?x6xf32, "N*N+N,*">
+  // GENERIC-NEXT: %b = "ptir.segment_reduce"(%x, %ids) <{kind = "sum", num_segments = "N",
+
   // Commas in parentheses belong to the expression.
   func.func @maximum(%x: tensor<?x?x?xf32, "B,T,max(B,T)">) -> tensor<?x?x?xf32, "B,T,max(B,T)"> {
     func.return %x : tensor<?x?x?xf32, "B,T,max(B,T)">
