@@ -28,12 +28,18 @@ from mind_passes.shape.reify import reify_module
 
 from .numpy import PythonNames
 from .shape_python_ops import ROWS
-from .shape_python_writer import NAMES, ShapeSource, ShapeWriter
+from .shape_python_writer import NAMES, ShapeSource, ShapeWriter, open_inputs
+
+__all__ = ["ShapePythonTarget", "ShapeSource", "open_inputs", "print_shape_functions", "shape_source"]
 
 
-def shape_source(func: FuncOp, scope: PythonNames | None = None) -> ShapeSource:
-    """A verified shape function as Python; E9020 for what cannot succeed, E6003 for what Python cannot say."""
-    return ShapeWriter(func, (scope or PythonNames()).identifier(func.sym_name.data), ROWS).source()
+def shape_source(func: FuncOp, scope: PythonNames | None = None, *, checked: bool = False) -> ShapeSource:
+    """
+    Return a verified shape function as Python; E9020 for what cannot succeed, E6003 for what Python cannot say.
+
+    With `checked` it takes the inputs of `open_inputs` alone, whose ranks and sizes that are numbers callers have compared.
+    """
+    return ShapeWriter(func, (scope or PythonNames()).identifier(func.sym_name.data), ROWS, checked=checked).source()
 
 
 def print_shape_functions(module: ModuleOp) -> str:

@@ -57,13 +57,19 @@ class ShapeSource:
 
 
 class ShapeWriter:
-    """Writes one shape function; `rows` says what each op is in Python."""
+    """
+    Writes one shape function; `rows` says what each op is in Python.
+
+    With `checked` callers have compared ranks and the sizes that are numbers: parameters are the inputs that have other
+    dimensions, and inputs of equal dimensions are compared with one shape.
+    """
 
     UNROLLED: ClassVar = 32
     """`reduce` over so many extents is written out; a loop beyond."""
 
-    def __init__(self, func: FuncOp, name: str, rows: Mapping[type[Op], Callable[..., None]]):
+    def __init__(self, func: FuncOp, name: str, rows: Mapping[type[Op], Callable[..., None]], *, checked: bool = False):
         self.func = func
+        self.checked = checked
         self.rows = rows
         self.name = name
         self.flow = Dataflow(facts=function_facts(func))
@@ -76,6 +82,8 @@ class ShapeWriter:
         self._dims: dict[str, str] = {}
         self._homes: dict[str, str] = {}
         self._expressions: list[tuple[SSAValue, str, str, Ranked]] = []
+        self._alike: dict[Ranked, list[tuple[str, str]]] = {}
+        """The inputs that are to be compared with one shape, and what messages call them."""
         self._later: dict[SSAValue, Callable[[], Any]] = {}
         self._known: list[dict[Any, Any]] = [{}]
 
@@ -104,6 +112,8 @@ class ShapeWriter:
             self.line(f"# @{self.func.sym_name.data!a}")
         for argument, name, original in zip(entry.args, names, originals, strict=True):
             self._parameter(argument, name, f"input {shown_name(original)}")
+        for dims, inputs in self._alike.items():
+            self._check_alike(dims, inputs)
         for found in solutions([dims for _, _, _, dims in self._expressions], tuple(self._dims)):
             extent = f"{self._expressions[found.shape][1]}[{found.axis}]"
             text = expression_text(found.size, {**self._dims, SIZE: extent}.__getitem__)
@@ -112,7 +122,7 @@ class ShapeWriter:
             self._check_expressions(*expressions)
         for declared in declarations_of(self.func):
             self._check_declared(declared)
-        return names
+        return [name for name, open in zip(names, open_inputs(self.func), strict=True) if open or not self.checked]
 
     def _check_declared(self, declared: Declaration) -> None:
         """Demand of sizes what the function declares; what a quotient by names that may be 0 says is the caller's to check."""
@@ -143,12 +153,36 @@ class ShapeWriter:
                 self.unsupported(self.func, f"{what} is of type {type}")
             self._set(argument, name)
             return
-        expected = f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
-        sizes = [f"{name}[{i}] != {n}" for i, n in enumerate(dims) if isinstance(n, int)]
-        self.line(f"if {' or '.join([f'len({name}) != {len(dims)}', *sizes])}:")
-        self.line(f"    raise misfit({what!a}, {name}, {expected!a})")
+        if self.checked and all(isinstance(dim, int) or dim in self._dims for dim in dims):
+            if not all(isinstance(dim, int) for dim in dims):
+                self._alike.setdefault(dims, []).append((name, what))
+            self._set(argument, tuple([str(dim) if isinstance(dim, int) else self._dims[dim] for dim in dims]))
+            return
+        if not self.checked:
+            expected = f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
+            sizes = [f"{name}[{i}] != {n}" for i, n in enumerate(dims) if isinstance(n, int)]
+            self.line(f"if {' or '.join([f'len({name}) != {len(dims)}', *sizes])}:")
+            self.line(f"    raise misfit({what!a}, {name}, {expected!a})")
         self._unpack(argument, name, what, dims)
         self._expressions.append((argument, name, what, dims))
+
+    def _check_alike(self, dims: Ranked, inputs: Sequence[tuple[str, str]]) -> None:
+        """Compare inputs of these dimensions, whose names have their sizes, with one shape; then say which differs."""
+        several = len(inputs) > 1
+        if several:
+            expected = self.assign(_tuple(tuple([self._dims.get(str(dim), str(dim)) for dim in dims])))
+            self.line(f"if {' or '.join(f'{name} != {expected}' for name, _ in inputs)}:")
+        self._indent += several
+        for name, what in inputs:
+            for i, dim in enumerate(dims):
+                if isinstance(dim, str):
+                    self._demand(name, what, i, dim, self._dims[dim])
+        self._indent -= several
+
+    def _demand(self, name: str, what: str, i: int, dim: str, expected: str) -> None:
+        """Demand a size of a dimension."""
+        self.line(f"if {name}[{i}] != {expected}:")
+        self.line(f"    raise unequal({what!a}, {i}, {dim!a}, {name}[{i}], {expected})")
 
     def _unpack(self, argument: SSAValue, name: str, what: str, dims: Ranked) -> None:
         """Names for the extents of an input; equal names of dimensions must have equal sizes."""
@@ -166,8 +200,7 @@ class ShapeWriter:
                 self._homes[dim] = f"dimension {i} of {what}"
             else:
                 bound = self._dims[dim]
-                self.line(f"if {name}[{i}] != {bound}:")
-                self.line(f"    raise unequal({what!a}, {i}, {dim!a}, {name}[{i}], {bound})")
+                self._demand(name, what, i, dim, bound)
                 parts.append(bound)
         self._set(argument, tuple(parts))
 
@@ -178,8 +211,7 @@ class ShapeWriter:
                 if (expected := self._atom(dim)) is None:
                     message = f"{what}: dimension {i} is {dim}, expected names that dimensions of inputs have"
                     raise error("E8001", message, name=dim, extents=())
-                self.line(f"if {name}[{i}] != {expected}:")
-                self.line(f"    raise unequal({what!a}, {i}, {dim!a}, {name}[{i}], {expected})")
+                self._demand(name, what, i, str(dim), expected)
 
     def _end(self, results: Sequence[SSAValue]) -> None:
         texts: list[str] = []
@@ -194,6 +226,8 @@ class ShapeWriter:
                 made.update({n: None for n in found if n is not None and _MADE.match(n)})
         if made:
             self.line(f"bounded({', '.join(made)})")
+        if self.checked:  # equal shapes are made once
+            texts = [self.assign(text) if text[0] == "(" and texts.count(text) > 1 else text for text in texts]
         self.line(f"return ({', '.join(texts)}{',' if len(texts) == 1 else ''})")
 
     # Ops
@@ -389,6 +423,13 @@ class ShapeWriter:
         self._indent -= 1
         for result, name in zip(op.results, names, strict=True):
             self._set(result, name)
+
+
+def open_inputs(func: FuncOp) -> list[bool]:
+    """Return for each input of a shape function whether its type leaves anything open: a rank, or a size that is no number."""
+    entry = func.body.first_block
+    shapes = [shape_of_type(a.type) if is_shaped(a.type) else None for a in entry.args] if entry is not None else []
+    return [not isinstance(dims, tuple) or not all(isinstance(dim, int) for dim in dims) for dims in shapes]
 
 
 def _tuple(shape: Parts | str) -> str:

@@ -87,7 +87,7 @@ class SizeCompiler:
     def build(self, shapes: Shapes) -> Built[Program] | None:
         """Compile now, in this thread."""
         start = time.perf_counter()
-        made = self._program.specialised(shapes)
+        made = self._program.specialised(self._program.whole_shapes(shapes))
         return None if made is None else Built(made, made.held_bytes, time.perf_counter() - start)
 
     def start(self, shapes: Shapes, done: Callable[[Built[Program] | None], None]) -> bool:
@@ -98,7 +98,7 @@ class SizeCompiler:
         def job() -> None:
             start = time.thread_time()  # what it takes from calls, not what it waits for them
             try:
-                made, elsewhere = self._program.specialised_apart(shapes)
+                made, elsewhere = self._program.specialised_apart(self._program.whole_shapes(shapes))
             except Exception:  # whatever it is, the general program runs these sizes, and the report says so
                 done(None)
                 return

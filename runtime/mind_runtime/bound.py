@@ -9,10 +9,9 @@ A program whose weights are given once: what depends on them alone is computed t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, cast
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 
@@ -41,16 +40,14 @@ class Bound:
         self.program = program
         free = [i for i, name in enumerate(names) if name not in arrays]
         self.inputs = tuple(program.inputs[i] for i in free)
-        self._free = [(i, spec.numpy_dtype, spec.shape) for i, spec in zip(free, self.inputs, strict=True)]
+        self._free = free
         self._given: list[Any] = [None if n not in arrays else program.admit(i, arrays[n]) for i, n in enumerate(names)]
         for i in program.donated:
             if names[i] in arrays:
                 raise error(
                     "E7001", f"input {names[i]!r} is donated, which each call does again; it cannot be bound", option="donate"
                 )
-        held = [a for a in self._given if a is not None]
-        self._ids = frozenset(map(id, held))
-        self._apart = all(a.base is None for a in held)
+        self._memory = program.memory_of([a for a in self._given if a is not None]) if program.donated else None
         program.take_calls(self, {i: a for i, a in enumerate(self._given) if a is not None})
 
     def __call__(self, *arguments: Any, seed: int = 0, out: Any = None) -> Any:
@@ -61,27 +58,22 @@ class Bound:
             message = f"@{program.name} expects {n} arguments in addition to those bound ({wanted}), found {len(arguments)}"
             raise error("E2007", message, expected=n, actual=len(arguments))
         every = self._given.copy()
-        for argument, (i, dtype, shape) in zip(arguments, self._free, strict=True):
-            fits = type(argument) is np.ndarray and argument.dtype == dtype and argument.shape == shape
-            every[i] = argument if fits else program.admit(i, argument)
-        if program.donated and not self._are_apart(every):
-            program.check_donated(every)
+        for argument, i in zip(arguments, self._free, strict=True):
+            every[i] = argument if program.checks[i].fits(argument) else program.admit(i, argument)
+        if program.donated:
+            if self._memory is None:
+                program.check_donated(every)
+            else:
+                program.check_donated_beside(every, self._free, self._memory)
         if out is None:
-            return program.execute(every, seed)
-        return program.into(out, lambda: program.execute(every, seed))
+            return program.execute_bound(every, seed, self)
+        return program.into(out, lambda: program.execute_bound(every, seed, self))
 
     _slowly = __call__
 
     def failed(self, status: int, record: int) -> None:
         """As of the program, which may have native code for calls."""
         self.program.failed(status, record)
-
-    def _are_apart(self, every: Sequence[Any]) -> bool:
-        """Return whether what is donated can be written to and shares no memory, without a look at what is bound."""
-        taken = [every[i] for i, *_ in self._free]
-        if not self._apart or any(a.base is not None for a in taken) or len({*map(id, taken)} - self._ids) < len(taken):
-            return False
-        return all(every[i].flags.writeable and every[i].flags.c_contiguous for i in self.program.donated)
 
 
 def bind(

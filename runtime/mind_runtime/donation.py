@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from mind_dialect.errors import error
@@ -36,13 +37,44 @@ def shared_memory(arguments: Sequence[Any], donated: Collection[int]) -> set[int
     """
     Return the donated ones of NumPy arrays that share an address range with any other.
 
-    Arrays that all own their memory share it only if they are one array, which is quicker to find.
+    Arrays that own their memory share it only if they are one array, so addresses are compared where one of two is a view.
     """
-    if all(a.base is None for a in arguments):
-        counts = Counter(id(a) for a in arguments if a.size)
-        return {i for i in donated if counts[id(arguments[i])] > 1}
-    found = {i: range_of(a, a.__array_interface__["data"][0]) for i, a in enumerate(arguments) if a.size}
-    return overlapping(found, donated)
+    given = {i: id(arguments[i]) for i in donated if arguments[i].size}
+    counts = Counter(given.values())
+    others = {id(a) for i, a in enumerate(arguments) if i not in given}
+    found = {i for i, array in given.items() if counts[array] > 1 or array in others}
+    views = [i for i, a in enumerate(arguments) if a.base is not None and a.size]
+    if views:
+        every = range(len(arguments)) if any(i in given for i in views) else {*given, *views}
+        found |= overlapping({i: host_range(arguments[i]) for i in every if arguments[i].size}, donated)
+    return found
+
+
+class MemoryRanges:
+    """The memory of arrays that stay, to compare others with."""
+
+    def __init__(self, arrays: Iterable[Any]):
+        self._low: list[int] = []
+        self._high: list[int] = []
+        for low, high in sorted(host_range(a) for a in arrays if a.size):
+            if self._high and low <= self._high[-1]:
+                self._high[-1] = max(self._high[-1], high)
+            else:
+                self._low.append(low)
+                self._high.append(high)
+
+    def overlaps(self, array: Any) -> bool:
+        """Return whether an array has an address within them."""
+        if not array.size:
+            return False
+        low, high = host_range(array)
+        before = bisect_left(self._low, high)
+        return before > 0 and self._high[before - 1] > low
+
+
+def host_range(array: Any) -> Range:
+    """Return the addresses of a NumPy array of some elements."""
+    return range_of(array, array.__array_interface__["data"][0])
 
 
 def range_of(array: Any, first: int) -> Range:

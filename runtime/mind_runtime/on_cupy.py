@@ -33,6 +33,7 @@ from .core_errors import attributed, place_of
 from .cupy.arguments import on_device, shared_memory
 from .cupy.gpu import machine_of
 from .cupy.runner import CudaRunner
+from .donation import MemoryRanges
 from .memory import allocation_error, check_need
 from .program import Program, checked_seed
 from .shapes import bound_function
@@ -136,6 +137,9 @@ class CupyProgram(Program):
     def shared_memory(self, arguments: Sequence[Any]) -> set[int]:
         return shared_memory(arguments, self.donated, self._machine)
 
+    def memory_of(self, arrays: Collection[Any]) -> MemoryRanges | None:
+        return None
+
     def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
         """As of a `Program`; the results are NumPy's if all arguments were that are not bound."""
         here = self._machine.is_here
@@ -178,14 +182,14 @@ class CupyProgram(Program):
         """As of a `Program`, on the GPU."""
         if self.runner is not None:
             return self.runner.arena_plan()
-        bound = self.by_sizes.compiled(tuple([a.shape for a in arguments])) if self._dynamic else None
+        bound = self.by_sizes.compiled(self.open_shapes(arguments)) if self._dynamic else None
         return None if bound is None else bound.arena_plan(*arguments)
 
     def device_memory(self, *arguments: Any) -> dict[str, int] | None:
         """Return the plan's bytes on the GPU; None without a plan, where each call asks CuPy for what it needs."""
         if self.runner is not None:
             return self.runner.memory([self._machine.is_here(a) for a in arguments])
-        program = self.by_sizes.compiled(tuple([a.shape for a in arguments])) if self._dynamic else None
+        program = self.by_sizes.compiled(self.open_shapes(arguments)) if self._dynamic else None
         return None if program is None else program.device_memory(*arguments)
 
     def _blamed(self, op: Operation, e: MindError) -> MindError:

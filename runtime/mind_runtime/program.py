@@ -29,10 +29,10 @@ from mind_lowering.xp.peak import peak
 from .background import SizeCompiler
 from .compiled import Body, body_of
 from .core_errors import as_core, place_of
-from .donation import check_donated, shared_memory
+from .donation import MemoryRanges, check_donated, shared_memory
 from .memory import allocation_error, check_need
 from .shapes import Guard, bound_function, checked_shapes, shown_dims
-from .signature import TensorSpec, admit, checked, filled
+from .signature import QuickCheck, TensorSpec, admit, checked, filled
 from .specialization import Specialization
 from .specialized import TIMED, Account, Shapes, Specialized
 
@@ -67,14 +67,19 @@ class Program:
         self._origins = origins
         self.donated = tuple(sorted(donated))
         """The numbers of the donated inputs."""
-        self._expected = tuple((s.numpy_dtype, s.shape) for s in self.inputs)
+        self.checks = tuple(map(QuickCheck, self.inputs))
+        """Of each input, whether an argument may be taken as it is."""
         self._limit = limit
-        self._dynamic = not all(s.is_static for s in self.inputs)
+        self._open = [i for i, s in enumerate(self.inputs) if not s.is_static]
+        """The numbers of the inputs whose sizes only a call tells."""
+        self._dynamic = bool(self._open)
         dims = [
             (i, d, dim) for i, s in enumerate(self.inputs) for d, dim in enumerate(s.shape) if isinstance(dim, str) and dim != "?"
         ]
         self._named = [found for found in dims if not is_expression(found[2])]
         self._computed = [found for found in dims if is_expression(found[2])]
+        self._first = {name: (self._open.index(i), d) for i, d, name in reversed(self._named)}
+        """Where each name is first: the number among the open inputs, and the dimension."""
         self._solved = list(solutions([s.shape for s in self.inputs]))
         self._declared = declarations_of(func)
         self._guard = Guard(func) if self._dynamic and not is_lowered(func) else None
@@ -93,11 +98,10 @@ class Program:
         and E8001 for sizes of one name that differ, before anything runs; E6001 for an index out of bounds, E6006 (of PTIR
         E8004) for an integer divided by zero and E6004 for memory that is not there, with the op they arose in.
         """
-        expected = self._expected
-        if len(arguments) != len(expected):
+        if len(arguments) != len(self.inputs):
             raise self._wrong_count(len(arguments))
-        for argument, (dtype, shape) in zip(arguments, expected, strict=True):
-            if type(argument) is not np.ndarray or argument.dtype != dtype or argument.shape != shape:
+        for argument, check in zip(arguments, self.checks, strict=True):
+            if not check.fits(argument):
                 arguments = self._admit(arguments)
                 break
         if self.donated:
@@ -110,7 +114,7 @@ class Program:
     def by_sizes(self) -> Specialized[Program]:
         """The programs for sizes of a dynamic one."""
         compiler = SizeCompiler(self, self.target, sum(1 for _ in self._func.walk()))
-        return Specialized(compiler, self.check_shapes, self.specialization)
+        return Specialized(compiler, self.check_open, self.specialization)
 
     def into(self, out: Any, run: Callable[[], Any]) -> Any:
         """The arrays of `out` with the results of a run in them; E2001 for what cannot hold them, before it runs."""
@@ -121,15 +125,16 @@ class Program:
     def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
         """As a call, on arguments whose types, and of donated ones whose memory, somebody has checked."""
         if self._dynamic:
-            return self.run_by_sizes(arguments, lambda p: p.enter(arguments, seed), lambda: self.run_general(arguments, seed))
+            return self.run_by_sizes(arguments, lambda p: p.execute(arguments, seed), lambda: self.run_general(arguments, seed))
         return self.run_general(arguments, seed)
 
     def run_by_sizes(self, arguments: Sequence[Any], own: Callable[[Any], Any], general: Callable[[], Any]) -> Any:
         """Run a dynamic program: with `own` the one for the sizes of the arguments, if there is one, else `general`."""
         sizes = self.by_sizes
-        account = sizes.of(tuple([a.shape for a in arguments]))
+        account = sizes.of(self.open_shapes(arguments))
         if (program := account.program) is not None and account.timed >= TIMED:
             sizes.used(account)
+            self.settled(account, program)
             return own(program)
         if program is None and not account.calls:
             self._check_memory(account)
@@ -142,6 +147,20 @@ class Program:
             sizes.used(account)
             sizes.timed(account, seconds)
         return result
+
+    def open_shapes(self, arguments: Sequence[Any]) -> Shapes:
+        """Return the shapes of the arguments whose sizes only a call tells: of the others the declared types say all."""
+        return tuple([arguments[i].shape for i in self._open])
+
+    def whole_shapes(self, shapes: Shapes) -> Shapes:
+        """Return the shapes of all inputs, given those of the ones whose sizes only a call tells."""
+        found: list[Any] = [s.shape for s in self.inputs]
+        for i, shape in zip(self._open, shapes, strict=True):
+            found[i] = shape
+        return tuple(found)
+
+    def settled(self, account: Account[Any], program: Any) -> None:
+        """Let what can take calls take those of sizes that this program runs, whose first calls were timed."""
 
     def run_general(self, arguments: Sequence[Any], seed: int = 0) -> Any:
         """Run what is compiled for the declared sizes, on arguments that were checked."""
@@ -157,8 +176,8 @@ class Program:
             failure = allocation_error(types[0], "out of memory")
             raise failure if op is None else failure.at(op, place_of(op)) from None
 
-    def enter(self, arguments: Sequence[Any], seed: int) -> Any:
-        """As `execute`, by the shortest way that there is."""
+    def execute_bound(self, arguments: Sequence[Any], seed: int, bound: object) -> Any:
+        """As `execute`, in a call of a binding, whose arrays are among the arguments."""
         return self.execute(arguments, seed)
 
     def device_memory(self, *arguments: Any) -> dict[str, int] | None:
@@ -202,7 +221,8 @@ class Program:
 
     def _admit(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments as plain arrays; E2001 for the first that is none of the declared type."""
-        return tuple(self.admit(i, a) for i, a in enumerate(arguments))
+        pairs = enumerate(zip(arguments, self.checks, strict=True))
+        return tuple([a if check.fits(a) else self.admit(i, a) for i, (a, check) in pairs])
 
     def admit(self, i: int, argument: Any) -> Any:
         """Return the argument for input `i` as a plain array; E2001 unless it has the declared type."""
@@ -247,14 +267,25 @@ class Program:
 
     def _check_memory(self, account: Account[Any]) -> None:
         """E6004 if what the general program needs with these sizes is not there."""
-        check_need(peak(self._body.block, self._sizes(account.shapes)), self._limit)
+        check_need(peak(self._body.block, self._sizes(self.whole_shapes(account.shapes))), self._limit)
 
     def check_shapes(self, *shapes: tuple[int, ...]) -> dict[str, int]:
         """Return the sizes by name; E8001 as by `sizes`, then whatever the guard raises: before any kernel runs."""
-        sizes = self._sizes(shapes)
-        if self._guard is not None:
-            self._guard(*shapes)
-        return sizes
+        return self.check_open(*[shapes[i] for i in self._open])
+
+    def check_open(self, *shapes: tuple[int, ...]) -> dict[str, int]:
+        """As `check_shapes`, for the inputs whose sizes only a call tells."""
+        if self._guard is None or self._computed or any(declared.divides for declared in self._declared):
+            sizes = self._sizes(self.whole_shapes(shapes))
+            if self._guard is not None:
+                self._guard.of_open(*shapes)
+            return sizes
+        try:
+            self._guard.of_open(*shapes)  # which holds all that `_sizes` compares
+        except MindError:
+            self._sizes(self.whole_shapes(shapes))  # whose messages name the function too
+            raise
+        return {name: shapes[k][d] for name, (k, d) in self._first.items()}
 
     def specialised(self, shapes: Shapes) -> Program | None:
         """
@@ -315,6 +346,17 @@ class Program:
     def check_donated(self, arguments: Sequence[Any]) -> None:
         """E2001 unless donated arguments can be written to, are in row-major order and share no memory with others."""
         check_donated(arguments, self.donated, self.shared_memory(arguments), self._what)
+
+    def check_donated_beside(self, arguments: Sequence[Any], free: Sequence[int], held: MemoryRanges) -> None:
+        """As `check_donated`, where all arguments but those of the numbers `free` have the memory `held`."""
+        places = {i: k for k, i in enumerate(free)}
+        found = shared_memory([arguments[i] for i in free], [places[i] for i in self.donated])
+        shared = {free[k] for k in found} | {i for i in self.donated if held.overlaps(arguments[i])}
+        check_donated(arguments, self.donated, shared, self._what)
+
+    def memory_of(self, arrays: Collection[Any]) -> MemoryRanges | None:
+        """Return the memory of arrays that are bound; None where it is not the host's, and is compared in each call."""
+        return MemoryRanges(arrays)
 
     def shared_memory(self, arguments: Sequence[Any]) -> set[int]:
         """Return the donated arguments that share memory with any other."""

@@ -42,18 +42,28 @@ class Guard:
 
     def __init__(self, func: FuncOp):
         """Raises the coded error of shapes that cannot be, whatever the inputs; E6003 for what has no shape function."""
-        from mind_lowering.shape_python import shape_source  # of dynamic programs alone: the dialect takes a while to load
+        from mind_lowering.shape_python import open_inputs, shape_source  # for dynamic programs alone: slow to load
         from mind_passes.shape.reify import fault_error, reify
 
         made = reify(func)
         for fault in made.faults:
             raise fault_error(fault)
-        self.source: ShapeSource = shape_source(made.function)
+        self.source: ShapeSource = shape_source(made.function, checked=True)
+        self.open = tuple(i for i, is_open in enumerate(open_inputs(made.function)) if is_open)
+        """The numbers of the inputs that have other dimensions than numbers."""
         self._func = func
         self._run: Callable[..., tuple[Any, ...]] = self.source.compiled()
 
     def __call__(self, *shapes: Sizes) -> tuple[Sequence[int | None], ...]:
-        """The shapes of the results; None for what only the run can tell. Raises a coded error, with NumPy's wording."""
+        """As `of_open`, given the shapes of all inputs."""
+        return self.of_open(*[shapes[i] for i in self.open])
+
+    def of_open(self, *shapes: Sizes) -> tuple[Sequence[int | None], ...]:
+        """
+        Return the shapes of the results for shapes of the `open` inputs; None for what only the run can tell.
+
+        Their ranks, and sizes that are numbers, are those declared. Raises a coded error, with NumPy's wording.
+        """
         try:
             return self._run(*shapes)
         except MindError as e:

@@ -79,6 +79,25 @@ class TensorSpec:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
+class QuickCheck:
+    """A test whether an argument is a plain array of the declared dtype, rank and sizes: most are, and need nothing else."""
+
+    __slots__ = ("_dtype", "_rank", "_shape", "_sizes")
+
+    def __init__(self, spec: TensorSpec):
+        self._dtype, self._shape, self._rank = spec.numpy_dtype, spec.shape if spec.is_static else None, len(spec.shape)
+        self._sizes = [(i, n) for i, n in enumerate(spec.shape) if not isinstance(n, str)]
+
+    def fits(self, argument: Any) -> bool:
+        """Return whether it is; False also for what `admit` converts."""
+        if type(argument) is not np.ndarray or argument.dtype != self._dtype:
+            return False
+        shape = argument.shape
+        if self._shape is not None:
+            return shape == self._shape
+        return len(shape) == self._rank and all([shape[i] == n for i, n in self._sizes])
+
+
 def admit(argument: Any, spec: TensorSpec, what: str) -> Any:
     """`argument` as a plain NumPy array; E2001 names `what` unless it has the dtype and shape of `spec`."""
     if isinstance(argument, np.ndarray | np.generic) and not _is_masked(cast("object", argument)):

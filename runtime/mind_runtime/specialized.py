@@ -142,6 +142,8 @@ class Specialized(Generic[T]):
         """Seconds of compiling so far."""
         self._pending: Account[T] | None = None
         self._calls = self._window = 0
+        self.dropped: Callable[[], None] = lambda: None
+        """Called when a program is dropped, so that nothing else goes on to run it."""
 
     def of(self, shapes: Shapes) -> Account[T]:
         """Return the account of these shapes, whose `program` is what to run if it has one. Raises what the check raises."""
@@ -174,11 +176,17 @@ class Specialized(Generic[T]):
             raise
         self._arrived(account, built, forced=forced)
 
-    def used(self, account: Account[T]) -> None:
-        """Count a call that the account's program runs."""
-        self._calls += 1
-        account.calls += 1
-        account.now += 1
+    def used(self, account: Account[T], calls: int = 1) -> None:
+        """Count calls that the account's program runs."""
+        self._calls += calls
+        account.calls += calls
+        account.now += calls
+
+    def while_kept(self, account: Account[T], program: T, act: Callable[[], None]) -> None:
+        """Act if this is still the program of the account."""
+        with self._lock:
+            if account.program is program:
+                act()
 
     def timed(self, account: Account[T], seconds: float) -> None:
         """Take in how long one of the first calls of the account's program took; one that is no faster is dropped."""
@@ -331,5 +339,7 @@ class Specialized(Generic[T]):
 
     def _drop(self, account: Account[T], state: SizeState) -> None:
         """Let the general program run an account; it has to lose twice the time to compile before it is compiled for again."""
+        if account.program is not None:
+            self.dropped()
         account.program, account.state, account.bytes = None, state, 0
         account.lost, account.factor = 0.0, 2

@@ -337,7 +337,7 @@ def worker() -> Iterator[Worker]:
 
 def wait_for_programs(program: mind_runtime.Program, arguments: list[Any]) -> None:
     """Call until another program than the general one runs these sizes; the limit is against a hang only."""
-    account = program.by_sizes.of(tuple(a.shape for a in arguments))
+    account = program.by_sizes.of(program.open_shapes(arguments))
     for _ in range(1 << 20):
         program(*arguments)
         if account.state is SizeState.PENDING:
@@ -432,8 +432,8 @@ def test_weights_are_packed_for_each_size_that_is_compiled(tmp_path: Path, monke
     for made in (apart, here):
         assert made is not None
         assert made.held_bytes >= w.nbytes
-        np.testing.assert_allclose(made.enter([x, w], 0), x @ w, rtol=1e-4, atol=1e-4)
-    assert bound.program.by_sizes.compiled(shapes) is not None
+        np.testing.assert_allclose(made.enter_bound([x, w], 0), x @ w, rtol=1e-4, atol=1e-4)
+    assert bound.program.by_sizes.compiled((x.shape,)) is not None
     np.testing.assert_allclose(bound(x), x @ w, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(bound(x[:7]), x[:7] @ w, rtol=1e-4, atol=1e-4)
 

@@ -43,8 +43,8 @@ class _Plain:
 
 END = _Plain.__basicsize__
 """Where an instance of a plain class ends; there those that are called natively have the address of what is called."""
-PLAN = END + 8
-"""Where those have the address of their plan."""
+PLAN, OWNER, CALLS = END + 8, END + 16, END + 24
+"""Where those have the address of their plan, that of the object whose plan it is, and how many calls went by the plan."""
 
 
 def reason_against() -> str | None:

@@ -2,7 +2,8 @@
 ;
 ; The vectorcall of the type of programs. Whatever is not the usual case (a wrong type, strides, keywords other than `out`, memory
 ; that is not there) is handed to the method `_slowly`, which means the same; a failure of native code to `failed`, which raises.
-; @PLAN is where an instance has the address of its %plan, which `callable.py` fills in; offsets into an array are NumPy's.
+; @PLAN is where an instance has the address of its %plan, which `callable.py` fills in; at @OWNER is the object whose plan it is,
+; which is held during a call and raises its failures; at @CALLS how often the plan ran. Offsets into an array are NumPy's.
 
 @slowly = internal constant [8 x i8] c"_slowly\00"
 @failed = internal constant [7 x i8] c"failed\00"
@@ -321,14 +322,23 @@ make:
   br i1 %made, label %go, label %without
 go:
   store ptr %record, ptr %table
+  %owner.at = getelementptr i8, ptr %self, i64 @OWNER
+  %owner = load ptr, ptr %owner.at
+  call void @Py_IncRef(ptr %owner)
+  %calls.at = getelementptr i8, ptr %self, i64 @CALLS
+  %calls = load i64, ptr %calls.at
+  %calls.more = add i64 %calls, 1
+  store i64 %calls.more, ptr %calls.at
   %status = call i64 @run(ptr %plan, ptr %table)
   switch i64 %status, label %failure [ i64 0, label %done
                                        i64 -9223372036854775808, label %starved ]
 done:
   %found = call ptr @as_python(ptr %results, i64 %m)
+  call void @Py_DecRef(ptr %owner)
   ret ptr %found
 starved:
   call void @drop_results(ptr %results, i64 %m)
+  call void @Py_DecRef(ptr %owner)
   br label %without
 without:
   call void @PyErr_Clear()
@@ -338,6 +348,7 @@ slow:
   ret ptr %python
 failure:
   call void @drop_results(ptr %results, i64 %m)
-  %raised = call ptr (ptr, ptr, ptr, ...) @PyObject_CallMethod(ptr %self, ptr @failed, ptr @format, i64 %status, ptr %record)
+  %raised = call ptr (ptr, ptr, ptr, ...) @PyObject_CallMethod(ptr %owner, ptr @failed, ptr @format, i64 %status, ptr %record)
+  call void @Py_DecRef(ptr %owner)
   ret ptr %raised
 }

@@ -3,7 +3,8 @@ Types whose instances are called through native code: a call of one is `mind_cal
 
 `native_type(base)` is a subclass of a class of ours, made as an extension makes one: its instances have room for the address of
 the function that a call goes to, and for that of a `Plan`, which says what arguments must be and what to run. A call that the
-plan does not cover comes back as `_slowly(...)`, a failure as `failed(status, address of the record)`.
+plan does not cover comes back as `_slowly(...)`, a failure as `failed(status, address of the record)` of the plan's owner: that
+is the instance itself, or the program for some sizes of a dynamic one that takes its calls for now.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .support import LARGE, support
 
 Array = Any
 T = TypeVar("T")
-MOST_WORDS, MOST_PAIRS, MOST_BYTES = 1 << 12, 1 << 14, 1 << 62
+MOST_WORDS, MOST_PAIRS, MOST_BYTES = 1 << 12, 1 << 18, 1 << 62
 """Left to Python: longer tables, which a call has on its stack, more pairs that may share memory, more bytes than anybody has."""
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _VECTORCALL, _BASETYPE, _DEFAULT = 1 << 11, 1 << 10, 1 << 18
@@ -74,16 +75,18 @@ def _made(base: type) -> tuple[Any, Any]:
     """The type, and what it goes on reading."""
     if support() is None or base.__basicsize__ != abi.END:
         return base, None
-    members = (_Member * 4)(
+    members = (_Member * 6)(
         _Member(b"__vectorcalloffset__", _T_PYSSIZET, abi.END, _READONLY, None),
         _Member(b"_called", _T_ULONGLONG, abi.END, 0, None),
         _Member(b"_plan_at", _T_ULONGLONG, abi.PLAN, 0, None),
+        _Member(b"_owner_at", _T_ULONGLONG, abi.OWNER, 0, None),
+        _Member(b"_calls", _T_ULONGLONG, abi.CALLS, 0, None),
         _Member(None, 0, 0, 0, None),
     )
     call = ctypes.cast(ctypes.pythonapi.PyVectorcall_Call, ctypes.c_void_p)
     slots = (_Slot * 3)(_Slot(_TP_MEMBERS, ctypes.addressof(members)), _Slot(_TP_CALL, call.value), _Slot(0, None))
     flags = _VECTORCALL | _BASETYPE | _DEFAULT
-    spec = _Spec(f"{base.__module__}.{base.__name__}".encode(), abi.PLAN + 8, 0, flags, ctypes.addressof(slots))
+    spec = _Spec(f"{base.__module__}.{base.__name__}".encode(), abi.CALLS + 8, 0, flags, ctypes.addressof(slots))
     make = ctypes.pythonapi.PyType_FromSpecWithBases
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object]
     made = make(ctypes.addressof(spec), (base,))
@@ -96,14 +99,34 @@ def _itself(instance: Any) -> Any:
     return instance
 
 
-def plan_calls(instance: Any, plan: Plan | None) -> None:
-    """Let calls of an instance of a type of `native_type` go by `plan`; without one they are `_slowly`."""
+def plan_calls(instance: Any, plan: Plan | None, owner: Any = None) -> None:
+    """
+    Let calls of an instance of a type of `native_type` go by `plan`; without one they are `_slowly`.
+
+    `owner` is whose plan it is: it raises the failures, and keeps the plan for calls in other threads when it is replaced; by
+    default the instance.
+    """
     found = support()
     if found is not None and hasattr(instance, "_plan_at"):
         fields: Any = instance
-        fields._plan = plan
+        fields._plan_at = 0  # from here on no call begins by the plan before
+        fields._owner_at = id(instance if owner is None else owner)
+        fields._plan = (plan, owner)
         fields._plan_at = 0 if plan is None else plan.address
         fields._called = found.call
+
+
+def plan_that_runs(instance: Any) -> Plan | None:
+    """Return the plan that calls of an instance go by."""
+    return getattr(instance, "_plan", (None,))[0]
+
+
+def take_count(instance: Any) -> int:
+    """Return how many calls of an instance went by its plan since this was asked last; one in another thread may be missed."""
+    count = getattr(instance, "_calls", 0)
+    if count:
+        instance._calls = 0
+    return count
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, TypeVar
 
@@ -41,12 +41,13 @@ from ..memory import check_need
 from ..program import Program
 from ..shapes import bound_function
 from ..signature import TensorSpec
-from ..specialized import Shapes
+from ..specialized import Account, Shapes, Specialized
 from . import image, jit
 from .call import NativeRunner
 from .callable import Plan, native_type, plan_calls
 from .compile_child import CHILD, Answer, Order
 from .digest import digest
+from .direct import DirectCalls
 from .pages import settle
 from .plans import Type
 from .pool import threads_of
@@ -102,6 +103,8 @@ class NativeProgram(Program):
         self._free: list[int] = []
         self._packed_bytes = 0
         plan_calls(self, made.plan)
+        self._direct = DirectCalls(self)
+        """Whose calls go to a program for some sizes, of a dynamic program."""
 
     def type_of_bound(self, kind: type[T]) -> type[T]:
         return native_type(kind)
@@ -109,6 +112,9 @@ class NativeProgram(Program):
     def take_calls(self, bound: object, given: Mapping[int, Any]) -> None:
         if self._dynamic:
             self._given = dict(given)
+            self.__dict__.pop("by_sizes", None)  # programs for sizes that have the arrays of another binding
+            self._direct.end()
+            self._direct = DirectCalls(bound)
             plan_calls(bound, None)
             return
         runner = self._made.runner
@@ -129,11 +135,42 @@ class NativeProgram(Program):
             self._packed_bytes = 0 if packing is None or not packing.inputs else packing.bytes
         return self
 
+    @cached_property
+    def by_sizes(self) -> Specialized[Program]:
+        found = super().by_sizes
+        found.dropped = self._direct.end
+        return found
+
+    def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
+        if not self._dynamic:
+            return self.run_general(arguments, seed)
+        self._direct.count(self.by_sizes)
+        return self.run_by_sizes(arguments, lambda p: p.enter(arguments, seed), lambda: self.run_general(arguments, seed))
+
+    def execute_bound(self, arguments: Sequence[Any], seed: int, bound: object) -> Any:
+        if not self._dynamic or not self._direct.is_of(bound):
+            return self.execute(arguments, seed)
+        self._direct.count(self.by_sizes)
+        return self.run_by_sizes(arguments, lambda p: p.enter_bound(arguments, seed), lambda: self.run_general(arguments, seed))
+
     def enter(self, arguments: Sequence[Any], seed: int) -> Any:
-        if self._bound is not None:
-            free = [arguments[i] for i in self._free]
-            return self._bound(*free) if seed == 0 else self._bound(*free, seed=seed)  # a keyword would go through Python
+        """As `execute`, by native code if that takes calls."""
         return self.execute(arguments, seed) if self._made.plan is None or seed != 0 else self(*arguments)
+
+    def enter_bound(self, arguments: Sequence[Any], seed: int) -> Any:
+        """As `enter`, where the arrays of `with_weights` are among the arguments."""
+        if self._bound is None:
+            return self.enter(arguments, seed)
+        free = [arguments[i] for i in self._free]
+        return self._bound(*free) if seed == 0 else self._bound(*free, seed=seed)  # a keyword would go through Python
+
+    def settled(self, account: Account[Any], program: Any) -> None:
+        self._direct.begin(self.by_sizes, account, program, program if program._bound is None else program._bound)
+
+    def explain_sizes(self) -> list[str]:
+        if self._dynamic:
+            self._direct.count(self.by_sizes)
+        return super().explain_sizes()
 
     def failed(self, status: int, record: int) -> None:
         """Raise what native code reports that took a call; its record is at that address."""
@@ -145,7 +182,7 @@ class NativeProgram(Program):
     def arena_plan(self, *arguments: Any) -> MemoryPlan | None:
         """As of a `Program`; of one with open sizes that of the sizes of these arguments, if they have code of their own."""
         if self._made.runner is None:
-            bound = self.by_sizes.compiled(tuple([a.shape for a in arguments])) if self._dynamic else None
+            bound = self.by_sizes.compiled(self.open_shapes(arguments)) if self._dynamic else None
             return None if bound is None else bound.arena_plan(*arguments)
         from mind_lowering.launch.arena_plan import arena_plan  # slow to load, and calls take none of it
 

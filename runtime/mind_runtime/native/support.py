@@ -90,7 +90,10 @@ def support() -> Support | None:
 def text() -> str:
     """The module, for this machine and for where instances have their plans."""
     files = [Path(__file__).with_name(name).read_text() for name in ("arguments.ll", "call.ll", "memory.ll")]
-    return f'target triple = "{this_machine().triple}"\n' + "\n".join(files).replace("@PLAN", str(abi.PLAN))
+    made = f'target triple = "{this_machine().triple}"\n' + "\n".join(files)
+    for field, offset in {"@PLAN": abi.PLAN, "@OWNER": abi.OWNER, "@CALLS": abi.CALLS}.items():
+        made = made.replace(field, str(offset))
+    return made
 
 
 def _capsule(addresses: Mapping[str, int]) -> Any:

@@ -30,7 +30,7 @@ from mind_lowering.ptir_to_stablehlo.text import StablehloProgram, stablehlo_pro
 from mind_lowering.xp.peak import Need, check_rank, read_any
 
 from ..compiled import Body
-from ..donation import shared_memory
+from ..donation import MemoryRanges, shared_memory
 from ..memory import check_need
 from ..program import Program, checked_seed, place_of
 from ..shapes import KEPT, bound_function
@@ -150,6 +150,9 @@ class XlaProgram(Program):
 
     def shared_memory(self, arguments: Sequence[Any]) -> set[int]:
         return shared_memory(arguments, self.donated)
+
+    def memory_of(self, arrays: Collection[Any]) -> MemoryRanges | None:
+        return None
 
     # Calls
 
