@@ -1,5 +1,5 @@
 """
-From PTIR to `xp`: calls of the kernels, branches, loops, updates in place where the operand dies, frees at the last use.
+From PTIR to `xp`: calls of the kernels, branches and loops; then updates in place where the operand dies; then frees.
 
 Dimensions with names get their sizes from the inputs, before anything runs; what a rule cannot know of them the run checks.
 Outputs never share memory with inputs, constants or each other, unless an input was donated: its memory may then be written to.
@@ -18,9 +18,9 @@ from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import PtirOp
 
 from . import xp
-from .ownership import fixed, fresh
 from .ptir_control import CONTROL
 from .xp.frees import insert_frees
+from .xp.in_place import update_in_place
 from .xp_lowering import Lowering
 
 
@@ -70,14 +70,13 @@ def lowered_function(func: FuncOp, donate: Collection[int] = (), draws: int = 0,
     new = Block(arg_types=block.arg_types)
     lowering = kind(CONTROL)
     lowering.draws = draws
-    for i, (old, argument) in enumerate(zip(block.args, new.args, strict=True)):
-        argument.name_hint = old.name_hint
-        lowering.bind(old, argument, fresh() if i in donate else fixed())
+    lowering.stand(block.args, new.args)
     lowering.expect_inputs(new.args)
     lowering.function(block, ending)
     new.add_ops(lowering.ops)
     made = FuncOp.create(properties=dict(func.properties), attributes=dict(func.attributes), regions=[Region(new)])
     made.location = func.location
+    update_in_place(new, donate, lowering.origins, lowering.overwrites)
     insert_frees(new)
     return Lowered(made, [lowering.origins.get(op) for op in new.walk()])
 

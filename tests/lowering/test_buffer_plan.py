@@ -225,7 +225,7 @@ def arrays(plan: FunctionPlan) -> dict[int, np.ndarray]:
 @pytest.mark.parametrize("seed", range(30))
 def test_arrays_share_memory_as_planned(seed: int, in_place_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of other buffers never do; a view, and what is written in place, does."""
-    monkeypatch.setattr("mind_lowering.xp_lowering.IN_PLACE_FROM", in_place_from)
+    monkeypatch.setattr("mind_lowering.xp.in_place.IN_PLACE_FROM", in_place_from)
     plan = plan_function(random_function(seed))
     found = arrays(plan)
     for i, x in found.items():
@@ -239,7 +239,7 @@ def test_arrays_share_memory_as_planned(seed: int, in_place_from: int, monkeypat
 @pytest.mark.parametrize("in_place_from", [0, 1 << 16])
 @pytest.mark.parametrize("seed", range(30))
 def test_the_peak_is_that_of_the_live_ranges(seed: int, in_place_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mind_lowering.xp_lowering.IN_PLACE_FROM", in_place_from)
+    monkeypatch.setattr("mind_lowering.xp.in_place.IN_PLACE_FROM", in_place_from)
     plan = plan_function(random_function(seed))
     own = [(b.byte_len or 0, *b.live) for b in plan.buffers if b.live is not None]
     last = max(end for _, _, end in own)

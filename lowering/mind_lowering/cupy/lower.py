@@ -11,7 +11,6 @@ from mind_dialect.verify import verify
 
 from ..core_to_ptir import is_core
 from ..numpy import is_lowered
-from ..ownership import Held, fresh
 from ..ptir_idioms import IdiomStep
 from ..ptir_to_xp import Lowered, lowered_function
 from ..xp_lowering import Lowering
@@ -26,21 +25,10 @@ class _CupyLowering(Lowering):
         op = step.op
         if not isinstance(op, FusionOp) or (kernel := kernel_of(op)) is None:
             return super().step(step)
-        operands = self.take(op.operands)
-        values = dict(zip(op.operands, operands, strict=True))
-        held: Held | None = None
+        made = op.clone(dict(zip(op.operands, self.of(op.operands), strict=True)))
         if (into := kernel.launch.into) is not None:
-            target = operands[into]
-            if self.dies([target, *(v for i, v in enumerate(operands) if i != into)]) and self.ordered(target):
-                self.held[target].memory.write()
-            else:
-                target = self.copy(target)
-            values[op.operands[into]], held = target, self.held[target]
-        made = op.clone(values)
-        self.emit(made)
-        for old, new in zip(op.results, made.results, strict=True):
-            new.name_hint = old.name_hint
-            self.bind(old, new, held or fresh())
+            self.overwrites[made] = into
+        self.stand(op.results, self.emit(made).results)
         return None
 
 

@@ -31,7 +31,8 @@ _KERNELS = (
     *("extract_patches", "rng_uniform", "rng_normal", "top_k", "segment_reduce", "quantize", "dequantize", "requantize"),
     *("cumulative_sum", "cumulative", "sort", "convolution", "ragged_dot", "copy", "empty", "custom_call", "keep_positive"),
 )
-_INTO = ("dynamic_update_slice_into", "scatter_add_into", "scatter_reduce_into", "scatter_windows_into")
+_UPDATES = ("dynamic_update_slice", "scatter_add", "scatter_reduce", "scatter_windows")
+_INTO = tuple(f"{name}_into" for name in _UPDATES)
 _WHOLE = ("identity", "row_major", "reshape", *_INTO)
 _PART = ("transpose", "broadcast_to", "slice", "strided_slice", "reverse", "dynamic_slice", "iota")
 
@@ -51,6 +52,9 @@ A transpose counts as a part: it is not in row-major order. So does an iota, whi
 
 IN_PLACE = frozenset(f"xp.{name}" for name in (*UFUNCS.values(), "divide", "fmod"))
 """Those that can put their result into the memory of an operand: elementwise, each element read before it is written."""
+
+UPDATES = {f"k.{name}": f"k.{name}_into" for name in _UPDATES}
+"""Those that update a copy of their first operand, and the form of each that works in its memory."""
 
 REPEATING = frozenset({"k.broadcast_to", "k.iota"})
 """Those of whose results several elements may share a place."""

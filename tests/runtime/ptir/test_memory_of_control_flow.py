@@ -9,8 +9,9 @@ from xdsl.parser import Parser
 
 import mind_runtime
 from mind_dialect.verify import verify
-from mind_lowering import xp, xp_lowering
+from mind_lowering import xp
 from mind_lowering.lower_to_numpy import lower_module
+from mind_lowering.xp import in_place
 from programs import context, parse
 from ptir_confused_programs import CONFUSED
 from ptir_control_programs import control_programs
@@ -27,7 +28,7 @@ def test_updates_in_place_are_seen_by_nobody() -> None:
 
 def test_memory_of_what_dies_is_written_to_again_and_nobody_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """As above, with elementwise results in the place of operands of any size."""
-    monkeypatch.setattr(xp_lowering, "IN_PLACE_FROM", 0)
+    monkeypatch.setattr(in_place, "IN_PLACE_FROM", 0)
     random_programs_keep_memory_apart()
 
 
