@@ -160,5 +160,5 @@ def test_a_call_with_a_size_is_checked_where_it_is_inlined() -> None:
 @pytest.mark.parametrize("target", ["mind-ptir-json", "mind-ptir-text"])
 def test_forms_that_cannot_say_declarations_refuse_them(target: str) -> None:
     with pytest.raises(MindError, match=r"@f declares sizes in mind\.dims") as found:
-        TARGETS[target]()().emit(Context(), parse(text("T in 1..4")), io.StringIO())
+        TARGETS[target]()(strict=True).emit(Context(), parse(text("T in 1..4")), io.StringIO())
     assert found.value.code == "E4000"

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from mind_dialect.declared_dims import DECLARED
+from mind_dialect.declared_dims import DECLARED, declarations_of
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import ClampOp, LayerNormOp, PtirOp, ReshapeOp, YieldOp
@@ -18,17 +18,18 @@ from mind_dialect.ptir_program import check_states_version, stated_entry
 
 from .decompose import decompose
 from .records import FunctionRecord, Instruction, Operand, Program, RegionRecord, TupleType, ValueType
-from .rows import ROW_OF, normalised, row_of
+from .rows import ROW_OF, check_stated_dims, normalised, row_of
 from .tensor_kinds import named
 
 
-def to_program(module: ModuleOp, *, strict: bool = False, lenient: bool = False) -> Program:
+def to_program(module: ModuleOp, *, strict: bool = False, lenient: bool = False, extended: bool = False) -> Program:
     """
     The records of a module of functions of ptir ops.
 
     Each op is checked; the error names it. E8006 for a module that states no version (unless `lenient`) or another, E8001 for a
-    dynamic dimension without a name, E4000 for ops of other dialects, and with `strict` for what the public form lacks. Names
-    and attributes that have no place in the form are left out.
+    dynamic dimension without a name, E4000 for ops of other dialects, and with `strict` for what the public form lacks. Unless
+    `extended`, E4000 for expressions of names, names as bounds and declarations of sizes too, none of which the contract's forms
+    have. Names and attributes that have no place in the form are left out.
     """
     check_states_version(module, lenient=lenient)
     if any(isinstance(op, LayerNormOp | ClampOp) for op in walk(module)):
@@ -37,7 +38,7 @@ def to_program(module: ModuleOp, *, strict: bool = False, lenient: bool = False)
                 op.check()
         module = module.clone()
         decompose(module)
-    return _Exporter(strict).program(module)
+    return _Exporter(strict, extended and not strict).program(module)
 
 
 def entry_of(module: ModuleOp, names: Sequence[str]) -> str:
@@ -48,8 +49,8 @@ def entry_of(module: ModuleOp, names: Sequence[str]) -> str:
 class _Exporter:
     """State of the export of a whole program: the regions met so far."""
 
-    def __init__(self, strict: bool):
-        self.strict = strict
+    def __init__(self, strict: bool, extended: bool):
+        self.strict, self.extended = strict, extended
         self.blocks: list[Block] = []
 
     def program(self, module: ModuleOp) -> Program:
@@ -65,14 +66,16 @@ class _Exporter:
         if not isinstance(last, ReturnOp):
             message = f"@{name} is not one block that ends in func.return"
             raise error("E4000", message, operation=func, given=f"{len(func.body.blocks)} blocks", expected="one block")
-        if DECLARED in func.attributes:
+        declared = tuple(found.text for found in declarations_of(func))
+        if declared and not self.extended:
             message = f"@{name} declares sizes in {DECLARED}, which this form cannot say"
             raise error("E4000", message, operation=func, given=DECLARED, expected="no declarations")
         scope = _ExportScope(self, func.body.block)
         results = [scope.whole(values) for values in _gathered(last.operands)]
-        arguments = [_specified(func, v) for v in func.body.block.args]
+        arguments = [self.specified(func, v) for v in func.body.block.args]
         types = [t for _, t in results]
-        return FunctionRecord(name, arguments, range(len(arguments)), types, scope.body, [i for i, _ in results])
+        ids = [i for i, _ in results]
+        return FunctionRecord(name, arguments, range(len(arguments)), types, scope.body, ids, dims=declared)
 
     def _region(self, number: int) -> RegionRecord:
         block = self.blocks[number]
@@ -88,7 +91,18 @@ class _Exporter:
             results = [scope.copied(v) for v in last.operands]
         else:
             results = [scope.whole(values) for values in groups]
-        return RegionRecord(number, [_specified(parent, v) for v in block.args], scope.body, [t for _, t in results])
+        return RegionRecord(number, [self.specified(parent, v) for v in block.args], scope.body, [t for _, t in results])
+
+    def specified(self, op: Operation, value: SSAValue) -> TensorSpec:
+        """The type of a value, each dimension one that the form can say; errors are attributed to `op`."""
+        spec = read_type(value.type)
+        for dim in spec.shape:
+            if isinstance(dim, str):
+                try:
+                    named(dim, extended=self.extended)
+                except MindError as e:
+                    raise e.at(op, op.OPCODE if isinstance(op, PtirOp) else op.name) from None
+        return spec
 
 
 def _functions(module: ModuleOp) -> list[FuncOp]:
@@ -101,18 +115,6 @@ def _functions(module: ModuleOp) -> list[FuncOp]:
     if not found:
         raise error("E4000", "the module holds no function, expected at least one", given="nothing", expected="func.func")
     return found
-
-
-def _specified(op: Operation, value: SSAValue) -> TensorSpec:
-    """The type of a value, each dimension a size or a name; errors are attributed to `op`."""
-    spec = read_type(value.type)
-    for dim in spec.shape:
-        if isinstance(dim, str):
-            try:
-                named(dim)
-            except MindError as e:
-                raise e.at(op, op.OPCODE if isinstance(op, PtirOp) else op.name) from None
-    return spec
 
 
 def _owner(values: Sequence[SSAValue]) -> Operation | None:
@@ -157,11 +159,16 @@ class _ExportScope:
             message = f"{given} is an extension, refused by strict"
             raise error("E4000", message, operation=op, given=given, expected="an op of the contract")
         row = ROW_OF.get(type(op)) or row_of(type(op))
+        if not self.exporter.extended:
+            try:
+                check_stated_dims(op, row)
+            except MindError as e:
+                raise e.at(op, op.OPCODE) from None
         values = normalised(op, op.values(), row)
         for name, region in zip(op.REGION_NAMES, op.regions, strict=True):
             values[name] = len(self.exporter.blocks)
             self.exporter.blocks.append(region.block)
-        types = [_specified(op, v) for v in op.results]
+        types = [self.exporter.specified(op, v) for v in op.results]
         output = types[0] if len(types) == 1 else TupleType(tuple(types))
         operands = [self._operand(op, i) for i in range(len(op.operands))]
         self.body.append(Instruction(self.next, row, values, operands, output))

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp, StringAttr, SymbolRefA
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mind_dialect.declared_dims import state_declarations, undeclarable
 from mind_dialect.errors import MindError, error
 from mind_dialect.names import note_names
 from mind_dialect.ptir import ConstantOp, YieldOp
@@ -23,7 +24,8 @@ from mind_dialect.ptir.types import TensorSpec, read_type, tensor_type
 from mind_dialect.ptir_program import ENTRY_ATTRIBUTE, SPEC_VERSION, VERSION_ATTRIBUTE
 
 from .records import FunctionRecord, Instruction, Program, RegionRecord, TupleType, ValueType, leaves
-from .tensor_kinds import shown_type
+from .rows import check_stated_dims
+from .tensor_kinds import named, shown_type
 
 HINTS_ATTRIBUTE = "ptir.hints"
 """The attribute of a function that keeps the fusion hints of the text it was read from."""
@@ -36,18 +38,22 @@ Fail = Callable[[Any, Sequence[str | int], MindError], Exception]
 Locate = Callable[[Any], LocationAttr | None]
 
 
-def to_module(program: Program, fail: Fail, *, strict: bool = False, locate: Locate | None = None) -> ModuleOp:
+def to_module(
+    program: Program, fail: Fail, *, strict: bool = False, extended: bool = False, locate: Locate | None = None
+) -> ModuleOp:
     """
     The module of a program; what its records get wrong is raised by `fail`.
 
-    `locate` gives the location of an op from its record's place. With `strict` ops that the public form lacks are refused.
+    `locate` gives the location of an op from its record's place. With `strict` ops that the public form lacks are refused;
+    unless `extended`, so are expressions of names, names as bounds and declarations of sizes.
     """
-    return _ProgramImporter(program, fail, strict, locate).module()
+    return _ProgramImporter(program, fail, strict, extended and not strict, locate).module()
 
 
 class _ProgramImporter:
-    def __init__(self, program: Program, fail: Fail, strict: bool, locate: Locate | None):
+    def __init__(self, program: Program, fail: Fail, strict: bool, extended: bool, locate: Locate | None):
         self.program, self.fail, self.strict, self.locate = program, fail, strict, locate
+        self.extended = extended
         self.types: dict[TensorSpec, TensorType] = {}
         self.regions: dict[int, RegionRecord] = {}
         self.made: dict[int, Region] = {}
@@ -180,11 +186,35 @@ class _ProgramImporter:
         scope.block.add_op(ReturnOp(*outputs))
         types = ([v.type for v in scope.block.args], [v.type for v in outputs])
         func = FuncOp(record.name, types, Region(scope.block))
+        if record.dims:
+            self._declare(func, record)
         if record.hints is not None:
             func.attributes[HINTS_ATTRIBUTE] = StringAttr(record.hints)
         if self.locate is not None and (location := self.locate(record.place)) is not None:
             func.location = location
         return func
+
+    def _declare(self, func: FuncOp, record: FunctionRecord) -> None:
+        """Let a function declare what its record says of sizes; the verifier's error where that is wrong."""
+        try:
+            if not self.extended:
+                message = "declares sizes, which this form cannot say"
+                raise error("E4000", message, given="dims", expected="no declarations")
+            state_declarations(func, record.dims)
+            for wrong in undeclarable(func):
+                raise wrong
+        except MindError as e:
+            raise self.fail(record.place, ("dims",), MindError(e.code, e.message, e.context, None, e.category)) from None
+
+    def check_dims(self, specs: Sequence[TensorSpec], place: Any, keys: Sequence[str | int]) -> None:
+        """Raise E4000 for an expression of names in a type, unless the form is the extended one."""
+        if self.extended:
+            return
+        try:
+            for dim in [dim for spec in specs for dim in spec.shape if isinstance(dim, str)]:
+                named(dim)
+        except MindError as e:
+            raise self.fail(place, keys, e) from None
 
     def type(self, spec: TensorSpec) -> Attribute:
         """The builtin type, one object for all its uses."""
@@ -207,6 +237,7 @@ class _ImportScope:
         self.importer, self.body, self.place = importer, body, place
         self.values: dict[int, tuple[ValueType, list[SSAValue]]] = {}
         self.block = Block(arg_types=[importer.type(t) for p in parameters for t in leaves(p)])
+        importer.check_dims([t for p in parameters for t in leaves(p)], place, ("parameters",))
         position = 0
         for i, (number, type) in enumerate(zip(ids, parameters, strict=True)):
             if number in self.values:
@@ -241,6 +272,8 @@ class _ImportScope:
             types = [importer.type(s) for s in specs]
             op = cls.create(operands=operands, properties=stored, result_types=types, regions=regions)
             op.check_rules()
+            if not importer.extended:
+                check_stated_dims(op, row)
         except MindError as e:
             named = MindError(e.code, f"{cls.OPCODE}: {e.message}", {"op": cls.OPCODE, **e.context}, None, e.category)
             raise importer.fail(instruction.place, (), named) from None
@@ -250,6 +283,7 @@ class _ImportScope:
         if importer.locate is not None and (location := importer.locate(instruction.place)) is not None:
             op.location = location
             note_names(location, [str(instruction.id)])
+        importer.check_dims(specs, instruction.place, ("output",))
         self.ops.append(op)
         self.values[number] = instruction.output, list(op.results)
 

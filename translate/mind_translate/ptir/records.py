@@ -76,6 +76,8 @@ class FunctionRecord:
     hints: str | None = None
     """The fusion hints as they stood in the text, which are advice."""
     place: Any = None
+    dims: Sequence[str] = ()
+    """What it declares of sizes, which only the extended form has."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mind_dialect.codecs import BOOLEAN, INTEGERS, Codec
-from mind_dialect.errors import MindError, error
+from mind_dialect.errors import error
 from mind_dialect.ptir import (
     BINARY_OPS,
     EXTENSION_OPS,
@@ -62,7 +62,7 @@ from mind_dialect.ptir.reduction import CONTRACT_KINDS, REDUCE_KINDS
 
 from .kinds import DTYPE, FLAG, PAIRS, REAL, REGION, SIZE, SIZES, TEXT, AttributeKind, Axis, Listed, Option, Words
 from .nodes import Node, fields, tagged, under, unexpected
-from .tensor_kinds import BOUND, BOUNDS, CALL_ATTRIBUTES, LITERAL, NEW_SHAPE, SCALAR, SHAPE, Bound, Bounds
+from .tensor_kinds import BOUND, BOUNDS, CALL_ATTRIBUTES, LITERAL, NEW_SHAPE, SCALAR, SHAPE, Bound, named, sized
 
 EXTENSION = "Extension"
 """The variant of the ops that the public form lacks; its payload names the op."""
@@ -325,15 +325,19 @@ def _named_row(tag: str, payload: Node) -> PtirRow:
     return _BY_NAME[name]
 
 
+def check_stated_dims(op: PtirOp, row: PtirRow) -> None:
+    """Raise E4000 for a property that the contract's forms cannot say: an expression, or a name where they have sizes."""
+    bounds = {f.key for f in row.fields if isinstance(f.kind.item if isinstance(f.kind, Listed) else f.kind, Bound)}
+    for name, found in op.stated_dims().items():
+        for dim in found:
+            if isinstance(dim, str):
+                sized(dim) if name in bounds else named(dim)
+
+
 def normalised(op: PtirOp, values: dict[str, Any], row: PtirRow) -> dict[str, Any]:
-    """The properties with every axis counted from 0, as the public form has it; E4000 for bounds that it cannot say."""
+    """The properties with every axis counted from 0, as the public form has it."""
     for field in row.fields:
         kind, value = field.kind, values.get(field.key)
-        if isinstance(kind, Bound | Bounds):
-            try:
-                kind.write(values[field.key])
-            except MindError as e:
-                raise e.at(op, op.OPCODE) from None
         kind = kind.item if isinstance(kind, Option) else kind
         item = kind.item if isinstance(kind, Listed) else kind
         if isinstance(item, Axis) and value is not None:

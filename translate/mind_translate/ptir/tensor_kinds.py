@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from mind_dialect.codecs import INT64
 from mind_dialect.elements import Number
 from mind_dialect.errors import MindError, brief, error
-from mind_dialect.extents.dims import is_expression
+from mind_dialect.extents import ExtentSyntaxError, TooLarge
+from mind_dialect.extents.dims import canonical, is_expression
 from mind_dialect.literals import HEX_ABOVE, MAX_ELEMENTS
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import UNKNOWN, Dim, Dims, TensorSpec, is_dim_name
 from mind_dialect.ptir.types import Kind as Family
 
-from .kinds import DTYPE, FLAG, INT, SIZE, AttributeKind, Integer, Listed
+from .kinds import DTYPE, FLAG, INT, SIZE, AttributeKind, Listed
 from .nodes import Node, fields, items, real, real_node, rust_number, rust_real, rust_text, shown, tagged, text, under, unexpected
 from .records import Misplaced, TupleType, ValueType, misplaced
 
@@ -25,10 +26,10 @@ MAX_BYTES = (1 << 63) - 1
 
 
 class Dimension(AttributeKind):
-    """A size or a name."""
+    """A size or a name; in the extended form an expression of names too, in any spelling."""
 
     def write(self, value: Dim) -> Node:
-        return {"Static": value} if isinstance(value, int) else {"Dynamic": named(value)}
+        return {"Static": value} if isinstance(value, int) else {"Dynamic": value}
 
     def read(self, node: Node) -> Dim:
         tag, payload = tagged(node, "a dimension, Static or Dynamic")
@@ -41,22 +42,23 @@ class Dimension(AttributeKind):
             return under(tag, SIZE.read, payload)
         if tag == "Dynamic":
             name = under(tag, text, payload)
-            if not is_dim_name(name):
-                message = f"dimension name {shown(name)}, expected letters, digits and underscores"
-                raise misplaced("E8002", message, attribute="dimension", value=shown(name)).under(tag)
-            return name
+            try:
+                return name if is_dim_name(name) else canonical(name)
+            except (ExtentSyntaxError, TooLarge):
+                message = f"dimension {shown(name)}, expected letters, digits and underscores, or an expression of such names"
+                raise misplaced("E8002", message, attribute="dimension", value=shown(name)).under(tag) from None
         raise unexpected("Static or Dynamic", tag)
 
     def rust(self, value: Dim) -> str:
         return f"Static({value})" if isinstance(value, int) else f'Dynamic(DimSymbol("{named(value)}"))'
 
 
-def named(dim: str) -> str:
-    """The name of a dimension; as both forms know only sizes and names, E8001 for one without, E4000 for an expression."""
+def named(dim: str, *, extended: bool = False) -> str:
+    """The name of a dimension; E8001 for one without, and E4000 for an expression unless the form is the extended one."""
     if dim == UNKNOWN:
         message = "a dynamic dimension without a name, which this form cannot say"
         raise error("E8001", f'{message}; name it in the type, as in tensor<?x4xf32, "B,*">', name=dim, extents=())
-    if is_expression(dim):
+    if is_expression(dim) and not extended:
         message = (
             f"the dimension {dim}, an expression of names, which this form cannot say; give it a size or a name in the types"
         )
@@ -81,31 +83,24 @@ def _dims(node: Node) -> Dims:
     return tuple(items(node, DIM.read))
 
 
-class Bounds(Listed):
-    """Sizes, where this dialect has expressions of names too, which the contract's forms refuse: E4000."""
-
-    def write(self, value: Sequence[Dim]) -> Node:
-        return super().write(_sizes(value))
-
-    def rust(self, value: Sequence[Dim]) -> str:
-        return super().rust(_sizes(value))
-
-
-def _sizes(dims: Sequence[Dim]) -> Sequence[int]:
-    for dim in dims:
-        if isinstance(dim, str):
-            raise error("E4000", f"the bound {dim}, which this form cannot say; give it a size", given=dim, expected="a size")
-    return cast(Sequence[int], dims)
-
-
-class Bound(Integer):
-    """As `Bounds`, of one size."""
+class Bound(AttributeKind):
+    """A size; in the extended form a name or an expression of names too, as a dimension is written."""
 
     def write(self, value: Dim) -> Node:
-        return super().write(*_sizes((value,)))
+        return value if isinstance(value, int) else DIM.write(value)
+
+    def read(self, node: Node) -> Dim:
+        return DIM.read(node) if isinstance(node, dict) else SIZE.read(node)
 
     def rust(self, value: Dim) -> str:
-        return super().rust(*_sizes((value,)))
+        return SIZE.rust(sized(value))
+
+
+def sized(bound: Dim) -> int:
+    """The size of a bound; E4000 for a name or an expression, which the contract's forms lack."""
+    if isinstance(bound, str):
+        raise error("E4000", f"the bound {bound}, which this form cannot say; give it a size", given=bound, expected="a size")
+    return bound
 
 
 class NewShape(AttributeKind):
@@ -318,7 +313,8 @@ def _rust_plain(value: Any) -> str:
 
 
 DIM, SHAPE, NEW_SHAPE, TENSOR, LITERAL, SCALAR = Dimension(), Shape(), NewShape(), Tensor(), Literal(), Scalar()
-BOUND, BOUNDS = Bound(0), Bounds(SIZE)
+BOUND = Bound()
+BOUNDS = Listed(BOUND)
 CALL_ATTRIBUTES = CallAttributes()
 _NUMBERS: dict[str, Callable[[Node], Number]] = {
     "I1": FLAG.read,

@@ -44,8 +44,8 @@ def parse_ptir_json(source: str | bytes, name: str = "<input>", *, strict: bool 
     Read the JSON form of a program into a module, every op of it checked.
 
     Raises `MindParseError`, whose message starts with the path: E8006 without our `spec_version` (`lenient` lets a missing one
-    pass), E4000 for fields, E4001 and E4002 for values, and whatever a verifier of an op raises. With `strict`, E4000 for ops
-    that the public form lacks.
+    pass), E4000 for fields, E4001 and E4002 for values, and whatever a verifier of an op raises. With `strict`, E4000 for ops,
+    expressions of names and declarations of sizes, which the public form lacks.
     """
     source = decode(source, name)
     reader = _JsonReader(source, name)
@@ -53,7 +53,7 @@ def parse_ptir_json(source: str | bytes, name: str = "<input>", *, strict: bool 
         program = _program(reader.load(), lenient)
     except Misplaced as e:
         raise reader.failure(e.path, e.error) from None
-    return to_module(program, lambda place, keys, e: reader.failure([*place, *keys], e), strict=strict)
+    return to_module(program, lambda place, keys, e: reader.failure([*place, *keys], e), strict=strict, extended=True)
 
 
 def read_ptir_json(io: IO[bytes]) -> ModuleOp:
@@ -150,7 +150,7 @@ def _placed(node: Node, key: str, place: tuple[str | int, ...], read: Any) -> li
 
 
 def _function(node: Node, place: tuple[str | int, ...]) -> FunctionRecord:
-    found = fields(node, _FUNCTION, ("hints",))
+    found = fields(node, _FUNCTION, ("hints", "dims"))
     hints = found.get("hints", [])
     if not isinstance(hints, list):
         raise unexpected("a list", hints).under("hints")
@@ -163,6 +163,7 @@ def _function(node: Node, place: tuple[str | int, ...]) -> FunctionRecord:
         under("result_ids", _ids, found["result_ids"]),
         json.dumps(hints) if hints else None,
         place,
+        under("dims", lambda n: items(n, text), found.get("dims", [])),
     )
 
 

@@ -24,9 +24,10 @@ def print_ptir_json(module: ModuleOp, *, strict: bool = False, lenient: bool = F
     """
     The JSON form of a module of functions of ptir ops.
 
-    Errors are those of `to_program`: E8006 for the version, E4000 for ops that the form lacks, E8001 for dimensions without name.
+    It is the extended form, which has expressions of names as dimensions and declarations of sizes; with `strict` the public one.
+    Errors are those of `to_program`: E8006 for the version, E4000 for what the form lacks, E8001 for dimensions without name.
     """
-    return render(to_program(module, strict=strict, lenient=lenient))
+    return render(to_program(module, strict=strict, lenient=lenient, extended=True))
 
 
 def render(program: Program) -> str:
@@ -68,6 +69,7 @@ def _function(f: FunctionRecord) -> str:
         ("body", _body(f.body)),
         ("hints", "[]"),
         ("result_ids", _text(list(f.result_ids))),
+        *([("dims", _text(list(f.dims)))] if f.dims else []),
     )
     return f"\n    {_object(parts, '    ')}"
 

@@ -22,7 +22,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.target import Target
 
-from mind_dialect.errors import error
+from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import (
     AddOp,
     BroadcastToOp,
@@ -40,7 +40,7 @@ from mind_dialect.ptir import (
 from mind_dialect.ptir.types import PtirDType, TensorSpec, read_type
 from mind_dialect.ptir_program import check_states_version
 
-from ..ptir.rows import ROW_OF, normalised
+from ..ptir.rows import ROW_OF, check_stated_dims, normalised
 from .bindings import extents, snippet_dtype
 
 
@@ -152,6 +152,10 @@ def _statements(ops: Sequence[Operation], names: _Names) -> Iterator[str]:
             raise error("E4000", f"snippets have no {shown}", operation=op, given=shown, expected=list(SNIPPET_OPS))
         if any(v not in names for v in op.operands):
             raise error("E4001", f"{op.OPCODE} uses a value that is defined elsewhere", operation=op, op=op.OPCODE, operand=0)
+        try:
+            check_stated_dims(op, ROW_OF[type(op)])
+        except MindError as e:
+            raise e.at(op, op.OPCODE) from None
         values = normalised(op, values, ROW_OF[type(op)])
         attributes = [_attribute(key, values[key]) for key in SNIPPET_OPS[name].attributes if _is_needed(key, values[key])]
         operands = ", ".join([names[v] for v in op.operands])
