@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import pytest
@@ -14,11 +15,11 @@ from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
 from mind_lowering.native import TARGETS
 from mind_lowering.native.program import lower, prepared
-from mind_passes.functional import value_and_grad
+from mind_passes.functional import value_and_grad, vjp
 from models import gpt2
 from models.training import AdamW, train_step
 from ptir_evaluator import function_of
-from ptir_forms import like, program, reduce, softmax, spread
+from ptir_forms import like, program, reduce, shape, softmax, spread
 
 HOST = TARGETS["avx512"]
 
@@ -144,6 +145,51 @@ def test_sums_over_rows_across_the_last_axis_are_left_to_groups() -> None:
     found = kernels(program("f32[100,64]", body))
     assert found[0] == "+reduce sub exp reduce over [100, 64 rows]"
     assert not any(line.startswith("+") for line in found[1:])
+
+
+def batch_norm(x: Any) -> Any:
+    axes = tuple(range(len(shape(x)) - 1))
+
+    def mean(v: Any) -> Any:
+        total = ptir.ReduceOp(v, kind="sum", axes=axes, keepdims=True)
+        return ptir.MulOp(total, like(total, shape(total)[-1] / prod(shape(v))))
+
+    centred = ptir.SubOp(x, spread(mean(x), x))
+    variance = mean(ptir.MulOp(centred, centred))
+    return [ptir.MulOp(centred, spread(ptir.RsqrtOp(ptir.AddOp(variance, like(variance, 1e-5))), x))]
+
+
+def test_a_batch_norm_with_its_gradient_passes_over_the_images_four_times() -> None:
+    """Mean; variance and both sums of the cotangent; the sum of what goes on to the mean; the results."""
+    (gradient,) = (op for op in vjp(program("f32[16,28,28,64]", batch_norm)).ops if op.sym_name.data.endswith("grad"))
+    passes = [line for line in kernels(None, gradient) if "16," in line]
+    assert len(passes) == 4
+    assert sum(line.count("reduce") for line in passes) >= 4
+
+
+@pytest.mark.parametrize(
+    ("axes", "count"),
+    [(((0, 1), (0, 1)), 1), (((0, 1), (0,)), 2), (((0,), (1,)), 2)],
+    ids=["the same axes", "one axis more", "other axes"],
+)
+def test_sums_over_the_same_axes_share_a_pass(axes: tuple[tuple[int, ...], ...], count: int) -> None:
+    def body(x: Any, y: Any) -> list[Any]:
+        values = (ptir.MulOp(x, y), ptir.ExpOp(x))
+        return [ptir.ReduceOp(v, kind="sum", axes=a, keepdims=False) for v, a in zip(values, axes, strict=True)]
+
+    found = kernels(program("f32[8,900,64] f32[8,900,64]", body))
+    assert not any(line.startswith("+") for line in found)
+    assert sum("mul" in line or "exp" in line for line in found) == count
+
+
+def test_sums_of_operands_that_differ_do_not_share_a_pass() -> None:
+    """A pass over two arrays that share nothing saves nothing."""
+
+    def body(x: Any, y: Any) -> list[Any]:
+        return [ptir.ReduceOp(ptir.ExpOp(v), kind="sum", axes=(0,), keepdims=False) for v in (x, y)]
+
+    found = kernels(program("f32[9000,64] f32[9000,64]", body))
+    assert sum("exp" in line for line in found) == 2
 
 
 def test_reductions_behind_a_product_are_the_rows() -> None:

@@ -100,6 +100,23 @@ def test_the_gradient_of_a_norm_is_in_row_kernels() -> None:
     assert len(lines) <= 2
 
 
+@pytest.mark.parametrize("extents", [(4, 9, 9, 8), (16, 20, 20, 64), (300, 700, 3), (100_000, 1)], ids=str)
+def test_sums_that_share_a_pass(extents: tuple[int, ...]) -> None:
+    """The statistics of a batch norm, and their gradients, on one thread and on more."""
+    axes = tuple(range(len(extents) - 1))
+
+    def body(x: Any, y: Any) -> list[Any]:
+        kinds = [(ptir.MulOp(x, y), "sum"), (ptir.SubOp(x, y), "sum"), (x, "max"), (y, "min")]
+        return [ptir.ReduceOp(v, kind=kind, axes=axes, keepdims=False) for v, kind in kinds]
+
+    module, arrays = program(f"{text(extents)} {text(extents)}", body), (normal(*extents), normal(*extents, seed=1))
+    count = int(np.prod(extents[:-1]))
+    found = both(module, *arrays, kernels=None, ulps=count, scale=1.0)
+    for threads in (1, 3, 8):
+        run = mind_runtime.compile(module, target="native", threads=threads)
+        assert [x.tobytes() for x in several(run(*arrays))] == [x.tobytes() for x in found]
+
+
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 3e38, 1e-40]
 
 

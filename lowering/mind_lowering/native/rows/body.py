@@ -69,11 +69,10 @@ class _Planning:
             raise Unfit("sums over several shapes" if shapes else "no sum")
         (shape,) = shapes
         inner = [op for op in reductions if any(not isinstance(u.operation, YieldOp) for u in op.result.uses)]
-        axes = dict.fromkeys(
-            axes_of_reduction(op) for op in inner or [op for op in reductions if len(shape) - 1 in axes_of_reduction(op)]
-        )
+        along = [op for op in reductions if len(shape) - 1 in axes_of_reduction(op)]
+        axes = dict.fromkeys(axes_of_reduction(op) for op in inner or along or reductions)
         if len(axes) != 1:
-            raise Unfit("sums over several axes" if axes else "sums over rows alone")
+            raise Unfit("sums over several axes")
         plan = RowPlan(shape, next(iter(axes)))
         others = tuple(a for a in range(len(shape)) if a not in plan.axes)
         for op in reductions:

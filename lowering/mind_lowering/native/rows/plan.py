@@ -108,6 +108,11 @@ class RowPlan:
         full = [v.stage for _, v, _ in self.outputs if not v.is_thin]
         return 1 + max([*full, *(v.stage for v in self.values if v.is_total), *(v.stage for _, v in self.columns)], default=0)
 
+    @property
+    def is_group(self) -> bool:
+        """Return whether nothing goes on after a sum, so that a group of ops and reductions does the same."""
+        return self.stages == 1 and not self.columns and not any(v.is_thin and not v.is_total for v in self.values)
+
     @cached_property
     def kept(self) -> dict[Value, int]:
         """Return the values kept for later stages, each with the stage that keeps it: the first that computes it."""

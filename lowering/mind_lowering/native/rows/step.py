@@ -184,6 +184,8 @@ def _register_bytes(dtype: PtirDType) -> int:
 def plan_of(block: Block, host: TargetInfo, place: Callable[[SSAValue], View] = anywhere) -> RowPlan:
     """Return the plan of a fusion's body as a row kernel; raise `Unfit` if it is none, or had better not be one."""
     plan = plan_rows(block, host, place)
+    if plan.is_group:
+        return plan
     layout = Layout.of(plan, [*plan.inputs, *(v for _, _, v in plan.outputs)], host)
     if layout.vectors and plan.columns:
         raise Unfit("sums over rows whose elements are apart")
@@ -217,7 +219,7 @@ def match_rows(op: FusionOp, operands: Operands, host: TargetInfo) -> Match | Re
         plan = plan_of(block, host, places.__getitem__)
     except Unfit as reason:
         return Rejection(str(reason))
-    if plan.stages == 1 and not plan.columns and not any(v.is_thin and not v.is_total for v in plan.values):
+    if plan.is_group:
         return Rejection("a group does the same")
     return Match(moving([*op.operands, *op.results]), plan)
 
