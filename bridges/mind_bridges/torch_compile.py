@@ -2,8 +2,9 @@
 The backend `mind` of `torch.compile`: each graph forwards by our program of it, backwards by our reverse mode.
 
 Dynamo hands over graphs whose parameters are inputs. Each is exported again, which makes it functional and says what it writes
-to; a program of PTIR computes it, in an `autograd.Function` whose backward runs our derivative of that program. A graph with ops
-that have no form in PTIR is left to torch.
+to; a program of PTIR computes it. Where gradients are wanted, an `autograd.Function` runs our derivative of that program in two
+parts: the forward part also returns residuals, from which the backward part computes the adjoints. A graph with ops that have no
+form in PTIR is left to torch.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from __future__ import annotations
 import importlib.util
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.program import input_names
+from mind_dialect.ptir.types import read_type
 from mind_passes.autodiff import GradientOptions, differentiate
+from mind_passes.split_gradient import split_gradient
 from mind_runtime import Program, compile
 from mind_runtime.compilation import find_function
 from mind_translate.fx import DTYPE_NAMES, Exported
@@ -34,48 +36,57 @@ class CompiledGraph:
     """
 
     def __init__(self, found: Exported, moving: Sequence[int], target: str):
-        self.exported, self.moving, self.target = found, tuple(moving), target
-        self.program = compile(found.module, "main", target)
-        names = input_names(find_function(found.module, "main"))
-        self._constants = [as_array(x) for x in found.weights.values()]
+        self.exported, self.target = found, target
+        func = find_function(found.module, "main")
+        names, results = input_names(func), func.function_type.outputs
+        self._constants = list(found.weights.values())
         self._written = [names.index(name) - len(self._constants) for name in found.mutated]
-        self._users = len(self.program.outputs) - len(found.mutated)
-        self.differentiable = [i for i, spec in enumerate(self.program.outputs[: self._users]) if spec.dtype.is_float]
+        self._users = len(results) - len(found.mutated)
+        self.differentiable = [i for i, t in enumerate(results.data[: self._users]) if read_type(t).dtype.is_float]
         """The numbers of the results that take cotangents."""
+        self.moving = tuple(moving) if self.differentiable else ()
+        self.saved: tuple[int, ...] = ()
+        """What the backward part takes before the cotangents: positions in constants, arguments and results of the program."""
+        if self.moving:
+            self.program, self.backward = self._parts()
+        else:
+            self.program = compile(found.module, "main", target)
 
-    @cached_property
-    def backward(self) -> Program:
-        """The adjoints of what moves, from the arguments and cotangents. Raises E5001 for an op without a derivative."""
+    def _parts(self) -> tuple[Program, Program]:
+        """Return the program with residuals as further results, and that of the adjoints; E5001 for an op without one."""
         wrt = tuple(len(self._constants) + i for i in self.moving)
-        options = GradientOptions(wrt, tuple(self.differentiable), seed="cotangent", keep_primal=False)
-        return compile(differentiate(self.exported.module, "main", options).module, "main_grad", self.target)
+        options = GradientOptions(wrt, tuple(self.differentiable), seed="cotangent")
+        gradient = differentiate(self.exported.module, "main", options)
+        parts = split_gradient(gradient.module, gradient.function)
+        self.saved = parts.saved
+        forward, backward = (compile(gradient.module, f.sym_name.data, self.target) for f in (parts.forward, parts.backward))
+        return forward, backward
 
-    def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The user's results; what the graph writes to is written."""
+    def run(self, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
+        """The user's results, and the tensors that the backward part needs; what the graph writes to is written."""
         torch = require()
-        results = self._run(self.program, arguments)
+        inputs = [*self._constants, *arguments]
+        written = {i + len(self._constants) for i in self._written}
+        before = {i: inputs[i].clone() if i in written else inputs[i] for i in self.saved if i < len(inputs)}
+        results = self._run(self.program, inputs)
         with torch.no_grad():
-            for i, value in zip(self._written, results[self._users :], strict=True):
-                (arguments[i] if i >= 0 else list(self.exported.weights.values())[i]).copy_(value)
-        return tuple(results[: self._users])
+            for i, value in zip(self._written, results[self._users :], strict=False):
+                inputs[i + len(self._constants)].copy_(value)
+        return tuple(results[: self._users]), [before[i] if i in before else results[i - len(inputs)] for i in self.saved]
 
-    def pull(self, arguments: Sequence[Any], cotangents: Sequence[Any]) -> tuple[Any | None, ...]:
-        """The adjoint of each argument, None for those that need none."""
-        adjoints = self._run(self.backward, [*arguments, *(cotangents[i] for i in self.differentiable)])
+    def pull(self, saved: Sequence[Any], cotangents: Sequence[Any], count: int) -> tuple[Any | None, ...]:
+        """The adjoint of each of so many arguments, None for those that need none."""
+        adjoints = self._run(self.backward, [*saved, *(cotangents[i] for i in self.differentiable)])
         found: dict[int, Any] = dict(zip(self.moving, adjoints, strict=True))
-        return tuple(found.get(i) for i in range(len(arguments)))
+        return tuple(found.get(i) for i in range(count))
 
-    def kept(self, arguments: Sequence[Any]) -> list[Any]:
-        """The arguments as they are before the run, for the derivative: those that are written to as copies."""
-        return [x.clone() if i in self._written else x for i, x in enumerate(arguments)]
-
-    def _run(self, program: Program, arguments: Sequence[Any]) -> list[Any]:
+    def _run(self, program: Program, inputs: Sequence[Any]) -> list[Any]:
         """Run on tensors; results are written to the memory of new ones."""
         torch = require()
         results = [torch.empty(spec.shape, dtype=getattr(torch, _OF_TORCH[spec.dtype.name])) for spec in program.outputs]
         if results:
             out = [as_array(x) for x in results]
-            program(*self._constants, *map(as_array, arguments), out=out[0] if len(out) == 1 else tuple(out))
+            program(*map(as_array, inputs), out=out[0] if len(out) == 1 else tuple(out))
         return results
 
 
@@ -93,7 +104,7 @@ def compiled(graph: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> C
             raise
         warnings.warn(f"the backend 'mind' leaves a graph to PyTorch: {e}", UserWarning, stacklevel=2)
         return graph.forward
-    return _function(found).apply if found.moving else lambda *arguments: found.run(arguments)
+    return _function(found).apply if found.moving else lambda *arguments: found.run(arguments)[0]
 
 
 def _compiled(graph: Any, inputs: Sequence[Any], target: str) -> CompiledGraph:
@@ -103,14 +114,11 @@ def _compiled(graph: Any, inputs: Sequence[Any], target: str) -> CompiledGraph:
             raise error("E7001", "a size that is data; torch.compile(..., dynamic=False) gives static ones", option="dynamic")
         if x.device.type != "cpu":
             raise error("E7001", f"a tensor on {x.device}, expected the CPU", option="device")
-    moving = [i for i, x in enumerate(inputs) if x.requires_grad]
+    moving = [i for i, x in enumerate(inputs) if x.requires_grad and torch.is_grad_enabled()]
     found = read_program(exported(graph, tuple(inputs), {}, None))
     if any(x.requires_grad for x in found.weights.values()) or any(inputs[i].is_complex() for i in moving):
         raise error("E7001", "parameters that are no inputs of the graph, or complex ones", option="model")
-    made = CompiledGraph(found, moving, target)
-    if moving and made.differentiable:
-        _ = made.backward
-    return made
+    return CompiledGraph(found, moving, target)
 
 
 def _function(graph: CompiledGraph) -> Any:
@@ -118,13 +126,13 @@ def _function(graph: CompiledGraph) -> Any:
     torch = require()
 
     def forward(ctx: Any, *arguments: Any) -> Any:
-        ctx.save_for_backward(*graph.kept(arguments))
-        results = graph.run(arguments)
+        results, saved = graph.run(arguments)
+        ctx.save_for_backward(*saved)
         ctx.mark_non_differentiable(*(y for i, y in enumerate(results) if i not in graph.differentiable))
         return results
 
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        return graph.pull(ctx.saved_tensors, cotangents)
+        return graph.pull(ctx.saved_tensors, cotangents, len(ctx.needs_input_grad))
 
     once = torch.autograd.function.once_differentiable(backward)
     methods = {"forward": staticmethod(forward), "backward": staticmethod(once)}

@@ -16,6 +16,7 @@ from torch import nn  # noqa: E402, after the skip
 
 import torch_models  # noqa: E402, after the skip
 from mind_bridges.torch import backend  # noqa: E402, after the skip
+from mind_bridges.torch_compile import _compiled  # noqa: E402, after the skip
 from mind_dialect.errors import MindError  # noqa: E402, after the skip
 
 STEPS = 50
@@ -43,7 +44,7 @@ def curve(model: Any, called: Any, x: Any, target: Any) -> list[float]:
     return losses
 
 
-@pytest.mark.parametrize("name", ["gpt", "llama", "cnn", "lstm"])
+@pytest.mark.parametrize("name", ["gpt", "llama", "cnn", "lstm", "bert"])
 def test_training_has_the_loss_curve_of_torch(name: str) -> None:
     model, x = torch_models.made(name, training=True)
     target = torch.randn_like(model.eval()(x))
@@ -57,6 +58,57 @@ def test_training_has_the_loss_curve_of_torch(name: str) -> None:
     assert max(abs(a - b) for a, b in zip(found, expected, strict=True)) < 1e-4
     for ours, theirs in zip(model.buffers(), twin.buffers(), strict=True):  # running statistics
         torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
+
+
+def test_the_backward_part_reads_what_the_forward_part_saved() -> None:
+    """Products run once forwards and twice backwards; arguments that the graph writes to are saved as they were."""
+    kept: list[Any] = []
+
+    def spy(graph: Any, inputs: Any) -> Any:
+        kept.append(_compiled(graph, inputs, "numpy"))
+        return backend(graph, inputs, options={"target": "numpy"})
+
+    model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 2))
+    torch.compile(model, backend=spy, dynamic=False)(torch.ones(4, 3)).sum().backward()
+    (graph,) = kept
+    assert graph.saved
+    counts = [str(p.function).count("ptir.dot_general") for p in (graph.program, graph.backward)]
+    assert counts == [2, 3]  # of the first layer only the weight moves
+
+
+def test_inference_saves_nothing() -> None:
+    kept: list[Any] = []
+
+    def spy(graph: Any, inputs: Any) -> Any:
+        kept.append(_compiled(graph, inputs, "numpy"))
+        return graph.forward
+
+    model = nn.Linear(3, 2)
+    with torch.no_grad():
+        torch.compile(model, backend=spy, dynamic=False)(torch.ones(4, 3))
+    assert [(g.moving, g.saved) for g in kept] == [((), ())]
+
+
+def test_arguments_that_are_written_to_are_saved_as_they_were() -> None:
+    class Counted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("scale", torch.tensor([2.0, 3.0, 4.0]))
+
+        def forward(self, x: Any) -> Any:
+            y = x * self.scale.clone()
+            self.scale.add_(1)
+            return y.sin()
+
+    model = Counted()
+    twin = copy.deepcopy(model)
+    x = torch.linspace(-1, 1, 3, requires_grad=True)
+    z = x.detach().clone().requires_grad_()
+    for _ in range(2):
+        compiled(model)(x).sum().backward()
+        twin(z).sum().backward()
+    torch.testing.assert_close(x.grad, z.grad)
+    torch.testing.assert_close(model.scale, twin.scale)
 
 
 def test_the_backend_has_an_entry_point() -> None:

@@ -118,9 +118,24 @@ def encoder() -> Any:
     return nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
 
 
+class Bert(nn.Module):
+    """BERT: embedded words and places, normed, and two layers that norm after each part."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places, self.norm = nn.Embedding(31, 16), nn.Parameter(torch.randn(7, 16)), nn.LayerNorm(16)
+        layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, activation="gelu", batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+    def forward(self, tokens: Any) -> Any:
+        """The hidden state."""
+        return self.layers(self.norm(self.words(tokens) + self.places))
+
+
 MODELS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "gpt": (GPT, lambda: torch.randint(0, 31, (2, 7))),
     "llama": (Llama, lambda: torch.randint(0, 31, (2, 7))),
+    "bert": (Bert, lambda: torch.randint(0, 31, (2, 7))),
     "cnn": (CNN, lambda: torch.randn(2, 3, 17, 17)),
     "lstm": (Recurrent, lambda: torch.randn(2, 5, 6)),
     "encoder": (encoder, lambda: torch.randn(2, 5, 16)),

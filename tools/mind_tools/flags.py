@@ -19,6 +19,7 @@ from mind_dialect.errors import MindError, error
 
 PASS_ALIASES = {
     "autodiff": "mind-autodiff",
+    "split-gradient": "mind-split-gradient",
     "jvp": "mind-jvp",
     "vectorize": "mind-vectorize",
     "lower-enzyme": "mind-lower-enzyme",

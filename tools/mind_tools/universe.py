@@ -52,6 +52,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-inline": _from("mind_passes.inline", "MindInlinePass"),
     "mind-canonicalize": _from("mind_passes.canonicalize", "MindCanonicalizePass"),
     "mind-autodiff": _from("mind_passes.autodiff", "MindAutodiffPass"),
+    "mind-split-gradient": _from("mind_passes.split_gradient", "MindSplitGradientPass"),
     "mind-jvp": _from("mind_passes.forward", "MindJvpPass"),
     "mind-vectorize": _from("mind_passes.vectorize", "MindVectorizePass"),
     "mind-lower-enzyme": _from("mind_passes.enzyme", "LowerEnzymePass"),

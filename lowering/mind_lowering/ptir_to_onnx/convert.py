@@ -28,7 +28,7 @@ IR_VERSION = 10
 
 
 def specification() -> LegalitySpec:
-    """Return what is exported of expanded programs: dtypes of `NUMBERS`, ops with a rule; dynamic dimensions as `dynamic` says."""
+    """Return what is exported of expanded programs: stored dtypes, ops with a rule, dynamic dimensions as `dynamic` says."""
     return LegalitySpec(refuses=refusal).with_dynamic_dims(True).allow_dtypes(NUMBERS).allow_ops((*RULES, *REFUSED, YieldOp))
 
 
