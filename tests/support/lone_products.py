@@ -13,9 +13,11 @@ import numpy as np
 
 from machines import RUNNABLE
 from mind_dialect.ptir.types import PtirDType
+from mind_lowering.native.codegen import kernel_of
 from mind_lowering.native.ir import LlvmModule
+from mind_lowering.native.products.chain import Epilogue
 from mind_lowering.native.products.kernels import ProductStep, steps_of
-from mind_lowering.native.products.product import Epilogue, Product, planned
+from mind_lowering.native.products.product import Product, planned
 from mind_lowering.native.target_info import TARGETS, TargetInfo
 from mind_lowering.native.views import Buffer, Use, View
 from mind_runtime.native import jit, pool
@@ -124,7 +126,7 @@ def compiled(
     product = planned(host, "p", *views, dtypes[3], new, made, still=still)
     module = LlvmModule(host.triple, "a product")
     known: dict[Any, Any] = {}
-    kernels = [(step, *step.kernels(module, host, known)) for step in steps_of(product)]
+    kernels = [(step, kernel_of(step, module, host, known)) for step in steps_of(product)]
     text = module.text()
     for _, kernel in kernels:
         text = text.replace(f"define internal i64 @{kernel.name}(", f"define i64 @{kernel.name}(")

@@ -6,6 +6,7 @@ The native CPU target: PTIR as LLVM IR text, already vectorised, one module per 
     kernels.py       the table of kernel patterns, and reasons for the fallback     <- kernels plug in here; fusions: fusions.py
     patterns.py      what a row of it is: `match` with a cost, `expand`, the choice of a row
     plan.py          the steps so far, and what is done ahead of loops and calls     values.py   where values are
+    codegen.py       kind of kernel -> its text, when memory is assigned      kernel_steps.py, kernel_text.py
     groups.py        a fused group -> one loop nest (loops.py over places.py)
     rows/            fusions over the same rows -> one row kernel
     products/        a product, and what is done before and after it                  convolutions/       <- the same with windows

@@ -21,18 +21,14 @@ from mind_passes.fusion.defuse import defuse
 from mind_passes.ptir.patterns import softmax
 from mind_passes.ptir.recognize import recognize
 
-from .attention_kernel import AttentionStep
-from .casts import cast
+from .attention_step import AttentionStep
 from .grouping import is_elementwise, uncomputed_members
-from .ir import Function
-from .kernel_text import index_of
-from .lanes import Lanes, register
 from .patterns import Builder, Match, Operands, Rejection, moving
 from .products.axes import total_of
+from .products.chain import MADE, Chain, can_fail, divided
 from .products.cut import MOST_DOT_ROWS, STRETCH, ProductCut, tile_of
-from .products.epilogue import MADE, Chain, can_fail
 from .products.kernels import ProductStep
-from .products.product import Epilogue, Finish, Product
+from .products.product import Product
 from .reasons import unsupported
 from .target_info import TargetInfo
 from .views import Buffer, Use, View
@@ -198,7 +194,7 @@ def _planned(build: Builder, made: Parts, views: tuple[View, View, View, View], 
     tall, wide = tile_of(host, total, rows, -(-columns // width))
     cut = ProductCut(width, tall, wide, min(block, keys), True, tiles, False, True)
     totals = View(_stack(stacked, rows), total, (*batch, rows, columns), (*still, 1, 0))
-    last = Product(name, scores, v, out, total, cut, _divided(totals, out, made.guarded))
+    last = Product(name, scores, v, out, total, cut, divided(totals, out, made.guarded))
     if last.blocks > 1:
         span = -(-columns // width) * width
         last.partial = View(_stack(stacked, rows * span), total, (*batch, rows, columns), (*still, span, 1))
@@ -218,22 +214,3 @@ def _panels(build: Builder, product: Product) -> View:
     distinct = [n for n, s in zip(product.batch, product.rhs.strides[:-2], strict=True) if s]
     count = prod(distinct) * product.panels * product.depth * product.cut.columns
     return View(build.buffer(Use.ARENA, product.total, count, f"{product.name}.panels"), product.total, (count,), (1,))
-
-
-def _divided(totals: View, out: View, guarded: bool) -> Epilogue:
-    """The epilogue that divides by the sum of a row's weights and stores; where `guarded`, a sum of 0 counts as 1."""
-
-    def begin(f: Function, arguments: Sequence[str]) -> Finish:
-        below, base = arguments
-
-        def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
-            total, type = lanes.load(totals.dtype, below, index_of(f, totals, at), 0), register(totals.dtype)
-            if guarded:
-                none = lanes.compare("fcmp oeq", type, total, lanes.constant(totals.dtype, 0))
-                total = lanes.select(none, type, lanes.constant(totals.dtype, 1), total)
-            found = lanes.binary("fdiv", type, value, total)
-            lanes.store(out.dtype, cast(lanes, found, totals.dtype, out.dtype), base, index_of(f, out, at), out.strides[along])
-
-        return finish
-
-    return Epilogue(begin, (totals,), (out,), ("divided", totals.dtype, out.dtype, out.strides, guarded))

@@ -8,88 +8,24 @@ of work depend on shapes alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from . import vmath
-from .costs import BYTES, VECTORS
+from .attention_step import AttentionStep
 from .failures import Failure, Sites
 from .ir import Function, LlvmModule
 from .kernel_text import argument, index_of, unflattened
 from .lanes import Lanes, halves, ones, register, stored
-from .memory import Access
-from .products.arguments import arguments
-from .products.epilogue import look_at_flag
+from .products.epilogue import emitted, look_at_flag
 from .products.pack import by_panel
-from .products.product import Product, copied_batches
+from .products.product import EmittedProduct, arguments, copied_batches
 from .products.tile import ProductTile, TileOperand, emit_tile
 from .reductions import extreme, part
-from .steps import SharedStep
 from .target_info import TargetInfo
-from .views import Buffer, View
 
 UNROLL = 4
 """Vectors of a row in one iteration of a loop."""
-
-
-@dataclass
-class AttentionStep(SharedStep):
-    """
-    The kernel of an attention: `scores` are products of queries and keys, `sums` of what softmax makes of them and values.
-
-    Both have copies of their right operands. The other memory of theirs is the stack: `apart` elements a row of scores.
-    """
-
-    name: str
-    scores: Product
-    sums: Product
-    tiles: int
-    apart: int
-    guarded: bool
-    """True if rows whose scores are all -inf give 0."""
-    words: str
-
-    @property
-    def reads(self) -> list[View]:
-        """Return the views that are read in addition to queries, keys and values."""
-        return list(self.scores.epilogue.reads)
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        copies = [v for v in (self.scores.rhs_copy, self.sums.rhs_copy) if v is not None]
-        return [self.scores.lhs, *copies, *self.reads, self.sums.out]
-
-    def access(self) -> Access:
-        bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
-        return Access(bases[:-1], bases[-1:])
-
-    def cost(self, host: TargetInfo) -> float:
-        count = prod(self.scores.out.shape)
-        lanes = host.lanes(self.scores.total.size)
-        return count * (self.scores.depth + self.sums.columns + 30) / lanes / VECTORS + count / BYTES
-
-    def key(self) -> Hashable:
-        return self.scores.key(), self.sums.key(), self.tiles, self.apart, self.guarded
-
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        if host.checked:
-            sites.add(Failure.OUTSIDE, None)
-        units = _AttentionBody(f, host, self).emit()
-        if host.checked:
-            look_at_flag(f)
-        f.ret("0")
-        return units
-
-    def contents(self) -> str:
-        scores, sums = self.scores, self.sums
-        of = f"{list(scores.batch)} " if scores.batch else ""
-        then = f" {self.words}" if self.words else ""
-        keys = f", {sums.cut.depth} keys at a time" if sums.blocks > 1 else ""
-        return (
-            f"attention of {of}{scores.rows} queries of {scores.depth}, {scores.columns} keys, values of {sums.columns},"
-            f"{then} softmax in {scores.total}: {self.tiles} tiles of {scores.cut.rows} rows{keys}"
-        )
 
 
 @dataclass
@@ -106,10 +42,22 @@ class _Block:
     """Predicate of the block with the last rows, fewer than a tile has; empty if there are none."""
 
 
+def emit_attention(f: Function, host: TargetInfo, step: AttentionStep, sites: Sites) -> int:
+    """Emit the kernel of an attention; how many units of work it has."""
+    if host.checked:
+        sites.add(Failure.OUTSIDE, None)
+    units = _AttentionBody(f, host, step).emit()
+    if host.checked:
+        look_at_flag(f)
+    f.ret("0")
+    return units
+
+
 class _AttentionBody:
     def __init__(self, f: Function, host: TargetInfo, step: AttentionStep):
         self.f, self.host, self.step = f, host, step
-        self.scores, self.sums, self.total = step.scores, step.sums, step.scores.total
+        self.scores, self.total = emitted(step.scores), step.scores.total
+        self.sums = emitted(step.sums)
         self.type, self.tall = register(self.total), step.scores.cut.rows
         self.full, self.rest = divmod(self.scores.rows, self.tall)
         self.known: dict[tuple[int, ProductTile], str] = {}
@@ -145,7 +93,7 @@ class _AttentionBody:
         """Memory on the stack."""
         return self.f.op(f"alloca [{count} x {self.type}], align 64", hint)
 
-    def table(self, product: Product, reads: Sequence[str]) -> str:
+    def table(self, product: EmittedProduct, reads: Sequence[str]) -> str:
         """A table of addresses for the tiles of a product: the record, then those that its epilogue is given."""
         f, first = self.f, 1 + len(arguments(product))
         table = f.op(f"alloca [{first + len(product.epilogue.views)} x ptr], align 64", "table")
@@ -230,7 +178,7 @@ class _AttentionBody:
 
         f.loop("0", str(sums.panels), 1, panel, hint="panel")
 
-    def copy(self, product: Product, base: str, batch: Sequence[str], panel: str, k: str) -> str:
+    def copy(self, product: EmittedProduct, base: str, batch: Sequence[str], panel: str, k: str) -> str:
         """Return the address of a panel of a copied operand, from a step on."""
         f, wide = self.f, product.cut.columns
         index = f.add(f.mul(panel, wide * product.depth), f.mul(k, wide))

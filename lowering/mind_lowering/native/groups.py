@@ -1,5 +1,5 @@
 """
-A group: elementwise ops over one shape, and reductions of what they give, as one kernel. `group_steps` chooses its loop nest.
+A group: elementwise ops over one shape, and reductions of what they give, as one kernel. `codegen` chooses its loop nest.
 
 A copy is a group of no ops: one input, one output, each wherever it lies.
 """
@@ -19,17 +19,15 @@ from mind_passes.ptir.building import accumulator
 from . import costs
 from .memory import Access
 from .nontemporal import passing
-from .steps import NativeKernel, SharedStep
+from .steps import NativeStep
 from .target_info import TargetInfo
 from .views import Buffer, Ints, View
 
-__all__ = ["Group", "NativeKernel", "only_summed", "spread"]
-
 
 @dataclass
-class Group(SharedStep):
+class Group(NativeStep):
     """
-    Computation of one kernel, which `GroupStep` emits.
+    Computation of one kernel.
 
     `inputs` says where each value lies that the ops take from outside, in the group's shape.
     """

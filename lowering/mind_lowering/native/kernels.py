@@ -21,12 +21,12 @@ from .fusions import FUSIONS
 from .grouping import why_not
 from .kernels_lookups import LOOKUPS
 from .kernels_products import PRODUCTS
+from .kernels_random import DRAWS
 from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
 from .kernels_windows import WINDOWS, one_number
 from .patterns import Builder, KernelPattern, row
 from .products.defer import expand_prologue, match_prologue
-from .random_numbers import DRAWS
 from .reasons import not_computed, unsupported
 from .target_info import TargetInfo
 from .views import VIEWS, View, broadcast, indices, viewed, whole, window

@@ -11,8 +11,8 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
 from . import costs
-from .group_steps import GroupStep
 from .grouping import group_name, product_block
+from .groups import Group
 from .patterns import Builder, KernelPattern, Match, Operands, Rejection, moving, row, shape_of
 from .products.axes import expand_product, is_tiled, total_of
 from .reasons import rounded_each_step, unsupported
@@ -76,7 +76,7 @@ def _expand_group(build: Builder, op: ptir.DotGeneralOp, match: Match) -> None:
     (*inner, last) = ops
     assert isinstance(last, ptir.ReduceOp)
     members = [o for o in inner if isinstance(o, PtirOp)]
-    group = GroupStep(group_name([op], op.results), axes.shape, dict(zip(block.args, spread, strict=True)), members)
+    group = Group(group_name([op], op.results), axes.shape, dict(zip(block.args, spread, strict=True)), members)
     if axes.contracted:
         group.reductions.append((last, build.target(op.result)))
     else:

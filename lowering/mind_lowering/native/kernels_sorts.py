@@ -8,9 +8,9 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import UI8
 
+from .kernel_steps import Sort, room_of, units_of
 from .patterns import Builder, row, shape_of
 from .reasons import unsupported
-from .sorts import Sort, room_of, units_of
 from .target_info import TargetInfo
 from .views import Buffer, Use, View
 

@@ -18,7 +18,6 @@ from mind_dialect.ptir.types import tensor_type
 from mind_passes.ptir.building import accumulator
 
 from .failures import Sites
-from .group_steps import GroupStep
 from .groups import Group
 from .ir import LlvmModule
 from .loops import ENOUGH, Nest
@@ -125,7 +124,7 @@ def _fold(values: Values, group: Group, totals: Sequence[View], kept: Ints) -> G
     shape = totals[0].shape
     block = Block(arg_types=[tensor_type(total.dtype, shape) for total in totals])
     values.keep.append(block)
-    made = GroupStep(f"{group.name}.fold", shape)
+    made = Group(f"{group.name}.fold", shape)
     for (reduction, target), total, argument in zip(group.reductions, totals, block.args, strict=True):
         argument.name_hint = reduction.result.name_hint
         made.inputs[argument] = total

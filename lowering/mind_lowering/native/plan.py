@@ -20,7 +20,6 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import BF16, F16, UI16, UI64
 
 from .flow import Branch, Loop, Step
-from .group_steps import GroupStep
 from .grouping import group_name
 from .groups import Group
 from .lowered import Foreign
@@ -136,7 +135,7 @@ class NativePlan(Values, ABC):
             source, target = replace(source, dtype=UI16), replace(target, dtype=UI16)
         name = f"{value.name_hint}.copy" if value.name_hint else "copy"
         self.add(
-            GroupStep(name, source.shape, {value: source}, outputs=[(value, target)], origin=() if origin is None else (origin,))
+            Group(name, source.shape, {value: source}, outputs=[(value, target)], origin=() if origin is None else (origin,))
         )
 
     def copied(self, value: SSAValue, source: View) -> View:
@@ -149,7 +148,7 @@ class NativePlan(Values, ABC):
         """Append ops that groups can hold as one group with some results."""
         made = {r for op in ops for r in op.results}
         inner = [op for op in ops if not isinstance(op, ptir.ReduceOp)]
-        group = GroupStep(group_name(ops, results), self.group_shape(ops[0]), ops=list(inner))
+        group = Group(group_name(ops, results), self.group_shape(ops[0]), ops=list(inner))
         for op in ops:
             for value in op.operands:
                 if value not in made:
@@ -163,7 +162,7 @@ class NativePlan(Values, ABC):
 
     def reduction(self, op: ptir.ReduceOp, source: View, result: SSAValue) -> None:
         """Append one reduction of a view, whose result stands for another value."""
-        group = GroupStep(group_name([op], [result]), source.shape, {op.x: source})
+        group = Group(group_name([op], [result]), source.shape, {op.x: source})
         group.reductions.append((op, self.target(result)))
         self.add(group)
 

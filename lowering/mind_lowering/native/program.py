@@ -38,6 +38,7 @@ from ..outline import drop_barriers, own_module
 from ..ptir_optimize import optimize_marked, simplify
 from .attention import find_attention
 from .calling import Calls
+from .codegen import kernel_of
 from .failures import Sites
 from .flow import Branch, Code, Loop, Nested, Step, run, steps_in
 from .grouping import why_not
@@ -278,9 +279,9 @@ def _codes(
     assert not isinstance(step, Foreign), "not in a region"
     if isinstance(step, Group) and step.is_idle():
         return []
-    kernels = step.kernels(module, host, known)
-    notes.append(Note(step.contents(), " ".join(f"@{kernel.name}" for kernel in kernels), depth=depth))
-    return [(kernel, step) for kernel in kernels]
+    kernel = kernel_of(step, module, host, known)
+    notes.append(Note(step.contents(), f"@{kernel.name}", depth=depth))
+    return [(kernel, step)]
 
 
 def _entry(module: LlvmModule, host: TargetInfo, name: str, codes: Sequence[Code], sites: Sites) -> None:

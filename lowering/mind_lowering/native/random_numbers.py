@@ -8,26 +8,19 @@ logarithm, sine and cosine.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from mind_dialect import ptir
-from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import BF16, F16, F64, PtirDType
 
 from . import vmath
 from .casts import cast
 from .failures import Failure, Sites
 from .ir import Function
+from .kernel_steps import Draw
 from .kernel_text import argument, fail_where
 from .lanes import Lanes, ones, register
-from .memory import Access
-from .patterns import Builder, row
 from .pool.record import Record
-from .reasons import unsupported
-from .steps import SharedStep
 from .target_info import TargetInfo
-from .views import Buffer, View
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)
@@ -39,83 +32,52 @@ _PRECISION = {BF16: 8, F16: 11}
 """Bits of significand, where those are fewer than the 24 bits that are drawn."""
 
 
-@dataclass
-class Draw(SharedStep):
-    """
-    Random numbers in `target`.
+def emit_draw(f: Function, host: TargetInfo, step: Draw, sites: Sites) -> int:
+    """Emit a draw; how many units of work it has."""
+    lanes = Lanes(f, host, host.lanes(8), hint="word")
+    count, each = step.target.count, 4 * lanes.width
+    base = argument(f, 0, "numbers")
+    key, top = _key(f, host, step)
+    keys, high = _keys(lanes, *key), lanes.splat("i64", top)
 
-    `ordinal` tells the draws of a program apart, and the numbers in `iterations`, the outermost loop's first, those of
-    iterations.
-    """
+    def some(v: str, left: int) -> None:
+        blocks = lanes.count(f.mul(v, lanes.width))
+        words = _philox(lanes, blocks, high, keys)
+        numbers = _normal(lanes, words) if step.normal else _uniform(lanes, words, step.target.dtype)
+        wide = Lanes(f, host, each, None if left == each else ones(each, left))
+        place = f.mul(v, each)
+        if host.checked:
+            last = f.add(place, str(left - 1))
+            beyond = f.op(f"icmp uge i64 {last}, {count}", "beyond")
+            fail_where(Lanes(f, host, 1), sites, beyond, Failure.OUTSIDE, None, [("i64", last, True)])
+        x = _in_iteration(lanes, wide, register(F64 if step.normal else step.target.dtype), numbers)
+        wide.store(step.target.dtype, cast(wide, x, F64, step.target.dtype) if step.normal else x, base, place, 1)
 
-    name: str
-    normal: bool
-    target: View
-    ordinal: int
-    iterations: Sequence[View] = ()
+    full, rest = divmod(count, each)
+    units = max(1, -(-full // VECTORS))
+    last = f.least(f.mul("%end", VECTORS), str(full))
 
-    @property
-    def addresses(self) -> Sequence[View]:
-        return [self.target, *self.iterations]
+    def iteration(v: str, /, *values: str) -> None:
+        some(v, each)
 
-    def access(self) -> Access:
-        target, *iterations = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
-        return Access(iterations, [target])
+    f.loop(f.mul("%begin", VECTORS), last, 1, iteration, hint="v")
+    if rest:
+        f.when(f.op(f"icmp eq i64 %end, {units}", "last"), lambda: some(str(full), rest))
+    f.ret("0")
+    return units
 
-    def cost(self, host: TargetInfo) -> float:
-        """A nanosecond for a uniform number, six for a normal one."""
-        return self.target.count * (6.0 if self.normal else 1.0)
 
-    def key(self) -> Hashable:
-        return self.normal, self.target.dtype, self.target.count, self.ordinal, len(self.iterations)
-
-    def contents(self) -> str:
-        return f"{'rng_normal' if self.normal else 'rng_uniform'} of {list(self.target.shape)}"
-
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        lanes = Lanes(f, host, host.lanes(8), hint="word")
-        count, each = self.target.count, 4 * lanes.width
-        base = argument(f, 0, "numbers")
-        key, top = self._key(f, host)
-        keys, high = _keys(lanes, *key), lanes.splat("i64", top)
-
-        def some(v: str, left: int) -> None:
-            blocks = lanes.count(f.mul(v, lanes.width))
-            words = _philox(lanes, blocks, high, keys)
-            numbers = _normal(lanes, words) if self.normal else _uniform(lanes, words, self.target.dtype)
-            wide = Lanes(f, host, each, None if left == each else ones(each, left))
-            place = f.mul(v, each)
-            if host.checked:
-                last = f.add(place, str(left - 1))
-                beyond = f.op(f"icmp uge i64 {last}, {count}", "beyond")
-                fail_where(Lanes(f, host, 1), sites, beyond, Failure.OUTSIDE, None, [("i64", last, True)])
-            x = _in_iteration(lanes, wide, register(F64 if self.normal else self.target.dtype), numbers)
-            wide.store(self.target.dtype, cast(wide, x, F64, self.target.dtype) if self.normal else x, base, place, 1)
-
-        full, rest = divmod(count, each)
-        units = max(1, -(-full // VECTORS))
-        last = f.least(f.mul("%end", VECTORS), str(full))
-
-        def iteration(v: str, /, *values: str) -> None:
-            some(v, each)
-
-        f.loop(f.mul("%begin", VECTORS), last, 1, iteration, hint="v")
-        if rest:
-            f.when(f.op(f"icmp eq i64 %end, {units}", "last"), lambda: some(str(full), rest))
-        f.ret("0")
-        return units
-
-    def _key(self, f: Function, host: TargetInfo) -> tuple[tuple[str, str], str]:
-        """The two words of the key, which each loop makes another one by its iteration, and the high half of the seed."""
-        record = f.op("load ptr, ptr %args, align 8", "record")
-        seed = f.op(f"load i64, ptr {f.address('i64', record, str(int(Record.SEED)))}, align 8", "seed")
-        key, high = (f.op(f"and i64 {seed}, {LOW}", "key"), str(self.ordinal & LOW)), f.op(f"lshr i64 {seed}, 32", "high")
-        one = Lanes(f, host, 1, hint="key")
-        for i in range(len(self.iterations)):
-            iteration = f.op(f"load i64, ptr {argument(f, 1 + i, 'iteration')}, align 8", "iteration")
-            first, second, *_ = _philox(one, iteration, high, _keys(one, *key), last=1)
-            key = first, second
-        return key, high
+def _key(f: Function, host: TargetInfo, step: Draw) -> tuple[tuple[str, str], str]:
+    """The two words of the key, which each loop makes another one by its iteration, and the high half of the seed."""
+    record = f.op("load ptr, ptr %args, align 8", "record")
+    seed = f.op(f"load i64, ptr {f.address('i64', record, str(int(Record.SEED)))}, align 8", "seed")
+    key, high = (f.op(f"and i64 {seed}, {LOW}", "key"), str(step.ordinal & LOW)), f.op(f"lshr i64 {seed}, 32", "high")
+    one = Lanes(f, host, 1, hint="key")
+    for i in range(len(step.iterations)):
+        iteration = f.op(f"load i64, ptr {argument(f, 1 + i, 'iteration')}, align 8", "iteration")
+        first, second, *_ = _philox(one, iteration, high, _keys(one, *key), last=1)
+        key = first, second
+    return key, high
 
 
 def _keys(lanes: Lanes, first: str, second: str) -> list[tuple[str, str]]:
@@ -194,21 +156,3 @@ def _in_iteration(lanes: Lanes, wide: Lanes, type: str, four: Sequence[str]) -> 
     double = f"<{2 * n} x {type}>"
     iterations = ", ".join(f"i32 {i + n * k}" for i in range(n) for k in range(4))
     return f.op(f"shufflevector {double} {pairs[0]}, {double} {pairs[1]}, <{4 * n} x i32> <{iterations}>")
-
-
-def _why_not_drawn(op: PtirOp, host: TargetInfo) -> str | None:
-    return unsupported([op.result_spec().dtype], host)
-
-
-def _draw(build: Builder, op: ptir.RngUniformOp | ptir.RngNormalOp) -> None:
-    """Append a draw."""
-    target = build.target(op.result)
-    if target.count:
-        name = op.result.name_hint or op.OPCODE
-        build.add(Draw(name, isinstance(op, ptir.RngNormalOp), target, build.draws, build.iterations()))
-        build.drawn = True
-    build.draws += 1
-
-
-DRAWS = tuple(row("random", op, _draw, _why_not_drawn) for op in (ptir.RngUniformOp, ptir.RngNormalOp))
-"""Rows of `kernels.py`."""

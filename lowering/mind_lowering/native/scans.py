@@ -7,64 +7,29 @@ walks a line of its own: no element is gathered, and the order of the additions 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from mind_dialect.ptir.types import Kind
 
 from .failures import Sites
 from .ir import Function
+from .kernel_steps import Scan
 from .kernel_text import patient
 from .lanes import Lanes, register
-from .memory import Access
 from .ordered import Ordered
 from .places import Indexes, Place, Places, Spot
 from .reductions import combined, identity_of
-from .steps import SharedStep
 from .target_info import TargetInfo
 from .transposes import transposed
-from .views import Buffer, View, form
 
 VECTORS = 4
 UNITS, NARROWEST = 4, 4
 """Transposed lines are shared out in so many units of work, if each has so many lines at least."""
 
 
-@dataclass
-class Scan(SharedStep):
-    """
-    The sums (or other `kind`) of `source` along `axis` up to each element.
-
-    Without itself if `exclusive`, from the end if `reverse`.
-    """
-
-    name: str
-    kind: str
-    source: View
-    target: View
-    axis: int
-    exclusive: bool
-    reverse: bool
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        return [self.source, self.target]
-
-    def access(self) -> Access:
-        bases = [v.base for v in (self.source, self.target)]
-        assert isinstance(bases[0], Buffer), "planned"
-        assert isinstance(bases[1], Buffer), "planned"
-        return Access(bases[:1], bases[1:])  # type: ignore[arg-type]
-
-    def key(self) -> Hashable:
-        return self.kind, form(self.source), form(self.target), self.axis, self.exclusive, self.reverse
-
-    def contents(self) -> str:
-        return f"cumulative {self.kind} over {list(self.source.shape)}"
-
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        return _Walk(f, host, self, sites).emit()
+def emit_scan(f: Function, host: TargetInfo, step: Scan, sites: Sites) -> int:
+    """Emit a scan; how many units of work it has."""
+    return _Walk(f, host, step, sites).emit()
 
 
 class _Walk:

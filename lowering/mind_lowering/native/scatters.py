@@ -7,8 +7,7 @@ combined in place. Axes along which updates never meet at one place have no orde
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import Kind, PtirDType
@@ -16,76 +15,30 @@ from mind_dialect.ptir.types import Kind, PtirDType
 from .casts import cast
 from .failures import Failure, Sites
 from .ir import Function
+from .kernel_steps import Column, IndexCheck, Scatter
 from .kernel_text import argument, fail_where, patient
 from .lanes import Lanes, register
-from .memory import Access
 from .ordered import Ordered
 from .places import Place
 from .reductions import extreme
-from .steps import SharedStep
 from .target_info import TargetInfo
-from .views import Buffer, Lookup, View, form
+from .views import Lookup, View
 
 VECTORS = 16
 """Vectors of updates in a unit of work."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """Indices along one axis of the operand: a view, how far the operand moves, and what windows of `window` may begin below."""
-
-    index: View
-    stride: int
-    axis: int
-    extent: int
-    window: int = 1
-
-    @property
-    def limit(self) -> int:
-        """Return the number of places that a window may begin at."""
-        return self.extent - self.window + 1
-
-
-@dataclass
-class IndexCheck(SharedStep):
-    """Fails where an index of an op is outside, and where ids that are promised to ascend, or to differ, do not."""
-
-    name: str
-    op: PtirOp
-    columns: Sequence[Column]
-    ascending: bool = False
-    unique: View | None = None
-    """A byte for each id, if they are promised to differ."""
-
-    @property
-    def sources(self) -> Sequence[PtirOp]:
-        return [self.op]
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        return [*(c.index for c in self.columns), *([] if self.unique is None else [self.unique])]
-
-    def access(self) -> Access:
-        reads = [c.index.base for c in self.columns if isinstance(c.index.base, Buffer)]
-        return Access(reads, [v.base for v in self.addresses[len(self.columns) :] if isinstance(v.base, Buffer)])
-
-    def key(self) -> Hashable:
-        columns = tuple([(form(c.index), c.axis, c.extent, c.window) for c in self.columns])
-        return columns, self.ascending, self.unique is not None and self.unique.count
-
-    def contents(self) -> str:
-        return f"indices of {self.op.OPCODE}"
-
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        for i, column in enumerate(self.columns):
-            _check(f, host, sites, self.op, column, argument(f, i, "index"))
-        if self.ascending:
-            _check_ascending(f, host, sites, self.op, self.columns[0].index)
-        if self.unique is not None:
-            seen = argument(f, len(self.columns), "seen")
-            _check_unique(f, host, sites, self.op, self.columns[0].index, seen, self.unique.count)
-        f.ret("0")
-        return 1
+def emit_check(f: Function, host: TargetInfo, step: IndexCheck, sites: Sites) -> int:
+    """Emit a check of indices, which is one unit of work."""
+    for i, column in enumerate(step.columns):
+        _check(f, host, sites, step.op, column, argument(f, i, "index"))
+    if step.ascending:
+        _check_ascending(f, host, sites, step.op, step.columns[0].index)
+    if step.unique is not None:
+        seen = argument(f, len(step.columns), "seen")
+        _check_unique(f, host, sites, step.op, step.columns[0].index, seen, step.unique.count)
+    f.ret("0")
+    return 1
 
 
 def _check(f: Function, host: TargetInfo, sites: Sites, op: PtirOp, column: Column, base: str) -> None:
@@ -144,77 +97,47 @@ def _check_unique(f: Function, host: TargetInfo, sites: Sites, op: PtirOp, ids: 
     patient(f, "0", str(ids.shape[0]), iteration)
 
 
-@dataclass
-class Scatter(SharedStep):
-    """
-    `updates`, each combined with the element of `target` that its indices say; `kind` is add, max, min or replace.
+def emit_scatter(f: Function, host: TargetInfo, step: Scatter, sites: Sites) -> int:
+    """Emit a scatter; how many units of work it has."""
+    # They were checked to be inside: clamping changes none, and nothing outside is touched whatever they are.
+    lookups = tuple([Lookup(c.index, c.stride, c.limit, clamped=True) for c in step.columns])
+    views = [step.updates, replace(step.target, lookups=lookups), *(c.index for c in step.columns)]
+    size = max(step.updates.dtype.size, step.target.dtype.size)
+    loops = Ordered(f, host, sites, step.updates.shape, step.order, views, size, VECTORS)
+    source, target = loops.spots(views, ["update", "target"])
 
-    `target` is a view in the shape of the updates that does not move along axes of indices alone; `columns` are views in that
-    shape too. Along the axes in `order`, updates may meet at one place.
-    """
+    def unit(at: dict[int, str], low: str, high: str) -> None:
+        def each(here: dict[int, str]) -> None:
+            from_, to = loops.place(source, here), loops.place(target, here)
 
-    name: str
-    op: PtirOp
-    kind: str
-    updates: View
-    target: View
-    columns: Sequence[Column]
-    order: Sequence[int]
+            def some(index: str, every: list[Lanes]) -> None:
+                for u, lanes in enumerate(every):
+                    start = f.add(index, str(u * loops.width))
+                    x = cast(lanes, loops.read(from_, start, lanes), step.updates.dtype, step.target.dtype)
+                    _put(step, loops, to, start, lanes, x)
 
-    @property
-    def addresses(self) -> Sequence[View]:
-        return [self.updates, self.target, *(c.index for c in self.columns)]
+            loops.vectors(low, high, 1, some)
 
-    def access(self) -> Access:
-        bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
-        return Access([bases[0], *bases[2:]], [bases[1]])
+        loops.in_order(at, each)
 
-    def key(self) -> Hashable:
-        columns = tuple([(form(c.index), c.stride, c.limit) for c in self.columns])
-        return self.kind, form(self.updates), form(self.target), columns, tuple(self.order)
+    units = loops.units(unit)
+    f.ret("0")
+    return units
 
-    def contents(self) -> str:
-        return f"{self.op.OPCODE} of {list(self.updates.shape)}"
 
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        # They were checked to be inside: clamping changes none, and nothing outside is touched whatever they are.
-        lookups = tuple([Lookup(c.index, c.stride, c.limit, clamped=True) for c in self.columns])
-        views = [self.updates, replace(self.target, lookups=lookups), *(c.index for c in self.columns)]
-        size = max(self.updates.dtype.size, self.target.dtype.size)
-        loops = Ordered(f, host, sites, self.updates.shape, self.order, views, size, VECTORS)
-        source, target = loops.spots(views, ["update", "target"])
-
-        def unit(at: dict[int, str], low: str, high: str) -> None:
-            def step(here: dict[int, str]) -> None:
-                from_, to = loops.place(source, here), loops.place(target, here)
-
-                def some(index: str, every: list[Lanes]) -> None:
-                    for u, lanes in enumerate(every):
-                        start = f.add(index, str(u * loops.width))
-                        x = cast(lanes, loops.read(from_, start, lanes), self.updates.dtype, self.target.dtype)
-                        self.put(loops, to, start, lanes, x)
-
-                loops.vectors(low, high, 1, some)
-
-            loops.in_order(at, step)
-
-        units = loops.units(unit)
-        f.ret("0")
-        return units
-
-    def put(self, loops: Ordered, place: Place, index: str, lanes: Lanes, x: str) -> None:
-        """Combine some updates with what is there."""
-        dtype = self.target.dtype
-        if not place.along:
-            if self.kind != "replace":
-                x = combined(lanes, self.kind, dtype, loops.read(place, index, lanes), x)
-            loops.write(place, index, lanes, x)
-            return
-        offsets = loops.offsets(place, index, lanes)
-        loops.guard_each(place, offsets, lanes)
-        if self.kind != "replace":
-            x = combined(lanes, self.kind, dtype, lanes.load_from(dtype, place.text, offsets), x)
-        lanes.store_to(dtype, x, place.text, offsets)
+def _put(step: Scatter, loops: Ordered, place: Place, index: str, lanes: Lanes, x: str) -> None:
+    """Combine some updates with what is there."""
+    dtype = step.target.dtype
+    if not place.along:
+        if step.kind != "replace":
+            x = combined(lanes, step.kind, dtype, loops.read(place, index, lanes), x)
+        loops.write(place, index, lanes, x)
+        return
+    offsets = loops.offsets(place, index, lanes)
+    loops.guard_each(place, offsets, lanes)
+    if step.kind != "replace":
+        x = combined(lanes, step.kind, dtype, lanes.load_from(dtype, place.text, offsets), x)
+    lanes.store_to(dtype, x, place.text, offsets)
 
 
 def combined(lanes: Lanes, kind: str, dtype: PtirDType, old: str, new: str) -> str:

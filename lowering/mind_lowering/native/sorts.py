@@ -7,86 +7,30 @@ the best of many, only those are put in order that a threshold lets pass, which 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import prod
 
 from .failures import Failure, Sites
 from .ir import Function, LoopBody, suffix
+from .kernel_steps import Sort, parts_of, room_of, units_of
 from .kernel_text import PATIENCE, argument, fail_where, patient, unflattened
 from .lanes import Lanes, stored
-from .memory import Access, rounded_up
 from .sort_keys import Keys
-from .steps import SharedStep
 from .target_info import TargetInfo
-from .views import Buffer, View, form
+from .views import View
 
 FEW = 48
 """So many keys are inserted one by one."""
-MOST_UNITS = 32
-"""So many units of work at most: each has memory of its own."""
 BLOCKS = (64, 32, 16, 8, 4)
 """The best of many are looked for in blocks of so many elements, the first of which there are enough."""
 _DIGITS = 256
 
 
-@dataclass
-class Sort(SharedStep):
-    """
-    The best `count` elements of each line of `source` along `axis`, best first, in `values`, and their places in `places`.
-
-    `room` is memory to work in.
-    """
-
-    name: str
-    source: View
-    axis: int
-    descending: bool
-    values: View
-    places: View | None
-    room: Buffer
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        room = View(self.room, self.room.dtype, (self.room.count,), (1,))
-        return [self.source, self.values, room, *([] if self.places is None else [self.places])]
-
-    def access(self) -> Access:
-        bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
-        return Access(bases[:1], bases[1:])
-
-    def cost(self, host: TargetInfo) -> float:
-        """Some ten nanoseconds an element."""
-        return self.source.count * 10.0
-
-    def key(self) -> Hashable:
-        places = None if self.places is None else form(self.places)
-        return form(self.source), self.axis, self.descending, form(self.values), places
-
-    def contents(self) -> str:
-        count, n = self.values.shape[self.axis], self.source.shape[self.axis]
-        what = "sort" if self.places is None else f"the first {count}"
-        return f"{what} of {n} along axis {self.axis} of {list(self.source.shape)}"
-
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        units = _Lines(f, host, self, sites).emit()
-        f.ret("0")
-        return units
-
-
-def units_of(source: View, axis: int) -> int:
-    """Return the number of units of work of a sort."""
-    return min(MOST_UNITS, prod(n for a, n in enumerate(source.shape) if a != axis))
-
-
-def parts_of(source: View, axis: int) -> tuple[int, int]:
-    """The bytes of an array of keys and of an array of places."""
-    return rounded_up(source.shape[axis] * Keys(source.dtype, False).bits // 8), rounded_up(4 * source.shape[axis])
-
-
-def room_of(source: View, axis: int) -> int:
-    """The bytes that a unit of work needs: keys and places, twice."""
-    return 2 * sum(parts_of(source, axis))
+def emit_sort(f: Function, host: TargetInfo, step: Sort, sites: Sites) -> int:
+    """Emit a sort; how many units of work it has."""
+    units = _Lines(f, host, step, sites).emit()
+    f.ret("0")
+    return units
 
 
 class _Lines:

@@ -9,8 +9,7 @@ that does the units of work from `%begin` to `%end`; calls of disjoint ranges ma
 how the units are shared out. `%args` is a table of addresses: the record of failures, then that of each of `addresses`. A kernel
 returns a status (see `failures`). Its text depends on `key` alone, so steps of equal keys share one function.
 
-Another kind of kernel (a tiled product, a row kernel) is another class here. One that needs several kernels, or the whole
-program's table of buffers instead of one of its own, makes them in `kernels`.
+Another kind of kernel (a tiled product, a row kernel) is another class here, and a row of `codegen.EMIT`.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from dataclasses import dataclass
 from mind_dialect.ptir import PtirOp
 
 from . import costs
-from .failures import Failure, Sites
-from .ir import Function, LlvmModule, identifier
+from .failures import Failure
 from .memory import Access
 from .target_info import TargetInfo
 from .views import View
@@ -46,7 +44,7 @@ class NativeKernel:
 
 
 class NativeStep(ABC):
-    """One call of a native kernel, or of a few, one after the other."""
+    """One call of a native kernel."""
 
     name: str
 
@@ -78,31 +76,5 @@ class NativeStep(ABC):
         return sum(b.bytes for b in dict.fromkeys((*access.reads, *access.writes))) / costs.BYTES
 
     @abstractmethod
-    def kernels(self, module: LlvmModule, host: TargetInfo, known: dict[Hashable, NativeKernel]) -> Sequence[NativeKernel]:
-        """Its kernels, in the order of their calls, added to the module; `known` holds those that others may share."""
-
-
-class SharedStep(NativeStep):
-    """One kernel, shared with other steps of the same key."""
-
-    @abstractmethod
     def key(self) -> Hashable:
         """Return all that its text depends on, names apart."""
-
-    @abstractmethod
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        """The body of the function; how many units of work it has."""
-
-    def kernels(self, module: LlvmModule, host: TargetInfo, known: dict[Hashable, NativeKernel]) -> Sequence[NativeKernel]:
-        key = (type(self), self.key(), tuple([(v.offset, v.base) for v in self.addresses]) if host.checked else ())
-        if key in known:
-            return [known[key]]
-        name = module.unique(f"k.{identifier(self.name)}")
-        f = module.function(name, "i64", [("ptr", "args"), ("i64", "begin"), ("i64", "end")])
-        f.notes.append(f"{self.name}: {self.contents()}")
-        sites = Sites()
-        units = self.emit(f, host, sites)
-        numbers = {op: i for i, op in enumerate(self.sources)}
-        fails = tuple([(s.failure, -1 if s.op is None else numbers[s.op]) for s in sites.found])
-        known[key] = made = NativeKernel(name, units, fails, own=True, polls=f.polls)
-        return [made]

@@ -10,7 +10,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import tensor_type
 
-from .group_steps import GroupStep
+from .groups import Group
 from .patterns import Builder
 from .views import View
 
@@ -28,7 +28,7 @@ def compute(
     """
     shape = sources[0].shape
     block = Block(arg_types=[tensor_type(v.dtype, shape) for v in sources])
-    group = GroupStep(name, shape, dict(zip(block.args, sources, strict=True)))
+    group = Group(name, shape, dict(zip(block.args, sources, strict=True)))
 
     def add(op: PtirOp) -> SSAValue:
         block.add_op(op)

@@ -18,8 +18,8 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import F32
 from mind_lowering.native import detect
 from mind_lowering.native.failures import Failure
-from mind_lowering.native.products.epilogue import FLAG, Chain
-from mind_lowering.native.products.product import Epilogue
+from mind_lowering.native.products.chain import Chain, Epilogue
+from mind_lowering.native.products.epilogue import FLAG
 from mind_lowering.native.program import lower, prepared
 from mind_lowering.native.views import Buffer, Use, View
 from mind_lowering.ptir_kernels.formats import array_dtype

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ from mind_lowering.native.ir import Function
 from mind_lowering.native.kernel_text import index_of
 from mind_lowering.native.lanes import Lanes, register
 from mind_lowering.native.products import cut as products_cut
-from mind_lowering.native.products.product import Epilogue, Finish
+from mind_lowering.native.products import epilogue
+from mind_lowering.native.products.chain import BeginFinish, Epilogue, Finish
 from mind_lowering.native.target_info import TARGETS, TargetInfo
 from mind_lowering.native.views import Buffer, Use, View, row_major
 from mind_lowering.ptir_kernels.formats import array_dtype
@@ -227,6 +229,16 @@ def test_nothing_beyond_an_array_is_touched() -> None:
 # Epilogues
 
 
+@dataclass(frozen=True)
+class Custom:
+    """An epilogue that is no chain of ops."""
+
+    begin: BeginFinish
+
+
+epilogue.BEGIN[Custom] = lambda of, f, arguments: of.begin(f, arguments)
+
+
 def shaped(dtype: PtirDType, places: dict[int, Any]) -> Callable[[View], Epilogue]:
     """`max(0, x + bias) + residual`, NaN kept: bias at place 5 of the table, one number a column, the residual at 6."""
 
@@ -249,7 +261,7 @@ def shaped(dtype: PtirDType, places: dict[int, Any]) -> Callable[[View], Epilogu
 
             return finish
 
-        return Epilogue(begin, (bias, residual), (out,), "test", heavy=out.shape[-1] % 2 == 0)
+        return Epilogue(Custom(begin), (bias, residual), (out,), "test", heavy=out.shape[-1] % 2 == 0)
 
     return made
 

@@ -11,14 +11,16 @@ infinite or NaN.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from mind_dialect.ptir.types import Kind, PtirDType
 
-from ..products.product import Epilogue
+from ..memory import Access
+from ..products.chain import BeginFinish, Epilogue
+from ..steps import NativeStep
 from ..target_info import TargetInfo
-from ..views import Ints, View, form
+from ..views import Buffer, Ints, View, form
 
 MOST_VECTORS = 6
 MOST_TAPS = 16
@@ -225,3 +227,41 @@ def _cost(shape: Ints, along: int, rows: int, needed: int, vectors: int) -> floa
         if height:
             total += count * (panels * tile(height, vectors) + (tile(height, rest) if rest else 0))
     return total / n
+
+
+@dataclass
+class EmittedConvolution(Convolution):
+    """A convolution while its kernel is emitted: the emitter of its epilogue."""
+
+    finish: BeginFinish = field(kw_only=True)
+
+
+@dataclass
+class ConvolutionStep(NativeStep):
+    """The kernel of a convolution."""
+
+    convolution: Convolution
+
+    def __post_init__(self) -> None:
+        self.name = self.convolution.name
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        it = self.convolution
+        return [it.lhs, it.weights, *it.epilogue.views]
+
+    def access(self) -> Access:
+        it = self.convolution
+        reads = [v.base for v in (it.lhs, it.weights, *it.epilogue.reads) if isinstance(v.base, Buffer)]
+        return Access(reads, [v.base for v in it.epilogue.writes if isinstance(v.base, Buffer)], list(it.epilogue.over))
+
+    def cost(self, host: TargetInfo) -> float:
+        """Some three multiplications of vectors a nanosecond."""
+        it = self.convolution
+        return prod(it.out.shape) * it.depth / it.cut.width / 3
+
+    def key(self) -> Hashable:
+        return self.convolution.key()
+
+    def contents(self) -> str:
+        return self.convolution.describe()

@@ -12,9 +12,7 @@ from mind_dialect.ptir import PtirOp
 
 from ..grouping import is_elementwise, uncomputed_members
 from ..patterns import Builder, Match, Operands, Rejection, moving, shape_of
-from ..products.epilogue import Chain, can_fail
-from ..products.fusion import taken_over
-from ..products.product import Epilogue
+from ..products.chain import Chain, Epilogue, can_fail, taken_over
 from ..target_info import TargetInfo
 from ..views import VIEWS, View, reshaped
 from .plan import accumulator, append, why_no_convolution

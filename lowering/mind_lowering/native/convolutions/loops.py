@@ -14,18 +14,18 @@ from ..failures import Sites
 from ..ir import Function
 from ..kernel_text import unflattened
 from ..target_info import TargetInfo
-from .convolution import Convolution, Slide
+from .convolution import EmittedConvolution, Slide
 from .padding import Border, has_border
 from .tile import ConvolutionTile, Taps, emit_tile
 
 
-def emit_convolution(f: Function, host: TargetInfo, convolution: Convolution, sites: Sites) -> int:
+def emit_convolution(f: Function, host: TargetInfo, convolution: EmittedConvolution, sites: Sites) -> int:
     """The body of the kernel; how many units of work it has."""
     return _ConvolutionLoops(f, host, convolution, sites).emit()
 
 
 class _ConvolutionLoops:
-    def __init__(self, f: Function, host: TargetInfo, convolution: Convolution, sites: Sites):
+    def __init__(self, f: Function, host: TargetInfo, convolution: EmittedConvolution, sites: Sites):
         self.f, self.host, self.it, self.sites = f, host, convolution, sites
         self.runs = runs_of(convolution)
         self.known: dict[ConvolutionTile, str] = {}
@@ -134,7 +134,7 @@ def window_bounds(f: Function, slide: Slide, begin: str) -> tuple[str, str]:
     return steps(f.op(f"sub nsw i64 0, {begin}", "before")), steps(f.op(f"sub nsw i64 {slide.extent}, {begin}", "left"))
 
 
-def runs_of(convolution: Convolution) -> list[tuple[int, int, int, Taps | None]]:
+def runs_of(convolution: EmittedConvolution) -> list[tuple[int, int, int, Taps | None]]:
     """Equal neighbouring tiles along the axis of the rows: the first row, how many tiles, their rows, their taps."""
     it = convolution
     along, tall = it.cut.along, it.cut.rows

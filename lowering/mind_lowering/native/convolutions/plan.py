@@ -7,8 +7,8 @@ weights are copied panel by panel where many tiles read them, or where their col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -18,63 +18,21 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import Kind, PtirDType
 
-from ..failures import Failure, Sites
-from ..ir import Function
 from ..kernels_windows import padded
-from ..memory import Access
 from ..nest import Axis, axes_of
 from ..patterns import Builder
 from ..products import cut as products_cut
 from ..products.adding import add_matrices
+from ..products.chain import Epilogue, stored_in
 from ..products.kernels import ProductStep
-from ..products.product import TOTALS, Epilogue, Product, stored_in
+from ..products.product import TOTALS, Product
 from ..reasons import rounded_each_step, unsupported
-from ..steps import SharedStep
 from ..target_info import TargetInfo
 from ..views import Buffer, Ints, Use, View, filled, whole
-from .convolution import Convolution, Slide, choose
-from .loops import emit_convolution
+from .convolution import Convolution, ConvolutionStep, Slide, choose
 
 FEW_TILES = 8
 """So many tiles at most read weights where they lie."""
-
-
-@dataclass
-class ConvolutionStep(SharedStep):
-    """The kernel of a convolution."""
-
-    convolution: Convolution
-
-    def __post_init__(self) -> None:
-        self.name = self.convolution.name
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        it = self.convolution
-        return [it.lhs, it.weights, *it.epilogue.views]
-
-    def access(self) -> Access:
-        it = self.convolution
-        reads = [v.base for v in (it.lhs, it.weights, *it.epilogue.reads) if isinstance(v.base, Buffer)]
-        return Access(reads, [v.base for v in it.epilogue.writes if isinstance(v.base, Buffer)], list(it.epilogue.over))
-
-    def cost(self, host: TargetInfo) -> float:
-        """Some three multiplications of vectors a nanosecond."""
-        it = self.convolution
-        return prod(it.out.shape) * it.depth / it.cut.width / 3
-
-    def key(self) -> Hashable:
-        return self.convolution.key()
-
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        if host.checked:
-            sites.add(Failure.OUTSIDE, None)  # what an epilogue means that leaves a tile
-        units = emit_convolution(f, host, self.convolution, sites)
-        f.ret("0")
-        return units
-
-    def contents(self) -> str:
-        return self.convolution.describe()
 
 
 def expand_convolution(build: Builder, op: ptir.ConvolutionOp) -> None:

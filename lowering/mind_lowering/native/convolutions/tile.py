@@ -19,10 +19,10 @@ from ..failures import Failure, Sites
 from ..ir import Function
 from ..kernel_text import argument, fail_where, index_of, multiply_add, prefetch
 from ..lanes import Lanes, ones, register, stored
-from ..products.product import Finish
+from ..products.chain import Finish
 from ..target_info import TargetInfo
 from ..views import Buffer, View
-from .convolution import MOST_SHARED, Convolution
+from .convolution import MOST_SHARED, EmittedConvolution
 from .padding import Padding, Skips, any_of, has_border, suspect
 
 AHEAD = 8
@@ -70,7 +70,7 @@ class At:
     b_index: str
 
 
-def parameters(convolution: Convolution) -> list[tuple[str, str]]:
+def parameters(convolution: EmittedConvolution) -> list[tuple[str, str]]:
     """
     Of every tile: the arguments, where it begins in both operands, its place, and bounds of the window.
 
@@ -82,7 +82,7 @@ def parameters(convolution: Convolution) -> list[tuple[str, str]]:
     return found + [("i64", f"{end}{i}") for i in convolution.bounded for end in ("first", "end")]
 
 
-def emit_tile(f: Function, host: TargetInfo, convolution: Convolution, tile: ConvolutionTile, sites: Sites) -> str:
+def emit_tile(f: Function, host: TargetInfo, convolution: EmittedConvolution, tile: ConvolutionTile, sites: Sites) -> str:
     """
     Add a tile to the module of `f`; the name of its function, which gives a status.
 
@@ -95,7 +95,7 @@ def emit_tile(f: Function, host: TargetInfo, convolution: Convolution, tile: Con
 
 
 class _ConvolutionTileBody:
-    def __init__(self, f: Function, host: TargetInfo, convolution: Convolution, tile: ConvolutionTile, sites: Sites):
+    def __init__(self, f: Function, host: TargetInfo, convolution: EmittedConvolution, tile: ConvolutionTile, sites: Sites):
         self.f, self.host, self.it, self.tile, self.sites = f, host, convolution, tile, sites
         self.width, self.total = convolution.cut.width, convolution.total
         whole, rest = divmod(tile.columns, self.width)
@@ -311,7 +311,7 @@ class _ConvolutionTileBody:
     def finish(self, found: Sequence[str]) -> None:
         """Hand all results to the epilogue; if that is long, from memory in a loop over rows."""
         f, it = self.f, self.it
-        hand = it.epilogue.begin(f, [argument(f, 2 + i, "e") for i in range(len(it.epilogue.views))])
+        hand = it.finish(f, [argument(f, 2 + i, "e") for i in range(len(it.epilogue.views))])
         vectors = len(self.masks)
         if not it.epilogue.heavy or self.tile.rows == 1:
             for i, value in enumerate(found):

@@ -2,7 +2,8 @@
 Matrix products in tiles that fit registers and caches.
 
     product.py   `Product`: what is multiplied             cut.py        how it is cut into tiles
-    kernels.py   its steps                                 arguments.py  what kernels are given
+    kernels.py   its steps                                 codegen.py    the text of each
+    chain.py     what is done before and after it          arguments.py  what kernels are given
     tile.py      a tile of results in registers            loops.py      over blocks, panels, tiles
     pack.py      operands copied into the tiles' order     dot.py        few rows against rows: dot products
     axes.py      `dot_general` of any rank as one          stream.py     few rows, bands of a large matrix

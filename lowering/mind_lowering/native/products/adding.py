@@ -9,9 +9,9 @@ from mind_dialect.ptir.types import PtirDType
 
 from ..patterns import Builder, Hoisted
 from ..views import Buffer, Use, View
+from .chain import Epilogue, Prologue
 from .kernels import ProductStep, steps_of
-from .product import Epilogue, Product, copied_size, copied_strides, distinct_axes, planned
-from .weights import Prologue
+from .product import Product, copied_size, copied_strides, distinct_axes, planned
 
 
 def add_matrices(

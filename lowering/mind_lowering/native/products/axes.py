@@ -13,18 +13,14 @@ from math import prod
 
 from mind_dialect import ptir
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import PtirDType, read_type
+from mind_dialect.ptir.types import PtirDType
 
-from ..casts import cast
-from ..ir import Function
 from ..nest import axes_of
 from ..patterns import Builder, shape_of
 from ..views import Buffer, Ints, Use, View, row_major, whole
 from .adding import add_matrices
-from .deferred import Deferred
-from .epilogue import Chain
-from .product import TOTALS, Epilogue
-from .weights import Decode, Prologue
+from .chain import Chain, Epilogue, Prologue
+from .product import TOTALS
 
 Axis = tuple[int, tuple[int, ...]]
 """An extent, and how far each view moves."""
@@ -65,22 +61,9 @@ def _prologue(build: Builder, op: ptir.DotGeneralOp, operands: Sequence[View], t
         inputs = [
             replace(v, shape=shape, strides=(*still, v.strides[contracted], v.strides[1 - contracted])) for _, v in found.inputs
         ]
-        return _decoding(found, total, inputs), which == 0
+        given = dict(zip((value for value, _ in found.inputs), inputs, strict=True))
+        return Prologue(Chain(found.root, found.source.dtype, found.ops, given, ()), total), which == 0
     return None, False
-
-
-def _decoding(deferred: Deferred, total: PtirDType, inputs: Sequence[View]) -> Prologue:
-    """Return the prologue that decodes elements of the source; `inputs` have the product's axes."""
-    result = deferred.ops[-1].results[0]
-    given = dict(zip((value for value, _ in deferred.inputs), inputs, strict=True))
-    chain = Chain(deferred.root, deferred.source.dtype, deferred.ops, given, ())
-    dtype = read_type(result.type).dtype
-
-    def begin(f: Function, arguments: Sequence[str]) -> Decode:
-        values = chain.values(f, arguments)
-        return lambda lanes, at, along, x: cast(lanes, values(lanes, at, along, x)[result], dtype, total)
-
-    return Prologue(begin, chain.reads, (chain.key(), total), " ".join(op.OPCODE for op in deferred.ops))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of, finish_of
 from .cut import LINE
-from .product import Product
+from .product import EmittedProduct
 
 UNIT_BYTES = 1 << 18
 """Bytes that a unit of work reads, about."""
@@ -29,7 +29,7 @@ PAGE = 4096
 """Bytes after which machines stop prefetching lines by themselves."""
 
 
-def emit_dots(f: Function, host: TargetInfo, product: Product) -> int:
+def emit_dots(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     """The body of the kernel of a product of few rows; units of work are runs of columns. How many there are."""
     dots, columns = product.cut.dots, product.columns
     run = max(1, UNIT_BYTES // (product.depth * product.rhs.dtype.size * dots)) * dots
@@ -55,7 +55,7 @@ def emit_dots(f: Function, host: TargetInfo, product: Product) -> int:
     return prod(product.batch) * runs
 
 
-def _dots(module: LlvmModule, host: TargetInfo, product: Product, count: int) -> str:
+def _dots(module: LlvmModule, host: TargetInfo, product: EmittedProduct, count: int) -> str:
     """The function of all rows against `count` columns from `%column` on."""
     parameters = [("ptr", "args"), ("i64", "batch"), ("i64", "column")]
     f = module.function(module.unique(f"dots.{product.rows}x{count}"), "void", parameters)
@@ -67,7 +67,7 @@ def _dots(module: LlvmModule, host: TargetInfo, product: Product, count: int) ->
     return f.name
 
 
-def _reads_rows_in_order(host: TargetInfo, product: Product) -> bool:
+def _reads_rows_in_order(host: TargetInfo, product: EmittedProduct) -> bool:
     """Return whether rows of the right operand are read one after the other: they come from memory, with little to do to them."""
     rhs = product.rhs
     near = traffic((rhs,)) <= host.l2_bytes // 4
@@ -77,7 +77,7 @@ def _reads_rows_in_order(host: TargetInfo, product: Product) -> bool:
 class _PartialSums:
     """Vectors of partial sums: of each row of the left operand with each of `count` rows of the right one."""
 
-    def __init__(self, f: Function, host: TargetInfo, product: Product, count: int, batch: list[str]):
+    def __init__(self, f: Function, host: TargetInfo, product: EmittedProduct, count: int, batch: list[str]):
         self.f, self.host, self.product, self.count = f, host, product, count
         bases = addresses_of(f, product, "lhs", "rhs")
         self.a = f.address(stored(product.lhs.dtype), bases["lhs"], index_of(f, product.lhs, [*batch, "0", "0"]))
@@ -164,7 +164,7 @@ class _PartialSums:
         return state[0]
 
 
-def _ask(f: Function, product: Product, b: str, k: str, count: int) -> None:
+def _ask(f: Function, product: EmittedProduct, b: str, k: str, count: int) -> None:
     """
     Have the lines brought of as much of the next rows as one iteration reads of these.
 
@@ -176,7 +176,7 @@ def _ask(f: Function, product: Product, b: str, k: str, count: int) -> None:
         prefetch(f, f.address(stored(dtype), b, f.add(start, str(at))))
 
 
-def _results(f: Function, host: TargetInfo, product: Product, count: int, batch: list[str], state: list[str]) -> None:
+def _results(f: Function, host: TargetInfo, product: EmittedProduct, count: int, batch: list[str], state: list[str]) -> None:
     """Fold the partial sums of each row and hand them to the epilogue."""
     width, dots = product.cut.width, product.cut.dots
     hand = finish_of(f, product)

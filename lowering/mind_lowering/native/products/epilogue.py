@@ -7,118 +7,110 @@ vectors is read once. Every value that somebody needs is written once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from xdsl.ir import SSAValue
 
-from mind_dialect import ptir
-from mind_dialect.ptir import PtirLiteralAttr, PtirOp
-from mind_dialect.ptir.types import Kind, PtirDType, read_type
+from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir.types import read_type
 
 from ..casts import cast, constant, counted
 from ..elementwise import emit
 from ..failures import RECORD_NUMBERS, Sites
 from ..ir import Function, identifier
 from ..kernel_text import index_of
-from ..lanes import Lanes
-from ..views import VIEWS, Buffer, Indices, View
-from .product import Epilogue, Finish
+from ..lanes import Lanes, register
+from ..views import Buffer, Indices, View
+from .chain import BeginFinish, Chain, Decode, Divided, Epilogue, Finish, Prologue, Stored
+from .product import EmittedProduct, Product
 
-LIGHT = frozenset({"add", "sub", "mul", "maximum", "minimum", "neg", "abs", "select", "compare", "cast", "stop_gradient"})
-"""Ops of one or two instructions."""
-MADE = (*VIEWS, ptir.ConstantOp, ptir.IotaOp)
-"""Ops that are views of what is outside, or of nothing."""
-MOST_LIGHT = 6
-"""So many of these at most are emitted for each vector of a tile."""
 FLAG = RECORD_NUMBERS - 1
 """The number of the record that says that a place was outside, where kernels are checked."""
 
 
-def can_fail(op: PtirOp) -> bool:
-    """Return whether an elementwise op fails on some inputs: such ops are in no epilogue."""
-    return isinstance(op, ptir.DivOp | ptir.RemainderOp) and op.operand_spec(0).dtype.kind is not Kind.FLOAT
+def _chained(chain: Chain, f: Function, arguments: Sequence[str]) -> Finish:
+    """The epilogue in a function: `arguments` are the addresses of the inputs in memory, then of the outputs."""
+    values = _values(chain, f, arguments[: len(chain.reads)])
+    targets = list(zip(chain.outputs, arguments[len(chain.reads) :], strict=True))
+
+    def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
+        found = values(lanes, at, along, value)
+        for (result, view), base in targets:
+            ResultPlace(f, at, along).write(lanes, view, base, found[result])
+
+    return finish
 
 
-@dataclass(frozen=True)
-class Chain:
-    """
-    Elementwise `ops` that begin with `root`, the result of a product.
+def _values(
+    chain: Chain, f: Function, arguments: Sequence[str]
+) -> Callable[[Lanes, Sequence[str], int, str], dict[SSAValue, str]]:
+    """Return an emitter of all values at a place, given the root's; `arguments` are the addresses of the inputs in memory."""
+    addresses = iter(arguments)
+    bases = {value: next(addresses) if isinstance(view.base, Buffer) else "" for value, view in chain.inputs.items()}
+    known: dict[Hashable, str] = {}
+    """Values read so far, by block and place."""
 
-    `inputs` and `outputs` are views in the product's axes.
-    """
+    def found(lanes: Lanes, at: Sequence[str], along: int, value: str) -> dict[SSAValue, str]:
+        place = ResultPlace(f, at, along)
+        values = {chain.root: cast(lanes, value, chain.total, read_type(chain.root.type).dtype)}
+        for operand, view in chain.inputs.items():
+            lanes.hint = identifier(operand.name_hint or "e")
+            moving = tuple([i for i, stride in zip(at, view.strides, strict=True) if stride])
+            key = (operand, f.block, lanes.width, lanes.mask, along, moving)
+            if key not in known:
+                known[key] = place.read(lanes, view, bases[operand])
+            values[operand] = known[key]
+        sites = Sites()
+        for op in chain.ops:
+            lanes.hint = identifier(op.results[0].name_hint or op.OPCODE)
+            values[op.results[0]] = emit(lanes, op, [values[v] for v in op.operands], sites)
+        assert not sites.found, "ops that can fail are in no epilogue"
+        return values
 
-    root: SSAValue
-    total: PtirDType
-    """Dtype that the product is accumulated in."""
-    ops: Sequence[PtirOp]
-    inputs: Mapping[SSAValue, View]
-    outputs: Sequence[tuple[SSAValue, View]]
+    return found
 
-    @property
-    def reads(self) -> list[View]:
-        """The inputs that lie in memory."""
-        return [v for v in self.inputs.values() if isinstance(v.base, Buffer)]
 
-    def epilogue(self, over: Sequence[tuple[Buffer, Buffer]] = ()) -> Epilogue:
-        """Return the epilogue of a product; `over` says which output may take over the memory of which input."""
-        codes = [op.OPCODE for op in self.ops]
-        heavy = len(codes) > MOST_LIGHT or not LIGHT.issuperset(codes)
-        writes = [v for _, v in self.outputs]
-        return Epilogue(self.begin, self.reads, writes, self.key(), heavy, over=over, words=" ".join(codes))
+def _stored(stored: Stored, f: Function, arguments: Sequence[str]) -> Finish:
+    """Return the emitter that converts results and stores them."""
+    (base,), out = arguments, stored.out
 
-    def key(self) -> Hashable:
-        """Return all that the text of the epilogue depends on."""
-        numbers: dict[SSAValue, int] = {self.root: 0}
-        parts: list[Hashable] = ["chain", self.total, read_type(self.root.type).dtype]
-        for value, view in self.inputs.items():
-            numbers[value] = len(numbers)
-            place = "memory" if isinstance(view.base, Buffer) else (view.base, view.offset)
-            parts.append((place, view.dtype, view.strides))
-        for op in self.ops:
-            parts.append((type(op), tuple([numbers[v] for v in op.operands]), frozenset(op.properties.items())))
-            numbers[op.results[0]] = len(numbers)
-            parts.append(read_type(op.results[0].type).dtype)
-        parts += [(numbers[v], view.dtype, view.strides) for v, view in self.outputs]
-        return tuple(parts)
+    def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
+        lanes.store(out.dtype, cast(lanes, value, stored.total, out.dtype), base, index_of(f, out, at), out.strides[along])
 
-    def begin(self, f: Function, arguments: Sequence[str]) -> Finish:
-        """The epilogue in a function: `arguments` are the addresses of the inputs in memory, then of the outputs."""
-        values = self.values(f, arguments[: len(self.reads)])
-        targets = list(zip(self.outputs, arguments[len(self.reads) :], strict=True))
+    return finish
 
-        def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
-            found = values(lanes, at, along, value)
-            for (result, view), base in targets:
-                ResultPlace(f, at, along).write(lanes, view, base, found[result])
 
-        return finish
+def _divided(divided: Divided, f: Function, arguments: Sequence[str]) -> Finish:
+    """Return the emitter of results divided by the sum of the weights of their rows."""
+    (below, base), totals, out = arguments, divided.totals, divided.out
 
-    def values(self, f: Function, arguments: Sequence[str]) -> Callable[[Lanes, Sequence[str], int, str], dict[SSAValue, str]]:
-        """Return an emitter of all values at a place, given the root's; `arguments` are the addresses of the inputs in memory."""
-        addresses = iter(arguments)
-        bases = {value: next(addresses) if isinstance(view.base, Buffer) else "" for value, view in self.inputs.items()}
-        known: dict[Hashable, str] = {}
-        """Values read so far, by block and place."""
+    def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
+        total, type = lanes.load(totals.dtype, below, index_of(f, totals, at), 0), register(totals.dtype)
+        if divided.guarded:
+            none = lanes.compare("fcmp oeq", type, total, lanes.constant(totals.dtype, 0))
+            total = lanes.select(none, type, lanes.constant(totals.dtype, 1), total)
+        found = lanes.binary("fdiv", type, value, total)
+        lanes.store(out.dtype, cast(lanes, found, totals.dtype, out.dtype), base, index_of(f, out, at), out.strides[along])
 
-        def found(lanes: Lanes, at: Sequence[str], along: int, value: str) -> dict[SSAValue, str]:
-            place = ResultPlace(f, at, along)
-            values = {self.root: cast(lanes, value, self.total, read_type(self.root.type).dtype)}
-            for operand, view in self.inputs.items():
-                lanes.hint = identifier(operand.name_hint or "e")
-                moving = tuple([i for i, stride in zip(at, view.strides, strict=True) if stride])
-                key = (operand, f.block, lanes.width, lanes.mask, along, moving)
-                if key not in known:
-                    known[key] = place.read(lanes, view, bases[operand])
-                values[operand] = known[key]
-            sites = Sites()
-            for op in self.ops:
-                lanes.hint = identifier(op.results[0].name_hint or op.OPCODE)
-                values[op.results[0]] = emit(lanes, op, [values[v] for v in op.operands], sites)
-            assert not sites.found, "ops that can fail are in no epilogue"
-            return values
+    return finish
 
-        return found
+
+BEGIN: dict[type[Any], Callable[[Any, Function, Sequence[str]], Finish]] = {
+    Chain: _chained,
+    Stored: _stored,
+    Divided: _divided,
+}
+"""By what an epilogue does: its emitter in a function, given the addresses of what it reads, then of what it writes."""
+
+
+def begin_decoding(prologue: Prologue, f: Function, arguments: Sequence[str]) -> Decode:
+    """Return the emitter of a prologue in a function, given the addresses of what it reads."""
+    values, result = _values(prologue.chain, f, arguments), prologue.chain.ops[-1].results[0]
+    dtype = read_type(result.type).dtype
+    return lambda lanes, at, along, x: cast(lanes, values(lanes, at, along, x)[result], dtype, prologue.total)
 
 
 @dataclass(frozen=True)
@@ -186,3 +178,15 @@ def look_at_flag(f: Function) -> None:
         return "1"
 
     f.leave(f.op(f"icmp ne i64 {f.op(f'load i64, ptr {place}, align 8', 'flag')}, 0", "outside"), status)
+
+
+def emitted(product: Product) -> EmittedProduct:
+    """Return a product with the emitters of its prologue and its epilogue."""
+    prologue = product.prologue
+    decode = None if prologue is None else partial(begin_decoding, prologue)
+    return EmittedProduct(**vars(product), finish=begin_finishing(product.epilogue), decode=decode)
+
+
+def begin_finishing(epilogue: Epilogue) -> BeginFinish:
+    """Return the emitter of an epilogue."""
+    return partial(BEGIN[type(epilogue.of)], epilogue.of)

@@ -19,9 +19,9 @@ from ..grouping import is_elementwise, uncomputed_members
 from ..patterns import Builder, Match, Operands, Rejection, moving, shape_of
 from ..reasons import unsupported
 from ..target_info import TargetInfo
-from ..views import Buffer, View
+from ..views import View
 from .axes import Form, append, is_tiled, total_of
-from .epilogue import MADE, Chain, can_fail
+from .chain import MADE, Chain, can_fail, taken_over
 
 
 @dataclass(frozen=True)
@@ -103,16 +103,3 @@ def _append(build: Builder, product: ptir.DotGeneralOp, total: PtirDType, chain:
     made = Chain(product.result, total, chain, dict(zip(inputs, reads, strict=True)), list(zip(results, outs, strict=True)))
     over = taken_over(operands, list(inputs.values()), targets)
     append(build, product, (lhs, rhs, outs[0]), made.epilogue(over))
-
-
-def taken_over(operands: Sequence[View], inputs: Sequence[View], targets: Sequence[View]) -> list[tuple[Buffer, Buffer]]:
-    """Return pairs of a result and the input that it may be put over: all of it is read place by place, and it is no factor."""
-    found: list[tuple[Buffer, Buffer]] = []
-    for target in targets:
-        for view in inputs:
-            base = view.base
-            if not isinstance(base, Buffer) or not isinstance(target.base, Buffer) or any(v.base is base for v in operands):
-                continue
-            if all(v.is_whole and v.shape == target.shape for v in inputs if v.base is base):
-                found.append((target.base, base))
-    return found

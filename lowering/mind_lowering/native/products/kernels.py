@@ -7,23 +7,13 @@ from dataclasses import dataclass
 from math import prod
 
 from .. import costs
-from ..failures import Failure, Sites
-from ..ir import Function
 from ..memory import Access
-from ..steps import SharedStep
+from ..steps import NativeStep
 from ..target_info import TargetInfo
 from ..views import Buffer, View
-from .arguments import arguments
-from .dot import emit_dots
-from .epilogue import look_at_flag
-from .loops import emit_tiles
-from .pack import emit_panels, emit_rows
-from .product import Product
-from .stream import emit_stream
-from .sums import emit_sums
+from .product import Product, arguments
 
-_COPIES = {"panels": emit_panels, "rows": emit_rows}
-_EMIT = {**_COPIES, "dots": emit_dots, "stream": emit_stream, "sums": emit_sums, "product": emit_tiles}
+_COPIES = ("panels", "rows")
 
 
 _FAR = 16.0
@@ -31,7 +21,7 @@ _FAR = 16.0
 
 
 @dataclass
-class ProductStep(SharedStep):
+class ProductStep(NativeStep):
     """
     A part of a product: `panels` and `rows` copy the right and the left operand, `dots`, `stream` or `product` multiply.
 
@@ -84,16 +74,6 @@ class ProductStep(SharedStep):
         if self.part in _COPIES or self.part == "sums":
             return 2 * costs.traffic(self.addresses) / costs.BYTES
         return _cost(host, self.product)
-
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        watched = host.checked and (self.product.epilogue.words or self.product.prologue is not None)
-        if watched:
-            sites.add(Failure.OUTSIDE, None)
-        units = _EMIT[self.part](f, host, self.product)
-        if watched:
-            look_at_flag(f)
-        f.ret("0")
-        return units
 
     def contents(self) -> str:
         return f"{self.part} of {self.product.describe()}" if self.part in (*_COPIES, "sums") else self.product.describe()

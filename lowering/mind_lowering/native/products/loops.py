@@ -16,20 +16,20 @@ from ..lanes import register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of
 from .pack import by_group, by_panel, copy_panels, copy_rows
-from .product import Product, copied_batches, copied_size, copied_strides, panel_size
+from .product import EmittedProduct, copied_batches, copied_size, copied_strides, panel_size
 from .tile import ProductTile, TileOperand, emit_tile
 
 LONG = 1 << 24
 """So many steps of a vector in one unit of work are some milliseconds."""
 
 
-def emit_tiles(f: Function, host: TargetInfo, product: Product) -> int:
+def emit_tiles(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     """The body of the kernel that runs the tiles of a product; how many units of work it has."""
     return _ProductLoops(f, host, product).emit()
 
 
 class _ProductLoops:
-    def __init__(self, f: Function, host: TargetInfo, product: Product):
+    def __init__(self, f: Function, host: TargetInfo, product: EmittedProduct):
         self.f, self.host, self.product, self.cut = f, host, product, product.cut
         self.full, self.rest = divmod(product.rows, self.cut.rows)
         self.bases = addresses_of(f, product, "lhs", "rhs", "lhs_copy", "rhs_copy")

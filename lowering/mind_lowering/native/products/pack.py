@@ -16,14 +16,14 @@ from ..kernel_text import argument, index_of, unflattened
 from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from ..transposes import transposed
-from .product import Product, copied_size, copied_strides, distinct_axes
+from .product import EmittedProduct, copied_size, copied_strides, distinct_axes
 from .weights import Corner, corner
 
 LINES = 1 << 13
 """So many elements of the left operand, about, are copied in one unit of work."""
 
 
-def emit_panels(f: Function, host: TargetInfo, product: Product) -> int:
+def emit_panels(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     """All panels of the right operand; a unit of work is a group of them. How many there are."""
     view, cut = product.rhs, product.cut
     source, target = argument(f, 0, "rhs"), argument(f, 1, "panels")
@@ -37,7 +37,7 @@ def emit_panels(f: Function, host: TargetInfo, product: Product) -> int:
         panel = f.add(f.mul(matrix, product.panels), f.mul(group, cut.group))
         to = f.address(register(product.total), target, f.mul(panel, size))
 
-        at = corner(f, view, product.prologue, 2, batch, "0", f.mul(group, cut.group * cut.columns))
+        at = corner(f, product, 2, batch, "0", f.mul(group, cut.group * cut.columns))
 
         def copy(columns: int) -> None:
             copy_panels(f, host, product, at, from_, to, columns, str(product.depth), product.depth)
@@ -48,12 +48,12 @@ def emit_panels(f: Function, host: TargetInfo, product: Product) -> int:
     return prod(extents) * product.groups
 
 
-def by_group(f: Function, product: Product, group: str, then: Callable[[int], None]) -> None:
+def by_group(f: Function, product: EmittedProduct, group: str, then: Callable[[int], None]) -> None:
     """`then(columns)` of the group of panels of a number, of which the last may have fewer."""
     by_part(f, product.columns, product.cut.group * product.cut.columns, group, then)
 
 
-def by_panel(f: Function, product: Product, panel: str, then: Callable[[int], None]) -> None:
+def by_panel(f: Function, product: EmittedProduct, panel: str, then: Callable[[int], None]) -> None:
     """`then(columns)` of the panel of a number, of which the last may have fewer."""
     by_part(f, product.columns, product.cut.columns, panel, then)
 
@@ -69,7 +69,15 @@ def by_part(f: Function, count: int, size: int, number: str, then: Callable[[int
 
 
 def copy_panels(
-    f: Function, host: TargetInfo, product: Product, at: Corner, source: str, target: str, columns: int, depth: str, apart: int
+    f: Function,
+    host: TargetInfo,
+    product: EmittedProduct,
+    at: Corner,
+    source: str,
+    target: str,
+    columns: int,
+    depth: str,
+    apart: int,
 ) -> None:
     """
     Copy a block of some panels, from `at` on: `depth` steps of `columns` columns, filled up with zeros.
@@ -101,7 +109,7 @@ def copy_panels(
 def copy_transposed(
     f: Function,
     host: TargetInfo,
-    product: Product,
+    product: EmittedProduct,
     at: Corner,
     ends: tuple[str, str],
     first: tuple[int, int],
@@ -148,7 +156,7 @@ def copy_transposed(
 # The left operand
 
 
-def emit_rows(f: Function, host: TargetInfo, product: Product) -> int:
+def emit_rows(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     """A whole copy of the left operand; a unit of work is some lines of one of its matrices. How many there are."""
     view = product.lhs
     source, target = argument(f, 0, "lhs"), argument(f, 1, "rows")
@@ -174,7 +182,7 @@ def emit_rows(f: Function, host: TargetInfo, product: Product) -> int:
     return prod(extents) * pieces
 
 
-def copy_rows(f: Function, host: TargetInfo, product: Product, source: str, target: str, rows: str, depth: str) -> None:
+def copy_rows(f: Function, host: TargetInfo, product: EmittedProduct, source: str, target: str, rows: str, depth: str) -> None:
     """Copy a block of the left operand."""
     view, width = product.lhs, product.cut.width
     to_row, to_step = copied_strides(product)

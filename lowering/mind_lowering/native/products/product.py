@@ -11,63 +11,20 @@ not depend on how units of work are shared out.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Protocol
 
 from mind_dialect.ptir.types import F32, F64, SI32, SI64, UI32, UI64, PtirDType
 
-from ..casts import cast
-from ..ir import Function
-from ..kernel_text import index_of
-from ..lanes import Lanes
 from ..target_info import TargetInfo
 from ..views import Buffer, Ints, View, form, row_major
+from .chain import BeginDecode, BeginFinish, Epilogue, Prologue, stored_in
 from .cut import ProductCut, band_of, better_swapped, choose, flipped
-from .weights import Prologue
 
 STACK = 256 << 10
 """Bytes of a copy on the stack, at most."""
 TOTALS = (F32, F64, SI32, SI64, UI32, UI64)
 """Dtypes that products are accumulated in here."""
-
-
-class Finish(Protocol):
-    """
-    Emitter of the use of finished results, for one vector.
-
-    `at` are the indices of the first lane along the axes of `out`; lanes run along axis `along`.
-    """
-
-    def __call__(self, lanes: Lanes, at: Sequence[str], along: int, value: str, /) -> None: ...
-
-
-@dataclass(frozen=True)
-class Epilogue:
-    """
-    Use of results while they are in registers, in the dtype that was accumulated in.
-
-    `begin(f, arguments)` is called at the beginning of each function that finishes results, with the addresses of the first
-    elements of `reads` and `writes`. Texts of equal keys are equal.
-    """
-
-    begin: Callable[[Function, Sequence[str]], Finish]
-    reads: Sequence[View]
-    writes: Sequence[View]
-    key: Hashable
-    heavy: bool = False
-    """True if it is many instructions, so that it is not emitted for each vector of a tile."""
-    over: Sequence[tuple[Buffer, Buffer]] = ()
-    """Pairs of a written and a read buffer, of which one may take over the other's memory: those that go place by place."""
-    words: str = ""
-    """Description for the text of the module."""
-    plain: bool = False
-    """True if it does no more than store."""
-
-    @property
-    def views(self) -> list[View]:
-        """Return the views whose addresses are arguments."""
-        return [*self.reads, *self.writes]
 
 
 Scratch = Callable[[PtirDType, int, str], Buffer]
@@ -164,6 +121,14 @@ class Product:
         return f"{of}{self.rows}x{self.depth} by {self.depth}x{self.columns}{read} in {self.total}{then}: {how}{copied}"
 
 
+@dataclass
+class EmittedProduct(Product):
+    """A product while its kernels are emitted: emitters of its epilogue and of its prologue, if it has one."""
+
+    finish: BeginFinish = field(kw_only=True)
+    decode: BeginDecode | None = field(kw_only=True)
+
+
 def planned(
     host: TargetInfo,
     name: str,
@@ -229,20 +194,6 @@ def _partial_sums_view(epilogue: Epilogue, total: PtirDType, swapped: bool) -> V
     return None
 
 
-def stored_in(out: View, total: PtirDType) -> Epilogue:
-    """The epilogue that converts results and stores them in a view."""
-
-    def begin(f: Function, arguments: Sequence[str]) -> Finish:
-        (base,) = arguments
-
-        def finish(lanes: Lanes, at: Sequence[str], along: int, value: str) -> None:
-            lanes.store(out.dtype, cast(lanes, value, total, out.dtype), base, index_of(f, out, at), out.strides[along])
-
-        return finish
-
-    return Epilogue(begin, (), (out,), ("stored", form(out), total), plain=True)
-
-
 def _matrix_count(view: View) -> int:
     """Return the number of different matrices of a view."""
     return prod(distinct_axes(view))
@@ -297,3 +248,18 @@ def copied_size(product: Product) -> int:
     rows = min(product.rows, cut.rows * cut.tiles) if cut.by_rows else product.rows
     depth = min(product.depth, cut.depth) if cut.by_rows else product.depth
     return rows * row if step == 1 else depth * step
+
+
+def arguments(product: Product) -> dict[str, View]:
+    """Return the arguments of the part that multiplies, apart from what its epilogue needs."""
+    cut, found = product.cut, dict[str, View]()
+    if not cut.whole_lhs:
+        found["lhs"] = product.lhs
+    if not cut.whole_rhs:
+        found["rhs"] = product.rhs
+    if "rhs" in found and product.prologue is not None:
+        found.update((f"w{i}", view) for i, view in enumerate(product.prologue.reads))
+    for name, view in (("lhs_copy", product.lhs_copy), ("rhs_copy", product.rhs_copy), ("partial", product.partial)):
+        if view is not None:
+            found[name] = view
+    return found

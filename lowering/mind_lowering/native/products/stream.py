@@ -19,7 +19,7 @@ from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of
 from .cut import LINE
 from .pack import by_part
-from .product import Product
+from .product import EmittedProduct
 from .sums import VECTORS, Sums, vectors
 
 RUNS, SHORTEST = 8, 192
@@ -30,7 +30,7 @@ AHEAD = 12 << 10
 """So many bytes ahead memory is asked for."""
 
 
-def emit_stream(f: Function, host: TargetInfo, product: Product) -> int:
+def emit_stream(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     """The body of the kernel; units of work are bands of rows, or runs of columns. How many there are."""
     columns, bands, length = product.columns, product.cut.bands, _run(host, product)
     runs, stream = -(-columns // length), _Stream(f, host, product)
@@ -47,7 +47,7 @@ def emit_stream(f: Function, host: TargetInfo, product: Product) -> int:
 class _Stream:
     """Emitter of a unit of work."""
 
-    def __init__(self, f: Function, host: TargetInfo, product: Product):
+    def __init__(self, f: Function, host: TargetInfo, product: EmittedProduct):
         assert product.partial is not None, "planned"
         self.f, self.host, self.product, self.partial = f, host, product, product.partial
         self.bases = addresses_of(f, product, "lhs", "rhs", "partial")
@@ -121,7 +121,7 @@ class _Stream:
         return self.f.address(stored(rhs.dtype), b, self.f.mul(k, rhs.strides[-2]))
 
 
-def _run(host: TargetInfo, product: Product) -> int:
+def _run(host: TargetInfo, product: EmittedProduct) -> int:
     """Return the number of columns of a unit of work: all, if there are other units and the second cache holds their sums."""
     columns, cut = product.columns, product.cut
     most = max(SHORTEST, host.l2_bytes // 4 // (product.rows * product.total.size) // 64 * 64)
@@ -129,7 +129,7 @@ def _run(host: TargetInfo, product: Product) -> int:
     return min(columns, max(SHORTEST, -(-columns // runs // 64) * 64))
 
 
-def _reads_whole_lines(host: TargetInfo, product: Product) -> bool:
+def _reads_whole_lines(host: TargetInfo, product: EmittedProduct) -> bool:
     """
     Return whether rows are read by whole lines of memory: where each vector lies in two lines, half as much again is read.
 
@@ -140,7 +140,7 @@ def _reads_whole_lines(host: TargetInfo, product: Product) -> bool:
     return cut.stream == 1 and cut.bands > 1 and host.vector_bytes > 16 and masked and rhs.strides[-2] % cut.width == 0
 
 
-def _rows(module: LlvmModule, host: TargetInfo, product: Product, steps: int, count: int) -> str:
+def _rows(module: LlvmModule, host: TargetInfo, product: EmittedProduct, steps: int, count: int) -> str:
     """The function that adds what some rows of the right operand give to the sums of a run."""
     parameters = [("ptr", "a"), ("ptr", "b"), ("ptr", "y")]
     if product.prologue is not None:
@@ -181,7 +181,7 @@ def _rows(module: LlvmModule, host: TargetInfo, product: Product, steps: int, co
     return f.name
 
 
-def _line(module: LlvmModule, host: TargetInfo, product: Product, apart: int) -> str:
+def _line(module: LlvmModule, host: TargetInfo, product: EmittedProduct, apart: int) -> str:
     """
     The function that adds what a row of the right operand gives to sums that are `apart`, by whole lines of memory.
 
@@ -215,7 +215,7 @@ def _line(module: LlvmModule, host: TargetInfo, product: Product, apart: int) ->
     return f.name
 
 
-def _prefetch_distance(host: TargetInfo, product: Product, steps: int, count: int) -> int:
+def _prefetch_distance(host: TargetInfo, product: EmittedProduct, steps: int, count: int) -> int:
     """
     Return the number of elements to prefetch ahead, in the order in which memory lies; 0 for no prefetch.
 

@@ -15,8 +15,9 @@ from ..kernel_text import argument, index_of, unflattened
 from ..lanes import Lanes, ones, register
 from ..target_info import TargetInfo
 from .arguments import finish_of, view_name
+from .chain import Finish
 from .pack import by_part
-from .product import Finish, Product
+from .product import EmittedProduct
 
 VECTORS = 2
 """In one iteration."""
@@ -47,7 +48,7 @@ class Sums:
 
     f: Function
     host: TargetInfo
-    product: Product
+    product: EmittedProduct
     y: str
     apart: int
     count: int
@@ -95,7 +96,9 @@ class Sums:
         vectors(self.f, width, self.count, some, VECTORS)
 
 
-def _epilogue_passer(f: Function, product: Product, finish: Finish, batch: list[str]) -> Callable[[Lanes, int, str, str], None]:
+def _epilogue_passer(
+    f: Function, product: EmittedProduct, finish: Finish, batch: list[str]
+) -> Callable[[Lanes, int, str, str], None]:
     """Return an emitter that passes the sums of a row, from a given column on, to the epilogue."""
 
     def hand(lanes: Lanes, row: int, column: str, value: str) -> None:
@@ -107,13 +110,13 @@ def _epilogue_passer(f: Function, product: Product, finish: Finish, batch: list[
     return hand
 
 
-def emit_sums(f: Function, host: TargetInfo, product: Product) -> int:
+def emit_sums(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     """The body of the kernel that adds up the sums of bands; units of work are runs of columns. How many there are."""
     view, width, total, columns = product.partial, product.cut.width, product.total, product.columns
     assert view is not None, "planned"
     partial = argument(f, 0, "partial")
     runs, most = -(-columns // UNIT), max(1, TURN // (width * total.size))
-    finish = product.epilogue.begin(f, [argument(f, 1 + i, view_name(v)) for i, v in enumerate(product.epilogue.views)])
+    finish = product.finish(f, [argument(f, 1 + i, view_name(v)) for i, v in enumerate(product.epilogue.views)])
     code = "fadd" if total.kind is Kind.FLOAT else "add"
 
     def row(batch: list[str], r: int, column: str, count: int) -> None:

@@ -18,7 +18,7 @@ from ..kernel_text import index_of, multiply_add, prefetch, unflattened
 from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, finish_of
-from .product import Product
+from .product import EmittedProduct
 
 UNROLL = 4
 """Steps of the contracted axis in one iteration."""
@@ -54,7 +54,7 @@ PARAMETERS = (("ptr", "args"), ("ptr", "a"), ("ptr", "b"), ("i64", "batch"), ("i
 """Of every tile: the table of addresses, both operands' first elements, what is computed; with blocks also which one."""
 
 
-def emit_tile(module: LlvmModule, host: TargetInfo, product: Product, tile: ProductTile) -> str:
+def emit_tile(module: LlvmModule, host: TargetInfo, product: EmittedProduct, tile: ProductTile) -> str:
     """Add a tile to a module; the name of its function."""
     blocks = product.blocks > 1
     parameters = [*PARAMETERS, ("i64", "depth"), ("i64", "at")] if blocks else list(PARAMETERS)
@@ -70,7 +70,7 @@ def emit_tile(module: LlvmModule, host: TargetInfo, product: Product, tile: Prod
 
 
 class _ProductTileBody:
-    def __init__(self, f: Function, host: TargetInfo, product: Product, tile: ProductTile):
+    def __init__(self, f: Function, host: TargetInfo, product: EmittedProduct, tile: ProductTile):
         self.f, self.host, self.product, self.tile = f, host, product, tile
         self.width, self.total = product.cut.width, product.total
         whole, rest = divmod(tile.columns, self.width)

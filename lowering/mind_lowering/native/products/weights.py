@@ -7,7 +7,7 @@ with a scale, would have given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mind_dialect.ptir.types import PtirDType
@@ -17,24 +17,8 @@ from ..ir import Function
 from ..kernel_text import argument
 from ..lanes import Lanes
 from ..views import View
-
-Decode = Callable[[Lanes, Sequence[str], int, str], str]
-"""Elements as numbers that are multiplied, given lanes, the indices of the first, the axis of the lanes, and elements."""
-
-
-@dataclass(frozen=True)
-class Prologue:
-    """
-    Conversion of each element of the right operand when it is read, before it is multiplied.
-
-    `begin(f, arguments)` is called in each function that reads elements, with the addresses of the first elements of `reads`,
-    which have the axes of the operand and are the same in all of its matrices. Texts of equal keys are equal.
-    """
-
-    begin: Callable[[Function, Sequence[str]], Decode]
-    reads: Sequence[View]
-    key: Hashable
-    words: str
+from .chain import Decode
+from .product import EmittedProduct
 
 
 @dataclass(frozen=True)
@@ -60,11 +44,9 @@ class Corner:
         return self.decode(lanes, at, rank if along_step else rank + 1, x)
 
 
-def corner(
-    f: Function, source: View, prologue: Prologue | None, first: int, batch: Sequence[str], step: str = "0", column: str = "0"
-) -> Corner:
+def corner(f: Function, product: EmittedProduct, first: int, batch: Sequence[str], step: str = "0", column: str = "0") -> Corner:
     """The beginning of a part of the right operand; its prologue's addresses are the arguments from `first` on."""
-    if prologue is None:
-        return Corner(source)
-    addresses = [argument(f, first + i, f"w{i}") for i in range(len(prologue.reads))]
-    return Corner(source, prologue.begin(f, addresses), batch, step, column)
+    if product.decode is None or product.prologue is None:
+        return Corner(product.rhs)
+    addresses = [argument(f, first + i, f"w{i}") for i in range(len(product.prologue.reads))]
+    return Corner(product.rhs, product.decode(f, addresses), batch, step, column)

@@ -26,10 +26,8 @@ from ..reductions import addend, combine, finished, fold, identity
 from ..target_info import TargetInfo
 from ..views import View
 from .numbers import RowNumbers
-from .plan import Counting, RowPlan, Value, kept_as
+from .plan import REGISTERS, Counting, RowPlan, Value, kept_as
 
-REGISTERS = 32
-"""Registers that the number of vectors is chosen for; with fewer, fewer vectors are worked on at a time."""
 RESIDENT = 8
 """Vectors of a row that stays in registers, at most."""
 RESIDENT_OPS = 200

@@ -26,6 +26,8 @@ MOST_OPS = 256
 """Ops of one kernel, at most."""
 KEPT = 6
 """Instructions from which on a value is kept for later stages rather than computed again."""
+REGISTERS = 32
+"""Registers that the number of vectors is chosen for; with fewer, fewer vectors are worked on at a time."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """
 Row kernels: fusions with several reductions over the same rows: softmax, a layer norm, a cross entropy with its gradient.
 
-`body` finds what is to be done, `loops` writes it; here it is a step of the build. Sums over the rows, such as the
+`body` finds what is to be done, `loops` writes it; here it is a pattern and a step. Sums over the rows, such as the
 gradients of a layer norm's parameters, are partial sums of each unit of work in memory, which a group of its own adds up.
 """
 
@@ -19,22 +19,17 @@ from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
 from mind_passes.ptir.building import accumulator
 
 from .. import costs
-from ..failures import Sites
-from ..group_steps import GroupStep
 from ..grouping import uncomputed_members
-from ..groups import layout
-from ..ir import Function
+from ..groups import Group, layout
 from ..memory import Access
 from ..nest import Axis, axes_of, lane_axis
 from ..nontemporal import passing
 from ..patterns import Builder, Match, Operands, Rejection, moving
-from ..steps import SharedStep
+from ..steps import NativeStep
 from ..target_info import TargetInfo
 from ..views import Buffer, Use, View, row_major, whole
 from .body import Unfit, anywhere, computed_in, plan_rows
-from .columns import ColumnLoops
-from .loops import REGISTERS, RowLoops
-from .plan import RowPlan, Value
+from .plan import REGISTERS, RowPlan, Value
 
 SCRATCH = 256 << 10
 """Bytes that a kernel keeps of a row, at most: they are on the stack of its thread."""
@@ -53,7 +48,7 @@ UNITS = 16
 
 
 @dataclass
-class RowStep(SharedStep):
+class RowStep(NativeStep):
     """One row kernel; `partial` has the memory of partial sums over the rows, a row for each unit of work."""
 
     name: str
@@ -100,17 +95,6 @@ class RowStep(SharedStep):
         parts.append(tuple([numbers[v] for _, v, _ in plan.outputs]))
         parts += [(numbers[v], frozenset(op.properties.items()), accumulator(op)) for op, v in plan.columns]
         return tuple([*parts, *(layout(v) for v in self.views), tuple(self.past())])
-
-    def emit(self, f: Function, host: TargetInfo, sites: Sites) -> int:
-        chosen = Layout.of(self.plan, self.views, host)
-        hints = [*(v.hint for v in self.plan.inputs.values()), *(v.hint for _, v, _ in self.plan.outputs)]
-        hints += [f"{op.result.name_hint or 'sum'}.partial" for op, _ in self.plan.columns]
-        loops = chosen.loops(f, host, sites, self.plan)
-        values = [v for _, v, _ in self.plan.outputs]
-        past = [value for value, streams in zip(values, self.past(), strict=True) if streams]
-        loops.emit(self.views, hints, self.plan.rows, self.per_unit, past)
-        f.ret("0")
-        return -(-chosen.count(self.plan) // self.per_unit)
 
     def past(self) -> list[bool]:
         """Return which results are written by non-temporal stores, when buffers have their places."""
@@ -165,12 +149,6 @@ class Layout:
         """Return the number of strips of rows."""
         extent = self.axes[self.along].extent
         return plan.rows // extent * -(-extent // self.strip) if self.vectors else plan.rows
-
-    def loops(self, f: Function, host: TargetInfo, sites: Sites, plan: RowPlan) -> RowLoops:
-        """Return the loops of the layout."""
-        if not self.vectors:
-            return RowLoops(f, host, sites, plan, self.axes, self.along, self.width)
-        return ColumnLoops(f, host, sites, plan, self.axes, self.along, self.width, vectors=self.vectors, keeps=self.keeps)
 
     def footprint(self, plan: RowPlan) -> int:
         """Return the bytes of a strip, all that is read, kept and written."""
@@ -250,7 +228,7 @@ def _fold(build: Builder, op: ReduceOp, partial: View) -> None:
     block.add_op(made)
     build.keep.append(block)
     target = build.target(op.result)
-    group = GroupStep(f"{op.result.name_hint or 'sum'}.fold", partial.shape, {made.x: partial})
+    group = Group(f"{op.result.name_hint or 'sum'}.fold", partial.shape, {made.x: partial})
     group.reductions.append((made, whole(build.buffer_of(target), partial.shape[1:])))
     build.add(group)
 

@@ -1,0 +1,223 @@
+"""
+Kernels of single ops, as steps: what sorts, scans, scatters, checks of indices and random numbers read and write.
+
+Their text is made in `sorts.py`, `scans.py`, `scatters.py` and `random_numbers.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from mind_dialect.ptir import PtirOp
+
+from .memory import Access, rounded_up
+from .sort_keys import Keys
+from .steps import NativeStep
+from .target_info import TargetInfo
+from .views import Buffer, View, form
+
+MOST_UNITS = 32
+"""Units of work of a sort, at most: each has memory of its own."""
+
+
+@dataclass
+class Sort(NativeStep):
+    """
+    The best `count` elements of each line of `source` along `axis`, best first, in `values`, and their places in `places`.
+
+    `room` is memory to work in.
+    """
+
+    name: str
+    source: View
+    axis: int
+    descending: bool
+    values: View
+    places: View | None
+    room: Buffer
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        room = View(self.room, self.room.dtype, (self.room.count,), (1,))
+        return [self.source, self.values, room, *([] if self.places is None else [self.places])]
+
+    def access(self) -> Access:
+        bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
+        return Access(bases[:1], bases[1:])
+
+    def cost(self, host: TargetInfo) -> float:
+        """Some ten nanoseconds an element."""
+        return self.source.count * 10.0
+
+    def key(self) -> Hashable:
+        places = None if self.places is None else form(self.places)
+        return form(self.source), self.axis, self.descending, form(self.values), places
+
+    def contents(self) -> str:
+        count, n = self.values.shape[self.axis], self.source.shape[self.axis]
+        what = "sort" if self.places is None else f"the first {count}"
+        return f"{what} of {n} along axis {self.axis} of {list(self.source.shape)}"
+
+
+def units_of(source: View, axis: int) -> int:
+    """Return the number of units of work of a sort."""
+    return min(MOST_UNITS, prod(n for a, n in enumerate(source.shape) if a != axis))
+
+
+def parts_of(source: View, axis: int) -> tuple[int, int]:
+    """The bytes of an array of keys and of an array of places."""
+    return rounded_up(source.shape[axis] * Keys(source.dtype, False).bits // 8), rounded_up(4 * source.shape[axis])
+
+
+def room_of(source: View, axis: int) -> int:
+    """The bytes that a unit of work needs: keys and places, twice."""
+    return 2 * sum(parts_of(source, axis))
+
+
+@dataclass
+class Scan(NativeStep):
+    """
+    The sums (or other `kind`) of `source` along `axis` up to each element.
+
+    Without itself if `exclusive`, from the end if `reverse`.
+    """
+
+    name: str
+    kind: str
+    source: View
+    target: View
+    axis: int
+    exclusive: bool
+    reverse: bool
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [self.source, self.target]
+
+    def access(self) -> Access:
+        bases = [v.base for v in (self.source, self.target)]
+        assert isinstance(bases[0], Buffer), "planned"
+        assert isinstance(bases[1], Buffer), "planned"
+        return Access(bases[:1], bases[1:])  # type: ignore[arg-type]
+
+    def key(self) -> Hashable:
+        return self.kind, form(self.source), form(self.target), self.axis, self.exclusive, self.reverse
+
+    def contents(self) -> str:
+        return f"cumulative {self.kind} over {list(self.source.shape)}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """Indices along one axis of the operand: a view, how far the operand moves, and what windows of `window` may begin below."""
+
+    index: View
+    stride: int
+    axis: int
+    extent: int
+    window: int = 1
+
+    @property
+    def limit(self) -> int:
+        """Return the number of places that a window may begin at."""
+        return self.extent - self.window + 1
+
+
+@dataclass
+class IndexCheck(NativeStep):
+    """Fails where an index of an op is outside, and where ids that are promised to ascend, or to differ, do not."""
+
+    name: str
+    op: PtirOp
+    columns: Sequence[Column]
+    ascending: bool = False
+    unique: View | None = None
+    """A byte for each id, if they are promised to differ."""
+
+    @property
+    def sources(self) -> Sequence[PtirOp]:
+        return [self.op]
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [*(c.index for c in self.columns), *([] if self.unique is None else [self.unique])]
+
+    def access(self) -> Access:
+        reads = [c.index.base for c in self.columns if isinstance(c.index.base, Buffer)]
+        return Access(reads, [v.base for v in self.addresses[len(self.columns) :] if isinstance(v.base, Buffer)])
+
+    def key(self) -> Hashable:
+        columns = tuple([(form(c.index), c.axis, c.extent, c.window) for c in self.columns])
+        return columns, self.ascending, self.unique is not None and self.unique.count
+
+    def contents(self) -> str:
+        return f"indices of {self.op.OPCODE}"
+
+
+@dataclass
+class Scatter(NativeStep):
+    """
+    `updates`, each combined with the element of `target` that its indices say; `kind` is add, max, min or replace.
+
+    `target` is a view in the shape of the updates that does not move along axes of indices alone; `columns` are views in that
+    shape too. Along the axes in `order`, updates may meet at one place.
+    """
+
+    name: str
+    op: PtirOp
+    kind: str
+    updates: View
+    target: View
+    columns: Sequence[Column]
+    order: Sequence[int]
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [self.updates, self.target, *(c.index for c in self.columns)]
+
+    def access(self) -> Access:
+        bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
+        return Access([bases[0], *bases[2:]], [bases[1]])
+
+    def key(self) -> Hashable:
+        columns = tuple([(form(c.index), c.stride, c.limit) for c in self.columns])
+        return self.kind, form(self.updates), form(self.target), columns, tuple(self.order)
+
+    def contents(self) -> str:
+        return f"{self.op.OPCODE} of {list(self.updates.shape)}"
+
+
+@dataclass
+class Draw(NativeStep):
+    """
+    Random numbers in `target`.
+
+    `ordinal` tells the draws of a program apart, and the numbers in `iterations`, the outermost loop's first, those of
+    iterations.
+    """
+
+    name: str
+    normal: bool
+    target: View
+    ordinal: int
+    iterations: Sequence[View] = ()
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [self.target, *self.iterations]
+
+    def access(self) -> Access:
+        target, *iterations = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
+        return Access(iterations, [target])
+
+    def cost(self, host: TargetInfo) -> float:
+        """A nanosecond for a uniform number, six for a normal one."""
+        return self.target.count * (6.0 if self.normal else 1.0)
+
+    def key(self) -> Hashable:
+        return self.normal, self.target.dtype, self.target.count, self.ordinal, len(self.iterations)
+
+    def contents(self) -> str:
+        return f"{'rng_normal' if self.normal else 'rng_uniform'} of {list(self.target.shape)}"
