@@ -1,5 +1,5 @@
 """
-What a product does to its elements: its epilogue to finished results, its prologue to weights as they are read.
+The epilogue of a product, applied to finished results, and its prologue, applied to weights as they are read.
 
 This is data, which a plan holds; `epilogue.py` has the emitters.
 """
