@@ -31,6 +31,7 @@ from mind_dialect.shape import FuncOp as ShapeFuncOp
 from mind_dialect.shape import ReturnOp as ShapeReturnOp
 from mind_dialect.shape.types import SHAPE_TYPES, ShapeType, SizeType, WitnessType, index, is_extents
 
+from .control_flow import CONTROL_FLOW, passes_shapes
 from .numbers import VALID, Check, Numbers
 from .operands import Holds, Lowered, Paired, Refused, Shape, SizeOperand, shape, truth
 from .rows import ROWS
@@ -151,6 +152,8 @@ class Rebuilt:
                 self._assuming(op, operands[0])
             elif isinstance(op, ReduceOp):
                 self._reduce(op, operands)
+            elif (lower := CONTROL_FLOW.get(type(op))) is not None and passes_shapes(op):
+                lower(self, op)
             elif (row := ROWS.get(type(op))) is not None:
                 found = row(to, op, *operands)
                 results = found if type(found) is tuple else (cast(Lowered, found),)
@@ -205,13 +208,35 @@ class Rebuilt:
             case _:
                 return x
 
+    def lowered(self, value: SSAValue) -> Lowered:
+        """Return the lowered form of a value."""
+        return self._values[value]
+
+    def operand(self, value: SSAValue) -> SSAValue:
+        """A value that is not of the dialect, as what it was lowered to."""
+        return self.value(self._values[value], value.type)
+
+    def define(self, values: Sequence[SSAValue], lowered: Sequence[Lowered]) -> None:
+        """State what values were lowered to."""
+        self._values.update(zip(values, lowered, strict=True))
+
+    def inside(self, op: Operation, block: Block) -> list[Lowered]:
+        """Lower the ops of a block of a region of `op` where ops are put down; what its terminator passes on."""
+        self._deeper(op)
+        refused = len(self.refusals)
+        found = self._inline(block)
+        self._depth -= 1
+        if found is None or len(self.refusals) > refused:
+            raise Refused("a region of it was refused")
+        return list(found)
+
     def _foreign(self, op: Operation) -> None:
         """An op of another dialect, which may take indices and extent tensors but no shapes."""
         for value in (*op.operands, *op.results):
             if is_of_shapes(value.type):
                 verb = "gives" if value in op.results else "takes"
                 raise Refused(f"it {verb} a {value.type}; only ops of the shape dialect, functions and their calls may")
-        operands = [self.value(self._values[v], v.type) for v in op.operands]
+        operands = [self.operand(v) for v in op.operands]
         regions = [Region() for _ in op.regions]
         made = type(op).create(
             operands=operands,

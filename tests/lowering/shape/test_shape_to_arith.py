@@ -134,6 +134,77 @@ def test_an_assertion_in_a_branch_proves_nothing_after_it():
     assert [str(t) for t in func.function_type.outputs.data] == ["index", "i1"]
 
 
+CONTROL_FLOW = """
+func.func @f(%p: i1, %x: tensor<?x?xf32>, %y: tensor<?x4xf32>, %n: index) -> (!shape.shape, !shape.size, !shape.size, index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %sx = shape.shape_of %x : tensor<?x?xf32> -> !shape.shape
+  %sy = shape.shape_of %y : tensor<?x4xf32> -> !shape.shape
+  %r, %m, %i = scf.if %p -> (!shape.shape, !shape.size, index) {
+    %three = shape.const_size 3
+    scf.yield %sx, %three, %n : !shape.shape, !shape.size, index
+  } else {
+    %b = shape.broadcast %sx, %sy : !shape.shape, !shape.shape -> !shape.shape
+    %e = shape.num_elements %b : !shape.shape -> !shape.size
+    scf.yield %b, %e, %c1 : !shape.shape, !shape.size, index
+  }
+  %all, %k = scf.for %j = %c0 to %n step %c1 iter_args(%a = %r, %s = %m) -> (!shape.shape, !shape.size) {
+    %b = shape.broadcast %a, %sy : !shape.shape, !shape.shape -> !shape.shape
+    %d = shape.mul %s, %s : !shape.size, !shape.size -> !shape.size
+    scf.yield %b, %d : !shape.shape, !shape.size
+  }
+  %limit = arith.constant 100 : index
+  %one = shape.const_size 1
+  %u, %t = scf.while (%a = %one, %z = %c0) : (!shape.size, index) -> (!shape.size, !shape.size) {
+    %v = shape.size_to_index %a : !shape.size
+    %go = arith.cmpi slt, %v, %limit : index
+    %zz = shape.index_to_size %z
+    scf.condition(%go) %a, %zz : !shape.size, !shape.size
+  } do {
+  ^bb0(%b: !shape.size, %z: !shape.size):
+    %c = shape.add %b, %b : !shape.size, !shape.size -> !shape.size
+    %q = shape.size_to_index %z : !shape.size
+    %q1 = arith.addi %q, %c1 : index
+    scf.yield %c, %q1 : !shape.size, index
+  }
+  func.return %all, %k, %u, %i : !shape.shape, !shape.size, !shape.size, index
+}
+"""
+
+
+@pytest.mark.parametrize("iterations", [0, 1, 3])
+@pytest.mark.parametrize("first", [True, False])
+def test_branches_and_loops_pass_on_shapes(first: bool, iterations: int):
+    original, made = read(CONTROL_FLOW), lowered(CONTROL_FLOW)
+    for x, y in (((2, 4), (2, 4)), ((1, 1), (3, 4)), ((2, 3), (2, 4)), ((0, 4), (1, 4)), ((5, 4), (2, 4)), ((2**20, 4), (1, 4))):
+        given = first, np.broadcast_to(0.0, x), np.broadcast_to(0.0, y), iterations
+        expected = [None if isinstance(v, Invalid) else v for v in callable_of(original)(*given)]
+        assert call(made, *given) == expected, (x, y)
+
+
+def test_a_witness_goes_through_a_branch():
+    text = """
+    func.func @f(%p: i1, %q: i1) -> index {
+      %w = scf.if %p -> (!shape.witness) {
+        %a = shape.cstr_require %q, "asked for"
+        scf.yield %a : !shape.witness
+      } else {
+        %a = shape.const_witness true
+        scf.yield %a : !shape.witness
+      }
+      %r = shape.assuming %w -> (index) {
+        %c = arith.constant 7 : index
+        shape.assuming_yield %c : index
+      }
+      func.return %r : index
+    }"""
+    module = lowered(text)
+    assert [call(module, *given) for given in ((True, True), (False, True), (False, False))] == [[7], [7], [7]]
+    with pytest.raises(MindError) as caught:
+        call(module, True, False)
+    assert (caught.value.code, "asked for" in str(caught.value)) == ("E9020", True)
+
+
 def test_blocks_and_branches():
     text = """
     func.func @f(%n: !shape.size, %p: i1) -> !shape.size {
@@ -212,15 +283,34 @@ def test_other_functions_stay():
         ('%r = "test.op"(%z) : (!shape.size) -> index', "it takes a !shape.size"),
         ('%r = "test.op"() : () -> !shape.size', "it gives a !shape.size"),
         (
-            "%r = scf.if %p -> (!shape.size) { scf.yield %z : !shape.size } else { scf.yield %z : !shape.size }",
-            "gives a !shape.size",
+            "%r = scf.if %p -> (!shape.shape) { %q = shape.shape_of %x : tensor<?xf32> -> !shape.shape "
+            "scf.yield %q : !shape.shape } "
+            "else { %q = shape.const_shape [2, 3] : !shape.shape scf.yield %q : !shape.shape } // -> !shape.shape",
+            "scf.if %r: it passes on shapes of ranks 1 and 2, expected one rank",
+        ),
+        (
+            "%s = shape.const_shape [2] : !shape.shape "
+            "%r = scf.for %k = %i to %i step %i iter_args(%a = %s) -> (!shape.shape) { "
+            "%q = shape.concat %a, %s : !shape.shape, !shape.shape -> !shape.shape "
+            "scf.yield %q : !shape.shape } // -> !shape.shape",
+            "it passes on shapes of ranks 1 and 2, expected one rank",
+        ),
+        (
+            "%q = shape.with_shape %x, %h : tensor<?xf32>, tensor<2xindex> %r = scf.if %p -> (!shape.value_shape) "
+            "{ scf.yield %q : !shape.value_shape } else { scf.yield %q : !shape.value_shape } // -> !shape.value_shape",
+            "it passes on a !shape.value_shape, which is no number",
+        ),
+        (
+            '%r = scf.if %p -> (!shape.size) { scf.yield %z : !shape.size } else { %q = "shape.debug_print"(%z) '
+            ": (!shape.size) -> !shape.size scf.yield %q : !shape.size } // -> !shape.size",
+            "it prints",
         ),
         ("%r = shape.with_shape %x, %h : tensor<?xf32>, tensor<2xindex>", "a result of type !shape.value_shape is no number"),
     ],
 )
 def test_what_has_no_lowering_is_named_with_its_reason(line: str, issue: str):
     type = "!shape.value_shape" if "with_shape" in line else line.rsplit("-> ", 1)[-1].rsplit(" : ", 1)[-1].strip("()")
-    type = type.split(", ")[-1] if "scf.if" not in line else "!shape.size"
+    type, line = type.split(", ")[-1], line.partition(" // ")[0]
     arguments = (
         "%e: tensor<?xindex>, %h: tensor<2xindex>, %u: tensor<*xf32>, %x: tensor<?xf32>, %z: !shape.size, %i: index, %p: i1"
     )

@@ -29,6 +29,25 @@ shape.func @product(%n: !shape.size, %m: !shape.size) -> !shape.size {
   return %r : !shape.size
 }
 
+// Branches and loops pass on numbers, and truths where what they pass on may be invalid.
+func.func @control_flow(%p: i1, %x: tensor<?xf32>, %y: tensor<4xf32>, %n: index) -> (!shape.shape, !shape.size) {
+  %r = scf.if %p -> (!shape.shape) {
+    %0 = shape.shape_of %x : tensor<?xf32> -> !shape.shape
+    scf.yield %0 : !shape.shape
+  } else {
+    %0 = shape.shape_of %y : tensor<4xf32> -> !shape.shape
+    scf.yield %0 : !shape.shape
+  }
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = shape.const_size 1
+  %s = scf.for %i = %c0 to %n step %c1 iter_args(%a = %one) -> (!shape.size) {
+    %d = shape.add %a, %a : !shape.size, !shape.size -> !shape.size
+    scf.yield %d : !shape.size
+  }
+  func.return %r, %s : !shape.shape, !shape.size
+}
+
 // CHECK-LABEL: func.func @broadcast(%x: tensor<?x4xf32>, %y: tensor<?x?xf32>) -> (index, index, i1) attributes {mind.results = ["shape 2?"]} {
 // CHECK-NEXT:   %0 = arith.constant 0 : index
 // CHECK-NEXT:   %1 = arith.constant 1 : index
@@ -67,3 +86,17 @@ shape.func @product(%n: !shape.size, %m: !shape.size) -> !shape.size {
 // CHECK-NEXT:   %5 = arith.cmpi sle, %n, %4 : index
 // CHECK-NEXT:   func.return %2, %5 : index, i1
 // CHECK-NEXT: }
+// CHECK-LABEL: func.func @control_flow(%p: i1, %x: tensor<?xf32>, %y: tensor<4xf32>, %n: index) -> (index, index, i1) attributes {mind.results = ["shape 1", "size?"]} {
+// CHECK:        %[[R:.*]] = scf.if %p -> (index) {
+// CHECK-NEXT:     %[[X:.*]] = tensor.dim %x, %{{.*}} : tensor<?xf32>
+// CHECK-NEXT:     scf.yield %[[X]] : index
+// CHECK-NEXT:   } else {
+// CHECK-NEXT:     scf.yield %{{.*}} : index
+// CHECK-NEXT:   }
+// CHECK:        %[[S:.*]], %[[V:.*]] = scf.for %{{.*}} = %c0 to %n step %c1 iter_args(%[[A:.*]] = %{{.*}}, %[[W:.*]] = %{{.*}}) -> (index, i1) {
+// CHECK-NEXT:     %[[D:.*]] = arith.addi %[[A]], %[[A]] : index
+// CHECK-NEXT:     %[[F:.*]] = arith.cmpi sge, %[[D]], %{{.*}} : index
+// CHECK-NEXT:     %[[G:.*]] = arith.andi %[[W]], %[[F]] : i1
+// CHECK-NEXT:     scf.yield %[[D]], %[[G]] : index, i1
+// CHECK-NEXT:   }
+// CHECK-NEXT:   func.return %[[R]], %[[S]], %[[V]] : index, index, i1
