@@ -22,6 +22,7 @@ from mind_dialect.errors import brief, error
 from mind_dialect.extents.dims import size_in
 from mind_dialect.program import functions
 from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.control import yielded
 from mind_dialect.ptir.types import read_type
 
 from .numpy import lowered
@@ -155,7 +156,7 @@ def plan_function(func: FuncOp, options: BufferizeOptions | None = None, donate:
     constants = [op.results[0] for op in walk(found.func) if is_constant(op)]
     made = [value for value, memory in meter.owner.items() if value is memory]
     live = ArrayRanges(block, [*constants, *made])
-    returned = {root for v in _ending(block).operands for root in live.memory[v]}
+    returned = {root for v in yielded(block) for root in live.memory[v]}
     numbers: dict[SSAValue, int] = {}
     plan = FunctionPlan(func.sym_name.data, [], meter.need.bytes)
     for value in _values(block):
@@ -175,11 +176,6 @@ def plan_function(func: FuncOp, options: BufferizeOptions | None = None, donate:
             buffer.usage |= Usage.RESULT
         plan.buffers.append(buffer)
     return plan
-
-
-def _ending(block: Block) -> Operation:
-    assert block.last_op is not None, "lowered"
-    return block.last_op
 
 
 def _values(block: Block) -> Iterator[SSAValue]:

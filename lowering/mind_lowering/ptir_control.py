@@ -8,6 +8,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.errors import error
+from mind_dialect.ptir.control import terminator
 from mind_dialect.ptir.types import TensorSpec, read_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
@@ -16,16 +17,11 @@ from .xp.regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 from .xp_lowering import Control, Lowering
 
 
-def _ending(block: Block) -> Operation:
-    assert block.last_op is not None, "verified"
-    return block.last_op
-
-
 def _lower_fusion(lowering: Lowering, op: ptir.FusionOp) -> None:
     """The ops of the body, one after the other."""
     block = op.body.block
     lowering.values.update(zip(block.args, lowering.of(op.operands), strict=True))
-    lowering.values.update(zip(op.results, lowering.block(block, _ending(block)), strict=True))
+    lowering.values.update(zip(op.results, lowering.block(block, terminator(block)), strict=True))
 
 
 def _lower_cond(lowering: Lowering, op: ptir.CondOp) -> None:
@@ -34,7 +30,7 @@ def _lower_cond(lowering: Lowering, op: ptir.CondOp) -> None:
     blocks: list[Block] = []
     for region in (op.true_region, op.false_region):
         lowering.values.update(zip(region.block.args, inputs, strict=True))
-        ops, yielded = lowering.nested(region.block, _ending(region.block))
+        ops, yielded = lowering.nested(region.block, terminator(region.block))
         blocks.append(Block([*ops, YieldOp.create(operands=yielded)]))
     _results(lowering, op.results, lowering.emit(IfOp(pred, op.result_types, *blocks)))
 
@@ -43,7 +39,7 @@ def _repeated(lowering: Lowering, old: Block) -> tuple[Block, list[SSAValue]]:
     """Return a block of a loop with new parameters, and the values that it is to end with."""
     new = Block(arg_types=old.arg_types)
     lowering.stand(old.args, new.args)
-    ops, yielded = lowering.repeated(old, _ending(old))
+    ops, yielded = lowering.repeated(old, terminator(old))
     new.add_ops(ops)
     return new, yielded
 
@@ -59,15 +55,14 @@ def _lower_while(lowering: Lowering, op: ptir.WhileOp) -> None:
 
 def _lower_scan(lowering: Lowering, op: ptir.ScanOp) -> None:
     """A loop over slices, its outputs put into arrays made before it begins."""
-    inputs, count = lowering.of(op.operands), op.values()["carry_count"]
-    scanned = inputs[count:]
+    count, scanned = op.num_carries, lowering.of(op.scanned)
     body, yielded = _repeated(lowering, op.body_region.block)
     body.add_op(YieldOp.create(operands=yielded))
     elements = [read_type(v.type) for v in yielded[count:]]
-    stacks = [_stack(lowering, scanned, v.type, e) for v, e in zip(op.results[count:], elements, strict=True)]
-    made = lowering.emit(ForOp(inputs[:count], scanned, stacks, body))
+    stacks = [_stack(lowering, scanned, v.type, e) for v, e in zip(op.stacks, elements, strict=True)]
+    made = lowering.emit(ForOp(lowering.of(op.inits), scanned, stacks, body))
     _results(lowering, op.results[:count], made)
-    lowering.stand(op.results[count:], stacks)
+    lowering.stand(op.stacks, stacks)
     for stack in stacks:
         lowering.expect_result(stack)
 

@@ -114,6 +114,17 @@ class RegionOp(PtirOp, ABC):
         """The results, given operands of legal dtypes; E8005 for regions that do not fit."""
 
 
+def terminator(block: Block) -> Operation:
+    """Return the last op of the block of a verified region."""
+    assert block.last_op is not None, "verified"
+    return block.last_op
+
+
+def yielded(block: Block) -> Sequence[SSAValue]:
+    """Return the values that the block of a verified region ends with."""
+    return terminator(block).operands
+
+
 def signature(region: Region, name: str) -> Signature:
     """The parameters and results of a region; E8005 unless it is one block that ends in `ptir.yield`."""
     block = region.blocks[0] if len(region.blocks) == 1 else None
@@ -287,6 +298,31 @@ class ScanOp(RegionOp):
             result_types=result_types,
         )
 
+    @property
+    def num_carries(self) -> int:
+        """The number of carried values."""
+        return self.values()["carry_count"]
+
+    @property
+    def inits(self) -> Sequence[SSAValue]:
+        """The initial values of the carries."""
+        return self.operands[: self.num_carries]
+
+    @property
+    def scanned(self) -> Sequence[SSAValue]:
+        """The arrays of which each iteration takes a slice."""
+        return self.operands[self.num_carries :]
+
+    @property
+    def stacks(self) -> Sequence[SSAValue]:
+        """The results that stack what the iterations yield."""
+        return self.results[self.num_carries :]
+
+    @property
+    def trip_count(self) -> Dim:
+        """The number of iterations: the extent of axis 0 of what is scanned."""
+        return read_type(self.scanned[0].type).shape[0]
+
     @classmethod
     def infer_regions(
         cls, operands: Sequence[TensorSpec], values: Mapping[str, Any], regions: Sequence[Region]
@@ -318,15 +354,12 @@ def invariant_carries(op: WhileOp | ScanOp) -> list[int]:
     A `while` whose condition changes such a value is none of these either. Captured values are carried this way.
     """
     body = op.body_region.block
-    last = body.last_op
-    assert last is not None
-    count = len(op.operands) if isinstance(op, WhileOp) else op.values()["carry_count"]
-    found = [i for i in range(count) if last.operands[i] is body.args[i]]
+    count, following = len(op.operands) if isinstance(op, WhileOp) else op.num_carries, yielded(body)
+    found = [i for i in range(count) if following[i] is body.args[i]]
     if isinstance(op, WhileOp):
         test = op.cond_region.block
-        ending = test.last_op
-        assert ending is not None
-        found = [i for i in found if ending.operands[i + 1] is test.args[i]]
+        _, *passed = yielded(test)
+        found = [i for i in found if passed[i] is test.args[i]]
     return found
 
 

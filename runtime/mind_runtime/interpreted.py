@@ -272,11 +272,11 @@ def _run_steps(
 
 def _run_scan(functions: MindRunner, interpreter: Interpreter, op: ptir.ScanOp, values: Values) -> Values:
     admitted(op, values)
-    count = op.values()["carry_count"]
+    count = op.num_carries
     carried, scanned = values[:count], values[count:]
-    stacks: list[list[Any]] = [[] for _ in op.results[count:]]
+    stacks: list[list[Any]] = [[] for _ in op.stacks]
     carried = _run_steps(functions, interpreter, op, carried, scanned, lambda _step, i, value: stacks[i].append(value))
-    specs = [TensorSpec.of("", r.type) for r in op.results[count:]]
+    specs = [TensorSpec.of("", r.type) for r in op.stacks]
     empty = [tuple(d if isinstance(d, int) else 0 for d in spec.shape[1:]) for spec in specs]
     stacked = [np.stack(v) if v else np.zeros((0, *e), s.numpy_dtype) for v, e, s in zip(stacks, empty, specs, strict=True)]
     return (*carried, *stacked)

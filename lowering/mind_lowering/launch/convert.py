@@ -22,6 +22,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.errors import error
 from mind_dialect.program import functions
 from mind_dialect.ptir import BINARY_EXTENSIONS, BINARY_OPS, UNARY_EXTENSIONS, UNARY_OPS, PtirOp, RandomOp
+from mind_dialect.ptir.control import yielded
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_program import state_version
 
@@ -79,8 +80,7 @@ def converted_to_launch(func: FuncOp, donate: Collection[int] = ()) -> FuncOp:
         argument.name_hint = old.name_hint
         conversion.values[old] = conversion.alloc(old, Space.INPUT, i, donated=i in donate)
     conversion.block(block)
-    assert block.last_op is not None
-    conversion.results(block.last_op.operands)
+    conversion.results(yielded(block))
     new.add_ops(conversion.ops)
     made = FuncOp.create(properties=dict(work.properties), attributes=dict(work.attributes), regions=[Region(new)])
     made.location = work.location
@@ -189,12 +189,11 @@ class _Conversion:
         block = Block(arg_types=args)
         self.values.update(zip(region.block.args, values or block.args, strict=True))
         self.block(region.block)
-        assert region.block.last_op is not None
-        yielded = [self.values[v] for v in region.block.last_op.operands]
+        found = [self.values[v] for v in yielded(region.block)]
         block.add_ops(self.ops)
         self.ops = outer
         self.depth -= 1
-        return block, yielded
+        return block, found
 
     def cond(self, op: ptir.CondOp) -> None:
         predicate, *values = [self.values[v] for v in op.operands]
@@ -202,9 +201,9 @@ class _Conversion:
         blocks: list[Block] = []
         for region in op.regions:
             outer = self.ops
-            block, yielded = self.region(region, values)
+            block, given = self.region(region, values)
             self.ops = []
-            found = [v if v.type == t else self.copied(v) for v, t in zip(yielded, types, strict=True)]
+            found = [v if v.type == t else self.copied(v) for v, t in zip(given, types, strict=True)]
             block.add_ops([*self.ops, YieldOp(found)])
             self.ops = outer
             blocks.append(block)
@@ -216,25 +215,25 @@ class _Conversion:
         types = [v.type for v in inits]
         test, (predicate, *passed) = self.region(op.regions[0], (), types)
         self.carry_on(test, test.args, passed, predicate)
-        body, yielded = self.region(op.regions[1], (), types)
-        self.carry_on(body, body.args, yielded)
+        body, given = self.region(op.regions[1], (), types)
+        self.carry_on(body, body.args, given)
         made = self.add(WhileOp(inits, test, body))
         self.values.update(zip(op.results, made.results, strict=True))
 
     def scan(self, op: ptir.ScanOp) -> None:
         """Read slices where they lie in their arrays, and put stacked results where they belong."""
-        carried = op.values()["carry_count"]
-        inits = self.inits(op.operands[:carried])
-        arrays = [self.values[v] for v in op.operands[carried:]]
-        stacks = [self.alloc(r, Space.ARENA) for r in op.results[carried:]]
+        carried = op.num_carries
+        inits = self.inits(op.inits)
+        arrays = [self.values[v] for v in op.scanned]
+        stacks = [self.alloc(r, Space.ARENA) for r in op.stacks]
         types = [IndexType(), *(v.type for v in inits)]
         outer, self.ops = self.ops, []
         block = Block(arg_types=types)
         parts = [self.add(AtOp(x, block.args[0])).results[0] for x in arrays]
-        inner, yielded = self.region(op.regions[0], [*block.args[1:], *parts])
+        inner, given = self.region(op.regions[0], [*block.args[1:], *parts])
         block.add_ops(self.ops)
         self.ops = []
-        for stack, value in zip(stacks, yielded[carried:], strict=True):
+        for stack, value in zip(stacks, given[carried:], strict=True):
             part = self.add(AtOp(stack, block.args[0])).results[0]
             self.add(CopyOp(value, part))
         for moved in list(inner.ops):
@@ -242,7 +241,7 @@ class _Conversion:
             block.add_op(moved)
         block.add_ops(self.ops)
         self.ops = outer
-        self.carry_on(block, block.args[1:], yielded[:carried])
+        self.carry_on(block, block.args[1:], given[:carried])
         made = self.add(ForOp(read_ref(arrays[0].type).shape[0], inits, block))
         self.values.update(zip(op.results, [*made.results, *stacks], strict=True))
 
@@ -257,11 +256,11 @@ class _Conversion:
         return found
 
     def carry_on(
-        self, block: Block, carries: Sequence[SSAValue], yielded: Sequence[SSAValue], predicate: SSAValue | None = None
+        self, block: Block, carries: Sequence[SSAValue], given: Sequence[SSAValue], predicate: SSAValue | None = None
     ) -> None:
         """End a body, or a test: what it yields is put into its carries, after copies of what lies in other ones."""
         outer, self.ops = self.ops, []
-        held = zip(carries, yielded, strict=True)
+        held = zip(carries, given, strict=True)
         sources = [(c, self.copied(v) if base(v) in carries and v is not c else v) for c, v in held]
         if predicate is not None and base(predicate) in carries:
             predicate = self.copied(predicate)

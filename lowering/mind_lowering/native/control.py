@@ -17,6 +17,7 @@ from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir.control import yielded
 from mind_dialect.ptir.types import read_type
 
 from .flow import Branch, Loop, Step, Window
@@ -56,12 +57,7 @@ def _region(planner: NativePlan, part: Part, block: Block, arguments: Sequence[V
         for op in block.ops:
             if isinstance(op, PtirOp) and not isinstance(op, ptir.YieldOp):
                 planner.step(op)
-    return [planner.view(v) for v in _yielded(block)]
-
-
-def _yielded(block: Block) -> Sequence[SSAValue]:
-    assert block.last_op is not None, "verified"
-    return block.last_op.operands
+    return [planner.view(v) for v in yielded(block)]
 
 
 def control(planner: NativePlan, op: Any) -> str | None:
@@ -116,7 +112,7 @@ def _cond(planner: NativePlan, op: ptir.CondOp) -> None:
                 planner.buffer_of(views[i]).into = results[-1]
             else:
                 with _within(planner, part):
-                    planner.copy(_yielded(block)[i], views[i], made)
+                    planner.copy(yielded(block)[i], views[i], made)
     inner = [*parts[0].access, *parts[1].access]
     old = _in_place_pairs(results, [IterationSteps([*part.access, Access(results)], since) for part in parts])
     begin = Access(_bases([pred]) + [x for _, x in old], results, old, len(inner))
@@ -165,7 +161,7 @@ def _while(planner: NativePlan, op: ptir.WhileOp) -> None:
 def _while_iterations(planner: NativePlan, op: ptir.WhileOp) -> None:
     initial = [planner.view(v) for v in op.args]
     test, body = op.cond_region.block, op.body_region.block
-    (go_on, *passed), following = _yielded(test), _yielded(body)
+    (go_on, *passed), following = yielded(test), yielded(body)
     fixed = [passed[i] is test.args[i] and following[i] is body.args[i] for i in range(len(initial))]
     arguments = _arguments(planner, test, initial, fixed)
     head, rest, since = Part(), Part(), now()
@@ -188,7 +184,7 @@ def _while_iterations(planner: NativePlan, op: ptir.WhileOp) -> None:
 
 
 def _scan(planner: NativePlan, op: ptir.ScanOp) -> None:
-    count: int = op.values()["carry_count"]
+    count = op.num_carries
     views = [planner.view(v) for v in op.args]
     iterations = views[-1].shape[0]
     if iterations == 0:
@@ -198,9 +194,9 @@ def _scan(planner: NativePlan, op: ptir.ScanOp) -> None:
 
 
 def _scan_iterations(planner: NativePlan, op: ptir.ScanOp, views: Sequence[View], iterations: int) -> None:
-    count: int = op.values()["carry_count"]
+    count = op.num_carries
     block = op.body_region.block
-    following = _yielded(block)
+    following = yielded(block)
     fixed = [following[i] is block.args[i] for i in range(count)]
     arguments = _arguments(planner, block, views[:count], fixed)
     windows: dict[Buffer, Window] = {}

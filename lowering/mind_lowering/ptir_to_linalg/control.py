@@ -43,7 +43,7 @@ def while_loop(b: LinalgBuilder, op: ptir.WhileOp, x: Values, inline: Inline) ->
 
 def scan(b: LinalgBuilder, op: ptir.ScanOp, x: Values, inline: Inline) -> Values:
     """Each iteration takes a slice of what is scanned and writes one of what is stacked."""
-    count: int = op.values()["carry_count"]
+    count = op.num_carries
     scanned = x[count:]
     stacks = [b.empty(converted_type(t)) for t in op.result_types[count:]]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.control import yielded
 from mind_dialect.ptir.types import I1, SI64, PtirDType, TensorSpec, read_type
 from mind_passes.ptir.ragged import expansion
 
@@ -51,13 +52,12 @@ def _while(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
 
 
 def _scan(b: OnnxBuilder, op: Any, x: list[str]) -> list[str]:
-    block, count = op.regions[0].block, op.values()["carry_count"]
+    block, count = op.regions[0].block, op.num_carries
     results = _specs(op.results)
-    if not op.operand_spec(count).shape[0]:
+    if not op.trip_count:
         empty = (np.zeros(list(map(int, s.shape)), array_dtype(s.dtype.name)) for s in results[count:])
         return [*x[:count], *map(b.constant, empty)]
-    yielded = _specs(block.last_op.operands)
-    graph = b.subgraph(_specs(block.args), yielded, lambda values: b.inline(block, values))
+    graph = b.subgraph(_specs(block.args), _specs(yielded(block)), lambda values: b.inline(block, values))
     return b.several("Scan", len(results), *x, body=graph, num_scan_inputs=len(x) - count)
 
 

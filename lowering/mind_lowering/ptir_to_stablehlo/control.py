@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
+from mind_dialect.ptir.control import yielded
 from mind_dialect.ptir.types import I1, SI32, UI64
 from mind_passes.ptir.ragged import expansion
 
@@ -78,8 +79,7 @@ def while_loop(b: StablehloBuilder, op: ptir.WhileOp, x: Values, inline: Inline)
     """
     test, body = op.regions
     checked, random = holds_checks(b, test, body), holds_random(test, body)
-    yielded = test.block.last_op
-    passes = yielded is not None and list(yielded.operands[1:]) == list(test.block.args)
+    passes = list(yielded(test.block)[1:]) == list(test.block.args)
     if passes and not holds_checks(b, test) and not holds_random(test):
         return _direct(b, op, x, inline, checked=checked, random=random)
     return _rotated(b, op, x, inline, checked=checked, random=random)
@@ -157,7 +157,7 @@ def _rotated(b: StablehloBuilder, op: ptir.WhileOp, x: Values, inline: Inline, *
 
 def scan(b: StablehloBuilder, op: ptir.ScanOp, x: Values, inline: Inline) -> Values:
     """A loop over a counter: each iteration reads a slice of what is scanned and writes one of what is stacked."""
-    count: int = op.values()["carry_count"]
+    count = op.num_carries
     scanned = x[count:]
     length = shape_of(scanned[0])[0]
     stacks = [b.fill(False if s.dtype is I1 else 0, s) for s in map(op.result_spec, range(count, len(op.results)))]

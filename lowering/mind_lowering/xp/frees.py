@@ -7,12 +7,13 @@ outside lives until the loop is over; what the loop takes dies when it begins; a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.codecs import INTEGERS
 from mind_dialect.errors import error
+from mind_dialect.ptir.control import yielded
 
 from .liveness import NameRanges, home
 from .ops import FreeOp, can_free
@@ -45,7 +46,7 @@ def _inside(op: Operation, dead: list[SSAValue], live: NameRanges) -> list[SSAVa
     """Free in the regions of `op` what can be freed there; what is left is to be freed after it."""
     inner: list[SSAValue] = []
     if isinstance(op, IfOp):
-        kept = {op.condition, *(v for region in op.regions for v in _yielded(region.block))}
+        kept = {op.condition, *(v for region in op.regions for v in yielded(region.block))}
         inner = [v for v in dead if v not in kept and live.is_captured(op, v)]
     elif isinstance(op, LoopOp):
         initial = op.initial()
@@ -61,10 +62,6 @@ def _inside(op: Operation, dead: list[SSAValue], live: NameRanges) -> list[SSAVa
     dead = [v for v in dead if v not in inner]
     named = {v: i for i, v in enumerate(op.operands)}
     return sorted(dead, key=lambda v: named.get(v, len(named))) if len(dead) > 1 else dead
-
-
-def _yielded(block: Block) -> Iterable[SSAValue]:
-    return () if block.last_op is None else block.last_op.operands
 
 
 def check_frees(block: Block) -> None:

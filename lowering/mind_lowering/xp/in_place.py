@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect.ptir import FusionOp
+from mind_dialect.ptir.control import terminator, yielded
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
@@ -92,8 +93,7 @@ class _InPlace:
     def function(self, block: Block) -> None:
         """Walk through the ops of a function, and let its results have memory of their own in row-major order."""
         self.block(block)
-        ending = block.last_op
-        assert ending is not None
+        ending = terminator(block)
         taken: set[Memory] = set()
         for i, value in enumerate(ending.operands):
             view = self.views[value]
@@ -189,8 +189,8 @@ class _InPlace:
     def branch(self, op: IfOp) -> None:
         for region in op.regions:
             self.block(region.block)
-        for result, *yielded in zip(op.results, *(_yielded(r.block) for r in op.regions), strict=True):
-            found, memory = self.of(yielded), Memory()
+        for result, *values in zip(op.results, *(yielded(r.block) for r in op.regions), strict=True):
+            found, memory = self.of(values), Memory()
             for view in found:
                 memory.join(view.memory)
             self.hold(result, MemoryView(memory, min(view.layout for view in found)))
@@ -241,8 +241,7 @@ class _Carries:
 
     def _close(self, body: Block) -> None:
         """Copy the yielded values of written carries that are not the loop's own."""
-        ending, count = body.last_op, len(self.carries)
-        assert ending is not None
+        ending, count = terminator(body), len(self.carries)
         own = list(ending.operands[:count])
         changed = True
         while changed:
@@ -311,11 +310,6 @@ def _join_equal(views: Sequence[MemoryView], memories: Sequence[Memory]) -> None
     first: dict[Memory, Memory] = {}
     for view, memory in zip(views, memories, strict=True):
         first.setdefault(view.memory, memory).join(memory)
-
-
-def _yielded(block: Block) -> Sequence[SSAValue]:
-    assert block.last_op is not None, "verified"
-    return block.last_op.operands
 
 
 def _are_matrices(values: Sequence[SSAValue]) -> bool:

@@ -13,10 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.ptir import FusionOp
+from mind_dialect.ptir.control import yielded
 
 from ..liveness import LiveRanges, spread
 from .ops import CallOp, ExpectOp, FreeOp, is_constant
-from .regions import ConditionOp, ForOp, IfOp, WhileOp
+from .regions import ForOp, IfOp, WhileOp
 
 Source = tuple[Sequence[SSAValue], SSAValue]
 """Values, and one that may lie in the memory of any of them."""
@@ -103,22 +104,17 @@ def _sources(op: Operation) -> Iterator[Source]:
             for result in op.results:
                 yield op.operands[:1] if target is None else (target,), result
         case IfOp():
-            yields = [region.block.last_op.operands for region in op.regions if region.block.last_op is not None]
+            yields = [yielded(region.block) for region in op.regions]
             yield from ((values, result) for *values, result in zip(*yields, op.results, strict=True))
         case WhileOp():
             cond, body = op.cond_region.block, op.body_region.block
-            assert isinstance(cond.last_op, ConditionOp)
-            assert body.last_op is not None
             yield from zip(zip(op.inits), cond.args, strict=True)
-            for passed, argument, value, result in zip(
-                cond.last_op.inputs, body.args, body.last_op.operands, op.results, strict=True
-            ):
+            for passed, argument, value, result in zip(yielded(cond)[1:], body.args, yielded(body), op.results, strict=True):
                 yield (passed,), argument
                 yield (passed, value), result
         case ForOp():
-            args, ending = op.body_region.block.args, op.body_region.block.last_op
-            assert ending is not None
-            yield from zip(zip((*op.inits, *op.scanned)), args, strict=True)
-            yield from zip(zip(args, ending.operands, strict=False), op.results, strict=False)
+            body = op.body_region.block
+            yield from zip(zip((*op.inits, *op.scanned)), body.args, strict=True)
+            yield from zip(zip(body.args, yielded(body), strict=False), op.results, strict=False)
         case _:
             return

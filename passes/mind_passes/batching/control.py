@@ -168,7 +168,7 @@ def _while_leaves(op: WhileOp, region: int, i: int) -> Sequence[SSAValue]:
 
 def scanned(driver: Driver, op: ScanOp, xs: Values, flags: Flags) -> Sequence[Value]:
     """The steps stay along axis 0 of what is scanned and stacked; there the batch is axis 1, in the body axis 0."""
-    count = op.values()["carry_count"]
+    count = op.num_carries
     outs = [driver.is_batched(r) for r in op.results]
     initial = [driver.spread(x, flag, out) for x, flag, out in zip(xs[:count], flags[:count], outs[:count], strict=True)]
     inputs = [driver.place(from_front(x, 1)) if flag else x for x, flag in zip(xs[count:], flags[count:], strict=True)]
@@ -189,11 +189,11 @@ def scanned(driver: Driver, op: ScanOp, xs: Values, flags: Flags) -> Sequence[Va
 
 def _scan_enters(op: ScanOp, i: int) -> Sequence[SSAValue]:
     argument = op.body_region.block.args[i]
-    return [argument, op.results[i]] if i < op.values()["carry_count"] else [argument]
+    return [argument, op.results[i]] if i < op.num_carries else [argument]
 
 
 def _scan_leaves(op: ScanOp, region: int, i: int) -> Sequence[SSAValue]:
-    return _scan_enters(op, i) if i < op.values()["carry_count"] else [op.results[i]]
+    return _scan_enters(op, i) if i < op.num_carries else [op.results[i]]
 
 
 _GOES_ON = "the condition is batched and an iteration may fail, or not end, at run time"

@@ -14,11 +14,12 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import CondOp, FusionOp, ReshapeOp, ScanOp, WhileOp, invariant_carries
+from mind_dialect.ptir.control import terminator, yielded
 from mind_dialect.ptir_shapes import UNKNOWN
 
 from .building import FOLD_LIMIT, constant, literal_of, rewire, same_type, spec_of, uniform
 from .dead_ops import holders
-from .loop_carried import RegionLoop, carry_count, ending
+from .loop_carried import RegionLoop
 
 
 def simplify_control(root: Operation) -> bool:
@@ -95,7 +96,7 @@ class _Walk:
                 return None
             return self._inline(op, taken, op.operands[1:], leading=0)
         if isinstance(op, WhileOp):
-            pred = ending(op.cond_region).operands[0]
+            pred = yielded(op.cond_region.block)[0]
             if uniform(pred) not in (False, 0) or op in self.kept:
                 return None
             return self._inline(op, op.cond_region, op.operands, leading=1)
@@ -112,10 +113,10 @@ class _Walk:
 
         None where one of the first `checked` results is declared to be more than is yielded: the run checks that.
         """
-        last, block = ending(region), op.parent
+        last, block = terminator(region.block), op.parent
         assert isinstance(block, Block)
-        yielded = last.operands[leading:]
-        if not all(same_type(v.type, r.type) for v, r in list(zip(yielded, op.results, strict=True))[:checked]):
+        values = last.operands[leading:]
+        if not all(same_type(v.type, r.type) for v, r in list(zip(values, op.results, strict=True))[:checked]):
             return None
         for argument, value in zip(region.block.args, arguments, strict=True):
             self.became[argument] = value
@@ -131,20 +132,20 @@ class _Walk:
         """A region that stands in the place of `op` ends here."""
         op, block = self.endings.pop(last), last.parent
         assert isinstance(block, Block)
-        yielded = list(last.operands[1:] if isinstance(op, WhileOp) else last.operands)
+        values = list(last.operands[1:] if isinstance(op, WhileOp) else last.operands)
         if isinstance(op, ScanOp):
-            for i in range(carry_count(op), len(yielded)):
-                yielded[i] = _reshaped(yielded[i], op.results[i], last, block)
-        self.became.update(zip(op.results, yielded, strict=True))
-        for result, value in zip(op.results, yielded, strict=True):
+            for i in range(op.num_carries, len(values)):
+                values[i] = _reshaped(values[i], op.results[i], last, block)
+        self.became.update(zip(op.results, values, strict=True))
+        for result, value in zip(op.results, values, strict=True):
             value.name_hint = value.name_hint or result.name_hint
         block.erase_op(last)
 
     def _scan_of_few(self, op: ScanOp) -> Operation | None:
         """A scan of no steps gives what it was given, and stacks of nothing; of one step it is its body."""
-        count, block = carry_count(op), op.parent
+        count, block = op.num_carries, op.parent
         assert isinstance(block, Block)
-        scanned, stacks, slices = op.operands[count:], op.results[count:], ending(op.body_region).operands[count:]
+        scanned, stacks, slices = op.operands[count:], op.results[count:], yielded(op.body_region.block)[count:]
         lengths = {spec_of(v).shape[0] for v in scanned}
         if not all(same_type(v.type, r.type) for v, r in zip(op.operands[:count], op.results, strict=False)):
             return None
@@ -174,7 +175,7 @@ class _Walk:
     def _enter(self, op: RegionLoop) -> None:
         """Before the regions: constants go inside, one argument stands for others of the same value."""
         first = 1 if isinstance(op, CondOp) else 0
-        scanned = carry_count(op) if isinstance(op, ScanOp) else len(op.operands)
+        scanned = op.num_carries if isinstance(op, ScanOp) else len(op.operands)
         seen: dict[tuple[SSAValue, bool], int] = {}
         invariant = set[int]() if isinstance(op, CondOp) else set(invariant_carries(op))
         for i, value in enumerate(op.operands[first:]):
@@ -196,14 +197,14 @@ class _Walk:
     def _leave(self, op: Operation) -> None:
         """After the regions: results that are what the op was given, whatever it does, and constants."""
         if isinstance(op, CondOp):
-            for i, (a, b) in enumerate(zip(ending(op.true_region).operands, ending(op.false_region).operands, strict=True)):
+            for i, (a, b) in enumerate(zip(yielded(op.true_region.block), yielded(op.false_region.block), strict=True)):
                 if isinstance(a, BlockArgument) and isinstance(b, BlockArgument) and a.index == b.index:
                     self._result(op, i, op.operands[a.index + 1])
                 elif (literal := literal_of(a)) is not None and literal == literal_of(b):
                     self._result(op, i, literal.data.data)
         elif isinstance(op, ScanOp):
-            count = carry_count(op)
-            for i, value in enumerate(ending(op.body_region).operands[count:], count):
+            count = op.num_carries
+            for i, value in enumerate(yielded(op.body_region.block)[count:], count):
                 if isinstance(value, BlockArgument) and value.index >= count:
                     self._result(op, i, op.operands[value.index])
                 elif (data := _small(value, whole=False)) is not None and spec_of(op.results[i]).is_static:

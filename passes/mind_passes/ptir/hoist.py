@@ -42,6 +42,7 @@ from mind_dialect.ptir import (
     WhileOp,
     invariant_carries,
 )
+from mind_dialect.ptir.control import terminator
 from mind_dialect.ptir.types import Kind
 
 from ..batching import BATCHING
@@ -49,7 +50,7 @@ from ..batching.driver import Driver
 from .building import is_plain, spec_of
 from .failing import is_marked
 from .hoist_branches import hoist_from_branches
-from .loop_carried import carry_count, drop_unneeded, ending, extend
+from .loop_carried import drop_unneeded, extend
 from .weight import HEAVY, VIEWS, bytes_of, part_of
 
 BATCHABLE = (*FUSIBLE, TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp)
@@ -106,7 +107,7 @@ class _Hoisting:
         """Move what moves; whether anything did."""
         op = self.op
         self.outside = dict[SSAValue, SSAValue]()
-        self.carries = carry_count(op) if isinstance(op, ScanOp) else len(op.operands)
+        self.carries = op.num_carries if isinstance(op, ScanOp) else len(op.operands)
         self.length = self._length()
         self.most = max(SMALL, MOST_GROWTH * max((bytes_of(v) for v in self._arrays()), default=0))
         for region in op.regions:
@@ -178,7 +179,7 @@ class _Hoisting:
     def _backwards(self, region: Region) -> None:
         """Find what moves: what the rest of the region needs, as late as it is worth it."""
         needed, outside = set[SSAValue](), set[SSAValue]()
-        last = ending(region)
+        last = terminator(region.block)
         outputs = dict[SSAValue, list[int]]()
         if isinstance(self.op, ScanOp):
             for i, value in enumerate(last.operands[self.carries :], self.carries):

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import CondOp, ScanOp, WhileOp
+from mind_dialect.ptir.control import terminator, yielded
 from mind_dialect.ptir.types import tensor_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
@@ -44,18 +45,6 @@ def drop_unneeded(root: Operation) -> bool:
     return bool(plans) or erased
 
 
-def ending(region: Region) -> Operation:
-    """The `ptir.yield` of a verified region."""
-    last = region.block.last_op
-    assert last is not None, "verified"
-    return last
-
-
-def carry_count(op: ScanOp) -> int:
-    """Return the number of values that a scan carries."""
-    return op.values()["carry_count"]
-
-
 class _Needs:
     """The values that are needed, and the loops and branches that are."""
 
@@ -80,7 +69,7 @@ class _Needs:
             ops = list(self.ops)
             for op in ops[asked:]:
                 if isinstance(op, ScanOp):
-                    first = carry_count(op)
+                    first = op.num_carries
                     if not any(v in self.values for v in op.body_region.block.args[first:]):
                         self._all([op.operands[first]])
             asked = len(ops)
@@ -99,9 +88,9 @@ class _Needs:
         if isinstance(op, CondOp):
             self._all([op.pred])
         elif isinstance(op, WhileOp):
-            self._all([ending(op.cond_region).operands[0]])
+            self._all([yielded(op.cond_region.block)[0]])
         elif not _of_one_length(op):
-            self._all(op.body_region.block.args[carry_count(op) :])
+            self._all(op.body_region.block.args[op.num_carries :])
 
     def _follow(self, value: SSAValue) -> None:
         owner = value.owner
@@ -117,19 +106,19 @@ class _Needs:
 def _behind(op: RegionLoop, i: int, *, inside: bool) -> list[SSAValue]:
     """Return the dependences of result `i`, or with `inside` of argument `i` of a region; all parts of a carry go together."""
     if isinstance(op, CondOp):
-        return [op.operands[i + 1]] if inside else [ending(region).operands[i] for region in op.regions]
+        return [op.operands[i + 1]] if inside else [yielded(region.block)[i] for region in op.regions]
     arguments = [region.block.args[i] for region in op.regions if i < len(region.block.args)]
     if isinstance(op, WhileOp):
-        return [op.operands[i], ending(op.cond_region).operands[i + 1], ending(op.body_region).operands[i], *arguments]
-    following = ending(op.body_region).operands
-    if i < carry_count(op):
+        return [op.operands[i], yielded(op.cond_region.block)[i + 1], yielded(op.body_region.block)[i], *arguments]
+    following = yielded(op.body_region.block)
+    if i < op.num_carries:
         return [op.operands[i], following[i], *arguments]
     return [op.operands[i] if inside else following[i]]
 
 
 def _of_one_length(op: ScanOp) -> bool:
     """Return whether all that is scanned surely has one length; else the run checks it."""
-    lengths = {spec_of(v).shape[0] for v in op.operands[carry_count(op) :]}
+    lengths = {spec_of(v).shape[0] for v in op.scanned}
     return len(lengths) == 1 and UNKNOWN not in lengths
 
 
@@ -157,7 +146,7 @@ class _Remaining:
         assert isinstance(block, Block)
         regions = [op.detach_region(region) for region in tuple(op.regions)]
         for region, yields in zip(regions, self.yields, strict=True):
-            last = ending(region)
+            last = terminator(region.block)
             last.operands = _picked(last.operands, yields)
         new = type(op).create(
             operands=_picked(op.operands, self.operands),
@@ -214,9 +203,9 @@ def _plan(op: RegionLoop, needed: set[SSAValue]) -> _Remaining:
         return _Remaining(op, [0, *(i + 1 for i in arguments)], results, arguments, [results, results], {})
     if isinstance(op, WhileOp):
         return _Remaining(op, arguments, arguments, arguments, [[0, *(i + 1 for i in arguments)], arguments], {})
-    carried = [i for i in arguments if i < carry_count(op)]
-    outputs = [i for i in results if i >= carry_count(op)]
-    scanned = [i for i in arguments if i >= carry_count(op)] or [carry_count(op)]
+    carried = [i for i in arguments if i < op.num_carries]
+    outputs = [i for i in results if i >= op.num_carries]
+    scanned = [i for i in arguments if i >= op.num_carries] or [op.num_carries]
     results = [*carried, *outputs]
     counts = {"carry_count": len(carried), "scan_output_count": len(outputs)}
     return _Remaining(op, [*carried, *scanned], results, [*carried, *scanned], [results], counts)
@@ -229,12 +218,12 @@ def extend(op: RegionLoop, carried: Sequence[SSAValue], scanned: Sequence[SSAVal
     Returns the new arguments of each region. New carries come after the old ones, new inputs last.
     """
     first = 1 if isinstance(op, CondOp) else 0
-    carries = carry_count(op) if isinstance(op, ScanOp) else len(op.operands) - first
+    carries = op.num_carries if isinstance(op, ScanOp) else len(op.operands) - first
     block = op.parent
     assert isinstance(block, Block)
     arguments = list[list[BlockArgument]]()
     for region in op.regions:
-        inner, last = region.block, ending(region)
+        inner, last = region.block, terminator(region.block)
         new = [inner.insert_arg(v.type, carries + i) for i, v in enumerate(carried)]
         slices = [inner.insert_arg(_slice_type(v), len(inner.args)) for v in scanned]
         leading = carries if isinstance(op, ScanOp) else len(last.operands)

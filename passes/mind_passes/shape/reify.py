@@ -219,7 +219,7 @@ def _fusion(reifier: Reifier, op: ptir.FusionOp) -> Sequence[Shape]:
 
 
 def _scan(reifier: Reifier, op: ptir.ScanOp) -> Sequence[Shape | None]:
-    e, count = reifier.e, op.values()["carry_count"]
+    e, count = reifier.e, op.num_carries
     length: SSAValue | None = None
     for i, value in enumerate(op.operands[count:]):
         extent = e.extent(reifier.shapes[value], 0)

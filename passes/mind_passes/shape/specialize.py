@@ -123,7 +123,7 @@ def _infer_op(op: PtirOp) -> None:
 def _taken(op: RegionOp, operands: Sequence[TensorSpec]) -> Sequence[TensorSpec]:
     """Return the values that the blocks of a region op take: the operands, one slice of those that are scanned."""
     if isinstance(op, ScanOp):
-        count = int(op.values()["carry_count"])
+        count = op.num_carries
         return [*operands[:count], *(TensorSpec(spec.dtype, spec.shape[1:]) for spec in operands[count:])]
     return operands[len(operands) - len(op.regions[0].block.args) :]
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
 
+from mind_dialect.ptir.control import yielded
 from mind_dialect.ptir.types import UI64
 
 from ...launch import control_ops as launch
@@ -25,13 +26,6 @@ from .iterations import slices_kernel
 
 Pair = tuple[SSAValue, SSAValue]
 """A whole array, and what an iteration has of it."""
-
-
-def yielded(block: Block) -> Sequence[SSAValue]:
-    """Return the values that a region's block yields."""
-    last = block.last_op
-    assert last is not None, "verified"
-    return last.operands
 
 
 def plan_scan(build: LaunchBuilder, op: ForOp, plan_block: Callable[[Block], None]) -> None:

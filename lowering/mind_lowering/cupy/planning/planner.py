@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect.ptir import FusionOp, PtirLiteralAttr
+from mind_dialect.ptir.control import yielded
 
 from ...kernels import NUMPY
 from ...launch import compute_ops, control_ops
@@ -32,7 +33,7 @@ from .addresses import is_ordered
 from .builder import PLACED, LaunchBuilder, Unplanned
 from .host_calls import VIEWS, host_reason
 from .planned_products import plan_matmul, plan_product
-from .planned_scans import plan_scan, yielded
+from .planned_scans import plan_scan
 
 __all__ = ["LaunchPlan", "Unplanned", "plan_function"]
 REST = 128

@@ -29,8 +29,7 @@ from .bodies import copied, finish, take_place, types_of
 def checkpointed(sweep: Reverse, op: ScanOp, text: str) -> bool:
     """Differentiate `op` in segments; False if it has no step. E7001 for an unknown length, or a text that is no option."""
     every = check_checkpoint(text)
-    carries: int = op.values()["carry_count"]
-    length = read_type(op.operands[carries].type).shape[0]
+    length = op.trip_count
     if not isinstance(length, int):
         message = f"checkpoint={text} on a scan of {length} steps, expected a known number"
         raise error("E7001", message, operation=op, option="checkpoint")
@@ -46,7 +45,7 @@ class _Segments:
     def __init__(self, op: ScanOp, length: int, steps: int):
         self.op, self.steps = op, steps
         self.segments, self.left = divmod(length, steps)
-        self.carries: int = op.values()["carry_count"]
+        self.carries = op.num_carries
         self.made: list[Operation] = []
 
     def differentiate(self, sweep: Reverse) -> None:
@@ -112,7 +111,7 @@ def _scan(op: ScanOp, operands: Sequence[SSAValue], length: int, body: Region) -
     """A scan of `length` steps with the properties of `op`."""
     end = body.block.last_op
     assert end is not None
-    carries: int = op.values()["carry_count"]
+    carries = op.num_carries
     results = [*types_of(operands[:carries])]
     for y in end.operands[carries:]:
         dtype, shape = read_type(y.type)

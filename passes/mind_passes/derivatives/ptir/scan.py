@@ -28,13 +28,8 @@ from .bodies import BodyGradient, body_gradient, finish, or_zeros, types_of, wit
 from .checkpoint import checkpointed
 
 
-def carries_of(op: ScanOp) -> int:
-    """Return the number of carried values."""
-    return op.values()["carry_count"]
-
-
 def flows(of: Flows, op: ScanOp) -> list[int]:
-    return loop_flows(of.of_block(op.body_region.block), carries_of(op))
+    return loop_flows(of.of_block(op.body_region.block), op.num_carries)
 
 
 def useful_results(body: Sequence[int], seeded: Sequence[int], carries: int) -> list[int]:
@@ -68,7 +63,7 @@ class _BackwardScan:
     def __init__(self, sweep: Reverse, op: ScanOp, gs: Sequence[SSAValue | None]):
         self.sweep, self.op, self.gs = sweep, op, gs
         self.operands = list(op.operands)
-        self.carries = carries_of(op)
+        self.carries = op.num_carries
         body = op.body_region.block
         self.invariant = invariant_carries(op)
         varied = sweep.varied
@@ -190,7 +185,7 @@ class _BackwardScan:
 
 def tangents(walk: Forward, op: ScanOp, ts: Sequence[SSAValue | None]) -> list[Value | None]:
     """One scan for the results and their tangents."""
-    carries, count = carries_of(op), len(op.operands)
+    carries, count = op.num_carries, len(op.operands)
     varied = sum(1 << i for i, t in enumerate(ts) if t is not None)
     out = [j for j, mask in enumerate(walk.flows.through(op)) if mask & varied and can_vary(op.results[j].type)]
     moving = [j for j in out if j < carries]
