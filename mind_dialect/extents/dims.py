@@ -16,10 +16,10 @@ from typing import NamedTuple
 from .expr import Extent, TooLarge, extent, symbol
 from .facts import Facts
 from .operations import evaluate, floordiv, has_value, max_of, min_of, substitute
+from .recording import Dim, recorder
 from .text import ExtentSyntaxError, extent_text, parse_extent
 
 UNKNOWN = "?"
-Dim = int | str
 
 
 def dim_of(e: Extent) -> Dim:
@@ -93,14 +93,17 @@ def names_in(dim: Dim) -> tuple[str, ...]:
     return tuple(sorted(parse_extent(dim).names)) if is_expression(dim) else (dim,)
 
 
-def _computed(of: Callable[..., Extent], *dims: Dim) -> Dim:
-    if UNKNOWN in dims:
+def _computed(operation: str, of: Callable[[Extent, Extent], Extent], a: Dim, b: Dim) -> Dim:
+    """Return the dimension; where no expression holds it, the name that a recorder gives it, else unknown."""
+    if UNKNOWN in (a, b):
         return UNKNOWN
     try:
-        e = of(*map(extent_of, dims))
+        e = of(extent_of(a), extent_of(b))
     except TooLarge:
-        return UNKNOWN
-    return dim_of(e) if has_value(e) else UNKNOWN
+        e = None
+    if e is not None and has_value(e):
+        return dim_of(e)
+    return UNKNOWN if (record := recorder()) is None else record.define(operation, a, b)
 
 
 def add_dims(a: Dim, b: Dim) -> Dim:
@@ -110,7 +113,7 @@ def add_dims(a: Dim, b: Dim) -> Dim:
     >>> add_dims("T", "P"), add_dims("T", 1), add_dims("T", "?")
     ('P+T', 'T+1', '?')
     """
-    return a + b if isinstance(a, int) and isinstance(b, int) else _computed(Extent.__add__, a, b)
+    return a + b if isinstance(a, int) and isinstance(b, int) else _computed("+", Extent.__add__, a, b)
 
 
 def sub_dims(a: Dim, b: Dim) -> Dim:
@@ -120,7 +123,7 @@ def sub_dims(a: Dim, b: Dim) -> Dim:
     >>> sub_dims("P+T", "T"), sub_dims("T", 1)
     ('P', 'T-1')
     """
-    return a - b if isinstance(a, int) and isinstance(b, int) else _computed(Extent.__sub__, a, b)
+    return a - b if isinstance(a, int) and isinstance(b, int) else _computed("-", Extent.__sub__, a, b)
 
 
 def mul_dims(a: Dim, b: Dim) -> Dim:
@@ -130,7 +133,7 @@ def mul_dims(a: Dim, b: Dim) -> Dim:
     >>> mul_dims("T", 2), mul_dims("T", "B")
     ('2*T', 'B*T')
     """
-    return a * b if isinstance(a, int) and isinstance(b, int) else _computed(Extent.__mul__, a, b)
+    return a * b if isinstance(a, int) and isinstance(b, int) else _computed("*", Extent.__mul__, a, b)
 
 
 def floordiv_dims(a: Dim, b: Dim) -> Dim:
@@ -140,7 +143,7 @@ def floordiv_dims(a: Dim, b: Dim) -> Dim:
     >>> floordiv_dims("64*T", 8), floordiv_dims("T", 8), floordiv_dims("T", 0), floordiv_dims("B*T", "T")
     ('8*T', 'T floordiv 8', '?', '?')
     """
-    return UNKNOWN if b == 0 else _computed(floordiv, a, b)
+    return UNKNOWN if b == 0 else _computed("//", floordiv, a, b)
 
 
 def ceildiv_dims(a: Dim, b: int) -> Dim:
@@ -164,7 +167,7 @@ def exact_quotient(a: Dim, b: Dim) -> Dim:
     def quotient(e: Extent, d: Extent) -> Extent:
         return floordiv(e, d, positive=lambda _: True)
 
-    return _computed(quotient, a, b)
+    return _computed("//", quotient, a, b)
 
 
 def max_dims(a: Dim, b: Dim) -> Dim:
@@ -174,7 +177,7 @@ def max_dims(a: Dim, b: Dim) -> Dim:
     >>> max_dims("T", "B"), max_dims("T", 0)
     ('max(B,T)', 'T')
     """
-    return _computed(max_of, a, b)
+    return _computed("max", max_of, a, b)
 
 
 def min_dims(a: Dim, b: Dim) -> Dim:
@@ -184,7 +187,7 @@ def min_dims(a: Dim, b: Dim) -> Dim:
     >>> min_dims("T", "B"), min_dims("T", 0)
     ('min(B,T)', 0)
     """
-    return _computed(min_of, a, b)
+    return _computed("min", min_of, a, b)
 
 
 def substituted(dim: Dim, values: Mapping[str, Dim]) -> Dim:

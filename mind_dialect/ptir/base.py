@@ -133,9 +133,14 @@ class PtirOp(DialectOp, ABC):
     @classmethod
     def infer(cls, operands: Sequence[TensorSpec], values: Mapping[str, Any]) -> Sequence[TensorSpec]:
         """The results, given operands and properties of legal dtypes: one of the rule's shape and `result_dtype`."""
-        taken = values if cls.RULE_TAKES is None else {name: values[name] for name in cls.RULE_TAKES}
-        shape = cls.RULE(*(spec.shape for spec in operands), **taken)
+        shape = cls.infer_shape([spec.shape for spec in operands], values)
         return [TensorSpec(cls.result_dtype([spec.dtype for spec in operands], values), shape)]
+
+    @classmethod
+    def infer_shape(cls, operands: Sequence[Dims], values: Mapping[str, Any]) -> Dims:
+        """Return the shape of each result by the op's rule, or raise its coded error."""
+        taken = values if cls.RULE_TAKES is None else {name: values[name] for name in cls.RULE_TAKES}
+        return cls.RULE(*operands, **taken)
 
     @classmethod
     def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:

@@ -13,12 +13,13 @@ from xdsl.traits import Commutative, ConstantLike
 
 from .. import ptir_shapes as shapes
 from ..op import TENSOR
+from ..ptir_shapes import Dims
 from ..textform import print_property, print_rest
 from .attributes import DTYPE, LITERAL, Word
 from .base import OneResultOp, PtirOp
 from .legal import check_cast
 from .literal import PtirLiteralAttr, parse_literal
-from .types import I1, Kind, PtirDType, TensorSpec, part_of
+from .types import I1, Kind, PtirDType, part_of
 
 
 @irdl_op_definition
@@ -34,8 +35,12 @@ class ConstantOp(OneResultOp):
         super().__init__(value=value)
 
     @classmethod
-    def infer(cls, operands: Sequence[TensorSpec], values: Mapping[str, Any]) -> Sequence[TensorSpec]:
-        return [TensorSpec(*values["value"].spec)]
+    def infer_shape(cls, operands: Sequence[Dims], values: Mapping[str, Any]) -> Dims:
+        return values["value"].spec[1]
+
+    @classmethod
+    def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
+        return values["value"].spec[0]
 
     @property
     def literal(self) -> PtirLiteralAttr:

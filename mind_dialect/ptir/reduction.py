@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from math import prod
+from functools import reduce
 from typing import Any, ClassVar
 
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
 from .. import ptir_shapes as shapes
 from ..codecs import BOOLEAN, INTEGERS
-from ..errors import error
+from ..extents.dims import mul_dims
 from ..op import TENSOR
+from ..ptir_shapes import Dims
 from .attributes import DIM, DTYPE, INTEGER, PAIRS, SCALAR, Word
 from .base import OneResultOp
 from .legal import check_accumulator, check_cast
-from .types import PtirDType, TensorSpec
+from .types import PtirDType
 
 CONTRACT_KINDS = ("sum", "max", "min")
 BIT_KINDS = ("and", "or", "xor")
@@ -181,13 +182,12 @@ class WindowArgOp(OneResultOp):
     output_dtype = prop_def(DTYPE)
 
     @classmethod
-    def infer(cls, operands: Sequence[TensorSpec], values: Mapping[str, Any]) -> Sequence[TensorSpec]:
-        found = super().infer(operands, values)
-        dtype, count = values["output_dtype"], prod(n for n in operands[0].shape if isinstance(n, int))
-        if count > 1 << (dtype.bits - 1):
-            message = f"output_dtype {dtype} cannot hold an index of {count} elements"
-            raise error("E8002", message, attribute="output_dtype", value=str(dtype))
-        return found
+    def infer_shape(cls, operands: Sequence[Dims], values: Mapping[str, Any]) -> Dims:
+        dtype = values["output_dtype"]
+        wording = f"output_dtype {dtype} cannot hold an index of {{lhs}} elements"
+        count = reduce(mul_dims, operands[0], 1)
+        shapes.require(count, "<=", 1 << (dtype.bits - 1), "E8002", wording, attribute="output_dtype", value=str(dtype))
+        return super().infer_shape(operands, values)
 
     @classmethod
     def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:

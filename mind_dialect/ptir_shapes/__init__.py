@@ -24,6 +24,7 @@ from .dims import (
     lengths,
     meet,
     rank_error,
+    require,
     same_shape,
 )
 from .fourier import fft
@@ -107,6 +108,7 @@ __all__ = [
     "rank_error",
     "reduce",
     "reduce_window",
+    "require",
     "reshape",
     "reverse",
     "same_shape",

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..errors import MindError, brief, error
-from ..extents.dims import UNKNOWN, Dim, add_dims, are_unequal, is_expression, is_nonnegative, simplicity, sub_dims
+from ..extents.dims import (
+    UNKNOWN,
+    Dim,
+    add_dims,
+    are_equal,
+    are_related,
+    are_unequal,
+    is_expression,
+    is_nonnegative,
+    simplicity,
+    sub_dims,
+)
+from ..extents.recording import Requirement, is_internal, recorder
 from ..shapes.extents import axis_error
 
 INFER = -1
@@ -32,7 +45,27 @@ def meet(a: Dim, b: Dim) -> Dim | None:
         return None
     if is_expression(a) or is_expression(b):
         return min(a, b, key=simplicity)
-    return b if isinstance(b, int) else a
+    return b if isinstance(b, int) or is_internal(a) else a
+
+
+def require(a: Dim, relation: str, b: Dim, code: str, wording: str, **context: Any) -> None:
+    """
+    Demand that two dimensions are in a relation, `==`, `!=`, `<=`, `>=`, `<` or `>`: the one hook of all rules.
+
+    What is broken for all sizes of names is refused with `code`. What is broken for some of them only is left to the run, unless
+    a `Recorder` keeps it. `wording` has `{lhs}` and `{rhs}` for the dimensions, and nothing else that only the run knows.
+
+    >>> require("T", "<=", 4, "E3003", "{lhs} of {rhs}", dimension="x", extents=())
+    >>> require("T+1", "<=", "T", "E3003", "{lhs} of {rhs}", dimension="x", extents=())
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E3003: T+1 of T
+    """
+    known = are_related(a, relation, b)
+    if known is False:
+        raise error(code, wording.format(lhs=a, rhs=b), **context)
+    if known is None and (record := recorder()) is not None:
+        record.requirements.append(Requirement(a, relation, b, code, wording))
 
 
 def same_shape(first: Dims, *others: Dims, category: str | None = None) -> Dims:
@@ -46,14 +79,14 @@ def same_shape(first: Dims, *others: Dims, category: str | None = None) -> Dims:
     ...
     mind_dialect.errors.MindError: E3001: shapes [2, 3] and [2, 1] differ at dimension 1: 3 and 1; broadcast_to makes them equal
     """
-    result = first
+    result, record = first, recorder()
     for other in others:
         if other is result or other == result:
             continue
         if len(other) != len(result):
             message = f"shapes {list(first)} and {list(other)} differ in rank; broadcast_to makes them equal"
             raise error("E3002", message, category=category, expected=len(result), actual=len(other))
-        dims: list[Dim] = []
+        dims, open_ = list[Dim](), False
         for i, (m, n) in enumerate(zip(result, other, strict=True)):
             if (d := meet(m, n)) is None:
                 message = f"shapes {brief(list(result))} and {brief(list(other))} differ at dimension {i}: {m} and {n}"
@@ -66,6 +99,9 @@ def same_shape(first: Dims, *others: Dims, category: str | None = None) -> Dims:
                     extents=(m, n),
                 )
             dims.append(d)
+            open_ = open_ or (record is not None and are_equal(m, n) is not True)
+        if open_ and record is not None:
+            record.requirements.append(Requirement(result, "same", other, "E3001", ""))
         result = tuple(dims)
     return result
 
@@ -79,9 +115,11 @@ def equal_dims(what: str, m: Dim, n: Dim) -> Dim:
     ...
     mind_dialect.errors.MindError: E3003: contracted extents 3 and 4, expected equal
     """
-    if (d := meet(m, n)) is None:
-        raise error("E3003", f"{what} extents {m} and {n}, expected equal", dimension=what, extents=(m, n))
-    return d
+    if m != n or m == UNKNOWN:
+        wording = f"{what} extents {{lhs}} and {{rhs}}, expected equal"
+        require(m, "==", n, "E3003", wording, dimension=what, extents=(m, n))
+    found = meet(m, n)
+    return m if found is None else found
 
 
 def extents(shape: Sequence[Dim], least: int = 0) -> Dims:
@@ -99,6 +137,9 @@ def extents(shape: Sequence[Dim], least: int = 0) -> Dims:
         if n == UNKNOWN or (isinstance(n, int) and not least <= n <= MAX_EXTENT):
             message = f"extent {brief(n)} at {i} in {brief(list(shape))}, expected {least} to 2^63 - 1 or a name"
             raise error("E3006", message, category="NegativeDimension", shape=tuple(shape), index=i, value=n)
+        if is_expression(n):
+            context = {"shape": tuple(shape), "index": i, "value": n}
+            require(n, ">=", least, "E3006", f"extent {{lhs}} at {i}, {n}, expected at least {least}", **context)
     return tuple(shape)
 
 
@@ -142,17 +183,34 @@ def at_least(least: int, **lists: Sequence[Dim]) -> None:
     """
     for name, entries in lists.items():
         for n in entries:
-            if is_nonnegative(sub_dims(n, least)) is False:
-                message = f"{name} {brief(list(entries))} holds {n}, expected at least {least}"
-                raise error("E8002", message, attribute=name, value=n)
+            if not (isinstance(n, int) and n >= least):
+                wording = f"{name} {brief(list(entries))} holds {{lhs}}, expected at least {least}"
+                require(n, ">=", least, "E8002", wording, attribute=name, value=n)
 
 
-def inside(start: Dim, size: Dim, n: Dim) -> tuple[bool | None, ...]:
-    """Whether `0 <= start`, `0 <= size` and `start + size <= n`, each None if undecided. Nothing is beyond `MAX_EXTENT`."""
+def require_inside(start: Dim, size: Dim, n: Dim, code: str, wording: str, negative: str, **context: Any) -> None:
+    """
+    Demand that `size` elements from `start` on are among `n`: `0 <= start`, `0 <= size` and `start + size <= n`.
+
+    `negative` is the wording where one of the first two is broken.
+
+    >>> require_inside("P", "T", "P+T", "E4012", "{lhs} of {rhs}", "", dimension=0, bounds=(), extent=0)
+    >>> require_inside(1, "T", "T", "E4012", "{lhs} of {rhs}", "", dimension=0, bounds=(), extent=0)
+    Traceback (most recent call last):
+    ...
+    mind_dialect.errors.MindError: E4012: T+1 of T
+    """
+    for least in (start, size):
+        require(least, ">=", 0, code, negative, **context)
     end = add_dims(start, size)
-    beyond = isinstance(end, int) and end > MAX_EXTENT
-    fits = False if beyond else None if n == UNKNOWN else is_nonnegative(sub_dims(n, end))
-    return is_nonnegative(start), is_nonnegative(size), fits
+    if isinstance(end, int) and end > MAX_EXTENT and not isinstance(n, int):
+        n = MAX_EXTENT
+    require(end, "<=", n, code, wording, **context)
+
+
+def is_inside(start: Dim, size: Dim, n: Dim) -> bool:
+    """Return whether sizes say that `size` elements from `start` on are among `n`; False for names: see `holds`."""
+    return isinstance(start, int) and isinstance(size, int) and isinstance(n, int) and 0 <= start <= start + size <= n
 
 
 def holds(start: Dim, size: Dim, n: Dim) -> bool:
@@ -162,7 +220,7 @@ def holds(start: Dim, size: Dim, n: Dim) -> bool:
     >>> holds("P", "T", "P+T"), holds(0, "N-2", "N"), holds(0, 2, "?")
     (True, False, False)
     """
-    return all(inside(start, size, n))
+    return all((is_nonnegative(start), is_nonnegative(size), is_nonnegative(sub_dims(n, add_dims(start, size)))))
 
 
 def axis(a: int, rank: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..errors import error
 from . import dims
-from .dims import Dim, Dims, at_least, equal_dims, inside, lengths, rank_error, same_shape
+from .dims import Dim, Dims, at_least, equal_dims, is_inside, lengths, rank_error, require, require_inside, same_shape
 
 
 def dynamic_slice(x: Dims, start: Dims, *, sizes: Sequence[Dim]) -> Dims:
@@ -25,9 +25,10 @@ def dynamic_slice(x: Dims, start: Dims, *, sizes: Sequence[Dim]) -> Dims:
         raise rank_error("start", 1, len(start))
     equal_dims("start", start[0], len(x))
     for i, (size, n) in enumerate(zip(sizes, x, strict=True)):
-        if False in inside(0, size, n):
-            message = f"a window of {size} at dimension {i} of extent {n}, expected 0 to {n}"
-            raise error("E4012", message, dimension=i, bounds=(0, size), extent=n)
+        if not is_inside(0, size, n):
+            wording = f"a window of {{lhs}} at dimension {i} of extent {{rhs}}, expected 0 to {{rhs}}"
+            negative = f"a window of {{lhs}} at dimension {i}, expected at least {{rhs}}"
+            require_inside(0, size, n, "E4012", wording, negative, dimension=i, bounds=(0, size), extent=n)
     return tuple(sizes)
 
 
@@ -114,11 +115,15 @@ def scatter_add(
     for i, n in enumerate(updates):
         if i not in window_dims:
             equal_dims(f"updates dimension {i}", n, next(rest))
-        elif isinstance(limit := next(window_sizes), int) and isinstance(n, int) and n > limit:
-            raise error(
-                "E4012", f"update window {n} at dimension {i}, expected at most {limit}", dimension=i, bounds=(0, n), extent=limit
-            )
+        else:
+            require_window(i, n, next(window_sizes))
     return x
+
+
+def require_window(i: int, size: Dim, limit: Dim) -> None:
+    """Demand that an update window, dimension `i` of updates, is no larger than the dimension of the operand that it lies in."""
+    wording = f"update window {{lhs}} at dimension {i}, expected at most {{rhs}}"
+    require(size, "<=", limit, "E4012", wording, dimension=i, bounds=(0, size), extent=limit)
 
 
 def top_k(x: Dims, *, k: Dim, axis: int) -> Dims:
@@ -132,8 +137,8 @@ def top_k(x: Dims, *, k: Dim, axis: int) -> Dims:
     """
     a = dims.axis(axis, len(x))
     n = x[a]
-    if False in inside(0, k, n):
-        raise error("E8002", f"k {k} along an axis of extent {n}, expected 0 to {n}", attribute="k", value=k)
+    wording, negative = "k {lhs} along an axis of extent {rhs}, expected 0 to {rhs}", "k {lhs}, expected at least {rhs}"
+    require_inside(0, k, n, "E8002", wording, negative, attribute="k", value=k)
     return (*x[:a], k, *x[a + 1 :])
 
 

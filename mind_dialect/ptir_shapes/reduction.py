@@ -8,7 +8,7 @@ from math import prod
 from ..errors import error
 from ..extents.dims import add_dims, floordiv_dims, max_dims, mul_dims
 from . import dims
-from .dims import UNKNOWN, Dim, Dims, Pairs, at_least, bounded, equal_dims, lengths, rank_error
+from .dims import UNKNOWN, Dim, Dims, Pairs, at_least, bounded, equal_dims, lengths, rank_error, require
 
 
 def reduce(x: Dims, *, axes: Sequence[int], keepdims: bool) -> Dims:
@@ -31,12 +31,11 @@ def arg_max(x: Dims, *, axis: int, keepdims: bool) -> Dims:
     >>> arg_max((2, 0), axis=1, keepdims=False)
     Traceback (most recent call last):
     ...
-    mind_dialect.errors.MindError: E3006: no extreme along axis 1 of [2, 0], which has extent 0, expected at least 1
+    mind_dialect.errors.MindError: E3006: no extreme along axis 1, which has extent 0, expected at least 1
     """
     a = dims.axis(axis, len(x))
-    if x[a] == 0:
-        message = f"no extreme along axis {a} of {list(x)}, which has extent 0, expected at least 1"
-        raise error("E3006", message, shape=x, index=a, value=0)
+    wording = f"no extreme along axis {a}, which has extent {{lhs}}, expected at least 1"
+    require(x[a], "!=", 0, "E3006", wording, shape=x, index=a, value=0)
     return reduce(x, axes=(a,), keepdims=keepdims)
 
 
@@ -187,10 +186,10 @@ def convolution(
     if len(window) != len(rhs) - 2:
         raise error("E3006", f"the window of {list(rhs)}, expected static", shape=rhs, index=0, value=UNKNOWN)
     channels, per_group, out = lhs[-1], rhs[-2], rhs[-1]
-    if isinstance(channels, int) and isinstance(per_group, int) and channels != per_group * feature_group_count:
-        message = f"input has {channels} channels, filter {per_group} in each of {feature_group_count} groups, expected equal"
-        raise error("E4009", message, channels=(channels, per_group))
-    if isinstance(out, int) and out % feature_group_count:
-        message = f"{out} output channels, expected a multiple of feature_group_count {feature_group_count}"
-        raise error("E4009", message, channels=(channels, out))
+    taken = mul_dims(per_group, feature_group_count)
+    wording = f"input has {{lhs}} channels, filter takes {{rhs}} with feature_group_count {feature_group_count}, expected equal"
+    require(channels, "==", taken, "E4009", wording, channels=(channels, per_group))
+    multiple = mul_dims(floordiv_dims(out, feature_group_count), feature_group_count)
+    wording = f"{{rhs}} output channels, expected a multiple of feature_group_count {feature_group_count}"
+    require(multiple, "==", out, "E4009", wording, channels=(channels, out))
     return (lhs[0], *windows(lhs[1:-1], window, strides, padding, base_dilation, window_dilation), out)

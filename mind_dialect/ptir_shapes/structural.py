@@ -8,7 +8,8 @@ from functools import reduce
 from math import prod
 
 from ..errors import MindError, brief, error
-from ..extents.dims import add_dims, are_unequal, ceildiv_dims, exact_quotient, is_nonnegative, max_dims, mul_dims, sub_dims
+from ..extents.dims import add_dims, are_equal, are_unequal, ceildiv_dims, exact_quotient, max_dims, mul_dims, sub_dims
+from ..extents.recording import Requirement, recorder
 from . import dims
 from .dims import (
     INFER,
@@ -19,10 +20,12 @@ from .dims import (
     bounded,
     equal_dims,
     extents,
-    inside,
+    is_inside,
     lengths,
     meet,
     rank_error,
+    require,
+    require_inside,
     same_shape,
 )
 
@@ -75,7 +78,21 @@ def reshape(x: Dims, *, new_shape: Sequence[Dim]) -> Dims:
     if not fits:
         message = f"cannot reshape {brief(list(x))} to {brief(list(given))}: {_shown(old)} elements to {_shown(new)}"
         raise error("E3007", message, shapes=(x, given), counts=(_shown(old), _shown(new)))
+    if recorder() is not None:
+        _record_reshape(x, given, inferred if holes else None)
     return bounded([inferred if i in holes else n for i, n in enumerate(given)])
+
+
+def _record_reshape(x: Dims, given: Dims, inferred: Dim | None) -> None:
+    """Demand for a recorder what sizes may still break: as many elements, and of an inferred extent that it can be inferred."""
+    stated = [n for n in given if n != INFER]
+    wanted = _product(1, Counter(stated))
+    into = f"into shape ({given[0]},)" if len(given) == 1 else f"into shape ({','.join(map(str, given))})"  # as NumPy says it
+    if inferred is not None:
+        require(wanted, ">", 0, "E3007", f"cannot reshape array {into}, which has no elements", shapes=(x, given), counts=())
+        wanted = mul_dims(wanted, inferred)
+    wording = f"cannot reshape array of size {{lhs}} {into}"
+    require(_product(1, Counter(x)), "==", wanted, "E3007", wording, shapes=(x, given), counts=())
 
 
 def _names(shape: Sequence[Dim]) -> list[str]:
@@ -132,12 +149,17 @@ def broadcast_to(x: Dims, *, result_shape: Sequence[Dim]) -> Dims:
     if pad < 0:
         message = f"cannot broadcast {list(x)} to {list(target)}: rank {len(x)} to rank {len(target)}, expected no fewer"
         raise error("E3002", message, category="BroadcastRankMismatch", expected=len(x), actual=len(target))
+    record, open_ = recorder(), False
     for i, m in enumerate(x):
         n = target[pad + i]
+        if m != 1 and record is not None and are_equal(m, n) is not True:
+            open_ = True
         if m != 1 and meet(m, n) is None and are_unequal(m, 1):
             given = f"cannot broadcast {brief(list(x))} to {brief(list(target))}"
             message = f"{given}: {m} and {n} at dimension {pad + i}, expected equal or 1 and any"
             raise error("E3001", message, category="BroadcastDimsInvalid", shapes=(x, target), dimension=pad + i, extents=(m, n))
+    if open_ and record is not None:
+        record.requirements.append(Requirement(x, "broadcasts", target, "E3001", ""))
     return target
 
 
@@ -150,7 +172,7 @@ def slice(x: Dims, *, starts: Sequence[Dim], sizes: Sequence[Dim]) -> Dims:
     >>> slice(("N",), starts=("N-2",), sizes=(3,))
     Traceback (most recent call last):
     ...
-    mind_dialect.errors.MindError: E4012: slice N-2 + 3 at dimension 0 of extent N, expected start + size <= N
+    mind_dialect.errors.MindError: E4012: slice N-2 + 3 = N+1 at dimension 0 of extent N, expected start + size <= N
     >>> slice((4,), starts=(2,), sizes=(3,))
     Traceback (most recent call last):
     ...
@@ -158,10 +180,13 @@ def slice(x: Dims, *, starts: Sequence[Dim], sizes: Sequence[Dim]) -> Dims:
     """
     lengths(len(x), starts=starts, sizes=sizes)
     for i, (start, size, n) in enumerate(zip(starts, sizes, x, strict=True)):
-        if False in inside(start, size, n):
-            limit = "non-negative numbers" if False in (is_nonnegative(start), is_nonnegative(size)) else f"start + size <= {n}"
-            message = f"slice {start} + {size} at dimension {i} of extent {n}, expected {limit}"
-            raise error("E4012", message, dimension=i, bounds=(start, add_dims(start, size)), extent=n)
+        if is_inside(start, size, n):
+            continue
+        end, what, where = add_dims(start, size), f"slice {start} + {size}", f"at dimension {i}"
+        total = " = {lhs}" if isinstance(end, str) else ""
+        wording = f"{what}{total} {where} of extent {{rhs}}, expected start + size <= {{rhs}}"
+        negative = f"{what} {where} holds {{lhs}}, expected non-negative numbers"
+        require_inside(start, size, n, "E4012", wording, negative, dimension=i, bounds=(start, end), extent=n)
     return tuple(sizes)
 
 
@@ -180,10 +205,13 @@ def strided_slice(x: Dims, *, starts: Sequence[Dim], limits: Sequence[Dim], stri
             raise error("E4008", f"stride {stride} at dimension {i}, expected positive", dimension=i, step=stride)
     counts: list[Dim] = []
     for i, (start, limit, stride, n) in enumerate(zip(starts, limits, strides, x, strict=True)):
-        if False in inside(start, sub_dims(limit, start), n):
-            message = f"slice {start}:{limit} at dimension {i} of extent {n}, expected 0 <= start <= limit <= {n}"
-            raise error("E4012", message, dimension=i, bounds=(start, limit), extent=n)
-        counts.append(ceildiv_dims(sub_dims(limit, start), stride))
+        size = sub_dims(limit, start)
+        if not is_inside(start, size, n):
+            where, order = f"at dimension {i}", "expected 0 <= start <= limit"
+            wording = f"slice {start}:{{lhs}} {where} of extent {{rhs}}, {order} <= {{rhs}}"
+            negative = f"slice {start}:{limit} {where} has a start or size of {{lhs}}, {order}"
+            require_inside(start, size, n, "E4012", wording, negative, dimension=i, bounds=(start, limit), extent=n)
+        counts.append(ceildiv_dims(size, stride))
     return tuple(counts)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ..errors import error
 from . import dims
-from .dims import Dim, Dims, at_least, bounded, equal_dims, lengths, rank_error
+from .dims import Dim, Dims, at_least, bounded, equal_dims, lengths, rank_error, require
+from .indexing import require_window
 
 
 def _ascending(**given: Sequence[int]) -> None:
@@ -75,11 +76,12 @@ def gather_windows(
     kept, outer = _indexed(x, indices, *own)
     batching = frozenset(dims.axes(operand_batching_dims, len(x)))
     for i, (n, size) in enumerate(zip(x, slice_sizes, strict=True)):
-        reaches = i not in batching and isinstance(n, int) and size > n
-        if reaches or (i not in kept and size != 1):
-            expected = 1 if i not in kept else f"0 to {n}"
-            message = f"slice of {size} at dimension {i} of extent {n}, expected {expected}"
+        if i not in kept and size != 1:
+            message = f"slice of {size} at dimension {i} of extent {n}, expected 1"
             raise error("E4012", message, dimension=i, bounds=(0, size), extent=n)
+        if i not in batching:
+            wording = f"slice of {{lhs}} at dimension {i} of extent {{rhs}}, expected 0 to {{rhs}}"
+            require(size, "<=", n, "E4012", wording, dimension=i, bounds=(0, size), extent=n)
     rank = len(outer) + len(kept)
     offsets = frozenset(dims.axes(offset_dims, rank))
     if len(offsets) != len(kept):
@@ -117,7 +119,6 @@ def scatter(
     for i, n in enumerate(updates):
         if i not in windows:
             equal_dims(f"updates dimension {i}", n, next(scattered))
-        elif isinstance(limit := x[next(limits)], int) and isinstance(n, int) and n > limit:
-            message = f"update window {n} at dimension {i}, expected at most {limit}"
-            raise error("E4012", message, dimension=i, bounds=(0, n), extent=limit)
+        else:
+            require_window(i, n, x[next(limits)])
     return x

@@ -162,6 +162,22 @@ def test_the_wording_is_numpys() -> None:
     assert found.op.name == "ptir.reshape"
 
 
+def test_sizes_that_no_expression_holds_are_computed() -> None:
+    """A sum of more sizes than a normal form has terms, and a quotient by a size that may be 0."""
+    xs, n = ", ".join(f"%x{i}" for i in range(60)), "tensor<?xf32>"
+    body = f"%y = ptir.concat {xs} axis = 0 : ({', '.join([n] * 60)}) -> {n}\n  func.return %y : {n}"
+    many = module(body, ", ".join(f"%x{i}: {n}" for i in range(60)), n)
+    assert mind_runtime.output_shapes(many, *((i,) for i in range(60))) == ((1770,),)
+    body = """%y = ptir.reshape %x new_shape = [N, -1] : tensor<?x?xf32, "A,B"> -> tensor<?x?xf32, "N,*">
+      func.return %y : tensor<?x?xf32, "N,*">"""
+    divided = module(body, '%x: tensor<?x?xf32, "A,B">, %n: tensor<?xf32, "N">', 'tensor<?x?xf32, "N,*">')
+    assert mind_runtime.output_shapes(divided, (6, 4), (8,)) == ((8, 3),)
+    for size, reason in ((5, "array of size 24 into shape"), (0, "which has no elements")):
+        with pytest.raises(MindError, match=reason) as found:
+            mind_runtime.output_shapes(divided, (6, 4), (size,))
+        assert found.value.code == "E3007"
+
+
 GENERAL = """shape.func @f(%s: !shape.shape, %t: tensor<?xindex>, %n: !shape.size, %v: tensor<?x4xf32>)
     -> (!shape.shape, !shape.size, !shape.shape, !shape.shape, index) {
   %one = shape.const_size 1

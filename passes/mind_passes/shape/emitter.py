@@ -10,7 +10,7 @@ A constraint carries what a message about it needs: `mind.op` is the op it is fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, cast
@@ -24,13 +24,13 @@ from mind_dialect import extents
 from mind_dialect.declared_dims import NO_FACTS
 from mind_dialect.errors import error
 from mind_dialect.extents import Facts
-from mind_dialect.extents.dims import extent_of, is_nonnegative, names_in
+from mind_dialect.extents.dims import Dim, extent_of, is_expression, names_in
 from mind_dialect.extents.operations import Algebra, fold
+from mind_dialect.extents.recording import Computed, Recorder
 from mind_dialect.shape import (
     AddOp,
     AnyOp,
     BroadcastOp,
-    ConstantOp,
     CstrBroadcastableOp,
     CstrEqOp,
     CstrRequireOp,
@@ -90,11 +90,14 @@ class Emitter:
         self.label = ""
         self.names: dict[str, SSAValue] = {}
         """The extents that names of dimensions and expressions of them stand for."""
+        self.recorder = Recorder()
+        """What the rule of an op leaves open."""
         self.faults: list[Fault] = []
         self.made: list[Operation] = []
         self._known: dict[SSAValue, Value] = {}
         self._tops: dict[Attribute, Value] = {}
         self._constants: dict[int, SSAValue] = {}
+        self._symbols: dict[SSAValue, str] = {}
         self._facts = facts
         self._checks: list[Operation] = []
 
@@ -226,17 +229,13 @@ class Emitter:
         """`a - b`, which may be negative."""
         return self.emit(arith.SubiOp(self.index(a), self.index(b)))
 
-    def larger(self, a: SSAValue, b: SSAValue) -> SSAValue:
+    def max(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """The greater of two."""
         return self.emit(arith.MaxSIOp(self.index(a), self.index(b)))
 
-    def max(self, a: SSAValue, n: int) -> SSAValue:
-        """The greater of `a` and `n`."""
-        return self.emit(arith.MaxSIOp(self.index(a), self.number(n)))
-
-    def min(self, a: SSAValue, n: int) -> SSAValue:
-        """The lesser of `a` and `n`."""
-        return self.emit(arith.MinSIOp(self.index(a), self.number(n)))
+    def min(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        """The lesser of two."""
+        return self.emit(arith.MinSIOp(self.index(a), self.number(b) if isinstance(b, int) else self.index(b)))
 
     # Shapes
 
@@ -247,11 +246,6 @@ class Emitter:
     def shape(self, extents: Sequence[SSAValue | int]) -> Shape:
         """The shape of these extents."""
         return Shape(None, [self.number(e) if isinstance(e, int) else e for e in extents])
-
-    def unknown(self, dims: Sequence[Extent]) -> Shape:
-        """A shape of which no more is known than `dims`."""
-        made = ConstantOp.of(tuple(d if isinstance(d, int) else UNKNOWN for d in dims), shape)
-        return Shape(self.emit(made), [None] * len(dims))
 
     def value(self, x: Shape) -> SSAValue:
         """A shape as one value."""
@@ -291,23 +285,40 @@ class Emitter:
         if isinstance(dim, int):
             return self.number(dim)
         for name in names_in(dim):
-            if name not in self.names:
+            if name in self.recorder.computed:
+                self.names[name] = self._computed(self.recorder.computed.pop(name))
+            elif name not in self.names:
                 message = f"the dimension name {name} is used, which no input and no earlier value has"
                 raise error("E8001", message, name=name, extents=())
         if dim not in self.names:
             self.names[dim] = self.expression(extent_of(dim), self.names)
         return self.names[dim]
 
+    def _computed(self, size: Computed) -> SSAValue:
+        """A size that no expression holds."""
+        return _OPERATIONS[size.operation](self, self.dim(size.a), self.dim(size.b))
+
+    def symbols(self, x: Shape) -> tuple[Dim, ...]:
+        """The extents of a shape as dimensions that `dim` has a value for; one of which nothing is known gets a name."""
+        found: list[Dim] = []
+        for i, dim in enumerate(self.dims(x)):
+            if isinstance(dim, str) and any(name not in self.names for name in names_in(dim)):
+                if not is_expression(dim):
+                    self.names[dim] = self.extent(x, i)
+                else:
+                    dim = UNKNOWN
+            found.append(self._symbol(self.extent(x, i)) if dim == UNKNOWN else dim)
+        return tuple(found)
+
+    def _symbol(self, extent: SSAValue) -> str:
+        if extent not in self._symbols:
+            self._symbols[extent] = name = self.recorder.fresh()
+            self.names[name] = extent
+        return self._symbols[extent]
+
     def expression(self, e: extents.Extent, names: Mapping[str, SSAValue]) -> SSAValue:
         """An expression of names that have values."""
-        return fold(e, Algebra(self.number, names.__getitem__, self.add, self.sub, self.mul, self.div, self.larger))
-
-    def stated(self, dims: Sequence[Extent]) -> Shape:
-        """The shape that a property states; demands of each extent that is not at least 0 for all sizes of names that it is."""
-        for i, dim in enumerate(dims):
-            if not is_nonnegative(dim):
-                self.require(self.dim(dim), "ge", 0, "E3006", f"extent {{lhs}} at {i}, {dim}, expected at least 0")
-        return self.shape([self.dim(d) for d in dims])
+        return fold(e, Algebra(self.number, names.__getitem__, self.add, self.sub, self.mul, self.div, self.max))
 
     def _joined(self, kind: type[AnyOp | BroadcastOp], shapes: Sequence[Shape]) -> Shape:
         values = [self.value(x) for x in shapes]
@@ -385,6 +396,14 @@ class Emitter:
         self.made = kept[::-1]
 
 
+_OPERATIONS: Mapping[str, Callable[[Emitter, SSAValue, SSAValue], SSAValue]] = {
+    "+": Emitter.add,
+    "-": Emitter.sub,
+    "*": Emitter.mul,
+    "//": Emitter.div,
+    "max": Emitter.max,
+    "min": Emitter.min,
+}
 _CODES: Mapping[type[Operation], str] = {
     CstrEqOp: "E3001",
     CstrBroadcastableOp: "E3001",

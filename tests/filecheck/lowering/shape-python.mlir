@@ -26,5 +26,5 @@ func.func @f(%x: tensor<?x?xf32, "B,K">, %w: tensor<?x4xf32, "N,*">, %b: tensor<
 // CHECK-NEXT:    if b[0] != B:
 // CHECK-NEXT:        raise unequal('input b', 0, 'B', b[0], B)
 // CHECK-NEXT:    if K != N:
-// CHECK-NEXT:        raise fail('shapes not aligned: {lhs} (dim 1) != {rhs} (dim 0)', 'E3003', 'dot_general %y', K, N, names='K is dimension 1 of input x, N is dimension 0 of input w')
+// CHECK-NEXT:        raise fail('contracted extents {lhs} and {rhs}, expected equal', 'E3003', 'dot_general %y', K, N, names='K is dimension 1 of input x, N is dimension 0 of input w')
 // CHECK-NEXT:    return ((B, 4),)

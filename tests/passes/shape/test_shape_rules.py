@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 
 import ptir_rows
 from mind_dialect import core, ptir
@@ -17,12 +17,15 @@ from mind_dialect.errors import MindError
 from mind_dialect.extents.dims import is_expression
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F32, read_type, tensor_type
-from mind_dialect.shape import ConstantOp
-from mind_dialect.shape.lattice import UNKNOWN
+from mind_dialect.shape import ConstantOp, ShapeOfOp
+from mind_dialect.shape.evaluate import EVALUATE, as_shape, evaluate
+from mind_dialect.shape.foreign import evaluate_foreign
+from mind_dialect.shape.lattice import UNKNOWN, invalid
 from mind_dialect.shape.types import size
 from mind_passes.shape.emitter import Emitter
 from mind_passes.shape.reify import STRUCTURAL
 from mind_passes.shape.rules import EXEMPT, SHAPE_RULES, emit_shapes
+from mind_passes.shape.rules.derived import derive
 from ptir_rows import Row, specs, types
 from shape_rule_samples import CORE, PTIR, Sample
 
@@ -34,6 +37,7 @@ WITHOUT_SAMPLES = {core.ConstantOp: "as PTIR's; its literal is a tensor of Core 
 def test_every_op_of_both_dialects_has_a_row_or_a_reason() -> None:
     for op in EVERY:
         assert (op in SHAPE_RULES) != (op in EXEMPT), op.name
+        assert op in EXEMPT or (SHAPE_RULES[op] is derive) == issubclass(op, PtirOp), op.name
     assert {*SHAPE_RULES, *EXEMPT} == set(EVERY)
     assert all(op in STRUCTURAL or op is ptir.YieldOp for op in EXEMPT)
 
@@ -95,6 +99,60 @@ def test_rows_agree_with_the_static_rules(op: type[CoreOp | PtirOp]) -> None:
             assert hasattr(found, "code"), (made, wanted, found)  # which, where several rules are broken, is a matter of order
         else:
             assert found == wanted, (made, found)
+
+    check()
+    assert seen[False], "no sample was accepted"
+    if op in REFUSING:
+        assert seen[True], "no sample was refused"
+
+
+def run(block: Block, shapes: list[tuple[int, ...]], results: list[SSAValue]) -> list[Any] | None:
+    """The values that the emitted ops find for sizes; None where a constraint or an op fails."""
+    values: dict[SSAValue, Any] = {}
+    for op in block.ops:
+        operands = tuple(values[v] for v in op.operands if v in values)
+        if isinstance(op, ShapeOfOp):
+            found = (shapes[block.args.index(op.operands[0])],)
+        else:
+            found = evaluate(op, operands) if type(op) in EVALUATE else evaluate_foreign(op, operands)
+        if invalid(*found) is not None:
+            return None
+        values.update(zip(op.results, found, strict=True))
+    return [as_shape(values[v]) for v in results]
+
+
+def emitted_for_any_sizes(op: type[PtirOp], sample: Sample) -> Any:
+    """What ops that were emitted for names in the place of the sample's sizes find for these; equal sizes have one name."""
+    shapes, properties = sample
+    dims = [tuple(f"N{n}" for n in x) for x in shapes]
+    if op is ptir.ConvolutionOp and len(shapes[1]) >= 2:
+        dims[1] = (*shapes[1][:-2], *dims[1][-2:])  # its window must be static
+    block = Block(arg_types=[tensor_type(F32, x) for x in dims])
+    e = Emitter(block)
+    operands = [e.shape_of(v, len(x)) for v, x in zip(block.args, dims, strict=True)]
+    types = [tensor_type(F32, ())] * len(op.RESULTS or ())
+    made = op.create(operands=block.args, properties=op.store_properties(properties), result_types=types)
+    try:
+        found = [e.value(x) for x in emit_shapes(e, made, operands)]
+    except MindError as error:
+        return error
+    return None if e.faults else run(block, shapes, found)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("op", PTIR, ids=lambda op: op.name)
+def test_derived_rows_accept_and_find_what_the_rules_do_for_sizes(op: type[PtirOp]) -> None:
+    """The rule ran on symbolic sizes; what it left open is asked, and what it found is computed, for the sizes of the sample."""
+    seen: Counter[bool] = Counter()
+
+    @settings(max_examples=50)
+    @given(st.data())
+    def check(data: Any) -> None:
+        sample = PTIR[op](data.draw)
+        wanted, found = expected(op, sample), emitted_for_any_sizes(op, sample)
+        refused = isinstance(wanted, MindError)
+        seen[refused] += 1
+        assert (found is None or isinstance(found, MindError)) if refused else found == wanted, (sample, wanted, found)
 
     check()
     assert seen[False], "no sample was accepted"

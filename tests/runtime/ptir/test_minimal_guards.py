@@ -148,7 +148,8 @@ def test_messages_say_which_dimensions_of_which_arguments() -> None:
     with pytest.raises(MindError) as found:
         program_(*(np.zeros(n, np.float32) for n in (1, 2, 3)))
     assert found.value.message == (
-        "slice %0: slice up to 3 along dimension 0 of size 2; N is dimension 0 of input n, T is dimension 0 of input t"
+        "slice %0: slice 0 + T = 3 at dimension 0 of extent 2, expected start + size <= 2; "
+        "N is dimension 0 of input n, T is dimension 0 of input t"
     )
     for refused in (program_, program_.output_shapes):
         with pytest.raises(MindError, match=r"declared is 'T in 1\.\.8'") as broken:

@@ -1,8 +1,9 @@
 """
 The shapes of the results of every op of Core IR and PTIR, in ops of the shape dialect: one table.
 
-A row says what extents are, and what they must be to each other. What depends on ranks and properties alone is judged first, by
-the op's own rule of `mind_dialect`, asked about extents of which nothing is known. Ops with regions are the business of `reify`.
+The rows of PTIR are derived: the op's own rule of `ptir_shapes` runs on symbolic sizes. The rules of Core IR compute with sizes
+only, so that its rows say what extents are, and what they must be to each other; what depends on ranks and properties alone is
+judged first, by the op's own rule. Ops with regions are the business of `reify`.
 """
 
 from __future__ import annotations
@@ -15,18 +16,13 @@ from xdsl.ir import Operation
 from mind_dialect import core, ptir, shapes
 from mind_dialect.core import CoreOp
 from mind_dialect.profiles import Profile
-from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir_shapes import UNKNOWN
 from mind_dialect.shapes import MAX_EXTENT
 
 from ..emitter import Emitter, Shape
-from . import elementwise, indexing, reduction, structural
+from .core_ir import CORE
+from .derived import derive
 from .row import Row
 
-FAMILIES = (elementwise, structural, reduction, indexing)
-SHAPE_RULES: Mapping[type[Operation], Row] = {
-    kind: row for family in FAMILIES for table in (family.CORE, family.PTIR) for kind, row in table.items()
-}
 EXEMPT: Mapping[type[Operation], str] = {
     ptir.YieldOp: "ends a region and has no results",
     ptir.CondOp: "structural: which branch runs is data; of both the types are the same",
@@ -36,7 +32,10 @@ EXEMPT: Mapping[type[Operation], str] = {
     ptir.CustomCallOp: "structural: its declared types are all that is known",
 }
 """The ops without a row, and why; `reify` knows all of them."""
-
+SHAPE_RULES: Mapping[type[Operation], Row] = {
+    **CORE,
+    **{kind: derive for kind in (*ptir.PTIR_OPS, *ptir.EXTENSION_OPS) if kind not in EXEMPT},
+}
 Ranks = Sequence[int]
 
 
@@ -87,18 +86,9 @@ _JUDGED: Mapping[type[CoreOp], Callable[..., None]] = {
 
 def judge(op: Operation, ranks: Ranks, profile: Profile = Profile.CORE_V1_1) -> None:
     """Raise the coded error of ranks and properties that are wrong whatever the extents."""
-    if isinstance(op, core.ScalarConstant | core.ConstantOp | ptir.ConstantOp):
-        return
-    if isinstance(op, CoreOp):
+    if isinstance(op, CoreOp) and not isinstance(op, core.ScalarConstant | core.ConstantOp):
         extra = {"negative": profile is not Profile.CORE_V1} if op.COUNTS_FROM_END else {}
         _JUDGED.get(type(op), _ones)(op, ranks, extra)
-    elif isinstance(op, PtirOp):
-        dims: list[Any] = [(UNKNOWN,) * rank for rank in ranks]
-        if isinstance(op, ptir.ConvolutionOp) and ranks[1] >= 2:  # its window must be known
-            dims[1] = (*op.operand_spec(1).shape[:-2], UNKNOWN, UNKNOWN)
-        given = op.values()
-        taken = given if op.RULE_TAKES is None else {name: given[name] for name in op.RULE_TAKES}
-        type(op).RULE(*dims, **{name: v for name, v in taken.items() if v is not None})
 
 
 def emit_shapes(e: Emitter, op: Operation, operands: Sequence[Shape], profile: Profile = Profile.CORE_V1_1) -> Sequence[Shape]:

@@ -186,7 +186,7 @@ func.func @a_name_in_an_expression_without_a_size(%x: tensor<?xf32, "T">) {
 // -----
 
 // A part that is outside for all sizes is refused here; what depends on sizes the run checks.
-// CHECK: error[E4012]: slice %a: slice N-2 + 3 at dimension 0 of extent N, expected start + size <= N
+// CHECK: error[E4012]: slice %a: slice N-2 + 3 = N+1 at dimension 0 of extent N, expected start + size <= N
 // CHECK: = note: VerificationError
 func.func @slice_beyond(%x: tensor<?xf32, "N">) {
   %a = ptir.slice %x starts = ["N-2"] sizes = [3] : tensor<?xf32, "N"> -> tensor<3xf32>
@@ -195,7 +195,7 @@ func.func @slice_beyond(%x: tensor<?xf32, "N">) {
 
 // -----
 
-// CHECK: error[E4012]: slice %a: slice 0 + -N-1 at dimension 0 of extent N, expected non-negative numbers
+// CHECK: error[E4012]: slice %a: slice 0 + -N-1 at dimension 0 holds -N-1, expected non-negative numbers
 // CHECK: = note: VerificationError
 func.func @slice_of_a_negative_size(%x: tensor<?xf32, "N">) {
   %a = "ptir.slice"(%x) <{starts = array<i64: 0>, sizes = ["-N-1"]}> : (tensor<?xf32, "N">) -> tensor<?xf32, "-N-1">

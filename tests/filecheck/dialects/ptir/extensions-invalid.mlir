@@ -236,7 +236,7 @@ func.func @strided_slice_lengths(%x: tensor<10xf32>) {
 // -----
 
 // convolution: channels of both operands fit the groups, as many spatial dimensions on both sides.
-// CHECK: error[E4009]: convolution %a: input has 4 channels, filter 3 in each of 1 groups, expected equal
+// CHECK: error[E4009]: convolution %a: input has 4 channels, filter takes 3 with feature_group_count 1, expected equal
 // CHECK: = note: VerificationError
 func.func @convolution_channels(%x: tensor<1x5x4xf32>, %w: tensor<3x3x8xf32>) {
   %a = ptir.convolution %x, %w strides = [1] padding = [[0, 0]] base_dilation = [1] window_dilation = [1] feature_group_count = 1 : (tensor<1x5x4xf32>, tensor<3x3x8xf32>) -> tensor<1x3x8xf32>

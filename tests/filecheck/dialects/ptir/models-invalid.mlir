@@ -102,7 +102,7 @@ func.func @top_k_count(%x: tensor<2x5xf32>) {
 
 // -----
 
-// CHECK: error[E8002]: top_k %a: k -1 along an axis of extent 5, expected 0 to 5
+// CHECK: error[E8002]: top_k %a: k -1, expected at least 0
 // CHECK: = note: InvalidAttributeValue
 func.func @top_k_negative(%x: tensor<5xf32>) {
   %a, %b = ptir.top_k %x k = -1 axis = 0 largest = true indices_dtype = si32 : tensor<5xf32> -> (tensor<0xf32>, tensor<0xsi32>)

@@ -166,7 +166,7 @@ func.func @slice_beyond(%x: tensor<4xf32>) {
 
 // -----
 
-// CHECK: error[E4012]: slice %a: slice -1 + 3 at dimension 0 of extent 4, expected non-negative numbers
+// CHECK: error[E4012]: slice %a: slice -1 + 3 at dimension 0 holds -1, expected non-negative numbers
 // CHECK: = note: VerificationError
 func.func @slice_before(%x: tensor<4xf32>) {
   %a = ptir.slice %x starts = [-1] sizes = [3] : tensor<4xf32> -> tensor<3xf32>
@@ -175,7 +175,7 @@ func.func @slice_before(%x: tensor<4xf32>) {
 
 // -----
 
-// CHECK: error[E4012]: slice %a: slice 1 + -1 at dimension 0 of extent 4, expected non-negative numbers
+// CHECK: error[E4012]: slice %a: slice 1 + -1 at dimension 0 holds -1, expected non-negative numbers
 // CHECK: = note: VerificationError
 func.func @slice_size(%x: tensor<4xf32>) {
   %a = ptir.slice %x starts = [1] sizes = [-1] : tensor<4xf32> -> tensor<1xf32>
