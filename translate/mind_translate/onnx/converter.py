@@ -31,6 +31,8 @@ MOST_FOLDED = 1 << 16
 """Arrays of at most this many elements are computed at import."""
 MOST_NODES = 1 << 17
 """As many nodes are converted, those of inlined functions included."""
+CONTRIB_DOMAINS = frozenset({"com.microsoft"})
+"""Domains whose operators the package `onnx` does not define; their rows check attributes themselves."""
 MAX_DEPTH = 40
 """Functions may call functions this deep."""
 
@@ -168,6 +170,8 @@ class OnnxConverter(Emitter):
     def _check_version(self, node: Node) -> None:
         """Raise E4000 for an op that its opset lacks. Raises `Refused` for a form that opset 13 has changed."""
         schema = self.schema(node.proto)
+        if schema is None and node.proto.domain in CONTRIB_DOMAINS:
+            return
         if schema is None:
             domain = node.proto.domain or "ai.onnx"
             version = self.scope.opsets.get("" if domain in DOMAINS else domain)

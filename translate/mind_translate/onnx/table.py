@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..unsupported import Refused
 from .attention import ATTENTION
+from .contrib import CONTRIB
 from .control import CONTROL
 from .converter import OnnxRow
 from .elementwise import ELEMENTWISE
@@ -71,5 +72,6 @@ ROWS: dict[str, OnnxRow | Refused] = {
     **RECURRENT,
     **CONTROL,
     **LEARNED,
+    **CONTRIB,
     **REASONS,
 }
