@@ -157,7 +157,7 @@ def no_memory(shape: Sequence[Any], dtype: DType) -> MindError:
 
 @cache
 def _memory() -> int:
-    from mind_runtime.memory import physical_memory
+    from mind_lowering.memory_need import physical_memory
 
     return physical_memory()
 

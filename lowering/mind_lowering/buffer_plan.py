@@ -25,11 +25,12 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.control import yielded
 from mind_dialect.ptir.types import read_type
 
+from .memory_need import Sizes, byte_count
 from .numpy import lowered
 from .xp import ops
 from .xp.liveness import ArrayRanges
 from .xp.ops import XpOp, is_constant
-from .xp.peak import Meter, Sizes, byte_count
+from .xp.peak import Meter
 
 
 class Usage(Flag):

@@ -20,10 +20,9 @@ from xdsl.ir import Block, SSAValue
 
 from mind_dialect.program import input_names
 from mind_lowering.kernels import NUMPY
+from mind_lowering.memory_need import Need, allocation_error, check_rank
 from mind_lowering.numpy import PythonSource, python_source
-from mind_lowering.xp.peak import Need, check_rank, peak
-
-from .memory import allocation_error
+from mind_lowering.xp.peak import peak
 
 CACHE_SIZE = 128
 """So many compiled functions are kept for the next `compile` of an equal one."""

@@ -32,9 +32,8 @@ from xdsl.ir import Attribute
 from mind_dialect import neighbours
 from mind_dialect.errors import error
 from mind_dialect.ptir.types import DTYPE_OF_TYPE
+from mind_lowering.memory_need import physical_memory
 from mind_lowering.ptir_kernels.formats import array_dtype
-
-from .memory import physical_memory
 
 Values = tuple[Any, ...]
 

@@ -41,11 +41,11 @@ from mind_lowering.core_rules import RULES, converted_type
 from mind_lowering.dynamic_dims import needs_check, rule_arguments
 from mind_lowering.emitter import Emitter
 from mind_lowering.kernels import NUMPY
+from mind_lowering.memory_need import Need, allocation_error, byte_count, check_need, check_rank, physical_memory, read_any
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.table import KERNELS, kernel_call
 from mind_lowering.xp import CallOp, ExpectOp, FreeOp, ReturnOp
 from mind_lowering.xp.arguments import ITERATIONS, Iterations, Seed, SizeArgument
-from mind_lowering.xp.peak import Need, byte_count, check_rank, read_any
 from mind_lowering.xp.regions import ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 from mind_passes.dim_names import has_names
 
@@ -53,7 +53,6 @@ from .core_errors import as_core
 from .foreign import ForeignFunctions
 from .foreign_scalars import register_missing
 from .interpreted_shape import ShapeFunctions
-from .memory import allocation_error, check_need, physical_memory
 from .random_numbers import CountedFunctions, Draws
 from .signature import TensorSpec, admit
 

@@ -25,8 +25,9 @@ from mind_lowering.cupy.options import DEFAULT, CupyOptions
 from mind_lowering.cupy.planning.planner import LaunchPlan, Unplanned, plan_function
 from mind_lowering.cupy.reasons import reasons
 from mind_lowering.cupy.source import cupy_source
+from mind_lowering.memory_need import Need, allocation_error, check_need, check_rank
 from mind_lowering.memory_plan import MemoryPlan
-from mind_lowering.xp.peak import Need, check_rank, peak
+from mind_lowering.xp.peak import peak
 
 from .compiled import Body
 from .core_errors import attributed, place_of
@@ -34,7 +35,6 @@ from .cupy.arguments import on_device, shared_memory
 from .cupy.gpu import machine_of
 from .cupy.runner import CudaRunner
 from .donation import MemoryRanges
-from .memory import allocation_error, check_need
 from .program import Program, checked_seed
 from .shapes import bound_function
 from .signature import admit

@@ -21,6 +21,7 @@ from mind_dialect.extents import Declaration
 from mind_dialect.extents.dims import is_expression, misfit_text, size_in, solutions
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.ptir_shapes import Dims
+from mind_lowering.memory_need import allocation_error, check_need
 from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.numpy import is_lowered, lowered
 from mind_lowering.xp import CallOp
@@ -30,7 +31,6 @@ from .background import SizeCompiler
 from .compiled import Body, body_of
 from .core_errors import as_core, place_of
 from .donation import MemoryRanges, check_donated, shared_memory
-from .memory import allocation_error, check_need
 from .shapes import Guard, bound_function, checked_shapes, shown_dims
 from .signature import QuickCheck, TensorSpec, admit, checked, filled
 from .specialization import Specialization

@@ -8,10 +8,10 @@ from typing import Any
 
 from xdsl.dialects.func import FuncOp
 
+from mind_lowering.memory_need import check_need, physical_memory
 from mind_lowering.numpy import lowered
 
 from .compiled import body_of
-from .memory import check_need, physical_memory
 from .program import Program
 
 

@@ -18,8 +18,8 @@ from xdsl.ir import Attribute
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.types import DType
+from mind_lowering.memory_need import read_any
 from mind_lowering.ptir_kernels.formats import array_dtype
-from mind_lowering.xp.peak import read_any
 
 Array = Any
 _SIGNED = {"i32": "si32", "i64": "si64"}

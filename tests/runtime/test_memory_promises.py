@@ -17,7 +17,8 @@ import pytest
 import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_lowering.xp.peak import MAX_RANK, check_rank, peak
+from mind_lowering.memory_need import MAX_RANK, check_rank
+from mind_lowering.xp.peak import peak
 from mind_passes.fusion.fuse import PtirFusePass
 from mind_tools.frontends import parse
 from programs import context

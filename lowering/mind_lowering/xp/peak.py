@@ -2,54 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
-import numpy as np
 from xdsl.ir import Attribute, Block, SSAValue
 
-from mind_dialect.errors import MindError, error
-from mind_dialect.extents.dims import size_in
 from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.types import Kind, read_type
-from mind_dialect.ptir_shapes import Dims
-from mind_dialect.types import DType, Shape
-from mind_dialect.types import read_type as read_core_type
 
+from ..memory_need import Need, Sizes, byte_count, check_rank, extents
 from .functions import FUNCTIONS, ROW_MAJOR, ROW_MAJOR_RESULTS, Storage
 from .liveness import home
 from .ops import CallOp, FreeOp
 from .regions import IfOp, LoopOp
 
 RESHAPE = "k.reshape"
-
-
-@dataclass(frozen=True)
-class Need:
-    """The most bytes a function holds at once beyond its inputs, and the type of the value whose making needs them."""
-
-    bytes: int
-    type: Attribute | None
-
-
-Sizes = Mapping[str, int]
-"""The sizes of named dimensions."""
-
-
-def extents(type: Attribute, sizes: Sizes) -> Shape:
-    """The extents of a tensor type; what has no size counts as 1."""
-    return tuple([n if isinstance(n, int) else _extent(n, sizes) for n in read_type(type).shape])
-
-
-def _extent(dim: str, sizes: Sizes) -> int:
-    found = size_in(dim, sizes)
-    return 1 if found is None else found
-
-
-def byte_count(type: Attribute, sizes: Sizes) -> int:
-    """Bytes of the elements of a tensor type."""
-    return read_type(type).dtype.size * prod(extents(type, sizes))
 
 
 def peak(block: Block, sizes: Sizes | None = None) -> Need:
@@ -192,25 +158,6 @@ def _extent_bytes(type: Attribute, sizes: Sizes) -> int:
     shape = extents(type, sizes)
     count = read_type(type).dtype.size * prod(n for n in shape if n)
     return count if 0 in shape and count > 1 << 62 else 0
-
-
-MAX_RANK = 64 if int(np.__version__.split(".")[0]) >= 2 else 32
-"""The most dimensions a NumPy array has."""
-
-
-def check_rank(type: Attribute) -> None:
-    """Raise E6003 for a type of more dimensions than NumPy has."""
-    rank = len(read_any(type)[1])
-    if rank > MAX_RANK:
-        raise error("E6003", f"rank {rank} is not supported on numpy, expected at most {MAX_RANK}", backend="numpy")
-
-
-def read_any(type: Attribute) -> tuple[DType, Dims]:
-    """The dtype and dimensions of a type of PTIR or of Core IR."""
-    try:
-        return read_type(type)
-    except MindError:
-        return read_core_type(type)
 
 
 def _scratch(op: CallOp, sizes: Sizes) -> int:

@@ -15,7 +15,7 @@ from mind_dialect.program import input_names
 from mind_dialect.ptir.attributes import INTEGER
 from mind_dialect.ptir.types import Kind, PtirDType, read_type
 from mind_dialect.types import Shape
-from mind_lowering.xp.peak import Sizes, extents
+from mind_lowering.memory_need import Sizes, extents
 
 from ..compilation import find_function
 from ..signature import TensorSpec

@@ -20,7 +20,7 @@ from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.types import DType
-from mind_lowering.xp.peak import Sizes, extents
+from mind_lowering.memory_need import Sizes, extents
 
 TOLERANCES: dict[str, float] = {
     "f64": 1e-9,

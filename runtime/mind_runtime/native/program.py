@@ -26,18 +26,17 @@ from mind_dialect.program import shown_name
 from mind_dialect.ptir.types import read_type, tensor_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_lowering.core_to_ptir import is_core
+from mind_lowering.memory_need import Need, check_need, check_rank
 from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.native import Entry, Foreign, Native, TargetInfo, detect
 from mind_lowering.native.pool.record import Record
 from mind_lowering.numpy import PythonSource, lowered
 from mind_lowering.ptir_to_xp import lowered_function
-from mind_lowering.xp.peak import Need, check_rank
 from mind_passes.dim_names import dims_of
 from mind_passes.inline import calls_in, inlined
 
 from ..compiled import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of
 from ..core_errors import attributed
-from ..memory import check_need
 from ..program import Program
 from ..shapes import bound_function
 from ..signature import TensorSpec

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from mind_lowering.memory_need import physical_memory
 from mind_lowering.native.host import this_machine
 
-from ..memory import physical_memory
 from . import abi
 from .jit import load_for_good
 

@@ -9,8 +9,8 @@ from xdsl.ir import Attribute, Operation
 from mind_dialect import ptir
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir.types import read_type
+from mind_lowering.memory_need import allocation_error
 
-from ..memory import allocation_error
 from .session import first_line
 
 

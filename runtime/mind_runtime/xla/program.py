@@ -25,13 +25,12 @@ from mind_dialect.errors import MindError, error
 from mind_dialect.program import input_names
 from mind_dialect.ptir_shapes import UNKNOWN
 from mind_lowering.core_to_ptir import is_core
+from mind_lowering.memory_need import Need, check_need, check_rank, read_any
 from mind_lowering.numpy import PythonSource
 from mind_lowering.ptir_to_stablehlo.text import StablehloProgram, stablehlo_program
-from mind_lowering.xp.peak import Need, check_rank, read_any
 
 from ..compiled import Body
 from ..donation import MemoryRanges, shared_memory
-from ..memory import check_need
 from ..program import Program, checked_seed, place_of
 from ..shapes import KEPT, bound_function
 from ..signature import TensorSpec, admit
