@@ -128,7 +128,10 @@ ARGUMENTS: dict[str, Any] = {
     "linalg.slogdet": lambda x, y: _parts(ma.linalg.slogdet(_matrix(x))[1], *ma.linalg.slogdet(_turned(x, y))),
     "nn.layer_norm": lambda x, y: ma.nn.layer_norm(x, y[0], y[1]),
     "nn.rms_norm": lambda x, y: ma.nn.rms_norm(x, y[0]),
-    "nn.attention": lambda x, y: ma.nn.attention(x[None], y[None], y[None] * 0.5),
+    "nn.attention": lambda x, y: _parts(
+        ma.nn.attention(x[None], y[None], y[None] * 0.5),
+        ma.nn.attention(x[None], y[None], y[None] * 0.5, causal=True, window=(1, 0), cap=2.0),
+    ),
     "nn.conv": lambda x, y: ma.nn.conv(x[None, :, :, None], y[:2, :2, None, None]),
     "nn.max_pool": lambda x, y: ma.nn.max_pool(x[None, :, :, None], 2, stride=1),
     "nn.avg_pool": lambda x, y: ma.nn.avg_pool(x[None, :, :, None], 2, stride=1),

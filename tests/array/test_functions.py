@@ -36,6 +36,19 @@ GAMMA, BETA = RNG.standard_normal(4), RNG.standard_normal(4)
 LABELS = np.array([[0, 1, 2, 3, 3], [3, 2, 1, 0, 0]])
 erf = np.vectorize(math.erf)
 
+MASK = RNG.random((X.shape[1], Y.shape[1])) < 0.6
+MASK[:, 0], MASK[-1] = True, False
+
+
+def masked_attention(kept: Any) -> Any:
+    """Attention of X, Y and Z with those keys j that each query i keeps; 0 where there are none."""
+    scores = X @ Y.swapaxes(1, 2) / math.sqrt(X.shape[-1])
+    mask = np.array([[kept(i, j) for j in range(scores.shape[2])] for i in range(scores.shape[1])])
+    powers = np.where(mask, np.exp(scores), 0)
+    total = powers.sum(-1, keepdims=True)
+    return powers / np.where(total == 0, 1, total) @ Z
+
+
 FUNCTIONS: dict[str, tuple[Any, Any]] = {
     "relu": (lambda: ma.nn.relu(ma.asarray(X)), lambda: np.maximum(X, 0)),
     "sigmoid": (lambda: ma.nn.sigmoid(ma.asarray(X)), lambda: 1 / (1 + np.exp(-X))),
@@ -66,6 +79,27 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
         lambda: ma.nn.attention(ma.asarray(X), ma.asarray(Y), ma.asarray(Z)),
         lambda: softmax(X @ Y.swapaxes(1, 2) / 2) @ Z,
     ),
+    **{
+        f"attention {name}": (
+            lambda given=given: ma.nn.attention(ma.asarray(X), ma.asarray(Y), ma.asarray(Z), **given),
+            lambda kept=kept: masked_attention(kept),
+        )
+        for name, (given, kept) in {
+            "causal": ({"causal": True}, lambda i, j: j <= i),
+            "window": ({"window": 1}, lambda i, j: abs(i - j) <= 1),
+            "window before": ({"window": (2, 0)}, lambda i, j: i - 2 <= j <= i),
+            "causal window": ({"causal": True, "window": (1, 3)}, lambda i, j: i - 1 <= j <= i),
+        }.items()
+    },
+    "attention cap": (
+        lambda: ma.nn.attention(ma.asarray(X), ma.asarray(Y), ma.asarray(Z), cap=0.7, scale=2.0),
+        lambda: softmax(0.7 * np.tanh(X @ Y.swapaxes(1, 2) * 2.0 / 0.7)) @ Z,
+    ),
+    "attention with a mask": (  # the last query has no keys
+        lambda: ma.nn.attention(ma.asarray(X), ma.asarray(Y), ma.asarray(Z), ma.asarray(MASK)),
+        lambda: masked_attention(lambda i, j: MASK[i, j]),
+    ),
+    "straight_through": (lambda: ma.nn.straight_through(ma.round(ma.asarray(X)), ma.asarray(X)), lambda: np.round(X)),
     "cross_entropy": (
         lambda: ma.nn.cross_entropy(ma.asarray(X), ma.asarray(LABELS)),
         lambda: -np.log(np.take_along_axis(softmax(X), LABELS[..., None], -1)).mean(),
@@ -191,3 +225,38 @@ def test_gradients_by_complex_numbers_follow_the_convention_of_the_passes():
     z = ma.asarray([1 + 2j, 3 - 1j])
     np.testing.assert_allclose(ma.grad(lambda z: ma.sum(ma.abs(z) ** 2))(z).ndarray, 2 * np.conj(z.ndarray))
     np.testing.assert_allclose(ma.jvp(lambda z: z * z, (z,), (z,))[1].ndarray, 2 * z.ndarray**2)
+
+
+def test_straight_through_has_the_derivative_of_its_second_argument():
+    x = np.array([0.4, -1.7, 2.5, np.inf])
+    (gradient,) = [np.asarray(ma.grad(lambda x: ma.sum(ma.nn.straight_through(ma.round(x), x * 3.0)))(x))]
+    np.testing.assert_array_equal(gradient, [3, 3, 3, 0])
+    weight = np.array([1.0, 2.0, 3.0, 4.0])
+    (through,) = [np.asarray(ma.grad(lambda x: ma.sum(ma.round(x) * ma.asarray(weight)))(x[:3].repeat(2)[:4]))]
+    np.testing.assert_array_equal(through, np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: ma.nn.straight_through(ma.ones(3), ma.ones(4)), "expected equal ones"),
+        (lambda: ma.nn.attention(*[ma.ones((2, 3))] * 3, cap=0.0), "cap is 0.0"),
+        (lambda: ma.nn.attention(*[ma.ones((2, 3))] * 3, window=(1, -2)), "window is"),
+        (lambda: ma.nn.attention(*[ma.ones((2, 3))] * 3, window=(1, 2, 3)), "window is"),
+    ],
+)
+def test_wrong_arguments_are_named(call: Any, words: str):
+    with pytest.raises(ValueError, match=words) as caught:
+        call()
+    assert "E1110" in str(caught.value)
+
+
+def test_attention_with_a_band_is_one_kernel():
+    """The pass finds it, and native code keeps the scores in its cache."""
+    x = np.random.default_rng(0).standard_normal((2, 40, 8)).astype(np.float32)
+    f = ma.jit(lambda q: ma.nn.attention(q, q, q, causal=True, window=(9, 0), cap=5.0), target="native")
+    f(x)
+    module = ma.trace(lambda q: ma.nn.attention(q, q, q, causal=True, window=(9, 0), cap=5.0), ma.spec((2, 40, 8), "float32"))
+    from mind_runtime import compile
+
+    assert sum("attention of" in line for line in compile(module, target="native").explain()) == 1

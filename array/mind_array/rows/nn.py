@@ -11,19 +11,20 @@ import numpy as np
 from mind_dialect import ptir
 
 from ..array import Array
-from ..dtypes import as_dtype, float32, ptir_dtype
+from ..dtypes import as_dtype, bool_, float32, int64, ptir_dtype
 from ..emit import constant, emit
 from ..faults import fault
 from ..kinds import is_sequence
-from ..operands import array_of, axes_of, axis_of, cast, one, promoted
+from ..operands import array_of, axes_of, axis_of, broadcast, cast, one, promoted
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
 from .contraction import dot_general
+from .creation import iota
 from .creation import one_hot as _one_hot
 from .indexing import index_array
 from .manipulation import expand_dims, reshaped
 from .mathematics import erf
-from .parts import select
+from .parts import isfinite, select
 from .reductions import count_of, reduced
 from .trigonometry import tanh
 
@@ -37,6 +38,24 @@ def stop_gradient(x: Any, /) -> Array:
 
 
 row(standard=False)(stop_gradient)
+
+
+def straight_through(value: Any, x: Any, /) -> Array:
+    """
+    Return `value`, whose derivative is taken to be that of `x`: for rounding, quantisation and thresholds.
+
+    Both are real floats of one shape; `ma.nn.straight_through(ma.round(x), x)` rounds, and lets gradients pass. Where `x` is not
+    finite the derivative stops.
+    """
+    (result, moving), dtype = promoted("straight_through", "float", *(array_of(v, "straight_through") for v in (value, x)))
+    if result.shape != moving.shape:
+        message = f"straight_through: shapes {list(result.shape)} and {list(moving.shape)}, expected equal ones"
+        raise fault("E1110", message, argument="x", value=str(moving.shape))
+    moving = select(isfinite(moving), moving, constant(0.0, dtype, moving.shape))
+    return e.add(stop_gradient(result), e.subtract(moving, stop_gradient(moving)))
+
+
+row(module="nn", standard=False, category="float", arrays=2)(straight_through)
 
 
 @row(module="nn", standard=False, category="real", derivative=PIECEWISE)
@@ -158,11 +177,25 @@ def one_hot(x: Any, num_classes: int, /, *, axis: int = -1, dtype: Any = None) -
 
 
 @row(module="nn", standard=False, category="float", arrays=3, derivative=SMOOTH)
-def attention(q: Any, k: Any, v: Any, mask: Any = None, /, *, scale: float | None = None) -> Array:
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any = None,
+    /,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    window: int | tuple[int, int] | None = None,
+    cap: float | None = None,
+) -> Array:
     """
     Return what each query gathers from the values whose keys it resembles.
 
-    q is `[..., S, d]`, k and v are `[..., T, d]`; `mask`, `[S, T]` or more, is added to the scores, which are float32 at least.
+    q is `[..., S, d]`, k and v are `[..., T, d]`. `mask`, `[S, T]` or more, says which keys take part if it is boolean, else it
+    is added to the scores, which are float32 at least. With `causal`, query i takes keys up to i; `window=(before, after)`, or
+    one number for both, takes so many keys around i. `cap` bounds scores to -cap .. cap by a tanh, before masks. Queries that a
+    boolean mask, `causal` or `window` leaves without keys get 0.
     """
     (query, keys, values), dtype = promoted("attention", "float", *(array_of(x, "attention") for x in (q, k, v)))
     n = query.ndim
@@ -171,10 +204,47 @@ def attention(q: Any, k: Any, v: Any, mask: Any = None, /, *, scale: float | Non
     names = {"contract_lhs": (n - 1,), "contract_rhs": (n - 1,), "batch_lhs": batch, "batch_rhs": batch}
     scores = emit(ptir.DotGeneralOp, query, keys, **names, out_dtype=ptir_dtype(wide))
     scores = e.multiply(scores, 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)
-    if mask is not None:
+    if cap is not None:
+        if not 0 < cap < math.inf:
+            raise fault("E1110", f"attention: cap is {cap!r}, expected a positive number", argument="cap", value=cap)
+        scores = e.multiply(tanh(e.divide(scores, cap)), cap)
+    taken = _band(scores, causal, window)
+    if mask is not None and (given := array_of(mask, "attention")).dtype == as_dtype(bool_):
+        taken = given if taken is None else e.logical_and(taken, given)
+    elif mask is not None:
         scores = e.add(scores, cast(array_of(mask, "attention"), wide))
-    shares = cast(softmax(scores), dtype)
-    return dot_general(shares, values, ((n - 1,), (n - 2,)), (batch, batch))
+    if taken is not None:
+        taken = broadcast(taken, scores.shape)
+        scores = select(taken, scores, constant(-math.inf, wide, scores.shape))
+    shares = softmax(scores) if taken is None else _guarded_softmax(scores)
+    return dot_general(cast(shares, dtype), values, ((n - 1,), (n - 2,)), (batch, batch))
+
+
+def _band(scores: Array, causal: bool, window: Any) -> Array | None:
+    """Which keys each query takes by its place; None for all."""
+    before, after = (None, None) if window is None else _numbers("attention", "window", window, 2)
+    if window is not None and min(before or 0, after or 0) < 0:
+        raise fault("E1110", f"attention: window is {window!r}, expected numbers from 0", argument="window", value=str(window))
+    after = 0 if causal else after
+    shape = tuple(scores.shape[-2:])
+    query, key = (iota(shape, axis, as_dtype(int64)) for axis in (0, 1))
+    found: Array | None = None
+    if after is not None:
+        found = e.less_equal(key, e.add(query, after) if after else query)
+    if before is not None:
+        early = e.greater_equal(key, e.subtract(query, before) if before else query)
+        found = early if found is None else e.logical_and(found, early)
+    return found
+
+
+def _guarded_softmax(x: Array) -> Array:
+    """As `softmax` along the last axis, with 0 for rows that are -inf throughout."""
+    axes = (x.ndim - 1,)
+    greatest = stop_gradient(_wide_reduce("max", x, axes))
+    greatest = select(e.equal(greatest, -math.inf), constant(0.0, x.dtype, greatest.shape), greatest)
+    shares = e.exp(e.subtract(x, greatest))
+    total = _wide_reduce("sum", shares, axes)
+    return e.divide(shares, select(e.equal(total, 0.0), constant(1.0, x.dtype, total.shape), total))
 
 
 def _numbers(name: str, argument: str, value: Any, count: int) -> tuple[int, ...]:
