@@ -221,7 +221,7 @@ def attention(
 
 
 def _band(scores: Array, causal: bool, window: Any) -> Array | None:
-    """Which keys each query takes by its place; None for all."""
+    """Return which keys each query takes by its place; None for all."""
     before, after = (None, None) if window is None else _numbers("attention", "window", window, 2)
     if window is not None and min(before or 0, after or 0) < 0:
         raise fault("E1110", f"attention: window is {window!r}, expected numbers from 0", argument="window", value=str(window))
@@ -238,7 +238,7 @@ def _band(scores: Array, causal: bool, window: Any) -> Array | None:
 
 
 def _guarded_softmax(x: Array) -> Array:
-    """As `softmax` along the last axis, with 0 for rows that are -inf throughout."""
+    """Return `softmax` along the last axis, with 0 for rows that are -inf throughout."""
     axes = (x.ndim - 1,)
     greatest = stop_gradient(_wide_reduce("max", x, axes))
     greatest = select(e.equal(greatest, -math.inf), constant(0.0, x.dtype, greatest.shape), greatest)
