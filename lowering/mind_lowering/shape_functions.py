@@ -170,7 +170,7 @@ def bounded(*sizes: int | None) -> None:
     """Raise if a result would have an extent that nothing can hold."""
     for n in sizes:
         if n is not None and not 0 <= n <= MAX_EXTENT:
-            raise fail("Maximum allowed dimension exceeded", "E3006", value=n)
+            raise fail(f"a result has an extent of {n}, expected 0 to {MAX_EXTENT}", "E3006", value=n)
 
 
 def refuse(reason: str) -> NoReturn:

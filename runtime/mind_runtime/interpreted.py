@@ -37,6 +37,8 @@ from mind_dialect.errors import MindError, error
 from mind_dialect.extents.dims import is_expression, size_in, solutions
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type
+from mind_dialect.ptir_shapes import UNKNOWN
+from mind_dialect.ptir_shapes.dims import bounded
 from mind_lowering.core_rules import RULES, converted_type
 from mind_lowering.dynamic_dims import needs_check, rule_arguments
 from mind_lowering.emitter import Emitter
@@ -85,6 +87,14 @@ def _size(dim: str, sizes: dict[str, int]) -> int:
     if (size := size_in(dim, sizes)) is None:
         raise error("E8001", f"dimension {dim} has no size here, expected an operand that has it", name=dim, extents=())
     return size
+
+
+def check_dynamic_result(type: Attribute, sizes: dict[str, int]) -> None:
+    """As `check_result`, of a type with names whose sizes are known; E3006 for an extent that nothing can hold."""
+    shape = read_type(type).shape
+    if any(isinstance(n, str) for n in shape):
+        bounded([UNKNOWN if (size := size_in(n, sizes)) is None else size for n in shape])
+        check_need(Need(byte_count(type, sizes), type), physical_memory())
 
 
 def check_result(type: Attribute) -> None:
@@ -182,6 +192,8 @@ class MindRunner(InterpreterFunctions):
         if isinstance(op, ptir.CustomCallOp):
             dtypes = tuple(read_type(v.type).dtype for v in op.results)
             return self.run(op, "k.custom_call", {**op.values(), "dtypes": dtypes}, values, sizes)
+        for type in op.result_types:
+            check_dynamic_result(type, sizes)
         call = kernel_call(op)
         drawn: dict[str, Any] = {}
         if isinstance(op, ptir.RandomOp):

@@ -19,7 +19,9 @@ from xdsl.dialects.func import FuncOp
 
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.ptir_shapes import UNKNOWN
+from mind_lowering.xp.peak import Need, byte_count
 
+from .memory import check_need, physical_memory
 from .program import Program, checked_seed
 from .request import Request, numpy_program
 from .shapes import KEPT, Shapes, bound_function
@@ -70,6 +72,7 @@ class TranslatedProgram(Program):
             if (bound := bound_function(self.function, shapes)) is None:
                 message = f"@{self.name} has a dimension {UNKNOWN} without a name, expected named dimensions"
                 raise error("E6003", message, backend=self.target)
+            check_results(bound[0])
             found = self._built[shapes] = self.build(bound[0])
             if len(self._built) > KEPT:
                 self._built.popitem(last=False)
@@ -78,6 +81,14 @@ class TranslatedProgram(Program):
     def explain(self) -> list[str]:
         """Lines that say what runs where."""
         return [f"@{self.name} runs as a whole in {self.target}"]
+
+
+def check_results(func: FuncOp) -> None:
+    """Raise E6004 for a value of a function of static sizes that no memory holds, before constants are computed."""
+    limit = physical_memory()
+    for op in func.body.block.ops:
+        for type in op.result_types:
+            check_need(Need(byte_count(type, {}), type), limit)
 
 
 def first_line(e: BaseException) -> str:

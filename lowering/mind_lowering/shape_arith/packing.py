@@ -29,7 +29,7 @@ PASSED_ON = (SizeType, ShapeType, WitnessType)
 
 @dataclass(frozen=True)
 class PassedOn:
-    """The form in which a value is passed on: `count` numbers, and a validity if `checked`; `reasons` are why it may not be valid."""
+    """The form in which a value is passed on: `count` numbers, and a validity if `checked`, with reasons why it may fail."""
 
     type: Attribute
     count: int = 1
