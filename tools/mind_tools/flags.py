@@ -39,6 +39,7 @@ PASS_ALIASES = {
     "ptir-expand-quantized": "mind-ptir-expand-quantized",
     "ptir-expand-narrow": "mind-ptir-expand-narrow",
     "ptir-expand-norms": "mind-ptir-expand-norms",
+    "ptir-unroll-axes": "mind-ptir-unroll-axes",
     "ptir-move-casts": "mind-ptir-move-casts",
     "ptir-absorb-views": "mind-ptir-absorb-views",
     "ptir-split-products": "mind-ptir-split-products",

@@ -29,6 +29,7 @@ from mind_passes.fusion.form_rows import form_rows
 from mind_passes.fusion.fuse import fuse
 from mind_passes.fusion.fuse_convolutions import fuse_convolutions
 from mind_passes.fusion.select_scatters import select_scatters
+from mind_passes.fusion.unroll_axes import unroll_axes
 from mind_passes.fusion.wrap import is_pointwise_or_reduction
 from mind_passes.ptir.failing import mark_failing, unmark
 from mind_passes.ptir.recognize import recognize
@@ -100,6 +101,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-recognize-convolutions", _recognize_convolutions),
         Stage("mind-ptir-expand-quantized", lambda module: expand_quantized(module, computes)),
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_norm_kernel)),
+        Stage("mind-ptir-unroll-axes", _unroll_axes),
         Stage("mind-recognize-attention", lambda module: find_attention(module, host)),
         Stage("mind-ptir-fuse", fuse),
         Stage("mind-ptir-fuse-convolutions", fuse_convolutions),
@@ -111,6 +113,12 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
 def _recognize_convolutions(module: ModuleOp) -> None:
     """Make convolutions of products of patches."""
     if recognize(module, ("convolution",)):
+        simplify(module)
+
+
+def _unroll_axes(module: ModuleOp) -> None:
+    """Unroll short last axes, and remove the reshapes that cancel then."""
+    if unroll_axes(module):
         simplify(module)
 
 

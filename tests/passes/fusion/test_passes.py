@@ -22,7 +22,10 @@ from ptir_random_programs import Maker
 from row_programs import RowMaker
 
 FORMS = {name: load for name, load in PASSES.items() if getattr(load(), "__module__", "").startswith("mind_passes.fusion.")}
-ROUNDED = {"mind-ptir-form-rows": "it adds up each row first"}
+ROUNDED = {
+    "mind-ptir-form-rows": "it adds up each row first",
+    "mind-ptir-unroll-axes": "it adds up the last axis by additions",
+}
 """Passes that change how sums of floats are rounded, and how."""
 
 
