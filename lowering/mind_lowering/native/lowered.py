@@ -98,10 +98,14 @@ class Native:
     launches: FuncOp | None = None
     """The launches that a call runs, and their memory. A program that was found on disk has none."""
 
-    def explain(self) -> Iterator[str]:
-        """Lines that say what runs natively, and what on NumPy and why."""
+    rejected: Sequence[str] = ()
+    """Of each op that several rows of the table of kernels could take: the row that takes it, and why others do not."""
+
+    def explain(self, *, rejected: bool = False) -> Iterator[str]:
+        """Yield lines that say what runs natively, what on NumPy and why, and if asked for why other kernels were rejected."""
         foreign = sum(n.reason is not None for n in self.notes)
         native = sum(n.kernel is not None for n in self.notes)
         counts = f"{native} native kernel{'s' * (native != 1)}, {foreign} op{'s' * (foreign != 1)} on NumPy"
         yield f"@{self.name} on {self.host.isa}: {counts}, arena {self.arena} bytes"
         yield from map(str, self.notes)
+        yield from self.rejected if rejected else ()

@@ -7,12 +7,14 @@ function of PTIR that the runtime hands to the NumPy target. Nothing falls back 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mind_dialect.ptir import PtirOp
 
 from .control import CONTROL, control
 from .kernels import FALLBACK, ROWS
+from .outlining import shown
 from .patterns import Choice, Operands, Rejections, choose
 from .plan import NativePlan
 
@@ -21,8 +23,8 @@ from .plan import NativePlan
 class Planner(NativePlan):
     """A plan that takes the kernels of the table."""
 
-    rejections: dict[PtirOp, Rejections] = field(default_factory=dict[PtirOp, Rejections])
-    """Of each planned op: why other rows of the table do not take it."""
+    choices: list[tuple[PtirOp, Choice | Rejections]] = field(default_factory=list[tuple[PtirOp, Choice | Rejections]])
+    """Of each planned op: the row of the table that takes it, and why others do not."""
 
     def step(self, op: PtirOp) -> None:
         """Append an op: a branch or a loop, the kernels of the row that takes it at least cost, or NumPy's kernel."""
@@ -31,9 +33,16 @@ class Planner(NativePlan):
                 self.foreign(op, reason)
             return
         chosen = choose(ROWS.get(type(op), ()), op, Operands(self.views, self.deferred), self.host)
+        self.choices.append((op, chosen))
         if isinstance(chosen, Choice):
-            self.rejections[op] = chosen.rejections
             chosen.pattern.expand(self, op, chosen.match)
         else:
-            self.rejections[op] = chosen
             self.foreign(op, chosen[-1][1].reason if chosen else FALLBACK[type(op)])
+
+    def rejected(self) -> Iterator[str]:
+        """Yield a line for each planned op that some rows do not take: the row that takes it, and the reasons of the others."""
+        for op, chosen in self.choices:
+            taken, rejections = (chosen.pattern.name, chosen.rejections) if isinstance(chosen, Choice) else ("numpy", chosen)
+            if rejections:
+                reasons = "; ".join(f"not {name}: {rejection.reason}" for name, rejection in rejections)
+                yield f"{shown(op)}: {taken}; {reasons}"

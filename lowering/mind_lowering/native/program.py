@@ -178,7 +178,7 @@ def lower(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed: 
     planner = plan.planner
     made = _emitted(func, planner, plan.outputs, plan.arena, _place(planner))
     cost = sum(step.cost(host) if isinstance(step, NativeStep) else inf for step in planner.steps)
-    return replace(made, cost=cost, draws=planner.drawn, launches=plan.launches.func)
+    return replace(made, cost=cost, draws=planner.drawn, launches=plan.launches.func, rejected=tuple(planner.rejected()))
 
 
 def _outputs(planner: Planner, ending: Operation) -> list[Buffer]:

@@ -189,11 +189,11 @@ class NativeProgram(Program):
         assert native.launches is not None, "of the whole program"
         return arena_plan(native.launches, f"@{shown_name(self.name)} on native", native.arena)
 
-    def explain(self) -> list[str]:
-        """Lines that say which ops run natively, and which on NumPy and why."""
+    def explain(self, *, rejected: bool = False) -> list[str]:
+        """Return lines that say which ops run natively, which on NumPy and why, and if `rejected` why other kernels do not."""
         if self._made.runner is None:
             return [f"@{self.name}: {self._made.reason}", *self.explain_sizes()]
-        return list(self._made.runner.whole().explain())
+        return list(self._made.runner.whole().explain(rejected=rejected))
 
     @property
     def source(self) -> str:

@@ -125,21 +125,35 @@ def test_which_row_is_chosen(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert wanted in taken
 
 
-def test_rows_that_do_not_take_an_op_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the plan keeps what they say."""
+def test_rows_that_do_not_take_an_op_say_why() -> None:
     (func,) = functions(program("f32[20,64]", softmax))
-    plan = planner.Planner(HOST)
-    work = prepared(func, HOST)
-    for argument in work.body.block.args:
-        plan.views[argument] = plan.target(argument)
-    for op in work.body.block.ops:
-        if isinstance(op, PtirOp):
-            plan.step(op)
-    (found,) = plan.rejections.values()
-    reasons = {name: rejection.reason for name, rejection in found}
-    assert reasons.keys() == {"prologue of products", "attention", "product with epilogue", "convolution with epilogue"}
-    assert reasons["product with epilogue"] == "0 products"
-    assert all(reasons.values())
+    native = lower(prepared(func, HOST), HOST)
+    (line,) = native.rejected
+    assert line not in list(native.explain())
+    assert list(native.explain(rejected=True))[-1] == line
+    assert [part.partition(":")[0] for part in line.split("; ")[1:]] == [
+        "not prologue of products",
+        "not attention",
+        "not product with epilogue",
+        "not convolution with epilogue",
+    ]
+    assert "; not product with epilogue: 0 products" in line
+    assert ": rows; " in line
+
+
+@pytest.mark.parametrize(
+    ("types", "body", "reason"),
+    [
+        ("f32[20,64] f32[20,64]", lambda x, y: ptir.MulOp(ptir.ExpOp(x), y), "not rows: no sum"),
+        ("f32[20,64]", lambda x: reduce(ptir.ExpOp(x), "sum"), "not rows: a group does the same"),
+        ("cf32[8]", ptir.NegOp, "not elementwise: nothing is computed in cf32 here"),
+        ("si4[8]", ptir.NegOp, "numpy; not elementwise: nothing is computed in si4 here"),
+        ("f64[16,4]", lambda w: ptir.NegOp(widened(w)), "not prologue of products: its result is computed"),
+    ],
+)
+def test_reasons(types: str, body: Callable[..., Any], reason: str) -> None:
+    (func,) = functions(program(types, body))
+    assert any(reason in line for line in lower(prepared(func, HOST), HOST).explain(rejected=True))
 
 
 def state(plan: Any) -> tuple[Any, ...]:
