@@ -63,7 +63,7 @@ CASES = {
         f'iota shape = ["{N4}"] dtype = f32 axis = 0 :', N4, "E6004", 46_340, 1, "bytes are needed"
     ),
     "negative": Case('broadcast_to %one result_shape = ["N-T"] : tensor<f32> ->', "N-T", "E3006", 2, 3, "extent -1"),
-    "negative bound": Case('slice %x starts = ["N-2"] sizes = [2] : tensor<?xf32, "N"> ->', "2", "E4012", 1, 1, "start -1"),
+    "negative bound": Case('slice %x starts = ["N-2"] sizes = [2] : tensor<?xf32, "N"> ->', "2", "E4012", 1, 1, "-1"),
     "name bound twice": Case('tanh %y : tensor<?xf32, "N">', "", "E8001", 2, 3, "size 3", y="N"),
     "sizes that differ": Case('add %x, %y : (tensor<?xf32, "N">, tensor<?xf32, "T">) ->', "N", "E3001", 2, 3, "2"),
     "bound broken": Case('tanh %x : tensor<?xf32, "N">', "", "E8010", 9, 1, "size 9", declared='"N in 1..8"'),
