@@ -12,7 +12,7 @@ pytest.importorskip("llvmlite")
 import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.ptir.types import SI32
-from mind_lowering.native import detect, prepack
+from mind_lowering.native import detect, plan
 from mind_lowering.native.program import lower, prepared
 from native_checks import assert_close
 from native_control_programs import BOTH, across, add, counted, dot, scan, updated
@@ -172,7 +172,7 @@ def test_what_is_packed_before_loops_is_bounded(monkeypatch: pytest.MonkeyPatch)
     size = 40 * 48 * 4
     arenas: list[int] = []
     for most, count in ((0, 0), (size, 1), (4 * size, 2)):
-        monkeypatch.setattr(prepack, "MOST_KEPT", most)
+        monkeypatch.setattr(plan, "MOST_KEPT", most)
         native = lower(prepared(function_of(module), detect()), detect())
         arenas.append(native.arena)
         assert sum("panels of" in str(note) for note in native.notes) == count

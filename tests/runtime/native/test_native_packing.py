@@ -18,7 +18,7 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import F32
 from mind_lowering import code_cache as cache
 from mind_lowering.custom_calls import register_custom_call, unregister_custom_call
-from mind_lowering.native import prepack
+from mind_lowering.native import plan
 from mind_lowering.native import program as lowering
 from mind_lowering.native.host import CHECKS_VARIABLE
 from mind_runtime.native import image
@@ -192,7 +192,7 @@ def test_memory_that_is_not_there_is_not_packed_in() -> None:
 
 
 def test_what_is_packed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepack, "MOST_KEPT", 40 * 40 * 4 + 1)
+    monkeypatch.setattr(plan, "MOST_KEPT", 40 * 40 * 4 + 1)
     run = bound(of_weights(), arg1=W, arg2=V)
     assert once(run.program) == 1
     check(run(X), expected())
