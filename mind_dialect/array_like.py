@@ -1,5 +1,5 @@
 """
-What expressions share with NumPy's arrays: `x ** 2`, `x[0, 1:]`, `x.T`, `x.sum(axis=1)`, in ops of Core IR.
+Operators and methods that expressions share with NumPy's arrays: `x ** 2`, `x[0, 1:]`, `x.T`, `x.sum(axis=1)`, in ops of Core IR.
 
 Axes may be negative: the rank is known, so they are counted from the front before the op is made.
 """

@@ -1,4 +1,4 @@
-"""How each kind of property is stored, checked and written: one codec per kind, not one per op."""
+"""Codecs: store, check and write each kind of property; one codec per kind, not one per op."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHORT = 8
 
 
 def is_array(attribute: Attribute) -> TypeIs[DenseArrayBase[Any]]:
-    """Whether `attribute` is an `array<...>`."""
+    """Return whether `attribute` is an `array<...>`."""
     return isinstance(attribute, DenseArrayBase)
 
 

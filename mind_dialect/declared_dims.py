@@ -1,5 +1,5 @@
 """
-What a function declares of the sizes of its dimensions, in its attribute `mind.dims`:
+Declarations about the sizes of dimensions, in the attribute `mind.dims` of a function:
 
     func.func @f(%x: tensor<?x4xf32, "T,*">) -> ... attributes {mind.dims = ["T in 1..1024", "T % 8 == 0"]}
 
@@ -173,7 +173,7 @@ def names_given(types: Iterable[Attribute]) -> set[str]:
 
 
 def state_declarations(func: FuncOp, texts: Iterable[str]) -> None:
-    """Let a function declare these texts, each once, beside its own; facts about numbers are checked and left out, E8010."""
+    """Add these declarations to those of a function, each once; facts about numbers are checked and left out, E8010."""
     given = func.attributes.get(DECLARED)
     stated = dict.fromkeys([] if given is None else _texts(given))
     for text in texts:

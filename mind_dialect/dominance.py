@@ -83,7 +83,7 @@ class Dominators:
         return list(zip(first, last, strict=True))
 
     def strictly_dominates(self, a: Block, b: Block) -> bool:
-        """Whether every path from the entry to `b`, another block, passes `a`; true if there is no path to `b`."""
+        """Return whether every path from the entry to `b`, another block, passes `a`; true if there is no path to `b`."""
         if (j := self._number.get(b)) is None:
             return True
         if (i := self._number.get(a)) is None:

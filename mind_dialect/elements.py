@@ -1,5 +1,5 @@
 """
-How one element of each kind of number is checked, stored as bytes and written as text, without arrays.
+Elements of each kind of number: checks, bytes and text of a single one, without arrays.
 
 Storage is little-endian. Numbers of fewer than 8 bits take one byte each. Texts are the shortest decimals that read back.
 """

@@ -36,7 +36,7 @@ ACTIVITIES = tuple(f"enzyme_{word}" for word in ("active", "dup", "const", "dupn
 
 @irdl_attr_definition
 class Activity(ForeignEnumeration):
-    """How an argument or a result takes part in a derivative."""
+    """Activity of an argument or a result: its part in a derivative."""
 
     name = "enzyme.activity"
 

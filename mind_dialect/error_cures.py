@@ -1,4 +1,4 @@
-"""How to cure each coded error: one sentence or two for a reader who has the message; a test closes the table."""
+"""Cures of the coded errors: one or two sentences for a reader who has the message; a test closes the table."""
 
 CURES: dict[str, str] = {
     "E1001": "Save the file as UTF-8; `offset` is the position of the first wrong byte.",
@@ -51,7 +51,7 @@ CURES: dict[str, str] = {
     "E4013": "Use padding that is not negative, or one of the modes that the message lists.",
     "E4014": "Use an input of rank 1 or more; a rank-0 input of a gather is E3002.",
     "E4015": "Write the inferred type in place of the declared one, or leave building the type to the op's constructor.",
-    "E4016": "Mend the op as its own dialect's verifier says, and end the block with a terminator.",
+    "E4016": "Correct the op as its own dialect's verifier says, and end the block with a terminator.",
     "E5001": "Add a derivative rule for the op, or lower the op first; extending.md shows how to add a rule.",
     "E5002": "The derived function does not verify: report it with the program, as a rule is wrong.",
     "E5003": "Use an axis of the operand.",

@@ -249,7 +249,7 @@ class LiteralAttr(ParametrizedAttribute):
 
     @property
     def is_fill(self) -> bool:
-        """Whether one stored element stands for several."""
+        """Return whether one stored element stands for several."""
         dtype, shape = read_type(self.type)
         return len(self.data.data) == dtype.size and math.prod(shape) != 1
 
@@ -288,7 +288,7 @@ class LiteralAttr(ParametrizedAttribute):
         return f'"0x{self.data.data.hex().upper()}"'
 
     def _has_decimals(self, dtype: DType) -> bool:
-        """Whether decimals give the same bytes again: NaNs have many bit patterns, `nan` is one."""
+        """Return whether decimals give the same bytes again: NaNs have many bit patterns, `nan` is one."""
         values = self.values()
         if not any(v != v for v in values):
             return True

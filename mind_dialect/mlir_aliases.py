@@ -91,7 +91,7 @@ class AliasParser(Parser):
         self._aliases.uses = uses  # they count where the alias is used
 
     def _find_definitions(self) -> dict[str, int]:
-        """Where each alias is first defined: its name and `=` outside of all brackets."""
+        """Find the first definition of each alias: its name and `=` outside of all brackets."""
         found, depth = dict[str, int](), 0
         for match in _STRUCTURE.finditer(self.lexer.input.content):
             if (name := match["name"]) is None:

@@ -45,7 +45,7 @@ _KINDS = (None, None, *_TOKENS)
 
 
 class TextToken(Token[MLIRTokenKind, str]):
-    """A token that has its text at hand, where the base class slices the input at each access."""
+    """A token that stores its text, where the base class slices the input at each access."""
 
     text: str = ""  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
 

@@ -151,7 +151,7 @@ class LiteralParser(Parser):
         return DenseIntOrFPElementsAttr(type, BytesAttr(_as_packed(data, type.element_type)))
 
     def _checked_dense_type(self) -> Any:
-        """As xDSL's, which makes the constraint anew for every literal."""
+        """As xDSL's, which makes a new constraint for every literal."""
         type: Any = self.expect(self.parse_optional_type, "Dense attribute must be typed!")
         if not _DENSE.verifies(type):
             self.raise_error("Expected memref, vector or tensor type of integer, index, float, or complex type")

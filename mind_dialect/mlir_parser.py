@@ -152,7 +152,9 @@ class MindParser(AliasParser, LiteralParser, TypeParser):
         return MindParseError(Span(start, start + len(op.name), self.lexer.input), found[0])
 
     def _states_one_type(self, span: Span[Any]) -> bool:
-        """Whether a place stands in an op of ours, on a line that states one type for all of its operands and its result."""
+        """
+        Return whether a position is in an op of our dialects, on a line that states one type for all operands and the result.
+        """
         text = self.lexer.input.content
         before, rest = text[text.rfind("\n", 0, span.start) + 1 : span.start], text[span.start :].partition("\n")[0]
         return _OURS.search(before) is not None and not {"(", "->"} & set(re.findall(r"\(|->", rest.rpartition(" : ")[2]))
@@ -181,7 +183,7 @@ class MindParser(AliasParser, LiteralParser, TypeParser):
         return self._stated_unknown if isinstance(location, UnknownLoc) else location
 
     def _name_of_op(self, start: int) -> int:
-        """Where the name of the op stands that starts, maybe with its results, at `start`."""
+        """Find the name of the op that starts, perhaps with its results, at `start`."""
         match = (
             _RESULTS.match(self.lexer.input.content, start) if self._current_token.kind is MLIRTokenKind.PERCENT_IDENT else None
         )
@@ -211,7 +213,9 @@ class MindParser(AliasParser, LiteralParser, TypeParser):
         raise MindParseError(span, error("E4000", message, given=name, expected=expected))
 
     def _instead_of(self, name: str, names: Sequence[str]) -> tuple[list[str], str]:
-        """What an unknown op may have meant, and how to say so: the same op in a dialect of ours, else the nearest of `names`."""
+        """
+        Return a suggestion for an unknown op, with its wording: the same op in one of our dialects, else the nearest of `names`.
+        """
         short = name.rpartition(".")[2]
         ours = (dialect for dialect in (self.ctx.get_optional_dialect(own) for own in OURS) if dialect is not None)
         same = [op.name for dialect in ours for op in dialect.operations if op.name.endswith(f".{short}")]

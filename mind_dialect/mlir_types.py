@@ -41,7 +41,7 @@ class TypeParser(Parser):
         return self._remembered(_FUNCTION, super().parse_optional_function_type)
 
     def _remembered(self, pattern: re.Pattern[str], parse: Any) -> Any:
-        """What `parse` gave for the same text, if `pattern` says that the text is a type as a whole."""
+        """Return the earlier result of `parse` for the same text, if `pattern` says that the text is a whole type."""
         start = self._current_token.span.start
         match = pattern.match(self.lexer.input.content, start)
         if match is None:

@@ -1,5 +1,5 @@
 """
-What messages call a value: the name that it has in the text that it was read from, else its SSA name, else its ValueId.
+Names of values in messages: the name in the text that a value was read from, else its SSA name, else its ValueId.
 
 A parser notes the names of an op's results on the op's location, which copies of the op and what passes put in its place keep. So
 an error speaks of `%h` where it quotes the line that defines `%h`, whatever became of the op, and of `%0` where the text says so.
@@ -22,7 +22,7 @@ def note_names(location: Attribute, names: Sequence[str]) -> None:
 
 
 def noted_names(op: Operation) -> tuple[str, ...]:
-    """How the text from which `op` comes calls the results of the op that stood there; empty if no text is known."""
+    """Return the names of `op`'s results in the text that it was read from; empty if no text is known."""
     return cast(tuple[str, ...], getattr(op.location, _NOTED, ()))
 
 
@@ -70,7 +70,7 @@ def value_ids(block: Block) -> dict[SSAValue, int]:
 
 
 def shown_value(value: SSAValue, ids: Mapping[SSAValue, int] | None = None) -> str:
-    """What a message calls a value; `ids` are the ValueIds of its block, if the caller has them."""
+    """Return the name of a value for messages; `ids` are the ValueIds of its block, if the caller has them."""
     if (name := known_name(value)) is not None:
         return name
     block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
@@ -81,7 +81,9 @@ def shown_value(value: SSAValue, ids: Mapping[SSAValue, int] | None = None) -> s
 
 
 def shown_op(opcode: str, op: Operation, ids: Mapping[SSAValue, int] | None = None) -> str:
-    """What a message calls an op: its opcode and, inside a block, the name of its result, or of the results together."""
+    """
+    Return the name of an op for messages: its opcode and, inside a block, the name of its result, or of its results together.
+    """
     if op.parent is None or not op.results:
         return opcode
     return f"{opcode} {shown_value(op.results[0], ids).removesuffix('#0')}"

@@ -1,4 +1,6 @@
-"""What the ops of our dialects share: properties with codecs, coded checks that name the op and its place, one text form."""
+"""
+Base class of the ops of our dialects: properties with codecs, coded checks that name the op and its location, one text form.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,14 @@ class CodedOp(IRDLOperation, HasCanonicalizationPatternsInterface, ABC):
 
     @property
     def opcode(self) -> str:
-        """What messages call the op: the specification's name."""
+        """The name of the op in messages: the specification's."""
         return self.name
 
     @property
     def extension(self) -> str | None:
-        """What `strict` refuses about a well-formed op, as its message names it; None for what the specification has."""
+        """
+        The reason for which `strict` refuses a well-formed op, as its message says it; None if the specification has the op.
+        """
         return None if self.EXTENSION is None else self.opcode
 
     @abstractmethod
@@ -56,7 +60,7 @@ class CodedOp(IRDLOperation, HasCanonicalizationPatternsInterface, ABC):
         return canonicalization_patterns(cls.name.partition(".")[0])
 
     def place(self) -> str:
-        """What messages call the op: the opcode and, inside a block, the name of its result."""
+        """Return the name of the op in messages: the opcode and, inside a block, the name of its result."""
         return shown_op(self.opcode, self)
 
     def verify(self, verify_nested_ops: bool = True) -> None:
@@ -69,7 +73,7 @@ class CodedOp(IRDLOperation, HasCanonicalizationPatternsInterface, ABC):
 
 
 class Declared(Generic[T]):
-    """What an op's declaration says, read once: a class has it as an attribute, of which the op's accessors are the source."""
+    """The declaration of an op, read once; the accessors of the op class are its source."""
 
     def __init__(self, read: Callable[[OpDef], T]):
         self._read = read

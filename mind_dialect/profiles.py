@@ -18,7 +18,7 @@ PROFILE_ATTRIBUTE = "mind.profile"
 
 
 class Profile(StrEnum):
-    """Which text of the specification a function is held to."""
+    """The version of the specification that a function is verified against."""
 
     CORE_V1 = "core-v1"
     CORE_V1_1 = "core-v1.1"

@@ -45,7 +45,7 @@ def require_module(given: object, kind: type[Operation] = ModuleOp) -> None:
 
 
 def _instead(given: Any) -> str:
-    """What to give for a module in place of `given`."""
+    """Return what to pass for a module in place of `given`."""
     from .build import Expression  # which imports this module
 
     if isinstance(given, Expression):
@@ -75,7 +75,7 @@ def functions_called(module: ModuleOp, name: str) -> list[FuncOp]:
 
 
 def holds_core_ir(func: FuncOp) -> bool:
-    """Whether any op of `func` is one of ours."""
+    """Return whether any op of `func` is of our dialects."""
     return any(isinstance(op, CoreOp) for op in func.walk())
 
 
@@ -193,7 +193,7 @@ def ssa_name(name: str | None) -> str | None:
 
 
 def argument_attribute(func: FuncOp, i: int, name: str) -> bool:
-    """Whether argument `i` carries the attribute `name`."""
+    """Return whether argument `i` carries the attribute `name`."""
     return name in _argument_attributes(func, i)
 
 

@@ -1,5 +1,5 @@
 """
-What holds for a PTIR program as a whole: the version it states, and the names of its dimensions.
+Rules of a PTIR program as a whole: the version that it states, and the names of its dimensions.
 
 The module around PTIR ops, or any module around that one, carries `ptir.spec_version = "ptir.v0.4"`, so a foreign module that
 embeds some PTIR states the version once, on itself. Ops that stand in no module are a fragment and state none. A dimension name
@@ -52,7 +52,7 @@ def check_version(given: Attribute | None, *, lenient: bool = False, begin: str 
     """
     Raise E8006 (SpecVersionMismatch) unless `given` is our version; `lenient` lets a missing one pass.
 
-    `begin` is how a program in the form at hand begins that states it.
+    `begin` is the beginning of a program in the current form that states it.
     """
     if given is None and lenient:
         return
@@ -88,7 +88,9 @@ class ProgramCheck:
         self._names: set[str] = set()
 
     def failures(self, op: Operation) -> Iterator[MindError]:
-        """What `op` breaks: a wrong version of the module it is the first to show, a name without a size."""
+        """
+        Return the rules that `op` breaks: a wrong version of its module, which the first op reports, or a name without a size.
+        """
         if isinstance(op, FuncOp):
             self._names = set()
         if DECLARED in op.attributes and "function_type" in op.properties:

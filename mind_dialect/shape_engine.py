@@ -31,7 +31,7 @@ from .types import Shape
 
 
 class RuleCategory(StrEnum):
-    """What kind of rule gives an operator's shape; the first four are the chapter's."""
+    """The kind of rule that gives an operator's shape; the first four are the chapter's."""
 
     ELEMENTWISE_UNARY = "elementwise unary"
     ELEMENTWISE_BINARY = "elementwise binary"

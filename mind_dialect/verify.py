@@ -52,7 +52,7 @@ def failures(module: Operation, *, strict: bool = False, lenient: bool = False) 
 
 
 class _Places:
-    """What messages call an op and a value. Each block is numbered once, and only if something in it failed."""
+    """Names of ops and values for messages. Each block is numbered once, and only if something in it failed."""
 
     def __init__(self) -> None:
         self._blocks: set[Block] = set()
@@ -150,7 +150,7 @@ def _check_strict(op: CodedOp) -> None:
 
 def _misplaced(op: Operation) -> str | None:
     """
-    What is wrong with the place of `op` in its block, if anything.
+    Return the error in the position of `op` in its block, if there is one.
 
     The rules of `Operation.verify`, which counts the blocks of the region at the end of each.
     """

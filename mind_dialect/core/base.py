@@ -1,5 +1,5 @@
 """
-What every Core IR op shares: coded checks in a fixed order, one shape rule, one text format.
+Base class of every Core IR op: coded checks in a fixed order, one shape rule, one text format.
 
 The order of checks within an op is structure and attributes, dtypes, rank and shape (the op's rule), declared result type.
 Operands being defined is the business of `mind_dialect.verify`. IRDL constraints stay loose, as their failures carry no code.

@@ -19,7 +19,7 @@ from .indexing import check_indices
 @irdl_op_definition
 class ReluGradOp(CoreOp):
     """
-    `g where x > 0, else 0`, by selection: an infinite `g` beside `x <= 0` gives 0.
+    `g where x > 0, else 0`, by selection: an infinite `g` where `x <= 0` gives 0.
 
     Derivative: gradient: relu_grad(g, x); input: none, because the step function is flat.
     """

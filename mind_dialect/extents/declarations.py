@@ -48,7 +48,7 @@ class Declaration:
 
     @property
     def divides(self) -> bool:
-        """Whether a side has a quotient by names, and so no value for all sizes."""
+        """Return whether a side has a quotient by names, and so no value for all sizes."""
         return not all(map(has_value, self.sides))
 
 

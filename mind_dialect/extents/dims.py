@@ -72,7 +72,7 @@ def dim_texts(encoding: str) -> list[str]:
 
 def is_expression(dim: Dim) -> bool:
     """
-    Whether a dimension is neither a size, a name nor unknown.
+    Return whether a dimension is neither a size, a name nor unknown.
 
     >>> is_expression("P+T"), is_expression("T"), is_expression("?")
     (True, False, False)
@@ -254,7 +254,8 @@ class under:
 
 def are_equal(a: Dim, b: Dim) -> bool | None:
     """
-    Whether two dimensions are equal: True for all sizes of their names that the facts allow, False for none, None if undecided.
+    Return whether two dimensions are equal: True for all sizes of their names that the facts allow, False for none, None if
+    undecided.
 
     >>> are_equal(3, 4), are_equal("T", "T"), are_equal("T", "T+1"), are_equal("B", "T"), are_equal("?", "?")
     (False, True, False, None, None)
@@ -285,7 +286,7 @@ def _are_always_equal(a: Dim, b: Dim) -> bool | None:
 
 def are_unequal(a: Dim, b: Dim) -> bool:
     """
-    Whether two dimensions differ for all sizes of their names that the facts allow.
+    Return whether two dimensions differ for all sizes of their names that the facts allow.
 
     >>> are_unequal(3, 4), are_unequal("T", "T+1"), are_unequal("B", "T"), are_unequal("2*B", 3)
     (True, True, False, True)
@@ -295,7 +296,8 @@ def are_unequal(a: Dim, b: Dim) -> bool:
 
 def is_nonnegative(dim: Dim) -> bool | None:
     """
-    Whether a dimension is at least 0: True for all sizes of its names that the facts allow, False for none, None if undecided.
+    Decide whether a dimension is at least 0: True for all sizes of its names that the facts allow, False for none, None if
+    undecided.
 
     >>> is_nonnegative("P+T"), is_nonnegative("-T-1"), is_nonnegative("N-2"), is_nonnegative("?")
     (True, False, None, None)
@@ -317,7 +319,7 @@ def _is_always_nonnegative(dim: str) -> bool | None:
 
 def are_related(a: Dim, relation: str, b: Dim) -> bool | None:
     """
-    Whether a relation holds between two dimensions: True for all sizes of names, False for none, None if undecided.
+    Decide whether a relation holds between two dimensions: True for all sizes of names, False for none, None if undecided.
 
     >>> are_related("T", "<", "T+1"), are_related("T", "!=", "T"), are_related("B", "<=", "T"), are_related("T", ">=", "?")
     (True, False, None, None)
@@ -357,7 +359,7 @@ SIZE = "#size"
 
 
 class Solution(NamedTuple):
-    """Where a name gets its size: dimension `axis` of shape `shape`, and the size as an expression of `SIZE` and other names."""
+    """The source of a name's size: dimension `axis` of shape `shape`, and the size as an expression of `SIZE` and other names."""
 
     shape: int
     axis: int

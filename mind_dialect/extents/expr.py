@@ -96,7 +96,7 @@ class Extent:
 
     @cached_property
     def is_nonnegative(self) -> bool:
-        """Whether the form alone, without facts, shows that the value is at least 0."""
+        """Return whether the form alone, without facts, shows that the value is at least 0."""
         return all(c > 0 and all(a.is_nonnegative for a in m) for m, c in self.terms.items())
 
     @cached_property

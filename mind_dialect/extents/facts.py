@@ -1,5 +1,5 @@
 """
-What is known of names, and what follows from it.
+Facts about names, and what follows from them.
 
 A store holds ranges, equalities as rewriting rules, inequalities and disequalities, each with its source. Questions are answered
 True (in all assignments that the facts allow), False (in none) or None (undecided, or it depends). Facts with sources that cannot
@@ -19,7 +19,7 @@ ROUNDS = 8
 
 
 class Contradiction(ValueError):
-    """A fact that cannot hold beside earlier ones."""
+    """A fact that contradicts earlier ones."""
 
     def __init__(self, claim: str, source: str, earlier: tuple[str, ...]):
         self.claim, self.source, self.earlier = claim, source, earlier
@@ -141,7 +141,7 @@ class Facts:
         return floordiv(args[0], args[1], lambda d: self.ge(d, 1) is True)
 
     def _is_nonzero(self, d: Extent) -> bool:
-        """Whether `d`, in normal form, is never 0; 0 is no multiple of the content plus a residue."""
+        """Return whether `d`, in normal form, is never 0; 0 is no multiple of the content plus a residue."""
         if d.is_constant:
             return d.constant != 0
         return (
@@ -332,7 +332,7 @@ def _solved(d: Extent) -> tuple[str, Extent] | None:
 
 
 def _ratio(d: Extent) -> tuple[tuple[str, Extent], Extent] | None:
-    """Where `d == 0` says `p*x == q*y` for coprime p, q > 0, return x as `q*k` for a new k, and `y - p*k`."""
+    """Return x as `q*k` for a new k, and `y - p*k`, if `d == 0` says `p*x == q*y` for coprime p, q > 0."""
     terms = d.sorted_terms
     if len(terms) != 2 or any(len(m) != 1 or m[0].kind != "name" for m, _ in terms):
         return None

@@ -29,7 +29,7 @@ Predicate = Callable[[Extent], bool]
 
 
 def is_positive(e: Extent) -> bool:
-    """Whether the form alone, without facts, shows that the value is at least 1."""
+    """Return whether the form alone, without facts, shows that the value is at least 1."""
     return e.constant > 0 and e.is_nonnegative
 
 
@@ -238,7 +238,7 @@ V = TypeVar("V")
 
 
 class Algebra(NamedTuple, Generic[V]):
-    """What the parts of an expression are elsewhere: numbers, names, and `+`, `-`, `*`, `//`, `max` of two."""
+    """The parts of an expression in another representation: numbers, names, and `+`, `-`, `*`, `//`, `max` of two."""
 
     number: Callable[[int], V]
     name: Callable[[str], V]
@@ -292,5 +292,5 @@ def evaluate(e: Extent, sizes: Mapping[str, int]) -> int:
 
 @lru_cache(4096)
 def has_value(e: Extent) -> bool:
-    """Whether an expression has a value for all sizes of its names."""
+    """Return whether an expression has a value for all sizes of its names."""
     return all(a.kind == "name" or (all(map(has_value, a.args)) and (a.kind != "div" or a.args[1].is_constant)) for a in e.atoms)

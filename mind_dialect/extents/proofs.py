@@ -75,13 +75,13 @@ class Prover:
         return min(corners), max(corners)
 
     def is_nonnegative(self, e: Extent) -> bool:
-        """Whether `e >= 0` is proven; `e` is in normal form under the facts."""
+        """Return whether `e >= 0` is proven; `e` is in normal form under the facts."""
         if (found := self._proved.get(e)) is None:
             found = self._proved[e] = _Search(self, STEPS).run(e, DEPTH)
         return found
 
     def is_plainly_nonnegative(self, e: Extent) -> bool:
-        """Whether a few bounds prove `e >= 0`: cheap enough for every step of a normal form."""
+        """Return whether a few bounds prove `e >= 0`: cheap enough for every step of a normal form."""
         return _Search(self, SHALLOW_STEPS).run(e, 1)
 
     def bounding(self, m: Monomial) -> Iterator[Extent]:

@@ -1,7 +1,7 @@
 """
 Record what a shape rule demands and computes while it runs on symbolic sizes.
 
-A rule decides what it can. Inside of a `Recorder`, a demand that the sizes at hand leave open is kept instead of accepted, and a
+A rule decides what it can. Inside of a `Recorder`, a demand that the known sizes leave open is kept instead of accepted, and a
 size that no expression can hold gets a name of its own, so that a caller can check the one and compute the other when sizes are
 known.
 """

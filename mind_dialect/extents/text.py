@@ -258,7 +258,7 @@ def _divisor_text(d: Extent) -> str:
 
 
 def _closes_last(text: str) -> bool:
-    """Whether the first parenthesis is closed by the last character."""
+    """Return whether the first parenthesis is closed by the last character."""
     depth = 0
     for i, c in enumerate(text):
         depth += (c == "(") - (c == ")")

@@ -1,5 +1,5 @@
 """
-What every PTIR op shares: properties, coded checks in a fixed order, inferred result types, dynamic dimensions.
+Base class of every PTIR op: properties, coded checks in a fixed order, inferred result types, dynamic dimensions.
 
 The order of checks is counts of operands, results and regions; properties; operand types; dtypes (`legal.py`, then equality);
 shapes (`ptir_shapes.py`) and regions; declared result types. A declared type is the inferred one, except that it may give an
@@ -187,7 +187,7 @@ class PtirOp(DialectOp, ABC):
             check_declared(declared, self.infer_all(operands, values, self.regions, declared))
 
     def facts(self) -> Facts:
-        """What holds of sizes throughout the function around the op."""
+        """Return the facts about sizes that hold throughout the function around the op."""
         return facts_around(self)
 
 
@@ -220,7 +220,7 @@ def check_declared(declared: Sequence[TensorSpec], inferred: Sequence[TensorSpec
 
 
 def _may_declare(declared: Dim, inferred: Dim) -> bool:
-    """Whether a type may say `declared` of a dimension of which the rule says `inferred`."""
+    """Return whether a type may declare a dimension as `declared` where the rule infers `inferred`."""
     if declared == inferred or inferred == UNKNOWN:
         return True
     equal = are_equal(declared, inferred)

@@ -221,9 +221,9 @@ class CondOp(RegionOp):
 @irdl_op_definition
 class WhileOp(RegionOp):
     """
-    `body` again and again while the region `cond` yields true first.
+    Repeat `body` while the first value that the region `cond` yields is true.
 
-    `cond` yields a scalar i1 and the values carried on; what it yields last is the result.
+    `cond` yields a scalar i1 and the loop-carried values; the last ones that it yields are the results.
     """
 
     name = "ptir.while"

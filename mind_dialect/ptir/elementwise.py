@@ -187,7 +187,7 @@ class DivOp(DivisionOp):
 
 @irdl_op_definition
 class MaximumOp(BinaryOp):
-    """The greater; NaN if either is. Which zero is greater is not said."""
+    """The greater of two; NaN if either is NaN. The result for zeros of both signs is unspecified."""
 
     name = "ptir.maximum"
     OPCODE: ClassVar = "maximum"
@@ -196,7 +196,7 @@ class MaximumOp(BinaryOp):
 
 @irdl_op_definition
 class MinimumOp(BinaryOp):
-    """The less; NaN if either is. Which zero is less is not said."""
+    """The lesser of two; NaN if either is NaN. The result for zeros of both signs is unspecified."""
 
     name = "ptir.minimum"
     OPCODE: ClassVar = "minimum"

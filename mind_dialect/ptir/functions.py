@@ -66,7 +66,7 @@ class DigammaOp(UnaryOp):
 
 @irdl_op_definition
 class PopcountOp(UnaryOp):
-    """How many bits are set, in the dtype of `x`."""
+    """The number of bits that are set, in the dtype of `x`."""
 
     name = "ptir.popcount"
     OPCODE: ClassVar = "popcount"
@@ -75,7 +75,7 @@ class PopcountOp(UnaryOp):
 
 @irdl_op_definition
 class CountLeadingZerosOp(UnaryOp):
-    """How many bits above the highest set one are 0, in the dtype of `x`; of 0 all of them."""
+    """The number of 0 bits above the highest bit that is set, in the dtype of `x`; for 0, all bits count."""
 
     name = "ptir.count_leading_zeros"
     OPCODE: ClassVar = "count_leading_zeros"
@@ -83,4 +83,4 @@ class CountLeadingZerosOp(UnaryOp):
 
 
 FUNCTIONS: tuple[type[PtirOp], ...] = (*(CbrtOp, RoundAwayOp, ErfInvOp, LgammaOp, PopcountOp, CountLeadingZerosOp, Atan2Op),)
-"""What a kernel of any target can hold beside other elementwise ops; `digamma` is too long for that."""
+"""Functions that a kernel of any target can hold together with other elementwise ops; `digamma` is too long for that."""

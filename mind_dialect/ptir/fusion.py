@@ -64,8 +64,8 @@ class FusionOp(RegionOp):
     The results of `body` on the operands, as one kernel.
 
     The body holds elementwise ops, constants, broadcasts, reshapes, reductions, and at most one contraction: see `FUSIBLE`, and
-    `TARGETED` for what a target may put there besides. A fusion that has a `pattern` is a known function, for which a target may
-    have a kernel of its own: see `CONTRACTIONS`.
+    `TARGETED` for further ops that a target may put there. A fusion with a `pattern` is a known function, for which a target may
+    have its own kernel: see `CONTRACTIONS`.
     """
 
     name = "ptir.fusion"

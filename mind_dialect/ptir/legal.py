@@ -1,5 +1,5 @@
 """
-Which op takes which dtype: one table, by op and, where an op has kinds, by kind.
+Legal dtypes of each op: one table, by op and, where an op has kinds, by kind.
 
 A row gives for operands and for dtype properties what they may be. The first entry is the dtype the op is said to work in;
 operands listed in an op's `SAME_DTYPE` follow it. What is not in the row is refused as DTypeNotSupported, what is in it runs.
@@ -160,7 +160,7 @@ def check_legal(key: str, dtypes: Mapping[str, PtirDType | None]) -> None:
 
 def default_accumulator(dtype: PtirDType) -> PtirDType:
     """
-    What sums of `dtype` accumulate in unless told otherwise: f32 for narrower floats, the dtype itself for the rest.
+    Return the default accumulator of sums of `dtype`: f32 for narrower floats, the dtype itself for the rest.
 
     >>> from .types import BF16, SI8
     >>> str(default_accumulator(BF16)), str(default_accumulator(SI8))
@@ -171,7 +171,8 @@ def default_accumulator(dtype: PtirDType) -> PtirDType:
 
 def accumulators(dtype: PtirDType) -> DTypes:
     """
-    What sums of `dtype` may accumulate in: the same kind, no narrower, no float of 8 bits; unsigned also in wider signed.
+    Return the legal accumulators of sums of `dtype`: the same kind, no narrower, no float of 8 bits; for unsigned, wider signed
+    too.
 
     >>> from .types import F16, UI16
     >>> [str(d) for d in accumulators(F16)], [str(d) for d in accumulators(UI16)]

@@ -99,7 +99,7 @@ class PtirLiteralAttr(ParametrizedAttribute):
 
     @property
     def is_fill(self) -> bool:
-        """Whether one stored element stands for several."""
+        """Return whether one stored element stands for several."""
         dtype, shape = self.spec
         return len(self.data.data) == dtype.size and math.prod(shape) > 1
 

@@ -157,7 +157,7 @@ class QuantizationOp(OneResultOp, ABC):
 
     @classmethod
     def scale_dtypes(cls, x: PtirDType, values: Mapping[str, Any]) -> tuple[PtirDType | None, ...]:
-        """What each parameter must be; None for any float that is not of 8 bits."""
+        """Return the dtype that each parameter must have; None for any float that is not of 8 bits."""
         return (x, values["output_dtype"])
 
     @classmethod
@@ -247,7 +247,7 @@ def check_target(target: str) -> None:
 @irdl_op_definition
 class CustomCallOp(PtirOp):
     """
-    A pure function that is registered under `target`, with the declared result types; a target nobody knows is E8007 at run time.
+    A pure function that is registered under `target`, with the declared result types; an unknown target is E8007 at run time.
 
     Build it with `result_types`.
     """

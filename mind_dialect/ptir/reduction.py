@@ -121,7 +121,7 @@ class DotGeneralOp(AccumulatingOp):
 @irdl_op_definition
 class RaggedDotOp(AccumulatingOp):
     """
-    Products of consecutive groups of rows, of `group_sizes` rows each, as layers with experts need them.
+    Products of consecutive groups of rows, of `group_sizes` rows each, as mixture-of-experts layers need them.
 
     `rows` multiplies the rows of a group by its own matrix, `[m, k]` by `[g, k, n]`; rows after the last group give 0. `contract`
     sums over the rows of a group, `[m, k]` and `[m, n]`, for each of the groups: `[g, k, n]`. Each has the other among its

@@ -61,7 +61,7 @@ class PtirDType(DType):
 
     @cached_property
     def element(self) -> Element:
-        """How one element is checked, stored and written."""
+        """The checks, bytes and text of one element."""
         return _ELEMENTS[self.name]
 
     @property
@@ -144,7 +144,7 @@ class TensorSpec(NamedTuple):
 
     @property
     def is_static(self) -> bool:
-        """Whether every dimension is a size."""
+        """Return whether every dimension is a size."""
         return not any(isinstance(d, str) for d in self.shape)
 
     def __str__(self) -> str:
@@ -176,12 +176,12 @@ def unknown_dtype(given: object) -> MindError:
 
 
 def is_dim_name(name: str) -> bool:
-    """Whether `name` can name a dimension: a letter or underscore, then letters, digits, underscores."""
+    """Return whether `name` can name a dimension: a letter or underscore, then letters, digits, underscores."""
     return _NAME.fullmatch(name) is not None
 
 
 def is_dim(text: str) -> bool:
-    """Whether a text is a name of a dimension, or an expression of names in canonical form."""
+    """Return whether a text is the name of a dimension, or an expression of names in canonical form."""
     try:
         return checked_dim(text) == text
     except MindError:

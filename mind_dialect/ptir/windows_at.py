@@ -60,7 +60,7 @@ class ScatterWindowsOp(ScatterOp):
     Windows of `updates` combined with `x` at index vectors, with the dimension numbers of StableHLO's scatter.
 
     A window that is not inside of `x` is E6001 at run time (`mode = raise`), or its elements that are outside are left out
-    (`drop`). `unique` promises that no element of `x` is met twice.
+    (`drop`). `unique` promises that no element of `x` is updated twice.
     """
 
     name = "ptir.scatter_windows"

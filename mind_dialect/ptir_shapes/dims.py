@@ -31,8 +31,8 @@ Pairs = tuple[tuple[int, int], ...]
 
 def meet(a: Dim, b: Dim) -> Dim | None:
     """
-    What is known of two dimensions that must be equal: a size says more than a name, a name more than an expression, which says
-    more than nothing; None if they are unequal for all sizes of names.
+    Return what is known of two dimensions that must be equal: a size says more than a name, a name more than an expression, which
+    says more than nothing; None if they are unequal for all sizes of names.
 
     >>> meet("B", 4), meet("?", "B"), meet("B", "C"), meet(3, 4), meet("P+T", "N"), meet("T", "T+1")
     (4, 'B', 'B', None, 'N', None)
@@ -108,7 +108,7 @@ def same_shape(first: Dims, *others: Dims, category: str | None = None) -> Dims:
 
 def equal_dims(what: str, m: Dim, n: Dim) -> Dim:
     """
-    What is known of two dimensions that must be equal.
+    Demand that two dimensions are equal, and return what is known of them; E3003 if they differ for all sizes.
 
     >>> equal_dims("contracted", 3, 4)
     Traceback (most recent call last):
@@ -215,7 +215,7 @@ def is_inside(start: Dim, size: Dim, n: Dim) -> bool:
 
 def holds(start: Dim, size: Dim, n: Dim) -> bool:
     """
-    Whether `size` elements from `start` on are among `n`, for all sizes of names.
+    Return whether `size` elements from `start` on are among `n`, for all sizes of names.
 
     >>> holds("P", "T", "P+T"), holds(0, "N-2", "N"), holds(0, 2, "?")
     (True, False, False)

@@ -109,7 +109,7 @@ def windows(
     spatial: Dims, window: Sequence[int], strides: Sequence[int], padding: Pairs, base: Sequence[int], dilation: Sequence[int]
 ) -> Dims:
     """
-    How often a window fits, per dimension; not at all in less than its dilated extent.
+    Return how often a window fits, per dimension; 0 times in less than its dilated extent.
 
     >>> windows((5, 2), (3, 3), (2, 1), ((1, 1), (0, 0)), (1, 1), (1, 1))
     (3, 0)

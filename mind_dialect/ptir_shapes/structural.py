@@ -285,7 +285,7 @@ def iota(*, shape: Sequence[Dim], axis: int) -> Dims:
 
 def along(x: Dims, *, axis: int) -> Dims:
     """
-    What works along one axis and keeps the shape.
+    Return the shape of an op that works along one axis and keeps the shape.
 
     >>> along((2, 3), axis=-1)
     (2, 3)

@@ -1,8 +1,8 @@
 """
-What every op of the shape dialect shares: structure checks from its declaration, upstream's rule on errors, inferred types.
+Base class of every op of the shape dialect: structure checks from its declaration, upstream's rule on errors, inferred types.
 
 A declaration names the kinds of operands and results; the checks walk it and raise coded errors before IRDL's own, which have
-no codes. `infer` says which types the results have when nobody says otherwise; where upstream infers them too, a stated type
+no codes. `infer` gives the types of results that are not stated; where upstream infers them too, a stated type
 must agree with it.
 """
 
@@ -66,7 +66,7 @@ class ShapeOp(CodedOp, ABC):
 
     @staticmethod
     def agrees(inferred: Attribute, stated: Attribute) -> bool:
-        """Whether a stated result type agrees with the inferred one."""
+        """Return whether a stated result type agrees with the inferred one."""
         return inferred == stated
 
     def check_rules(self, profile: Profile) -> None:
@@ -168,7 +168,7 @@ class _Values:
 
 @dataclass(frozen=True)
 class _Signature:
-    """What the declaration of an op says."""
+    """The operands, results and properties that an op declares."""
 
     operands: _Values
     results: _Values

@@ -131,7 +131,8 @@ def lattice_of(attribute: Attribute, type: Attribute) -> Size | Shape:
 
 def attribute_of(value: Size | Shape, *, of_shape: bool) -> Attribute:
     """
-    What `shape.constant` stores for a value of the lattice. `of_shape` tells an invalid shape from an invalid size.
+    Return the attribute that `shape.constant` stores for a value of the lattice; `of_shape` distinguishes an invalid shape from
+    an invalid size.
 
     A name becomes unknown: it means something within one program only.
     """
@@ -193,7 +194,7 @@ class ConstantOp(ShapeConstantOp):
 
 @irdl_op_definition
 class ConstantDimOp(ShapeConstantOp):
-    """A size; the early specification uses it in an example and says no more."""
+    """A size; the early specification has it in an example only."""
 
     name = "shape.constant_dim"
     value = prop_def(AnyAttr())
@@ -251,7 +252,7 @@ class ConstWitnessOp(ShapeConstantOp):
 
     @property
     def passes(self) -> bool:
-        """Whether the constraint holds."""
+        """Return whether the constraint holds."""
         return bool(cast(IntegerAttr[Any], self.passing).value.data)
 
     @classmethod

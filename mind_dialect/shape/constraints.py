@@ -31,7 +31,7 @@ from .types import ANY, I1, SHAPE_OR_EXTENTS, WITNESS, witness
 
 
 class TruthOp(ShapeOp, ABC):
-    """Whether several shapes relate to each other."""
+    """A truth about several shapes."""
 
     shapes = var_operand_def(SHAPE_OR_EXTENTS)
     result = result_def(I1)
@@ -40,7 +40,7 @@ class TruthOp(ShapeOp, ABC):
 
 @irdl_op_definition
 class IsBroadcastableOp(TruthOp):
-    """Whether shapes broadcast together."""
+    """True if shapes broadcast together."""
 
     name = "shape.is_broadcastable"
     traits = traits_def(Commutative())
@@ -48,7 +48,7 @@ class IsBroadcastableOp(TruthOp):
 
 @irdl_op_definition
 class ShapeEqOp(TruthOp):
-    """Whether shapes are equal."""
+    """True if shapes are equal."""
 
     name = "shape.shape_eq"
     traits = traits_def(Pure(), Commutative())
@@ -80,7 +80,7 @@ class CstrEqOp(ConstraintOp):
 
 @irdl_op_definition
 class CstrRequireOp(ShapeOp):
-    """Demands that something is true, with what to say if it is not."""
+    """Demands that a condition is true, with the message where it is false."""
 
     name = "shape.cstr_require"
     pred = operand_def(I1)
@@ -108,7 +108,7 @@ class CstrRequireOp(ShapeOp):
 
     @property
     def message(self) -> str:
-        """What to say if it is not true."""
+        """The message where the condition is false."""
         assert isinstance(self.msg, StringAttr)
         return self.msg.data
 
@@ -127,7 +127,7 @@ class AssumingAllOp(ShapeOp):
 
 @irdl_op_definition
 class AssumingYieldOp(ShapeOp):
-    """Ends the region of `assuming` with the values that it gives."""
+    """Ends the region of `assuming` with its results."""
 
     name = "shape.assuming_yield"
     PARENTS: ClassVar = ("shape.assuming",)

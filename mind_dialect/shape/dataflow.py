@@ -1,5 +1,5 @@
 """
-What is known of every value of a function: one walk forward that evaluates its ops in order, and the faults it meets.
+Forward dataflow over the lattice: one walk evaluates the ops of a function in order and collects faults.
 
 A fault is an op that is invalid though no operand is: what only follows from it is not reported again. It counts where the op
 runs whenever the function does: in the first block, in `assuming`, and in `reduce` over a shape of known rank, whose region is
@@ -43,7 +43,7 @@ class Fault(NamedTuple):
 
 class Dataflow:
     """
-    What is known of the values of a function.
+    The lattice values of a function's SSA values.
 
     `bindings` are sizes of named dimensions, `facts` hold of the others, `functions` give the shapes of results of other ops by
     their names.
@@ -73,7 +73,7 @@ class Dataflow:
         return [Fault(op, reason) for op, reason in self._faults.items()]
 
     def of(self, value: SSAValue) -> Value:
-        """What is known of a value."""
+        """Return the lattice value of an SSA value."""
         found = self._known.get(value, _NOTHING)
         return self._top(value.type) if found is _NOTHING else found
 
@@ -105,7 +105,7 @@ class Dataflow:
 
     @contextmanager
     def _uncertain(self, uncertain: bool = True) -> Generator[None]:
-        """What may never run has no faults."""
+        """Discard faults of code that may never run."""
         before = self._certain
         self._certain = before and not uncertain
         try:
@@ -163,7 +163,7 @@ class Dataflow:
         return results
 
     def _shapes_of(self, function: FuncOp, values: tuple[Value, ...]) -> tuple[Value, ...] | None:
-        """What a shape function gives of operands; None if it takes others, or has several blocks."""
+        """Return the results of a shape function for operands; None if it takes others, or has several blocks."""
         block = function.body.first_block
         if block is None or block is not function.body.last_block or len(block.args) != len(values) or block.last_op is None:
             return None
@@ -211,7 +211,7 @@ class Dataflow:
         return tuple(map(self._top, op.result_types)) if found is None else tuple(found)
 
     def _rehearse(self, block: Block, shape: Ranked, carried: Sequence[Value]) -> Sequence[Value] | None:
-        """What the region of `reduce` carries out of its last step; None if that takes too many steps."""
+        """Return the values that the region of `reduce` yields in its last step; None if there are too many steps."""
         outer, self._rehearsing = self._rehearsing, True
         length = sum(1 for _ in block.ops)
         try:

@@ -1,5 +1,5 @@
 """
-What every op of the shape dialect computes, as a function of lattice values: one row each.
+The function of lattice values that each op of the shape dialect computes: one row each.
 
     of a          a value here is
     size, index   a size of the lattice; an index may be negative
@@ -54,7 +54,7 @@ from .types import ShapeType, SizeType, ValueShapeType, is_extents, is_shaped, s
 
 
 class Shaped(NamedTuple):
-    """What is known of a tensor, memref, vector or value shape; `contents` are the elements of a list of integers."""
+    """The lattice value of a tensor, memref, vector or value shape; `contents` are the elements of a list of integers."""
 
     shape: Shape
     contents: Shape = UNRANKED
@@ -66,7 +66,7 @@ Row = Callable[..., Value | tuple[Value, ...]]
 
 def shape_of_type(type: Attribute) -> Shape:
     """
-    What a type says of the shape of its values, names of dimensions included.
+    Return the shape that a type states, with the names of its dimensions.
 
     >>> from xdsl.dialects.builtin import f32
     >>> shape_of_type(TensorType(f32, [DYNAMIC_INDEX, 4, DYNAMIC_INDEX], StringAttr("B,*,*")))
@@ -85,7 +85,7 @@ def shape_of_type(type: Attribute) -> Shape:
 
 
 def _stated(text: str) -> lattice.Extent:
-    """What a part of an encoding says; others than ours may say anything."""
+    """Return the dimension that a part of an encoding states; encodings of other dialects may hold anything."""
     try:
         return text if text.isidentifier() else UNKNOWN if text == "*" else canonical(text)
     except (ExtentSyntaxError, TooLarge):
@@ -93,7 +93,7 @@ def _stated(text: str) -> lattice.Extent:
 
 
 def top_of(type: Attribute) -> Value:
-    """What is known of a value of which only the type is known."""
+    """Return the lattice value of a value of which only the type is known."""
     if isinstance(type, SizeType | IndexType):
         return UNKNOWN
     if isinstance(type, ShapeType):

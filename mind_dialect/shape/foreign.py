@@ -1,5 +1,5 @@
 """
-What is known of values of the builtin dialects that carry sizes: constants and arithmetic of `arith`, lists of `tensor`.
+Lattice values of ops of the builtin dialects that carry sizes: constants and arithmetic of `arith`, lists of `tensor`.
 
 Their ops know no errors: what would be Invalid in the lattice is unknown here, as `arith` wraps around and what `tensor` does out
 of bounds is undefined.

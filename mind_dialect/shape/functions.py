@@ -39,7 +39,7 @@ LIBRARY_ATTRIBUTE = "shape.lib"
 
 @irdl_op_definition
 class ReturnOp(ShapeOp):
-    """Ends a shape function; in the early form also a step of `reduce`."""
+    """Ends a shape function; in the early form also an iteration of `reduce`."""
 
     name = "shape.return"
     PARENTS: ClassVar = ("shape.func", "shape.reduce")
@@ -94,7 +94,7 @@ class FuncOp(ShapeOp):
 
     @property
     def is_declaration(self) -> bool:
-        """Whether the function has no body."""
+        """Return whether the function has no body."""
         return self.body.first_block is None
 
     def check_properties(self) -> None:
@@ -157,7 +157,7 @@ class FuncOp(ShapeOp):
 
 @irdl_op_definition
 class FunctionLibraryOp(ShapeOp):
-    """Shape functions, and for which op each is."""
+    """Shape functions, with a mapping from ops to them."""
 
     name = "shape.function_library"
     sym_name = prop_def(StringAttr)

@@ -1,5 +1,5 @@
 """
-What may be known of sizes and shapes before a program runs: values, their order, and every function of the shape dialect.
+The lattice of sizes and shapes before a program runs: values, their order, and every function of the shape dialect.
 
     size   3 | "B" | "?" | Invalid(reason)          known, named, unknown, or no size at all
     shape  (3, "B", "?") | UNRANKED | Invalid(reason)
@@ -112,7 +112,7 @@ def show(value: Size | Shape) -> str:
 @_of_valid
 def join_size(a: Extent, b: Extent) -> Size:
     """
-    What is known of one size that is both: the greatest lower bound.
+    Return the greatest lower bound: what is known of one size that is both.
 
     >>> join_size("?", 3), join_size("B", 3), join_size("C", "B"), join_size("P+T", "T"), join_size(3, 4)
     (3, 3, 'B', 'T', Invalid(reason='sizes 3 and 4 differ'))
@@ -128,7 +128,8 @@ def join_size(a: Extent, b: Extent) -> Size:
 
 def join(a: Shape, b: Shape, error: str | None = None) -> Shape:
     """
-    What is known of one shape that is both; upstream calls it `meet`. `error` is the reason if it is none.
+    Return the greatest lower bound: what is known of one shape that is both; upstream calls it `meet`. `error` is the reason if
+    it is none.
 
     >>> join(UNRANKED, (1, "?")), join((1, 2), (1, "?")), join((), UNRANKED), join(("?", 3), (2, "?"))
     ((1, '?'), (1, 2), (), (2, 3))
@@ -154,7 +155,7 @@ def join(a: Shape, b: Shape, error: str | None = None) -> Shape:
 
 def generalize_size(a: Size, b: Size) -> Size:
     """
-    What is known of a size that is one or the other: the least upper bound.
+    Return the least upper bound: what is known of a size that is one or the other.
 
     >>> generalize_size(3, 3), generalize_size(3, 4), generalize_size("B", 3), generalize_size(3, Invalid("why"))
     (3, '?', '?', 3)
@@ -166,7 +167,7 @@ def generalize_size(a: Size, b: Size) -> Size:
 
 def generalize(a: Shape, b: Shape) -> Shape:
     """
-    What is known of a shape that is one or the other, as where two branches meet: the least upper bound.
+    Return the least upper bound: what is known of a shape that is one or the other, as after two branches.
 
     >>> generalize((1, 2), (1, 3)), generalize((1,), (1, 3)), generalize(Invalid("why"), (3,))
     ((1, '?'), Unranked(), (3,))
@@ -318,8 +319,8 @@ def broadcast(*shapes: Shape, error: str | None = None) -> Shape:
     The common shape that NumPy broadcasts to, whatever the order of operands.
 
     In each dimension, extents other than 1 must be equal. One that is known decides, as unknown ones are 1 or equal to it. A
-    name among ones only stays; beside another name or an unknown extent it may be the 1, so the result is unknown. The
-    specification's text gives 1 for `"?"` beside 1, which is wrong where it turns out to be 5. An unranked operand makes the
+    name among ones only stays; next to another name or an unknown extent it may be the 1, so the result is unknown. The
+    specification's text gives 1 for `"?"` and 1, which is wrong where it turns out to be 5. An unranked operand makes the
     result unranked, but hides no contradiction among the others; combining two at a time would.
 
     >>> broadcast((2, 1), (3,)), broadcast(("?",), (1,)), broadcast(("?",), (5,)), broadcast(("B",), (1, 1)), broadcast()
@@ -342,7 +343,7 @@ def broadcast(*shapes: Shape, error: str | None = None) -> Shape:
 
 def is_broadcastable(*shapes: Shape) -> Truth:
     """
-    Whether the shapes broadcast, if that is certain.
+    Return whether the shapes broadcast, if that is certain.
 
     >>> is_broadcastable((2, 1), (3,)), is_broadcastable((2,), (3,)), is_broadcastable(("?",), (3,))
     (True, False, None)
@@ -442,7 +443,7 @@ def get_extent(shape: Ranked | Unranked, dim: Extent) -> Size:
 
 def eq(*shapes: Shape) -> Truth:
     """
-    Whether all shapes are equal, if that is certain; two that are invalid are.
+    Return whether all shapes are equal, if that is certain; two that are invalid are.
 
     >>> eq((2, "B"), (2, "B")), eq((2,), ("?",)), eq(("?", 2), ("?", 3)), eq((), UNRANKED), eq(("?",), (2,), (3,))
     (True, None, False, None, False)

@@ -21,7 +21,7 @@ from .types import ANY, SHAPE_OR_EXTENTS, index, shape, size
 
 @irdl_op_definition
 class YieldOp(ShapeOp):
-    """Ends a step of `reduce` with the values for the next."""
+    """Ends an iteration of `reduce` with the values for the next one."""
 
     name = "shape.yield"
     PARENTS: ClassVar = ("shape.reduce", "shape.function_library")
@@ -33,7 +33,7 @@ class YieldOp(ShapeOp):
 @irdl_op_definition
 class ReduceOp(ShapeOp):
     """
-    A region run once per extent of a shape, with its index, the extent and what the step before gave.
+    A loop over the extents of a shape: the region takes the index, the extent and the loop-carried values.
 
     The early form has an index of type i32 and ends in `shape.return`; both are kept as written.
     """

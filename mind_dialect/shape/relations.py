@@ -1,5 +1,5 @@
 """
-Which shapes constraints have shown to be equal or broadcastable, at one point of a walk in order of dominance.
+Shapes that constraints have shown to be equal or broadcastable, at one point of a walk in order of dominance.
 
 A constraint that ran has not failed: its operands are valid from there on, and relate as it demands. `meet` of `!shape.shape`
 teaches nothing by itself, as its result may be invalid without an error; of operands that are known to be equal it is one of

@@ -115,7 +115,7 @@ class ValueAsShapeOp(ShapeOp):
 
 @irdl_op_definition
 class WithShapeOp(ShapeOp):
-    """A value together with a shape that it is said to have."""
+    """A value together with a stated shape."""
 
     name = "shape.with_shape"
     operand = operand_def(SHAPED_OR_VALUE_SHAPE)
@@ -212,7 +212,7 @@ class FromExtentsOp(ShapeOp):
 
 
 class MeetingOp(ShapeOp, ABC):
-    """What two shapes or two sizes that must be equal are; invalid, for the reason `error`, if they contradict each other."""
+    """The shape or size that two must both be; invalid, for the reason `error`, if they contradict each other."""
 
     INFERS: ClassVar = True
     ONE_TYPE: ClassVar[bool]
@@ -264,7 +264,7 @@ def _is_size(type: Attribute) -> bool:
 
 @irdl_op_definition
 class MeetOp(MeetingOp):
-    """What two shapes or two sizes that must be equal are; invalid, for the reason `error`, if they contradict each other."""
+    """The shape or size that two must both be; invalid, for the reason `error`, if they contradict each other."""
 
     name = "shape.meet"
     ONE_TYPE: ClassVar = False
@@ -335,7 +335,7 @@ class ConcatOp(ShapeOp):
 
 @irdl_op_definition
 class SplitAtOp(ShapeOp):
-    """The extents before an index, which counts from the end if negative, and those from it on. Has no form but the generic."""
+    """The extents before an index, which counts from the end if negative, and those from it on. It has the generic form only."""
 
     name = "shape.split_at"
     operand = operand_def(SHAPE_OR_EXTENTS)
@@ -381,7 +381,7 @@ class GetExtentOp(ReadingOp):
 
 @irdl_op_definition
 class RankOp(ReadingOp):
-    """How many extents a shape has."""
+    """The number of extents of a shape."""
 
     name = "shape.rank"
     shape = operand_def(SHAPE_OR_EXTENTS)
@@ -419,7 +419,7 @@ class DimOp(ShapeOp):
 
 @irdl_op_definition
 class DebugPrintOp(ShapeOp):
-    """Prints a size or shape when run, and passes it on. Has no form but the generic."""
+    """Prints a size or shape when run, and passes it on. It has the generic form only."""
 
     name = "shape.debug_print"
     INFERS: ClassVar = True

@@ -1,5 +1,5 @@
 """
-What constraints teach of sizes with names, at one point of a walk in order of dominance.
+Facts that constraints state about named sizes, at one point of a walk in order of dominance.
 
 A constraint that ran has not failed, so that its relation holds for the sizes of the call from there on. What a region teaches is
 forgotten at its end. A shape that may be invalid teaches nothing that the constraint does not demand of valid ones.
@@ -37,11 +37,11 @@ class Claim(NamedTuple):
     b: Dim
 
     def holds(self) -> bool | None:
-        """Whether it does, under the facts of the context."""
+        """Return whether it holds under the facts of the context."""
         return are_related(self.a, self.relation, self.b)
 
     def follows_from(self, facts: Facts, others: Iterable[Claim]) -> bool:
-        """Whether it is proven where facts and other claims hold."""
+        """Return whether facts and other claims prove it."""
         facts = facts.copy()
         try:
             for other in others:
@@ -111,7 +111,7 @@ class SizeFacts:
             self.facts, self._owned = before
 
     def learn(self, op: Operation) -> str | None:
-        """Take in what holds after `op`; the reason if it cannot hold beside what is known."""
+        """Take in what holds after `op`; the reason if it contradicts what is known."""
         for claim in list(self.claims(op)):
             if claim.holds() is not None or self._left == 0:
                 continue
@@ -163,7 +163,7 @@ class SizeFacts:
                         yield Claim(m, "==", n)
 
     def _required(self, pred: SSAValue) -> Iterator[Claim]:
-        """What a truth says: a comparison, or several joined by `and`."""
+        """Return the claims of a truth: a comparison, or several joined by `and`."""
         open, seen = [pred], set[SSAValue]()
         while open:
             value = open.pop()
@@ -181,6 +181,6 @@ class SizeFacts:
 
 
 def _source(op: Operation) -> str:
-    """What messages call a constraint: the op that it is for."""
+    """Return the name of a constraint in messages: the op that it is for."""
     given = op.attributes.get("mind.op")
     return given.data if isinstance(given, StringAttr) else op.name

@@ -1,4 +1,4 @@
-"""How regions of the dialect end: what their terminators pass on, and when the text leaves them out."""
+"""Terminators of the dialect's regions: what they pass on, and when the text leaves them out."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ INVALID, UNKNOWN_WORD, UNRANKED_WORD = "invalid", "?", "*"
 
 
 def parse_constant(parser: Parser) -> tuple[Attribute, Attribute]:
-    """What `shape.constant` holds, and its type; what makes no sense is left to the verifier."""
+    """Parse the value of `shape.constant` and its type; the verifier checks whether they fit."""
     items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_item(parser, typed=True))
     alone = _parse_item(parser) if items is None else []
     parser.parse_punctuation(":")
@@ -95,7 +95,7 @@ def _print_item(printer: Printer, item: Attribute) -> None:
 
 
 def parse_results(parser: Parser) -> Sequence[Attribute]:
-    """What follows `->`: one type, or several in parentheses, as in MLIR."""
+    """Parse the types after `->`: one, or several in parentheses, as in MLIR."""
     listed = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
     return [parser.parse_type()] if listed is None else listed
 

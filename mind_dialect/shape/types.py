@@ -79,7 +79,7 @@ class ValueShapeType(PlainType):
 
 @irdl_attr_definition
 class WitnessType(PlainType):
-    """What a constraint gives: code that needs the constraint to hold takes it as operand."""
+    """The result of a constraint: code that needs the constraint to hold takes it as operand."""
 
     name = "shape.witness"
 
@@ -107,22 +107,22 @@ _MAY_HOLD_ERRORS = (ShapeType, SizeType, ValueShapeType)
 
 
 def is_integer(attribute: Attribute) -> TypeIs[IntegerAttr[Any]]:
-    """Whether `attribute` is an integer, of whatever type."""
+    """Return whether `attribute` is an integer, of whatever type."""
     return isinstance(attribute, IntegerAttr)
 
 
 def is_array(attribute: Attribute) -> TypeIs[ArrayAttr[Attribute]]:
-    """Whether `attribute` is a list of attributes."""
+    """Return whether `attribute` is a list of attributes."""
     return isinstance(attribute, ArrayAttr)
 
 
 def is_dense(attribute: Attribute) -> TypeIs[DenseIntOrFPElementsAttr[Any]]:
-    """Whether `attribute` is a `dense<...>`."""
+    """Return whether `attribute` is a `dense<...>`."""
     return isinstance(attribute, DenseIntOrFPElementsAttr)
 
 
 def may_hold_error(type: Attribute) -> bool:
-    """Whether a value of `type` may be invalid; an index or an extent tensor cannot."""
+    """Return whether a value of `type` may be invalid; an index or an extent tensor cannot."""
     return isinstance(type, _MAY_HOLD_ERRORS)
 
 
@@ -131,7 +131,7 @@ def _is_list(type: Attribute) -> TypeIs[TensorType[Any]]:
 
 
 def is_extents(type: Attribute) -> TypeIs[TensorType[Any]]:
-    """Whether `type` is that of an extent tensor, `tensor<?xindex>` or `tensor<4xindex>`."""
+    """Return whether `type` is that of an extent tensor, `tensor<?xindex>` or `tensor<4xindex>`."""
     return _is_list(type) and isinstance(type.element_type, IndexType)
 
 
@@ -147,7 +147,7 @@ def static_length(type: Attribute) -> int | None:
 
 
 def is_shaped(type: Attribute) -> bool:
-    """Whether `type` is a tensor, memref or vector, ranked or not."""
+    """Return whether `type` is a tensor, memref or vector, ranked or not."""
     return isinstance(type, TensorType | MemRefType | VectorType | UnrankedTensorType | UnrankedMemRefType)
 
 
@@ -172,14 +172,14 @@ def _is_list_of_indices(type: Attribute) -> bool:
 
 @dataclass(frozen=True)
 class KindConstraint(AttrConstraint[Attribute]):
-    """What an operand or result may be: `text` says it in messages; `only` is the type where there is just one."""
+    """The kind of an operand or result: `text` describes it in messages; `only` is the type if there is just one."""
 
     text: str
     accepts: Callable[[Attribute], bool] = field(repr=False)
     only: Attribute | None = None
 
     def fits(self, type: Attribute) -> bool:
-        """Whether `type` is of this kind and of no more dimensions than are supported."""
+        """Return whether `type` is of this kind and of no more dimensions than are supported."""
         return self.accepts(type) and _rank(type) <= MAX_RANK
 
     def check(self, type: Attribute, what: str) -> None:

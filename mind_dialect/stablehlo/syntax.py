@@ -43,7 +43,7 @@ def parse_pretty(op_type: type[Operation], parser: Parser) -> Operation:
 
 
 class Syntax:
-    """What the forms are made of; the parser stands after the op's name."""
+    """The parts of text forms; the parser is behind the op's name."""
 
     def __init__(self, op_type: type[Operation], parser: Parser):
         self.op_type, self.parser = op_type, parser
@@ -52,11 +52,11 @@ class Syntax:
     # Tokens
 
     def at(self, text: str) -> bool:
-        """Whether the next token is `text`."""
+        """Return whether the next token is `text`."""
         return cast(Any, self.parser)._current_token.text == text
 
     def at_value(self) -> bool:
-        """Whether an SSA value comes next."""
+        """Return whether an SSA value comes next."""
         return cast(Any, self.parser)._current_token.text[:1] == "%"
 
     def punctuation(self, text: Any) -> None:

@@ -1,4 +1,4 @@
-"""Which StableHLO type stands for which type of PTIR: the same, but that signed integers lose their sign."""
+"""Types of StableHLO and PTIR: the same, except that signed integers lose their sign."""
 
 from __future__ import annotations
 

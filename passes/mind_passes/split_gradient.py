@@ -113,7 +113,7 @@ def _function(module: ModuleOp, of: FuncOp, suffix: str, body: Region, attribute
 @dataclass(frozen=True)
 class MindSplitGradientPass(ModulePass):
     """
-    Add @f_grad_forward and @f_grad_backward alongside each gradient function @f_grad of PTIR that has cotangents as inputs.
+    Split each gradient @f_grad of PTIR that takes cotangents into @f_grad_forward and @f_grad_backward.
 
     The first returns the results of the function and residuals. The second takes what `mind.saved` lists, by position in inputs
     and results of the first, then the cotangents. What is cheaper to compute again than to save is in both.

@@ -1,4 +1,4 @@
-"""Where `--split-input-file` divides a text: at `// -----`, as mlir-opt does, but not within a string."""
+"""Split a text for `--split-input-file`: at `// -----`, as mlir-opt does, but not within a string."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both tools share: how a command line fails, and that no run ends in a Python traceback."""
+"""Shared parts of the tools: errors of a command line, and no run that ends in a Python traceback."""
 
 from __future__ import annotations
 

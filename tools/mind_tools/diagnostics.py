@@ -1,5 +1,5 @@
 """
-How an error looks: code and message, the place, the line with a caret, a note.
+Print errors: code and message, the location, the line with a caret, a note.
 
     error[E3001]: Add %2: shapes [2, 3] and [4, 5] do not broadcast at dimension 0: extents 2 and 4
       --> model.mlir:3:8
@@ -111,7 +111,7 @@ def _first_line(e: BaseException) -> str:
 
 
 def place_of(e: BaseException, source: Source | None) -> Place | None:
-    """Where an error belongs: the span of a parse error, the op of a coded one, else the file as a whole."""
+    """Return the location of an error: the span of a parse error, the op of a coded one, else the whole file."""
     if isinstance(e, ParseError):
         where = e.span.get_location()
         content: Any = e.span.input.content

@@ -1,4 +1,4 @@
-"""What `--mlir-elide-elementsattrs-if-larger` prints in place of long constants."""
+"""Print short forms of long constants for `--mlir-elide-elementsattrs-if-larger`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def elided(module: ModuleOp, most: int) -> ModuleOp:
 
 
 def _is_long(value: Constant, most: int) -> bool:
-    """Whether a constant has more than `most` elements, and not one for all of them."""
+    """Return whether a constant has more than `most` elements, and not one for all of them."""
     count = math.prod(cast(Any, value).type.get_shape())
     if count <= most or (isinstance(value, LiteralAttr | PtirLiteralAttr) and value.is_fill):
         return False

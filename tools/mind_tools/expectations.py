@@ -1,5 +1,5 @@
 """
-What `--verify-diagnostics` checks: comments that say which diagnostics a text leads to, in the syntax of mlir-opt.
+Check comments that state the expected diagnostics of a text (`--verify-diagnostics`), in the syntax of mlir-opt.
 
     // expected-error {{does not broadcast}}            on the line of the comment
     // expected-error@+1 {{E3001}}                      so many lines below, or above with -1
@@ -42,7 +42,7 @@ class Expected:
     place: Span[str]
 
     def matches(self, kind: str, line: int, text: str) -> bool:
-        """Whether a diagnostic is of this kind, on this line, and holds this text."""
+        """Return whether a diagnostic is of this kind, on this line, and contains this text."""
         return (self.kind, self.line) == (kind, line) and self.pattern.search(text) is not None
 
 

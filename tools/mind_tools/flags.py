@@ -148,7 +148,7 @@ _NESTED = re.compile(r"\s*(?:builtin\.module|any)\((.*)\)\s*", re.DOTALL)
 
 @dataclass
 class _Folded:
-    """What a command line comes to: one pipeline, and what is left for argparse."""
+    """A parsed command line: one pipeline, and the arguments that are left for argparse."""
 
     pipeline: list[str]
     rest: list[str]
@@ -274,7 +274,7 @@ def _is_boolean(key: str, load: Callable[[], Any] | None) -> bool:
 
 
 def of_mlir_opt(option: str) -> str | None:
-    """What an option that mlir-opt has is called here, if it is one of those people reach for."""
+    """Return our name for a common option of mlir-opt; None for others."""
     return OF_MLIR_OPT.get(option.lstrip("-").removeprefix("mlir-"))
 
 

@@ -48,7 +48,7 @@ The names of the forms are the files' suffixes.
 STATE_A_VERSION = frozenset({"ptir-json", "ptir-text"})
 """The forms that state a version of the contract, which `lenient` lets be missing."""
 SUFFIXES: dict[str, str] = {"coreir": "core-ir", "json": "ptir-json", "mlirbc": "stablehlo", "onnx": "onnx", "ptir": "ptir-text"}
-"""The forms of files by suffix, besides `.mlir`."""
+"""The forms of files by suffix, other than `.mlir`."""
 
 
 BYTECODE = b"ML\xefR"
@@ -72,7 +72,7 @@ def read(frontend: str, text: str, name: str, *, lenient: bool = False) -> Modul
 
 
 def read_binary(frontend: str, data: bytes, name: str) -> ModuleOp:
-    """The module of bytes in one of the forms of `BINARY_READERS`; external data lies beside the file `name`."""
+    """The module of bytes in one of the forms of `BINARY_READERS`; external data lies next to the file `name`."""
     module, function = BINARY_READERS[frontend]
     return getattr(importlib.import_module(module), function)(data, name)
 

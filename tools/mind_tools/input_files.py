@@ -46,7 +46,7 @@ def type_text(spec: TensorSpec) -> str:
 
 
 def names_a_file(text: str) -> bool:
-    """Whether a value on a command line is a file."""
+    """Return whether a value on a command line is a file."""
     return _FILE.fullmatch(text) is not None
 
 
@@ -106,7 +106,7 @@ def _array(file: IO[bytes], size: int, shown: str, spec: TensorSpec) -> Array:
 
 
 def _holds(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
-    """Whether a file of dtype `found` holds `wanted`; the format knows dtypes beyond NumPy's own only as bytes of a size."""
+    """Return whether a file of dtype `found` holds `wanted`; the format has dtypes beyond NumPy's own only as bytes of a size."""
     if found.newbyteorder("=") == wanted.newbyteorder("="):
         return True
     return found.kind == "V" and found.fields is None and wanted.kind not in "biufc" and found.itemsize == wanted.itemsize

@@ -1,4 +1,4 @@
-"""What a pipeline shows on stderr while it runs: the IR around passes, and how long they take, under the names of mlir-opt."""
+"""Instrument a pipeline: print the IR around passes and their times on stderr, under the names of mlir-opt."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(option, action="store_true", help=text)
     for option, text in _LISTS.items():
         parser.add_argument(option, metavar="PASSES", default="", help=text)
-    text = "Print no numbers of constants of more than N elements, in MLIR text that is shown"
+    text = "Elide the elements of constants with more than N of them in printed MLIR text"
     parser.add_argument("--elide-elementsattrs-if-larger", metavar="N", type=_count, help=text)
-    parser.add_argument("--crash-reproducer", metavar="FILE", help="Where a failing run writes its input and its command line")
+    parser.add_argument("--crash-reproducer", metavar="FILE", help="Write input and command line of a failing run to FILE")
 
 
 def _count(text: str) -> int:

@@ -1,7 +1,7 @@
 """
-What `mind-run --memory` says: the most bytes in use at once beyond the inputs, planned and measured.
+Report for `mind-run --memory`: the most bytes in use at once beyond the inputs, planned and measured.
 
-The plan is that of the program as the target runs it, with what kernels need beside their results; a run stays under it, but for
+The plan is that of the program as the target runs it, with the temporaries of kernels; a run stays under it, but for
 Python's own objects. For the target `cupy`, the memory of the host is measured; a second line gives what is planned on the GPU.
 `--memory=FILE.svg` draws where temporaries are, by the time for which they are needed.
 """
@@ -25,7 +25,7 @@ from mind_runtime import Program
 
 def measured(program: Program, func: FuncOp, arguments: Sequence[Any]) -> tuple[Any, str]:
     """
-    What a run returns, and a line on its memory. Inputs and constants, which are there before, count nowhere.
+    Return the results of a run, and a line on its memory. Inputs and constants, which exist before it, do not count.
 
     The second of two runs is measured, as the first may load modules.
     """
@@ -76,17 +76,17 @@ def _name(buffer: PlannedBuffer, names: Mapping[SSAValue, str]) -> str:
 
 
 def on_xla(program: Program) -> bool:
-    """Whether XLA runs a program."""
+    """Return whether XLA runs a program."""
     return type(program).__module__.startswith("mind_runtime.xla")
 
 
 def on_device(program: Program) -> bool:
-    """Whether a program runs elsewhere than in the memory that is measured."""
+    """Return whether a program runs on a device, whose memory is not measured."""
     return type(program).device_memory is not Program.device_memory
 
 
 def device_line(found: Mapping[str, int] | None) -> str:
-    """What is on the device: as planned, since nothing measures there."""
+    """Return the line on the memory of the device: as planned, since nothing measures there."""
     if found is None:
         return "memory on the device: not planned, each call asks for what it needs"
     parts = ", ".join(f"{what} {size}" for what, size in found.items() if size)

@@ -29,13 +29,13 @@ from .originals import NAME, Original, original_onnx
 if TYPE_CHECKING:
     from mind_runtime.agreement import Agreement, Outcome
 
-DESCRIPTION = "Run a program by every executor on the same inputs, and compare what they return."
+DESCRIPTION = "Run a program with every executor on the same inputs, and compare the results."
 EPILOG = """\
 example:
 
   $ mind-check loss.mlir --executors numpy,native --grad
 
-Inputs are drawn from the types: normally distributed floats, integers inside what they index. Named dimensions have the sizes
+Inputs are random: normally distributed floats, and integers within the bounds of what they index. Named dimensions have the sizes
 of --size, else 4. Results agree if they differ by at most a tolerance of their dtype (docs/tools.md has the table), NaNs and
 infinities in the same places. Where two executors differ, the first op is printed whose operands agree and whose results do not.
 """
@@ -46,25 +46,29 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("mind-check", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("file", metavar="FILE", help="the program, in any form that mind-run reads")
-    parser.add_argument("--function", metavar="NAME", help="which function; needed where the program has several")
-    parser.add_argument("--executors", metavar="NAMES", help="as in numpy,native; all by default, absent ones are listed")
-    parser.add_argument("--inputs", metavar="FILE.npz", help="arrays by the names of inputs, in place of drawn ones")
-    parser.add_argument("--seed", metavar="N", default="0", help="of drawn inputs and of random numbers; 0 by default")
+    parser.add_argument("--function", metavar="NAME", help="function to check; needed if the program has several")
+    parser.add_argument(
+        "--executors",
+        metavar="NAMES",
+        help="executors, as in numpy,native; by default all that are installed",
+    )
+    parser.add_argument("--inputs", metavar="FILE.npz", help="arrays by the names of inputs, in place of random ones")
+    parser.add_argument("--seed", metavar="N", default="0", help="seed of random inputs and of random ops; 0 by default")
     parser.add_argument("--size", metavar="NAME=N", action="append", default=[], help="the size of a named dimension")
-    parser.add_argument("--special", action="store_true", help="draw NaN, infinities and zeros of both signs among the floats")
+    parser.add_argument("--special", action="store_true", help="include NaN, infinities and zeros of both signs in random floats")
     parser.add_argument(
         "--grad",
         action="store_true",
-        help="hold the gradient against central differences in f64, a .pt2's against PyTorch's, a .jaxexport's against JAX's",
+        help="compare the gradient with central differences in f64, that of a .pt2 with PyTorch's, of a .jaxexport with JAX's",
     )
     parser.add_argument(
         "-f",
         "--frontend",
         choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS, *frontends.ORIGINALS],
-        help="how to read FILE",
+        help="format of FILE; by default that of its suffix",
     )
-    parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
-    parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
+    parser.add_argument("--lenient", action="store_true", help="read PTIR without a stated version as the version of these tools")
+    parser.add_argument("--traceback", action="store_true", help="also show the Python traceback of an error")
     add_completion(parser)
     parser.add_argument("-v", "--version", action="version", version=f"mind-check {__version__}")
     options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
@@ -177,7 +181,7 @@ class Check:
         return not found.disagreements()
 
     def disagreement(self, module: ModuleOp, function: str, found: Agreement, left: Outcome, right: Outcome) -> list[str]:
-        """What two executors differ in, and the op from which it comes."""
+        """Return the difference of two executors, and the op from which it comes."""
         from mind_runtime.agreement import first_difference
 
         place, difference = found.difference(left, right)

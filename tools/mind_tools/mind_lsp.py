@@ -31,9 +31,9 @@ def server() -> type:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Serve one editor until it ends the connection; the exit status."""
-    parser = argparse.ArgumentParser("mind-lsp", description="A language server for programs of Core IR, PTIR and shapes.")
+    parser = argparse.ArgumentParser("mind-lsp", description="Language server for programs of Core IR, PTIR and shapes.")
     parser.add_argument("--version", action="version", version=f"mind-lsp {__version__}")
-    parser.add_argument("--stdio", action="store_true", help="speak over standard input and output, as it always does")
+    parser.add_argument("--stdio", action="store_true", help="communicate over standard input and output (always on)")
     add_completion(parser)
     parser.parse_args(args)
     try:

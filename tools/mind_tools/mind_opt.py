@@ -91,9 +91,7 @@ class MindOptMain(xDSLOptMain):
             arg_parser.add_argument(option, action="store_true", help=text)
         add_arguments(arg_parser)
         arg_parser.add_argument("--explain", action=_Explain, metavar="CODE", help="Explain an error by its code, and exit")
-        arg_parser.add_argument(
-            "--show-dialects", action=_ShowDialects, nargs=0, help="List the dialects that are known, and exit"
-        )
+        arg_parser.add_argument("--show-dialects", action=_ShowDialects, nargs=0, help="List the known dialects, and exit")
         add_completion(arg_parser, self.completions)
         arg_parser.prog = "mind-opt"
         arg_parser.usage = "mind-opt [FILE] [--PASS[=OPTIONS] ...] [-t TARGET] [options]"
@@ -341,7 +339,7 @@ class _Explain(argparse.Action):
 
 
 def explain(folded: Sequence[str], known: Universe) -> None:
-    """Where passes or a target are named beside `--help`, say all about them, and exit."""
+    """Print everything about passes or a target that are named next to `--help`, and exit."""
     given = dict(pairwise(folded))
     loads = [(f"--{spec.name}", known.all_passes.get(spec.name)) for spec in parse_pipeline(given.get("-p", ""))]
     target = given.get("-t", "").partition("{")[0]
@@ -367,7 +365,7 @@ def _made(what: str, described: type[_Made], spec: ArgSpec) -> _Made:
 
 
 def _misfit(described: type[ArgSpecConvertible], spec: ArgSpec) -> str | None:
-    """Which option has a value that it cannot have: the one without which all is well."""
+    """Return the option that has an illegal value: the one without which the rest is legal."""
     for name, given in spec.parameters.items():
         try:
             described.from_spec(ArgSpec(spec.name, {k: v for k, v in spec.parameters.items() if k != name}))
@@ -381,22 +379,22 @@ def _misfit(described: type[ArgSpecConvertible], spec: ArgSpec) -> str | None:
 
 _OPTIONS = {
     "--strict": "Refuse the extension ops that gradients use, and fills",
-    "--lenient": "Read PTIR that states no version of its contract as our version",
-    "--verify-all": f"Report every error of the verifier (up to {MAX_ERRORS}), not only the first",
-    "--traceback": "Show the Python traceback too when something fails",
+    "--lenient": "Read PTIR without a stated version as the version of these tools",
+    "--verify-all": f"Report all errors of the verifier (up to {MAX_ERRORS}), instead of the first",
+    "--traceback": "Also show the Python traceback of an error",
     "--print-diagnostics": "Print diagnostics to stdout and end with 0, for FileCheck",
-    "--verify-roundtrip": "Check that the module, printed in either form, reads as the same module",
+    "--verify-roundtrip": "Check that the module is the same after printing and parsing, in both text forms",
 }
 _SHORTER = {
     "input_file": "The program, .mlir, .coreir, .ptir, .json or .onnx; stdin if absent",
-    "frontend": "How to read the input; the default goes by the suffix",
+    "frontend": "Format of the input; by default that of its suffix",
     "passes": "A pipeline, a,b{x=1 y=2}; also --pass-pipeline, with or without builtin.module(...)",
-    "target": "What to print, default mlir; see below",
-    "output_file": "Where to write; only if nothing failed",
+    "target": "Output format, mlir by default; see below",
+    "output_file": "Output file, written only if nothing failed",
     "disable_verify": "Do not verify between passes",
     "verify_diagnostics": "Check expected-error comments against the diagnostics, and fail where they differ",
-    "parsing_diagnostics": "As --print-diagnostics, but for errors of parsing only",
-    "print_between_passes": "As --print-ir-after-all, but not after the last pass",
+    "parsing_diagnostics": "Like --print-diagnostics, for parse errors only",
+    "print_between_passes": "Like --print-ir-after-all, but not after the last pass",
     "time_passes": "Print how long each pass takes, to stderr",
 }
 

@@ -78,54 +78,53 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
         help="the program, .mlir, .coreir, .ptir, .json, .onnx, .pt2 or .jaxexport; - or absent: stdin",
     )
     parser.add_argument("inputs", metavar="NAME=VALUE", nargs="*", help="an input of the function")
-    parser.add_argument(
-        "--function", metavar="NAME", help="which function; needed where the program has several and states no ptir.entry"
-    )
-    parser.add_argument("--all", metavar="VALUE", help="the value of every input that is not given, such as random:0")
+    parser.add_argument("--function", metavar="NAME", help="function to run; needed if the program has several and no ptir.entry")
+    parser.add_argument("--all", metavar="VALUE", help="value of every input that is not named, such as random:0")
     parser.add_argument(
         "--target",
         default="numpy",
-        help="what to run on: numpy (the default), native, cupy, xla, onnx or iree, as in 'cupy{tf32 graph=off}'",
+        help="target to run on: numpy (the default), native, cupy, xla, onnx or iree, as in 'cupy{tf32 graph=off}'",
     )
     parser.add_argument(
-        "--mesh", metavar="AXES", help="for the target xla: the axes of a mesh of devices, as in data=4,model=2, or module"
+        "--mesh", metavar="AXES", help="axes of a mesh of devices for the target xla, as in data=4,model=2, or module"
     )
     parser.add_argument(
         "--sharding",
         metavar="NAME=AXES",
         action="append",
         default=[],
-        help="how an input lies on the mesh: an axis, a+b or _ for each dimension, as in x=data,_",
+        help="sharding of an input over the mesh: an axis, a+b or _ for each dimension, as in x=data,_",
     )
     parser.add_argument(
-        "--threads", metavar="N", help="how many threads the target native may use; else MIND_NUM_THREADS, else one per core"
+        "--threads", metavar="N", help="number of threads of the target native; by default MIND_NUM_THREADS, else one per core"
     )
     parser.add_argument(
         "--specialize",
         metavar="LIMITS",
-        help="for how many sizes a dynamic program is compiled, as in 'max_programs=8 background=off', or 'eager' for each",
+        help="limits on compiling a dynamic program for its sizes, as in 'max_programs=8 background=off'; 'eager' compiles each",
     )
-    parser.add_argument("--time-limit", metavar="SECONDS", help="end a call that takes longer with E6007; there is no limit else")
-    parser.add_argument("--profile", action="store_true", help="show where the time goes: each step, what it moves and computes")
-    parser.add_argument("--trace", metavar="FILE", type=Path, help="write what --profile shows as a trace for chrome://tracing")
-    parser.add_argument("--explain", action="store_true", help="show which kernels run, and what runs elsewhere and why")
+    parser.add_argument("--time-limit", metavar="SECONDS", help="end a call that takes longer with E6007; no limit by default")
+    parser.add_argument("--profile", action="store_true", help="show the time, memory traffic and operations of each step")
+    parser.add_argument("--trace", metavar="FILE", type=Path, help="write the profile as a trace for chrome://tracing")
+    parser.add_argument("--explain", action="store_true", help="show kernels, and ops that fall back to the host and why")
     parser.add_argument(
-        "--save", metavar="DIR", type=Path, help="write each result as DIR/NAME.npy instead of printing it, or all to FILE.npz"
+        "--save", metavar="DIR", type=Path, help="write each result to DIR/NAME.npy, or all to FILE.npz, instead of printing them"
     )
     parser.add_argument(
         "-f",
         "--frontend",
         choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS, *frontends.ORIGINALS],
-        help="how to read FILE; the default goes by its suffix",
+        help="format of FILE; by default that of its suffix",
     )
+    parser.add_argument("--memory", action="store_true", help="show the peak memory, as planned and as measured on the host")
     parser.add_argument(
-        "--memory", action="store_true", help="show the most memory in use at once: as planned, and as measured on the host"
+        "--memory-plan",
+        metavar="FILE.svg",
+        type=Path,
+        help="draw offsets of temporaries over time; --memory=FILE.svg does both",
     )
-    parser.add_argument(
-        "--memory-plan", metavar="FILE.svg", type=Path, help="draw where temporaries are and when; --memory=FILE.svg does both"
-    )
-    parser.add_argument("--lenient", action="store_true", help="read PTIR that states no version of its contract as our version")
-    parser.add_argument("--traceback", action="store_true", help="show the Python traceback too when something fails")
+    parser.add_argument("--lenient", action="store_true", help="read PTIR without a stated version as the version of these tools")
+    parser.add_argument("--traceback", action="store_true", help="also show the Python traceback of an error")
     add_completion(parser, lambda: [Flag(("--target",), "what to run on", EXECUTORS, takes=True)])
     parser.add_argument("-v", "--version", action="version", version=f"mind-run {__version__}")
     options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
@@ -199,7 +198,10 @@ class Run:
             self.profile(program, arguments)
 
     def shardings(self, func: FuncOp) -> dict[str, str] | None:
-        """What `--sharding` says by names of inputs; E7001 for what names none, or one twice, and without a mesh."""
+        """
+        Return the shardings of `--sharding` by names of inputs; E7001 for one that names no input, or one twice, or without a
+        mesh.
+        """
         given: dict[str, str] = {}
         for text in self.args.sharding:
             name = max((n for n in input_names(func) if text.startswith(f"{n}=")), key=len, default=None)
@@ -309,7 +311,7 @@ class Run:
         return arrays
 
     def no_input(self, given: str, program: Program) -> Exception:
-        """What to say about an argument that names no input."""
+        """Return the error for an argument that names no input."""
         if "=" not in given:
             from .input_files import names_a_file
 

@@ -67,7 +67,7 @@ class MindViewMain(Recording):
         arg_parser.usage = "mind-view [FILE] [--PASS[=OPTIONS] ...] [-p PIPELINE] [-o FILE.html] [options]"
         arg_parser.epilog = EPILOG
         arg_parser.add_argument(
-            "--executor", metavar="NAME", help="Whose memory plan to show, native or cupy; by default the buffers'"
+            "--executor", metavar="NAME", help="Target whose memory plan to show, native or cupy; by default NumPy"
         )
         arg_parser.add_argument("--function", metavar="NAME", help="Show the memory plan of this function only")
         arg_parser.add_argument("--size", metavar="NAME=N", action="append", default=[], help="The size of a named dimension")
@@ -80,7 +80,7 @@ class MindViewMain(Recording):
                 if action.default is not argparse.SUPPRESS:
                     self._refused[action.dest] = action.option_strings[0], action.default
             elif action.dest == "output_file":
-                action.help = "Where to write, - for stdout; the default is FILE with the suffix .html, in the current folder"
+                action.help = "Output file, - for stdout; by default FILE with the suffix .html, in the current folder"
 
     def completions(self) -> list[Flag]:
         """Return the passes; this tool has no targets."""

@@ -70,13 +70,13 @@ class Original:
 
 
 def _is_same(func: FuncOp, whole: FuncOp) -> bool:
-    """Whether a function is the whole one and no cut of it."""
+    """Return whether a function is the whole one and not a part of it."""
     counts = [sum(1 for _ in f.walk()) for f in (func, whole)]
     return counts[0] == counts[1] and func.function_type == whole.function_type
 
 
 def original_onnx(data: bytes, path: str, whole: FuncOp) -> Original:
-    """Return an ONNX model; external data lies beside the file `path`. `whole` is the function that was read from it."""
+    """Return an ONNX model; external data lies next to the file `path`. `whole` is the function that was read from it."""
     from mind_translate.onnx.names import hint_of
 
     outputs = _onnx_outputs(data)

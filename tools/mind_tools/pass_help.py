@@ -1,4 +1,4 @@
-"""What `mind-opt --help` teaches: an example, our passes with a line each, the names of all others; of one, everything."""
+"""Text of `mind-opt --help`: an example, our passes with a line each, the names of all others; for a named pass, everything."""
 
 from __future__ import annotations
 
@@ -119,5 +119,5 @@ def summary(described: type[ModulePass | Target]) -> str:
 
 
 def _generated(described: type[ModulePass | Target], doc: str) -> bool:
-    """Whether a docstring is the one that `dataclass` makes."""
+    """Return whether a docstring is the one that `dataclass` makes."""
     return dataclasses.is_dataclass(described) and doc.startswith(f"{described.__name__}(")

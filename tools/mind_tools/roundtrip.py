@@ -1,4 +1,4 @@
-"""What `--verify-roundtrip` checks: that a module is the same after it was printed and read again, in both forms of MLIR text."""
+"""Check that a module is the same after printing and parsing, in both forms of MLIR text (`--verify-roundtrip`)."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def _text(module: ModuleOp, *, generic: bool) -> str:
 
 
 def _alike(a: Operation, b: Operation) -> bool:
-    """Whether two ops are the same but for their operands and what their regions hold."""
+    """Return whether two ops are the same except for their operands and the contents of their regions."""
     parts = ((op.name, op.attributes, op.properties, op.result_types, len(op.operands), len(op.regions)) for op in (a, b))
     return next(parts) == next(parts)

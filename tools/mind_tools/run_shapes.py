@@ -53,7 +53,7 @@ def functions_by_name(module: ModuleOp) -> dict[str, Function]:
 
 
 def is_on_shapes(function: Function) -> bool:
-    """Whether a function has to do with the shape dialect."""
+    """Return whether a function uses the shape dialect."""
     return isinstance(function, ShapeFuncOp) or any(
         isinstance(op, ShapeOp) or any(isinstance(v.type, SHAPE_TYPES) for v in op.results) for op in walk(function)
     )

@@ -22,7 +22,7 @@ ENTRY_POINT = "mind_tools.universe:MIND_UNIVERSE"
 
 
 def _from(module: str, name: str) -> Callable[[], Any]:
-    """What returns `name` of `module`, imported when asked for."""
+    """Return a function that imports `module` when called and returns its `name`."""
 
     def load() -> Any:
         return getattr(importlib.import_module(module), name)
@@ -37,12 +37,12 @@ DIALECTS: dict[str, Callable[[], Dialect]] = {
     "xp": _from("mind_lowering.xp", "Xp"),
 }
 SHAPE: dict[str, Callable[[], Dialect]] = {"shape": _from("mind_dialect.shape", "Shape")}
-"""Ours in our own tools; in the plug-in only while nobody else has a dialect of that name, which MLIR's own has."""
+"""Ours in our own tools; in the plug-in only while no other package has a dialect of that name, which MLIR's own has."""
 FOREIGN: dict[str, Callable[[], Dialect]] = {
     **{name: _from("mind_dialect.stablehlo", name.capitalize()) for name in ("stablehlo", "chlo", "sdy")},
     "enzyme": _from("mind_dialect.enzyme", "Enzyme"),
 }
-"""Other systems' dialects, as far as reading takes it; only while nobody else has them."""
+"""Other systems' dialects, as far as reading takes it; only while no other package has them."""
 NEIGHBOURS: dict[str, Callable[[], Dialect]] = {
     "tensor": _from("mind_dialect.neighbours", "Tensor"),
     "memref": _from("mind_dialect.neighbours", "MemRef"),
@@ -123,7 +123,7 @@ TARGETS: dict[str, Callable[[], type[Target]]] = {
 
 
 def _provided_elsewhere(name: str) -> bool:
-    """Whether xDSL or another plug-in has a dialect called `name`: two of one name stop every xdsl-opt."""
+    """Return whether xDSL or another plug-in has a dialect called `name`: two of one name stop every xdsl-opt."""
     if name in get_all_dialects():
         return True
     for plug_in in entry_points(group="xdsl.universe"):

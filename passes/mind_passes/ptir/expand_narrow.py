@@ -248,7 +248,7 @@ def _rounded_f64(x: Value, dtype: PtirDType) -> Value:
 
 @dataclass(frozen=True)
 class PtirExpandNarrowPass(ModulePass):
-    """Compute integers of 8 and 16 bits, ui32, f16 and bf16 in wider dtypes, with the same bits; moves of elements stay."""
+    """Compute integers of 8 and 16 bits, ui32, f16 and bf16 in wider dtypes, with the same resulting bits."""
 
     name = "mind-ptir-expand-narrow"
 

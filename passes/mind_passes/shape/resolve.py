@@ -134,7 +134,7 @@ class _Sizes:
 
 @dataclass(frozen=True)
 class ResolveShapedTypeResultDimsPass(ModulePass):
-    """Express sizes of results by sizes of the arguments, so that ops asked for their sizes only are dead."""
+    """Express sizes of results by sizes of the arguments, where they are known."""
 
     name = "mind-resolve-shaped-type-result-dims"
 

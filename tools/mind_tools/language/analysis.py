@@ -1,5 +1,5 @@
 """
-What is wrong with a program, and the types of its values: what reading and verifying its text says.
+Analyze a program for editors: its diagnostics and the types of its values, from parsing and verification.
 
 A text is read as by the tools. Whatever it holds, the outcome is an analysis: what a reader or a verifier raises is a diagnostic.
 """
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Analysis:
-    """What is known of a program; `ops` are its ops by line and column of their names, from 1."""
+    """The result of an analysis; `ops` are its ops by line and column of their names, from 1."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
     ops: dict[tuple[int, int], Operation] = field(default_factory=dict[tuple[int, int], Operation])

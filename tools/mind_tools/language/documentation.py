@@ -1,4 +1,4 @@
-"""What ops are, from the docstrings of their classes."""
+"""Documentation of ops, from the docstrings of their classes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
-Where the names of a program are defined and used, found in its text alone.
+Find definitions and uses of names in the text of a program.
 
 A text under an edit is seldom a program, so nothing here fails: tokens, braces and a few rules say which names belong together.
-Names are looked up as in MLIR: in the region, then in those around it, up to a function. Core IR text numbers its values anew
+Names are looked up as in MLIR: in the region, then in those around it, up to a function. Core IR text numbers its values again
 after each `# @name`.
 """
 
@@ -83,7 +83,7 @@ class Scope:
             scope = None if scope.isolated else scope.parent
 
     def holds(self, name: str) -> bool:
-        """Whether a name is defined here or in a region inside."""
+        """Return whether a name is defined here or in a region inside."""
         return any(name in scope.names for scope in self.walk())
 
     def walk(self) -> Iterator[Scope]:
@@ -175,7 +175,7 @@ def _token(match: re.Match[str]) -> Token:
 
 
 def _is_op(token: Token) -> bool:
-    """Whether a string is the name of an op in generic form."""
+    """Return whether a string is the name of an op in generic form."""
     return token.kind == "string" and re.fullmatch(r'"[a-z_]\w*\.[\w.$]+"', token.text) is not None
 
 
@@ -235,7 +235,7 @@ class _Mlir:
         self.pending.clear()
 
     def is_generic_region(self, i: int) -> bool:
-        """Whether a brace in parentheses opens a region of an op in generic form: `({`."""
+        """Return whether a brace in parentheses opens a region of an op in generic form: `({`."""
         return self.text(i - 1) == "(" or (self.text(i - 1) == "," and self.text(i - 2) == "}")
 
     def name(self, i: int, token: Token) -> None:
@@ -269,11 +269,11 @@ class _Mlir:
             self.names.use(self.scope, token)
 
     def is_argument(self, token: Token) -> bool:
-        """Whether a name with a type in parentheses is new: arguments are, operands are not."""
+        """Return whether a name with a type in parentheses is new: arguments are, operands are not."""
         return self.isolates or self.scope.find(token.text) is None or self.is_label(self.opened[-1] - 1)
 
     def is_label(self, i: int) -> bool:
-        """Whether a block begins here: `^name:` or `^name(...):`."""
+        """Return whether a block begins here: `^name:` or `^name(...):`."""
         if i < 0 or self.tokens[i].kind != "name" or self.tokens[i].text[0] != "^":
             return False
         if self.text(i + 1) != "(":
@@ -286,7 +286,7 @@ class _Mlir:
         return False
 
     def results(self, i: int) -> tuple[int, int] | None:
-        """Where the `=` is, and the number of the result, if names up to it are those of results."""
+        """Return the position of `=` and the number of the result, if the names before it are those of results."""
         j, before = i, 0
         while self.kind(j) == "name" and self.text(j)[0] == "%":
             j = self.after(j)

@@ -1,7 +1,7 @@
 """
 The protocol of the language server, by pygls: what an editor asks, answered from names, analysis and documentation.
 
-A text is analysed in a thread once nobody has typed for a moment; what is found of an older version is dropped.
+A text is analysed in a thread after a short pause in typing; results for an older version are dropped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NUMBERED = "values of Core IR text are numbered in order; their names cannot be 
 
 @dataclass
 class Document:
-    """What is known of an open text, of its version `version`."""
+    """An open text with its analysis, of version `version`."""
 
     uri: str
     form: str
@@ -44,7 +44,7 @@ class Document:
 
 
 class AtPlace(Protocol):
-    """What is asked of a place in a text."""
+    """A request about a position in a text."""
 
     text_document: lsp.TextDocumentIdentifier
     position: lsp.Position
@@ -187,7 +187,7 @@ class MindServer(LanguageServer):
         return document.analysis.types(line + 1, column + 1)
 
     def definition(self, params: lsp.DefinitionParams) -> lsp.Location | None:
-        """Where a name is defined."""
+        """Return the location of a name's definition."""
         document, _, found = self._at(params)
         return None if found is None else lsp.Location(document.uri, self._token_range(document, found.token))
 
@@ -195,7 +195,7 @@ class MindServer(LanguageServer):
         return [*([found.token] if with_definition else []), *found.uses]
 
     def references(self, params: lsp.ReferenceParams) -> list[lsp.Location]:
-        """Where a name is used."""
+        """Return the locations of a name's uses."""
         document, _, found = self._at(params)
         tokens = [] if found is None else self._tokens(found, with_definition=params.context.include_declaration)
         return [lsp.Location(document.uri, self._token_range(document, t)) for t in tokens]
@@ -249,7 +249,7 @@ class MindServer(LanguageServer):
     # Renaming
 
     def prepare_rename(self, params: lsp.PrepareRenameParams) -> lsp.Range | None:
-        """Where the name is, if it can be another."""
+        """Return the range of a name that can be renamed."""
         document, token, found = self._at(params)
         return None if token is None or found is None or document.form == "core-ir" else self._token_range(document, token)
 
@@ -304,7 +304,10 @@ def stated_type(text: str, end: int) -> str | None:
 
 
 def is_shown(statement: str, type: str) -> bool:
-    """Whether the text of a statement shows a type, however it is spaced; Core IR text writes those of tensors in its own way."""
+    """
+    Return whether the text of a statement shows a type, whatever its spacing; Core IR text writes those of tensors in its own
+    way.
+    """
     if re.search(r"tensor<\w+\[", statement) is not None:
         return True
     return "".join(type.split()) in "".join(statement.split())

@@ -1,5 +1,5 @@
 """
-Which lines of a program are those of the program before a pass, and which of them differ.
+Align the lines of a program with those before a pass, and mark the ones that differ.
 
 An op that a pass leaves in place keeps its lines; other lines are matched by their location in the source and their text without
 the names of values, then by their location alone. A line that differs in indentation and in the names of values only, each the
