@@ -32,8 +32,8 @@ from mind_dialect.ptir import (
 from mind_dialect.ptir.types import PtirDType, TensorSpec, tensor_type
 from mind_lowering.kernels import NUMPY
 from mind_lowering.ptir_kernels.formats import array_dtype
-from mind_lowering.ptir_kernels.table import kernel_call, storage
-from mind_lowering.xp.functions import Storage
+from mind_lowering.ptir_kernels.table import kernel_call
+from mind_lowering.xp.functions import FUNCTIONS, Storage
 
 from .array import Array, TracedArray, wrap, wrap_shared
 from .dtypes import DType, int64, numpy_dtype, ptir_dtype
@@ -137,7 +137,7 @@ def _prepared(key: Any, cls: type[PtirOp], arrays: list[Any], properties: dict[s
         raise translated(e) from None
     if len(_kernels) >= MOST_KERNELS:
         _kernels.clear()
-    made = (partial(target, **arguments) if arguments else target), storage(call.callee) is not Storage.OWN
+    made = (partial(target, **arguments) if arguments else target), FUNCTIONS[call.callee] is not Storage.OWN
     _kernels[key] = made
     return made
 

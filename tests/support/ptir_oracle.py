@@ -21,8 +21,8 @@ from mind_dialect.ptir.legal import LEGAL, pairs
 from mind_dialect.ptir.types import DTYPES, PtirDType, tensor_type
 from mind_lowering.ptir_kernels.formats import array_dtype, format_of
 from mind_lowering.ptir_kernels.kernels import PtirKernels
-from mind_lowering.ptir_kernels.table import Call, kernel_call, storage
-from mind_lowering.xp.functions import Storage
+from mind_lowering.ptir_kernels.table import Call, kernel_call
+from mind_lowering.xp.functions import FUNCTIONS, Storage
 
 KERNELS = PtirKernels(np)
 
@@ -175,7 +175,7 @@ def run(name: str, *arrays: Any, more: dict[str, Any] | None = None, **propertie
         assert (dtype_of(found), found.shape) == (spec.dtype, spec.shape), f"{name} gave {found.dtype}{found.shape}, not {spec}"
         shared = any(np.shares_memory(found, x) for x in arrays if isinstance(x, np.ndarray) and isinstance(found, np.ndarray))
         if shared:
-            assert storage(call.callee) in (Storage.WHOLE, Storage.PART), f"{call.callee} shares memory"
+            assert FUNCTIONS[call.callee] in (Storage.WHOLE, Storage.PART), f"{call.callee} shares memory"
     twin = call.callee.removeprefix("xp.")
     if twin != call.callee and hasattr(KERNELS, twin):
         assert_same(perform(Call(f"k.{twin}", call.arguments), *arrays), result)

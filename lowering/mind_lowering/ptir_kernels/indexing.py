@@ -39,9 +39,7 @@ class Indexing(Reductions):
 
     def scatter_reduce(self, x: Array, indices: Array, updates: Array, *, kind: str, axis: int) -> Array:
         """`x`, at each place `i` with `i[axis]` replaced by `indices[i]` combined with `updates[i]`; `replace` keeps the last."""
-        axis %= len(x.shape)
-        self.check_indices(indices, x.shape, axis, SCATTER)
-        return self._scattered(self.copy(x), self._flat_places(indices, x.shape, axis), updates.reshape(-1), kind)
+        return self.scatter_reduce_into(self.copy(x), indices, updates, kind=kind, axis=axis)
 
     def scatter_reduce_into(self, x: Array, indices: Array, updates: Array, *, kind: str, axis: int) -> Array:
         """As `scatter_reduce`, but in the memory of `x`, which the caller gives up; a copy if that cannot be written to."""
@@ -84,21 +82,9 @@ class Indexing(Reductions):
                 places += (xp.arange(n, dtype="int64") * step).reshape([-1 if b == a else 1 for b in range(len(shape))])
         return places.reshape(-1)
 
-    def scatter_add(
-        self,
-        x: Array,
-        indices: Array,
-        updates: Array,
-        *,
-        update_window_dims: Ints,
-        inserted_window_dims: Ints,
-        scatter_dims_to_operand_dims: Ints,
-        index_vector_dim: int | None = None,
-    ) -> Array:
+    def scatter_add(self, x: Array, indices: Array, updates: Array, **dims: Any) -> Array:
         """`x` with windows of `updates` added, by StableHLO's dimension numbers; a window must lie inside of `x`."""
-        dims = (update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, index_vector_dim)
-        places, values = self._scatter_places(x.shape, indices, updates, *dims)
-        return self._scattered(self.copy(x), places, values, "add")
+        return self.scatter_add_into(self.copy(x), indices, updates, **dims)
 
     def scatter_add_into(
         self,
@@ -208,16 +194,13 @@ class Indexing(Reductions):
 
     def dynamic_update_slice(self, x: Array, update: Array, start: Array, *, sizes: Ints) -> Array:
         """A copy of `x` with the window from `start`, clamped, overwritten."""
-        return self._overwritten(self.copy(x), update, _window(x.shape, start, sizes))
+        return self.dynamic_update_slice_into(self.copy(x), update, start, sizes=sizes)
 
     def dynamic_update_slice_into(self, x: Array, update: Array, start: Array, *, sizes: Ints) -> Array:
         """As `dynamic_update_slice`, but in the memory of `x`, which the caller gives up; a copy if that cannot be written to."""
-        window = _window(x.shape, start, sizes)
-        return self._overwritten(self._writeable(x), update, window)
-
-    def _overwritten(self, x: Array, update: Array, window: tuple[slice, ...]) -> Array:
-        x[window] = update
-        return x
+        window, target = _window(x.shape, start, sizes), self._writeable(x)
+        target[window] = update
+        return target
 
 
 def _window(shape: Ints, start: Array, sizes: Ints) -> tuple[slice, ...]:

@@ -18,7 +18,6 @@ from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import PtirDType
 
 from ..xp.arguments import SizeArgument
-from ..xp.functions import Storage
 from .ufuncs import REDUCERS, UFUNCS
 
 NATIVE = frozenset(
@@ -205,25 +204,6 @@ WITHOUT_KERNEL: dict[type[PtirOp], str] = {
     ptir.CustomCallOp: "its function is registered by name",
 }
 """The ops that no kernel runs, each with the reason."""
-
-_INTO = ("dynamic_update_slice_into", "scatter_add_into", "scatter_reduce_into", "scatter_windows_into")
-_WHOLE = ("identity", "reshape", *_INTO)
-_PART = ("transpose", "broadcast_to", "slice", "strided_slice", "reverse", "dynamic_slice", "iota")
-_STORAGE = {
-    **{f"k.{name}": Storage.WHOLE for name in _WHOLE},
-    **{f"k.{name}": Storage.PART for name in _PART},
-    "k.constant": Storage.CONSTANT,
-}
-
-
-def storage(callee: str) -> Storage:
-    """
-    Return the storage of the result of a callee of this table. An `iota` has no operand, but repeats its elements as a part does.
-
-    >>> storage("xp.add").name, storage("k.slice").name
-    ('OWN', 'PART')
-    """
-    return _STORAGE.get(callee, Storage.OWN)
 
 
 def kernel_call(op: PtirOp) -> Call:

@@ -73,8 +73,7 @@ class WindowsAt(Indexing):
 
     def scatter_windows(self, x: Array, indices: Array, updates: Array, *, kind: str, **values: Any) -> Array:
         """`x` with windows of `updates` combined in, in row-major order of the updates."""
-        places, found = self._windows_to_write(x.shape, indices, updates, **values)
-        return self._scattered(self.copy(x), places, found, kind)
+        return self.scatter_windows_into(self.copy(x), indices, updates, kind=kind, **values)
 
     def scatter_windows_into(self, x: Array, indices: Array, updates: Array, *, kind: str, **values: Any) -> Array:
         """As `scatter_windows`, but in the memory of `x`, which the caller gives up; a copy if that cannot be written to."""

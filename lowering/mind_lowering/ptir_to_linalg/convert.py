@@ -19,7 +19,7 @@ from xdsl.printer import Printer
 from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.program import functions, input_names, ssa_name, stated_attributes
-from mind_dialect.ptir import PtirOp, YieldOp
+from mind_dialect.ptir import PtirOp
 
 from ..conversion import (
     ConversionOptions,
@@ -29,6 +29,7 @@ from ..conversion import (
     check_program_legality,
 )
 from ..conversion.in_place import replace_functions, without_ours
+from ..conversion.inline import inlined_region
 from ..conversion.registry import entrypoints, rename_functions
 from . import control, reductions, structural
 from .builder import LinalgBuilder, converted_type
@@ -83,20 +84,14 @@ def converted(func: FuncOp) -> FuncOp:
 
 def inline(b: LinalgBuilder, region: Region, arguments: Sequence[SSAValue]) -> list[SSAValue]:
     """Convert the ops of a region of one block, and return what stands for the operands of its terminator."""
-    block = region.block
-    values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
-    for op in block.ops:
-        operands = [values[v] for v in op.operands]
-        if isinstance(op, YieldOp | ReturnOp):
-            return operands
+
+    def convert(op: Operation, operands: list[SSAValue]) -> Sequence[SSAValue]:
         origin, b.origin = b.origin, op
         found = _convert(b, op, operands)
         b.origin = origin
-        for before, after in zip(op.results, found, strict=True):
-            values[before] = after
-            if isinstance(after.owner, Operation) and after.name_hint is None:
-                after.name_hint = before.name_hint
-    raise AssertionError("a block without a terminator")
+        return found
+
+    return inlined_region(region, arguments, convert)
 
 
 def _convert(b: LinalgBuilder, op: Operation, operands: list[SSAValue]) -> list[SSAValue]:

@@ -13,13 +13,14 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mind_dialect.dominance import walk
 from mind_dialect.errors import error
 from mind_dialect.program import functions, stated_attributes
-from mind_dialect.ptir import PtirOp, RandomOp, YieldOp
+from mind_dialect.ptir import PtirOp, RandomOp
 from mind_dialect.ptir.types import SI32, UI32, TensorSpec, read_type
 from mind_dialect.stablehlo.types import stablehlo_type
 from mind_passes.inline import calls_in, inlined
 
 from ..conversion import LegalityReport, check_program_legality
 from ..conversion.in_place import replace_functions, without_ours
+from ..conversion.inline import inlined_region
 from . import control, reductions
 from .builder import PRECISIONS, ExportOptions, StablehloBuilder, Values, static
 from .checks import check
@@ -142,21 +143,15 @@ def _type(type: Attribute) -> Attribute:
 
 def inline(b: StablehloBuilder, region: Region, arguments: Sequence[SSAValue]) -> Values:
     """Emit the ops of a region of one block, and return what stands for the operands of its terminator."""
-    block = region.block
-    values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
-    for op in block.ops:
-        operands = [values[v] for v in op.operands]
-        if isinstance(op, YieldOp | ReturnOp):
-            return operands
+
+    def convert(op: Operation, operands: list[SSAValue]) -> Sequence[SSAValue]:
         origin, b.origin = b.origin, op
         check(b, op, operands)
         found = _convert(b, op, operands)
         b.origin = origin
-        for before, after in zip(op.results, found, strict=True):
-            values[before] = after
-            if isinstance(after.owner, Operation) and after.name_hint is None:
-                after.name_hint = before.name_hint
-    raise AssertionError("a block without a terminator")
+        return found
+
+    return inlined_region(region, arguments, convert)
 
 
 def _convert(b: StablehloBuilder, op: Operation, operands: Values) -> Values:

@@ -20,13 +20,13 @@ from mind_dialect.ptir import (
     ScatterReduceOp,
     TakeOp,
 )
-from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import SI64, PtirDType, tensor_type
+from mind_dialect.ptir.types import SI64, tensor_type
 from mind_dialect.ptir_shapes import axis
 
-from ...ptir.construct import Value, broadcast, cast, compare, dims, div, make, mul, scalar, spec, where
+from ...ptir.construct import Value, broadcast, compare, dims, make, scalar, spec, where
 from ..rules import Rules, linear
-from ..walks import ForwardRow, Reverse, Row, Whole
+from ..walks import ForwardRow, Row, Whole
+from .extreme_scatters import ExtremeScatter
 from .scatter_windows import gather_windows
 from .shared import applied, jointly, zeros
 
@@ -97,27 +97,12 @@ def replacing(op: ScatterReduceOp, g: SSAValue) -> Value:
     return where(compare("equal", read(op, last), numbers), found, zeros(found))
 
 
-def extremes(op: ScatterReduceOp) -> tuple[Value, Value, Value]:
-    """1 at the elements of x and at the updates that are the result's, 0 at the others; and how many there are at each place."""
-    accum = default_accumulator(spec(op.x).dtype)
-    kept = cast(compare("equal", op.x, op.result), accum)
-    taken = cast(compare("equal", op.updates, read(op, op.result)), accum)
-    return kept, taken, scattered("add", kept, op.indices, taken, op.values()["axis"])
+def written(op: ScatterReduceOp, kind: str, x: Value, updates: Value) -> Value:
+    """Combine updates into `x` as the op does, by a kind."""
+    return scattered(kind, x, op.indices, updates, op.values()["axis"])
 
 
-def extreme_adjoints(walk: Reverse, op: ScatterReduceOp, gs: Sequence[SSAValue | None]) -> Sequence[Value | None]:
-    (g,), dtype = gs, spec(op.x).dtype
-    assert g is not None
-    kept, taken, count = extremes(op)
-    share = div(cast(g, spec(count).dtype), count)
-    x_adj = cast(mul(kept, share), dtype) if op.x in walk.varied else None
-    updates_adj = cast(mul(taken, read(op, share)), dtype) if op.updates in walk.varied else None
-    return x_adj, None, updates_adj
-
-
-def as_accumulated(t: SSAValue | None, weight: Value, accum: PtirDType) -> Value:
-    """`weight` times a tangent."""
-    return zeros(weight) if t is None else mul(weight, cast(t, accum))
+EXTREME = ExtremeScatter(read, written)
 
 
 def scatter_reduce_tangent(op: ScatterReduceOp, ts: Sequence[SSAValue | None]) -> Value:
@@ -127,18 +112,14 @@ def scatter_reduce_tangent(op: ScatterReduceOp, ts: Sequence[SSAValue | None]) -
         return ts[0]
     if values["kind"] in ("add", "replace"):
         return jointly(0, 2)(op, ts)
-    kept, taken, count = extremes(op)
-    accum = spec(count).dtype
-    total = scattered("add", as_accumulated(ts[0], kept, accum), op.indices, as_accumulated(ts[2], taken, accum), values["axis"])
-    return cast(div(total, count), spec(op.x).dtype)
+    return EXTREME.tangent(op, ts[0], ts[2])
 
 
-EXTREME = Whole(extreme_adjoints, lambda flows, op: [0b101])
 SCATTERS: dict[str, Rules | Whole] = {
     "add": (lambda op, g: g, None, lambda op, g: read(op, g)),
     "replace": (replaced_x, None, replacing),
-    "max": EXTREME,
-    "min": EXTREME,
+    "max": EXTREME.reverse,
+    "min": EXTREME.reverse,
 }
 """The rules of `scatter_reduce` by kind."""
 

@@ -15,7 +15,6 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from mind_dialect.ptir import ClampOp, ConstantOp, GatherWindowsOp, IotaOp, ScatterWindowsOp
-from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import SI64
 from mind_dialect.ptir.windows_at import gather_dims, scatter_dims
@@ -25,10 +24,8 @@ from ...ptir.construct import (
     Value,
     add,
     broadcast,
-    cast,
     compare,
     dims,
-    div,
     elementwise,
     full,
     make,
@@ -41,7 +38,8 @@ from ...ptir.construct import (
     where,
 )
 from ..rules import Rules, linear, no_rule
-from ..walks import ForwardRow, Reverse, Row, Whole
+from ..walks import ForwardRow, Row, Whole
+from .extreme_scatters import ExtremeScatter
 from .shared import applied, jointly, zeros
 
 # Gather
@@ -118,31 +116,13 @@ def multiplying(op: ScatterWindowsOp, g: SSAValue) -> Value:
     return read(op, mul(g, op.x))
 
 
-def extremes(op: ScatterWindowsOp) -> tuple[Value, Value, Value]:
-    """1 at the elements of x and at the updates that are the result's, 0 at the others; and how many there are at each place."""
-    accum = default_accumulator(spec(op.x).dtype)
-    kept = cast(compare("equal", op.x, op.result), accum)
-    taken = cast(compare("equal", op.updates, read(op, op.result)), accum)
-    return kept, taken, written(op, "add", kept, taken)
-
-
-def extreme_adjoints(walk: Reverse, op: ScatterWindowsOp, gs: Sequence[SSAValue | None]) -> Sequence[Value | None]:
-    (g,), dtype = gs, spec(op.x).dtype
-    assert g is not None
-    kept, taken, count = extremes(op)
-    share = div(cast(g, spec(count).dtype), count)
-    x_adj = cast(mul(kept, share), dtype) if op.x in walk.varied else None
-    updates_adj = cast(mul(taken, read(op, share)), dtype) if op.updates in walk.varied else None
-    return x_adj, None, updates_adj
-
-
-EXTREME = Whole(extreme_adjoints, lambda flows, op: [0b101])
+EXTREME = ExtremeScatter(read, written)
 SCATTERS: dict[str, Rules | Whole] = {
     "add": (lambda op, g: g, None, lambda op, g: read(op, g)),
     "mul": (multiplied_x, None, multiplying),
     "replace": (replaced_x, None, replacing),
-    "max": EXTREME,
-    "min": EXTREME,
+    "max": EXTREME.reverse,
+    "min": EXTREME.reverse,
 }
 
 
@@ -168,10 +148,7 @@ def tangent(op: ScatterWindowsOp, ts: Sequence[SSAValue | None]) -> Value:
             assert found is not None
             return found
         return add(scaled, changed)
-    kept, taken, count = extremes(op)
-    accum = spec(count).dtype
-    weighted = [zeros(w) if t is None else mul(w, cast(t, accum)) for w, t in ((kept, x), (taken, updates))]
-    return cast(div(written(op, "add", *weighted), count), spec(op.x).dtype)
+    return EXTREME.tangent(op, x, updates)
 
 
 REVERSE: dict[type[Operation], Row] = {GatherWindowsOp: (gather_x, None), ScatterWindowsOp: scatter}
