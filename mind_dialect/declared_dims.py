@@ -181,7 +181,7 @@ def state_declarations(func: FuncOp, texts: Iterable[str]) -> None:
         if fact.names:
             stated[text] = None
         elif not fact.holds({}):
-            raise error("E8010", f"{DECLARED} says {text!r}, which is not so", declaration=text, sizes={})
+            raise error("E8010", f"{DECLARED} says {text!r}, which is false", declaration=text, sizes={})
     if stated:
         func.attributes[DECLARED] = ArrayAttr([StringAttr(text) for text in stated])
 
@@ -197,7 +197,7 @@ def bind_declarations(func: FuncOp, sizes: Mapping[str, int | str]) -> None:
             if e.code != "E8010":
                 raise
             given = ", ".join(f"{name} = {sizes[name]}" for name in found.names if name in sizes)
-            message = f"@{func.sym_name.data} declares {found.text!r}, given is {given}"
+            message = f"@{func.sym_name.data} declares {found.text!r}, found {given}"
             raise error("E8010", message, declaration=found.text, sizes=dict(sizes)).at(func, func.name) from None
 
 

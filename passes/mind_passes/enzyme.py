@@ -109,7 +109,7 @@ class _Lowering:
         key = (op.name, callee.sym_name.data, *op.words("activity"), *op.words("ret_activity"))
         if key not in self.derived:
             if not is_ours(callee):
-                message = f"@{callee.sym_name.data} is neither of PTIR nor of Core IR; convert-stablehlo-to-ptir makes it so"
+                message = f"@{callee.sym_name.data} is neither of PTIR nor of Core IR; convert it with convert-stablehlo-to-ptir"
                 raise error("E4000", message, operation=op, given="a function of another dialect", expected="PTIR or Core IR")
             made = call.derive(self.module, self._fresh(f"{callee.sym_name.data}_{call.suffix}"))
             self.derived[key] = self.functions[made.sym_name.data] = made

@@ -72,7 +72,7 @@ def add_jvp(module: ModuleOp, func: FuncOp, options: ForwardOptions, name: str |
     """Put the Jacobian-vector product of `func`, called `name`, behind it, in place."""
     name = name or derived_name(module, func, "jvp")
     if not is_ptir(func):
-        message = f"@{func.sym_name.data} is not of PTIR; convert-mind-to-ptir makes it so"
+        message = f"@{func.sym_name.data} is not of PTIR; convert it with convert-mind-to-ptir"
         raise error("E4000", message, operation=func, given="Core IR", expected="PTIR")
     if options.verify:
         verify(func)

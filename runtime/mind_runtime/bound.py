@@ -108,7 +108,7 @@ def bind(
         for name in wanted:
             if name not in taken:
                 known = list(taken)
-                message = f"@{preparing.sym_name.data} prepares the weight {name!r}, which is not given; given are {known}"
+                message = f"@{preparing.sym_name.data} prepares the weight {name!r}, which is missing; found {known}"
                 raise error("E7003", message, name=name, known=known)
         made: Any = compile(module, preparing.sym_name.data, target, memory_limit, threads=threads)(
             *(taken[name] for name in wanted)

@@ -48,7 +48,7 @@ def check_steps(program: Program) -> None:
     from .on_cupy import CupyProgram
 
     if type(program) is not Program and not isinstance(program, CupyProgram):
-        message = "--profile is for the targets numpy and cupy: native code is one call, whose steps nothing tells apart"
+        message = "--profile is for the targets numpy and cupy: native code is one call without separate steps"
         raise error("E7001", message, option="--profile")
 
 

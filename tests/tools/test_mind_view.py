@@ -466,6 +466,6 @@ def test_a_profile_of_another_program_or_of_no_file_is_refused(tmp_path: Path) -
     result = mind_view(LOSS, "--profile", other, "-o", "-")
     assert result.status == 1
     assert "error[E7001]" in result.err
-    assert "such as 'other.mlir:1:2', are those of no op here" in result.err
+    assert "such as 'other.mlir:1:2', belong to no op here" in result.err
     result = mind_view(LOSS, "--profile", tmp_path / "none.json", "-o", "-")
     assert f"error[E7002]: {tmp_path / 'none.json'}: No such file or directory" in result.err

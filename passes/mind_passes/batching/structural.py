@@ -34,7 +34,7 @@ def reshaped(op: ReshapeOp, xs: Values, flags: Flags, size: Dim) -> Value:
     new_shape = op.values()["new_shape"]
     found = shapes.reshape(spec(op.operands[0]).shape, new_shape=new_shape)
     if UNKNOWN in found and size == 0:
-        message = f"new_shape {list(new_shape)} of an empty batch: nothing says what -1 is, expected a size or a name"
+        message = f"new_shape {list(new_shape)} of an empty batch: -1 cannot be inferred, expected a size or a name"
         raise error("E5006", message, type=str(op.results[0].type))
     return again(op, xs, size, new_shape=(size, *(INFER if d == UNKNOWN else d for d in found)))
 

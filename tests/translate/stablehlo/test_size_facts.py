@@ -69,7 +69,7 @@ def test_assertions_that_contradict_each_other_are_refused() -> None:
 
 def test_an_assertion_that_is_false_is_refused() -> None:
     text = asserted("GE", 3).replace("tensor<?xf32>", "tensor<2xf32>")
-    with pytest.raises(MindError, match="says '2 >= 3', which is not so") as found:
+    with pytest.raises(MindError, match="says '2 >= 3', which is false") as found:
         read(text)
     assert found.value.code == "E8010"
 

@@ -65,7 +65,7 @@ def check_overlap(timing: Timing, steps: Sequence[Step], path: Path | str) -> No
     if places.isdisjoint(place for step in steps for place in step.ops.location):
         some = next(iter(sorted(places)), "none")
         message = (
-            f"{path}: the profile is of another program: its locations, such as {brief(some)!r}, are those of no op here; "
+            f"{path}: the profile is of another program: its locations, such as {brief(some)!r}, belong to no op here; "
             "give mind-run and mind-view the same file, by the same path"
         )
         raise error("E7001", message, option="--profile")

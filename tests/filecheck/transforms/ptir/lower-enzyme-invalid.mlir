@@ -248,7 +248,7 @@ func.func @f(%x: tensor<f32>) -> tensor<f32> {
 
 // -----
 
-// CHECK: error[E4000]: @f is neither of PTIR nor of Core IR; convert-stablehlo-to-ptir makes it so
+// CHECK: error[E4000]: @f is neither of PTIR nor of Core IR; convert it with convert-stablehlo-to-ptir
 func.func @f(%x: tensor<f32>) -> tensor<f32> {
   %y = stablehlo.multiply %x, %x : tensor<f32>
   func.return %y : tensor<f32>
@@ -260,7 +260,7 @@ func.func @g(%x: tensor<f32>) -> tensor<f32> {
 
 // -----
 
-// CHECK: error[E4000]: @f is not of PTIR; convert-mind-to-ptir makes it so
+// CHECK: error[E4000]: @f is not of PTIR; convert it with convert-mind-to-ptir
 func.func @f(%x: tensor<f32>) -> tensor<f32> {
   %y = mind.mul %x, %x : tensor<f32>
   func.return %y : tensor<f32>
