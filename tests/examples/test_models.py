@@ -19,7 +19,7 @@ from mind_dialect.verify import verify
 from mind_passes.ptir.split_parameters import PARAMETER_ATTRIBUTE
 from mind_runtime import compile
 from mind_runtime.agreement import check_gradients, draw_arguments, run_everywhere
-from models import gpt2, layers, mobilenet_v2, resnet34
+from models import gpt2, layers, llama, mobilenet_v2, resnet34
 from models.optimised import compile as compile_for_speed
 from models.optimised import optimised
 from models.peers import by_numpy
@@ -200,6 +200,18 @@ def test_gradients_of_every_model_agree_with_differences(name: str) -> None:
     module = PROGRAMS[name](SMALL[name])
     checks = check_gradients(module, None, drawn(name, module), directions=2)
     assert all(check.agrees and check.uncertainty < 1e-4 for check in checks), checks
+
+
+def test_executors_agree_on_a_block_of_llama() -> None:
+    """Its sizes are open; ONNX Runtime and IREE take part where they are installed."""
+    module = llama.loss_program(llama.SMALL)
+    known = llama.random_weights(llama.SMALL)
+    drawn = draw_arguments(module, None, 0, {"B": 2, "T": 5})
+    arguments = [known.get(i, x) for i, x in zip(input_names(next(functions(module))), drawn, strict=True)]
+    found = run_everywhere(module, None, arguments, ["numpy", "native", "xla", "onnx", "iree"])
+    assert {o.status for o in found.outcomes} <= {"ran", "not available"}
+    assert [o.executor for o in found.outcomes if o.status == "ran"][:2] == ["numpy", "native"]
+    assert [str(found.difference(*pair)[1]) for pair in found.disagreements()] == []
 
 
 def full(run: Run, config: gpt2.Config, tokens: np.ndarray) -> np.ndarray:
