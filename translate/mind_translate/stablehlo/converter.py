@@ -22,6 +22,7 @@ from ..landing import Lander
 from ..unsupported import Refused, Unsupported
 from .foreign import ForeignOp, landed_spec, name_of
 from .sizes import Sizes
+from .torch_symbols import TORCH_SYMBOLS
 
 Values = Sequence[SSAValue]
 Env = dict[SSAValue, SSAValue]
@@ -103,6 +104,8 @@ class StablehloConverter(Lander):
 
     def convert(self, op: Operation) -> None:
         """Convert one op and bind its results; what has no form is counted and stood in for."""
+        if name_of(op) in TORCH_SYMBOLS:
+            return
         self.op, self.location, self.sizes.op = op, op.location, op
         try:
             made = self._made(op)

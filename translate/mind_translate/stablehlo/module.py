@@ -7,7 +7,7 @@ are converted when a call reaches them, so functions without calls go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -23,10 +23,11 @@ from mind_dialect.dominance import walk
 from mind_dialect.enzyme import DerivativeCall
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.extents import parse_declaration
+from mind_dialect.extents.dims import names_in, substituted
 from mind_dialect.program import NAME_ATTRIBUTE
 from mind_dialect.ptir.types import is_dim_name, read_type, tensor_type
 from mind_dialect.ptir_program import ENTRY_ATTRIBUTE, SPEC_VERSION, VERSION_ATTRIBUTE
-from mind_dialect.ptir_shapes import UNKNOWN
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 from mind_dialect.verify import check_parts
 
 from ..landing import INTEGER_KINDS
@@ -36,6 +37,7 @@ from .foreign import bounds_of, name_of
 from .size_functions import quotients
 from .sizes import MOST_RESTARTS, Restart, Sizes
 from .table import OPERANDS, POINTWISE, ROWS
+from .torch_symbols import bound_dims, symbol_facts
 
 DIMENSION_ATTRIBUTE = "mind.dimension"
 """The attribute of a scalar argument that must be the size of the dimension that it names."""
@@ -236,7 +238,7 @@ def _converted(to: StablehloConverter, f: FuncOp) -> FuncOp:
     )
     made.attributes.update(f.attributes)
     made.location = f.location
-    _declare(made, to.sizes.facts)
+    _declare(made, [*symbol_facts(source), *to.sizes.facts])
     return made
 
 
@@ -259,12 +261,22 @@ def _named(to: StablehloConverter, argument: SSAValue, i: int) -> Attribute:
     dtype, shape = to.spec(to.env[argument])
     hint = argument.name_hint or f"arg{i}"
     base = hint if is_dim_name(hint) else f"arg{i}"
+    if (bound := bound_dims(argument)) is not None:
+        return tensor_type(dtype, _bound(to, shape, bound))
     dims = [to.sizes.name(f"{base}_{d}") if n == UNKNOWN else n for d, n in enumerate(shape)]
     to.sizes.dimensions.update(n for n in dims if isinstance(n, str))
     for dim, bound in zip(dims, bounds_of(argument.type), strict=False):
         if bound is not None:
             to.sizes.bounded(dim, bound)
     return tensor_type(dtype, dims)
+
+
+def _bound(to: StablehloConverter, shape: Dims, bound: Sequence[Dim]) -> list[Dim]:
+    """The dimensions that torch-mlir binds to those of an argument; E4000 for others than its type has."""
+    if len(bound) != len(shape) or any(n not in (UNKNOWN, m) for n, m in zip(shape, bound, strict=True)):
+        message = f"a binding of {list(bound)} for an argument of shape {list(shape)}, expected its sizes"
+        raise error("E4000", message, given=list(bound), expected=list(shape))
+    return [substituted(n, {name: to.sizes.name(name) for name in names_in(n)}) for n in bound]
 
 
 def _argument_attributes(to: StablehloConverter, f: FuncOp) -> ArrayAttr[DictionaryAttr] | None:
