@@ -164,7 +164,7 @@ class CupyProgram(Program):
             return self._in_general(arguments, seed, home=home)
         return self.run_by_sizes(
             arguments,
-            lambda program: program._executed(arguments, seed, home=home),
+            lambda program, given: program._executed(given, seed, home=home),
             lambda: self._in_general(arguments, seed, home=home),
         )
 

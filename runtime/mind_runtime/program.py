@@ -31,12 +31,15 @@ from .background import SizeCompiler
 from .compiled import Body, body_of
 from .core_errors import as_core, place_of
 from .donation import MemoryRanges, check_donated, shared_memory
+from .padded import PaddedPrograms
 from .shapes import Guard, bound_function, checked_shapes, shown_dims
 from .signature import QuickCheck, TensorSpec, admit, checked, filled
 from .specialization import Specialization
 from .specialized import TIMED, Account, Shapes, Specialized
 
 T = TypeVar("T")
+Own = Callable[[Any, Sequence[Any]], Any]
+"""Runs a program for some sizes on arguments of these sizes."""
 
 
 class Program:
@@ -53,6 +56,8 @@ class Program:
     """The name of the executor."""
     specialization = Specialization()
     """Limits on compiling for sizes, set before the first call."""
+    classes: PaddedPrograms | None = None
+    """The programs for classes of sizes of a dynamic one, on targets that have them."""
     compiles_in_background = True
     """Whether another thread than that of a call may compile for sizes."""
 
@@ -125,28 +130,54 @@ class Program:
     def execute(self, arguments: Sequence[Any], seed: int = 0) -> Any:
         """As a call, on arguments whose types, and of donated ones whose memory, somebody has checked."""
         if self._dynamic:
-            return self.run_by_sizes(arguments, lambda p: p.execute(arguments, seed), lambda: self.run_general(arguments, seed))
+            return self.run_by_sizes(arguments, lambda p, xs: p.execute(xs, seed), lambda: self.run_general(arguments, seed))
         return self.run_general(arguments, seed)
 
-    def run_by_sizes(self, arguments: Sequence[Any], own: Callable[[Any], Any], general: Callable[[], Any]) -> Any:
-        """Run a dynamic program: with `own` the one for the sizes of the arguments, if there is one, else `general`."""
+    def run_by_sizes(self, arguments: Sequence[Any], own: Callable[[Any, Sequence[Any]], Any], general: Callable[[], Any]) -> Any:
+        """Run a dynamic program: with `own` the one for the sizes of the arguments, or for their class, else `general`."""
         sizes = self.by_sizes
         account = sizes.of(self.open_shapes(arguments))
         if (program := account.program) is not None and account.timed >= TIMED:
             sizes.used(account)
             self.settled(account, program)
-            return own(program)
-        if program is None and not account.calls:
+            return own(program, arguments)
+        if program is not None:
+            start = sizes.clock()
+            result = own(program, arguments)
+            sizes.used(account)
+            sizes.timed(account, sizes.clock() - start)
+            return result
+        return self._run_without_own(account, arguments, own, general)
+
+    def _run_without_own(
+        self,
+        account: Account[Any],
+        arguments: Sequence[Any],
+        own: Callable[[Any, Sequence[Any]], Any],
+        general: Callable[[], Any],
+    ) -> Any:
+        """Run sizes that have no program of their own."""
+        sizes, classes = self.by_sizes, self.classes
+        found, waits = (None, False) if classes is None else classes.account(account, sizes.limits)
+        if not account.calls:
             self._check_memory(account)
         start = sizes.clock()
-        result = general() if program is None else own(program)
-        seconds = sizes.clock() - start
-        if program is None:
-            sizes.ran(account, seconds)
+        if classes is not None and found is not None and found.program is not None:
+            result = classes.run(found, arguments, account.shapes, own)
         else:
-            sizes.used(account)
-            sizes.timed(account, seconds)
+            result = general()
+        seconds = sizes.clock() - start
+        if not waits:
+            sizes.ran(account, seconds)
+            return result
+        sizes.used(account)
+        if classes is not None and found is not None:
+            classes.ran(found, seconds)
         return result
+
+    def sizes_of(self, shapes: Shapes) -> dict[str, int]:
+        """Return the sizes by name, of shapes of the inputs whose sizes only a call tells, which were checked."""
+        return {name: shapes[k][d] for name, (k, d) in self._first.items()}
 
     def open_shapes(self, arguments: Sequence[Any]) -> Shapes:
         """Return the shapes of the arguments whose sizes only a call tells: of the others the declared types say all."""
@@ -199,7 +230,9 @@ class Program:
 
     def explain_sizes(self) -> list[str]:
         """Return lines that say what a dynamic program is compiled for and why; none for another."""
-        return self.by_sizes.report() if self._dynamic else []
+        if not self._dynamic:
+            return []
+        return [*self.by_sizes.report(), *([] if self.classes is None else self.classes.report())]
 
     @property
     def source(self) -> str:
@@ -285,7 +318,7 @@ class Program:
         except MindError:
             self._sizes(self.whole_shapes(shapes))  # whose messages name the function too
             raise
-        return {name: shapes[k][d] for name, (k, d) in self._first.items()}
+        return self.sizes_of(shapes)
 
     def specialised(self, shapes: Shapes) -> Program | None:
         """

@@ -47,6 +47,11 @@ class SizeState(Enum):
     REFUSED = "not compilable"
     SLOWER = "no faster"
 
+    @property
+    def may_compile(self) -> bool:
+        """Return whether a program may still come, without one that was lost before."""
+        return self in (SizeState.GENERAL, SizeState.PENDING)
+
 
 @dataclass(frozen=True)
 class Built(Generic[T]):
@@ -142,6 +147,8 @@ class Specialized(Generic[T]):
         """Seconds of compiling so far."""
         self._pending: Account[T] | None = None
         self._calls = self._window = 0
+        self.shares_with: Specialized[T] | None = None
+        """What shares the time for compiling."""
         self.dropped: Callable[[], None] = lambda: None
         """Called when a program is dropped, so that nothing else goes on to run it."""
 
@@ -218,6 +225,11 @@ class Specialized(Generic[T]):
             return
         self._build(account)
 
+    @property
+    def began(self) -> float:
+        """The time of the first call, 0 before it."""
+        return self._began
+
     def __len__(self) -> int:
         """Return how many sizes have a program of their own."""
         return sum(account.program is not None for account in list(self._accounts.values()))
@@ -281,7 +293,9 @@ class Specialized(Generic[T]):
         expected = self._expected(account, "seconds", self._compiler.seconds)
         if account.lost < account.factor * expected:
             return False
-        if self.spent + expected > self.limits.compile_share * (self.clock() - self._began):
+        spent = self.spent + (0.0 if self.shares_with is None else self.shares_with.spent)
+        began = self._began if self.shares_with is None else min(self._began, self.shares_with.began or self._began)
+        if spent + expected > self.limits.compile_share * (self.clock() - began):
             return False
         return self._victims(account, int(self._expected(account, "bytes", min(FIRST_BYTES, self.limits.max_bytes)))) is not None
 

@@ -57,6 +57,7 @@ PASS_ALIASES = {
     "convert-ptir-to-linalg": "mind-convert-ptir-to-linalg",
     "convert-ptir-to-launch": "mind-convert-ptir-to-launch",
     "launch-assign-memory": "mind-launch-assign-memory",
+    "mask-padding": "mind-mask-padding",
     "plan-buffers": "mind-plan-buffers",
     "shape-modernize": "mind-shape-modernize",
     "shape-to-early": "mind-shape-to-early",

@@ -64,6 +64,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-cse": _from("mind_passes.ptir.cse", "PtirCsePass"),
     "mind-ptir-dce": _from("mind_passes.ptir.dce", "PtirDcePass"),
     "mind-ptir-hoist": _from("mind_passes.ptir.hoist", "PtirHoistPass"),
+    "mind-mask-padding": _from("mind_passes.shape.mask_padding", "MaskPaddingPass"),
     "mind-ptir-sink-views": _from("mind_passes.ptir.sink_views", "PtirSinkViewsPass"),
     "mind-ptir-defuse": _from("mind_passes.fusion.defuse", "PtirDefusePass"),
     "mind-ptir-fold": _from("mind_lowering.ptir_fold", "PtirFoldPass"),

@@ -22,6 +22,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Region
 
 from mind_dialect.errors import MindError
+from mind_dialect.extents.dims import names_in
 from mind_dialect.program import shown_name
 from mind_dialect.ptir.types import read_type, tensor_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
@@ -33,10 +34,13 @@ from mind_lowering.native.pool.record import Record
 from mind_lowering.numpy import PythonSource, lowered
 from mind_lowering.ptir_to_xp import lowered_function
 from mind_passes.dim_names import dims_of
+from mind_passes.fusion.defuse import defuse
 from mind_passes.inline import calls_in, inlined
+from mind_passes.shape.mask_padding import mask_padding
 
 from ..compiled import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of
 from ..core_errors import attributed
+from ..padded import PaddedPrograms
 from ..program import Program
 from ..shapes import bound_function
 from ..signature import TensorSpec
@@ -104,6 +108,7 @@ class NativeProgram(Program):
         plan_calls(self, made.plan)
         self._direct = DirectCalls(self)
         """Whose calls go to a program for some sizes, of a dynamic program."""
+        self.classes = PaddedPrograms(self, self._masked) if self._dynamic else None
 
     def type_of_bound(self, kind: type[T]) -> type[T]:
         return native_type(kind)
@@ -113,7 +118,8 @@ class NativeProgram(Program):
             self._given = dict(given)
             self.__dict__.pop("by_sizes", None)  # programs for sizes that have the arrays of another binding
             self._direct.end()
-            self._direct = DirectCalls(bound)
+            pinned = {n for i in given for dim in self.inputs[i].shape if isinstance(dim, str) for n in names_in(dim)}
+            self._direct, self.classes = DirectCalls(bound), PaddedPrograms(self, self._masked, pinned)
             plan_calls(bound, None)
             return
         runner = self._made.runner
@@ -144,13 +150,13 @@ class NativeProgram(Program):
         if not self._dynamic:
             return self.run_general(arguments, seed)
         self._direct.count(self.by_sizes)
-        return self.run_by_sizes(arguments, lambda p: p.enter(arguments, seed), lambda: self.run_general(arguments, seed))
+        return self.run_by_sizes(arguments, lambda p, xs: p.enter(xs, seed), lambda: self.run_general(arguments, seed))
 
     def execute_bound(self, arguments: Sequence[Any], seed: int, bound: object) -> Any:
         if not self._dynamic or not self._direct.is_of(bound):
             return self.execute(arguments, seed)
         self._direct.count(self.by_sizes)
-        return self.run_by_sizes(arguments, lambda p: p.enter_bound(arguments, seed), lambda: self.run_general(arguments, seed))
+        return self.run_by_sizes(arguments, lambda p, xs: p.enter_bound(xs, seed), lambda: self.run_general(arguments, seed))
 
     def enter(self, arguments: Sequence[Any], seed: int) -> Any:
         """As `execute`, by native code if that takes calls."""
@@ -162,6 +168,17 @@ class NativeProgram(Program):
             return self.enter(arguments, seed)
         free = [arguments[i] for i in self._free]
         return self._bound(*free) if seed == 0 else self._bound(*free, seed=seed)  # a keyword would go through Python
+
+    def _masked(self) -> tuple[Program, Sequence[str]]:
+        """Return this program with masks, whose inputs may be padded, and the names whose sizes it takes in addition."""
+        func = inlined(self._func).func if calls_in(self._func) else self._func.clone()
+        _ = ModuleOp([func], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
+        defuse(func)
+        names = mask_padding(func)
+        made = compile_native(func, (), self._limit, self.threads)
+        assert isinstance(made, NativeProgram)
+        made._given, made.classes = self._given, None
+        return made, names
 
     def settled(self, account: Account[Any], program: Any) -> None:
         self._direct.begin(self.by_sizes, account, program, program if program._bound is None else program._bound)

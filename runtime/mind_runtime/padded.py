@@ -1,0 +1,144 @@
+"""
+Programs for classes of sizes of a dynamic program: one for a bound serves all sizes of a class, whose arrays are padded to it.
+
+Masks that `mask-padding` puts in keep tails out of what is read, so results are those of the sizes. A class is compiled for when
+its sizes together lost what compiling takes; sizes that are called very often are then compiled for by themselves as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from mind_dialect.errors import MindError
+
+from .background import WORKER
+from .specialization import Specialization
+from .specialized import TIMED, Account, Shapes
+
+if TYPE_CHECKING:
+    from .program import Program
+
+LEAST_STEP = 8
+"""Bounds above 16 are multiples of this."""
+
+
+def upper_bound(n: int) -> int:
+    """
+    Return the bound of the class of a size: a power of two up to 16, then four to each power of two.
+
+    >>> [upper_bound(n) for n in (1, 2, 3, 9, 17, 30, 33, 65, 100, 129, 1000)]
+    [1, 2, 4, 16, 24, 32, 40, 80, 112, 160, 1024]
+    """
+    if n < 2:
+        return n
+    power = 1 << ((n - 1).bit_length() - 1)
+    step = power if n <= 16 else max(LEAST_STEP, power // 4)
+    return -(-n // step) * step
+
+
+class PaddedPrograms:
+    """
+    The programs for bounds of a dynamic program, which `masked` makes with sizes as inputs in addition, whose names it returns.
+
+    Dimensions named in `pinned`, as those of bound arrays, are not padded.
+    """
+
+    def __init__(
+        self, program: Program, masked: Callable[[], tuple[Program, Sequence[str]]], pinned: Collection[str] = frozenset()
+    ):
+        self._program, self._make, self._pinned = program, masked, frozenset(pinned)
+        self._masked: Program | None = None
+        self._names: Sequence[str] = ()
+        self._begun = False
+        self._refused: set[Shapes] = set()
+        self.reason = ""
+        """Why there are none."""
+
+    def account(self, account: Account[Any], limits: Specialization) -> tuple[Account[Any] | None, bool]:
+        """Return the account of the class of some sizes, if there is one, and whether sizes are to wait for their class."""
+        if self.reason or limits.eager or limits.max_programs < 2:
+            return None, False
+        sizes = self._program.sizes_of(account.shapes)
+        bounds = {name: n if name in self._pinned else upper_bound(n) for name, n in sizes.items()}
+        if 0 in sizes.values() or bounds == sizes:
+            return None, False
+        if not self._begun:
+            self._begun = True
+            if not limits.background or not WORKER.submit(lambda: self._prepare(limits)):
+                self._prepare(limits)
+        if self._masked is None:
+            return None, not self.reason
+        key = self._padded_shapes(bounds)
+        if key in self._refused:
+            return None, False
+        try:
+            found = self._masked.by_sizes.of(key)
+        except MindError:  # a bound that breaks what is declared
+            self._refused.add(key)
+            return None, False
+        return found, found.program is None and found.state.may_compile
+
+    def _prepare(self, limits: Specialization) -> None:
+        try:
+            masked, self._names = self._make()
+        except MindError as e:
+            self.reason = e.message
+            return
+        half = replace(limits, max_programs=limits.max_programs // 2, max_bytes=limits.max_bytes // 2)
+        exact = self._program.by_sizes
+        masked.specialization = exact.limits = half
+        masked.by_sizes.shares_with, exact.shares_with = exact, masked.by_sizes
+        self._masked = masked
+
+    def _padded_shapes(self, bounds: Mapping[str, int]) -> Shapes:
+        specs = [s for s in self._program.inputs if not s.is_static]
+        return tuple([tuple([n if isinstance(n, int) else bounds[n] for n in s.shape]) for s in specs])
+
+    def run(self, found: Account[Any], arguments: Sequence[Any], shapes: Shapes, own: Callable[[Any, Sequence[Any]], Any]) -> Any:
+        """Run the program of a class, which `own` calls, on arguments of smaller sizes."""
+        assert self._masked is not None
+        sizes = self._program.sizes_of(shapes)
+        given, widened = list(arguments), iter(found.shapes)
+        for i, spec in enumerate(self._program.inputs):
+            if not spec.is_static:
+                given[i] = _padded(arguments[i], next(widened))
+        given += [np.array(sizes[name], np.int64) for name in self._names]
+        by_sizes, program = self._masked.by_sizes, found.program
+        start = by_sizes.clock()
+        results = own(program, given)
+        made = cast("tuple[Any, ...]", results if isinstance(results, tuple) else (results,))
+        cut = [_cut(r, s.shape, sizes) for r, s in zip(made, self._program.outputs, strict=True)]
+        seconds = by_sizes.clock() - start
+        by_sizes.used(found)
+        if found.timed < TIMED:
+            by_sizes.timed(found, seconds)
+        return tuple(cut) if isinstance(results, tuple) else cut[0]
+
+    def ran(self, found: Account[Any], seconds: float) -> None:
+        """Take in how long the general program took for sizes of a class."""
+        assert self._masked is not None
+        self._masked.by_sizes.ran(found, seconds)
+
+    def report(self) -> list[str]:
+        """Return lines that say what the classes are compiled for, or why not."""
+        if self.reason:
+            return [f"no program for padded sizes: {self.reason}"]
+        return [] if self._masked is None else [f"padded to bounds: {line}" for line in self._masked.by_sizes.report()]
+
+
+def _padded(x: Any, shape: Sequence[int]) -> Any:
+    if x.shape == shape:
+        return x
+    found = np.zeros(shape, x.dtype)
+    found[tuple(map(slice, x.shape))] = x
+    return found
+
+
+def _cut(x: Any, dims: Sequence[int | str], sizes: Mapping[str, int]) -> Any:
+    """Return the elements of a result that are within sizes, in memory of their own."""
+    shape = tuple([n if isinstance(n, int) else sizes[n] for n in dims])
+    return x if x.shape == shape else x[tuple(map(slice, shape))].copy()

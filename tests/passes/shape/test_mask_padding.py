@@ -1,0 +1,188 @@
+"""Masked tails: with names bound to upper bounds, each size gives what the dynamic program gives, whatever is beyond it."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mind_array as ma
+import mind_runtime
+from mind_dialect import ptir_shapes
+from mind_dialect.errors import MindError
+from mind_dialect.program import functions
+from mind_dialect.ptir import PtirOp
+from mind_dialect.verify import verify
+from mind_passes.dim_names import names_used
+from mind_passes.shape.mask_padding import ROWS, mask_padding, row_of
+from mind_passes.shape.specialize import specialize
+
+BOUND = 5
+Spec = tuple[tuple[int | str, ...], str]
+
+
+def softmax(x: Any, axis: int) -> Any:
+    e = ma.exp(x - ma.max(x, axis=axis, keepdims=True))
+    return e / ma.sum(e, axis=axis, keepdims=True)
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    return softmax(q @ k.T, -1) @ v
+
+
+T3, TT, T, BT = (("T", 3), "float32"), (("T", "T"), "float32"), (("T",), "float32"), (("B", "T", 2), "float32")
+CASES: dict[str, tuple[Any, list[Spec]]] = {
+    "elementwise": (lambda x, y: ma.exp(x) * y + 1, [T3, T3]),
+    "sum of tails": (lambda x: ma.sum(x, axis=0), [T3]),
+    "sum beside tails": (lambda x: ma.sum(x, axis=1), [T3]),
+    "sum of all": (lambda x: ma.sum(x), [BT]),
+    "sum of both, then one": (lambda x: (ma.sum(x, axis=(0, 1)), ma.sum(x, axis=0)), [BT]),
+    "mean": (lambda x: ma.mean(x, axis=0), [T3]),
+    "maximum, then sum": (lambda x: ma.max(x, axis=0) + ma.sum(x, axis=0), [T3]),
+    "sum, then maximum": (lambda x: ma.sum(x, axis=0) + ma.max(x, axis=0), [T3]),
+    "minimum": (lambda x: ma.min(x, axis=0), [T3]),
+    "product": (lambda x: ma.prod(x, axis=0), [T3]),
+    "integers": (lambda x: (ma.max(x, axis=0), ma.min(x, axis=0), ma.sum(x, axis=0)), [(("T", 3), "int32")]),
+    "unsigned": (lambda x: (ma.max(x, axis=0), ma.min(x, axis=0)), [(("T", 3), "uint8")]),
+    "greatest index": (lambda x: (ma.argmax(x, axis=0), ma.argmin(x, axis=0)), [T3]),
+    "softmax": (lambda x: softmax(x, -1), [TT]),
+    "softmax of columns": (lambda x: softmax(x, 0), [TT]),
+    "softmax, then sum": (lambda x: ma.sum(softmax(x, 0) * x, axis=0), [T3]),
+    "attention": (attention, [T3, T3, T3]),
+    "attention over other keys": (attention, [T3, (("S", 3), "float32"), (("S", 3), "float32")]),
+    "contraction": (lambda x, y: x.T @ y, [T3, T3]),
+    "rows": (lambda x, y: x @ y, [T3, ((3, 4), "float32")]),
+    "batch": (lambda x, y: x @ y, [BT, ((2, 3), "float32")]),
+    "transpose": (lambda x: ma.permute_dims(x, (2, 0, 1)), [BT]),
+    "reshape": (lambda x: ma.reshape(x, (x.shape[0], 2, 3)) * 2, [(("T", 6), "float32")]),
+    "slice beside": (lambda x: x[:, 1:], [T3]),
+    "concat beside": (lambda x, y: ma.concat([x, y], axis=1), [T3, T3]),
+    "running sum": (lambda x: ma.cumulative_sum(x, axis=0), [T3]),
+    "division of integers": (lambda x, y: x // y, [(("T",), "int32"), (("T",), "int32")]),
+    "rows of a table": (lambda x, i: ma.take(x, i, axis=0), [((7, 2), "float32"), (("T",), "int32")]),
+    "positions": (lambda x: x + ma.ptir.iota(shape=(x.shape[0],), dtype=ma.float32, axis=0), [T]),
+    "size": (lambda x: x / ma.sum(ma.ones_like(x)), [T]),
+}
+
+
+def module_of(case: str) -> Any:
+    body, specs = CASES[case]
+    inputs = [ma.spec(shape, getattr(ma, dtype), name=f"x{i}") for i, (shape, dtype) in enumerate(specs)]
+    return ma.trace(lambda *xs: body(*xs), *inputs, name="f")
+
+
+def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Any:
+    if dtype.startswith("float"):
+        return rng.standard_normal(shape).astype(dtype)
+    return rng.integers(1, 7, shape).astype(dtype)
+
+
+def padded(x: Any, shape: tuple[int, ...]) -> Any:
+    """An array with a tail of what makes anything that reads it wrong."""
+    found = np.full(shape, np.nan, x.dtype) if x.dtype.kind == "f" else np.zeros(shape, x.dtype)
+    if x.dtype.kind != "f":
+        found.reshape(-1)[::2] = np.iinfo(x.dtype).max
+        found.reshape(-1)[1::4] = np.iinfo(x.dtype).min
+    found[tuple(map(slice, x.shape))] = x
+    return found
+
+
+def bound(case: str, target: str, bounds: dict[str, int] | None = None) -> tuple[Any, list[str]]:
+    module = module_of(case)
+    (func,) = functions(module)
+    names = mask_padding(func)
+    verify(module)
+    assert set(names) == set(names_used(func))
+    specialize(module, bounds or dict.fromkeys(names, BOUND))
+    verify(module)
+    return mind_runtime.compile(module, target=target), names
+
+
+def several(found: Any) -> tuple[Any, ...]:
+    return found if isinstance(found, tuple) else (found,)
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("case", CASES)
+def test_every_size_gives_what_the_dynamic_program_gives(case: str, target: str) -> None:
+    if target == "native":
+        pytest.importorskip("llvmlite")
+    run, names = bound(case, target)
+    dynamic = mind_runtime.compile(module_of(case), specialize="max_programs=0")
+    rng = np.random.default_rng(0)
+    for sizes in product(range(1, BOUND + 1), repeat=len(names)):
+        by_name = dict(zip(names, sizes, strict=True))
+        xs = [values(rng, tuple(by_name.get(str(d), d) for d in shape), dtype) for shape, dtype in CASES[case][1]]
+        widened = [tuple(BOUND if isinstance(d, str) else d for d in shape) for shape, _ in CASES[case][1]]
+        tails = [padded(x, shape) for x, shape in zip(xs, widened, strict=True)]
+        found = several(run(*tails, *(np.array(by_name[name]) for name in names)))
+        for a, b in zip(found, several(dynamic(*xs)), strict=True):
+            np.testing.assert_allclose(a[tuple(map(slice, b.shape))], b, rtol=2e-5, atol=1e-5, err_msg=str(by_name))
+
+
+NOT_FINITE = [np.nan, np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("case", ["softmax", "softmax of columns", "attention", "attention over other keys"])
+def test_parts_of_a_softmax_that_are_not_finite(case: str) -> None:
+    """Rows that are NaN stay NaN, and no others become so."""
+    run, names = bound(case, "numpy")
+    dynamic = mind_runtime.compile(module_of(case), specialize="max_programs=0")
+    rng = np.random.default_rng(0)
+    for n, bad, at in product((1, 2, 4), NOT_FINITE, range(3)):
+        by_name = dict.fromkeys(names, n)
+        xs = [values(rng, tuple(by_name.get(str(d), d) for d in shape), dtype) for shape, dtype in CASES[case][1]]
+        xs[at % len(xs)].reshape(-1)[:: at + 1] = bad
+        widened = [tuple(BOUND if isinstance(d, str) else d for d in shape) for shape, _ in CASES[case][1]]
+        tails = [padded(x, shape) for x, shape in zip(xs, widened, strict=True)]
+        with np.errstate(all="ignore"):
+            found = several(run(*tails, *(np.array(by_name[name]) for name in names)))
+            for a, b in zip(found, several(dynamic(*xs)), strict=True):
+                np.testing.assert_allclose(a[tuple(map(slice, b.shape))], b, rtol=2e-5, atol=1e-5)
+
+
+REFUSED: dict[str, tuple[Any, list[Spec], str]] = {
+    "concat along": (lambda x, y: ma.concat([x, y], axis=0), [T3, T3], "a dimension is 2\\*T"),
+    "reverse": (lambda x: ma.flip(x, axis=0), [T3], "reverse along a dimension with a tail"),
+    "sort": (lambda x: ma.sort(x, axis=0), [T3], "sort along a dimension with a tail"),
+    "merge": (lambda x: ma.reshape(x, (-1,)), [T3], "a dimension is 3\\*T"),
+    "table": (lambda x, i: ma.ptir.take(x, i), [T3, ((2,), "int32")], "take along a dimension with a tail"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_masked_is_refused_with_the_op_and_the_reason(case: str) -> None:
+    body, specs, reason = REFUSED[case]
+    inputs = [ma.spec(shape, getattr(ma, dtype), name=f"x{i}") for i, (shape, dtype) in enumerate(specs)]
+    (func,) = functions(ma.trace(lambda *xs: body(*xs), *inputs, name="f"))
+    with pytest.raises(MindError, match=f"E6003: .*{reason}"):
+        mask_padding(func)
+
+
+def test_a_function_of_static_sizes_stays_as_it_is() -> None:
+    module = ma.trace(lambda x: ma.flip(x, axis=0), ma.spec((3,), ma.float32, name="x"), name="f")
+    before = str(module)
+    (func,) = functions(module)
+    assert mask_padding(func) == []
+    assert str(module) == before
+
+
+def test_names_that_the_function_has_not() -> None:
+    (func,) = functions(module_of("softmax"))
+    with pytest.raises(MindError, match="E7003: no dimension is named N"):
+        mask_padding(func, ["N"])
+
+
+def test_rows_are_of_ops_whose_elements_stay_where_they_are() -> None:
+    """A class has a row by its base only if its result has the shape of its operands."""
+    every, todo = set[type[PtirOp]](), [PtirOp]
+    while todo:
+        kind = todo.pop()
+        every.add(kind)
+        todo += kind.__subclasses__()
+    elements = {ptir_shapes.elementwise, ptir_shapes.same_shape, ptir_shapes.compare}
+    for kind in every:
+        if hasattr(kind, "name") and kind not in ROWS and row_of(kind.__new__(kind)) is not None:
+            assert kind.RULE in elements, kind

@@ -1,0 +1,164 @@
+"""Programs for classes of sizes: padded to a bound, for every size of a class, with the results of the sizes."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import mind_array as ma
+import mind_runtime
+from mind_runtime.background import WORKER
+from mind_runtime.padded import upper_bound
+from mind_runtime.specialized import SizeState
+from native_calls import compiled, failure
+
+MOST = 40
+LATER = {"background": False, "compile_share": 0}
+"""Limits with which nothing is compiled unless a test does."""
+
+
+def module(**dims: Any) -> Any:
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        scores = q @ k.T
+        e = ma.exp(scores - ma.max(scores, axis=-1, keepdims=True))
+        return (e / ma.sum(e, axis=-1, keepdims=True)) @ v, ma.sum(q, axis=0)
+
+    specs = [ma.spec((d, 8), ma.float32, name=n) for n, d in {"q": "T", "k": "S", "v": "S", **dims}.items()]
+    return ma.trace(attention, *specs, name="attention")
+
+
+def expected(q: Any, k: Any, v: Any) -> tuple[Any, Any]:
+    scores = q.astype(np.float64) @ k.T.astype(np.float64)
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True) @ v, q.sum(0)
+
+
+def inputs(t: int, s: int) -> list[Any]:
+    rng = np.random.default_rng(t * 100 + s)
+    return [rng.standard_normal((n, 8)).astype(np.float32) for n in (t, s, s)]
+
+
+def compile_class(program: Any, arguments: list[Any]) -> Any:
+    """Return the account of the class of some sizes, compiled now; None where they are in none."""
+    account = program.by_sizes.of(program.open_shapes(arguments))
+    found, _ = program.classes.account(account, program.by_sizes.limits)
+    if found is not None and found.program is None:
+        assert program.classes._masked.by_sizes.compiled(found.shapes) is not None
+    return found
+
+
+@pytest.mark.parametrize("weights", [[], ["v"]])
+def test_every_size_of_every_class(weights: list[str]) -> None:
+    whole = compiled(module(), specialize=LATER)
+    served = 0
+    for t in range(1, MOST + 1):
+        s = MOST + 1 - t if not weights else 9
+        arguments = inputs(t, s)
+        if weights:
+            v = inputs(9, 9)[2]
+            arguments[2] = v
+            if t == 1:
+                whole = mind_runtime.bind(module(), {"v": v}, target="native", specialize=LATER)
+        program = whole.program if weights else whole
+        served += compile_class(program, arguments) is not None
+        given = [a.copy() for a in arguments]
+        found = whole(*(arguments[:2] if weights else arguments))
+        for a, b in zip(found, expected(*given), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+            assert a.flags.c_contiguous
+            assert a.flags.writeable
+            assert a.base is None
+        assert all(map(np.array_equal, arguments, given))
+    assert served > MOST // 2
+    assert len(program.classes._masked.by_sizes) < served
+
+
+def test_sizes_of_no_elements_run_in_the_general_program() -> None:
+    program = compiled(module(), specialize=LATER)
+    y, total = program(np.zeros((0, 8), np.float32), *inputs(1, 5)[1:])
+    assert y.shape == (0, 8)
+    assert not total.any()
+
+
+@pytest.mark.parametrize("sizes", [1, 2, 3, 5, 8, 9, 16, 17, 33, 64, 65, 100, 128, 129, 255, 256, 257, 1000, 1 << 40])
+def test_bounds(sizes: int) -> None:
+    found = upper_bound(sizes)
+    assert sizes <= found < 2 * sizes
+    assert upper_bound(found) == found
+    assert all(upper_bound(n) <= found for n in (sizes - 1, max(0, sizes - 7)))
+
+
+def test_what_is_refused_is_refused_by_classes_too() -> None:
+    program = compiled(module(), specialize=LATER)
+    arguments = inputs(17, 19)
+    assert compile_class(program, arguments) is not None
+    program(*arguments)
+    assert failure(program, arguments[0], arguments[1], arguments[2][:-1]).code == "E8001"
+    assert failure(program, arguments[0].astype(np.float64), *arguments[1:]).code == "E2001"
+    assert failure(program, arguments[0][:, :7], *arguments[1:]).code == "E2001"
+
+
+def test_a_bound_beyond_what_is_declared_is_not_used() -> None:
+    text = module()
+    from xdsl.dialects.builtin import ArrayAttr, StringAttr
+
+    from mind_dialect.program import functions
+
+    (func,) = functions(text)
+    func.attributes["mind.dims"] = ArrayAttr([StringAttr("T <= 18")])
+    program = compiled(text, specialize=LATER)
+    assert compile_class(program, inputs(17, 9)) is None
+    assert compile_class(program, inputs(15, 9)) is not None
+    for t in (15, 17, 18):
+        np.testing.assert_allclose(program(*inputs(t, 9))[0], expected(*inputs(t, 9))[0], rtol=1e-4, atol=1e-5)
+    assert failure(program, *inputs(19, 9)).code == "E8010"
+
+
+def test_a_program_that_cannot_be_masked_says_why() -> None:
+    text = ma.trace(lambda x: ma.flip(x, axis=0), ma.spec(("T",), ma.float32, name="x"), name="f")
+    program = compiled(text, specialize=LATER)
+    x = np.arange(9, dtype=np.float32)
+    np.testing.assert_array_equal(program(x), x[::-1])
+    assert any("no program for padded sizes: " in line and "reverse" in line for line in program.explain())
+
+
+def test_failures_are_those_of_the_sizes() -> None:
+    """A tail has 0 as divisor and indices that are in no table; neither is an error."""
+    specs = [ma.spec(("T",), ma.int32, name="x"), ma.spec(("T",), ma.int32, name="i"), ma.spec((5,), ma.int32, name="table")]
+    text = ma.trace(lambda x, i, table: (x // x, ma.take(table, i + 4, axis=0)), *specs, name="f")
+    program = compiled(text, specialize=LATER)
+    x, i, table = np.arange(1, 10, dtype=np.int32), np.full(9, -2, np.int32), np.arange(5, dtype=np.int32)
+    assert compile_class(program, [x, i, table]) is not None
+    y, rows = program(x, i, table)
+    assert y.tolist() == [1] * 9
+    assert rows.tolist() == [2] * 9
+    x[3] = 0
+    assert failure(program, x, i, table).code == "E8004"
+    x[3], i[8] = 1, 1
+    assert failure(program, x, i, table).code == "E6001"
+
+
+def test_many_sizes_are_served_by_few_programs(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the background, by another process: sizes wait for their class, and are not compiled for one by one."""
+    monkeypatch.setenv("MIND_CACHE_DIR", str(tmp_path))
+    program = compiled(module(), specialize={"compile_share": 1e6})
+    every = [inputs(t, t) for t in range(17, 25)]
+    for _ in range(1 << 16):
+        for arguments in every:
+            program(*arguments)
+        finished = threading.Event()
+        assert WORKER.submit(finished.set)
+        assert finished.wait(300)
+        masked = program.classes._masked
+        if masked is not None and len(masked.by_sizes):
+            break
+    assert len(masked.by_sizes) == 1
+    for arguments in every:
+        np.testing.assert_allclose(program(*arguments)[0], expected(*arguments)[0], rtol=1e-4, atol=1e-5)
+    assert any(line.startswith("padded to bounds: compiled for sizes: 1 program") for line in program.explain())
+    assert all(a.state is not SizeState.REFUSED for a in masked.by_sizes._accounts.values())
