@@ -16,8 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import psutil
 
 HERE = Path(__file__).parents[1]
@@ -25,8 +27,10 @@ PATIENCE = 2.0
 """Seconds that a sample waits, at most, for the machine to be quiet."""
 LOUD = 0.33
 """Cores that others use above which a sample is not quiet."""
-TOLERANCE = 1e-3
-"""Between results of sides, of the greatest mean, in f32."""
+TOLERANCES = {"bfloat16": 3e-2, "float16": 4e-3, "float64": 1e-9, "float32": 1e-3}
+"""Between elements of two sides, which add up in different orders, by the dtype of a result."""
+Results = tuple[Sequence[Any], Sequence[str]]
+"""The flat arrays of a side, and their dtypes."""
 
 
 @dataclass
@@ -134,18 +138,21 @@ def measure(
     """The times of each side that has the workload, and why others have none. The sides' results are compared."""
     found: dict[str, Times] = {}
     failures: dict[str, str] = {}
-    results: dict[str, Any] = {}
+    results: dict[str, Results] = {}
     live: list[Peer] = []
-    for peer in peers:
-        reply = peer.ask(prepare=workload, small=small)
-        if "error" in reply:
-            failures[peer.name] = reply["error"]
-        elif "missing" not in reply:
-            found[peer.name] = Times(reply["first"])
-            results[peer.name] = reply["results"]
-            live.append(peer)
-        tick()
+    with TemporaryDirectory() as folder:
+        for i, peer in enumerate(peers):
+            reply = peer.ask(prepare=workload, small=small, keep=(path := f"{folder}/{i}.npz"))
+            if "error" in reply:
+                failures[peer.name] = reply["error"]
+            elif "missing" not in reply:
+                found[peer.name] = Times(reply["first"])
+                with np.load(path) as kept:
+                    results[peer.name] = [kept[name] for name in kept.files], reply["dtypes"]
+                live.append(peer)
+            tick()
     compare(workload, results)
+    results.clear()
     for i in range(rounds):
         for k in range(len(live)):
             peer = live[(i + k) % len(live)]
@@ -154,13 +161,35 @@ def measure(
     return found, failures
 
 
-def compare(workload: str, results: Mapping[str, Any]) -> None:
-    """ArithmeticError where sides disagree on what they computed first."""
-    tolerance = TOLERANCE * (30 if workload.endswith("bf16") else 1)
+def compare(workload: str, results: Mapping[str, Results]) -> None:
+    """
+    Compare the first results of all sides with those of the first one, element by element; ArithmeticError where they disagree.
+
+    Integers are equal. Floats differ by at most the tolerance of the coarser dtype, times the element and the mean of all.
+    """
     names = list(results)
     for name in names[1:]:
-        for ours, theirs in zip(results[names[0]], results[name], strict=False):
-            scale = max(abs(ours[0]), 1e-6)
-            worst = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
-            if not worst <= tolerance * 10 * scale:
-                raise ArithmeticError(f"{workload}: {name} and {names[0]} differ: {theirs} against {ours}")
+        (first, dtypes), (others, their_dtypes) = results[names[0]], results[name]
+        for i, (a, b) in enumerate(zip(first, others, strict=False)):
+            if a.shape != b.shape:
+                raise ArithmeticError(f"{workload}: result {i} has {b.size} elements of {name}, {a.size} of {names[0]}")
+            if a.dtype.kind in "biu" and b.dtype.kind in "biu":
+                wrong = a != b
+            else:
+                coarsest = max(_tolerance(dtypes[i]), _tolerance(their_dtypes[i]))
+                coarsest = max(coarsest, TOLERANCES["bfloat16"]) if workload.endswith("bf16") else coarsest
+                with np.errstate(invalid="ignore"):  # of infinities the difference is NaN
+                    wrong = ~(np.abs(a - b) <= coarsest * (np.abs(a) + np.abs(a).mean() + 1e-6))
+                wrong &= ~((a == b) | (np.isnan(a) & np.isnan(b)))
+            if wrong.any():
+                (at,) = np.nonzero(wrong)
+                place = int(at[0])
+                raise ArithmeticError(
+                    f"{workload}: {len(at)} of {a.size} elements of result {i} differ between {name} and {names[0]}: "
+                    f"{b[place]} against {a[place]} at {place}"
+                )
+
+
+def _tolerance(dtype: str) -> float:
+    """Return the tolerance of a dtype, as a side names it."""
+    return next((found for name, found in TOLERANCES.items() if name in dtype), TOLERANCES["float32"])

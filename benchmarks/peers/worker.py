@@ -5,8 +5,9 @@ A process of one side: it prepares a workload, then gives samples of its time wh
 
 A side whose calls return before their work is done, as on a GPU, has `settle`, which waits for it and is timed too.
 
-Requests and replies are lines of JSON: `{"prepare": name, "small": false}` builds a workload, makes the first call and sums up
-its results; `{"sample": seconds}` calls it for so long and says how long a call took. What a side prints goes to stderr.
+Requests and replies are lines of JSON: `{"prepare": name, "small": false, "keep": path}` builds a workload, makes the first call
+and keeps its results in an `.npz` file; `{"sample": seconds}` calls it for so long and says how long a call took. What a side
+prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -30,16 +31,15 @@ SHORTEST = 0.004
 Reply = dict[str, Any]
 
 
-def summary(results: Any) -> list[list[float]]:
-    """Of each result the mean of its absolute values and a few of its elements."""
-    found: list[list[float]] = []
-    for result in results if isinstance(results, (tuple, list)) else [results]:
+def flat_arrays(results: Sequence[Any]) -> list[Any]:
+    """Return results as flat NumPy arrays, floats in f64."""
+    found: list[Any] = []
+    for result in results:
         for home in ("get", "cpu"):  # of CuPy, of PyTorch
             result = getattr(result, home)() if hasattr(result, home) else result
-        result = result.float() if hasattr(result, "float") else result
-        values = np.asarray(result).astype(np.float64).reshape(-1)
-        places = [values.size // 3, values.size // 2, values.size - 1]
-        found.append([float(np.abs(values).mean()), *(float(values[i]) for i in places)])
+        result = result.float() if "bfloat16" in str(getattr(result, "dtype", "")) and hasattr(result, "float") else result
+        values = np.asarray(result).reshape(-1)
+        found.append(values if values.dtype.kind in "biu" else values.astype(np.float64))
     return found
 
 
@@ -53,8 +53,8 @@ class Side:
         self._call: Callable[[], Any] = lambda: None
         self._calls = 1
 
-    def prepare(self, name: str, small: bool) -> Reply:
-        """Build a workload and call it once; the seconds of both and the summary of the results."""
+    def prepare(self, name: str, small: bool, keep: str) -> Reply:
+        """Build a workload and call it once; the seconds of both. The results are kept in a file."""
         if name not in self._sides:
             return {"missing": True}
         self._call = lambda: None
@@ -65,8 +65,10 @@ class Side:
         results = self._call()
         self._settle()
         first = time.perf_counter() - start
-        made = summary(results)
-        del results
+        every = cast("Sequence[Any]", results if isinstance(results, (tuple, list)) else [results])
+        dtypes = [str(getattr(x, "dtype", "float64")) for x in every]
+        np.savez(keep, *flat_arrays(every))
+        del results, every
         for _ in range(3):
             self._call()
         self._settle()
@@ -76,7 +78,7 @@ class Side:
         self._calls = max(1, round(SHORTEST / max(time.perf_counter() - start, 1e-8)))
         gc.collect()
         gc.disable()
-        return {"first": first, "results": made}
+        return {"first": first, "dtypes": dtypes}
 
     def sample(self, seconds: float) -> Reply:
         """The median time of a call within some seconds."""
@@ -111,7 +113,7 @@ def main() -> None:
         request = json.loads(line)
         try:
             if "prepare" in request:
-                reply(side.prepare(request["prepare"], request["small"]))
+                reply(side.prepare(request["prepare"], request["small"], request["keep"]))
             else:
                 reply(side.sample(request["sample"]))
         except Exception as e:  # a side that cannot do a workload is reported, the others go on
