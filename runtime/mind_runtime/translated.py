@@ -19,9 +19,8 @@ from xdsl.dialects.func import FuncOp
 
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.ptir_shapes import UNKNOWN
-from mind_lowering.xp.peak import Need, byte_count
+from mind_lowering.memory_need import Need, byte_count, check_need, physical_memory
 
-from .memory import check_need, physical_memory
 from .program import Program, checked_seed
 from .request import Request, numpy_program
 from .shapes import KEPT, Shapes, bound_function
