@@ -16,7 +16,7 @@ varies along the last axis is small before it is broadcast: so nothing large is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
@@ -52,7 +52,7 @@ def unroll_axes(root: Operation) -> bool:
     changed = False
     owners = [op for op in walk(root) if op.regions and not isinstance(op, FusionOp)]
     for block in [block for op in owners for region in op.regions for block in region.blocks]:
-        seen = set[Operation]()
+        seen, place = set[Operation](), dict[Operation, int]()
         for op in [op for op in block.ops if isinstance(op, ReduceOp)]:
             if op.parent is None or not _is_short(spec_of(op.x).shape) or op.x.owner in seen:
                 continue
@@ -60,7 +60,9 @@ def unroll_axes(root: Operation) -> bool:
             is_closed = domain.grow(op.x)
             seen.update(domain.ops)
             if is_closed and domain.is_worth_it():
-                domain.unroll()
+                if not place.keys() >= domain.ops.keys():  # at first, and where another domain made some of the ops
+                    place = {op: i for i, op in enumerate(block.ops)}
+                domain.unroll(place)
                 changed = True
     return changed
 
@@ -125,18 +127,19 @@ class _Domain:
 
     # Unrolling
 
-    def unroll(self) -> None:
-        """Replace the reductions by those of ops for each element; the ops of the domain are erased."""
+    def unroll(self, place: Mapping[Operation, int]) -> None:
+        """Replace the reductions by those of ops for each element, and erase the ops of the domain; `place` orders the block."""
+        ordered = sorted(self.ops, key=place.__getitem__)
         for value, op in self.sources.items():
             self.elements[value] = self._source(op)
-        for op in [op for op in self.block.ops if op in self.ops]:
+        for op in ordered:
             assert isinstance(op, PtirOp)
             for c in range(self.shape[-1]):
                 operands = [self.elements[v][c] for v in op.operands]
                 self.elements.setdefault(op.results[0], []).append(self._created(op, operands))
         for op in self.reductions:
             self._reduce(op)
-        for op in [op for op in reversed(self.block.ops) if op in self.ops]:
+        for op in reversed(ordered):
             self.block.erase_op(op)
         for op in self.sources.values():
             if op.parent is not None and not op.results[0].first_use:

@@ -95,6 +95,23 @@ def test_each_reduction(kind: str, axes: tuple[int, ...], keepdims: bool) -> Non
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+def test_two_short_axes() -> None:
+    """What is left of an axis that was unrolled has a short axis itself, and is reduced along that."""
+
+    def body(x: Any, y: Any) -> list[Any]:
+        a, b = (ptir.BroadcastToOp(v, result_shape=(40, 40, 3, 2)) for v in (x, y))
+        first = ptir.ReduceOp(ptir.MulOp(ptir.SubOp(a, b), b), kind="sum", axes=(3,), keepdims=False)
+        return [ptir.ReduceOp(ptir.MulOp(first, first), kind="sum", axes=axes, keepdims=False) for axes in ((2,), (0,))]
+
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((40, 1, 3, 2)), rng.standard_normal((1, 40, 3, 2))
+    first = ((x - y) * y).sum(3)
+    for found, axis in zip(
+        mind_runtime.compile(program("f64[40,1,3,2] f64[1,40,3,2]", body), target="native")(x, y), (2, 0), strict=True
+    ):
+        np.testing.assert_allclose(found, (first * first).sum(axis), rtol=1e-12)
+
+
 def test_special_values() -> None:
     """NaN and infinities reach the pairs that they are in, and no other."""
     x, mass = (a.astype(np.float32) for a in points(50, 3))
