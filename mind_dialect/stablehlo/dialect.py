@@ -84,7 +84,7 @@ class ForeignOp(Operation):
     @classmethod
     def parse(cls, parser: Parser) -> Any:
         """Read what follows the op's name in the pretty form."""
-        from .syntax import parse_pretty  # loaded by the first pretty op
+        from .forms import parse_pretty  # loaded by the first pretty op
 
         return parse_pretty(cls, parser)
 

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation
 
 from mind_dialect.errors import MindParseError
 from mind_dialect.stablehlo import OP_TYPES
-from mind_dialect.stablehlo.syntax import FORMS
+from mind_dialect.stablehlo.forms import FORMS
 from mind_translate.stablehlo import parse_stablehlo
 from mind_translate.stablehlo.foreign import as_integers, name_of, numbers_in
 
