@@ -15,6 +15,7 @@ _SHARDINGS = re.compile(r"\[(?:\s*<[^<>]*>\s*,?)*\s*\]")
 
 
 def reduce(s: Syntax) -> Operation:
+    """Read `reduce`, whose body is a region or, after `applies`, the name of one op."""
     inputs, inits = list[UnresolvedOperand](), list[UnresolvedOperand]()
     while True:
         s.punctuation("(")
@@ -61,6 +62,7 @@ def _reducer(s: Syntax) -> Region:
 
 
 def while_loop(s: Syntax) -> Operation:
+    """Read `while` with its two regions."""
     names, values = list[UnresolvedOperand](), list[UnresolvedOperand]()
 
     def carried() -> None:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import re
 
-from xdsl.dialects.builtin import (
-    DenseIntElementsAttr,
-    TensorType,
-    i64,
-)
+from xdsl.dialects.builtin import DenseIntElementsAttr, TensorType, i64
 from xdsl.ir import Operation
 
 from .syntax import ANGLES, Syntax, integer_array, integer_list, precisions
@@ -18,6 +14,7 @@ _WINDOW = {"stride": "window_strides", "lhs_dilate": "lhs_dilation", "rhs_dilate
 
 
 def slice_bounds(s: Syntax) -> Operation:
+    """Read `%x [start:limit:stride, ...]`."""
     values = [s.parser.parse_unresolved_operand()]
     starts, limits, strides = list[int](), list[int](), list[int]()
 
@@ -34,6 +31,7 @@ def slice_bounds(s: Syntax) -> Operation:
 
 
 def dot_general(s: Syntax) -> Operation:
+    """Read `dot_general`, with its batching and contracting dimensions."""
     values = s.values()
     dims: dict[str, list[int]] = {}
     while (word := s.parser.parse_optional_identifier()) is not None:
@@ -54,6 +52,7 @@ def dot_general(s: Syntax) -> Operation:
 
 
 def convolution(s: Syntax) -> Operation:
+    """Read `convolution`, with its dimension numbers and window."""
     values = s.parenthesized(s.parser.parse_unresolved_operand)
     s.keyword("dim_numbers")
     s.punctuation("=")

@@ -186,28 +186,35 @@ def integer_array(values: Iterable[int]) -> DenseArrayBase:
 
 
 def integer_list(s: Syntax) -> Attribute:
+    """Read `[1, 2]` as `array<i64: 1, 2>`."""
     return integer_array(s.integers())
 
 
 def integer(s: Syntax) -> Attribute:
+    """Read an integer as `i64`."""
     return IntegerAttr(s.parser.parse_integer(), i64)
 
 
 def boolean(s: Syntax) -> Attribute:
+    """Read `true` or `false` as `i1`."""
     return IntegerAttr(int(s.parser.parse_boolean()), i1)
 
 
 def string(s: Syntax) -> Attribute:
+    """Read a string literal."""
     return StringAttr(s.parser.parse_str_literal())
 
 
 def word(s: Syntax) -> Attribute:
+    """Read a word as a string."""
     return StringAttr(s.word())
 
 
 def precisions(s: Syntax) -> Attribute:
+    """Read `[HIGHEST, DEFAULT]` as attributes of the dialect."""
     return ArrayAttr([s.wrap("precision", word) for word in s.bracketed(s.word)])
 
 
 def enumeration(name: str) -> Callable[[Syntax], Attribute]:
+    """Return a reader of a word as the attribute `name` of the dialect."""
     return lambda s: s.wrap(name, s.word())
