@@ -168,21 +168,21 @@ class _Merging:
         if self.place[last] - self.place[first] > FARTHEST:
             return None
         staying: list[Operation] = []
-        moved: set[Operation | Block] = set()
-        needed: set[Operation | Block] = set(members)
-        op = first.next_op
-        while op is not None and op is not last.next_op:
-            inside = [op] if isinstance(op, FusionOp) or not op.regions else op.walk()
-            owners = {v.owner for inner in inside for v in inner.operands}
-            if op in needed:
-                if owners & moved:
+        moved: list[Operation] = []
+        needed = {id(op) for op in members}  # owners are compared by identity: hashes of ops are slow
+        behind: set[int] = set()
+        for op in (*self._window(first, last), last):
+            inside = op.walk() if op.regions and not isinstance(op, FusionOp) else (op,)
+            owners = {id(v.owner) for inner in inside for v in inner.operands}
+            if id(op) in needed:
+                if not owners.isdisjoint(behind):
                     return None
-            elif owners & needed or owners & moved:
-                moved.add(op)
-            else:
+            elif owners.isdisjoint(needed) and owners.isdisjoint(behind):
                 staying.append(op)
-            op = op.next_op
-        return staying, [o for o in self._window(first, last) if o in moved]
+            else:
+                moved.append(op)
+                behind.add(id(op))
+        return staying, moved
 
     def _window(self, first: Operation, last: Operation) -> Iterator[Operation]:
         op = first.next_op
