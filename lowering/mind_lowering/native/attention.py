@@ -22,7 +22,7 @@ from mind_passes.ptir.patterns import softmax
 from mind_passes.ptir.recognize import recognize
 
 from .attention_step import AttentionStep
-from .grouping import is_elementwise, uncomputed_members
+from .grouping import is_elementwise
 from .patterns import Builder, Match, Operands, Rejection, moving
 from .products.axes import total_of
 from .products.chain import MADE, Chain, can_fail, divided
@@ -110,8 +110,6 @@ def _fits(made: Parts, host: TargetInfo) -> bool:
 
 def match_attention(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
     """Match a fusion that is an attention."""
-    if (reason := uncomputed_members(op, host)) is not None:
-        return Rejection(reason)
     made = parts(op, host)
     return (
         Rejection("it is no attention of two products in f32 or f64")

@@ -13,7 +13,7 @@ from mind_dialect.ptir import PtirOp
 from .attention import expand_attention, match_attention
 from .convolutions.fusion import expand_fused_convolution, match_fused_convolution
 from .grouping import group_shape, is_member, uncomputed_members
-from .patterns import Builder, KernelPattern, Match, Operands, Rejection, moving
+from .patterns import Builder, KernelPattern, Match, Operands, moving
 from .products.fusion import expand_fused_product, match_fused_product
 from .rows.step import expand_rows, match_rows
 from .target_info import TargetInfo
@@ -22,20 +22,18 @@ Part = list[PtirOp]
 """Members of one group, or one op that is a view or has a kernel of its own."""
 
 
-def match_parts(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
+def match_parts(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Match:
     """
     Match any fusion whose members can be computed: what is a view is one, the rest are groups.
 
     A body that was not made by fusing may need several groups: one ends where its results are read in another shape.
     """
-    if (reason := uncomputed_members(op, host)) is not None:
-        return Rejection(reason)
     parts = _parts(op)
-    inner = {r for part in parts for member in part for r in member.results}
     cost = moving([*op.operands, *op.results])
-    for part in parts:  # what one part leaves for others in memory
-        values = [v for member in part for v in member.operands if v in inner and v.owner not in part and is_member(part[0])]
-        cost += 2 * moving(values)
+    part_of = {id(member): i for i, part in enumerate(parts) for member in part}
+    for i, part in enumerate(parts):  # what one part leaves for others in memory
+        if len(parts) > 1 and is_member(part[0]):
+            cost += 2 * moving([v for member in part for v in member.operands if part_of.get(id(v.owner), i) != i])
     return Match(cost, parts)
 
 
@@ -103,7 +101,7 @@ def _in_body(expand: Callable[[Builder, Any, Match], None]) -> Callable[[Builder
 
 
 FUSIONS = tuple(
-    KernelPattern(name, (ptir.FusionOp,), match, _in_body(expand))
+    KernelPattern(name, (ptir.FusionOp,), match, _in_body(expand), uncomputed_members, match is match_parts)
     for name, match, expand in (
         ("attention", match_attention, expand_attention),
         ("product with epilogue", match_fused_product, expand_fused_product),

@@ -14,21 +14,27 @@ from mind_passes.ptir.building import accumulator
 from .reasons import rounded_each_step, unsupported
 from .target_info import TargetInfo
 
+_ELEMENTWISE: frozenset[type[Operation]] = frozenset(cls for cls, kind in FUSIBLE.items() if kind == "elementwise")
+
 
 def is_elementwise(op: Operation) -> bool:
     """Return whether an op computes each element of its result from those of its operands at the same place."""
-    return isinstance(op, PtirOp) and FUSIBLE.get(type(op)) == "elementwise"
+    return type(op) in _ELEMENTWISE
 
 
 def is_member(op: Operation) -> bool:
     """Return whether an op of a fusion is computed in its group; the others are views, or kernels of their own."""
-    return isinstance(op, ptir.ReduceOp) or is_elementwise(op)
+    return type(op) in _ELEMENTWISE or type(op) is ptir.ReduceOp
 
 
 def uncomputed_members(fusion: ptir.FusionOp, host: TargetInfo) -> str | None:
     """Return why a group cannot hold a member of a fusion; None if groups can hold all of them."""
-    members = [inner for inner in fusion.body.block.ops if is_member(inner)]
-    return next((r for inner in members if isinstance(inner, PtirOp) and (r := why_not(inner, host))), None)
+    for inner in fusion.body.block.ops:
+        if is_member(inner):
+            assert isinstance(inner, PtirOp)
+            if (reason := why_not(inner, host)) is not None:
+                return reason
+    return None
 
 
 def why_not(op: PtirOp, host: TargetInfo) -> str | None:

@@ -148,6 +148,10 @@ class KernelPattern:
     ops: tuple[type[PtirOp], ...]
     match: Callable[[Any, Operands, TargetInfo], Match | Rejection]
     expand: Callable[[Builder, Any, Match], None]
+    unsupported: Callable[[Any, TargetInfo], str | None] | None = None
+    """Return why a kind of machine cannot compute an op: rows that share the predicate are matched after one call of it."""
+    is_general: bool = False
+    """True if the row never costs less than the rows before it: it is matched only if none of them takes the op."""
 
 
 Rejections = Sequence[tuple[str, Rejection]]
@@ -167,8 +171,14 @@ def choose(rows: Sequence[KernelPattern], op: PtirOp, operands: Operands, host: 
     """Return the row of least cost for an op, the first one of equals; all rejections if no row takes it."""
     best: tuple[KernelPattern, Match] | None = None
     rejections: list[tuple[str, Rejection]] = []
+    reasons: dict[Callable[[Any, TargetInfo], str | None], str | None] = {}
     for row in rows:
-        found = row.match(op, operands, host)
+        if row.is_general and best is not None:
+            continue
+        if row.unsupported is not None and row.unsupported not in reasons:
+            reasons[row.unsupported] = row.unsupported(op, host)
+        reason = None if row.unsupported is None else reasons[row.unsupported]
+        found = row.match(op, operands, host) if reason is None else Rejection(reason)
         if isinstance(found, Rejection):
             rejections.append((row.name, found))
         elif best is None or found.cost < best[1].cost:
@@ -178,18 +188,12 @@ def choose(rows: Sequence[KernelPattern], op: PtirOp, operands: Operands, host: 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """Return the extents of a value, which are all known."""
-    return tuple(n for n in read_type(value.type).shape if isinstance(n, int))
+    return tuple([n for n in read_type(value.type).shape if isinstance(n, int)])
 
 
 def moving(values: Sequence[SSAValue]) -> float:
     """Return about how many nanoseconds it takes to read or write each of some values once."""
-    total = 0
-    for value in dict.fromkeys(values):
-        count = 1
-        for n in shape_of(value):
-            count *= n
-        total += count * read_type(value.type).dtype.size
-    return total / costs.BYTES
+    return sum([prod(shape_of(v)) * read_type(v.type).dtype.size for v in dict.fromkeys(values)]) / costs.BYTES
 
 
 def fill_of(literal: PtirLiteralAttr, shape: tuple[int, ...], host: TargetInfo) -> View | None:

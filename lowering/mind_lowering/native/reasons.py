@@ -21,5 +21,5 @@ def not_computed(op: Operation, host: TargetInfo) -> str | None:
 
 def unsupported(dtypes: list[PtirDType], host: TargetInfo) -> str | None:
     """Why some dtypes cannot be computed in here."""
-    wrong = [str(d) for d in dtypes if not computes(d, host)]
-    return f"nothing is computed in {wrong[0]} here" if wrong else None
+    wrong = next((d for d in dict.fromkeys(dtypes) if not computes(d, host)), None)
+    return None if wrong is None else f"nothing is computed in {wrong} here"

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
-from ..grouping import is_elementwise, uncomputed_members
+from ..grouping import is_elementwise
 from ..patterns import Builder, Match, Operands, Rejection, moving, shape_of
 from ..products.chain import Chain, Epilogue, can_fail, taken_over
 from ..target_info import TargetInfo
@@ -37,7 +37,7 @@ def match_fused_convolution(op: ptir.FusionOp, operands: Operands, host: TargetI
     found = [inner for inner in ops if isinstance(inner, ptir.ConvolutionOp)]
     if len(found) != 1:
         return Rejection(f"{len(found)} convolutions")
-    if reason := uncomputed_members(op, host) or why_no_convolution(found[0], host):
+    if reason := why_no_convolution(found[0], host):
         return Rejection(reason)
     if 0 in shape_of(found[0].rhs):
         return Rejection("windows of no elements")

@@ -15,7 +15,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
-from ..grouping import is_elementwise, uncomputed_members
+from ..grouping import is_elementwise
 from ..patterns import Builder, Match, Operands, Rejection, moving, shape_of
 from ..reasons import unsupported
 from ..target_info import TargetInfo
@@ -42,9 +42,7 @@ def match_fused_product(op: ptir.FusionOp, operands: Operands, host: TargetInfo)
         return Rejection(f"{len(products)} products")
     (product,) = products
     total = total_of(product)
-    if reason := uncomputed_members(op, host) or unsupported(
-        [product.operand_spec(0).dtype, total, product.result_spec().dtype], host
-    ):
+    if reason := unsupported([product.operand_spec(0).dtype, total, product.result_spec().dtype], host):
         return Rejection(reason)
     chain = [inner for inner in ops if is_elementwise(inner) and not isinstance(inner, ptir.StopGradientOp)]
     reductions = [inner for inner in ops if isinstance(inner, ptir.ReduceOp)]

@@ -19,7 +19,6 @@ from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
 from mind_passes.ptir.building import accumulator
 
 from .. import costs
-from ..grouping import uncomputed_members
 from ..groups import Group, layout
 from ..memory import Access
 from ..nest import Axis, axes_of, lane_axis
@@ -187,8 +186,6 @@ def is_row_kernel(fusion: FusionOp, host: TargetInfo) -> bool:
 
 def match_rows(op: FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
     """Match a fusion that is a row kernel where its operands are."""
-    if (reason := uncomputed_members(op, host)) is not None:
-        return Rejection(reason)
     block = op.body.block
     places = operands.body(block, op.operands)
     if len(places) < len(block.args):
