@@ -177,6 +177,9 @@ def test_wide_programs_stay_as_they_are() -> None:
 
 
 def test_named_dimensions() -> None:
-    module = program("si8[N,3] si8[N,3]", lambda x, y: ptir.MaximumOp(ptir.AddOp(x, y), ptir.CastOp(ptir.CastOp(x, dtype="f32"), dtype="si8")))  # fmt: skip
+    def body(x: Any, y: Any) -> Any:
+        return ptir.MaximumOp(ptir.AddOp(x, y), ptir.CastOp(ptir.CastOp(x, dtype="f32"), dtype="si8"))
+
+    module = program("si8[N,3] si8[N,3]", body)
     x = np.arange(-12, 12, dtype=np.int8).reshape(8, 3) * 10
     same_bits(module, [x, x[::-1].copy()], "named")
