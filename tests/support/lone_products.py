@@ -30,7 +30,7 @@ def view_of(place: int, array: Any, dtype: PtirDType) -> View:
     """A view of the array that the table will have at `place`, strides as they are."""
     base = whole_of(array)
     size = array.itemsize
-    buffer = Buffer(Use.INPUT, place, dtype, base.size, f"p{place}", place=place)
+    buffer = Buffer(Use.INPUT, place, dtype, base.size, f"p{place}", location=place)
     offset = (array.ctypes.data - base.ctypes.data) // size
     return View(buffer, dtype, array.shape, tuple(s // size for s in array.strides), offset)
 
@@ -57,15 +57,15 @@ class Compiled:
         found[0] = self.record.ctypes.data
         for i, view in enumerate(step.addresses, 1):
             assert isinstance(view.base, Buffer)
-            found[i] = arrays[view.base.place].ctypes.data + view.offset * view.dtype.size
+            found[i] = arrays[view.base.location].ctypes.data + view.offset * view.dtype.size
         return found
 
     def caller(self, lhs: Any, rhs: Any, out: Any, pieces: int = 1, backwards: bool = False) -> Callable[[], None]:
         """What computes `out`, each kernel in some calls."""
         arrays = {2: whole_of(lhs), 3: whole_of(rhs), 4: whole_of(out), **self.extra}
         for view in (self.product.lhs_copy, self.product.rhs_copy, self.product.partial):
-            if view is not None and isinstance(view.base, Buffer) and view.base.place not in arrays:
-                arrays[view.base.place] = unwritten(view.base.bytes)
+            if view is not None and isinstance(view.base, Buffer) and view.base.location not in arrays:
+                arrays[view.base.location] = unwritten(view.base.bytes)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         calls, tables = [], []
         for step, name, units in self.kernels:
@@ -119,7 +119,7 @@ def compiled(
     def new(dtype: PtirDType, size: int, name: str) -> Buffer:
         nonlocal count
         count += 1
-        return Buffer(Use.ARENA, count, dtype, size, name, place=100 + count)
+        return Buffer(Use.ARENA, count, dtype, size, name, location=100 + count)
 
     views = [view_of(2 + i, x, d) for i, (x, d) in enumerate(zip((lhs, rhs, out), dtypes[:3], strict=True))]
     made = None if epilogue is None else epilogue(views[2])

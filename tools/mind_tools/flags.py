@@ -56,6 +56,8 @@ PASS_ALIASES = {
     "convert-ptir-to-stablehlo": "mind-convert-ptir-to-stablehlo",
     "convert-ptir-to-linalg": "mind-convert-ptir-to-linalg",
     "convert-ptir-to-launch": "mind-convert-ptir-to-launch",
+    "launch-hoist-packing": "mind-launch-hoist-packing",
+    "launch-loop-carried": "mind-launch-loop-carried",
     "launch-assign-memory": "mind-launch-assign-memory",
     "mask-padding": "mind-mask-padding",
     "plan-buffers": "mind-plan-buffers",

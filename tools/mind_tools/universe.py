@@ -90,6 +90,8 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-convert-ptir-to-linalg": _from("mind_lowering.ptir_to_linalg", "ConvertPtirToLinalgPass"),
     "mind-convert-ptir-to-stablehlo": _from("mind_lowering.ptir_to_stablehlo", "ConvertPtirToStablehloPass"),
     "mind-convert-ptir-to-launch": _from("mind_lowering.launch.convert", "ConvertPtirToLaunchPass"),
+    "mind-launch-hoist-packing": _from("mind_lowering.launch.hoist_packing", "LaunchHoistPackingPass"),
+    "mind-launch-loop-carried": _from("mind_lowering.launch.loop_carried", "LaunchLoopCarriedPass"),
     "mind-launch-assign-memory": _from("mind_lowering.launch.assign_memory", "LaunchAssignMemoryPass"),
     "mind-plan-buffers": _from("mind_lowering.plan_buffers", "PlanBuffersPass"),
     "mind-shape-modernize": _from("mind_passes.shape.modernize", "ShapeModernizePass"),

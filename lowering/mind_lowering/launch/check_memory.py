@@ -100,7 +100,11 @@ def _are_distinct(a: SSAValue, b: SSAValue) -> bool:
 
 def _is_of_earlier_iterations(carry: SSAValue, part: SSAValue, live: Liveness) -> bool:
     """Return whether a carry of a loop is, of an array that the loop slices, at most parts of the iterations before."""
-    at, first = _slice_of(part), base(carry)
+    at, first, owner = _slice_of(part), base(carry), base(part).owner
+    if isinstance(first, BlockArgument) and isinstance(owner, AllocOp) and owner.word("at") is None:
+        loop = first.block.parent_op()
+        if loop is not None and loop.is_ancestor(owner):
+            return True  # each iteration allocates memory of its own
     if at is None or not isinstance(first, BlockArgument) or first.block is not at.index.owner:
         return False
     loop, last, source = first.block.parent_op(), first.block.last_op, read_ref(at.source.type)
@@ -155,6 +159,11 @@ def _check_carries(op: LaunchOp, live: Liveness, changed: set[SSAValue]) -> None
                 pair = sorted((other, i))
                 message = f"{what} one memory as carries {pair[0]} and {pair[1]}, expected memory of its own for each"
                 raise error("E9102", message, value=str(values[i].type), other=str(bases[i].type))
+    for value in () if last is None else last.operands:
+        alloc = base(value).owner
+        if isinstance(alloc, AllocOp) and alloc.word("at") is not None and op.is_ancestor(alloc):
+            message = "yields memory that each iteration allocates in one place, expected launch-loop-carried before"
+            raise error("E9102", message, value=str(value.type), other=op.name)
     shared = {base(init) for i, init in enumerate(op.inits) if i not in own}
     for inner in (inner for block in blocks_of(op) for inner in launch_ops(block)):
         if isinstance(inner, LaunchOp) and any(base(v) in shared for v in inner.effects()[1]):

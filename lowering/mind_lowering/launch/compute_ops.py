@@ -109,13 +109,15 @@ class KernelOp(ComputeOp):
 
     A kernel without a body packs, moves or sums partial results as its schedule says. `indices` are induction variables that it
     depends on, `cost` an estimate in ns, `fails` the run-time errors that it may report. The last `scratch` of what is written
-    are no results: memory for partial results and counters, and the record of a failure.
+    are no results: memory for partial results and counters, and the record of a failure. `packing` marks a kernel that only
+    rearranges what it reads for other kernels: it cannot fail, and two of one number on the same operands give the same arrays.
     """
 
     name = "launch.kernel"
     WORDS: ClassVar = {
         "inplace": PairsCodec(),
         "scratch": Int(),
+        "packing": Int(),
         "schedule": AnyAttribute(),
         "cost": Int(),
         "fails": AnyAttribute(),
@@ -123,6 +125,7 @@ class KernelOp(ComputeOp):
     sym_name = prop_def()
     inplace = opt_prop_def()
     scratch = opt_prop_def()
+    packing = opt_prop_def()
     schedule = opt_prop_def()
     cost = opt_prop_def()
     fails = opt_prop_def()
@@ -165,6 +168,8 @@ class KernelOp(ComputeOp):
             raise self.invalid("scratch", f"a number from 0 to {most}, as {len(self.writes)} arrays are written")
         if self.word("cost", 0) < 0:
             raise self.invalid("cost", "at least 0")
+        if self.packing is not None and (self.fails is not None or self.indices or self.inplace is not None):
+            raise self.invalid("packing", "nothing of the kind for a kernel that fails, has indices or writes in place")
         if any(trip_count(i) is None for i in self.indices):
             raise error(
                 "E2001", "an index is no induction variable of launch.for", expected="induction variable", actual="a value"

@@ -48,17 +48,19 @@ class AllocOp(LaunchOp):
     Memory for one array in row-major order, and its address.
 
     `at` is the byte offset within its space, as `launch-assign-memory` states it. An output, or a temporary, `over` a donated
-    input has its memory: as many elements of the same dtype. Constants state their literal.
+    input has its memory: as many elements of the same dtype. Constants state their literal; a `fixed` input is the same array in
+    each call.
     """
 
     name = "launch.alloc"
-    WORDS: ClassVar = {"literal": LITERAL, "at": Int(), "align": Int(), "donated": Flag()}
+    WORDS: ClassVar = {"literal": LITERAL, "at": Int(), "align": Int(), "donated": Flag(), "fixed": Flag()}
     space = prop_def()
     index = opt_prop_def()
     literal = opt_prop_def()
     at = opt_prop_def()
     align = opt_prop_def()
     donated = opt_prop_def()
+    fixed = opt_prop_def()
     over = opt_operand_def()
     res = result_def()
 
@@ -72,9 +74,10 @@ class AllocOp(LaunchOp):
         at: int | None = None,
         align: int | None = None,
         donated: bool = False,
+        fixed: bool = False,
         over: SSAValue | None = None,
     ):
-        properties = self.words_of({"literal": literal, "at": at, "align": align, "donated": donated})
+        properties = self.words_of({"literal": literal, "at": at, "align": align, "donated": donated, "fixed": fixed})
         number = None if index is None else IntegerAttr(index, i64)
         super().__init__(
             operands=[over], result_types=[type], properties={"space": StringAttr(space), "index": number, **properties}
@@ -131,8 +134,11 @@ class AllocOp(LaunchOp):
                 expected=str(self.ref.tensor),
                 actual=str(literal.type),
             )
-        if self.donated is not None and space is not Space.INPUT:
-            raise self.invalid("donated", "nothing but inputs to be donated")
+        for name in ("donated", "fixed"):
+            if name in self.properties and space is not Space.INPUT:
+                raise self.invalid(name, f"nothing but inputs to be {name}")
+        if self.donated is not None and self.fixed is not None:
+            raise self.invalid("fixed", "a donated input to change from call to call")
         if self.over is None:
             return
         owner = self.over.owner

@@ -129,7 +129,7 @@ def expand_attention(build: Builder, op: ptir.FusionOp, match: Match) -> None:
     out = _target(build, made.last.result, op.results[0])
     step = _planned(build, made, (q, k, v, out), inputs)
     for which, product in (("keys", step.scores), ("values", step.sums)):
-        with build.appending(build.lasting([product.rhs], prod(product.rhs.shape) * product.total.size)):
+        with build.packing([product.rhs], prod(product.rhs.shape) * product.total.size):
             build.add(ProductStep(f"{step.name}.{which}", "panels", product))
     build.add(step)
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from xdsl.ir import SSAValue
+
 from .failures import FailureSite, Sites
 from .ir import Function, identifier, symbol
 from .pool.record import MOST_CHUNKS, Record
 from .steps import NativeKernel, NativeStep
+from .table import ARENA_PLACE, Table, spot
 from .target_info import TargetInfo
-from .views import Buffer, Use, View
+from .views import Buffer, View
 
 SHARED = 20_000
 """Nanoseconds of work from which on threads share it."""
@@ -41,8 +44,9 @@ class Calls:
     It begins in the first block of the function; `steps` are all that it will be asked for.
     """
 
-    def __init__(self, f: Function, host: TargetInfo, sites: Sites, steps: Collection[NativeStep]):
+    def __init__(self, f: Function, host: TargetInfo, sites: Sites, table: Table, steps: Collection[NativeStep]):
         self.f = f
+        self.table = table
         self.host = host
         self.sites = sites
         most = max((len(step.addresses) for step in steps), default=0)
@@ -54,8 +58,8 @@ class Calls:
         self._since = 0.0
         self.bases: dict[tuple[int, int], str] = {}
         """Addresses that are known here, by entry of the table and offset in bytes; what a branch finds is not known after it."""
-        self.moving: dict[Buffer, str] = {}
-        """Current addresses of the buffers that move from iteration to iteration of a loop."""
+        self.moving: dict[SSAValue, str] = {}
+        """Current addresses that move from iteration to iteration of a loop, and induction variables."""
 
     def call(self, kernel: NativeKernel, step: NativeStep) -> None:
         """
@@ -104,18 +108,23 @@ class Calls:
         return f.op(f"select i1 {f.op(f'icmp slt i64 {status}, 0', 'ended')}, i64 {status}, i64 {number}", "status")
 
     def address(self, view: View) -> str:
-        """Return the address of the first element of a view."""
-        f, bases = self.f, self.bases
+        """Return the address of the first element of a view of an operand of the kernel that is called."""
         assert isinstance(view.base, Buffer), "a view of memory"
-        buffer = view.base.root
-        if buffer in self.moving:
-            return f.address("i8", self.moving[buffer], str(view.offset * view.dtype.size), identifier(buffer.name or "p"))
-        offset = (buffer.offset if buffer.use is Use.ARENA and buffer.over is None else 0) + view.offset * view.dtype.size
-        key = (buffer.place, offset)
+        return self.at(view.base.address, view.offset * view.dtype.size)
+
+    def at(self, value: SSAValue, offset: int = 0) -> str:
+        """Return an address of the launches, and bytes from there."""
+        f, bases = self.f, self.bases
+        found, more = spot(value)
+        hint = identifier(found.name_hint or "p")
+        if found in self.moving:
+            return f.address("i8", self.moving[found], str(offset + more), hint)
+        memory = self.table.memory(value)
+        key = memory.place, memory.offset + offset
         if key not in bases:
-            if (buffer.place, 0) not in bases:
-                entry = f.address("ptr", "%buffers", str(buffer.place), "entry")
-                hint = "arena" if buffer.place == 1 else identifier(buffer.name or "p")
-                bases[buffer.place, 0] = f.op(f"load ptr, ptr {entry}, align 8", hint)
-            bases[key] = f.address("i8", bases[buffer.place, 0], str(offset), identifier(buffer.name or "p"))
+            if (memory.place, 0) not in bases:
+                entry = f.address("ptr", "%buffers", str(memory.place), "entry")
+                first = "arena" if memory.place == ARENA_PLACE else hint
+                bases[memory.place, 0] = f.op(f"load ptr, ptr {entry}, align 8", first)
+            bases[key] = f.address("i8", bases[memory.place, 0], str(key[1]), hint)
         return bases[key]

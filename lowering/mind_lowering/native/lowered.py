@@ -9,10 +9,10 @@ from math import inf
 from xdsl.dialects.func import FuncOp
 
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir.types import PtirDType
 
 from .failures import FailureSite
 from .target_info import TargetInfo
-from .views import Buffer, View
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,26 @@ class Entry:
     """A function of the module that runs some kernels."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """Memory that code finds through the table: an entry, -1 for what no code uses, and bytes from there."""
+
+    place: int
+    offset: int = 0
+    is_new: bool = False
+    """True for a result in memory that the caller gives, not in that of a donated argument or of a step on NumPy."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An array that a step on NumPy reads, its strides counted in elements."""
+
+    dtype: PtirDType
+    shape: Sequence[int]
+    strides: Sequence[int]
+    memory: TableEntry
 
 
 @dataclass(frozen=True)
@@ -32,8 +52,8 @@ class Foreign:
 
     func: FuncOp
     op: PtirOp
-    inputs: Sequence[View]
-    outputs: Sequence[Buffer]
+    inputs: Sequence[Reading]
+    outputs: Sequence[TableEntry]
     draws: int
     reason: str
 
@@ -81,9 +101,9 @@ class Native:
     steps: Sequence[Entry | Foreign]
     inputs: Sequence[int]
     """The entry of each input in the table, -1 for one that nothing reads."""
-    outputs: Sequence[Buffer]
-    """Of each result: memory to be made by the caller, or what a step on NumPy gives."""
-    constants: Sequence[tuple[Buffer, PtirLiteralAttr]]
+    outputs: Sequence[TableEntry]
+    """Of each result: memory that the caller gives, that of a donated argument, or what a step on NumPy gives."""
+    constants: Sequence[tuple[TableEntry, PtirLiteralAttr]]
     table: int
     """Number of entries of the table of buffers."""
     arena: int

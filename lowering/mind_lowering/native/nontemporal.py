@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from .costs import traffic
 from .ir import Function
-from .views import Buffer, Use, View
+from .views import Buffer, View
 
 STREAMED = 32 << 20
 """Bytes that a kernel reads and writes from which on its results go past the caches."""
@@ -29,7 +29,7 @@ def passing(reads: Sequence[View], writes: Sequence[View]) -> list[bool]:
     found: list[bool] = []
     for view in writes:
         base = view.base
-        is_result = isinstance(base, Buffer) and base.root.use is Use.OUTPUT and base.over is None and base.location not in held
+        is_result = isinstance(base, Buffer) and base.is_new and base.location not in held
         found.append(is_result and view.is_whole and total >= STREAMED and view.count * view.dtype.size * 8 >= total)
     return found
 

@@ -54,17 +54,6 @@ class Operands:
         return {a: self.views[v] for a, v in pairs if v not in self.deferred and v in self.views}
 
 
-class Hoisted(Protocol):
-    """Steps that run before a loop, or once for all calls."""
-
-    packed: dict[Hashable, View]
-    """Operands that were packed there, by what was packed and how."""
-
-    def appending(self, plan: Any, /) -> AbstractContextManager[None]:
-        """Let what a plan appends be appended there."""
-        ...
-
-
 class Builder(Protocol):
     """Interface of a plan to `expand`: reads places, makes memory, and appends kernels."""
 
@@ -107,7 +96,7 @@ class Builder(Protocol):
         """Append a kernel."""
         ...
 
-    def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None, /) -> None:
+    def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None, /) -> object:
         """Append a copy of a value from one place to another."""
         ...
 
@@ -131,12 +120,12 @@ class Builder(Protocol):
         """Return the induction variables of the loops around, in memory."""
         ...
 
-    def lasting(self, views: Sequence[View], size: int, /) -> Hoisted | None:
-        """Return the earliest steps before which views are as they are, if `size` more bytes may stay in memory."""
+    def hoists(self, views: Sequence[View], size: int, /) -> bool:
+        """Return whether packing of views, which writes so many bytes, is hoisted before a loop or before all calls."""
         ...
 
-    def appending(self, hoisted: Hoisted | None, /) -> AbstractContextManager[None]:
-        """Let what is appended be appended there; without, where the current op is."""
+    def packing(self, views: Sequence[View], size: int, key: Hashable = None, /) -> AbstractContextManager[None]:
+        """Let what is appended be a packing of views where it is hoisted; those of one key give equal arrays."""
         ...
 
 

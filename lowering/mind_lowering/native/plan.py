@@ -1,142 +1,174 @@
 """
-The steps of a function so far, in the order of their run, and those that are done before a loop or once for all calls.
+The launches of a function so far: the builder that kernel rows append to, in one walk over the ops of a function.
 
-Each loop that is being planned has an `Ahead`, the outermost first in `NativePlan.loops`. What is appended to it runs before the
-first iteration, in memory that stays until the last one is over; it must not be able to fail, since there may be no iteration.
-What works on nothing but constants, and on inputs that are the same in each call, is done once for all calls: `NativePlan.once`.
+Each native kernel is one `launch.kernel`, whose schedule says what its code does, and whose code object generates it once memory
+is assigned; a step on NumPy is a `launch.host_call`. Loops carry addresses. What the passes over launches decide (which kernels
+are hoisted, where loop-carried values lie, which memory is shared) is not known here.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Hashable, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import BF16, F16, UI16, UI64
+from mind_dialect.ptir.types import BF16, F16, UI16, UI64, read_type
 
-from .flow import Branch, Loop, Step
+from ..launch.compute_ops import HostCallOp, KernelOp
+from ..launch.hoist_packing import BUDGET
+from ..launch.kernel_body import body_of_op
+from ..launch.memory_ops import AllocOp, ViewOp
+from ..launch.ref import ref
 from .grouping import group_name
 from .groups import Group
-from .lowered import Foreign
-from .memory import Access
-from .outlining import NoKernel, outlined, random_ops, shown
+from .outlining import NoKernel, random_ops, shown
 from .partials import cut_up
-from .patterns import Hoisted
 from .products.deferred import Deferred
 from .steps import NativeStep
 from .values import Values
 from .views import Buffer, Use, View, whole
 
-MOST_KEPT = 256 << 20
-"""Bytes at most that a program has in memory that stays."""
+ITERATION = "the number of the iteration"
+"""The schedule of the kernel that writes the induction variable of a loop to memory, for kernels that read it."""
+TITLE = "of"
+"""The attribute of a branch or a loop that says which op of the program it is."""
 
 
 @dataclass
-class Ahead:
-    """The steps before a loop. `since` is a number between those of the buffers before the loop and those of its own."""
+class EnclosingLoop:
+    """A loop around the op that is planned: the depth of its body, and whether it may have several iterations."""
 
-    since: int
-    steps: list[Step] = field(default_factory=list[Step])
-    access: list[Access] = field(default_factory=list[Access])
-    packed: dict[Hashable, View] = field(default_factory=dict[Hashable, View])
-    """Operands that were packed here, by what was packed and how."""
+    depth: int
+    hoists: bool
     iteration: View | None = None
-    """View of the induction variable, if something in the loop needs it."""
-
-    @property
-    def made(self) -> list[Buffer]:
-        """The memory that stays while the loop runs."""
-        iteration = [] if self.iteration is None or not isinstance(self.iteration.base, Buffer) else [self.iteration.base]
-        return list(dict.fromkeys([*iteration, *(b for access in self.access for b in access.writes)]))
-
-    def holds(self, buffer: Buffer) -> bool:
-        """Return whether all iterations find a buffer as it is."""
-        return buffer.number < self.since
-
-    def number(self, plan: NativePlan) -> View:
-        """Return the view of the induction variable, counted from 0."""
-        if self.iteration is None:
-            self.iteration = whole(plan.buffer(Use.ARENA, UI64, 1, "iteration"), ())
-        return self.iteration
-
-    @contextmanager
-    def appending(self, plan: NativePlan) -> Generator[None]:
-        """Let what is planned be appended here."""
-        outer, first = (plan.steps, plan.access), len(self.access)
-        plan.steps, plan.access = self.steps, self.access
-        try:
-            yield
-        finally:
-            plan.steps, plan.access = outer
-            plan.kept += sum(b.bytes for b in dict.fromkeys(b for a in self.access[first:] for b in a.writes))
+    """View of the induction variable, counted from 0, if something in the loop needs it."""
+    packings: set[int] = field(default_factory=set[int])
+    """The packings that are hoisted out of it."""
 
 
-@dataclass
-class Once(Ahead):
-    """The steps once for all calls."""
+@dataclass(frozen=True)
+class PlannedKernel:
+    """The code object of a kernel, and the buffers of its operands: those that it reads, then those that it writes."""
 
-    since: int = -1
-    fixed: set[Buffer] = field(default_factory=set[Buffer])
-    """The inputs that are the same in each."""
-
-    def holds(self, buffer: Buffer) -> bool:
-        return buffer.use is Use.CONSTANT or buffer in self.fixed
-
-    def mark(self) -> tuple[int, int, int]:
-        """Return the current lengths of the lists, to which `back_to` cuts them back."""
-        return len(self.steps), len(self.access), len(self.packed)
-
-    def back_to(self, mark: tuple[int, int, int]) -> None:
-        """Forget what was appended since a mark."""
-        steps, access, packed = mark
-        del self.steps[steps:], self.access[access:]
-        for key in list(self.packed)[packed:]:
-            del self.packed[key]
+    step: NativeStep
+    buffers: Sequence[Buffer]
 
 
 @dataclass
 class NativePlan(Values, ABC):
-    """The steps of a function so far, and where each value is."""
+    """The launches of a function so far, and where each value is."""
 
-    steps: list[Step] = field(default_factory=list[Step])
-    access: list[Access] = field(default_factory=list[Access])
+    top: Block = field(default_factory=Block)
+    """The block of the function."""
+    block: Block = field(default_factory=Block)
+    """The block that is being filled."""
+    kernels: dict[KernelOp, PlannedKernel] = field(default_factory=dict[KernelOp, PlannedKernel])
+    host_calls: dict[HostCallOp, tuple[PtirOp, int]] = field(default_factory=dict[HostCallOp, tuple[PtirOp, int]])
+    """Of each step on NumPy, its op, and how many random draws the program made before it."""
     deferred: dict[SSAValue, Deferred] = field(default_factory=dict[SSAValue, Deferred])
     """Values that are not computed, because products alone read them and widen them in registers."""
     draws: int = 0
     drawn: bool = False
     """True if native code draws random numbers."""
-    depth: int = 0
-    """Number of regions of branches and loops around the next step."""
-    loops: list[Ahead] = field(default_factory=list[Ahead])
-    """Loops around the current op, with what is done before them."""
-    once: Once = field(default_factory=Once)
-    kept: int = 0
-    """Bytes of memory that stay while loops run, or from call to call."""
+    loops: list[EnclosingLoop] = field(default_factory=list[EnclosingLoop])
+    """The loops around the current op, the outermost first."""
+    calls: EnclosingLoop = field(default_factory=lambda: EnclosingLoop(0, hoists=True))
+    """The calls of the program, as if they were iterations."""
+    fixed: set[Buffer] = field(default_factory=set[Buffer])
+    """The inputs that are the same in each call."""
+    packing_number: int | None = None
+    """The number of the packing that the kernels which are appended are part of, if they are of one."""
+    packings: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    """The number of each packing, by all that its contents depend on."""
+    packed: int = 0
+    """Bytes of packed memory that `hoist-packing` is to keep while loops run, or from call to call."""
 
-    def append(self, step: Loop | Branch, access: Sequence[Access]) -> None:
-        """Append steps in steps, whose accesses are in the order of their run."""
-        self.steps.append(step)
-        self.access += access
+    @contextmanager
+    def filling(self, block: Block) -> Generator[None]:
+        """Append what is planned to the block of a region; what is in it is given up where an op has no kernel."""
+        outer = self.block
+        self.block = block
+        self.depth += 1
+        try:
+            yield
+        except NoKernel:
+            drop(block, None)
+            raise
+        finally:
+            self.block = outer
+            self.depth -= 1
+
+    def input(self, argument: SSAValue, *, donated: bool, fixed: bool) -> None:
+        """Append the allocation of an argument, which may be overwritten, or is the same in each call."""
+        self.views[argument] = view = self.new(Use.INPUT, argument)
+        buffer = self.buffer_of(view)
+        alloc = self.address(buffer).owner
+        assert isinstance(alloc, AllocOp)
+        alloc.properties.update({name: UnitAttr() for name, holds in (("donated", donated), ("fixed", fixed)) if holds})
+        if fixed:
+            self.fixed.add(buffer)
+
+    def address(self, buffer: Buffer) -> SSAValue:
+        """Return the address of a buffer; the first use of memory places its allocation, that of a constant in the function."""
+        if buffer.value is None:  # of a kernel that was chosen before it was given memory
+            self.allocate(buffer, (buffer.count,))
+        value = buffer.address
+        if isinstance(alloc := value.owner, AllocOp) and alloc.parent is None:
+            (self.top if buffer.use is Use.CONSTANT else self.block).add_op(alloc)
+        return value
+
+    def seen(self, view: View, type: Attribute | None = None) -> SSAValue:
+        """Return the address of a view of memory, by default as an array of its layout."""
+        assert isinstance(view.base, Buffer), "in memory"
+        source, type = self.address(view.base), ref(view.dtype, view.shape, view.strides) if type is None else type
+        if source.type == type and not view.offset:
+            return source
+        self.block.add_op(op := ViewOp(source, type, view.offset))
+        return op.res
+
+    def _iteration(self, loop: EnclosingLoop) -> View:
+        """Return the view of the induction variable of a loop, which its iterations write to memory first."""
+        if loop.iteration is None:
+            loop.iteration = whole(self.buffer(Use.ARENA, UI64, 1, "iteration"), ())
+        return loop.iteration
 
     def add(self, step: NativeStep) -> None:
         """Append a native kernel, or several where one would be too few to share."""
         for part in cut_up(self, step) if isinstance(step, Group) else [step]:
-            self.steps.append(part)
-            self.access.append(part.access())
+            self.kernel(part)
 
-    def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None) -> None:
+    def kernel(self, step: NativeStep) -> KernelOp:
+        """Append the launch of a kernel."""
+        access = step.access()
+        reads, writes = list(dict.fromkeys(access.reads)), list(dict.fromkeys(access.writes))
+        pairs = [(writes.index(new), reads.index(old)) for new, old in access.over if old.bytes and old in reads]
+        pairs += [(i, reads.index(b)) for i, b in enumerate(writes) if b in reads]
+        op = KernelOp(
+            step.name,
+            [self.address(b) for b in reads],
+            [self.address(b) for b in writes],
+            inplace=(list(dict.fromkeys(pairs)) or None) if self.packing_number is None else None,
+            packing=self.packing_number,
+            schedule=StringAttr(step.contents()),
+            fails=None if writes else StringAttr("index"),
+        )
+        self.block.add_op(op)
+        self.kernels[op] = PlannedKernel(step, (*reads, *writes))
+        return op
+
+    def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None) -> KernelOp:
         """Append a copy of a value from one place to another, bit by bit; `origin` is the op whose indices are looked up."""
         if source.dtype in (F16, BF16) and isinstance(source.base, Buffer):  # which would be widened and narrowed again
             source, target = replace(source, dtype=UI16), replace(target, dtype=UI16)
         name = f"{value.name_hint}.copy" if value.name_hint else "copy"
-        self.add(
-            Group(name, source.shape, {value: source}, outputs=[(value, target)], origin=() if origin is None else (origin,))
-        )
+        origins = () if origin is None else (origin,)
+        return self.kernel(Group(name, source.shape, {value: source}, outputs=[(value, target)], origin=origins))
 
     def copied(self, value: SSAValue, source: View) -> View:
         """A value in memory of its own, in row-major order."""
@@ -168,37 +200,72 @@ class NativePlan(Values, ABC):
 
     def iterations(self) -> list[View]:
         """Return the induction variables of the loops around, in memory."""
-        return [loop.number(self) for loop in self.loops]
+        return [self._iteration(loop) for loop in self.loops]
 
-    def lasting(self, views: Sequence[View], size: int) -> Ahead | None:
+    def hoists(self, views: Sequence[View], size: int) -> bool:
         """
-        All calls, or the outermost loop whose iterations all find views as they are, if `size` more bytes may stay in memory.
+        Return whether packing of views that writes so many bytes is hoisted: all calls, or all iterations, find them alike.
 
-        What works on values that no iteration changes is done before the loop; what works on nothing but constants, and on inputs
-        that are the same in each call, once for all calls.
+        The rule is that of `launch-hoist-packing`: a kernel may be chosen because its operand is packed elsewhere.
         """
-        if self.kept + size > MOST_KEPT:
-            return None
-        bases = [v.base for view in views for v in (view, *(k.index for k in view.lookups)) if isinstance(v.base, Buffer)]
-        return next((loop for loop in (self.once, *self.loops) if all(map(loop.holds, bases))), None)
+        return self.packed + size <= BUDGET and self._scope(views) is not None
 
-    def appending(self, hoisted: Hoisted | None) -> AbstractContextManager[None]:
-        """Let what is planned be appended to some steps; without, where it is."""
-        return nullcontext() if hoisted is None else hoisted.appending(self)
+    def _scope(self, views: Sequence[View]) -> EnclosingLoop | None:
+        """Return the outermost loop that packing of views is hoisted out of, or what stands for all calls."""
+        buffers = [v.base for view in views for v in (view, *(k.index for k in view.lookups)) if isinstance(v.base, Buffer)]
+        if all(b.use is Use.CONSTANT or b in self.fixed for b in buffers):
+            return self.calls
+        return next((loop for loop in self.loops if loop.hoists and all(b.depth < loop.depth for b in buffers)), None)
+
+    @contextmanager
+    def packing(self, views: Sequence[View], size: int, key: Hashable = None) -> Generator[None]:
+        """Let kernels that rearrange views be a packing where it is hoisted; those of one key give equal arrays."""
+        scope = self._scope(views) if self.hoists(views, size) else None
+        if scope is None:
+            yield
+            return
+        number = self.packings.setdefault(len(self.packings) if key is None else key, len(self.packings))
+        outer, self.packing_number, last = self.packing_number, number, self.block.last_op
+        try:
+            yield
+        finally:
+            self.packing_number = outer
+        if number not in scope.packings:
+            scope.packings.add(number)
+            op = self.block.first_op if last is None else last.next_op
+            while op is not None:
+                self.packed += op.ref.nbytes if isinstance(op, AllocOp) and op.literal is None else 0
+                op = op.next_op
 
     def foreign(self, op: PtirOp, reason: str) -> None:
         """Append an op that NumPy runs; in a region, none is."""
         if self.depth:
             raise NoKernel(f"in it {shown(op)}: {reason}")
-        outputs: list[Buffer] = []
-        inputs = [self.views[v] if isinstance(self.views[v].base, Buffer) else self.copied(v, self.views[v]) for v in op.operands]
-        for value in op.results:
-            self.views[value] = made = self.new(Use.FOREIGN, value)
-            outputs.append(self.buffer_of(made))
-        self.steps.append(Foreign(outlined(op), op, inputs, outputs, self.draws, reason))
-        self.access.append(Access([self.buffer_of(v) for v in inputs], outputs))
+        views = [self.views[v] if isinstance(self.views[v].base, Buffer) else self.copied(v, self.views[v]) for v in op.operands]
+        reads, outputs = [self.seen(view) for view in views], [self.new(Use.FOREIGN, value) for value in op.results]
+        self.views.update(zip(op.results, outputs, strict=True))
+        writes = [self.seen(view) for view in outputs]
+        ordinal = self.draws if isinstance(op, ptir.RandomOp) else None
+        call = HostCallOp(op.OPCODE, reads, writes, body_of_op(op), reason, ordinal)
+        call.location = op.location
+        self.block.add_op(call)
+        self.host_calls[call] = op, self.draws
         self.draws += random_ops(op)
 
     @abstractmethod
     def step(self, op: PtirOp) -> None:
         """Append what an op is."""
+
+
+def drop(block: Block, last: Operation | None) -> None:
+    """Give up the ops of a block after `last`; memory that is allocated there can be used again."""
+    while (op := block.last_op) is not None and op is not last:
+        op.detach()
+        if not isinstance(op, AllocOp):
+            op.drop_all_references()
+
+
+def memory_type(value: SSAValue) -> Attribute:
+    """The type of memory of its own for a tensor."""
+    dtype, dims = read_type(value.type)
+    return ref(dtype, tuple([n for n in dims if isinstance(n, int)]))

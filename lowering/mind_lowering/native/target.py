@@ -76,7 +76,7 @@ def plan_launches(module: ModuleOp, host: TargetInfo) -> None:
         if (unsized := dynamic(func)) is not None:
             message = f"@{func.sym_name.data} has no launches: {unsized} has a dimension without a size"
             raise error("E8001", message, name="?", extents=()).at(func, func.name)
-        replace_body(func, planned(func, host).launches.func)
+        replace_body(func, planned(func, host).func)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.ir import Block, SSAValue
 
@@ -10,8 +11,18 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type
 
+from ..launch.memory_ops import NUMBERED, AllocOp, Space
+from ..launch.ref import ref
 from .target_info import TargetInfo
 from .views import Buffer, Use, View, whole
+
+SPACES: dict[Use, Space] = {
+    Use.INPUT: Space.INPUT,
+    Use.CONSTANT: Space.CONSTANT,
+    Use.ARENA: Space.ARENA,
+    Use.FOREIGN: Space.HOST,
+}
+"""The space of each kind of memory that a plan allocates; passes make outputs and packed memory of some of it."""
 
 
 @dataclass
@@ -24,26 +35,37 @@ class Values:
     counts: dict[Use, int] = field(default_factory=dict[Use, int])
     keep: list[Block] = field(default_factory=list[Block])
     """Blocks that hold ops made here."""
+    depth: int = 0
+    """Number of regions of branches and loops around the next step."""
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:
         """The extents of a value, which are all known."""
         return tuple(n for n in read_type(value.type).shape if isinstance(n, int))
 
     def buffer(self, use: Use, dtype: PtirDType, count: int, name: str) -> Buffer:
+        """New memory, a row of elements."""
+        return self._allocated(use, dtype, (count,), name)
+
+    def _allocated(
+        self, use: Use, dtype: PtirDType, shape: tuple[int, ...], name: str, literal: PtirLiteralAttr | None = None
+    ) -> Buffer:
         """New memory."""
         index = self.counts.get(use, 0)
         self.counts[use] = index + 1
-        return Buffer(use, index, dtype, count, name)
+        return self.allocate(Buffer(use, index, dtype, prod(shape), name), shape, literal)
+
+    def allocate(self, buffer: Buffer, shape: tuple[int, ...], literal: PtirLiteralAttr | None = None) -> Buffer:
+        """Give a buffer an address; its allocation has no place in the program until an op uses it."""
+        space = SPACES[buffer.use]
+        alloc = AllocOp(ref(buffer.dtype, shape), space, buffer.index if space in NUMBERED else None, literal=literal)
+        alloc.res.name_hint = buffer.name or None
+        buffer.value, buffer.depth = alloc.res, self.depth
+        return buffer
 
     def new(self, use: Use, value: SSAValue) -> View:
         """New memory for a value."""
-        dtype, shape = read_type(value.type).dtype, self.shape(value)
-        count = 1
-        for n in shape:
-            count *= n
-        made = self.buffer(use, dtype, count, value.name_hint or "")
-        made.shape = shape
-        return whole(made, shape)
+        shape = self.shape(value)
+        return whole(self._allocated(use, read_type(value.type).dtype, shape, value.name_hint or ""), shape)
 
     def target(self, value: SSAValue) -> View:
         """Memory in the arena for a value, which is from now on there."""
@@ -53,10 +75,7 @@ class Values:
     def constant(self, literal: PtirLiteralAttr, value: SSAValue) -> Buffer:
         """Memory that holds a constant before any call."""
         dtype, shape = literal.spec
-        count = 1
-        for n in shape:
-            count *= n
-        made = self.buffer(Use.CONSTANT, dtype, count, value.name_hint or "constant")
+        made = self._allocated(Use.CONSTANT, dtype, shape, value.name_hint or "constant", literal)
         self.constants.append((made, literal))
         return made
 

@@ -8,24 +8,19 @@ the element's index as strides and offset give it.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 from typing import Any
+
+from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType
 
 Ints = tuple[int, ...]
-_made = itertools.count()
-
-
-def now() -> int:
-    """A number between those of the buffers that were made already, and those of the buffers that will be."""
-    return next(_made)
 
 
 class Use(Enum):
@@ -42,32 +37,27 @@ class Use(Enum):
 
 @dataclass(eq=False)
 class Buffer:
-    """Memory of one value, in row-major order. `place` is its entry in the table of buffers, `offset` bytes into that."""
+    """
+    Memory of one value, in row-major order: an address of the launches.
+
+    `value` is the address; while the code of a kernel is generated, the operand of that kernel. `location` and `is_new` are
+    stated then: a key that tells the memory from any other, and whether it is a result that the caller gives memory to.
+    """
 
     use: Use
     index: int
     dtype: PtirDType
     count: int
     name: str = ""
-    shape: Ints | None = None
-    """Its extents, where it is no flat row of elements."""
-    donated: bool = False
-    """Of an input: whether it may be overwritten."""
-    place: int = -1
-    offset: int = 0
-    over: Buffer | None = None
-    """The donated input whose memory it has."""
-    number: int = field(default_factory=lambda: next(_made))
-    """Less than that of every buffer that was made after it."""
-    into: Buffer | None = None
-    """The buffer made for a loop or a branch whose memory it has."""
-    behind: tuple[Buffer, ...] = ()
-    """Of one that moves: the buffers that it moves through."""
+    value: SSAValue | None = None
+    depth: int = 0
+    """Number of regions of branches and loops around the op that it was made for."""
+    location: Hashable = None
+    is_new: bool = False
 
-    @property
-    def extents(self) -> Ints:
-        """Its extents."""
-        return (self.count,) if self.shape is None else self.shape
+    def __post_init__(self) -> None:
+        if self.location is None:
+            self.location = id(self)
 
     @property
     def bytes(self) -> int:
@@ -75,18 +65,10 @@ class Buffer:
         return self.count * self.dtype.size
 
     @property
-    def root(self) -> Buffer:
-        """The buffer whose memory it has been given, at last."""
-        found = self
-        while found.into is not None:
-            found = found.into
-        return found
-
-    @property
-    def location(self) -> Hashable:
-        """Return a key that tells its memory from any other, once buffers have their places."""
-        root = self.root
-        return root if root.use is Use.MOVING else (root.place, root.offset)
+    def address(self) -> SSAValue:
+        """The address of memory that a plan has given."""
+        assert self.value is not None, "planned"
+        return self.value
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,10 @@ from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import GatherOp, PtirOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp
 from mind_dialect.ptir.types import Kind, PtirDType
 from mind_lowering.kernels import NUMPY
-from mind_lowering.native import Foreign, Native
+from mind_lowering.native import Foreign, Native, Reading
 from mind_lowering.native.failures import Failure, FailureSite
 from mind_lowering.native.memory import ALIGNMENT
 from mind_lowering.native.pool.record import Record
-from mind_lowering.native.views import Buffer, Use, View
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.indexing import GATHER, SCATTER, broken_promise, out_of_bounds
 
@@ -85,9 +84,8 @@ class NativeRunner:
         self._outputs = list(zip(native.outputs, outputs, strict=True))
         self._inputs = [(i, place) for i, place in enumerate(native.inputs) if place >= 0]
         self._constants: dict[int, Array] = {}
-        for buffer, literal in native.constants:
-            if buffer.place >= 0:
-                self._constants[buffer.place] = np.require(NUMPY.constant(value=literal), requirements=["C", "A"])
+        for memory, literal in native.constants:
+            self._constants[memory.place] = np.require(NUMPY.constant(value=literal), requirements=["C", "A"])
         runs = iter(foreign)
         self._steps = [self._foreign(s, next(runs)) if isinstance(s, Foreign) else self._entry(s.name) for s in native.steps]
         self._frames: list[Frame] = []
@@ -114,14 +112,14 @@ class NativeRunner:
                 array = np.require(array, requirements=["C", "A"])
             arrays[place] = array
             table[place] = address(array)
-        for buffer, (dtype, shape) in self._outputs:
-            if buffer.use is Use.OUTPUT and buffer.over is None:
-                arrays[buffer.place] = made = empty(shape, dtype)
-                table[buffer.place] = address(made)
+        for memory, (dtype, shape) in self._outputs:
+            if memory.is_new:
+                arrays[memory.place] = made = empty(shape, dtype)
+                table[memory.place] = address(made)
         frame.record[Record.SEED] = seed - (seed >> 63 << 64)
         for step in self._steps:
             step(frame, seed)
-        results = [_as_shape(arrays[buffer.place], shape) for buffer, (_, shape) in self._outputs]
+        results = [_as_shape(arrays[memory.place], shape) for memory, (_, shape) in self._outputs]
         for place in [p for p in arrays if p != ARENA and p not in self._constants]:
             del arrays[place]
         if len(self._frames) < FRAMES:
@@ -180,8 +178,8 @@ class NativeRunner:
         return plan_of(self.native, self._library, inputs, outputs, constants, record, donated, bound)
 
     def _foreign(self, step: Foreign, run: Callable[..., Any]) -> Step:
-        readers = [_reader(view) for view in step.inputs]
-        places = [buffer.place for buffer in step.outputs]
+        readers = [_reader(reading) for reading in step.inputs]
+        places = [memory.place for memory in step.outputs]
 
         def perform(frame: Frame, seed: int) -> None:
             found = run([reader(frame) for reader in readers], seed)
@@ -198,20 +196,18 @@ def _as_shape(array: Array, shape: tuple[int, ...]) -> Array:
     return array if array.shape == shape else array.reshape(shape)
 
 
-def _reader(view: View) -> Callable[[Frame], Array]:
-    """Return the function that finds the array of a view in a frame."""
-    buffer, dtype = view.base, array_dtype(view.dtype.name)
-    assert isinstance(buffer, Buffer), "what a step on NumPy reads has memory"
+def _reader(view: Reading) -> Callable[[Frame], Array]:
+    """Return the function that finds the array that a step on NumPy reads in a frame."""
+    dtype = array_dtype(view.dtype.name)
     size = dtype.itemsize
-    start = view.offset * size + (buffer.offset if buffer.place == ARENA else 0)
     strides = tuple(s * size for s in view.strides)
     raw = np.dtype(f"u{size}") if size <= 8 else dtype  # NumPy makes no arrays of ml_dtypes over given memory
 
     def read(frame: Frame) -> Array:
-        if not view.count:
+        if 0 in view.shape:
             return np.empty(view.shape, dtype)
-        room = frame.arrays[buffer.place].reshape(-1).view(np.uint8)
-        made: Array = np.ndarray(view.shape, raw, room, start, strides)
+        room = frame.arrays[view.memory.place].reshape(-1).view(np.uint8)
+        made: Array = np.ndarray(view.shape, raw, room, view.memory.offset, strides)
         return made.view(dtype)
 
     return read

@@ -16,10 +16,9 @@ from typing import Any, cast
 
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import PtirLiteralAttr
-from mind_dialect.ptir.types import DTYPES, F32
+from mind_dialect.ptir.types import DTYPES
 from mind_lowering import code_cache as cache
-from mind_lowering.native import Entry, Native, Packing, TargetInfo
-from mind_lowering.native.views import Buffer, Use
+from mind_lowering.native import Entry, Native, Packing, TableEntry, TargetInfo
 
 from . import jit
 
@@ -39,11 +38,9 @@ class Image:
 
 def write(key: str, native: Native) -> None:
     """Keep the image of a program, if it has one."""
-    constants = [(buffer, literal) for buffer, literal in native.constants if buffer.place >= 0]
     entries = [step.name for step in native.steps if isinstance(step, Entry)]
     packing = native.packing
-    plain = all(buffer.use is Use.OUTPUT for buffer in native.outputs)
-    if len(entries) != 1 or len(native.steps) != 1 or not plain or sum(len(c.data.data) for _, c in constants) > LARGEST:
+    if len(entries) != 1 or len(native.steps) != 1 or sum(len(c.data.data) for _, c in native.constants) > LARGEST:
         return
     head = {
         "name": native.name,
@@ -55,11 +52,11 @@ def write(key: str, native: Native) -> None:
         "draws": native.draws,
         "inputs": list(native.inputs),
         "packing": None if packing is None else [packing.entry, list(packing.inputs), [list(pair) for pair in packing.kept]],
-        "outputs": [[buffer.place, buffer.over is not None] for buffer in native.outputs],
-        "constants": [[b.place, c.spec[0].name, list(c.spec[1]), len(c.data.data)] for b, c in constants],
+        "outputs": [[memory.place, not memory.is_new] for memory in native.outputs],
+        "constants": [[b.place, c.spec[0].name, list(c.spec[1]), len(c.data.data)] for b, c in native.constants],
     }
     text = json.dumps(head).encode()
-    data = b"".join(c.data.data for _, c in constants)
+    data = b"".join(c.data.data for _, c in native.constants)
     cache.write(key + SUFFIX, len(text).to_bytes(_LENGTH, "little") + text + data)
 
 
@@ -85,15 +82,17 @@ def _native(head: Any, data: bytes, host: TargetInfo) -> Native:
     """The program that a file says; ValueError or the like for what is none."""
     table, arena = _number(head["table"]), _number(head["arena"])
     inputs = [_number(place, -1, table) for place in _list(head["inputs"])]
-    outputs = [_output(i, _list(pair), table) for i, pair in enumerate(_list(head["outputs"]))]
-    constants: list[tuple[Buffer, PtirLiteralAttr]] = []
+    outputs = [
+        TableEntry(_number(place, 0, table), is_new=over is not True) for place, over in map(_list, _list(head["outputs"]))
+    ]
+    constants: list[tuple[TableEntry, PtirLiteralAttr]] = []
     for place, name, shape, length in map(_list, _list(head["constants"])):
         piece, data = data[: _number(length)], data[_number(length) :]
         dtype, extents = DTYPES[name], tuple(_number(n) for n in _list(shape))
         fill = len(piece) == dtype.size and prod(extents) > 1
         literal = PtirLiteralAttr.filled(dtype, extents, dtype.element.unpack(piece)[0]) if fill else None
         literal = literal or PtirLiteralAttr.from_bytes(dtype, extents, piece)
-        constants.append((Buffer(Use.CONSTANT, len(constants), dtype, prod(extents), place=_number(place, 0, table)), literal))
+        constants.append((TableEntry(_number(place, 0, table)), literal))
     steps = [Entry(str(head["entry"]))]
     cost, draws = float(head["cost"]), head["draws"] is True
     packing = _packing(head["packing"], table, len(inputs))
@@ -106,13 +105,6 @@ def _packing(found: Any, table: int, inputs: int) -> Packing | None:
     entry, read, kept = _list(found)
     pairs = [(_number(place, 0, table), _number(size)) for place, size in map(_list, _list(kept))]
     return Packing(str(entry), [_number(i, 0, inputs) for i in _list(read)], pairs)
-
-
-def _output(i: int, pair: Sequence[Any], table: int) -> Buffer:
-    place, over = pair
-    made = Buffer(Use.OUTPUT, i, F32, 0, place=_number(place, 0, table))
-    made.over = Buffer(Use.INPUT, 0, F32, 0, place=made.place) if over is True else None
-    return made
 
 
 def _number(found: Any, least: int = 0, below: int = 1 << 62) -> int:

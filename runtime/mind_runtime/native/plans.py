@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mind_lowering.native import Entry, Native
-from mind_lowering.native.views import Buffer, Use
+from mind_lowering.native import Entry, Native, TableEntry
 
 from .callable import Argument, Plan, covers
 from .jit import Library
@@ -44,7 +43,7 @@ def plan_of(
         return None
     free = [i for i in range(len(inputs)) if i not in given]
     into = [_argument(*inputs[i], native.inputs[i], i in donated) for i in free]
-    out = [_result(buffer, *type, native, inputs, free) for buffer, type in zip(native.outputs, outputs, strict=True)]
+    out = [_result(memory, *type, native, inputs, free) for memory, type in zip(native.outputs, outputs, strict=True)]
     results = [x for x in out if x is not None]
     if len(results) < len(out) or not covers(into, results, native.table + len(record), len(given), native.arena):
         return None
@@ -71,14 +70,12 @@ def _argument(dtype: Any, shape: tuple[int, ...], place: int, donated: bool) -> 
 
 
 def _result(
-    buffer: Buffer, dtype: Any, shape: tuple[int, ...], native: Native, inputs: Sequence[Type], free: Sequence[int]
+    memory: TableEntry, dtype: Any, shape: tuple[int, ...], native: Native, inputs: Sequence[Type], free: Sequence[int]
 ) -> Argument | None:
     """A new array, or that of a donated argument if it is the very one that is returned; None for any other."""
-    if buffer.use is not Use.OUTPUT:
-        return None
-    if buffer.over is None:
-        return Argument(dtype, shape, buffer.place, writeable=True, alone=-1)
-    owner = next((k for k, i in enumerate(free) if native.inputs[i] == buffer.place), None)
+    if memory.is_new:
+        return Argument(dtype, shape, memory.place, writeable=True, alone=-1)
+    owner = next((k for k, i in enumerate(free) if native.inputs[i] == memory.place), None)
     if owner is None or inputs[free[owner]] != (dtype, shape):
         return None
-    return Argument(dtype, shape, buffer.place, alone=owner)
+    return Argument(dtype, shape, memory.place, alone=owner)

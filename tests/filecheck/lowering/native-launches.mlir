@@ -61,29 +61,32 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 // CHECK-NEXT:     %xs_1 = launch.alloc input 2 : memref<5x8xf32>
 // CHECK-NEXT:     %all = launch.alloc output 1 : memref<5x8xf32>
 // CHECK-NEXT:     %0 = launch.for 5 (%h_1) : (memref<8xf32>) {
-// CHECK-NEXT:     ^bb0(%1: index, %2: memref<8xf32>):
-// CHECK-NEXT:       %3 = launch.at %xs_1[%1] : memref<5x8xf32> to memref<8xf32>
-// CHECK-NEXT:       %4 = launch.at %all[%1] : memref<5x8xf32> to memref<8xf32>
-// CHECK-NEXT:       launch.kernel @p(%2, %w_1, %3) -> (%4) inplace [[0, 2]] schedule "1x8 by 8x8 in f32, then tanh add: tiles 1 by 8, depth 8" : (memref<8xf32>, memref<8x8xf32>, memref<8xf32>) -> (memref<8xf32>)
-// CHECK-NEXT:       launch.yield %4 : memref<8xf32>
-// CHECK-NEXT:     }
+// CHECK-NEXT:     ^bb0(%1: index, %h_2: memref<8xf32>):
+// CHECK-NEXT:       %xs_2 = launch.at %xs_1[%1] : memref<5x8xf32> to memref<8xf32>
+// CHECK-NEXT:       %all_1 = launch.at %all[%1] : memref<5x8xf32> to memref<8xf32>
+// CHECK-NEXT:       launch.kernel @p(%h_2, %w_1, %xs_2) -> (%all_1) inplace [[0, 2]] schedule "1x8 by 8x8 in f32, then tanh add: tiles 1 by 8, depth 8" : (memref<8xf32>, memref<8x8xf32>, memref<8xf32>) -> (memref<8xf32>)
+// CHECK-NEXT:       launch.yield %all_1 : memref<8xf32>
+// CHECK-NEXT:     } attributes {of = "scan %last, 5 iterations"}
 // CHECK-NEXT:     %last = launch.alloc output 0 : memref<8xf32>
-// CHECK-NEXT:     launch.kernel @last.copy(%all) -> (%last) schedule "copy over [8]" : (memref<5x8xf32>) -> (memref<8xf32>)
+// CHECK-NEXT:     launch.kernel @last.copy(%0) -> (%last) inplace [[0, 0]] schedule "copy over [8]" : (memref<8xf32>) -> (memref<8xf32>)
 // CHECK-NEXT:     launch.return %last, %all : memref<8xf32>, memref<5x8xf32>
 // CHECK-NEXT:   }
 // CHECK-NEXT:   func.func @halved(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:     %x_1 = launch.alloc input 0 : memref<4xf32>
 // CHECK-NEXT:     %c = launch.alloc output 0 : memref<4xf32>
-// CHECK-NEXT:     launch.kernel @n.copy(%x_1) -> (%c) inplace [[0, 0]] schedule "copy over [4]" : (memref<4xf32>) -> (memref<4xf32>)
+// CHECK-NEXT:     launch.kernel @n.copy(%x_1) -> (%c) inplace [[0, 0]] schedule "copy over [4]" : (memref<4xf32>) -> (memref<4xf32>) {
+// CHECK-NEXT:     ^bb0(%0: tensor<4xf32>):
+// CHECK-NEXT:       launch.yield %0 : tensor<4xf32>
+// CHECK-NEXT:     }
 // CHECK-NEXT:     launch.while () : () {
 // CHECK-NEXT:       %p = launch.alloc arena at 0 : memref<1xi1>
 // CHECK-NEXT:       launch.kernel @p.rows(%c) -> (%p) schedule "reduce compare over [4]" : (memref<4xf32>) -> (memref<1xi1>)
-// CHECK-NEXT:       %0 = launch.view %p : memref<1xi1> to memref<i1>
-// CHECK-NEXT:       launch.condition %0 : memref<i1>
+// CHECK-NEXT:       %1 = launch.view %p : memref<1xi1> to memref<i1>
+// CHECK-NEXT:       launch.condition %1 : memref<i1>
 // CHECK-NEXT:     } do {
 // CHECK-NEXT:       launch.kernel @n.mul(%c) -> (%c) inplace [[0, 0]] schedule "mul over [4]" : (memref<4xf32>) -> (memref<4xf32>)
 // CHECK-NEXT:       launch.yield
-// CHECK-NEXT:     }
+// CHECK-NEXT:     } attributes {of = "while %r"}
 // CHECK-NEXT:     launch.return %c : memref<4xf32>
 // CHECK-NEXT:   }
 // CHECK-NEXT:   func.func @rotated(%a: tensor<4xf32>, %b: tensor<4xf32>, %xs: tensor<5x4xf32>) -> tensor<4xf32> {
@@ -91,17 +94,23 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 // CHECK-NEXT:     %b_1 = launch.alloc input 1 : memref<4xf32>
 // CHECK-NEXT:     %xs_1 = launch.alloc input 2 : memref<5x4xf32>
 // CHECK-NEXT:     %u = launch.alloc arena at 0 : memref<4xf32>
-// CHECK-NEXT:     launch.kernel @v.copy(%a_1) -> (%u) inplace [[0, 0]] schedule "copy over [4]" : (memref<4xf32>) -> (memref<4xf32>)
-// CHECK-NEXT:     %v = launch.alloc arena at 64 : memref<4xf32>
-// CHECK-NEXT:     launch.kernel @n.copy(%b_1) -> (%v) inplace [[0, 0]] schedule "copy over [4]" : (memref<4xf32>) -> (memref<4xf32>)
-// CHECK-NEXT:     %n = launch.alloc output 0 : memref<4xf32>
-// CHECK-NEXT:     %0, %1, %2 = launch.for 5 (%u, %v, %n) : (memref<4xf32>, memref<4xf32>, memref<4xf32>) {
-// CHECK-NEXT:     ^bb0(%3: index, %4: memref<4xf32>, %5: memref<4xf32>, %6: memref<4xf32>):
-// CHECK-NEXT:       %7 = launch.at %xs_1[%3] : memref<5x4xf32> to memref<4xf32>
-// CHECK-NEXT:       launch.kernel @n.mul_add(%5, %7, %4) -> (%6) inplace [[0, 0], [0, 1], [0, 2]] schedule "mul add over [4]" : (memref<4xf32>, memref<4xf32>, memref<4xf32>) -> (memref<4xf32>)
-// CHECK-NEXT:       launch.yield %5, %6, %4 : memref<4xf32>, memref<4xf32>, memref<4xf32>
+// CHECK-NEXT:     launch.kernel @v.copy(%a_1) -> (%u) inplace [[0, 0]] schedule "copy over [4]" : (memref<4xf32>) -> (memref<4xf32>) {
+// CHECK-NEXT:     ^bb0(%0: tensor<4xf32>):
+// CHECK-NEXT:       launch.yield %0 : tensor<4xf32>
 // CHECK-NEXT:     }
-// CHECK-NEXT:     launch.return %0 : memref<4xf32>
+// CHECK-NEXT:     %v = launch.alloc arena at 64 : memref<4xf32>
+// CHECK-NEXT:     launch.kernel @n.copy(%b_1) -> (%v) inplace [[0, 0]] schedule "copy over [4]" : (memref<4xf32>) -> (memref<4xf32>) {
+// CHECK-NEXT:     ^bb0(%1: tensor<4xf32>):
+// CHECK-NEXT:       launch.yield %1 : tensor<4xf32>
+// CHECK-NEXT:     }
+// CHECK-NEXT:     %n = launch.alloc output 0 : memref<4xf32>
+// CHECK-NEXT:     %2, %3, %n_1 = launch.for 5 (%u, %v, %n) : (memref<4xf32>, memref<4xf32>, memref<4xf32>) {
+// CHECK-NEXT:     ^bb0(%4: index, %u_1: memref<4xf32>, %v_1: memref<4xf32>, %n_2: memref<4xf32>):
+// CHECK-NEXT:       %xs_2 = launch.at %xs_1[%4] : memref<5x4xf32> to memref<4xf32>
+// CHECK-NEXT:       launch.kernel @n.mul_add(%v_1, %xs_2, %u_1) -> (%n_2) inplace [[0, 0], [0, 1], [0, 2]] schedule "mul add over [4]" : (memref<4xf32>, memref<4xf32>, memref<4xf32>) -> (memref<4xf32>)
+// CHECK-NEXT:       launch.yield %v_1, %n_2, %u_1 : memref<4xf32>, memref<4xf32>, memref<4xf32>
+// CHECK-NEXT:     } attributes {of = "scan %x, 5 iterations"}
+// CHECK-NEXT:     launch.return %2 : memref<4xf32>
 // CHECK-NEXT:   }
 // CHECK-NEXT:   func.func @either(%p: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT:     %p_1 = launch.alloc input 0 : memref<i1>
@@ -115,7 +124,7 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 // CHECK-NEXT:     } else {
 // CHECK-NEXT:       launch.kernel @t.tanh(%r) -> (%r) inplace [[0, 0]] schedule "tanh over [4]" : (memref<4xf32>) -> (memref<4xf32>)
 // CHECK-NEXT:       launch.yield
-// CHECK-NEXT:     }
+// CHECK-NEXT:     } attributes {of = "cond %r"}
 // CHECK-NEXT:     launch.return %r : memref<4xf32>
 // CHECK-NEXT:   }
 // CHECK-NEXT: }

@@ -29,7 +29,7 @@ ISA = target_of("avx2")
 def launches(module: Any, donate: bool = False, fixed: tuple[int, ...] = ()) -> FuncOp:
     func = function_of(module)
     donated = [i for i, t in enumerate(func.function_type.inputs.data) if donate and read_type(t).shape and i not in fixed]
-    return planned(prepared(func, ISA), ISA, donated, fixed).launches.func
+    return planned(prepared(func, ISA), ISA, donated, fixed).func
 
 
 def held(func: FuncOp) -> None:

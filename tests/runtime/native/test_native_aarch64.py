@@ -29,7 +29,6 @@ pytest.importorskip("llvmlite", reason="no llvmlite: no native code")
 from mind_lowering.native import TARGETS, Foreign
 from mind_lowering.native.program import lower, prepared
 from mind_lowering.native.target_info import TargetInfo
-from mind_lowering.native.views import Use
 from mind_runtime.native import jit
 
 QEMU, COMPILER = "qemu-aarch64", "aarch64-linux-gnu-gcc"
@@ -88,7 +87,7 @@ def executable(
     results = {
         b.place: int(np.dtype(d).itemsize * np.prod(s, dtype=int)) for b, (d, s) in zip(native.outputs, outputs, strict=True)
     }
-    assert all(b.use is Use.OUTPUT and b.over is None for b in native.outputs)
+    assert all(memory.is_new for memory in native.outputs)
     sizes = {1: native.arena} | given | results | {place: len(data) for place, data in constants.items()}
     names = {f"e{i}": step.name for i, step in enumerate(native.steps)}
     source = HARNESS % {

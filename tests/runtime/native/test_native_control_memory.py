@@ -172,7 +172,7 @@ def test_what_is_packed_before_loops_is_bounded(monkeypatch: pytest.MonkeyPatch)
     size = 40 * 48 * 4
     arenas: list[int] = []
     for most, count in ((0, 0), (size, 1), (4 * size, 2)):
-        monkeypatch.setattr(plan, "MOST_KEPT", most)
+        monkeypatch.setattr(plan, "BUDGET", most)
         native = lower(prepared(function_of(module), detect()), detect())
         arenas.append(native.arena)
         assert sum("panels of" in str(note) for note in native.notes) == count

@@ -225,7 +225,7 @@ def test_places_outside_are_seen(shape: tuple[int, int, int]) -> None:
 
     def made(size: int) -> Callable[[View], Epilogue]:
         def chain(view: View) -> Epilogue:
-            other = View(Buffer(Use.INPUT, 5, F32, size, place=5), F32, (m, n), (n, 1))
+            other = View(Buffer(Use.INPUT, 5, F32, size, location=5), F32, (m, n), (n, 1))
             return Chain(block.args[0], F32, [add], {block.args[1]: other}, [(add.result, view)]).epilogue()
 
         return chain

@@ -192,7 +192,7 @@ def test_memory_that_is_not_there_is_not_packed_in() -> None:
 
 
 def test_what_is_packed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "MOST_KEPT", 40 * 40 * 4 + 1)
+    monkeypatch.setattr(plan, "BUDGET", 40 * 40 * 4 + 1)
     run = bound(of_weights(), arg1=W, arg2=V)
     assert once(run.program) == 1
     check(run(X), expected())

@@ -243,7 +243,7 @@ def shaped(dtype: PtirDType, places: dict[int, Any]) -> Callable[[View], Epilogu
     """`max(0, x + bias) + residual`, NaN kept: bias at place 5 of the table, one number a column, the residual at 6."""
 
     def made(out: View) -> Epilogue:
-        buffers = {place: Buffer(Use.INPUT, place, dtype, x.size, place=place) for place, x in places.items()}
+        buffers = {place: Buffer(Use.INPUT, place, dtype, x.size, location=place) for place, x in places.items()}
         row = (*[0] * (len(out.shape) - 1), 1)
         bias = View(buffers[5], dtype, out.shape, row)
         residual = View(buffers[6], dtype, out.shape, row_major(out.shape))

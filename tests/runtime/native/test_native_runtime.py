@@ -25,7 +25,6 @@ from mind_lowering.native import TARGETS, Entry, detect, target_of
 from mind_lowering.native import host as host_module
 from mind_lowering.native import planner as planner_module
 from mind_lowering.native.program import lower, prepared
-from mind_lowering.native.views import Use
 from mind_runtime.native import jit
 from native_checks import assert_close, several
 from ptir_evaluator import function_of
@@ -504,7 +503,7 @@ def test_entries_end_at_steps_on_numpy() -> None:
     module = program("f16[5,9] si32[5]", body)
     native = lower(prepared(function_of(module), target_of("avx2")), target_of("avx2"))
     assert [isinstance(step, Entry) for step in native.steps] == [True, False, True]
-    assert [b.use for b in native.outputs] == [Use.OUTPUT]
+    assert [memory.is_new for memory in native.outputs] == [True]
     x, ids = np.random.default_rng(1).standard_normal((5, 9)).astype(np.float16), np.array([0, 4, 2, 2, 4], np.int32)
     assert_close(compiled(module)(x, ids), mind_runtime.compile(module)(x, ids), ulps=0)
 

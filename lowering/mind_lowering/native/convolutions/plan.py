@@ -101,7 +101,7 @@ def _windows(
     made = Convolution(name, lhs, rhs, out, total, slides, groups, by_channel, cut, epilogue)
     tiles = prod(made.extents) * -(-out.shape[cut.along] // cut.rows)
     if not by_channel and (rhs.strides[-1] != 1 or (made.panels > 1 and tiles > FEW_TILES)):
-        with build.appending(build.lasting([rhs], rhs.count * total.size)):
+        with build.packing([rhs], rhs.count * total.size):
             made.packed = _turned(build, made) or _packed(build, op.operands[1], made)
     build.add(ConvolutionStep(made))
 

@@ -7,7 +7,7 @@ from math import prod
 
 from mind_dialect.ptir.types import PtirDType
 
-from ..patterns import Builder, Hoisted
+from ..patterns import Builder
 from ..views import Buffer, Use, View
 from .chain import Epilogue, Prologue
 from .kernels import ProductStep, steps_of
@@ -30,40 +30,33 @@ def add_matrices(
         return build.buffer(Use.ARENA, dtype, count, name)
 
     reads = () if prologue is None else prologue.reads
-    lhs = _lasting(build, views[0], reads if turned else (), total)
-    rhs = _lasting(build, views[1], () if turned else reads, total)
-    still = lhs is not None, rhs is not None
+    lhs, rhs = [views[0], *(reads if turned else ())], [views[1], *(() if turned else reads)]
+    still = _is_hoisted(build, lhs, total), _is_hoisted(build, rhs, total)
     product = planned(build.host, name, *views, total, scratch, epilogue, prologue, turned=turned, still=still)
-    loops = {"rows": rhs, "panels": lhs} if product.swapped else {"rows": lhs, "panels": rhs}
     for step in steps_of(product):
-        if (loop := loops.get(step.part)) is None:
+        which = {"rows": product.swapped, "panels": not product.swapped}.get(step.part)
+        if which is None or not still[which]:
             build.add(step)
-        else:
-            _pack(build, loop, step)
+            continue
+        packed = (lhs, rhs)[which]
+        with build.packing(packed, _size(packed[0], total), _layout(step)):
+            build.add(step)
 
 
-def _lasting(build: Builder, view: View, reads: Sequence[View], total: PtirDType) -> Hoisted | None:
+def _is_hoisted(build: Builder, views: Sequence[View], total: PtirDType) -> bool:
     """
-    The loop before which an operand is packed, if there is one.
+    Return whether an operand, the first of the views that its copy is of, is packed before a loop, or once for all calls.
 
     Weights in a narrow dtype stay in it unless all of them are in cache: else it is memory that takes the time.
     """
-    size = prod(distinct_axes(view)) * prod(view.shape[-2:]) * total.size
-    narrow = view.dtype.size < total.size and size > build.host.l2_bytes
-    return None if narrow else build.lasting([view, *reads], size)
+    size = _size(views[0], total)
+    narrow = views[0].dtype.size < total.size and size > build.host.l2_bytes
+    return not narrow and build.hoists(views, size)
 
 
-def _pack(build: Builder, loop: Hoisted, step: ProductStep) -> None:
-    """Append the copy of an operand to what is done before a loop, once for all products that read it in the same order."""
-    product = step.product
-    known = loop.packed.setdefault(_layout(step), step.addresses[1])
-    if known is step.addresses[1]:
-        with build.appending(loop):
-            build.add(step)
-    elif step.part == "rows":
-        product.lhs_copy = known
-    else:
-        product.rhs_copy = known
+def _size(view: View, total: PtirDType) -> int:
+    """About how many bytes a copy of an operand takes."""
+    return prod(distinct_axes(view)) * prod(view.shape[-2:]) * total.size
 
 
 def _layout(step: ProductStep) -> Hashable:

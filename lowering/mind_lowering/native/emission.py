@@ -1,0 +1,204 @@
+"""
+The text of a function of launches: a kernel for each `launch.kernel`, and entries that call them in order.
+
+    define i64 @run.main(ptr %buffers)
+
+is the whole program where every op has a native kernel; each op that has none ends one entry, runs on NumPy, and begins the next.
+`%buffers` is a table of addresses (`table.py`). The entry gives each kernel the addresses that it works on, so that kernels which
+differ in nothing else are one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+
+from mind_dialect.ptir.attributes import Text
+
+from ..launch.compute_ops import HostCallOp, KernelOp
+from ..launch.control_ops import AtOp, ForOp, IfOp, PrepackOp, WhileOp
+from ..launch.liveness import base, blocks_of, launch_ops
+from ..launch.memory_ops import AllocOp, CopyOp, Space
+from ..launch.ref import read_ref
+from ..launch.return_op import ReturnOp
+from .calling import Calls
+from .codegen import kernel_of
+from .failures import Sites
+from .flow import Code, KernelCall, Nested, run, steps_in
+from .groups import Group
+from .ir import Function, LlvmModule, identifier, symbol
+from .lowered import Entry, Foreign, Native, Note, Packing, Reading
+from .outlining import outlined, shown
+from .plan import TITLE, PlannedKernel
+from .planner import Planner
+from .steps import NativeKernel, NativeStep
+from .table import Table
+from .views import Buffer, Use, View
+
+MOST_CALLS = 512
+"""So many kernels, loops and branches are run by one function, whose code is generated in more than linear time."""
+
+
+@dataclass
+class PlannedFunction:
+    """A prepared function as launches, its kernels chosen and its memory assigned; `table` says where operands are."""
+
+    func: FuncOp
+    planner: Planner
+    arena: int
+    """Bytes of temporaries."""
+    table: Table
+
+    def bind(self, op: KernelOp) -> NativeStep:
+        """Return the code object of a kernel, its buffers being the operands."""
+        found = self.planner.kernels[op]
+        for buffer, value in zip(found.buffers, (*op.reads, *op.writes), strict=True):
+            buffer.value = value
+            buffer.location, buffer.is_new = self.table.location(value)
+        return found.step
+
+
+class Emission:
+    """The text of a planned function: kernels, and entries that call them."""
+
+    def __init__(self, plan: PlannedFunction, name: str):
+        self.plan, self.host, self.name = plan, plan.planner.host, name
+        title = f"@{name} for {self.host.isa}, made by the target mind-native"
+        self.module = LlvmModule(self.host.triple, title, self.host.attributes)
+        self.main = self.module.unique(f"run.{identifier(name)}")
+        self.sites, self.notes, self.steps = Sites(), list[Note](), list[Entry | Foreign]()
+        self.known: dict[Hashable, NativeKernel] = {}
+
+    def run(self) -> Native:
+        plan, table = self.plan, self.plan.table
+        top = plan.func.body.block
+        packing = next((self.packing(op) for op in top.ops if isinstance(op, PrepackOp)), None)
+        codes: list[Code] = []
+        cost = 0.0
+        for op in top.ops:
+            match op:
+                case HostCallOp():
+                    self.entry(codes)
+                    self.host_call(op)
+                    cost = inf
+                case KernelOp():
+                    cost += plan.planner.kernels[op].step.cost(self.host)
+                    codes += self.codes(op, 0)
+                case ForOp() | WhileOp() | IfOp():
+                    codes += self.codes(op, 0)
+                    cost = inf
+                case _:
+                    pass
+        self.entry(codes)
+        allocs = {(a.kind, a.number): a for a in launch_ops(top) if isinstance(a, AllocOp)}
+        inputs = [table.memory(allocs[Space.INPUT, i].res).place for i in range(len(top.args))]
+        constants = [(table.memory(a.res), a.literal_value) for a in table.entries if a.kind is Space.CONSTANT]
+        assert isinstance(top.last_op, ReturnOp)
+        outputs = [table.memory(v) for v in top.last_op.inputs]
+        return Native(
+            self.name,
+            self.host,
+            self.module.text(),
+            self.steps,
+            inputs,
+            outputs,
+            constants,
+            table.size,
+            plan.arena,
+            self.sites.found,
+            self.notes,
+            cost,
+            plan.planner.drawn,
+            packing,
+            plan.func,
+        )
+
+    def packing(self, op: PrepackOp) -> Packing:
+        """The entry of what is packed once for all calls."""
+        codes = [code for inner in op.body.block.ops for code in self.codes(inner, 0)]
+        self.notes = [replace(note, once=True) for note in self.notes]
+        entry = self.module.unique(f"{self.main}.once")
+        _entry(self.module, self.plan, entry, codes, self.sites)
+        owners = [
+            base(v).owner for inner in op.body.block.ops if isinstance(inner, KernelOp) for v in (*inner.reads, *inner.writes)
+        ]
+        allocs = dict.fromkeys(a for a in owners if isinstance(a, AllocOp))
+        inputs = sorted({a.number or 0 for a in allocs if a.kind is Space.INPUT})
+        kept = [(self.plan.table.entries[a], a.ref.nbytes) for a in allocs if a.kind is Space.KEPT]
+        return Packing(entry, inputs, kept)
+
+    def entry(self, codes: list[Code]) -> None:
+        """End an entry, if there is something to run."""
+        if codes:
+            again = any(isinstance(s, Entry) for s in self.steps)
+            entry = Entry(self.module.unique(self.main) if again else self.main)
+            self.steps.append(entry)
+            _entry(self.module, self.plan, entry.name, codes, self.sites)
+            codes.clear()
+
+    def host_call(self, call: HostCallOp) -> None:
+        (op, draws), memory = self.plan.planner.host_calls[call], self.plan.table.memory
+        layouts = [(read_ref(v.type), memory(v)) for v in call.reads]
+        inputs = [Reading(layout.dtype, layout.shape, layout.strides, at) for layout, at in layouts]
+        reason: str = call.word("reason")
+        self.steps.append(Foreign(outlined(op), op, inputs, [memory(v) for v in call.writes], draws, reason))
+        self.notes.append(Note(shown(op), None, reason))
+
+    def copy(self, op: CopyOp) -> KernelOp:
+        """Return the kernel of a copy, which no kernel row has planned, in its place."""
+        planner, layouts = self.plan.planner, [read_ref(v.type) for v in (op.source, op.target)]
+        buffers = [
+            Buffer(Use.ARENA, 0, r.dtype, r.count, "copy", v) for r, v in zip(layouts, (op.source, op.target), strict=True)
+        ]
+        views = [View(b, r.dtype, r.shape, r.strides) for b, r in zip(buffers, layouts, strict=True)]
+        planner.keep.append(block := Block(arg_types=[layouts[0].tensor]))
+        step = Group("copy", views[0].shape, {block.args[0]: views[0]}, outputs=[(block.args[0], views[1])])
+        made = KernelOp("copy", [op.source], [op.target], schedule=StringAttr(step.contents()))
+        planner.kernels[made] = PlannedKernel(step, buffers)
+        assert op.parent is not None
+        op.parent.insert_op_before(made, op)
+        op.detach()
+        op.erase()
+        return made
+
+    def codes(self, op: Operation, depth: int) -> list[Code]:
+        """The kernels of an op, and of the ops in it; nothing for a copy of a value onto itself."""
+        if isinstance(op, ForOp | WhileOp | IfOp):
+            self.notes.append(Note(Text().value(op.attributes[TITLE]), None, depth=depth))
+            return [Nested(op, [[c for o in list(block.ops) for c in self.codes(o, depth + 1)] for block in blocks_of(op)])]
+        if isinstance(op, CopyOp):
+            op = self.copy(op)
+        if not isinstance(op, KernelOp) or op not in self.plan.planner.kernels:
+            return [op] if isinstance(op, AtOp | KernelOp) else []
+        step = self.plan.bind(op)
+        if isinstance(step, Group) and step.is_idle():
+            return []
+        kernel = kernel_of(step, self.module, self.host, self.known)
+        what: str = op.word("schedule").data
+        self.notes.append(Note(what, f"@{kernel.name}", depth=depth))
+        return [KernelCall(kernel, step, partial(self.plan.bind, op))]
+
+
+def _entry(module: LlvmModule, plan: PlannedFunction, name: str, codes: Sequence[Code], sites: Sites) -> None:
+    """A function that runs kernels in order; many of them by functions of bounded size."""
+    f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
+    if len(codes) <= MOST_CALLS:
+        _run(f, plan, codes, sites)
+        return
+    for first in range(0, len(codes), MOST_CALLS):
+        part = module.function(module.unique(f"{name}.part"), "i64", [("ptr", "buffers")])
+        _run(part, plan, codes[first : first + MOST_CALLS], sites)
+        status = f.op(f"call i64 {symbol(part.name)}(ptr %buffers)", "status")
+        f.leave(f.op(f"icmp ne i64 {status}, 0", "failed"), lambda status=status: status)
+    f.ret("0")
+
+
+def _run(f: Function, plan: PlannedFunction, codes: Sequence[Code], sites: Sites) -> None:
+    run(Calls(f, plan.planner.host, sites, plan.table, list(steps_in(codes))), codes)
+    f.ret("0")
