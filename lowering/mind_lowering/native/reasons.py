@@ -21,5 +21,7 @@ def not_computed(op: Operation, host: TargetInfo) -> str | None:
 
 def unsupported(dtypes: list[PtirDType], host: TargetInfo) -> str | None:
     """Why some dtypes cannot be computed in here."""
-    wrong = next((d for d in dict.fromkeys(dtypes) if not computes(d, host)), None)
-    return None if wrong is None else f"nothing is computed in {wrong} here"
+    for dtype in dtypes:
+        if not computes(dtype, host):
+            return f"nothing is computed in {dtype} here"
+    return None

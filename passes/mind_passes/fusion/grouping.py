@@ -140,7 +140,8 @@ class Grouping:
         """Return whether what `maker` gives can stay within a group that `user` is in too: each place uses its own place only."""
         if isinstance(maker, ReduceOp) or isinstance(user, DotGeneralOp) or maker not in self.group:
             return False
-        return _shape(maker) is not None and _shape(maker) == _shape(user)
+        shape = _shape(maker)
+        return shape is not None and shape == _shape(user)
 
     def _join(self, op: Operation, level: int, groups: Sequence[Group]) -> Group:
         """The group for `op` at `level`: that of all given ones and itself, or one of its own above them."""
@@ -210,5 +211,5 @@ def _shape(op: Operation) -> Dims | None:
     part = FUSIBLE.get(type(op))
     if part in (None, "view"):
         return None
-    shape = spec_of(op.operands[0] if isinstance(op, ReduceOp) else op.results[0]).shape
+    shape = spec_of(op.operands[0] if part == "reduction" else op.results[0]).shape
     return None if UNKNOWN in shape else shape

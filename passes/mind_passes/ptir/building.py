@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import BytesAttr
@@ -180,7 +181,12 @@ def stays(op: Operation) -> bool:
     Ops of other dialects are theirs to judge. A random op is pure, but its key is its place among the random ops of the
     program, so that taking one away would change the numbers of those after it.
     """
-    return not isinstance(op, PtirOp) or isinstance(op, RandomOp)
+    return _class_stays(type(op))
+
+
+@lru_cache(1 << 10)
+def _class_stays(cls: type[Operation]) -> bool:
+    return not issubclass(cls, PtirOp) or issubclass(cls, RandomOp)
 
 
 def is_plain(op: Operation) -> bool:
