@@ -158,8 +158,10 @@ def test_reasons(types: str, body: Callable[..., Any], reason: str) -> None:
 
 def state(plan: Any) -> tuple[Any, ...]:
     """All of a plan that rows could change."""
-    lists = plan.steps, plan.access, plan.constants, plan.keep
-    return (dict(plan.views), dict(plan.deferred), dict(plan.counts), plan.draws, plan.drawn, plan.kept, *map(len, lists))
+    blocks = [list(block.ops) for block in (plan.top, plan.block, *plan.keep)]
+    sizes = plan.kernels, plan.host_calls, plan.packings, plan.constants
+    maps = dict(plan.views), dict(plan.deferred), dict(plan.counts)
+    return (*maps, blocks, plan.draws, plan.drawn, plan.packed, *map(len, sizes))
 
 
 def test_match_changes_nothing(prepared_functions: list[tuple[str, FuncOp]], monkeypatch: pytest.MonkeyPatch) -> None:
