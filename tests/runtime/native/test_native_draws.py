@@ -13,7 +13,8 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.ptir.legal import WIDE_FLOATS
 from mind_dialect.ptir.types import F32, SI32, PtirDType
-from mind_lowering.native import detect, lanes
+from mind_lowering.native import detect
+from mind_lowering.native.target_info import computes
 from native_checks import assert_close
 from native_control_programs import add, chosen, counted, scan
 from native_same import way
@@ -36,7 +37,7 @@ def drawn(op: Any, shape: tuple[int, ...], dtype: PtirDType, ulps: float) -> Non
 
     module = program("f32[1]", body)
     native, reference = (mind_runtime.compile(module, target=t) for t in ("native", "numpy"))
-    assert ("0 ops on NumPy" in native.explain()[0]) == lanes.computes(dtype, detect())
+    assert ("0 ops on NumPy" in native.explain()[0]) == computes(dtype, detect())
     x = np.ones(1, np.float32)
     for seed in SEEDS:
         found, expected = native(x, seed=seed), reference(x, seed=seed)

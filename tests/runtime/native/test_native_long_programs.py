@@ -17,6 +17,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir import FusionOp
 from mind_lowering.native import TARGETS, vmath
 from mind_lowering.native import program as lowering
+from mind_lowering.native.emission import MOST_CALLS
 from mind_passes.fusion.grouping import MOST_OPS
 from mind_runtime.collector import collector_paused
 from ptir_evaluator import function_of
@@ -79,17 +80,17 @@ def test_short_kernels_call_no_function() -> None:
 
 
 def test_many_kernels_are_run_by_functions_of_bounded_size() -> None:
-    few, many = (lowered(joined(count)) for count in (lowering.MOST_CALLS, 4 * lowering.MOST_CALLS))
+    few, many = (lowered(joined(count)) for count in (MOST_CALLS, 4 * MOST_CALLS))
     assert ".part" not in few.text
     assert many.text.count("define internal i64 @run.f.part") == 4
     assert len(many.text) < 5 * len(few.text)
     a, b = np.arange(3, dtype=np.float32), -np.arange(3, dtype=np.float32)
-    count = 2 * lowering.MOST_CALLS + 1
+    count = 2 * MOST_CALLS + 1
     assert compiled(joined(count))(a, b).tobytes() == np.concatenate([(a, b)[i % 2] for i in range(count)]).tobytes()
 
 
 def test_a_failure_in_a_late_part_names_its_op() -> None:
-    count = lowering.MOST_CALLS + 40
+    count = MOST_CALLS + 40
 
     def body(x: Any, y: Any) -> list[Any]:
         """Parts of a sum, of which each needs a kernel of its own, and a division at the end."""
