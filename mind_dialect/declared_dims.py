@@ -79,7 +79,7 @@ def function_facts(func: Operation, declared: bool = True) -> Facts:
     if (known := cache.get(func)) is not None and known[0] is stated and known[1] is type:
         return known[2]
     try:
-        facts = _facts(stated, _inputs(func))
+        facts = _facts(stated, argument_types(func))
     except MindError:
         facts = NO_FACTS
     cache[func] = stated, type, facts
@@ -141,7 +141,7 @@ def undeclarable(func: Operation) -> Iterator[MindError]:
     E4000 for an attribute that is no list of facts, which names the text and the column, E8009 for facts that contradict each
     other or the arguments' types, E8001 for names that no argument has.
     """
-    inputs = _inputs(func)
+    inputs = argument_types(func)
     try:
         _facts(func.attributes.get(DECLARED), inputs)
         declared = declarations_of(func)
@@ -155,7 +155,7 @@ def undeclarable(func: Operation) -> Iterator[MindError]:
             yield error("E8001", message, name=missing[0], extents=()).at(func, func.name)
 
 
-def _inputs(func: Operation) -> tuple[Attribute, ...]:
+def argument_types(func: Operation) -> tuple[Attribute, ...]:
     """The types of the arguments of a function of any dialect."""
     type = func.properties.get("function_type")
     return type.inputs.data if isinstance(type, FunctionType) else ()

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 
-from .declared_dims import DECLARED, names_given, undeclarable
+from .declared_dims import DECLARED, argument_types, names_given, undeclarable
 from .dominance import walk
 from .errors import MindError, brief, error
 from .extents import ExtentSyntaxError, TooLarge
@@ -108,7 +108,7 @@ class ProgramCheck:
             for block in region.blocks:
                 self._bind(block.arg_types)
         if isinstance(op, FuncOp):
-            self._names |= names_given(op.function_type.inputs)
+            self._names |= names_given(argument_types(op))
         self._bind(op.result_types)
 
     def _version(self, op: Operation) -> Iterator[MindError]:

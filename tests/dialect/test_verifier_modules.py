@@ -353,3 +353,19 @@ def test_regions_whose_text_has_no_arguments(op: str):
     assert codes(text.replace("BODY", end)) == []
     (found,) = failures(parse(text.replace("BODY", f"^bb0(%a: i1):\n{end}")))
     assert (found.code, "a region has arguments, expected none" in found.message) == ("E4016", True)
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ('sym_name = "f"', "function_type"),
+        ('sym_name = "f", axes = (f32) -> f32', "function_type"),
+        ("function_type = () -> ()", "sym_name"),
+    ],
+)
+def test_a_function_without_a_property_is_refused(given: str, missing: str):
+    found = first(f'"func.func"() <{{{given}}}> ({{\n"func.return"() : () -> ()\n}}) : () -> ()')
+    assert (found.code, found.message) == (
+        "E4016",
+        f"func.func: does not verify: property '{missing}' expected in operation 'func.func'",
+    )
