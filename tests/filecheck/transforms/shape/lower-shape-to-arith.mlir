@@ -87,15 +87,19 @@ func.func @control_flow(%p: i1, %x: tensor<?xf32>, %y: tensor<4xf32>, %n: index)
 // CHECK-NEXT:   func.return %2, %5 : index, i1
 // CHECK-NEXT: }
 // CHECK-LABEL: func.func @control_flow(%p: i1, %x: tensor<?xf32>, %y: tensor<4xf32>, %n: index) -> (index, index, i1) attributes {mind.results = ["shape 1", "size?"]} {
-// CHECK:        %[[R:.*]] = scf.if %p -> (index) {
-// CHECK-NEXT:     %[[X:.*]] = tensor.dim %x, %{{.*}} : tensor<?xf32>
+// CHECK-NEXT:   %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-NEXT:   %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK-NEXT:   %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-NEXT:   %[[TRUE:.*]] = arith.constant true
+// CHECK-NEXT:   %[[R:.*]] = scf.if %p -> (index) {
+// CHECK-NEXT:     %[[X:.*]] = tensor.dim %x, %[[ZERO]] : tensor<?xf32>
 // CHECK-NEXT:     scf.yield %[[X]] : index
 // CHECK-NEXT:   } else {
-// CHECK-NEXT:     scf.yield %{{.*}} : index
+// CHECK-NEXT:     scf.yield %[[FOUR]] : index
 // CHECK-NEXT:   }
-// CHECK:        %[[S:.*]], %[[V:.*]] = scf.for %{{.*}} = %c0 to %n step %c1 iter_args(%[[A:.*]] = %{{.*}}, %[[W:.*]] = %{{.*}}) -> (index, i1) {
+// CHECK:        %[[S:.*]], %[[V:.*]] = scf.for %{{.*}} = %c0 to %n step %c1 iter_args(%[[A:.*]] = %[[ONE]], %[[W:.*]] = %[[TRUE]]) -> (index, i1) {
 // CHECK-NEXT:     %[[D:.*]] = arith.addi %[[A]], %[[A]] : index
-// CHECK-NEXT:     %[[F:.*]] = arith.cmpi sge, %[[D]], %{{.*}} : index
+// CHECK-NEXT:     %[[F:.*]] = arith.cmpi sge, %[[D]], %[[ZERO]] : index
 // CHECK-NEXT:     %[[G:.*]] = arith.andi %[[W]], %[[F]] : i1
 // CHECK-NEXT:     scf.yield %[[D]], %[[G]] : index, i1
 // CHECK-NEXT:   }
