@@ -35,9 +35,10 @@ BUDGET = 256 << 20
 @dataclass(frozen=True)
 class LaunchHoistPackingPass(ModulePass):
     """
-    Move packing kernels before loops that do not change what they pack, and into `launch.prepack` where no call changes it.
+    Move packing before loops that do not change what is packed, or into `launch.prepack`.
 
-    Equal packings in one place are one. `budget` bounds the bytes of memory that is packed earlier than where it is read.
+    It moves into `launch.prepack` where no call changes what is packed. Equal packings in one place are one. `budget` bounds the
+    bytes of memory that is packed earlier than where it is read.
     """
 
     name = "mind-launch-hoist-packing"
