@@ -14,14 +14,14 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, OpResult, SSAValue
 
 from mind_dialect.errors import MindError, error
 
 from .base import LaunchOp
-from .control_ops import AtOp, ForOp, PrepackOp, WhileOp
+from .control_ops import AtOp, ForOp, IfOp, PrepackOp, WhileOp
 from .definedness import check_defined
-from .liveness import Liveness, base, blocks_of, is_whole, launch_ops, offset, written
+from .liveness import Liveness, base, blocks_of, carried, is_whole, launch_ops, offset, written
 from .memory_ops import AllocOp, Space, ViewOp
 from .ref import read_ref
 
@@ -82,15 +82,56 @@ def _check_pairs(op: LaunchOp, live: Liveness) -> None:
 
 def _may_overlap(a: SSAValue, b: SSAValue, live: Liveness) -> bool:
     """Return whether two values may have an element in common; carries of one loop have not."""
-    if base(a) is not base(b):
-        if _are_distinct(base(a), base(b)) or not live.roots(a) & live.roots(b):
-            return False
-        return not _is_of_earlier_iterations(a, b, live) and not _is_of_earlier_iterations(b, a, live)
-    first, second = offset(a), offset(b)
-    if first is None or second is None:
+    first, second = base(a), base(b)
+    if first is second:
+        begin, other = offset(a), offset(b)
+        if begin is None or other is None:
+            return True
+        x, y = read_ref(a.type).span, read_ref(b.type).span
+        return bool(x and y) and x.start + begin < y.stop + other and y.start + other < x.stop + begin
+    if _are_distinct(first, second) or not live.roots(a) & live.roots(b):
+        return False
+    return any(_may_meet(x, y, live) for x in _places(a, b) for y in _places(b, a))
+
+
+def _may_meet(a: SSAValue, b: SSAValue, live: Liveness) -> bool:
+    """As `_may_overlap`, of values that are no results of inner loops and branches."""
+    if base(a) is base(b):
         return True
-    x, y = read_ref(a.type).span, read_ref(b.type).span
-    return bool(x and y) and x.start + first < y.stop + second and y.start + second < x.stop + first
+    if _are_distinct(base(a), base(b)) or not live.roots(a) & live.roots(b):
+        return False
+    return not _is_of_earlier_iterations(a, b, live) and not _is_of_earlier_iterations(b, a, live)
+
+
+def _places(value: SSAValue, other: SSAValue) -> list[SSAValue]:
+    """
+    Return what an address may be, results and carries of inner loops and branches resolved.
+
+    A carry of a loop that `other` is inside of too stays as it is: both are of one iteration.
+    """
+    waiting, found = [value], dict[SSAValue, None]()
+    seen = set[SSAValue]()
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        if (begins := _carried(base(one), other)) is None:
+            found[one] = None
+        else:
+            waiting += begins
+    return list(found)
+
+
+def _carried(value: SSAValue, other: SSAValue) -> list[SSAValue] | None:
+    """Return what a result of a loop or branch, or a carry of a loop that `other` is outside of, may be; None for another."""
+    if isinstance(value, OpResult):
+        return carried(value.op, value.index) if isinstance(value.op, ForOp | WhileOp | IfOp) else None
+    assert isinstance(value, BlockArgument)
+    op = value.block.parent_op()
+    if not isinstance(op, ForOp | WhileOp) or op.is_ancestor(other.owner):
+        return None
+    return carried(op, value.index - isinstance(op, ForOp))
 
 
 def _are_distinct(a: SSAValue, b: SSAValue) -> bool:

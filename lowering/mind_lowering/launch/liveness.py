@@ -12,7 +12,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from ..liveness import Flow, LiveRanges, spread
 from .base import LaunchOp
 from .compute_ops import ComputeOp
-from .control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp
+from .control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp, YieldOp
 from .memory_ops import AllocOp, ViewOp
 from .ref import read_ref
 
@@ -52,6 +52,14 @@ def is_whole(value: SSAValue) -> bool:
     """Return whether a value is all of its base, in row-major order."""
     layout = read_ref(value.type)
     return offset(value) == 0 and layout.is_row_major and layout.nbytes == read_ref(base(value).type).nbytes
+
+
+def carried(op: Operation, i: int) -> list[SSAValue]:
+    """Return what carry or result `i` of a loop or branch may be: what it begins with, and what its regions end with."""
+    ends = [block.last_op for block in blocks_of(op)]
+    found = [last.inputs[i] for last in ends if isinstance(last, ConditionOp)]
+    found += [last.operands[i] for last in ends if isinstance(last, YieldOp)]
+    return [op.inits[i], *found] if isinstance(op, ForOp | WhileOp) else found
 
 
 def home(value: SSAValue) -> SSAValue:

@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from .base import LaunchOp
 from .compute_ops import ComputeOp
 from .control_ops import ForOp, IfOp, WhileOp
-from .liveness import blocks_of, home, is_whole
+from .liveness import blocks_of, carried, home, is_whole
 from .memory_ops import AllocOp, Space, ViewOp
 from .ref import read_ref
 
@@ -33,6 +33,8 @@ class RegionUses:
     written: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     inner: set[SSAValue] = field(default_factory=set[SSAValue])
     """The memory that is allocated, and the results of loops, in the loop."""
+    passed: dict[SSAValue, set[SSAValue]] = field(default_factory=dict[SSAValue, set[SSAValue]])
+    """Results of loops and branches, each with the memory from elsewhere that it may be."""
     count: int = 0
 
     def memory(self, value: SSAValue) -> SSAValue:
@@ -42,7 +44,8 @@ class RegionUses:
 
     def use(self, value: SSAValue) -> SSAValue:
         found = self.memory(value)
-        self.at.setdefault(found, []).append(self.count)
+        for memory in (found, *self.passed.get(found, ())):
+            self.at.setdefault(memory, []).append(self.count)
         return found
 
     def is_used(self, memory: SSAValue, after: int, until: int | None = None) -> bool:
@@ -83,7 +86,14 @@ class RegionUses:
         self.end[op] = self.count
         for memory in used if isinstance(op, Loop) else ():
             self.at[memory].append(self.count)
+        self.pass_on(op)
         return used
+
+    def pass_on(self, op: LaunchOp) -> None:
+        """Note which memory each result of a loop or branch may be: what it begins with, and what its regions end with."""
+        for i, result in enumerate(op.results):
+            found = {self.memory(v) for v in carried(op, i)}
+            self.passed[result] = found.union(*(self.passed.get(m, ()) for m in found))
 
     def reach(
         self, new: SSAValue, blocks: Sequence[Block], is_inner: Callable[[AllocOp], bool]

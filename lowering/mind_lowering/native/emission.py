@@ -97,7 +97,7 @@ class Emission:
                     pass
         self.entry(codes)
         allocs = {(a.kind, a.number): a for a in launch_ops(top) if isinstance(a, AllocOp)}
-        inputs = [table.memory(allocs[Space.INPUT, i].res).place for i in range(len(top.args))]
+        inputs = [table.entries.get(allocs[Space.INPUT, i], -1) for i in range(len(top.args))]
         constants = [(table.memory(a.res), a.literal_value) for a in table.entries if a.kind is Space.CONSTANT]
         assert isinstance(top.last_op, ReturnOp)
         outputs = [table.memory(v) for v in top.last_op.inputs]

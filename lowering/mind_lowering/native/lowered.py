@@ -24,7 +24,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class TableEntry:
-    """Memory that code finds through the table: an entry, -1 for what no code uses, and bytes from there."""
+    """Memory that code finds through the table: an entry, and bytes from there."""
 
     place: int
     offset: int = 0

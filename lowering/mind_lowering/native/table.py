@@ -8,7 +8,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from ..launch.compute_ops import ComputeOp
-from ..launch.control_ops import AtOp, ForOp, IfOp, PrepackOp, WhileOp
+from ..launch.control_ops import AtOp, ForOp, IfOp, PrepackOp, WhileOp, YieldOp
 from ..launch.liveness import base, blocks_of
 from ..launch.memory_ops import AllocOp, CopyOp, Space, ViewOp
 from ..launch.ref import read_ref
@@ -79,6 +79,8 @@ class Table:
                     self._use(op.predicate)
                 case ReturnOp():
                     self._use(*op.inputs)
+                case YieldOp():
+                    self._use(*op.operands)
                 case _:
                     pass
             if isinstance(op, IfOp | ForOp | WhileOp | PrepackOp):
@@ -101,7 +103,7 @@ class Table:
             return TableEntry(ARENA_PLACE, offset + alloc.word("at", 0))
         owner = found.owner
         donated = isinstance(owner, AllocOp) and owner is not alloc
-        return TableEntry(self.entries.get(alloc, -1), offset, alloc.kind is Space.OUTPUT and not donated)
+        return TableEntry(self.entries[alloc], offset, alloc.kind is Space.OUTPUT and not donated)
 
     def location(self, value: SSAValue) -> tuple[Hashable, bool]:
         """Return a key that tells memory from any other, and whether it is a result in memory that the caller gives."""

@@ -144,3 +144,35 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 //      CHECK:       launch.kernel @neg([[A:%.*]]) -> ([[B:%.*]]) inplace
 // CHECK-NEXT:       launch.kernel @max([[A]]) -> (%s)
 // CHECK-NEXT:       launch.yield [[B]], [[A]] : memref<4xf32>, memref<4xf32>
+
+// -----
+
+// What an inner loop ends in may be the carry itself: a kernel that reads it, and not place by place, does not write over it.
+builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
+  func.func @through_an_inner_loop(%0: tensor<4xf32>) -> tensor<4xf32> {
+    %x = launch.alloc input 0 : memref<4xf32>
+    %y = launch.alloc output 0 : memref<4xf32>
+    %c = launch.alloc arena : memref<4xf32>
+    launch.kernel @copy(%x) -> (%c) schedule "copy" : (memref<4xf32>) -> (memref<4xf32>)
+    %r = launch.for 3 (%c) : (memref<4xf32>) {
+    ^bb0(%i: index, %a: memref<4xf32>):
+      %t = launch.alloc arena : memref<4xf32>
+      launch.kernel @neg(%a) -> (%t) schedule "neg" : (memref<4xf32>) -> (memref<4xf32>)
+      %u = launch.for 2 (%t) : (memref<4xf32>) {
+      ^bb1(%j: index, %b: memref<4xf32>):
+        launch.yield %a : memref<4xf32>
+      }
+      %n = launch.alloc arena : memref<4xf32>
+      launch.kernel @reverse(%u) -> (%n) schedule "reverse" : (memref<4xf32>) -> (memref<4xf32>)
+      launch.yield %n : memref<4xf32>
+    }
+    launch.kernel @copy(%r) -> (%y) schedule "copy" : (memref<4xf32>) -> (memref<4xf32>)
+    launch.return %y : memref<4xf32>
+  }
+}
+
+// CHECK-LABEL: func.func @through_an_inner_loop
+//      CHECK:     ^bb0(%i: index, [[A:%.*]]: memref<4xf32>, [[B:%.*]]: memref<4xf32>):
+//      CHECK:         launch.yield [[A]] : memref<4xf32>
+//      CHECK:       launch.kernel @reverse({{%.*}}) -> ([[B]])
+// CHECK-NEXT:       launch.yield [[B]], [[A]] : memref<4xf32>, memref<4xf32>

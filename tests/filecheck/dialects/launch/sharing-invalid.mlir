@@ -117,3 +117,27 @@ func.func @for_nothing(%x: tensor<4xf32>) {
   launch.return
 }
 // CHECK: error[E2007]: launch.kernel: writes 0 values, expected at least 1
+
+// -----
+
+// What an inner loop ends in may be the memory that is written.
+func.func @through_an_inner_loop(%0: tensor<4xf32>) -> tensor<4xf32> {
+  %x = launch.alloc input 0 : memref<4xf32>
+  %y = launch.alloc output 0 : memref<4xf32>
+  %c = launch.alloc arena : memref<4xf32>
+  %t = launch.alloc arena : memref<4xf32>
+  launch.kernel @copy(%x) -> (%c) schedule "copy" : (memref<4xf32>) -> (memref<4xf32>)
+  launch.for 3 () : () {
+  ^bb0(%i: index):
+    launch.kernel @neg(%c) -> (%t) schedule "neg" : (memref<4xf32>) -> (memref<4xf32>)
+    %u = launch.for 2 (%t) : (memref<4xf32>) {
+    ^bb1(%j: index, %b: memref<4xf32>):
+      launch.yield %c : memref<4xf32>
+    }
+    launch.kernel @reverse(%u) -> (%c) schedule "reverse" : (memref<4xf32>) -> (memref<4xf32>)
+    launch.yield
+  }
+  launch.kernel @copy(%c) -> (%y) schedule "copy" : (memref<4xf32>) -> (memref<4xf32>)
+  launch.return %y : memref<4xf32>
+}
+// CHECK: error[E9102]: launch.kernel: write 0 lies in memory of read 0
