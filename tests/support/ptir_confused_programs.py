@@ -133,7 +133,7 @@ _TEXTS = {
       func.return %u, %later : tensor<4xf32>, tensor<4xf32>
     }""",
     "an input that a loop passes on and nothing reads": """
-    func.func @f(%x: tensor<4xf32>, %m: tensor<2x2xf32>) -> tensor<2x2xf32> {
+    func.func @f(%x: tensor<4xf32>, %m: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<4xf32>) {
       %n = ptir.constant 1 : tensor<si32>
       %k, %r, %y = ptir.while %n, %m, %x : (tensor<si32>, tensor<2x2xf32>, tensor<4xf32>) -> (tensor<si32>, tensor<2x2xf32>, tensor<4xf32>) cond {
       ^bb0(%i: tensor<si32>, %a: tensor<2x2xf32>, %b: tensor<4xf32>):
@@ -147,10 +147,10 @@ _TEXTS = {
         %c = ptir.reshape %b new_shape = [2, 2] : tensor<4xf32> -> tensor<2x2xf32>
         ptir.yield %j, %c, %b : tensor<si32>, tensor<2x2xf32>, tensor<4xf32>
       }
-      func.return %r : tensor<2x2xf32>
+      func.return %r, %y : tensor<2x2xf32>, tensor<4xf32>
     }""",
     "a carry that an inner loop passes on": """
-    func.func @f(%x: tensor<4xf32>, %m: tensor<2x2xf32>) -> tensor<2x2xf32> {
+    func.func @f(%x: tensor<4xf32>, %m: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<4xf32>) {
       %xs = ptir.concat %m, %m axis = 0 : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
       %r = ptir.scan %m, %xs carry_count = 1 scan_output_count = 0 : (tensor<2x2xf32>, tensor<4x2xf32>) -> tensor<2x2xf32> body {
       ^bb0(%c: tensor<2x2xf32>, %part: tensor<2xf32>):
@@ -169,7 +169,7 @@ _TEXTS = {
         %s = ptir.transpose %v perm = [1, 0] : tensor<2x2xf32>
         ptir.yield %s : tensor<2x2xf32>
       }
-      func.return %r : tensor<2x2xf32>
+      func.return %r, %x : tensor<2x2xf32>, tensor<4xf32>
     }""",
 }
 
