@@ -133,7 +133,7 @@ _TEXTS = {
       func.return %u, %later : tensor<4xf32>, tensor<4xf32>
     }""",
     "an input that a loop passes on and nothing reads": """
-    func.func @f(%x: tensor<4xf32>, %m: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<4xf32>) {
+    func.func @f(%x: tensor<4xf32>, %m: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>) {
       %n = ptir.constant 1 : tensor<si32>
       %k, %r, %y = ptir.while %n, %m, %x : (tensor<si32>, tensor<2x2xf32>, tensor<4xf32>) -> (tensor<si32>, tensor<2x2xf32>, tensor<4xf32>) cond {
       ^bb0(%i: tensor<si32>, %a: tensor<2x2xf32>, %b: tensor<4xf32>):
@@ -147,7 +147,8 @@ _TEXTS = {
         %c = ptir.reshape %b new_shape = [2, 2] : tensor<4xf32> -> tensor<2x2xf32>
         ptir.yield %j, %c, %b : tensor<si32>, tensor<2x2xf32>, tensor<4xf32>
       }
-      func.return %r, %y : tensor<2x2xf32>, tensor<4xf32>
+      %u = ptir.neg %m : tensor<2x2xf32>
+      func.return %r, %u : tensor<2x2xf32>, tensor<2x2xf32>
     }""",
     "a carry that an inner loop passes on": """
     func.func @f(%x: tensor<4xf32>, %m: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<4xf32>) {
