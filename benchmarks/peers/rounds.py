@@ -27,8 +27,13 @@ PATIENCE = 2.0
 """Seconds that a sample waits, at most, for the machine to be quiet."""
 LOUD = 0.33
 """Cores that others use above which a sample is not quiet."""
-TOLERANCES = {"bfloat16": 3e-2, "float16": 4e-3, "float64": 1e-9, "float32": 1e-3}
-"""Between elements of two sides, which add up in different orders, by the dtype of a result."""
+TOLERANCES = {"bfloat16": 24 * 2.0**-8, "float16": 24 * 2.0**-11, "float64": 1e-9, "float32": 1e-3}
+"""
+Between elements of two sides, which add up and round in different orders, by the dtype of a result.
+
+In the narrow dtypes a few layers round about 18 times, and two sides differ by both: four standard deviations, sqrt(2 * 18)
+units of rounding each.
+"""
 Results = tuple[Sequence[Any], Sequence[str]]
 """The flat arrays of a side, and their dtypes."""
 
