@@ -21,8 +21,8 @@ from mind_dialect.errors import MindError, error
 from .base import LaunchOp
 from .control_ops import AtOp, ForOp, IfOp, PrepackOp, WhileOp
 from .definedness import check_defined
-from .liveness import Liveness, base, blocks_of, carried, is_whole, launch_ops, offset, written
-from .memory_ops import AllocOp, Space, ViewOp
+from .liveness import Liveness, base, blocks_of, flows_of, is_same_part, is_whole, launch_ops, offset, unviewed, written
+from .memory_ops import AllocOp, Space
 from .ref import read_ref
 
 
@@ -125,13 +125,10 @@ def _places(value: SSAValue, other: SSAValue) -> list[SSAValue]:
 
 def _carried(value: SSAValue, other: SSAValue) -> list[SSAValue] | None:
     """Return what a result of a loop or branch, or a carry of a loop that `other` is outside of, may be; None for another."""
-    if isinstance(value, OpResult):
-        return carried(value.op, value.index) if isinstance(value.op, ForOp | WhileOp | IfOp) else None
-    assert isinstance(value, BlockArgument)
-    op = value.block.parent_op()
-    if not isinstance(op, ForOp | WhileOp) or op.is_ancestor(other.owner):
+    op = value.op if isinstance(value, OpResult) else value.owner.parent_op()
+    if not isinstance(op, ForOp | WhileOp | IfOp) or (isinstance(value, BlockArgument) and op.is_ancestor(other.owner)):
         return None
-    return carried(op, value.index - isinstance(op, ForOp))
+    return [given for given, holder in flows_of(op) if holder is value]
 
 
 def _are_distinct(a: SSAValue, b: SSAValue) -> bool:
@@ -162,24 +159,15 @@ def _is_of_earlier_iterations(carry: SSAValue, part: SSAValue, live: Liveness) -
         if isinstance(held, BlockArgument) and held.block is first.block:
             waiting += {held.index - 1} - seen
         elif live.roots(following) & live.roots(part):
-            same = other is not None and other.source is at.source and other.index is at.index
-            if not same and not _is_same_part(other, at):
+            if other is None or not is_same_part(other, at):
                 return False
     return True
 
 
 def _slice_of(value: SSAValue) -> AtOp | None:
     """Return the slice of an array that a value is, or is a view of."""
-    while isinstance(owner := value.owner, ViewOp):
-        value = owner.source
+    owner = unviewed(value).owner
     return owner if isinstance(owner, AtOp) else None
-
-
-def _is_same_part(one: AtOp | None, other: AtOp) -> bool:
-    """Return whether two slices are of one array, seen alike, at one index."""
-    if one is None or one.index is not other.index or base(one.source) is not base(other.source):
-        return False
-    return one.source.type == other.source.type and offset(one.source) is not None and offset(one.source) == offset(other.source)
 
 
 def _check_carries(op: LaunchOp, live: Liveness, changed: set[SSAValue]) -> None:

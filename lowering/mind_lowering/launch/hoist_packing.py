@@ -24,7 +24,7 @@ from mind_dialect.program import functions
 from .base import LaunchOp
 from .compute_ops import KernelOp
 from .control_ops import ForOp, PrepackOp, WhileOp, YieldOp
-from .liveness import base, launch_ops, written
+from .liveness import base, launch_ops, unviewed, written
 from .memory_ops import AllocOp, Space, ViewOp
 from .return_op import ReturnOp
 
@@ -89,7 +89,7 @@ class _Hoisting:
 
     def is_fixed(self, value: SSAValue) -> bool:
         """Return whether an array is the same in all calls, and is there before any."""
-        owner = _spot(value).owner
+        owner = unviewed(value).owner
         if not isinstance(owner, AllocOp):
             return False
         return owner.kind in (Space.CONSTANT, Space.KEPT) or (owner.kind is Space.INPUT and owner.fixed is not None)
@@ -109,7 +109,7 @@ class _Hoisting:
         """Return whether an array is there before a loop, which does not write to it."""
         if loop not in self.writes:
             self.writes[loop] = written(op for region in loop.regions for block in region.blocks for op in launch_ops(block))
-        return not _is_in(_spot(value).owner, loop) and base(value) not in self.writes[loop]
+        return not _is_in(unviewed(value).owner, loop) and base(value) not in self.writes[loop]
 
     def merge(self, alloc: AllocOp, ops: Sequence[KernelOp], loop: Operation | None) -> bool:
         """Let an equal packing that was hoisted to the same place stand for one; whether there is one."""
@@ -154,13 +154,6 @@ class _Hoisting:
         return made
 
 
-def _spot(value: SSAValue) -> SSAValue:
-    """The address that a value is a view of: memory, a loop's carry or result, or a slice that moves with a loop."""
-    while isinstance(owner := value.owner, ViewOp):
-        value = owner.source
-    return value
-
-
 def _users(memory: SSAValue) -> list[LaunchOp]:
     return [use.operation for use in memory.uses if isinstance(use.operation, LaunchOp)]
 
@@ -172,10 +165,7 @@ def _stays(alloc: AllocOp) -> bool:
 
 def _is_in(owner: Operation | Block, loop: Operation) -> bool:
     """Return whether an op, or a block, is in a region of another op."""
-    parent: Operation | None = owner.parent_op()
-    while parent is not None and parent is not loop:
-        parent = parent.parent_op()
-    return parent is loop
+    return owner is not loop and loop.is_ancestor(owner)
 
 
 def _lift(value: SSAValue, before: Operation) -> None:

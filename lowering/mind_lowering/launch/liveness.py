@@ -12,7 +12,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from ..liveness import Flow, LiveRanges, spread
 from .base import LaunchOp
 from .compute_ops import ComputeOp
-from .control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp, YieldOp
+from .control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp
 from .memory_ops import AllocOp, ViewOp
 from .ref import read_ref
 
@@ -31,6 +31,13 @@ def base(value: SSAValue) -> SSAValue:
     return value
 
 
+def unviewed(value: SSAValue) -> SSAValue:
+    """Return the allocation, slice, carry or result that a value is, or is a view of."""
+    while isinstance(owner := value.owner, ViewOp):
+        value = owner.source
+    return value
+
+
 def offset(value: SSAValue) -> int | None:
     """Return the elements between the address of a value and that of its base; None where it moves with a loop."""
     found = 0
@@ -40,6 +47,13 @@ def offset(value: SSAValue) -> int | None:
         found += owner.word("offset", 0)
         value = owner.source
     return found
+
+
+def is_same_part(one: AtOp, other: AtOp) -> bool:
+    """Return whether two slices are of one array, seen alike, at one index."""
+    if one.index is not other.index or base(one.source) is not base(other.source) or one.source.type != other.source.type:
+        return False
+    return one.source is other.source or (offset(one.source) is not None and offset(one.source) == offset(other.source))
 
 
 def whole(value: SSAValue) -> AllocOp | None:
@@ -52,14 +66,6 @@ def is_whole(value: SSAValue) -> bool:
     """Return whether a value is all of its base, in row-major order."""
     layout = read_ref(value.type)
     return offset(value) == 0 and layout.is_row_major and layout.nbytes == read_ref(base(value).type).nbytes
-
-
-def carried(op: Operation, i: int) -> list[SSAValue]:
-    """Return what carry or result `i` of a loop or branch may be: what it begins with, and what its regions end with."""
-    ends = [block.last_op for block in blocks_of(op)]
-    found = [last.inputs[i] for last in ends if isinstance(last, ConditionOp)]
-    found += [last.operands[i] for last in ends if isinstance(last, YieldOp)]
-    return [op.inits[i], *found] if isinstance(op, ForOp | WhileOp) else found
 
 
 def home(value: SSAValue) -> SSAValue:

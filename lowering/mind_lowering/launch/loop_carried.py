@@ -30,7 +30,7 @@ from mind_dialect.program import functions
 from .base import LaunchOp
 from .compute_ops import KernelOp
 from .control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp, YieldOp
-from .liveness import base, blocks_of, is_whole, launch_ops, whole
+from .liveness import base, blocks_of, is_same_part, is_whole, launch_ops, unviewed, whole
 from .memory_ops import AllocOp, CopyOp, Space, ViewOp
 from .ref import read_ref, ref
 from .region_uses import Loop, RegionUses, comes_after, holds, replace_memory
@@ -123,10 +123,11 @@ class _Placement:
             count = len(self.left)
             fixed = {self.carries[i] for i in self.left}
             self.left += [i for i in self.moved if i not in self.left and (self.is_left(i) or self.next_of(i) in fixed)]
-        if self.is_of_the_form(condition):
-            self.decide()
-        elif self.is_copyable(condition):
-            self.copy()
+        if self.has_own_carries(condition):
+            if self.is_of_the_form():
+                self.decide()
+            elif self.moved:
+                self.copy()
 
     def visit(self) -> None:
         """Number the ops of the loop."""
@@ -166,28 +167,20 @@ class _Placement:
         """The memory that carry `i` is in next."""
         return self.uses.memory(self.yields[i])
 
-    def is_of_the_form(self, condition: Operation | None) -> bool:
-        """
-        Return whether the loop has the memory of each carry for itself, and writes to none but by what it yields.
-        """
+    def has_own_carries(self, condition: Operation | None) -> bool:
+        """Return whether the loop has the memory of each carry for itself, passes it on as it is, and writes to none."""
         if isinstance(condition, ConditionOp) and list(condition.inputs) != self.arguments[0]:
             return False
-        others = [i for i in range(len(self.carries)) if i not in self.left]
-        if any(c in self.uses.written for c in self.carries) or not all(is_whole(self.yields[i]) for i in others):
-            return False
-        following = [self.next_of(i) for i in others]
         inits = [whole(v) for v in self.loop.inits]
         owned = all(a is not None and self.is_own(a) for a in inits) and len(set(inits)) == len(inits)
-        distinct = len(set(following)) == len(following)
-        return owned and distinct and all(self.is_new(m) for m in following if m not in self.carries)
+        return owned and not any(c in self.uses.written for c in self.carries)
 
-    def is_copyable(self, condition: Operation | None) -> bool:
-        """Return whether the loop has what it is given for itself, so that what a body yields can be copied there."""
-        if isinstance(condition, ConditionOp) and list(condition.inputs) != self.arguments[0]:
-            return False
-        inits = [whole(v) for v in self.loop.inits]
-        owned = all(a is not None and self.is_own(a) for a in inits) and len(set(inits)) == len(inits)
-        return owned and bool(self.moved) and not any(c in self.uses.written for c in self.carries)
+    def is_of_the_form(self) -> bool:
+        """Return whether what the body yields is memory that carries can be given."""
+        others = [i for i in range(len(self.carries)) if i not in self.left]
+        following = [self.next_of(i) for i in others]
+        distinct = len(set(following)) == len(following) and all(is_whole(self.yields[i]) for i in others)
+        return distinct and all(self.is_new(m) for m in following if m not in self.carries)
 
     def copy(self) -> None:
         """Copy what the body yields into the carries, all of it before any carry changes."""
@@ -228,9 +221,7 @@ class _Placement:
 
     def is_left(self, i: int) -> bool:
         """Return whether a body yields memory that it does not write, or a part of an array, which no other part is of."""
-        value = self.yields[i]
-        while isinstance(owner := value.owner, ViewOp):
-            value = owner.source
+        owner = unviewed(self.yields[i]).owner
         if isinstance(owner, AtOp) and any(holds(b, owner) for b in self.blocks):
             return read_ref(owner.res.type).is_row_major and self.is_sliced_alike(owner)
         memory = self.next_of(i)
@@ -243,11 +234,8 @@ class _Placement:
             for value in op.effects()[1] if isinstance(op, LaunchOp) else ():
                 if base(value) is not array:
                     continue
-                while isinstance(owner := value.owner, ViewOp):
-                    value = owner.source
-                if not isinstance(owner, AtOp) or owner.source.type != at.source.type or owner.index is not at.index:
-                    return False
-                if stride < read_ref(owner.res.type).count or (owner.source is not at.source and not _are_alike(owner, at)):
+                owner = unviewed(value).owner
+                if not isinstance(owner, AtOp) or not is_same_part(owner, at) or stride < read_ref(owner.res.type).count:
                     return False
         return True
 
@@ -407,17 +395,3 @@ def _is_written_after(value: SSAValue, op: Operation) -> bool:
                 if op.parent is None or not comes_after(op, other):
                     return True
     return False
-
-
-def _are_alike(one: AtOp, other: AtOp) -> bool:
-    """Return whether two slices of one array begin at one element."""
-    ends = [(base(at.source), _start(at.source)) for at in (one, other)]
-    return ends[0] == ends[1]
-
-
-def _start(value: SSAValue) -> int:
-    found = 0
-    while isinstance(owner := value.owner, ViewOp):
-        found += owner.word("offset", 0)
-        value = owner.source
-    return found

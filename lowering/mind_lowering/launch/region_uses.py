@@ -9,10 +9,11 @@ from functools import partial
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from ..liveness import spread
 from .base import LaunchOp
 from .compute_ops import ComputeOp
 from .control_ops import ForOp, IfOp, WhileOp
-from .liveness import blocks_of, carried, home, is_whole
+from .liveness import blocks_of, flows_of, home, is_whole
 from .memory_ops import AllocOp, Space, ViewOp
 from .ref import read_ref
 
@@ -33,8 +34,8 @@ class RegionUses:
     written: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     inner: set[SSAValue] = field(default_factory=set[SSAValue])
     """The memory that is allocated, and the results of loops, in the loop."""
-    passed: dict[SSAValue, set[SSAValue]] = field(default_factory=dict[SSAValue, set[SSAValue]])
-    """Results of loops and branches, each with the memory from elsewhere that it may be."""
+    passed: dict[SSAValue, frozenset[SSAValue]] = field(default_factory=dict[SSAValue, frozenset[SSAValue]])
+    """What control flow passes on, and where to: the memory that each may be."""
     count: int = 0
 
     def memory(self, value: SSAValue) -> SSAValue:
@@ -44,7 +45,7 @@ class RegionUses:
 
     def use(self, value: SSAValue) -> SSAValue:
         found = self.memory(value)
-        for memory in (found, *self.passed.get(found, ())):
+        for memory in {found, *self.passed.get(found, ())}:
             self.at.setdefault(memory, []).append(self.count)
         return found
 
@@ -90,10 +91,11 @@ class RegionUses:
         return used
 
     def pass_on(self, op: LaunchOp) -> None:
-        """Note which memory each result of a loop or branch may be: what it begins with, and what its regions end with."""
-        for i, result in enumerate(op.results):
-            found = {self.memory(v) for v in carried(op, i)}
-            self.passed[result] = found.union(*(self.passed.get(m, ()) for m in found))
+        """Note which memory results and arguments of a loop or branch may be."""
+        flows = [(self.memory(given), holder) for given, holder in flows_of(op)]
+        for given, _ in flows:
+            self.passed.setdefault(given, frozenset({given}))
+        spread(self.passed, [((given,), holder) for given, holder in flows])
 
     def reach(
         self, new: SSAValue, blocks: Sequence[Block], is_inner: Callable[[AllocOp], bool]

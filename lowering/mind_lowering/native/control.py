@@ -23,6 +23,7 @@ from mind_dialect.ptir.types import I1, read_type
 
 from ..launch.compute_ops import KernelOp
 from ..launch.control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp, YieldOp
+from ..launch.liveness import unviewed
 from ..launch.memory_ops import AllocOp, ViewOp
 from ..launch.ref import ref
 from .outlining import NoKernel, random_ops
@@ -190,10 +191,7 @@ def _following(
 
 
 def _is_slice(buffer: Buffer) -> bool:
-    value = buffer.address
-    while isinstance(owner := value.owner, ViewOp):
-        value = owner.source
-    return isinstance(owner, AtOp)
+    return isinstance(unviewed(buffer.address).owner, AtOp)
 
 
 def _while(planner: NativePlan, op: ptir.WhileOp) -> None:

@@ -61,7 +61,7 @@ class Pass:
     targets: list[tuple[Value, Place]] = field(default_factory=list[tuple[Value, Place]])
     sums: list[tuple[ReduceOp, Value, Place]] = field(default_factory=list[tuple[ReduceOp, Value, Place]])
     flat: str = "0"
-    """Index of the run along the lanes in what is kept of a row."""
+    """Index of the run along the lanes in the arrays that hold a row."""
 
 
 class RowLoops(RowNumbers):
