@@ -51,7 +51,7 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 
 // CHECK-LABEL: func.func @rotated
 //      CHECK:     %n = launch.alloc arena : memref<4xf32>
-// CHECK-NEXT:     [[R:%.*]], %{{.*}} = launch.for 3 (%c, %n) : (memref<4xf32>, memref<4xf32>) {
+// CHECK-NEXT:     [[R:%.*]], %n_1 = launch.for 3 (%c, %n) : (memref<4xf32>, memref<4xf32>) {
 // CHECK-NEXT:     ^bb0(%i: index, [[A:%.*]]: memref<4xf32>, [[B:%.*]]: memref<4xf32>):
 // CHECK-NEXT:       launch.kernel @sort([[A]]) -> ([[B]])
 // CHECK-NEXT:       launch.yield [[B]], [[A]] : memref<4xf32>, memref<4xf32>
@@ -83,7 +83,7 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 // CHECK-LABEL: func.func @left
 // CHECK-NEXT:     %x = launch.alloc input 0
 // CHECK-NEXT:     %y = launch.alloc output 0
-// CHECK-NEXT:     %{{.*}} = launch.for 3 (%x) : (memref<4xf32>) {
+// CHECK-NEXT:     %r = launch.for 3 (%x) : (memref<4xf32>) {
 // CHECK-NEXT:     ^bb0(%i: index, [[A:%.*]]: memref<4xf32>):
 // CHECK-NEXT:       %part = launch.at %y[%i]
 // CHECK-NEXT:       launch.kernel @sort([[A]]) -> (%part)
@@ -173,6 +173,7 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 
 // CHECK-LABEL: func.func @through_an_inner_loop
 //      CHECK:     ^bb0(%i: index, [[A:%.*]]: memref<4xf32>, [[B:%.*]]: memref<4xf32>):
+//      CHECK:       [[U:%.*]] = launch.for 2 (%t) : (memref<4xf32>) {
 //      CHECK:         launch.yield [[A]] : memref<4xf32>
-//      CHECK:       launch.kernel @reverse({{%.*}}) -> ([[B]])
+//      CHECK:       launch.kernel @reverse([[U]]) -> ([[B]])
 // CHECK-NEXT:       launch.yield [[B]], [[A]] : memref<4xf32>, memref<4xf32>

@@ -10,4 +10,4 @@ func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf32> {
 }
 
 // CHECK-LABEL: func.func @f(%x: tensor<?x4xf32, "T,*">, %y: tensor<?x4xf32, "2*T+1,*">) -> tensor<?x4xf32, "3*T+1,*"> attributes {mind.dims = ["T <= 1024"]} {
-// CHECK-NEXT:    %{{.*}} = ptir.concat %x, %y axis = 0
+// CHECK-NEXT:    %0 = ptir.concat %x, %y axis = 0

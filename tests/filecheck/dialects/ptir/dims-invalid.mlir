@@ -276,7 +276,7 @@ func.func @repeats_below_0(%x: tensor<?xf32, "N">) {
 
 // -----
 
-// CHECK: error[E8002]: segment_reduce %a: num_segments {{.*}} holds -N-1, expected at least 0
+// CHECK: error[E8002]: segment_reduce %a: num_segments ['-N-1'] holds -N-1, expected at least 0
 // CHECK: = note: InvalidAttributeValue
 func.func @segments_below_0(%x: tensor<?xf32, "N">, %ids: tensor<?xsi32, "N">) {
   %a = ptir.segment_reduce %x, %ids kind = sum num_segments = "-N-1" indices_are_sorted = false unique = false : (tensor<?xf32, "N">, tensor<?xsi32, "N">) -> tensor<0xf32>

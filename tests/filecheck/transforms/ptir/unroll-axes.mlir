@@ -4,14 +4,28 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 // Squared distances of all pairs, and the sum of the differences: one array for each coordinate.
 // CHECK-LABEL: func.func @pairs
 // CHECK-NOT:     64x64x2
-// CHECK:         [[D0:%[a-z0-9_.]+]] = ptir.sub {{.*}} : tensor<64x64xf32>
-// CHECK-NEXT:    [[D1:%[a-z0-9_.]+]] = ptir.sub {{.*}} : tensor<64x64xf32>
+// CHECK:         [[X0:%[a-z0-9_.]+]] = ptir.slice %x starts = [0, 0, 0] sizes = [64, 1, 1]
+// CHECK-NEXT:    [[X1:%[a-z0-9_.]+]] = ptir.reshape [[X0]] new_shape = [64, 1]
+// CHECK-NEXT:    [[A0:%[a-z0-9_.]+]] = ptir.broadcast_to [[X1]] result_shape = [64, 64]
+// CHECK-NEXT:    [[X2:%[a-z0-9_.]+]] = ptir.slice %x starts = [0, 0, 1] sizes = [64, 1, 1]
+// CHECK-NEXT:    [[X3:%[a-z0-9_.]+]] = ptir.reshape [[X2]] new_shape = [64, 1]
+// CHECK-NEXT:    [[A1:%[a-z0-9_.]+]] = ptir.broadcast_to [[X3]] result_shape = [64, 64]
+// CHECK-NEXT:    [[Y0:%[a-z0-9_.]+]] = ptir.slice %y starts = [0, 0, 0] sizes = [1, 64, 1]
+// CHECK-NEXT:    [[Y1:%[a-z0-9_.]+]] = ptir.reshape [[Y0]] new_shape = [1, 64]
+// CHECK-NEXT:    [[B0:%[a-z0-9_.]+]] = ptir.broadcast_to [[Y1]] result_shape = [64, 64]
+// CHECK-NEXT:    [[Y2:%[a-z0-9_.]+]] = ptir.slice %y starts = [0, 0, 1] sizes = [1, 64, 1]
+// CHECK-NEXT:    [[Y3:%[a-z0-9_.]+]] = ptir.reshape [[Y2]] new_shape = [1, 64]
+// CHECK-NEXT:    [[B1:%[a-z0-9_.]+]] = ptir.broadcast_to [[Y3]] result_shape = [64, 64]
+// CHECK-NEXT:    [[D0:%[a-z0-9_.]+]] = ptir.sub [[A0]], [[B0]] : tensor<64x64xf32>
+// CHECK-NEXT:    [[D1:%[a-z0-9_.]+]] = ptir.sub [[A1]], [[B1]] : tensor<64x64xf32>
 // CHECK-NEXT:    [[Q0:%[a-z0-9_.]+]] = ptir.mul [[D0]], [[D0]] : tensor<64x64xf32>
 // CHECK-NEXT:    [[Q1:%[a-z0-9_.]+]] = ptir.mul [[D1]], [[D1]] : tensor<64x64xf32>
 // CHECK-NEXT:    [[S:%[a-z0-9_.]+]] = ptir.add [[Q0]], [[Q1]] : tensor<64x64xf32>
 // CHECK-NEXT:    [[R0:%[a-z0-9_.]+]] = ptir.reduce [[D0]] kind = sum axes = [1] keepdims = false : tensor<64x64xf32> -> tensor<64xf32>
 // CHECK-NEXT:    [[R1:%[a-z0-9_.]+]] = ptir.reduce [[D1]] kind = sum axes = [1] keepdims = false : tensor<64x64xf32> -> tensor<64xf32>
-// CHECK:         [[F:%[a-z0-9_.]+]] = ptir.concat {{.*}} axis = 1 : (tensor<64x1xf32>, tensor<64x1xf32>) -> tensor<64x2xf32>
+// CHECK-NEXT:    [[F0:%[a-z0-9_.]+]] = ptir.reshape [[R0]] new_shape = [64, 1]
+// CHECK-NEXT:    [[F1:%[a-z0-9_.]+]] = ptir.reshape [[R1]] new_shape = [64, 1]
+// CHECK-NEXT:    [[F:%[a-z0-9_.]+]] = ptir.concat [[F0]], [[F1]] axis = 1 : (tensor<64x1xf32>, tensor<64x1xf32>) -> tensor<64x2xf32>
 // CHECK-NEXT:    func.return [[S]], [[F]]
 func.func @pairs(%x: tensor<64x1x2xf32>, %y: tensor<1x64x2xf32>) -> (tensor<64x64xf32>, tensor<64x2xf32>) {
   %a = ptir.broadcast_to %x result_shape = [64, 64, 2] : tensor<64x1x2xf32> -> tensor<64x64x2xf32>
@@ -25,7 +39,7 @@ func.func @pairs(%x: tensor<64x1x2xf32>, %y: tensor<1x64x2xf32>) -> (tensor<64x6
 
 // What is a result itself has to be stored.
 // CHECK-LABEL: func.func @stored
-// CHECK:         ptir.sub {{.*}} : tensor<64x64x2xf32>
+// CHECK:         %d = ptir.sub %a, %b : tensor<64x64x2xf32>
 func.func @stored(%x: tensor<64x1x2xf32>, %y: tensor<1x64x2xf32>) -> (tensor<64x64xf32>, tensor<64x64x2xf32>) {
   %a = ptir.broadcast_to %x result_shape = [64, 64, 2] : tensor<64x1x2xf32> -> tensor<64x64x2xf32>
   %b = ptir.broadcast_to %y result_shape = [64, 64, 2] : tensor<1x64x2xf32> -> tensor<64x64x2xf32>
@@ -36,7 +50,7 @@ func.func @stored(%x: tensor<64x1x2xf32>, %y: tensor<1x64x2xf32>) -> (tensor<64x
 
 // An array that is in memory is read as it lies there.
 // CHECK-LABEL: func.func @read
-// CHECK:         ptir.mul {{.*}} : tensor<64x64x2xf32>
+// CHECK:         %d = ptir.mul %a, %y : tensor<64x64x2xf32>
 func.func @read(%x: tensor<64x1x2xf32>, %y: tensor<64x64x2xf32>) -> tensor<64x64xf32> {
   %a = ptir.broadcast_to %x result_shape = [64, 64, 2] : tensor<64x1x2xf32> -> tensor<64x64x2xf32>
   %d = ptir.mul %a, %y : tensor<64x64x2xf32>
@@ -46,7 +60,7 @@ func.func @read(%x: tensor<64x1x2xf32>, %y: tensor<64x64x2xf32>) -> tensor<64x64
 
 // An axis of five elements is a loop.
 // CHECK-LABEL: func.func @long
-// CHECK:         ptir.sub {{.*}} : tensor<64x64x5xf32>
+// CHECK:         %d = ptir.sub %a, %b : tensor<64x64x5xf32>
 func.func @long(%x: tensor<64x1x5xf32>, %y: tensor<1x64x5xf32>) -> tensor<64x64xf32> {
   %a = ptir.broadcast_to %x result_shape = [64, 64, 5] : tensor<64x1x5xf32> -> tensor<64x64x5xf32>
   %b = ptir.broadcast_to %y result_shape = [64, 64, 5] : tensor<1x64x5xf32> -> tensor<64x64x5xf32>
@@ -57,7 +71,7 @@ func.func @long(%x: tensor<64x1x5xf32>, %y: tensor<1x64x5xf32>) -> tensor<64x64x
 
 // A sum that is accumulated in another dtype than its terms has no additions in that dtype.
 // CHECK-LABEL: func.func @wide
-// CHECK:         ptir.sub {{.*}} : tensor<64x64x2xbf16>
+// CHECK:         %d = ptir.sub %a, %b : tensor<64x64x2xbf16>
 func.func @wide(%x: tensor<64x1x2xbf16>, %y: tensor<1x64x2xbf16>) -> tensor<64x64xbf16> {
   %a = ptir.broadcast_to %x result_shape = [64, 64, 2] : tensor<64x1x2xbf16> -> tensor<64x64x2xbf16>
   %b = ptir.broadcast_to %y result_shape = [64, 64, 2] : tensor<1x64x2xbf16> -> tensor<64x64x2xbf16>

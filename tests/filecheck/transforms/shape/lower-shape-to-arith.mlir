@@ -97,7 +97,7 @@ func.func @control_flow(%p: i1, %x: tensor<?xf32>, %y: tensor<4xf32>, %n: index)
 // CHECK-NEXT:   } else {
 // CHECK-NEXT:     scf.yield %[[FOUR]] : index
 // CHECK-NEXT:   }
-// CHECK:        %[[S:.*]], %[[V:.*]] = scf.for %{{.*}} = %c0 to %n step %c1 iter_args(%[[A:.*]] = %[[ONE]], %[[W:.*]] = %[[TRUE]]) -> (index, i1) {
+// CHECK:        %[[S:.*]], %[[V:.*]] = scf.for %{{[0-9]+}} = %c0 to %n step %c1 iter_args(%[[A:.*]] = %[[ONE]], %[[W:.*]] = %[[TRUE]]) -> (index, i1) {
 // CHECK-NEXT:     %[[D:.*]] = arith.addi %[[A]], %[[A]] : index
 // CHECK-NEXT:     %[[F:.*]] = arith.cmpi sge, %[[D]], %[[ZERO]] : index
 // CHECK-NEXT:     %[[G:.*]] = arith.andi %[[W]], %[[F]] : i1

@@ -47,7 +47,7 @@ module attributes {ptir.spec_version = "ptir.v0.4"} {
 // CHECK-NEXT:  %n = tensor.dim %x, %0 : tensor<?x?xf32>
 // CHECK-NEXT:  %m = arith.constant 4 : index
 // CHECK:       %k = ptir.dimension_size %x axis = 0 : tensor<?x?xf32> -> tensor<si64>
-// CHECK-NEXT:  %l = ptir.constant {{.*}} : tensor<si64>
+// CHECK-NEXT:  %l = ptir.constant 4 : tensor<si64>
 // CHECK-NEXT:  %[[C:.*]] = func.call @other(%x) : (tensor<?x?xf32>) -> tensor<?xf32>
 // CHECK-NEXT:  %o = tensor.dim %[[C]], %c0 : tensor<?xf32>
 
@@ -67,8 +67,12 @@ module attributes {ptir.spec_version = "ptir.v0.4"} {
 // CHECK-LABEL: func.func @solved
 // CHECK-NEXT:  %0 = arith.constant 0 : index
 // CHECK-NEXT:  %1 = tensor.dim %x, %0 : tensor<?xf32, "2*B">
-// CHECK:       arith.floordivsi %1, %{{.*}} : index
-// CHECK:       %n = arith.{{.*}} : index
+// CHECK-NEXT:  %2 = arith.constant 2 : index
+// CHECK-NEXT:  %3 = arith.floordivsi %1, %2 : index
+// CHECK-NEXT:  %4 = arith.constant 3 : index
+// CHECK-NEXT:  %5 = arith.floordivsi %3, %4 : index
+// CHECK-NEXT:  %6 = arith.constant 1 : index
+// CHECK-NEXT:  %n = arith.addi %5, %6 : index
 
 // -----
 
@@ -94,5 +98,8 @@ module attributes {shape.lib = @library} {
 }
 
 // CHECK-LABEL: func.func @by_library
-// CHECK:       %n = tensor.dim %y, %{{.*}} : tensor<?x4xf32>
-// CHECK:       %m = tensor.dim %{{.*}}, %c0 : tensor<?xf32>
+// CHECK-NEXT:  %0 = arith.constant 0 : index
+// CHECK-NEXT:  %n = tensor.dim %y, %0 : tensor<?x4xf32>
+// CHECK:       %[[OUTER:.*]] = "test.outer"(%x, %y)
+// CHECK-NEXT:  %[[R:.*]] = "test.unknown"(%[[OUTER]])
+// CHECK:       %m = tensor.dim %[[R]], %c0 : tensor<?xf32>
