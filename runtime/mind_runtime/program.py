@@ -133,7 +133,7 @@ class Program:
             return self.run_by_sizes(arguments, lambda p, xs: p.execute(xs, seed), lambda: self.run_general(arguments, seed))
         return self.run_general(arguments, seed)
 
-    def run_by_sizes(self, arguments: Sequence[Any], own: Callable[[Any, Sequence[Any]], Any], general: Callable[[], Any]) -> Any:
+    def run_by_sizes(self, arguments: Sequence[Any], own: Own, general: Callable[[], Any]) -> Any:
         """Run a dynamic program: with `own` the one for the sizes of the arguments, or for their class, else `general`."""
         sizes = self.by_sizes
         account = sizes.of(self.open_shapes(arguments))
@@ -153,7 +153,7 @@ class Program:
         self,
         account: Account[Any],
         arguments: Sequence[Any],
-        own: Callable[[Any, Sequence[Any]], Any],
+        own: Own,
         general: Callable[[], Any],
     ) -> Any:
         """Run sizes that have no program of their own."""

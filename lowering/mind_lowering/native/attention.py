@@ -25,7 +25,7 @@ from .attention_step import AttentionStep
 from .grouping import is_elementwise
 from .patterns import Builder, Match, Operands, Rejection, moving
 from .products.axes import total_of
-from .products.chain import MADE, Chain, can_fail, divided
+from .products.chain import MADE, Chain, divided
 from .products.cut import MOST_DOT_ROWS, STRETCH, ProductCut, tile_of
 from .products.kernels import ProductStep
 from .products.product import Product
@@ -97,7 +97,7 @@ def _fits(made: Parts, host: TargetInfo) -> bool:
     totals = {total_of(made.first), total_of(made.last), read_type(made.last.lhs.type).dtype, dtype}
     if totals != {dtype} or dtype not in (F32, F64) or not all(t.is_static and 0 not in t.shape for t in types):
         return False
-    if unsupported([t.dtype for t in types], host) or any(map(can_fail, made.chain)):
+    if unsupported([t.dtype for t in types], host) or any(op.can_fail() for op in made.chain):
         return False
     scores = read_type(made.z.type).shape
     rows, columns = scores[-2], read_type(made.last.result.type).shape[-1]

@@ -12,7 +12,7 @@ from mind_dialect.ptir import PtirOp
 
 from ..grouping import is_elementwise
 from ..patterns import Builder, Match, Operands, Rejection, moving, shape_of
-from ..products.chain import Chain, Epilogue, can_fail, taken_over
+from ..products.chain import Chain, Epilogue, taken_over
 from ..target_info import TargetInfo
 from ..views import VIEWS, View, reshaped
 from .plan import accumulator, append, why_no_convolution
@@ -66,7 +66,7 @@ def _is_chain(first: PtirOp, root: PtirOp, chain: list[PtirOp], outside: list[Pt
     if any(v.owner in inside for op in (first, *outside) for v in op.operands):
         return False
     shape = shape_of(root.results[0])
-    whole = 0 not in shape and all(shape_of(op.results[0]) == shape and not can_fail(op) for op in chain)
+    whole = 0 not in shape and all(shape_of(op.results[0]) == shape and not op.can_fail() for op in chain)
     return whole and all(isinstance(op, _MADE) for op in outside)
 
 

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import Kind, PtirDType, read_type
+from mind_dialect.ptir.types import PtirDType, read_type
 
 from ..ir import Function
 from ..lanes import Lanes
@@ -167,11 +167,6 @@ def divided(totals: View, out: View, guarded: bool) -> Epilogue:
     """Return the epilogue that divides by the sum of a row's weights and stores."""
     key = "divided", totals.dtype, out.dtype, out.strides, guarded
     return Epilogue(Divided(totals, out, guarded), (totals,), (out,), key)
-
-
-def can_fail(op: PtirOp) -> bool:
-    """Return whether an elementwise op fails on some inputs: such ops are in no epilogue."""
-    return isinstance(op, ptir.DivOp | ptir.RemainderOp) and op.operand_spec(0).dtype.kind is not Kind.FLOAT
 
 
 def taken_over(operands: Sequence[View], inputs: Sequence[View], targets: Sequence[View]) -> list[tuple[Buffer, Buffer]]:

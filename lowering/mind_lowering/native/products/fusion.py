@@ -21,7 +21,7 @@ from ..reasons import unsupported
 from ..target_info import TargetInfo
 from ..views import View
 from .axes import Form, append, is_tiled, total_of
-from .chain import MADE, Chain, can_fail, taken_over
+from .chain import MADE, Chain, taken_over
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _is_chain(ops: Sequence[PtirOp], product: PtirOp, chain: Sequence[PtirOp], r
             fits = needs <= inside and bool(needs)
         elif op in inside:
             outside = op is product and bool(needs & late)
-            fits = shape_of(op.results[0]) == shape and not can_fail(op) and not needs & set(reductions) and not outside
+            fits = shape_of(op.results[0]) == shape and not op.can_fail() and not needs & set(reductions) and not outside
         else:
             fits = isinstance(op, MADE) and not needs & late
         if not fits:
