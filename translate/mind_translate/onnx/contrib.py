@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -70,10 +70,7 @@ def _positive(node: Node, name: str) -> int:
 
 
 def _sized(to: OnnxConverter, name: str, x: SSAValue, count: int) -> None:
-    shape = static(to.shape(x))
-    total: Any = 1
-    for size in shape:
-        total *= size
+    total = prod(static(to.shape(x)))
     if total != count:
         raise error("E3003", f"{name} has {total} elements, expected {count}", dimension=name, extents=(total, count))
 
