@@ -89,7 +89,8 @@ class CodedLexer(MLIRLexer):
     def _bad_string(self, start: Position) -> MindParseError:
         """Say what keeps the text from `start` from being a string."""
         text = self.input.content
-        good = re.compile(r'(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+').match(text, start + 1)
+        # Not possessive: Python 3.11.2 counts the backslash of an escape that fails as matched.
+        good = re.compile(r'(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*').match(text, start + 1)
         stop = start + 1 if good is None else good.end()
         if text[stop : stop + 1] == "\\" and text[stop + 1 : stop + 2] not in ("", "\n", "\v", "\f"):
             escape = text[stop : stop + 2]
