@@ -28,7 +28,8 @@ from .faults import fault
 from .operands import array_of, shape_of
 from .staging import Function, Spec, apply, at_op, stage, symbol
 from .transforms.custom import resolve
-from .transforms.jit import Jitted, Lowered, Passes, as_arrays, run_passes, to_numpy
+from .transforms.jit import Jitted, as_arrays, to_numpy
+from .transforms.lowered import Lowered, Passes, run_passes
 
 ARGUMENTS, RESULT = "mind_array.arguments", "mind_array.result"
 """Attributes of a saved module: the containers, as JSON."""

@@ -15,124 +15,56 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import UnitAttr
 
-import mind_runtime
 from mind_dialect.errors import MindError, brief
 from mind_dialect.ptir.types import TensorSpec, is_dim_name
-from mind_lowering.ptir_optimize import optimize
 
 from .. import tree
-from ..array import Array, may_share, wrap
+from ..array import Array, wrap
 from ..checks import check_function, checked_names
 from ..dtypes import DEFAULTS, in_native_order
-from ..faults import ArrayTypeError, fault
+from ..faults import fault
 from ..kinds import is_dict, is_sequence, is_tuple
 from ..places import function_place
 from ..signature import MISSES, caller
-from ..staging import Function, Spec, Staged, at_op, leaf_names, leaf_spec, stage, symbol
+from ..staging import Function, Spec, at_op, leaf_names, leaf_spec, stage, symbol
 from ..trace import ACTIVE
 from .custom import resolve
+from .donation import give_away
+from .lowered import Lowered, Passes
 
 MOST_SIGNATURES = 128
 """So many compiled signatures of a function are kept, the last ones used."""
 WARN_RETRACES = 8
-Passes = str | Sequence[ModulePass] | None
 
 _tracing: ContextVar[tuple[Any, ...]] = ContextVar("mind_array_jit", default=())
 """Signatures of jitted functions that are being traced."""
 
 
-def run_passes(module: ModuleOp, passes: Passes) -> ModuleOp:
-    """Run a pipeline on a module, in place: None for the optimiser, names for xDSL's registry, or passes as objects."""
-    from xdsl.context import Context
-    from xdsl.dialects.builtin import Builtin
-    from xdsl.dialects.func import Func
-    from xdsl.passes import PassPipeline
-    from xdsl.universe import Universe
-
-    import mind_dialect
-
-    if passes is None:
-        optimize(module)
-        return module
-    ctx = Context()
-    ctx.load_dialect(Builtin)
-    ctx.load_dialect(Func)
-    mind_dialect.register(ctx)
-    if isinstance(passes, str):
-        try:
-            pipeline = PassPipeline.parse_spec(Universe.get_multiverse().all_passes, passes)
-        except Exception as e:
-            known = sorted(Universe.get_multiverse().all_passes)
-            raise fault("E7003", f"passes={passes!r}: {str(e).splitlines()[0]}", name=passes, known=known) from None
-        pipeline.apply(ctx, module)
-    else:
-        for one in passes:
-            one.apply(ctx, module)
-    return module
-
-
-class Lowered:
-    """A function traced for one signature: its stages are `ptir`, `optimized`, `source` and `explain()`."""
-
-    def __init__(self, module: ModuleOp, name: str, passes: Passes, target: str, options: Mapping[str, Any], structures: Any):
-        self.ptir = module
-        """The module as it was traced."""
-        self.name = name
-        self.structures = structures
-        """The structures of the arguments and of the result."""
-        self._passes, self.target, self._options = passes, target, options
-        self._optimized: ModuleOp | None = None
-        self._program: mind_runtime.Program | None = None
-
-    @property
-    def optimized(self) -> ModuleOp:
-        """The module after the passes."""
-        if self._optimized is None:
-            self._optimized = run_passes(self.ptir.clone(), self._passes)
-        return self._optimized
-
-    def compile(self) -> mind_runtime.Program:
-        """Return the compiled program, which takes one NumPy array per leaf."""
-        if self._program is None:
-            try:
-                self._program = mind_runtime.compile(self.optimized, self.name, self.target, **self._options)
-            except MindError as e:
-                raise at_op(e) from None
-        return self._program
-
-    @property
-    def source(self) -> str:
-        """The code that the target runs."""
-        return self.compile().source
-
-    def explain(self) -> list[str]:
-        """Lines that say what runs where."""
-        return self.compile().explain()
-
-    def __str__(self) -> str:
-        return str(self.ptir)
-
-    def _repr_html_(self) -> str:
-        from ..notebook import html
-
-        return html(self.ptir)
-
-
+@dataclass
 class _Entry:
-    """A compiled signature."""
+    """A signature: what was made of it, and how it is called."""
 
-    def __init__(self, staged: Staged, lowered: Lowered, hidden: Sequence[Array], donated: Sequence[int]):
-        self.lowered = lowered
-        self.program: Any = lowered.compile() if staged.outputs else tuple
-        self.hidden, self.donated = list(hidden), list(donated)
-        self.structure, self.count = staged.structure, len(staged.outputs)
+    lowered: Lowered
+    structure: Any
+    """The container of the result."""
+    count: int
+    """Number of leaves of the result."""
+    hidden: list[Array]
+    """Arrays that the function uses other than its arguments."""
+    donated: list[int]
+    """Leaves of the arguments whose memory a call takes over."""
+
+    @cached_property
+    def program(self) -> Any:
+        """The compiled program; for a function without results, which no target compiles, one that gives none."""
+        return self.lowered.compile() if self.count else _nothing
 
 
 class Jitted:
@@ -190,13 +122,12 @@ class Jitted:
                 self._entries.move_to_end(key)
         arrays = [*(to_numpy(x) for x in leaves), *(x.ndarray for x in entry.hidden)]
         if entry.donated:
-            arrays = _given_away(entry, leaves, arrays)
+            arrays = give_away(entry.donated, leaves, arrays)
         try:
-            found = entry.program(*arrays) if entry.count else ()
+            found = entry.program(*arrays)
         except MindError as e:
             raise at_op(e) from None
-        results = as_arrays(found) if entry.count else []
-        made = tree.unflatten(entry.structure, results)
+        made = tree.unflatten(entry.structure, as_arrays(found))
         with self._lock:
             self._call = caller(entry.program, args, kwargs, static, entry.hidden, made, entry.count, entry.donated)
         return made
@@ -274,8 +205,8 @@ class Jitted:
     def _trace(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], static: Mapping[int | str, Any]) -> _Entry:
         self._warn_retraces(key)
         with self._entered(key):
-            staged, lowered = self._lowered(args, kwargs, key[1], static)
-        entry = _Entry(staged, lowered, staged.hidden, staged.donated)  # pyright: ignore
+            entry = self._lowered(args, kwargs, key[1], static)
+        _ = entry.program  # what cannot be compiled is not kept
         self._entries[key] = entry
         if len(self._entries) > MOST_SIGNATURES:
             self._entries.popitem(last=False)
@@ -300,7 +231,7 @@ class Jitted:
         kwargs: dict[str, Any],
         specs: Sequence[tuple[TensorSpec, bool]],
         static: Mapping[int | str, Any],
-    ) -> tuple[Any, Lowered]:
+    ) -> _Entry:
         given, named, _ = self._split(args, kwargs)
         function = _bound_static(self.__wrapped__, static) if static else self.__wrapped__
         staged = stage(function, given, named, name=self.__name__, specs=specs)
@@ -316,9 +247,8 @@ class Jitted:
         options = {**self.options, "donate": [names[i] for i in donated]}
         resolve(module)
         structure = tree.structure((given, named))
-        extra: Any = staged
-        extra.hidden, extra.donated = hidden, donated
-        return staged, Lowered(module, self.__name__, self.passes, self.target, options, (structure, staged.structure))
+        lowered = Lowered(module, self.__name__, self.passes, self.target, options, (structure, staged.structure))
+        return _Entry(lowered, staged.structure, len(staged.outputs), hidden, donated)
 
     def _warn_retraces(self, key: Any) -> None:
         self._retraces += bool(self._entries)
@@ -332,7 +262,7 @@ class Jitted:
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Return the stages of this function for arguments, or specs of them, without running it."""
         key, _, static = self._key(args, kwargs)
-        return self._lowered(args, kwargs, key[1], static)[1]
+        return self._lowered(args, kwargs, key[1], static).lowered
 
     def clear(self) -> None:
         """Forget every compiled signature."""
@@ -343,6 +273,10 @@ class Jitted:
 
     def __repr__(self) -> str:
         return f"<jit {self.__name__} for {self.target}, {len(self._entries)} signatures>"
+
+
+def _nothing(*arrays: Any) -> tuple[()]:
+    return ()
 
 
 def _parameters(function: Function, names: Collection[str]) -> list[str]:
@@ -404,37 +338,6 @@ def to_numpy(x: Any) -> Any:
     if isinstance(x, Spec):
         raise fault("E1105", "a call needs arrays, found a spec; lower() takes specs", path="argument", actual="Spec")
     return in_native_order(np.asarray(x))
-
-
-class DonatedArray(Array):
-    """An array whose memory a call of a compiled function has taken over."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        message = "this array was donated to a compiled function, which has overwritten its memory; use the function's result"
-        raise fault("E2001", message, kind=ArrayTypeError, expected="an array", actual="a donated array")
-
-    def __repr__(self) -> str:
-        return "<donated array>"
-
-
-def _given_away(entry: _Entry, leaves: Sequence[Any], arrays: list[Any]) -> list[Any]:
-    """The arguments with donated ones in memory that nothing else has; the arrays they come from are used up."""
-    seen: set[int] = set()
-    for i in entry.donated:
-        leaf = leaves[i]
-        array = arrays[i]
-        shares = (type(leaf) is Array and may_share(leaf)) or id(array) in seen or not array.flags.c_contiguous
-        seen.add(id(array))
-        if shares or not array.flags.writeable:
-            arrays[i] = np.array(array, order="C")
-    for i in entry.donated:
-        leaf = leaves[i]
-        if type(leaf) is Array:
-            del leaf.ndarray
-            leaf.__class__ = DonatedArray
-    return arrays
 
 
 def as_arrays(found: Any) -> list[Array]:
