@@ -26,7 +26,7 @@ from mind_dialect.shape import FuncOp
 from mind_dialect.verify import verify
 from mind_passes.shape.reify import reify_module
 
-from .numpy import PythonNames
+from .python_names import PythonNames
 from .shape_python_ops import ROWS
 from .shape_python_writer import NAMES, ShapeSource, ShapeWriter, open_inputs
 

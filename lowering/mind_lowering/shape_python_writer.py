@@ -28,7 +28,7 @@ from mind_dialect.shape.lattice import UNKNOWN, Ranked, Truth, is_broadcastable
 from mind_dialect.shape.types import ShapeType, SizeType, ValueShapeType, is_extents, is_shaped
 
 from . import shape_functions
-from .numpy import PythonNames
+from .python_names import PythonNames
 from .xp.arguments import expression_text, python_text
 
 Parts = tuple[str | None, ...]

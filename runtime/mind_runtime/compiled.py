@@ -21,8 +21,8 @@ from xdsl.ir import Block, SSAValue
 from mind_dialect.program import input_names
 from mind_lowering.kernels import NUMPY
 from mind_lowering.memory_need import Need, allocation_error, check_rank
-from mind_lowering.numpy import PythonSource, python_source
 from mind_lowering.xp.peak import peak
+from mind_lowering.xp.python import PythonSource, python_source
 
 CACHE_SIZE = 128
 """So many compiled functions are kept for the next `compile` of an equal one."""

@@ -23,9 +23,10 @@ from mind_dialect.verify import verify
 from mind_lowering import xp
 from mind_lowering.kernels import Kernels
 from mind_lowering.lower_to_numpy import LowerToNumpyPass, lower_module
-from mind_lowering.numpy import NumpyTarget, constant_text, lowered, print_module
+from mind_lowering.numpy import NumpyTarget, lowered, print_module
 from mind_lowering.xp import arguments as xp_arguments
 from mind_lowering.xp.functions import FUNCTIONS
+from mind_lowering.xp.python import constant_text
 from programs import context, parse
 
 PROGRAM = """

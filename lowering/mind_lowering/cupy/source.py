@@ -20,8 +20,9 @@ from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.types import TensorSpec
 
-from ..numpy import PythonNames, PythonSource, python_source
+from ..python_names import PythonNames
 from ..xp.arguments import dtype_text
+from ..xp.python import PythonSource, python_source
 from .kernels.kernel import CudaKernel, Launch
 from .kernels.patterns import make_kernel
 from .kernels.unsupported import Unsupported

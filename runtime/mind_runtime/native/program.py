@@ -31,8 +31,9 @@ from mind_lowering.memory_need import Need, check_need, check_rank
 from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.native import Entry, Foreign, Native, TargetInfo, detect
 from mind_lowering.native.pool.record import Record
-from mind_lowering.numpy import PythonSource, lowered
+from mind_lowering.numpy import lowered
 from mind_lowering.ptir_to_xp import lowered_function
+from mind_lowering.xp.python import PythonSource
 from mind_passes.dim_names import dims_of
 from mind_passes.fusion.defuse import defuse
 from mind_passes.inline import calls_in, inlined

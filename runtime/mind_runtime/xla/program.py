@@ -26,8 +26,8 @@ from mind_dialect.program import input_names
 from mind_dialect.ptir_shapes import UNKNOWN
 from mind_lowering.core_to_ptir import is_core
 from mind_lowering.memory_need import Need, check_need, check_rank, read_any
-from mind_lowering.numpy import PythonSource
 from mind_lowering.ptir_to_stablehlo.text import StablehloProgram, stablehlo_program
+from mind_lowering.xp.python import PythonSource
 
 from ..compiled import Body
 from ..donation import MemoryRanges, shared_memory
