@@ -55,22 +55,22 @@ def canonicalize(root: Operation, *, fast_math: bool = False) -> bool:
 def _simplify(op: PtirOp, rules: Rules) -> SSAValue:
     """The value that stands for the result of `op` when no rule applies any more; new ops are inserted before `op`."""
     current = op
-    while True:
-        found = _apply(current, rules)
-        if found is None:
-            break
+    value: SSAValue = op.results[0]
+    while (found := _apply(current, rules)) is not None:
+        value = found if isinstance(found, SSAValue) else found.results[0]
         if current is not op:
-            _discard(current)
+            _discard(current, value)
         if isinstance(found, SSAValue):
-            return found
+            break
         current = found
         normalize(current)
-    if current is not op:
+    made = value.owner
+    if isinstance(made, Operation) and made.parent is None:
         block = op.parent
         assert isinstance(block, Block)
-        insert_new(current, op, block)
-        current.results[0].name_hint = op.results[0].name_hint
-    return current.results[0]
+        insert_new(made, op, block)
+        value.name_hint = op.results[0].name_hint
+    return value
 
 
 def _apply(op: PtirOp, rules: Rules) -> SSAValue | PtirOp | None:
@@ -85,9 +85,9 @@ def _apply(op: PtirOp, rules: Rules) -> SSAValue | PtirOp | None:
     return None
 
 
-def _discard(op: Operation) -> None:
-    """Erase a new op that was never inserted, and the new constants that only it uses."""
-    fresh = [v.owner for v in op.operands if isinstance(v.owner, Operation) and v.owner.parent is None]
+def _discard(op: Operation, kept: SSAValue) -> None:
+    """Erase a new op that was never inserted, and the new constants that only it uses, but for what gives `kept`."""
+    fresh = [v.owner for v in op.operands if isinstance(v.owner, Operation) and v.owner.parent is None and v is not kept]
     op.erase()
     for owner in fresh:
         if not any(result.first_use for result in owner.results):

@@ -251,3 +251,22 @@ def test_an_odd_function_of_both_signs_is_computed_once() -> None:
     codes = [op.OPCODE for op in walk(module) if isinstance(op, PtirOp)]
     assert (codes.count("erf"), codes.count("div"), codes.count("sub")) == (1, 1, 1)
     agree(before, module)
+
+
+@pytest.mark.parametrize("op", ["add", "sub", "mul", "div", "maximum", "minimum", "pow"])
+def test_rules_follow_one_another_on_constants(op: str) -> None:
+    """What a rule makes of two constants, `1 / 2` as `1 * 0.5`, may itself be one of the constants that it has made."""
+    numbers = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5]
+    values = [*(f"%c{i}" for i in range(len(numbers))), "%x", "%y"]
+    lines = [f"%c{i} = ptir.constant fill {n} : tensor<3xf32>" for i, n in enumerate(numbers)]
+    lines.append("%y = ptir.neg %x : tensor<3xf32>")
+    pairs = [(a, b) for a in values for b in values]
+    results = [f"%r{i}" for i, _ in enumerate(pairs)]
+    lines += [f"{r} = ptir.{op} {a}, {b} : tensor<3xf32>" for r, (a, b) in zip(results, pairs, strict=True)]
+    types = ", ".join(["tensor<3xf32>"] * len(pairs))
+    lines.append(f"%all = ptir.concat {', '.join(results)} axis = 0 : ({types}) -> tensor<{3 * len(pairs)}xf32>")
+    module = module_of("%x: tensor<3xf32>", "; ".join(lines))
+    before = module.clone()
+    canonicalize(module)
+    verify(module)
+    agree(before, module)
