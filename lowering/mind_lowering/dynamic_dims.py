@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
 from mind_dialect import ptir
-from mind_dialect.declared_dims import facts_around
-from mind_dialect.extents.dims import under
+from mind_dialect.declared_dims import facts_around, names_given
+from mind_dialect.extents.dims import names_in, under
 from mind_dialect.extents.recording import Recorder
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.attributes import DIM
 from mind_dialect.ptir.types import read_type
-from mind_dialect.ptir_shapes import Dims
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
 from .xp.arguments import SizeArgument
 
@@ -57,3 +60,31 @@ def claims(op: PtirOp) -> list[tuple[int, Dims]]:
         return []
     inferred = op.infer_all([read_type(v.type) for v in op.operands], op.values(), op.regions, declared)
     return [(i, d.shape) for i, (d, n) in enumerate(zip(declared, inferred, strict=True)) if d.shape != n.shape]
+
+
+def dims_of(op: PtirOp) -> list[Dim]:
+    """Return the dimensions of an op's operands and results, and those that it states."""
+    shapes = [read_type(v.type).shape for v in (*op.operands, *op.results)]
+    return [d for dims in (*shapes, *op.stated_dims().values()) for d in dims]
+
+
+def sizes_of(op: PtirOp) -> list[Dim]:
+    """Return the dimensions that an op states, and those of its results."""
+    stated = [d for dims in op.stated_dims().values() for d in dims]
+    return [*stated, *(d for v in op.results for d in read_type(v.type).shape)]
+
+
+def are_given(op: PtirOp, dims: list[Dim]) -> bool:
+    """Return whether arguments of the function around an op give sizes to all names in dimensions."""
+    if UNKNOWN in dims:
+        return False
+    names = {name for d in dims if isinstance(d, str) for name in names_in(d)}
+    return not names or names <= _names_around(op)
+
+
+def _names_around(op: Operation) -> set[str]:
+    """The names that arguments of the function around an op give sizes."""
+    outer = op.parent_op()
+    while outer is not None and not isinstance(outer, FuncOp):
+        outer = outer.parent_op()
+    return set() if outer is None else names_given(outer.function_type.inputs)

@@ -10,11 +10,11 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from .expr import MAX_COEFFICIENT, Extent, TooLarge, extent, symbol
 from .facts import Facts
-from .operations import evaluate, has_value
+from .operations import evaluate, has_value, mod
 from .text import ExtentSyntaxError, extent_text, parse_extent
 
 NAME = re.compile(r"[^\W\d]\w*")
@@ -31,6 +31,8 @@ RELATIONS: dict[str, tuple[Callable[[int, int], bool], Callable[[Facts, Extent, 
 }
 """How sizes are compared, and what is assumed of expressions."""
 
+Relation = tuple[Extent, str, Extent]
+
 
 @dataclass(frozen=True)
 class Declaration:
@@ -45,6 +47,8 @@ class Declaration:
     form: str
     """What is true of the values of `sides`, in Python, with fields in their places."""
     sides: tuple[Extent, ...]
+    relations: Callable[[], list[Relation]]
+    """Return the fact as relations that all hold; `TooLarge` where a remainder is beyond the limits."""
 
     @property
     def divides(self) -> bool:
@@ -66,20 +70,28 @@ def parse_declaration(text: str) -> Declaration:
         lo, hi = _integer(low), None if high is None else _integer(high)
         within = range(lo, (MAX_COEFFICIENT if hi is None else hi) + 1)
         form = f"{lo} <= {{}}" if hi is None else f"{lo} <= {{}} <= {hi}"
-        return _declaration(text, form, lambda v: v[0] in within, lambda f, s: f.assume_range(name, lo, hi, s), symbol(name))
+        e = symbol(name)
+        ends: list[Relation] = [(e, ">=", extent(lo)), *([] if hi is None else [(e, "<=", extent(hi))])]
+        return _declaration(text, form, lambda v: v[0] in within, lambda f, s: f.assume_range(name, lo, hi, s), lambda: ends, e)
     if (found := REMAINDER.fullmatch(text)) is not None:
         n, r = _integer(found[2]), _integer(found[3])
         if not 0 <= r < n:
             raise ExtentSyntaxError(f"remainder {r} of a division by {n}, expected less than the divisor,", text, found.start(3))
         e = parse_extent(found[1])
         form = f"{'{}' if NAME.fullmatch(found[1].strip()) else '({})'} % {n} == {r}"
-        return _declaration(text, form, lambda v: v[0] % n == r, lambda f, s: f.assume_remainder(e, n, r, s), e)
+        rest = partial(_remainder_is, e, n, r)
+        return _declaration(text, form, lambda v: v[0] % n == r, lambda f, s: f.assume_remainder(e, n, r, s), rest, e)
     if (found := RELATION.search(text)) is None:
         raise ExtentSyntaxError("expected a range, a relation or a remainder, found none", text, 0)
     left, right = parse_extent(text[: found.start()]), _parse_from(text, found.end())
+    same: list[Relation] = [(left, found[0], right)]
     compare, assume = RELATIONS[found[0]]
     form = f"{{}} {found[0]} {{}}"
-    return _declaration(text, form, lambda v: compare(*v), lambda f, s: assume(f, left, right, s), left, right)
+    return _declaration(text, form, lambda v: compare(*v), lambda f, s: assume(f, left, right, s), lambda: same, left, right)
+
+
+def _remainder_is(e: Extent, n: int, r: int) -> list[Relation]:
+    return [(mod(e, extent(n)), "==", extent(r))]
 
 
 _SWAPPED = {"==": "==", "!=": "!=", ">=": "<=", ">": "<", "<=": ">=", "<": ">"}
@@ -142,7 +154,12 @@ def substituted_texts(text: str, values: Mapping[str, int | str]) -> tuple[str, 
 
 
 def _declaration(
-    text: str, form: str, test: Callable[[list[int]], bool], assume: Callable[[Facts, str], None], *sides: Extent
+    text: str,
+    form: str,
+    test: Callable[[list[int]], bool],
+    assume: Callable[[Facts, str], None],
+    relations: Callable[[], list[Relation]],
+    *sides: Extent,
 ) -> Declaration:
     """Return a fact whose test is asked about the values of expressions."""
 
@@ -152,7 +169,8 @@ def _declaration(
         except ZeroDivisionError:
             return False
 
-    return Declaration(text, tuple(sorted({name for e in sides for name in e.names})), holds, assume, form, sides)
+    names = tuple(sorted({name for e in sides for name in e.names}))
+    return Declaration(text, names, holds, assume, form, sides, relations)
 
 
 def declare(facts: Facts, text: str, source: str = "") -> None:

@@ -11,16 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 
 from mind_dialect import ptir
-from mind_dialect.declared_dims import declarations_of, names_given
-from mind_dialect.extents.dims import SIZE, is_expression, names_in, solutions
+from mind_dialect.declared_dims import declarations_of
+from mind_dialect.extents.dims import SIZE, is_expression, solutions
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
-from ..dynamic_dims import claims, needs_check
+from ..dynamic_dims import are_given, claims, dims_of, needs_check, sizes_of
 from . import scalars
 from .builder import OnnxBuilder
 
@@ -35,29 +34,16 @@ DYNAMIC = (
 
 def dynamic_refusal(op: PtirOp) -> str | None:
     """Return why an op cannot have the dynamic dimensions that it has, if it has any."""
-    shapes = [read_type(v.type).shape for v in (*op.operands, *op.results)]
-    stated = [d for dims in op.stated_dims().values() for d in dims]
-    if not any(isinstance(d, str) for d in (*stated, *(d for shape in shapes for d in shape))):
+    if not any(isinstance(d, str) for d in dims_of(op)):
         return None
     if not isinstance(op, DYNAMIC) or (isinstance(op, ptir.PadOp) and any(op.values()["interior"])):
         return "on dynamic dimensions"
     if needs_check(op, declared=True) or claims(op):
         return "on dimensions that may not fit: ONNX would broadcast or clip; declare in mind.dims what holds"
-    if not isinstance(op, SIZED) and 0 not in shapes[0]:
+    first = next((read_type(v.type).shape for v in (*op.operands, *op.results)), ())
+    if not isinstance(op, SIZED) and 0 not in first:
         return None
-    sizes = [*stated, *(d for v in op.results for d in read_type(v.type).shape)]
-    names = {name for d in sizes if d != UNKNOWN and isinstance(d, str) for name in names_in(d)}
-    if UNKNOWN in sizes or not _names(op) >= names:
-        return "with a dimension that no input gives its size"
-    return None
-
-
-def _names(op: Operation) -> set[str]:
-    """The names that arguments of the function around an op give sizes."""
-    outer = op.parent_op()
-    while outer is not None and not isinstance(outer, FuncOp):
-        outer = outer.parent_op()
-    return set() if outer is None else names_given(outer.function_type.inputs)
+    return None if are_given(op, sizes_of(op)) else "with a dimension that no input gives its size"
 
 
 def bind(b: OnnxBuilder, inputs: Sequence[tuple[str, Sequence[Dim]]]) -> None:

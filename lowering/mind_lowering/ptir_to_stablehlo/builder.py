@@ -5,17 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import reduce
+from typing import Any, TypeGuard, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DenseIntElementsAttr, IntegerAttr, TensorType, i1, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mind_dialect.extents import Extent, Facts, extent, floordiv, max_of, symbol
+from mind_dialect.extents.dims import add_dims, ceildiv_dims, extent_of, max_dims, mul_dims, sub_dims
+from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.literals import HEX_ABOVE
 from mind_dialect.ptir.literal import PtirLiteralAttr
-from mind_dialect.ptir.types import F32, I1, SI32, UI8, Kind, PtirDType, TensorSpec
-from mind_dialect.stablehlo import ATTRIBUTE_TYPES, OP_TYPES
+from mind_dialect.ptir.types import F32, I1, SI32, SI64, UI8, Kind, PtirDType, TensorSpec
+from mind_dialect.ptir_shapes import Dim
+from mind_dialect.stablehlo import OP_TYPES
 from mind_dialect.stablehlo.literal import DenseAttr
 from mind_dialect.stablehlo.types import spec_of, stablehlo_type
+
+from .attributes import attribute, integer, integers
 
 Shape = tuple[int, ...]
 Values = list[SSAValue]
@@ -26,10 +33,16 @@ PRECISIONS = ("DEFAULT", "HIGH", "HIGHEST")
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """`precision` is that of products of f32; `checks` adds a result that says which op an input made wrong."""
+    """
+    `precision` is that of products of f32; `checks` adds a result that says which op an input made wrong.
+
+    `dynamic` allows dimensions with names; with `bounds`, types of arguments state their upper bounds that are declared.
+    """
 
     precision: str = "HIGHEST"
     checks: bool = False
+    dynamic: bool = False
+    bounds: bool = False
 
 
 class StablehloBuilder:
@@ -47,6 +60,10 @@ class StablehloBuilder:
         self.sites: list[Operation] = []
         self.draws: dict[Operation, int] = {}
         """The ordinal of each random op."""
+        self.facts = Facts()
+        """What holds of the sizes of dimensions."""
+        self.sizes: dict[Extent, SSAValue] = {}
+        """The sizes that are computed in the blocks around, those of names among them: si64 of rank 0."""
 
     # Emission
 
@@ -75,13 +92,13 @@ class StablehloBuilder:
 
     def region(self, types: Sequence[Attribute], body: Body) -> Region:
         """A region of one block whose arguments have `types` and which returns what `body` emits."""
-        block, outer = Block(arg_types=types), self.ops
-        self.ops = []
+        block, outer, sizes = Block(arg_types=types), self.ops, self.sizes
+        self.ops, self.sizes = [], dict(sizes)
         try:
             self.add("return", body(block.args), [])
             block.add_ops(self.ops)
         finally:
-            self.ops = outer
+            self.ops, self.sizes = outer, sizes
         return Region(block)
 
     # Constants
@@ -111,50 +128,110 @@ class StablehloBuilder:
         """A vector of integers."""
         return self.literal(PtirLiteralAttr.from_values(dtype, (len(values),), list(values)))
 
+    # Sizes
+
+    def value(self, e: Extent) -> SSAValue:
+        """The size that an expression is, si64: arithmetic on the sizes of names."""
+        if (found := self.sizes.get(e)) is not None:
+            return found
+
+        def number(n: int) -> _Size:
+            return extent(n), self.scalar(n, SI64)
+
+        def name(text: str) -> _Size:
+            return symbol(text), self.sizes[symbol(text)]
+
+        def both(of: Callable[[Extent, Extent], Extent], name: str) -> Callable[[_Size, _Size], _Size]:
+            return lambda a, b: (of(a[0], b[0]), self(name, a[1], b[1]))
+
+        add, sub, mul = both(Extent.__add__, "add"), both(Extent.__sub__, "subtract"), both(Extent.__mul__, "multiply")
+        algebra = Algebra(number, name, add, sub, mul, self._floordiv, both(max_of, "maximum"))
+        self.sizes[e] = fold(e, algebra)[1]
+        return self.sizes[e]
+
+    def _floordiv(self, a: _Size, b: _Size) -> _Size:
+        """
+        A quotient rounded down, by a positive number, where StableHLO rounds towards 0.
+
+        A dividend with a least value is divided as one that is not negative, so that readers may take it for a size.
+        """
+        (e, x), divisor = a, b[0].constant
+        least = self.facts.bounds(e)[0]
+        if least == -math.inf:
+            whole, rest = self("divide", x, b[1]), self("remainder", x, b[1])
+            below = self("subtract", whole, self.scalar(1, SI64))
+            return floordiv(e, b[0]), self.select(self.compare("LT", rest, self.scalar(0, SI64)), below, whole)
+        if not (more := max(0, -(int(least) // divisor))):
+            return floordiv(e, b[0]), self("divide", x, b[1])
+        whole = self("divide", self("add", x, self.scalar(more * divisor, SI64)), b[1])
+        return floordiv(e, b[0]), self("subtract", whole, self.scalar(more, SI64))
+
+    def vector(self, dims: Sequence[Dim]) -> SSAValue:
+        """Sizes of dimensions as an operand of an op, a vector of si64."""
+        if is_static(dims):
+            return self.words(SI64, dims)
+        parts = [self.words(SI64, [n]) if isinstance(n, int) else self.reshape(self.value(extent_of(n)), (1,)) for n in dims]
+        return self.concat(parts, 0)
+
     # Structure
 
-    def reshape(self, x: SSAValue, shape: Sequence[int]) -> SSAValue:
+    def reshape(self, x: SSAValue, shape: Sequence[Dim]) -> SSAValue:
         """The same elements under another shape."""
         dtype, old = spec_of(x.type)
-        return x if old == tuple(shape) else self.typed("reshape", (dtype, shape), x)
+        if old == tuple(shape):
+            return x
+        if is_static(shape):
+            return self.typed("reshape", (dtype, shape), x)
+        return self.typed("dynamic_reshape", (dtype, shape), x, self.vector(shape))
 
-    def broadcast(self, x: SSAValue, shape: Sequence[int], axes: Sequence[int]) -> SSAValue:
+    def broadcast(self, x: SSAValue, shape: Sequence[Dim], axes: Sequence[int]) -> SSAValue:
         """`x` repeated to `shape`, its axes at `axes`."""
         dtype, old = spec_of(x.type)
         if old == tuple(shape):
             return x
-        return self.typed("broadcast_in_dim", (dtype, shape), x, broadcast_dimensions=integers(axes))
+        lists = {"broadcast_dimensions": integers(axes)}
+        if is_static(shape):
+            return self.typed("broadcast_in_dim", (dtype, shape), x, **lists)
+        return self.typed("dynamic_broadcast_in_dim", (dtype, shape), x, self.vector(shape), **lists)
 
-    def slice(self, x: SSAValue, starts: Sequence[int], limits: Sequence[int], strides: Sequence[int] | None = None) -> SSAValue:
+    def slice(self, x: SSAValue, starts: Sequence[Dim], limits: Sequence[Dim], strides: Sequence[int] | None = None) -> SSAValue:
         """The elements from `starts` up to `limits`, every `strides`-th."""
-        dtype, old = dtype_of(x), shape_of(x)
+        dtype, old = spec_of(x.type)
         steps = [1] * len(old) if strides is None else list(strides)
-        shape = [max(0, -(-(b - a) // step)) for a, b, step in zip(starts, limits, steps, strict=True)]
+        shape = [_span(a, b, step) for a, b, step in zip(starts, limits, steps, strict=True)]
         if not any(starts) and tuple(limits) == old and set(steps) <= {1}:
             return x
-        lists = {"start_indices": integers(starts), "limit_indices": integers(limits), "strides": integers(steps)}
+        if not is_static((*starts, *limits)):
+            bounds = (self.vector(starts), self.vector(limits), self.words(SI64, steps))
+            return self.typed("real_dynamic_slice", (dtype, shape), x, *bounds)
+        lists = {"start_indices": _integers(starts), "limit_indices": _integers(limits), "strides": integers(steps)}
         return self.typed("slice", (dtype, shape), x, **lists)
 
     def concat(self, xs: Sequence[SSAValue], axis: int) -> SSAValue:
         """One after the other along `axis`."""
         if len(xs) == 1:
             return xs[0]
-        shape = list(shape_of(xs[0]))
-        shape[axis] = sum(shape_of(x)[axis] for x in xs)
+        shape = list(spec_of(xs[0].type).shape)
+        shape[axis] = reduce(add_dims, [spec_of(x.type).shape[axis] for x in xs])
         return self.typed("concatenate", (dtype_of(xs[0]), shape), *xs, dimension=integer(axis))
 
-    def pad(self, x: SSAValue, value: SSAValue, low: Sequence[int], high: Sequence[int], interior: Sequence[int]) -> SSAValue:
+    def pad(self, x: SSAValue, value: SSAValue, low: Sequence[Dim], high: Sequence[Dim], interior: Sequence[int]) -> SSAValue:
         """Numbers before, after and between the elements."""
         if not any((*low, *high, *interior)):
             return x
-        old = shape_of(x)
-        shape = [a + n + max(n - 1, 0) * hole + z for a, n, hole, z in zip(low, old, interior, high, strict=True)]
-        lists = {"edge_padding_low": integers(low), "edge_padding_high": integers(high), "interior_padding": integers(interior)}
-        return self.typed("pad", (dtype_of(x), shape), x, value, **lists)
+        dtype, old = spec_of(x.type)
+        shape = [_padded(a, n, hole, z) for a, n, hole, z in zip(low, old, interior, high, strict=True)]
+        if not is_static((*low, *high)):
+            edges = (self.vector(low), self.vector(high), self.words(SI64, interior))
+            return self.typed("dynamic_pad", (dtype, shape), x, value, *edges)
+        lists = {"edge_padding_low": _integers(low), "edge_padding_high": _integers(high), "interior_padding": integers(interior)}
+        return self.typed("pad", (dtype, shape), x, value, **lists)
 
-    def iota(self, dtype: PtirDType, shape: Sequence[int], axis: int) -> SSAValue:
+    def iota(self, dtype: PtirDType, shape: Sequence[Dim], axis: int) -> SSAValue:
         """0, 1, 2 and on along `axis`."""
-        return self.typed("iota", (dtype, shape), iota_dimension=integer(axis))
+        if is_static(shape):
+            return self.typed("iota", (dtype, shape), iota_dimension=integer(axis))
+        return self.typed("dynamic_iota", (dtype, shape), self.vector(shape), iota_dimension=integer(axis))
 
     # Arithmetic
 
@@ -215,8 +292,8 @@ def dtype_of(value: SSAValue) -> PtirDType:
 
 
 def shape_of(value: SSAValue) -> Shape:
-    """The extents of a value."""
-    return cast("TensorType[Any]", value.type).get_shape()
+    """The extents of a value that is static, or whose extents are only passed on."""
+    return static(spec_of(value.type))
 
 
 def size_of(value: SSAValue) -> int:
@@ -225,8 +302,26 @@ def size_of(value: SSAValue) -> int:
 
 
 def static(spec: TensorSpec) -> Shape:
-    """The extents of a spec, which are static in a legal program."""
+    """The extents of a spec, where a legal program has static ones, or where they are only passed on."""
     return cast(Shape, spec.shape)
+
+
+def is_static(dims: Sequence[Dim]) -> TypeGuard[Sequence[int]]:
+    """Return whether all dimensions have sizes."""
+    return all(isinstance(n, int) for n in dims)
+
+
+_Size = tuple[Extent, SSAValue]
+"""A size that is computed, and its expression."""
+
+
+def _span(start: Dim, limit: Dim, step: int) -> Dim:
+    """The number of elements from `start` up to `limit`, every `step`-th."""
+    return max_dims(ceildiv_dims(sub_dims(limit, start), step), 0)
+
+
+def _padded(low: Dim, n: Dim, hole: int, high: Dim) -> Dim:
+    return reduce(add_dims, [low, n, mul_dims(max_dims(sub_dims(n, 1), 0), hole), high])
 
 
 def accumulator(dtype: PtirDType, given: PtirDType | None) -> PtirDType:
@@ -268,47 +363,8 @@ def bounds(dtype: PtirDType) -> tuple[int, int]:
     return element.least, element.most
 
 
-# Attributes
-
-
-def integers(values: Sequence[int]) -> DenseArrayBase:
-    """`array<i64: ...>`."""
-    return DenseArrayBase.from_list(i64, list(values))
-
-
-def integer(value: int) -> IntegerAttr:
-    """An i64."""
-    return IntegerAttr(value, i64)
-
-
-def flag(value: bool) -> IntegerAttr:
-    """`true` or `false`."""
-    return IntegerAttr(int(value), i1)
-
-
-def attribute(name: str, text: str) -> Attribute:
-    """An attribute of StableHLO by the text between its brackets."""
-    return ATTRIBUTE_TYPES[f"stablehlo.{name}"](text)
-
-
-def pairs(values: Sequence[tuple[int, int]]) -> Attribute:
-    """Padding: `dense<[[1, 1]]> : tensor<1x2xi64>`."""
-    flat = [n for pair in values for n in pair]
-    return DenseIntElementsAttr.from_list(TensorType(i64, [len(values), 2]), flat)
-
-
-def numbers(**lists: Sequence[int] | int) -> str:
-    """
-    The text of dimension numbers; empty lists are left out.
-
-    >>> numbers(offset_dims=[1, 2], collapsed_slice_dims=[], index_vector_dim=1)
-    'offset_dims = [1, 2], index_vector_dim = 1'
-    """
-    return ", ".join(
-        f"{name} = {v}" if isinstance(v, int) else f"{name} = {list(v)}"
-        for name, v in lists.items()
-        if isinstance(v, int) or len(v)
-    )
+def _integers(values: Sequence[Dim]) -> DenseArrayBase:
+    return integers([n for n in values if isinstance(n, int)])
 
 
 def precision(options: ExportOptions, dtype: PtirDType) -> dict[str, Attribute]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -18,10 +18,10 @@ from mind_dialect.ptir.types import SI32, UI32, TensorSpec, read_type
 from mind_dialect.stablehlo.types import stablehlo_type
 from mind_passes.inline import calls_in, inlined
 
-from ..conversion import LegalityReport, check_program_legality
+from ..conversion import ConversionDiagnostic, ConversionStage, LegalityReport, check_program_legality
 from ..conversion.in_place import replace_functions, without_ours
 from ..conversion.inline import inlined_region
-from . import control, reductions
+from . import control, dynamic, reductions
 from .builder import PRECISIONS, ExportOptions, StablehloBuilder, Values, static
 from .checks import check
 from .legal import ONE_RESULT, specification
@@ -29,6 +29,8 @@ from .legal import ONE_RESULT, specification
 TARGET = "stablehlo"
 SEED = TensorSpec(UI32, (2,))
 """The last input of a program that draws random numbers: the words of the seed, the low one first."""
+POLYMORPHIC = "jax.uses_shape_polymorphism"
+"""The attribute of a module by which JAX knows that sizes are to be refined."""
 CHECK = TensorSpec(SI32, ())
 """The last result of a program with checks."""
 
@@ -48,17 +50,23 @@ class StablehloFunction:
     """
 
 
-def checked_options(precision: str, checks: bool) -> ExportOptions:
+def checked_options(precision: str, checks: bool, *, dynamic: bool = False, bounds: bool = False) -> ExportOptions:
     """Options as a user gives them; E7001 for a precision that there is not."""
     if (name := precision.upper()) not in PRECISIONS:
         known = [p.lower() for p in PRECISIONS]
         raise error("E7001", f"precision {precision!r}, expected one of {known}", option="precision")
-    return ExportOptions(name, checks)
+    return ExportOptions(name, checks, dynamic, bounds)
 
 
-def legality(functions: Sequence[FuncOp], module: ModuleOp) -> LegalityReport:
+def legality(functions: Sequence[FuncOp], module: ModuleOp, options: ExportOptions) -> LegalityReport:
     """All that cannot be converted of these functions."""
-    return check_program_legality(module, specification(), only=functions)
+    found = check_program_legality(module, specification(options.dynamic), only=functions).diagnostics
+    undeclared = [
+        ConversionDiagnostic(ConversionStage.LEGALIZE, func.sym_name.data, text, None, func)
+        for func in functions
+        for text in dynamic.undeclarable(func)
+    ]
+    return LegalityReport((*found, *undeclared))
 
 
 def with_ptir(module: ModuleOp) -> list[FuncOp]:
@@ -85,9 +93,11 @@ def convert_module(module: ModuleOp, options: ExportOptions) -> None:
     """
     found = with_ptir(module)
     work = [inlined(func).func for func in found]
-    report = legality(work, module)
+    report = legality(work, module, options)
     if not report.is_legal:
         raise report.error(TARGET)
+    if any(map(dynamic.is_dynamic, work)):
+        module.attributes[POLYMORPHIC] = BoolAttr.from_bool(True)
     replace_functions(module, ((func, converted(whole, options).func) for func, whole in zip(found, work, strict=True)))
 
 
@@ -109,6 +119,8 @@ def converted(func: FuncOp, options: ExportOptions, name: str | None = None) -> 
         b.seed.name_hint = "seed"
     if options.checks:
         b.fault = b.scalar(0, SI32)
+    if is_dynamic := dynamic.is_dynamic(func):
+        dynamic.bind(b, func, block.args)
     results = inline(b, func.body, block.args[: len(types)])
     reports = [b.fault] if b.fault is not None and b.sites else []
     if options.checks and not reports:
@@ -127,6 +139,8 @@ def converted(func: FuncOp, options: ExportOptions, name: str | None = None) -> 
         properties["sym_name"], properties["sym_visibility"] = StringAttr(name), StringAttr("public")
     made = FuncOp.create(properties=properties, attributes=without_ours(func.attributes), regions=[Region(block)])
     made.location = func.location
+    if is_dynamic:
+        dynamic.finish(made, func, options.bounds)
     return StablehloFunction(made, bool(draws), tuple(b.sites) or None)
 
 

@@ -14,19 +14,8 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import I1
 
-from .builder import (
-    StablehloBuilder,
-    Values,
-    accumulator,
-    attribute,
-    dtype_of,
-    flag,
-    identity,
-    integers,
-    numbers,
-    shape_of,
-    static,
-)
+from .attributes import attribute, flag, integers, numbers
+from .builder import StablehloBuilder, Values, accumulator, dtype_of, identity, shape_of, static
 from .elementwise import Rule, cast_to, is_small, widened
 from .reductions import SUMS
 from .window_numbers import WindowNumbers, gather_numbers, scatter_numbers

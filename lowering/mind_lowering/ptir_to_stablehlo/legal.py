@@ -11,7 +11,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import ALL
 
 from ..conversion import LegalitySpec
-from . import control, elementwise, indexing, models, random, reductions, structural
+from . import control, dynamic, elementwise, indexing, models, random, reductions, structural
 from .elementwise import Rule
 
 ONE_RESULT: Mapping[type[PtirOp], Rule] = {
@@ -46,6 +46,15 @@ def refusal(op: Operation) -> str | None:
     return None
 
 
-def specification() -> LegalitySpec:
-    """Static sizes, every dtype, every op with a rule or a reason."""
-    return LegalitySpec(refuses=refusal).with_dynamic_dims(False).allow_dtypes(ALL).allow_ops((*CONVERTED, *REFUSED))
+def dynamic_refusal(op: Operation) -> str | None:
+    """Why an op is not legal where dimensions may have names, if it is not."""
+    if (found := refusal(op)) is not None or not isinstance(op, PtirOp) or isinstance(op, ptir.YieldOp):
+        return found
+    reason = dynamic.refusal(op)
+    return None if reason is None else f"operation {op.name} is not allowed {reason}"
+
+
+def specification(sizes_open: bool) -> LegalitySpec:
+    """Every dtype, every op with a rule or a reason, and static sizes unless they may be open."""
+    spec = LegalitySpec(refuses=dynamic_refusal if sizes_open else refusal).with_dynamic_dims(sizes_open)
+    return spec.allow_dtypes(ALL).allow_ops((*CONVERTED, *REFUSED))

@@ -12,23 +12,8 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
-from .builder import (
-    StablehloBuilder,
-    Values,
-    accumulator,
-    attribute,
-    dtype_of,
-    flag,
-    identity,
-    integer,
-    integers,
-    numbers,
-    pairs,
-    precision,
-    shape_of,
-    stablehlo_type,
-    static,
-)
+from .attributes import attribute, flag, integer, integers, numbers, pairs
+from .builder import StablehloBuilder, Values, accumulator, dtype_of, identity, precision, shape_of, stablehlo_type, static
 from .elementwise import Rule, cast_to, is_small, widened
 
 SUMS = ("sum", "add", "prod")

@@ -8,10 +8,13 @@ from itertools import product
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.extents.dims import add_dims, extent_of, max_dims
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import SI64, Kind
+from mind_dialect.ptir_shapes import Dim
 
-from .builder import StablehloBuilder, Values, attribute, dtype_of, integers, shape_of, static
+from .attributes import attribute, flag, integers, numbers
+from .builder import StablehloBuilder, Values, dtype_of, is_static, shape_of, static
 from .elementwise import Rule, cast_to, is_small
 
 
@@ -36,13 +39,13 @@ def _broadcast_to(b: StablehloBuilder, op: ptir.BroadcastToOp, x: Values) -> SSA
 
 def _slice(b: StablehloBuilder, op: ptir.SliceOp, x: Values) -> SSAValue:
     starts = op.values()["starts"]
-    return b.slice(x[0], starts, [a + n for a, n in zip(starts, static(op.result_spec()), strict=True)])
+    return b.slice(x[0], starts, [add_dims(a, n) for a, n in zip(starts, op.result_spec().shape, strict=True)])
 
 
 def _strided_slice(b: StablehloBuilder, op: ptir.StridedSliceOp, x: Values) -> SSAValue:
     """An empty slice may end before it starts in PTIR."""
     values = op.values()
-    limits = [max(start, limit) for start, limit in zip(values["starts"], values["limits"], strict=True)]
+    limits = [max_dims(start, limit) for start, limit in zip(values["starts"], values["limits"], strict=True)]
     return b.slice(x[0], values["starts"], limits, values["strides"])
 
 
@@ -65,7 +68,7 @@ def _tile(b: StablehloBuilder, op: ptir.TileOp, x: Values) -> SSAValue:
 
 def _dimension_size(b: StablehloBuilder, op: ptir.DimensionSizeOp, x: Values) -> SSAValue:
     axis: int = op.values()["axis"]
-    return b.scalar(static(op.operand_spec(0))[axis], SI64)
+    return b.value(extent_of(op.operand_spec(0).shape[axis]))
 
 
 def _iota(b: StablehloBuilder, op: ptir.IotaOp, x: Values) -> SSAValue:
@@ -76,7 +79,7 @@ def _iota(b: StablehloBuilder, op: ptir.IotaOp, x: Values) -> SSAValue:
         return b.iota(dtype, shape, axis)
     if not dtype.is_float:
         return b.convert(b.iota(SI64, shape, axis), dtype)
-    if dtype.bits >= 32 or (shape[axis] <= 1 << 8 and not is_small(dtype)):
+    if dtype.bits >= 32 or (is_static(shape) and shape[axis] <= 1 << 8 and not is_small(dtype)):
         return b.iota(dtype, shape, axis)
     return cast_to(b, b.iota(SI64, shape, axis), dtype)
 
@@ -92,8 +95,13 @@ def _dynamic_slice(b: StablehloBuilder, op: ptir.DynamicSliceOp, x: Values) -> S
     return dynamic_slice(b, x[0], starts(b, x[1]), shape)
 
 
-def dynamic_slice(b: StablehloBuilder, x: SSAValue, at: Sequence[SSAValue], shape: Sequence[int]) -> SSAValue:
+def dynamic_slice(b: StablehloBuilder, x: SSAValue, at: Sequence[SSAValue], shape: Sequence[Dim]) -> SSAValue:
     """The window of `shape` elements from the scalars `at`, which XLA clamps as PTIR does."""
+    if not is_static(shape):
+        axes, at_once = list(range(len(shape))), b.concat([b.reshape(v, (1,)) for v in at], 0)
+        text = numbers(offset_dims=axes, start_index_map=axes, index_vector_dim=0)
+        properties = {"dimension_numbers": attribute("gather", text), "indices_are_sorted": flag(True)}
+        return b.typed("dynamic_gather", (dtype_of(x), shape), x, at_once, b.vector(shape), **properties)
     return b.typed("dynamic_slice", (dtype_of(x), shape), x, *at, slice_sizes=integers(shape)) if at else x
 
 

@@ -31,16 +31,17 @@ class ConvertPtirToStablehloPass(ModulePass):
 
     Integers become signless, and attributes of ours go. `precision` (highest, high or default) is that of products of f32.
     `checks=true` adds a result that says which op an input made wrong, to functions where one may be. Random numbers take the
-    seed as one more input.
+    seed as one more input. `bounds=true` writes upper bounds that are declared into types of arguments.
     """
 
     name = "mind-convert-ptir-to-stablehlo"
 
     precision: str = "highest"
     checks: bool = False
+    bounds: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        options = checked_options(self.precision, self.checks)
+        options = checked_options(self.precision, self.checks, dynamic=True, bounds=self.bounds)
         register(ctx)
         for name, dialect in DIALECTS.items():
             if ctx.get_optional_dialect(name) is None:
@@ -54,7 +55,7 @@ class StablehloPrintTarget(Target):
     One function as generic StableHLO text with the entry `@main`, for XLA, IREE and what else reads it.
 
     `function=name` chooses it where the program has several and states no entry. `precision=high` and `checks=true` are as in
-    the pass.
+    the pass, and `bounds=true`.
     """
 
     name = "mind-stablehlo"
@@ -62,9 +63,10 @@ class StablehloPrintTarget(Target):
     function: str | None = None
     precision: str = "highest"
     checks: bool = False
+    bounds: bool = False
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        options = checked_options(self.precision, self.checks)
+        options = checked_options(self.precision, self.checks, dynamic=True, bounds=self.bounds)
         output.write(stablehlo_program(entry_function(module, self.function), options).text)
 
 
@@ -81,6 +83,9 @@ def entry_function(module: ModuleOp, name: str | None) -> FuncOp:
     return found[0]
 
 
+OPTIONS = ExportOptions(dynamic=True)
+
+
 class StablehloTarget(ConversionTarget):
     """Generic text of StableHLO and CHLO, one function for each of the program's."""
 
@@ -89,13 +94,13 @@ class StablehloTarget(ConversionTarget):
     version = 1
 
     def check(self, module: ModuleOp, options: ConversionOptions) -> None:
-        if not (report := legality(with_ptir(module), module)).is_legal:
+        if not (report := legality(with_ptir(module), module, OPTIONS)).is_legal:
             raise report.error(TARGET)
         entrypoints(module, options)
 
     def convert(self, module: ModuleOp, options: ConversionOptions) -> ConvertedIR:
         points = entrypoints(module, options)
         work = module.clone()
-        convert_module(work, ExportOptions())
+        convert_module(work, OPTIONS)
         rename_functions(work, points)
         return ConvertedIR(printed(work), points)

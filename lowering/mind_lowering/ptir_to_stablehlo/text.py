@@ -6,7 +6,7 @@ import io
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.printer import Printer
@@ -16,7 +16,8 @@ from mind_dialect.ptir.types import TensorSpec, read_type
 
 from ..outline import own_module
 from .builder import ExportOptions
-from .convert import TARGET, converted, legality
+from .convert import POLYMORPHIC, TARGET, converted, legality
+from .dynamic import is_dynamic
 
 MAIN = "main"
 """The name that XLA looks for."""
@@ -45,7 +46,7 @@ def stablehlo_program(func: FuncOp, options: ExportOptions, *, shardings: bool =
     with all that cannot be converted, E6003 for what was lowered already.
     """
     module, work = own_module(func, TARGET)
-    report = legality([work], module)
+    report = legality([work], module, options)
     if not report.is_legal:
         raise report.error(TARGET)
     made = converted(work, options, MAIN)
@@ -53,6 +54,8 @@ def stablehlo_program(func: FuncOp, options: ExportOptions, *, shardings: bool =
         _drop_shardings(made.func)
     whole = ModuleOp([*(mesh.clone() for mesh in (meshes(func) if shardings else ())), made.func])
     whole.sym_name = StringAttr(func.sym_name.data)
+    if is_dynamic(work):
+        whole.attributes[POLYMORPHIC] = BoolAttr.from_bool(True)
     types = work.function_type
     inputs, outputs = (tuple(map(read_type, side.data)) for side in (types.inputs, types.outputs))
     return StablehloProgram(printed(whole), inputs, outputs, made.takes_seed, made.sites)

@@ -91,6 +91,19 @@ def test_bounds_of_types_are_declared() -> None:
     assert declared(read(BOUNDED.replace("BOUNDS", "?, ?")), "f") == []
 
 
+@pytest.mark.parametrize("bounds", ["3, ?", "3, -9223372036854775808"])
+def test_bounds_of_the_long_form_are_declared(bounds: str) -> None:
+    long = BOUNDED.replace("stablehlo.bounds<BOUNDS>", f"stablehlo.type_extensions<bounds = [{bounds}]>")
+    assert declared(read(long), "f") == ["x_0 <= 3"]
+
+
+@pytest.mark.parametrize("text", ["bounds = 3, ?", "bounds = [3]", "3, ?", ""])
+def test_a_long_form_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(MindError, match="expected 2 bounds, each a size or") as found:
+        read(BOUNDED.replace("stablehlo.bounds<BOUNDS>", f"stablehlo.type_extensions<{text}>"))
+    assert found.value.code == "E4000"
+
+
 @pytest.mark.parametrize("bounds", ["3", "3, ?, ?", "-1, ?", "x, ?", "99999999999999999999999, ?", ""])
 def test_bounds_that_are_none_are_refused(bounds: str) -> None:
     with pytest.raises(MindError, match="expected 2 bounds, each a size or") as found:

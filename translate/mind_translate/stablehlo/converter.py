@@ -214,6 +214,8 @@ class StablehloConverter(Lander):
 
         def body(landed: Sequence[SSAValue]) -> Sequence[SSAValue]:
             self.env = {**outer, **dict(zip(names, landed, strict=True))}
+            for value in bound:
+                self.sizes.captured(outer[value], self.env[value])
             return after(self.run_block(block), landed)
 
         if len(block.args) != len(arguments):

@@ -241,21 +241,28 @@ def landed_spec(type: Attribute) -> TensorSpec:
     return read_type(landed_type(type))
 
 
+_BOUNDS = {
+    "stablehlo.bounds": re.compile(r"(.*)", re.DOTALL),
+    "stablehlo.type_extensions": re.compile(r"\s*bounds\s*=\s*\[(.*)\]\s*", re.DOTALL),
+}
+_NO_BOUND = ("?", str(-(1 << 63)))
+
+
 def bounds_of(type: Attribute) -> list[int | None]:
     """
-    Return the upper bounds that the type of a tensor states of its dimensions, as `#stablehlo.bounds<8, ?>` does.
+    Return the upper bounds that the type of a tensor states of its dimensions.
 
-    E4000 for another number of them, and for what is no size.
+    `#stablehlo.bounds<8, ?>` and `#stablehlo.type_extensions<bounds = [8, ?]>` do; the latter may have the least number of 64
+    bits for `?`. E4000 for another number of them, and for what is no size.
     """
     encoding: object = type.encoding if isinstance(type, TensorType) else None
-    if not isinstance(encoding, ForeignAttribute) or encoding.name != "stablehlo.bounds":
+    if not isinstance(encoding, ForeignAttribute) or encoding.name not in _BOUNDS:
         return []
-    words = [word.strip() for word in encoding.data.split(",")]
-    sizes = [None if word == "?" else int(word) if word.isdecimal() and len(word) < 20 else -1 for word in words]
+    found = _BOUNDS[encoding.name].fullmatch(encoding.data)
+    words = [word.strip() for word in found[1].split(",")] if found is not None else ["none"]
+    sizes = [None if word in _NO_BOUND else int(word) if word.isdecimal() and len(word) < 20 else -1 for word in words]
     rank = len(cast("TensorType[Attribute]", type).get_shape())
     if len(sizes) != rank or any(n is not None and not 0 <= n <= MAX_EXTENT for n in sizes):
-        given, expected = brief(encoding.data), f"{rank} bounds, each a size or ?"
-        raise error(
-            "E4000", f"#stablehlo.bounds<{given}> of {rank} dimensions, expected {expected}", given=given, expected=expected
-        )
+        given, expected = f"#{encoding.name}<{brief(encoding.data)}>", f"{rank} bounds, each a size or ?"
+        raise error("E4000", f"{given} of {rank} dimensions, expected {expected}", given=given, expected=expected)
     return sizes

@@ -20,10 +20,11 @@ from xdsl.ir import Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.extents import Extent, TooLarge, extent, floordiv, max_of, min_of, relation_text
-from mind_dialect.extents.dims import dim_of, extent_of, is_expression
+from mind_dialect.extents.dims import are_related, dim_of, extent_of, is_expression
 from mind_dialect.ptir.types import is_dim_name, read_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
+from ..landing import INTEGER_KINDS
 from ..unsupported import Refused
 from .size_functions import QUOTIENTS
 
@@ -36,7 +37,7 @@ class Restart(Exception):
     """Two names are one: convert the function again."""
 
 
-_VARIABLE = re.compile(r"Expected value >= 1 for dimension variable '(\w+)'")
+_VARIABLE = re.compile(r"Expected value >= \d+ for dimension variable '(\w+)'")
 _RELATIONS = {
     "equal": "==",
     "not_equal": "!=",
@@ -62,6 +63,8 @@ class Sizes:
         """Names of scalar arguments that stand in shapes, and the op that was converted first with them."""
         self.op: Operation | None = None
         self.values: dict[SSAValue, list[Extent]] = {}
+        self._data: set[SSAValue] = set()
+        """Values that one question met and that are no sizes: it follows each once."""
 
     # Names
 
@@ -80,9 +83,12 @@ class Sizes:
 
     def of(self, value: SSAValue, steps: int = MOST_STEPS) -> list[Extent] | None:
         """The elements of a small tensor of integers; None for data."""
+        if steps == MOST_STEPS:
+            self._data.clear()
         if value not in self.values:
-            found = self._of(value, steps) if steps else None
+            found = self._of(value, steps) if steps and value not in self._data else None
             if found is None:
+                self._data.add(value)
                 return None
             self.values[value] = found
         return self.values[value]
@@ -131,6 +137,12 @@ class Sizes:
         except TooLarge:
             return None
 
+    def captured(self, outer: SSAValue, inner: SSAValue) -> None:
+        """Take what is known of a value for the argument of a region that stands for it."""
+        spec = read_type(outer.type)
+        if spec.dtype.kind in INTEGER_KINDS and len(spec.shape) < 2 and (known := self.of(outer)) is not None:
+            self.values[inner] = known
+
     # Facts
 
     def bounded(self, dim: Dim, bound: int) -> None:
@@ -151,7 +163,9 @@ class Sizes:
         if left is None or right is None or len(left) != 1 or len(right) != 1:
             return
         self._call(left[0], message)
-        self.facts[relation_text(left[0], _RELATIONS[op.values()["kind"]], right[0])] = None
+        relation = _RELATIONS[op.values()["kind"]]
+        if are_related(dim_of(left[0]), relation, dim_of(right[0])) is not True:
+            self.facts[relation_text(left[0], relation, right[0])] = None
 
     def _call(self, size: Extent, message: str) -> None:
         """Call a dimension what a message calls it. Raises `Restart` if that is new."""

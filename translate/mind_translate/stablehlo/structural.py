@@ -189,7 +189,7 @@ def _dynamic_update_slice(to: StablehloConverter, op: ForeignOp) -> SSAValue:
         )
     if not starts:
         return update
-    if (sizes := static(to.shape(update))) is None:
+    if UNKNOWN in (sizes := to.shape(update)):
         raise Refused("an update of a size that is not known")
     return to.emit(ptir.DynamicUpdateSliceOp, x, update, start_vector(to, starts), sizes=sizes)
 

@@ -1,0 +1,199 @@
+"""
+Dimensions with names in StableHLO: which ops may have them, where their sizes come from, and what must hold of them.
+
+StableHLO has no names of dimensions. While a function is emitted, types have them in their encodings, as types of PTIR do; at the
+end `?` is left. Sizes are those of arguments, by `get_dimension_size`, and arithmetic on them. What types of arguments and
+declarations demand is asserted first, in the form in which JAX exports it, so that it is checked once sizes are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from math import inf
+from typing import Any, cast
+
+from xdsl.dialects.builtin import BoolAttr, FunctionType, IntegerAttr, StringAttr, TensorType, i32
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from mind_dialect import ptir
+from mind_dialect.declared_dims import declarations_of, function_facts
+from mind_dialect.dominance import walk
+from mind_dialect.extents import Extent, Facts, TooLarge, extent, relation_text, symbol
+from mind_dialect.extents.dims import SIZE, extent_of, is_expression, names_in, solutions
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.control import yielded
+from mind_dialect.ptir.types import SI32, SI64, read_type
+from mind_dialect.ptir_shapes import UNKNOWN, Dims
+from mind_dialect.stablehlo.types import plain
+
+from ..dynamic_dims import are_given, claims, dims_of, needs_check, sizes_of
+from .attributes import attribute, integer
+from .builder import StablehloBuilder, is_static
+from .elementwise import RULES as ELEMENTWISE
+from .elementwise import is_small
+from .reductions import SUMS
+
+_OF_REGIONS = (ptir.FusionOp, ptir.CondOp)
+DYNAMIC: tuple[type[PtirOp], ...] = (
+    *(*ELEMENTWISE, ptir.ConstantOp, ptir.ReshapeOp, ptir.TransposeOp, ptir.BroadcastToOp, ptir.SliceOp, ptir.StridedSliceOp),
+    *(ptir.ConcatOp, ptir.PadOp, ptir.TileOp, ptir.DimensionSizeOp, ptir.IotaOp, ptir.ReverseOp, ptir.DynamicSliceOp),
+    *(ptir.DynamicUpdateSliceOp, ptir.ReduceOp, ptir.ArgMaxOp, ptir.ArgMinOp, ptir.ReduceWindowOp, ptir.DotGeneralOp),
+    *(ptir.ConvolutionOp, ptir.SortOp, ptir.TopKOp, ptir.TakeOp, ptir.LayerNormOp, *_OF_REGIONS),
+)
+"""Ops that may have dimensions without a size."""
+_DIRECTIONS = {"==": "EQ", "!=": "NE", ">=": "GE", ">": "GT", "<=": "LE", "<": "LT"}
+
+
+def refusal(op: PtirOp) -> str | None:
+    """Return why an op cannot have the dynamic dimensions that it has, if it has any."""
+    if not any(isinstance(d, str) for d in dims_of(op)):
+        return None
+    if not isinstance(op, DYNAMIC) or not _is_supported(op):
+        return "on dynamic dimensions"
+    if _says_more(op) if isinstance(op, _OF_REGIONS) else needs_check(op, declared=True) or claims(op):
+        return "on dimensions that may not fit: declare in mind.dims what holds"
+    given = [*sizes_of(op), *(d for v in op.operands for d in read_type(v.type).shape)]
+    return None if are_given(op, given) else "with a dimension that no argument gives its size"
+
+
+def _says_more(op: PtirOp) -> bool:
+    """Return whether the results of an op with regions have other dimensions than the regions yield."""
+    return any([v.type for v in yielded(region.block)] != list(op.result_types) for region in op.regions)
+
+
+def _is_supported(op: PtirOp) -> bool:
+    """Return whether those dimensions of an op have sizes by which its rule computes."""
+    first = op.operand_spec(0) if op.operands else None
+    match op:
+        case ptir.TakeOp():
+            return first is not None and is_static(first.shape)
+        case ptir.LayerNormOp():
+            return first is not None and isinstance(first.shape[op.values()["feature_axis"]], int)
+        case ptir.ReduceOp():  # without elements, one of 8 bits has the limit of its own dtype
+            return first is not None and not (is_small(first.dtype) and op.values()["kind"] not in SUMS)
+        case _:
+            return True
+
+
+def undeclarable(func: FuncOp) -> list[str]:
+    """Return the declarations of a function that no assertion holds: quotients by names, and what is too large."""
+    found: list[str] = []
+    for declared in declarations_of(func):
+        try:
+            if not declared.divides and declared.relations():
+                continue
+        except TooLarge:
+            pass
+        found.append(f"declaration {declared.text!r} is not allowed: a quotient by names, or beyond the limits of expressions")
+    return found
+
+
+def is_dynamic(func: FuncOp) -> bool:
+    """Return whether a dimension of an argument has no size."""
+    return any(not read_type(t).is_static for t in func.function_type.inputs)
+
+
+# Sizes and assertions
+
+
+def bind(b: StablehloBuilder, func: FuncOp, arguments: Sequence[SSAValue]) -> None:
+    """Give names their sizes, from arguments, and assert what types of arguments and the function declare."""
+    b.facts = function_facts(func)
+    shapes = [read_type(t).shape for t in func.function_type.inputs]
+    found = _bind_names(b, shapes, arguments)
+    least = {relation_text(*_least(b, name)): _least(b, name) for name in b.sizes}
+    for name, relation, number in least.values():
+        # JAX's words, by which readers find the name
+        message = f"Expected value >= {number} for dimension variable '{name}'. Found {{0}}"
+        _assert(b, b.value(name), relation, b.value(number), message)
+    for (i, axis), value in found.items():
+        dim = shapes[i][axis]
+        if (wanted := b.value(extent_of(dim))) is not value:
+            message = f"Dimension {axis} of argument {i} has size {{0}}, expected {dim} = {{1}}"
+            _assert(b, value, "==", wanted, message)
+    for declared in declarations_of(func):
+        for left, relation, right in declared.relations():
+            if relation_text(left, relation, right) not in least:
+                _assert(b, b.value(left), relation, b.value(right), f"Expected {declared.text}, found {{0}} and {{1}}")
+
+
+def _bind_names(b: StablehloBuilder, shapes: Sequence[Dims], arguments: Sequence[SSAValue]) -> dict[tuple[int, int], SSAValue]:
+    """Give names their sizes; return the size of each dimension of an argument that has a name or an expression."""
+    found: dict[tuple[int, int], SSAValue] = {}
+    for i, dims in enumerate(shapes):
+        for axis, dim in enumerate(dims):
+            if isinstance(dim, str) and dim != UNKNOWN:
+                size = b.typed("get_dimension_size", (SI32, ()), arguments[i], dimension=integer(axis))
+                found[i, axis] = b.convert(size, SI64)
+                if not is_expression(dim):
+                    b.sizes.setdefault(symbol(dim), found[i, axis])
+    for solved in solutions(shapes):
+        b.sizes[symbol(SIZE)] = found[solved.shape, solved.axis]
+        b.sizes[symbol(solved.name)] = b.value(solved.size)
+        names = {symbol(name) for name in chain(*map(_names, shapes))}
+        b.sizes = {e: value for e, value in b.sizes.items() if e in names}
+    return found
+
+
+def _names(dims: Dims) -> Iterator[str]:
+    return chain(*map(names_in, dims))
+
+
+def _least(b: StablehloBuilder, name: Extent) -> tuple[Extent, str, Extent]:
+    """The least size of a name as a relation."""
+    return name, ">=", extent(max(0, int(b.facts.bounds(name)[0])))
+
+
+def _assert(b: StablehloBuilder, left: SSAValue, relation: str, right: SSAValue, message: str) -> None:
+    """Assert a relation of two sizes, whose values are put into the message."""
+    properties: dict[str, Attribute] = {
+        "call_target_name": StringAttr("shape_assertion"),
+        "has_side_effect": BoolAttr.from_bool(True),
+        "api_version": IntegerAttr(2, i32),
+    }
+    b.add("custom_call", [b.compare(_DIRECTIONS[relation], left, right), left, right], [], properties)
+    b.ops[-1].attributes["error_message"] = StringAttr(message)
+
+
+# Types
+
+
+def finish(func: FuncOp, source: FuncOp, bounds: bool) -> None:
+    """Replace types by those that StableHLO has; with `bounds`, those of arguments state bounds that `source` declares."""
+    for value in list(chain.from_iterable(map(_values, walk(func)))):
+        _retype(value, plain(value.type))
+    if bounds:
+        facts = function_facts(source)
+        for value, type in zip(func.body.block.args, source.function_type.inputs, strict=False):
+            _retype(value, _bounded(value.type, read_type(type).shape, facts))
+    last = func.body.block.last_op
+    assert last is not None
+    func.properties["function_type"] = FunctionType.from_lists(func.body.block.arg_types, last.operand_types)
+
+
+def _values(op: Operation) -> Iterator[SSAValue]:
+    """The results of an op and the arguments of its regions."""
+    yield from op.results
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.args
+
+
+def _retype(value: SSAValue, type: Attribute) -> None:
+    if type is not value.type:
+        made = Rewriter.replace_value_with_new_type(value, type)
+        if isinstance(value, BlockArgument) and isinstance(made, BlockArgument):
+            made.location = value.location
+
+
+def _bounded(type: Attribute, dims: Dims, facts: Facts) -> Attribute:
+    """Return a type that states the upper bounds of its dynamic dimensions, if one has any."""
+    tops = [facts.bounds(extent_of(d))[1] if isinstance(d, str) and d != UNKNOWN else inf for d in dims]
+    if all(top == inf for top in tops):
+        return type
+    texts = ", ".join("?" if top == inf else str(int(top)) for top in tops)
+    tensor = cast("TensorType[Any]", type)
+    return TensorType(tensor.element_type, tensor.get_shape(), attribute("bounds", texts))
