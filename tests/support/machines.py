@@ -18,8 +18,8 @@ from mind_lowering.native.target_info import TARGETS, TargetInfo
 
 THIS = host_module.this_machine()
 _TAKEN_FOR = host_module.detect()
-_FAMILY = [isa for isa, host in TARGETS.items() if host.triple == THIS.triple]
-RUNNABLE = _FAMILY[_FAMILY.index(_TAKEN_FOR.isa) :]
+_HERE = host_module.runnable()
+RUNNABLE = _HERE[_HERE.index(_TAKEN_FOR.isa) :]
 """The instruction sets that this machine, or what the environment takes it for, executes, in the order of `TARGETS`."""
 _OPENBLAS = {"avx2": "Haswell", "baseline": "Nehalem"}
 _NUMPY_KEEPS = {"avx2": {"X86_V3", "AVX", "F16C", "FMA3", "AVX2"}, "baseline": set[str]()}

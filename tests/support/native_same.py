@@ -17,7 +17,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir.legal import pairs
 from mind_dialect.ptir.types import PtirDType
 from mind_lowering import code_cache as cache
-from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE, detect
+from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE, runnable
 from mind_lowering.native.target_info import TargetInfo
 from mind_lowering.ptir_kernels.formats import format_of
 from mind_runtime.native import jit
@@ -34,7 +34,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     """As it is, on the least machine, with checks of all places, and each unit of work by itself, the last one first."""
     monkeypatch.setenv(cache.VARIABLE, "")
     loaded: list[int] = []
-    if request.param == "baseline" and detect().isa != "neon":
+    if request.param == "baseline" and "baseline" in runnable():
         monkeypatch.setenv(ISA_VARIABLE, "baseline")
     if request.param == "checked":
         monkeypatch.setenv(CHECKS_VARIABLE, "1")

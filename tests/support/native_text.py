@@ -58,7 +58,7 @@ def inner_loops(assembly: str, names: str) -> list[list[str]]:
 
 def multiplications(body: list[str]) -> int:
     """How many vectors some lines of assembly multiply."""
-    return sum("vfmadd" in x or "mulp" in x for x in body)
+    return sum(bool(re.search("vfmadd|mulp|pmaddwd|vpdp", x)) for x in body)
 
 
 def spills(body: list[str]) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -24,10 +25,16 @@ _PR_SVE_GET_VL = 51
 """Of `prctl`: the length of vectors in the low 16 bits, flags above (linux/prctl.h)."""
 
 
-_NEEDS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("avx512", frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd", "avx2", "fma", "f16c"})),
-    ("avx2", frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2"})),
-)
+_AVX2 = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2"})
+_AVX512 = _AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
+_NEEDS: Mapping[str, frozenset[str]] = {
+    "avx512vnni": _AVX512 | {"avx512_vnni"},
+    "avx512": _AVX512,
+    "avx2vnni": _AVX2 | {"avx_vnni"},
+    "avx2": _AVX2,
+    "baseline": frozenset[str](),
+}
+"""The flags of `/proc/cpuinfo` that each kind of x86-64 needs, in the order of `TARGETS`."""
 
 
 def detect() -> TargetInfo:
@@ -36,22 +43,30 @@ def detect() -> TargetInfo:
     found = replace(this_machine(), checked=bool(os.environ.get(CHECKS_VARIABLE)))
     if not wanted or wanted == found.isa:
         return found
-    other, order = target_of(wanted, ISA_VARIABLE), list(TARGETS)
-    if other.triple.partition("-")[0] != found.triple.partition("-")[0] or order.index(wanted) < order.index(found.isa):
+    other = target_of(wanted, ISA_VARIABLE)
+    if wanted not in runnable():
         raise error("E7001", f"{ISA_VARIABLE}={wanted!r}, which this machine ({found.isa}) cannot run", option=ISA_VARIABLE)
     return replace(other, l1_bytes=found.l1_bytes, l2_bytes=found.l2_bytes, checked=found.checked)
+
+
+def runnable() -> Sequence[str]:
+    """Return the kinds of machines whose code this machine runs, the best first."""
+    if _is_aarch64():
+        sve, dot = _sve_bytes() == TARGETS["sve256"].vector_bytes, "asimddp" in _flags()
+        return [isa for isa, is_here in (("sve256", sve), ("neondot", dot), ("neon", True)) if is_here]
+    flags = _flags()
+    return [isa for isa, needs in _NEEDS.items() if needs <= flags]
 
 
 @lru_cache(maxsize=1)
 def this_machine() -> TargetInfo:
     """This machine as its operating system describes it; what is not known to be there is taken to be absent."""
-    if platform.machine().lower() in ("aarch64", "arm64"):
-        isa = "sve256" if _sve_bytes() == TARGETS["sve256"].vector_bytes else "neon"
-    else:
-        flags = _flags()
-        isa = next((name for name, needs in _NEEDS if needs <= flags), "baseline")
-    found = TARGETS[isa]
+    found = TARGETS[runnable()[0]]
     return replace(found, cpu="", l1_bytes=_cache_bytes(1, found.l1_bytes), l2_bytes=_cache_bytes(2, found.l2_bytes))
+
+
+def _is_aarch64() -> bool:
+    return platform.machine().lower() in ("aarch64", "arm64")
 
 
 def _sve_bytes() -> int:
@@ -64,11 +79,13 @@ def _sve_bytes() -> int:
 
 
 def _flags() -> frozenset[str]:
+    """Return what the first core can do, by the names of the system: `flags` of x86-64, `Features` of AArch64."""
     try:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:
         return frozenset()
-    return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
+    found = next((line.partition(":")[2] for line in lines if line.startswith(("flags", "Features"))), "")
+    return frozenset(found.split())
 
 
 def _cache_bytes(level: int, default: int) -> int:

@@ -51,9 +51,9 @@ class LowerToNativePass(StagedPass):
     """
     Optimise and fuse the functions of a module for the native target: Core IR is converted, calls are inlined.
 
-    Each `ptir.fusion`, and each op outside of one, is then a kernel. `isa` is what the kernels are for: `avx512`, `avx2`,
-    `baseline`, `sve256` or `neon`; by default this machine. With `launches=true` the functions become what runs: kernels and
-    calls on memory that is assigned, of the `launch` dialect; E8001 for a dimension that has no size.
+    Each `ptir.fusion`, and each op outside of one, is then a kernel. `isa` is what the kernels are for, by default this machine:
+    `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`, `sve256`, `neondot` or `neon`. With `launches=true` the functions
+    become what runs: kernels and calls on memory that is assigned, of the `launch` dialect; E8001 for a dimension without a size.
     """
 
     name = "mind-lower-to-native"
@@ -82,7 +82,8 @@ def plan_launches(module: ModuleOp, host: TargetInfo) -> None:
 @dataclass(frozen=True)
 class NativeTarget(Target):
     """
-    Print LLVM IR. `isa` is what it is for: `avx512`, `avx2`, `baseline`, `sve256` or `neon`; by default this machine.
+    Print LLVM IR. `isa` is what it is for, by default this machine: `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`,
+    `sve256`, `neondot` or `neon`.
     """
 
     name = "mind-native"

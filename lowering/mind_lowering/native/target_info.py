@@ -29,6 +29,8 @@ class TargetInfo:
     fma: bool
     l1_bytes: int = 32 << 10
     l2_bytes: int = 1 << 20
+    dots: tuple[str, ...] = ()
+    """Its dot products of narrow integers, the best first: rows of `products/words.py`."""
     sve: bool = False
     """True if vectors are those of SVE on a machine whose vectors have exactly `vector_bytes` bytes."""
     checked: bool = False
@@ -44,6 +46,11 @@ class TargetInfo:
         return max(1, self.vector_bytes // size)
 
     @property
+    def has_avx512(self) -> bool:
+        """Return whether there are the permutations and the exponents of AVX-512."""
+        return self.isa in ("avx512", "avx512vnni")
+
+    @property
     def attributes(self) -> str:
         """
         Return what each function says of the vectors to LLVM.
@@ -56,11 +63,15 @@ class TargetInfo:
 
 
 _LINUX = "unknown-linux-gnu"
+_VNNI, _PAIRS = ("vpdpbusd", "vpmaddwd"), ("vpmaddwd",)
 TARGETS: Mapping[str, TargetInfo] = {
-    "avx512": TargetInfo("avx512", f"x86_64-{_LINUX}", "x86-64-v4", 64, 32, True, True),
-    "avx2": TargetInfo("avx2", f"x86_64-{_LINUX}", "x86-64-v3", 32, 16, True, True),
-    "baseline": TargetInfo("baseline", f"x86_64-{_LINUX}", "x86-64", 16, 16, False, False),
-    "sve256": TargetInfo("sve256", f"aarch64-{_LINUX}", "neoverse-v1", 32, 32, True, True, sve=True),
+    "avx512vnni": TargetInfo("avx512vnni", f"x86_64-{_LINUX}", "cascadelake", 64, 32, True, True, dots=_VNNI),
+    "avx512": TargetInfo("avx512", f"x86_64-{_LINUX}", "x86-64-v4", 64, 32, True, True, dots=_PAIRS),
+    "avx2vnni": TargetInfo("avx2vnni", f"x86_64-{_LINUX}", "alderlake", 32, 16, True, True, dots=_VNNI),
+    "avx2": TargetInfo("avx2", f"x86_64-{_LINUX}", "x86-64-v3", 32, 16, True, True, dots=_PAIRS),
+    "baseline": TargetInfo("baseline", f"x86_64-{_LINUX}", "x86-64", 16, 16, False, False, dots=_PAIRS),
+    "sve256": TargetInfo("sve256", f"aarch64-{_LINUX}", "neoverse-v1", 32, 32, True, True, dots=("sve.dot",), sve=True),
+    "neondot": TargetInfo("neondot", f"aarch64-{_LINUX}", "cortex-a76", 16, 32, True, True, dots=("neon.dot",)),
     "neon": TargetInfo("neon", f"aarch64-{_LINUX}", "generic", 16, 32, True, True),
 }
 """The kinds of machines by the name of their instruction set, the best of a family first."""

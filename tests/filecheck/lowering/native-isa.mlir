@@ -4,6 +4,8 @@
 // RUN: mind-opt %s -t 'native{isa=avx2}' | filecheck %s --check-prefix=AVX2
 // RUN: mind-opt %s -t 'native{isa=baseline}' | filecheck %s --check-prefix=BASELINE
 // RUN: mind-opt %s -t 'native{isa=sve256}' | filecheck %s --check-prefix=SVE
+// RUN: mind-opt %s -t 'native{isa=avx512vnni}' | filecheck %s --check-prefix=VNNI
+// RUN: mind-opt %s -t 'native{isa=neon}' | filecheck %s --check-prefix=NEON
 // RUN: not mind-opt %s --lower-to-native=isa=avx3 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
 // A kernel computes in f16 where the instruction set converts it: there a layer norm is a fusion, elsewhere an op for NumPy.
@@ -39,5 +41,19 @@ module attributes {ptir.spec_version = "ptir.v0.4"} {
     func.return %s : tensor<64xf32>
   }
 
-// UNKNOWN: error[E7001]: isa='avx3', expected one of ['avx2', 'avx512', 'baseline', 'neon', 'sve256']
+// A product of signed bytes has the dot product of the machine.
+// VNNI:           @product on avx512vnni
+// VNNI:           13x64 by 64x40 read in si8 by vpdpbusd in si32
+// VNNI:           call <16 x i32> @llvm.x86.avx512.vpdpbusd.512(
+// AVX2:           13x64 by 64x40 read in si8 by vpmaddwd in si32
+// AVX2:           call <8 x i32> @llvm.x86.avx2.pmadd.wd(
+// NEON:           13x64 by 64x40 read in si8 in si32
+// NEON:           mul <4 x i32>
+  func.func @product(%a: tensor<13x64xsi8>, %b: tensor<64x40xsi8>) -> tensor<13x40xsi32> {
+    %p = ptir.dot_general %a, %b batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] accum_dtype = si32 out_dtype = si32
+        : (tensor<13x64xsi8>, tensor<64x40xsi8>) -> tensor<13x40xsi32>
+    func.return %p : tensor<13x40xsi32>
+  }
+
+// UNKNOWN: error[E7001]: isa='avx3', expected one of ['avx2', 'avx2vnni', 'avx512', 'avx512vnni', 'baseline', 'neon', 'neondot', 'sve256']
 }

@@ -56,6 +56,12 @@ def product(x: Any, w: Any) -> Any:
     return ptir.DotGeneralOp(x, w, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
 
 
+def byte_product(x: Any, w: Any) -> Any:
+    total = "si32" if str(x.type).endswith("si8>") else "ui32"
+    dims = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (1,), "contract_rhs": (0,)}
+    return ptir.DotGeneralOp(x, w, **dims, accum_dtype=total, out_dtype=total)
+
+
 PROGRAMS: dict[str, tuple[str, Callable[..., Any]]] = {
     "elementwise": ("f32[37]", lambda x: ptir.TanhOp(ptir.ExpOp(ptir.MulOp(x, x)))),
     "rows": ("f32[9,50]", softmax),
@@ -63,11 +69,14 @@ PROGRAMS: dict[str, tuple[str, Callable[..., Any]]] = {
     "a product": ("f32[13,21] f32[21,17]", product),
     "a transpose": ("f32[19,35]", lambda x: ptir.TransposeOp(x, perm=(1, 0))),
     "integers": ("si32[41] si32[41]", lambda x, y: ptir.AddOp(ptir.MulOp(x, y), x)),
+    "signed bytes": ("si8[13,24] si8[24,17]", byte_product),
+    "unsigned bytes": ("ui8[13,24] ui8[24,33]", byte_product),
     "a cast": ("f16[29]", lambda x: ptir.ExpOp(x)),
 }
 """Inputs and body by name; none of them leaves an op to NumPy."""
 CPUS = {
     "neon": ("cortex-a57", "max,sve=on,sve-default-vector-length=16", "max,sve=on,sve-default-vector-length=64"),
+    "neondot": ("cortex-a76", "neoverse-n1"),
     "sve256": ("max,sve=on,sve-default-vector-length=32",),
 }
 """For NEON a machine without SVE, and ones with vectors of 16 and 64 bytes; for SVE one whose vectors have the length."""
@@ -118,6 +127,8 @@ def test_results_are_those_of_numpy(name: str, isa: str, tmp_path: Path) -> None
     reference = mind_runtime.compile(module)
     rng = np.random.default_rng(7)
     inputs = [np.asarray(rng.normal(size=spec.shape) * 2).astype(spec.numpy_dtype) for spec in reference.inputs]
+    if "bytes" in name:
+        inputs = [rng.integers(0, 256, x.shape).astype(np.uint8).view(x.dtype) for x in inputs]
     outputs = [(spec.numpy_dtype, spec.shape) for spec in reference.outputs]
     binary = executable(module, TARGETS[isa], outputs, inputs, tmp_path)
     given = b"".join(x.tobytes() for x in inputs)
@@ -136,11 +147,12 @@ def test_results_are_those_of_numpy(name: str, isa: str, tmp_path: Path) -> None
         np.testing.assert_allclose(found, expected, rtol=64 * float(info.eps), atol=64 * float(info.eps))
 
 
-def test_vectors_are_those_of_neon() -> None:
+@pytest.mark.parametrize("isa", ["neondot", "neon"])
+def test_vectors_are_those_of_neon(isa: str) -> None:
     """16 bytes wide, and none that scale with the machine."""
-    assert TARGETS["neon"].vector_bytes == 16
+    assert TARGETS[isa].vector_bytes == 16
     module = program("f32[64]", lambda x: ptir.MulOp(x, x))
-    text = lower(prepared(function_of(module), TARGETS["neon"]), TARGETS["neon"]).text
+    text = lower(prepared(function_of(module), TARGETS[isa]), TARGETS[isa]).text
     assert "<4 x float>" in text
     assert "vscale" not in text
 

@@ -73,7 +73,7 @@ def test_rows_begin_anywhere_in_a_line(host: TargetInfo, dtype: PtirDType, colum
         lying[:] = b
         out = np.full((len(a), columns), 77, array_dtype(total.name))
         made = compiled(host, a, lying, out, (dtype, dtype, total, total))
-        by_lines = host.vector_bytes > 16 and (dtype is not BF16 or host.isa == "avx512")
+        by_lines = host.vector_bytes > 16 and (dtype is not BF16 or host.has_avx512)
         assert ("by lines of memory" in made.text) == by_lines
         made.caller(a, lying, out, 3, backwards=True)()
         np.testing.assert_array_equal(out, np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(out.dtype))

@@ -11,6 +11,7 @@ from mind_dialect.ptir.types import Kind, PtirDType
 
 from ..target_info import TargetInfo
 from ..views import View
+from .words import Words, by_words, words_of
 
 WIDE_PANELS = (8, 6, 4, 3, 2)
 """Numbers of vectors of columns that a panel may have."""
@@ -54,6 +55,8 @@ class ProductCut:
     """Of rows of the right operand, where rows are added to sums: each has sums of its own, which are added up at the end."""
     kept: bool = False
     """True if the right operand is packed as a whole even where a unit of work could pack what it needs."""
+    words: Words | None = None
+    """If not None, both operands are packed in words of narrow integers; the contracted axis counts words."""
 
     @property
     def columns(self) -> int:
@@ -85,12 +88,15 @@ def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded:
         return ProductCut(width, rows, 1, depth, False, 1, False, False, dots=dots)
     if steps := _stream(host, width, lhs, rhs, total, decoded=decoded):
         return ProductCut(width, rows, 1, depth, False, 1, False, False, stream=steps, bands=_bands(rhs))
-    tall, vectors = tile_of(host, total, rows, -(-columns // width))
+    words = None if decoded else words_of(host, lhs, rhs, total)
+    depth = by_words(lhs, words, -1).shape[-1]
+    tall, vectors = tile_of(host, total, rows, -(-columns // width), words)
     tiles, panels = -(-rows // tall), -(-columns // (vectors * width))
     in_order = rhs.strides[-1] == 1 and rhs.dtype is total and not decoded
     near = columns * depth * total.size <= host.l1_bytes
     few = tiles <= (1 if kept else 2)
     copy_rhs = not (in_order and (near or few)) and not (tiles == 1 and rhs.strides[-1] == 1 and not decoded)
+    copy_rhs = copy_rhs or words is not None
     # Panels twice as large as the first cache do best: sums go to memory half as often as with those that fit.
     block = depth if not copy_rhs else _block(depth, 2 * host.l1_bytes // (vectors * width * total.size))
     by_rows = rows > MANY_ROWS or (tiles > 1 and panels == 1)
@@ -100,14 +106,13 @@ def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded:
         most = max(1, host.l2_bytes // 2 // (block * total.size * tall))
         small = panels * vectors * width * depth * total.size <= host.l2_bytes
         together = in_unit(tiles, (3, 6) if small else (5, 8), most)
-        copy_lhs = panels > 3 and (far or lhs.dtype is not total)
+        copy_lhs = words is not None or (panels > 3 and (far or lhs.dtype is not total))
     else:
         together = tiles
-        copy_lhs = panels > 1 and ((tiles > 1 and conflict) or lhs.dtype is not total)
+        copy_lhs = words is not None or (panels > 1 and ((tiles > 1 and conflict) or lhs.dtype is not total))
     group = max(1, min(STRETCH // (vectors * width * total.size), panels // 8)) if copy_rhs else 1
-    return ProductCut(
-        width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group, kept=kept and copy_rhs and not by_rows
-    )
+    kept = kept and copy_rhs and not by_rows
+    return ProductCut(width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group, kept=kept, words=words)
 
 
 def in_unit(tiles: int, between: tuple[int, int], most: int) -> int:
@@ -126,9 +131,11 @@ def in_unit(tiles: int, between: tuple[int, int], most: int) -> int:
     return min(range(low, high + 1), key=lambda count: (iterations(count), -count))
 
 
-def tile_of(host: TargetInfo, total: PtirDType, rows: int, vectors: int) -> tuple[int, int]:
+def tile_of(host: TargetInfo, total: PtirDType, rows: int, vectors: int, words: Words | None = None) -> tuple[int, int]:
     """
     The rows of a tile and the vectors in each: sums, the vectors of a step and one number of the left operand are in registers.
+
+    With an offset in its words, a tile has one more row of sums.
 
     >>> from mind_dialect.ptir.types import F32
     >>> from mind_lowering.native.target_info import TARGETS
@@ -138,10 +145,11 @@ def tile_of(host: TargetInfo, total: PtirDType, rows: int, vectors: int) -> tupl
     [(1, 8), (3, 6), (4, 4), (6, 4), (7, 3)]
     """
     fused = host.fma and total.kind is Kind.FLOAT
-    room = host.registers - (1 if host.registers <= 16 else 2) - (1 if fused else 4)
-    most = min(host.registers * 3 // 8, (room - 2) // 2)
+    room = host.registers - (1 if host.registers <= 16 else 2) - (1 if fused else 2 if words else 4)
+    more = int(words is not None and words.offset)
+    most = min(host.registers * 3 // 8, (room - 2) // 2 - more)
     tall = -(-rows // -(-rows // most))
-    wide = next(v for v in WIDE_PANELS if tall * v + (v if tall > 1 else 1) <= room)
+    wide = next(v for v in WIDE_PANELS if (tall + more) * v + (v if tall > 1 else 1) <= room)
     return tall, min(wide, vectors)
 
 

@@ -142,7 +142,7 @@ class _ProductLoops:
 
     def lhs(self, batch: list[str], row: str, k: str) -> tuple[str, TileOperand]:
         """The left operand from a row and a step on, where it lies or copied as a whole."""
-        f, view, product = self.f, self.product.lhs, self.product
+        f, view, product = self.f, self.product.left, self.product
         if self.cut.whole_lhs:
             across, step = copied_strides(product)
             index = f.add(f.mul(row, across), f.mul(k, step))
@@ -154,7 +154,7 @@ class _ProductLoops:
 
     def rhs(self, batch: list[str], panel: str, k: str) -> tuple[str, TileOperand]:
         """The right operand from a panel and a step on, where it lies or copied as a whole."""
-        f, view, product, wide = self.f, self.product.rhs, self.product, self.cut.columns
+        f, view, product, wide = self.f, self.product.right, self.product, self.cut.columns
         if self.cut.whole_rhs:
             index = f.add(f.mul(panel, wide * product.depth), f.mul(k, wide))
             for i, copies in zip(batch, copied_batches(view), strict=True):

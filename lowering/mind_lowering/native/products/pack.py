@@ -18,6 +18,7 @@ from ..target_info import TargetInfo
 from ..transposes import transposed
 from .product import EmittedProduct, copied_size, copied_strides, distinct_axes
 from .weights import Corner, corner
+from .words import load_words
 
 LINES = 1 << 13
 """So many elements of the left operand, about, are copied in one unit of work."""
@@ -25,7 +26,7 @@ LINES = 1 << 13
 
 def emit_panels(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     """All panels of the right operand; a unit of work is a group of them. How many there are."""
-    view, cut = product.rhs, product.cut
+    view, cut = product.right, product.cut
     source, target = argument(f, 0, "rhs"), argument(f, 1, "panels")
     extents, size = distinct_axes(view), cut.columns * product.depth
 
@@ -93,13 +94,12 @@ def copy_panels(
         return
 
     def step(k: str, /, *values: str) -> None:
-        from_ = f.address(stored(view.dtype), source, f.mul(k, view.strides[-2]))
+        from_ = f.address(stored(view.dtype), source, f.mul(k, product.right.strides[-2]))
         to = f.address(register(product.total), target, f.mul(k, wide))
         for first in range(0, columns, width):
             short = columns - first < width
             lanes = Lanes(f, host, width, ones(width, columns - first) if short else None, "b")
-            x = lanes.load(view.dtype, from_, f.mul(str(first), view.strides[-1]), view.strides[-1])
-            x = at.number(lanes, product.total, x, k, str(first))
+            x = at.read(lanes, product.total, from_, (f.mul(str(first), view.strides[-1]), k, str(first)))
             panel, inside = divmod(first, wide)
             Lanes(f, host, width).store(product.total, x, to, str(panel * wide * apart + inside), 1)
 
@@ -126,12 +126,12 @@ def copy_transposed(
     zero = Lanes(f, host, width).constant(total, 0)
 
     def square(k: str, mask: str | None, steps: int) -> None:
-        from_ = f.address(stored(view.dtype), source, f.mul(k, view.strides[-2]))
+        from_ = f.address(stored(view.dtype), source, f.mul(k, product.right.strides[-2]))
         to = f.address(register(total), target, f.add(f.mul(k, product.cut.columns), str(first[1])))
         lanes, rows = Lanes(f, host, width, mask, "b"), list[str]()
         for j in range(count):
-            x = lanes.load(view.dtype, from_, str((first[0] + j) * view.strides[-1]), 1)
-            rows.append(at.number(lanes, total, x, k, str(first[0] + j), along_step=True))
+            place = str((first[0] + j) * view.strides[-1]), k, str(first[0] + j)
+            rows.append(at.read(lanes, total, from_, place, along_step=True))
         rows += [zero] * (width - count)
         for u, column in enumerate(transposed(lanes, register(total), rows)[:steps]):
             Lanes(f, host, width).store(total, column, to, str(u * product.cut.columns), 1)
@@ -158,7 +158,7 @@ def copy_transposed(
 
 def emit_rows(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     """A whole copy of the left operand; a unit of work is some lines of one of its matrices. How many there are."""
-    view = product.lhs
+    view = product.left
     source, target = argument(f, 0, "lhs"), argument(f, 1, "rows")
     extents, size = distinct_axes(view), copied_size(product)
     to_row, to_step = copied_strides(product)
@@ -184,7 +184,7 @@ def emit_rows(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
 
 def copy_rows(f: Function, host: TargetInfo, product: EmittedProduct, source: str, target: str, rows: str, depth: str) -> None:
     """Copy a block of the left operand."""
-    view, width = product.lhs, product.cut.width
+    view, width, words = product.left, product.cut.width, product.cut.words
     to_row, to_step = copied_strides(product)
     outer, inner = (rows, depth) if to_step == 1 else (depth, rows)
     strides = view.strides[-2:] if to_step == 1 else view.strides[-2:][::-1]
@@ -195,8 +195,12 @@ def copy_rows(f: Function, host: TargetInfo, product: EmittedProduct, source: st
         to = f.address(register(product.total), target, f.mul(i, apart))
 
         def some(lanes: Lanes, j: str) -> None:
-            x = lanes.load(view.dtype, from_, f.mul(j, strides[1]), strides[1])
-            lanes.store(product.total, cast(lanes, x, view.dtype, product.total), to, j, 1)
+            index = f.mul(j, strides[1])
+            if words is None:
+                x = cast(lanes, lanes.load(view.dtype, from_, index, strides[1]), view.dtype, product.total)
+            else:
+                x = load_words(lanes, words, product.lhs, -1, from_, index, strides[1])
+            lanes.store(product.total, x, to, j, 1)
 
         def iteration(j: str, /, *values: str) -> None:
             some(Lanes(f, host, width, None, "a"), j)

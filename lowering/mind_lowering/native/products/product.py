@@ -20,6 +20,7 @@ from ..target_info import TargetInfo
 from ..views import Buffer, Ints, View, form, row_major
 from .chain import BeginDecode, BeginFinish, Epilogue, Prologue, stored_in
 from .cut import ProductCut, band_of, better_swapped, choose, flipped
+from .words import by_words
 
 STACK = 256 << 10
 """Bytes of a copy on the stack, at most."""
@@ -63,8 +64,18 @@ class Product:
 
     @property
     def depth(self) -> int:
-        """The extent of the contracted axis."""
-        return self.lhs.shape[-1]
+        """The number of steps along the contracted axis: its extent, or that in words."""
+        return self.left.shape[-1]
+
+    @property
+    def left(self) -> View:
+        """Return the left operand by steps of the contracted axis."""
+        return by_words(self.lhs, self.cut.words, -1)
+
+    @property
+    def right(self) -> View:
+        """Return the right operand by steps of the contracted axis."""
+        return by_words(self.rhs, self.cut.words, -2)
 
     @property
     def columns(self) -> int:
@@ -118,7 +129,9 @@ class Product:
         then = f", then {self.epilogue.words}" if self.epilogue.words else ""
         read = f" read in {self.rhs.dtype}" if self.rhs.dtype is not self.total else ""
         read += f" with {self.prologue.words}" if self.prologue is not None else ""
-        return f"{of}{self.rows}x{self.depth} by {self.depth}x{self.columns}{read} in {self.total}{then}: {how}{copied}"
+        read += f" by {cut.words.instruction}" if cut.words is not None else ""
+        depth = self.lhs.shape[-1]
+        return f"{of}{self.rows}x{depth} by {depth}x{self.columns}{read} in {self.total}{then}: {how}{copied}"
 
 
 @dataclass

@@ -19,6 +19,7 @@ from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, finish_of
 from .product import EmittedProduct
+from .words import column_offsets, multiply_add_words
 
 UNROLL = 4
 """Steps of the contracted axis in one iteration."""
@@ -77,6 +78,8 @@ class _ProductTileBody:
         self.masks = [None] * whole + ([ones(self.width, rest) if self.width > 1 else None] if rest else [])
         self.vectors = len(self.masks)
         self.partial = addresses_of(f, product, "partial").get("partial")
+        self.words = product.cut.words
+        self.has_offset = self.words is not None and self.words.offset
 
     def lanes(self, mask: str | None = None, hint: str = "c") -> Lanes:
         return Lanes(self.f, self.host, self.width, mask, hint)
@@ -88,7 +91,7 @@ class _ProductTileBody:
         f, tile = self.f, self.tile
         lanes = self.lanes()
         zero = lanes.constant(self.total, 0)
-        state: Sequence[str] = [zero] * (tile.rows * self.vectors)
+        state: Sequence[str] = [zero] * ((tile.rows + self.has_offset) * self.vectors)
         types = [lanes.type(self.total)] * len(state)
         if depth.isdigit():
             full = str(int(depth) // UNROLL * UNROLL)
@@ -98,8 +101,15 @@ class _ProductTileBody:
         state = f.loop("0", full, UNROLL, iteration, list(zip(types, state, strict=True)), "k")
         if depth.isdigit():
             rest = int(depth) - int(full)
-            return (rest and self._iteration(rest)(full, *state)) or state
-        return f.loop(full, depth, 1, self._iteration(1), list(zip(types, state, strict=True)), "k")
+            return self._without_offset((rest and self._iteration(rest)(full, *state)) or state)
+        return self._without_offset(f.loop(full, depth, 1, self._iteration(1), list(zip(types, state, strict=True)), "k"))
+
+    def _without_offset(self, state: Sequence[str]) -> Sequence[str]:
+        """The sums without what the offset in the words of the left operand adds to them, which the last ones are."""
+        if not self.has_offset:
+            return state
+        sums, more = state[: -self.vectors], state[-self.vectors :]
+        return [self.lanes().binary("sub", "i32", x, more[i % self.vectors]) for i, x in enumerate(sums)]
 
     def _iteration(self, steps: int) -> LoopBody:
         f, tile = self.f, self.tile
@@ -126,7 +136,15 @@ class _ProductTileBody:
             one = cast(lanes, one, tile.lhs.dtype, self.total)
             for q, column in enumerate(columns):
                 place = r * self.vectors + q
-                state[place] = multiply_add(lanes, self.total, one, column, state[place])
+                state[place] = self._multiply_add(lanes, one, column, state[place])
+        if self.words is not None and self.has_offset:
+            for place, column in enumerate(columns, tile.rows * self.vectors):
+                state[place] = column_offsets(lanes, self.words, column, state[place])
+
+    def _multiply_add(self, lanes: Lanes, a: str, b: str, c: str) -> str:
+        if self.words is None:
+            return multiply_add(lanes, self.total, a, b, c)
+        return multiply_add_words(lanes, self.words, a, b, c)
 
     def _column(self, b: str, index: int, mask: str | None) -> str:
         lanes = self.lanes(None if self.tile.padded else mask, "b")

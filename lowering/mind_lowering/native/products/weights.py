@@ -19,6 +19,7 @@ from ..lanes import Lanes
 from ..views import View
 from .chain import Decode
 from .product import EmittedProduct
+from .words import Words, load_words
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,21 @@ class Corner:
     batch: Sequence[str] = field(default_factory=tuple[str, ...])
     step: str = "0"
     column: str = "0"
+    words: Words | None = None
+
+    def read(self, lanes: Lanes, total: PtirDType, base: str, at: tuple[str, str, str], *, along_step: bool = False) -> str:
+        """
+        Return the factors from a place on as `number` does, or words of them.
+
+        `at` are the index from `base` on, the step and the column.
+        """
+        index, step, column = at
+        stride = self.source.strides[-2] if along_step else self.source.strides[-1]
+        if self.words is None:
+            x = lanes.load(self.source.dtype, base, index, stride)
+            return self.number(lanes, total, x, step, column, along_step=along_step)
+        stride *= self.words.factors if along_step else 1
+        return load_words(lanes, self.words, self.source, -2, base, index, stride)
 
     def number(self, lanes: Lanes, total: PtirDType, x: str, step: str, column: str, *, along_step: bool = False) -> str:
         """Return the factors for elements `x` from a place on, lanes along columns or along the contracted axis."""
@@ -47,6 +63,6 @@ class Corner:
 def corner(f: Function, product: EmittedProduct, first: int, batch: Sequence[str], step: str = "0", column: str = "0") -> Corner:
     """The beginning of a part of the right operand; its prologue's addresses are the arguments from `first` on."""
     if product.decode is None or product.prologue is None:
-        return Corner(product.rhs)
+        return Corner(product.rhs, words=product.cut.words)
     addresses = [argument(f, first + i, f"w{i}") for i in range(len(product.prologue.reads))]
     return Corner(product.rhs, product.decode(f, addresses), batch, step, column)

@@ -56,7 +56,7 @@ class Reals:
     @property
     def full(self) -> bool:
         """Return whether the lanes fill registers of 512 bits."""
-        return self.lanes.host.isa == "avx512" and self.size >= _REGISTER and self.lanes.width & (self.lanes.width - 1) == 0
+        return self.lanes.host.has_avx512 and self.size >= _REGISTER and self.lanes.width & (self.lanes.width - 1) == 0
 
     # Instructions
 
@@ -224,7 +224,7 @@ class Reals:
         lanes, of = self.lanes, self.lanes.of
         if self.full:
             return self.by_registers([index], [self.integer], lambda part, values: part._permuted(row, values[0]))
-        if lanes.host.isa in ("avx2", "avx512") and not self.double and lanes.width == 8:
+        if lanes.host.isa.startswith("avx") and not self.double and lanes.width == 8:
             return self._of_two_permuted(row, index)
         place = f"mind.{name}.{'f64' if self.double else 'f32'}"
         entries = ", ".join(f"{self.type} {float_text(v, self.type)}" for v in row)
