@@ -23,6 +23,7 @@ from .extents import ExtentSyntaxError, TooLarge
 from .extents.dims import dim_texts, is_expression, names_in
 from .ptir.attributes import DIM
 from .ptir.base import PtirOp
+from .read_extents import READ_EXTENTS, wrong_read_extents
 
 SPEC_VERSION = "ptir.v0.4"
 VERSION_ATTRIBUTE = "ptir.spec_version"
@@ -95,6 +96,8 @@ class ProgramCheck:
             self._names = set()
         if DECLARED in op.attributes and "function_type" in op.properties:
             yield from undeclarable(op)
+        if READ_EXTENTS in op.attributes and isinstance(op, FuncOp):
+            yield from wrong_read_extents(op)
         if op.name.startswith("ptir."):
             if op.parent is not None and op.parent not in self._blocks:
                 self._blocks.add(op.parent)

@@ -5,7 +5,8 @@ Masks what the tail of a padded dimension would change, so that one program of s
 
 The function takes the size of each name as an input in addition, rank 0 in si64. Called with arrays of any longer dimension,
 whose elements beyond that size are anything, it gives results whose elements within it are those of the arrays without a tail.
-Binding the names to upper bounds afterwards (`shape-infer{bind=...}`) leaves a static program. Sizes are at least 1.
+Binding the names to upper bounds afterwards (`shape-infer{bind=...}`) leaves a static program. Sizes are at least 1. The
+attribute `mind.extents` states that no more than the sizes is read of the results, so that kernels need not compute the rest.
 
 Most ops leave a tail where it is. A reduction, a contraction or an index must not read it, so a mask replaces it by a value
 that changes nothing. `ROWS` says so for each op; an op without a row is refused.
@@ -20,7 +21,7 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
@@ -65,6 +66,7 @@ from mind_dialect.ptir.elementwise import DivisionOp
 from mind_dialect.ptir.legal import WIDE_FLOATS
 from mind_dialect.ptir.types import SI64, Kind, PtirDType, read_type, tensor_type
 from mind_dialect.ptir_shapes import Dims
+from mind_dialect.read_extents import ALL, state_read_extents
 
 from ..dim_names import names_used
 from ..ptir.building import axes_of_reduction, fill, spec_of
@@ -145,6 +147,9 @@ def mask_padding(func: FuncOp, names: Sequence[str] | None = None) -> list[str]:
         except Refused as e:
             message = f"sizes of {', '.join(chosen)} cannot be padded: {e}"
             raise _at(error("E6003", message, backend="mask-padding", operation=op), op) from None
+    numbers = {name: size.index for name, size in masks.sizes.items() if isinstance(size, BlockArgument)}
+    results = [read_type(type).shape for type in func.function_type.outputs]
+    state_read_extents(func, [[numbers.get(str(n), ALL) for n in shape] for shape in results])
     return chosen
 
 
