@@ -11,16 +11,22 @@ from xdsl.irdl import AttrSizedOperandSegments, irdl_op_definition, opt_prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from mind_dialect.codecs import INTEGERS
 from mind_dialect.errors import error
 from mind_dialect.ptir.attributes import Int, PairsCodec, Text
+from mind_dialect.ptir.types import SI64
 
 from ..coded_op import ending, expect_types
 from ..xp.arguments import keywords
 from ..xp.functions import CONSTANT, FUNCTIONS
 from .base import AnyAttribute, LaunchOp, parse_types, parse_values, print_types, print_values
 from .control_ops import ForOp, IfOp, WhileOp, YieldOp, trip_count
+from .limits import LimitsCodec
 from .memory_ops import AllocOp, Space, check_writable
-from .ref import read_ref
+from .ref import read_ref, ref
+
+SIZE = ref(SI64, ())
+"""The memory of a size that limits a kernel."""
 
 
 class ComputeOp(LaunchOp):
@@ -111,6 +117,8 @@ class KernelOp(ComputeOp):
     depends on, `cost` an estimate in ns, `fails` the run-time errors that it may report. The last `scratch` of what is written
     are no results: memory for partial results and counters, and the record of a failure. `packing` marks a kernel that only
     rearranges what it reads for other kernels: it cannot fail, and two of one number on the same operands give the same arrays.
+    `grid` are its units of work by axis, `limits` (see `limits.py`) where it runs no more of them than `sizes` need: numbers in
+    memory. Elements that the other units would write keep what was there.
     """
 
     name = "launch.kernel"
@@ -118,6 +126,8 @@ class KernelOp(ComputeOp):
         "inplace": PairsCodec(),
         "scratch": Int(),
         "packing": Int(),
+        "grid": INTEGERS,
+        "limits": LimitsCodec(),
         "schedule": AnyAttribute(),
         "cost": Int(),
         "fails": AnyAttribute(),
@@ -126,10 +136,13 @@ class KernelOp(ComputeOp):
     inplace = opt_prop_def()
     scratch = opt_prop_def()
     packing = opt_prop_def()
+    grid = opt_prop_def()
+    limits = opt_prop_def()
     schedule = opt_prop_def()
     cost = opt_prop_def()
     fails = opt_prop_def()
     indices = var_operand_def()
+    sizes = var_operand_def()
     body = region_def()
 
     def __init__(
@@ -139,10 +152,11 @@ class KernelOp(ComputeOp):
         writes: Sequence[SSAValue],
         body: Block | None = None,
         indices: Sequence[SSAValue] = (),
+        sizes: Sequence[SSAValue] = (),
         **words: Any,
     ):
         super().__init__(
-            operands=[indices, reads, writes],
+            operands=[indices, sizes, reads, writes],
             regions=[Region([] if body is None else body)],
             properties={"sym_name": StringAttr(sym_name), **self.words_of(words)},
         )
@@ -154,6 +168,9 @@ class KernelOp(ComputeOp):
 
     def may_write_nothing(self) -> bool:
         return self.fails is not None
+
+    def effects(self) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        return [*self.reads, *self.sizes], self.writes
 
     @property
     def results_written(self) -> Sequence[SSAValue]:
@@ -174,16 +191,33 @@ class KernelOp(ComputeOp):
             raise error(
                 "E2001", "an index is no induction variable of launch.for", expected="induction variable", actual="a value"
             )
+        self._check_limits()
         if self.body.blocks:
             _check_body(self, self.body, len(self.indices), len(self.results_written))
         elif self.schedule is None:
             raise error("E8005", "has neither a body nor a schedule", region="body", expected="one of both", actual="nothing")
+
+    def _check_limits(self) -> None:
+        grid, limits = self.word("grid", ()), self.word("limits", ())
+        if (self.grid is None) != (self.limits is None) or any(n < 1 for n in grid):
+            raise self.invalid("grid", "numbers of units of work, at least 1, together with limits")
+        if any(limit.axis not in range(len(grid)) or min(limit.scale, limit.tile) < 1 for limit in limits):
+            raise self.invalid("limits", f"[axis, scale, tile] with an axis below {len(grid)}, scale and tile at least 1")
+        if len({limit.axis for limit in limits}) != len(limits) or len(self.sizes) != len(limits):
+            raise self.invalid("limits", f"one for each of {len(self.sizes)} sizes, each along an axis of its own")
+        for value in self.sizes:
+            if value.type != SIZE:
+                raise error("E2001", f"a size is {value.type}, expected {SIZE}", expected=str(SIZE), actual=str(value.type))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_symbol_name(Text().value(self.sym_name))
         if self.indices:
             print_values(printer, self.indices, "[]")
+        if self.sizes:
+            printer.print_string(" within ")
+            print_values(printer, self.sizes)
+            printer.print_string(" ")
         self.print_flow(printer)
         if self.body.blocks:
             printer.print_string(" ")
@@ -193,8 +227,13 @@ class KernelOp(ComputeOp):
     def parse(cls, parser: Parser) -> KernelOp:
         name = parser.parse_symbol_name()
         indices = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_unresolved_operand) or []
+        sizes = parse_values(parser) if parser.parse_optional_keyword("within") is not None else []
         found, properties, attributes = cls.parse_flow(parser)
-        operands = [parser.resolve_operands(indices, [IndexType()] * len(indices), parser.pos), *found]
+        operands = [
+            parser.resolve_operands(indices, [IndexType()] * len(indices), parser.pos),
+            parser.resolve_operands(sizes, [SIZE] * len(sizes), parser.pos),
+            *found,
+        ]
         body = parser.parse_optional_region() or Region()
         properties["sym_name"] = name
         return cls.build(operands=operands, properties=properties, attributes=attributes, regions=[body])

@@ -28,7 +28,7 @@ from .products.axes import total_of
 from .products.chain import MADE, Chain, divided
 from .products.cut import MOST_DOT_ROWS, STRETCH, ProductCut, tile_of
 from .products.kernels import ProductStep
-from .products.product import Product
+from .products.product import Limits, Product, SizeLimit
 from .reasons import unsupported
 from .target_info import TargetInfo
 from .views import Buffer, Use, View
@@ -40,6 +40,8 @@ WORK = 4e6
 """Multiplications and additions in a unit of work, about."""
 MOST_TILES = 4
 """Of rows, in a unit of work."""
+LIMITED_TILES = 2
+"""The same where a size limits rows."""
 MOST_ROWS = 12 * MOST_TILES
 """In a unit of work, on any machine."""
 KEYS = 512
@@ -179,7 +181,9 @@ def _planned(build: Builder, made: Parts, views: tuple[View, View, View, View], 
     (rows, depth), keys, columns = q.shape[-2:], k.shape[-1], v.shape[-1]
     width, batch = host.lanes(total.size), q.shape[:-2]
     tall, wide = tile_of(host, total, rows, -(-keys // width))
-    tiles = max(1, min(MOST_TILES, -(-rows // tall), int(WORK / (2 * tall * keys * (depth + columns)))))
+    limits = _limits(build, made)
+    most = MOST_TILES if limits[0] is None else LIMITED_TILES
+    tiles = max(1, min(most, -(-rows // tall), int(WORK / (2 * tall * keys * (depth + columns)))))
     room = SCRATCH // total.size // (tall * tiles) - columns - 4 * width
     block = keys if keys <= room else max(KEYS // (wide * width), 1) * wide * width
     apart = -(-block // width) * width + width
@@ -188,7 +192,7 @@ def _planned(build: Builder, made: Parts, views: tuple[View, View, View, View], 
     scores = View(stacked, total, (*batch, rows, keys), (*still, apart, 1))
     chain = Chain(made.first.result, total_of(made.first), made.chain, inputs, [(made.z, scores)])
     cut = ProductCut(width, tall, wide, depth, True, tiles, False, True)
-    first = Product(name, q, k, scores, total, cut, chain.epilogue())
+    first = Product(name, q, k, scores, total, cut, chain.epilogue(), limits=limits)
     tall, wide = tile_of(host, total, rows, -(-columns // width))
     cut = ProductCut(width, tall, wide, min(block, keys), True, tiles, False, True)
     totals = View(_stack(stacked, rows), total, (*batch, rows, columns), (*still, 1, 0))
@@ -200,6 +204,12 @@ def _planned(build: Builder, made: Parts, views: tuple[View, View, View, View], 
         product.cut = replace(product.cut, group=max(1, min(STRETCH // (product.cut.columns * total.size), product.panels // 8)))
         product.rhs_copy = _panels(build, product)
     return AttentionStep(name, first, last, tiles, apart, made.guarded, " ".join(op.OPCODE for op in made.chain))
+
+
+def _limits(build: Builder, made: Parts) -> Limits:
+    """Return the sizes that limit queries and keys: what is demanded of rows of the result, and of columns of the scores."""
+    queries, keys = build.demanded.along(made.last.result)[-2], build.demanded.along(made.first.result)[-1]
+    return None if queries is None else SizeLimit(queries, 1), None if keys is None else SizeLimit(keys, 1)
 
 
 def _stack(buffer: Buffer, count: int) -> Buffer:

@@ -6,10 +6,11 @@ This is the one place where a kernel is called: at once, or by the pool, whose f
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from math import prod
 
 from xdsl.ir import SSAValue
 
+from ..launch.compute_ops import KernelOp
 from .failures import FailureSite, Sites
 from .ir import Function, identifier, symbol
 from .pool.record import MOST_CHUNKS, Record
@@ -17,6 +18,7 @@ from .steps import NativeKernel, NativeStep
 from .table import ARENA_PLACE, Table, spot
 from .target_info import TargetInfo
 from .views import Buffer, View
+from .within import are_first, counts_within, product, units_within, within_function
 
 SHARED = 20_000
 """Nanoseconds of work from which on threads share it."""
@@ -41,16 +43,15 @@ class Calls:
     """
     The calls of kernels in one function, whose parameter `%buffers` is the table of addresses.
 
-    It begins in the first block of the function; `steps` are all that it will be asked for.
+    It begins in the first block of the function; `words` is how many arguments a kernel has at most.
     """
 
-    def __init__(self, f: Function, host: TargetInfo, sites: Sites, table: Table, steps: Collection[NativeStep]):
+    def __init__(self, f: Function, host: TargetInfo, sites: Sites, table: Table, words: int):
         self.f = f
         self.table = table
         self.host = host
         self.sites = sites
-        most = max((len(step.addresses) for step in steps), default=0)
-        self._table = f.op(f"alloca [{1 + most} x ptr], align 64", "args")
+        self._table = f.op(f"alloca [{1 + words} x ptr], align 64", "args")
         self.record = f.op("load ptr, ptr %buffers, align 8", "record")
         f.do(f"store ptr {self.record}, ptr {self._table}, align 8")
         polled = f.address("i64", self.record, str(int(Record.POLLED)), "polled")
@@ -60,10 +61,11 @@ class Calls:
         """Addresses that are known here, by entry of the table and offset in bytes; what a branch finds is not known after it."""
         self.moving: dict[SSAValue, str] = {}
         """Current addresses that move from iteration to iteration of a loop, and induction variables."""
+        self._within: dict[tuple[str, tuple[int, ...]], str] = {}
 
-    def call(self, kernel: NativeKernel, step: NativeStep) -> None:
+    def call(self, kernel: NativeKernel, step: NativeStep, op: KernelOp) -> None:
         """
-        Run a kernel for all of its units; where it fails, leave the function with the program's number of the failure.
+        Run a kernel for its units within limits; where it fails, leave the function with the program's number of the failure.
 
         Kernels of much work go through the pool; the others are called at once, with a look for signals now and then.
         """
@@ -72,13 +74,14 @@ class Calls:
             f.do(f"store ptr {self.address(view)}, ptr {f.address('ptr', self._table, str(1 + i), 'arg')}, align 8")
         given = self._table if kernel.own else "%buffers"
         cost = step.cost(self.host)
+        name, units, more = self._limited(kernel, step, op) if op.sizes else (kernel.name, str(kernel.units), 0)
         shared = cost >= SHARED and kernel.units > 1
         if shared:
-            words = 0 if not kernel.sites else 1 + len(step.addresses) if kernel.own else -1
-            parts = f"ptr {symbol(kernel.name)}, ptr {given}, i64 {kernel.units}, i64 {chunk(kernel.units, cost)}, i64 {words}"
+            words = 0 if not kernel.sites else 1 + len(step.addresses) + more if kernel.own else -1
+            parts = f"ptr {symbol(name)}, ptr {given}, i64 {units}, i64 {chunk(kernel.units, cost)}, i64 {words}"
             status = f.op(f"call i64 {self.function(Record.SHARE)}({parts}, ptr {self.record})", "status")
         else:
-            status = f.op(f"call i64 {symbol(kernel.name)}(ptr {given}, i64 0, i64 {kernel.units})", "status")
+            status = f.op(f"call i64 {symbol(name)}(ptr {given}, i64 0, i64 {units})", "status")
         if kernel.sites or kernel.polls or shared:
             first = len(self.sites.found)
             self.sites.found += [FailureSite(failure, step.sources[i] if i >= 0 else None) for failure, i in kernel.sites]
@@ -87,6 +90,23 @@ class Calls:
         self._since = 0 if shared else self._since + cost
         if self._since > POLLED:
             self.poll()
+
+    def _limited(self, kernel: NativeKernel, step: NativeStep, op: KernelOp) -> tuple[str, str, int]:
+        """Return the function that runs a kernel within limits, how many units it has, and how many arguments more."""
+        f, grid, limits = self.f, op.word("grid"), op.word("limits")
+        assert prod(grid) == kernel.units, f"{op} is planned as it is emitted: {kernel.units}"
+        sizes = [f.op(f"load i64, ptr {self.at(size)}, align 8", "size") for size in op.sizes]
+        found = units_within(f, grid, limits, sizes)
+        units = product(f, counts_within(grid, found))
+        if are_first(grid, found):
+            return kernel.name, units, 0
+        first, axes = len(step.addresses), tuple(found)
+        for i, count in enumerate(found.values()):
+            f.do(f"store i64 {count}, ptr {f.address('ptr', self._table, str(1 + first + i), 'arg')}, align 8")
+        known = self._within.get((kernel.name, axes))
+        if known is None:
+            known = self._within[kernel.name, axes] = within_function(f.module, kernel.name, grid, axes, first)
+        return known, units, len(found)
 
     def poll(self) -> None:
         """Look for signals, if it is time; where one ends the call, leave the function. For loops, and between many kernels."""

@@ -13,12 +13,11 @@ from .attention_kernel import emit_attention
 from .attention_step import AttentionStep
 from .convolutions.convolution import ConvolutionStep, EmittedConvolution
 from .convolutions.loops import emit_convolution
-from .crossed import CrossedNest, crossed_axes
+from .crossed import nest_of
 from .failures import Failure, Sites
 from .groups import Group
 from .ir import Function, LlvmModule, identifier
 from .kernel_steps import Draw, IndexCheck, Scan, Scatter, Sort
-from .loops import Nest
 from .products.codegen import emit_product
 from .products.epilogue import begin_finishing
 from .products.kernels import ProductStep
@@ -38,10 +37,7 @@ Emit = Callable[[Function, TargetInfo, Any, Sites], int]
 
 def _emit_group(f: Function, host: TargetInfo, step: Group, sites: Sites) -> int:
     """Emit the loop nest of a group; how many units of work it has."""
-    nest = Nest(f, host, step, sites)
-    if (axes := crossed_axes(nest)) is not None:
-        nest = CrossedNest(f, host, step, sites, *axes)
-    return nest.emit()
+    return nest_of(f, host, step, sites).emit()
 
 
 def _emit_rows(f: Function, host: TargetInfo, step: RowStep, sites: Sites) -> int:

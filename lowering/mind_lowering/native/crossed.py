@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from mind_dialect.ptir.types import I1, PtirDType
 
+from ..launch.limits import Limit
 from .costs import CALLS
 from .failures import Sites
 from .groups import Group
@@ -53,6 +54,13 @@ def crossed_axes(nest: Nest) -> tuple[int, int] | None:
     return None
 
 
+def nest_of(f: Function, host: TargetInfo, group: Group, sites: Sites) -> Nest:
+    """Return the loop nest of a group, on its way into a function."""
+    nest = Nest(f, host, group, sites)
+    axes = crossed_axes(nest)
+    return nest if axes is None else CrossedNest(f, host, group, sites, *axes)
+
+
 class CrossedNest(Nest):
     """The nest of a group, results along the axis `along` and some operands along `across`."""
 
@@ -86,8 +94,14 @@ class CrossedNest(Nest):
         return (chunk, -(-extent // chunk)) if wanted > 1 and extent > chunk else (extent, 1)
 
     @property
-    def units(self) -> int:
-        return prod(self.extents) * self.strips * self.pieces
+    def grid(self) -> list[int]:
+        return [*self.extents, self.strips, self.pieces]
+
+    def _limit_along(self, i: int, scale: int) -> Limit | None:
+        if i in self.kept:
+            return Limit(self.kept.index(i), scale, 1)
+        outer = len(self.kept)
+        return Limit(outer, scale, self.strip) if i == self.along else Limit(outer + 1, scale, self.chunk)
 
     def find_spots(self) -> None:
         super().find_spots()
@@ -97,7 +111,7 @@ class CrossedNest(Nest):
                 self.rooms.append(self.f.op(f"alloca [{self.strip} x {lanes.of(moved(dtype))}], align {LINE}", "columns"))
 
     def nest(self) -> None:
-        f, extents = self.f, [*self.extents, self.strips, self.pieces]
+        f, extents = self.f, self.grid
         _, full, rest = self.vectors()
 
         def unit(u: str, /, *values: str) -> None:

@@ -30,7 +30,7 @@ from ..launch.return_op import ReturnOp
 from .calling import Calls
 from .codegen import kernel_of
 from .failures import Sites
-from .flow import Code, KernelCall, Nested, run, steps_in
+from .flow import Code, KernelCall, Nested, kernel_calls, run
 from .groups import Group
 from .ir import Function, LlvmModule, identifier, symbol
 from .lowered import Entry, Foreign, Native, Note, Packing, Reading
@@ -180,9 +180,10 @@ class Emission:
         if isinstance(step, Group) and step.is_idle():
             return []
         kernel = kernel_of(step, self.module, self.host, self.known)
-        what: str = op.word("schedule").data
+        within = ", ".join(f"%{size.name_hint or 'size'}" for size in op.sizes)
+        what: str = op.word("schedule").data + (f", within {within}" if within else "")
         self.notes.append(Note(what, f"@{kernel.name}", depth=depth))
-        return [KernelCall(kernel, step, partial(self.plan.bind, op))]
+        return [KernelCall(kernel, step, partial(self.plan.bind, op), op)]
 
 
 def _entry(module: LlvmModule, plan: PlannedFunction, name: str, codes: Sequence[Code], sites: Sites) -> None:
@@ -200,5 +201,6 @@ def _entry(module: LlvmModule, plan: PlannedFunction, name: str, codes: Sequence
 
 
 def _run(f: Function, plan: PlannedFunction, codes: Sequence[Code], sites: Sites) -> None:
-    run(Calls(f, plan.planner.host, sites, plan.table, list(steps_in(codes))), codes)
+    words = max((len(call.step.addresses) + len(call.op.sizes) for call in kernel_calls(codes)), default=0)
+    run(Calls(f, plan.planner.host, sites, plan.table, words), codes)
     f.ret("0")

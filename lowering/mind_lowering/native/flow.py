@@ -36,25 +36,26 @@ class Nested:
 
 @dataclass
 class KernelCall:
-    """A kernel of a launch; `bind` states where its operands are and returns its code object."""
+    """A kernel of a launch `op`; `bind` states where its operands are and returns its code object."""
 
     kernel: NativeKernel
     step: NativeStep
     bind: Callable[[], NativeStep]
+    op: KernelOp
 
 
 Code = KernelCall | Nested | AtOp | KernelOp
 """Step of an entry: a call, nested code, a slice that moves with a loop, or a kernel that writes the induction variable."""
 
 
-def steps_in(codes: Sequence[Code]) -> Iterator[NativeStep]:
-    """The native steps of some code, nested ones too."""
+def kernel_calls(codes: Sequence[Code]) -> Iterator[KernelCall]:
+    """Yield the calls of kernels in some code, nested ones too."""
     for code in codes:
         if isinstance(code, Nested):
             for part in code.parts:
-                yield from steps_in(part)
+                yield from kernel_calls(part)
         elif isinstance(code, KernelCall):
-            yield code.step
+            yield code
 
 
 def run(calls: Calls, codes: Sequence[Code], iteration: str = "0") -> None:
@@ -62,7 +63,7 @@ def run(calls: Calls, codes: Sequence[Code], iteration: str = "0") -> None:
     for code in codes:
         match code:
             case KernelCall():
-                calls.call(code.kernel, code.bind())
+                calls.call(code.kernel, code.bind(), code.op)
             case AtOp():
                 _slice(calls, code)
             case KernelOp():
@@ -100,7 +101,7 @@ def _between_polls(calls: Calls, code: Nested) -> int:
     """
     After how many iterations of a loop to look for signals: a power of 2, so that it is neither seldom nor much of the work.
     """
-    cost = sum(step.cost(calls.host) for step in steps_in([code]))
+    cost = sum(call.step.cost(calls.host) for call in kernel_calls([code]))
     return 1 << min(MOST_ITERATIONS, int(max(1, POLLED / max(cost, 1.0))).bit_length() - 1)
 
 

@@ -43,6 +43,8 @@ class Group(NativeStep):
     """Of a copy: the op whose indices it looks up."""
     partial: Ints | None = None
     """Of a part of a reduction: the axes that are reduced in its shape; results lie as they are accumulated."""
+    limited: frozenset[int] = frozenset()
+    """Axes that sizes limit: units of work are runs along them."""
 
     @property
     def axes(self) -> Ints:
@@ -73,7 +75,7 @@ class Group(NativeStep):
 
     def key(self) -> Hashable:
         numbers: dict[SSAValue, int] = {}
-        parts: list[Hashable] = [self.shape, self.axes, self.partial is None]
+        parts: list[Hashable] = [self.shape, self.axes, self.partial is None, self.limited]
         for value in self.inputs:
             numbers[value] = len(numbers)
             parts.append(read_type(value.type).dtype)

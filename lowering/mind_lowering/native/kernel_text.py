@@ -18,7 +18,12 @@ from .views import View
 
 def argument(f: Function, i: int, hint: str) -> str:
     """The address of the `i`-th of a step's `addresses`."""
-    return f.op(f"load ptr, ptr {f.address('ptr', '%args', str(1 + i), 'entry')}, align 8", hint)
+    return f.op(f"load ptr, ptr {argument_place(f, i)}, align 8", hint)
+
+
+def argument_place(f: Function, i: int) -> str:
+    """Return the place of the `i`-th argument in the table of a kernel."""
+    return f.address("ptr", "%args", str(1 + i), "entry")
 
 
 def poll(f: Function) -> None:

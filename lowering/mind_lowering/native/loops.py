@@ -17,6 +17,7 @@ from mind_dialect.ptir import ReduceOp
 from mind_dialect.ptir.types import BF16, F16, read_type
 from mind_passes.ptir.building import accumulator
 
+from ..launch.limits import Limit
 from .costs import CALLS
 from .elementwise import emit
 from .failures import Sites
@@ -32,6 +33,8 @@ from .target_info import TargetInfo
 
 CHUNK, NARROWEST = 1 << 14, 512
 """Elements in one unit of work, where it is a run along the lanes, and how many lie along these at least."""
+LIMITED_CHUNK = 1 << 12
+"""Elements in such a unit where a size limits how many units are run: what the last one does beyond the size is of no use."""
 ENOUGH = 64
 """So many units of work are shared out well."""
 UNROLL = 4
@@ -43,7 +46,7 @@ class Nest(Places):
     """The loops of one group, on their way into a function."""
 
     def __init__(self, f: Function, host: TargetInfo, group: Group, sites: Sites):
-        axes = axes_of(group.shape, group.axes, [v.strides for v in group.views])
+        axes = axes_of(group.shape, group.axes, [v.strides for v in group.views], group.limited)
         super().__init__(f, host, sites, axes, group.origin[0] if group.origin else None)
         self.group = group
         self.width = self.lane_count()
@@ -115,7 +118,8 @@ class Nest(Places):
             return self.extent, 1
         reduced = max(1, prod(a.extent for a in self.axes if a.reduced))
         iteration = self.width * self.unroll
-        chunk = -(-max(CHUNK // reduced, NARROWEST) // iteration) * iteration
+        most = LIMITED_CHUNK if self.group.limited else CHUNK
+        chunk = -(-max(most // reduced, NARROWEST) // iteration) * iteration
         return (chunk, -(-self.extent // chunk)) if self.extent > chunk else (self.extent, 1)
 
     @property
@@ -132,9 +136,26 @@ class Nest(Places):
         return [self.axes[i].extent for i in self.kept]
 
     @property
+    def grid(self) -> list[int]:
+        """Return the number of units of work by axis of the grid."""
+        return [*self.extents[: self.lead], self.pieces]
+
+    @property
     def units(self) -> int:
         """Return the number of units of work."""
-        return prod(self.extents[: self.lead]) * self.pieces
+        return prod(self.grid)
+
+    def limit(self, place: int) -> Limit | None:
+        """Return how the size of an axis of the group limits units; None where no units of work are apart along it."""
+        i = next((i for i, axis in enumerate(self.axes) if axis.first == place), None)
+        scale = 0 if i is None else self.axes[i].extent // self.group.shape[place]
+        found = None if i is None else self._limit_along(i, scale)
+        return None if found is None or self.grid[found.axis] == 1 else found
+
+    def _limit_along(self, i: int, scale: int) -> Limit | None:
+        if i in self.kept[: self.lead]:
+            return Limit(self.kept.index(i), scale, 1)
+        return Limit(self.lead, scale, self.chunk) if i == self.along and self.lanes_are_kept else None
 
     def nest(self) -> None:
         """All loops, outermost first: kept axes, then reduced ones, the lanes innermost of their kind."""

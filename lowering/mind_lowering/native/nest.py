@@ -5,7 +5,7 @@ the lanes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 
@@ -16,28 +16,34 @@ class Axis:
     extent: int
     reduced: bool
     strides: list[int]
+    first: int = 0
+    """The outermost axis of the shape that it is made of."""
 
     def cost(self, lanes: int) -> tuple[int, bool]:
         """Return the cost of lanes along it: views that are neither consecutive nor constant, then whether lanes would idle."""
         return sum(s not in (0, 1) for s in self.strides), self.extent < lanes
 
 
-def axes_of(shape: Sequence[int], reduced: Sequence[int], strides: Sequence[Sequence[int]]) -> list[Axis]:
+def axes_of(
+    shape: Sequence[int], reduced: Sequence[int], strides: Sequence[Sequence[int]], apart: Collection[int] = ()
+) -> list[Axis]:
     """
-    The axes that matter, outermost first; `strides` are those of each view.
+    The axes that matter, outermost first; `strides` are those of each view. Axes in `apart` are not joined to those before them.
 
     >>> [a.extent for a in axes_of((2, 1, 3, 4), (), [(12, 0, 4, 1), (0, 0, 0, 1)])]
     [6, 4]
+    >>> [(a.extent, a.first) for a in axes_of((2, 3, 4), (), [(12, 4, 1)], apart=(1,))]
+    [(2, 0), (12, 1)]
     """
     found: list[Axis] = []
     for place, n in enumerate(shape):
         if n == 1:
             continue
-        axis = Axis(n, place in reduced, [s[place] for s in strides])
-        if found and found[-1].reduced == axis.reduced:
+        axis = Axis(n, place in reduced, [s[place] for s in strides], place)
+        if found and found[-1].reduced == axis.reduced and place not in apart:
             last = found[-1]
             if all(outer == inner * n for outer, inner in zip(last.strides, axis.strides, strict=True)):
-                found[-1] = Axis(last.extent * n, axis.reduced, axis.strides)
+                found[-1] = Axis(last.extent * n, axis.reduced, axis.strides, last.first)
                 continue
         found.append(axis)
     return found

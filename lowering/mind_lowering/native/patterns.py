@@ -20,6 +20,7 @@ from mind_dialect.ptir import PtirLiteralAttr, PtirOp, ReduceOp
 from mind_dialect.ptir.types import PtirDType, read_type
 
 from . import costs
+from .demanded import Demanded, shape_of
 from .products.deferred import Deferred
 from .steps import NativeStep
 from .target_info import TargetInfo, computes
@@ -63,6 +64,7 @@ class Builder(Protocol):
     keep: list[Block]
     draws: int
     drawn: bool
+    demanded: Demanded
 
     def shape(self, value: SSAValue, /) -> tuple[int, ...]:
         """Return the extents of a value."""
@@ -173,11 +175,6 @@ def choose(rows: Sequence[KernelPattern], op: PtirOp, operands: Operands, host: 
         elif best is None or found.cost < best[1].cost:
             best = row, found
     return rejections if best is None else Choice(*best, rejections)
-
-
-def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """Return the extents of a value, which are all known."""
-    return tuple([n for n in read_type(value.type).shape if isinstance(n, int)])
 
 
 def moving(values: Sequence[SSAValue]) -> float:

@@ -25,8 +25,10 @@ from ..launch.hoist_packing import BUDGET
 from ..launch.kernel_body import body_of_op
 from ..launch.memory_ops import AllocOp, ViewOp
 from ..launch.ref import ref
+from .demanded import Demanded
 from .grouping import group_name
 from .groups import Group
+from .limits import Limited, limited
 from .outlining import NoKernel, random_ops, shown
 from .partials import cut_up
 from .products.deferred import Deferred
@@ -86,6 +88,10 @@ class NativePlan(Values, ABC):
     """The number of the packing that the kernels which are appended are part of, if they are of one."""
     packings: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     """The number of each packing, by all that its contents depend on."""
+    demanded: Demanded = field(default_factory=Demanded)
+    """How much of each value results depend on."""
+    unlimited: list[str] = field(default_factory=list[str])
+    """Of a function some of whose results are read up to a size: each kernel that no size limits, and why."""
     packed: int = 0
     """Bytes of packed memory that `hoist-packing` is to keep while loops run, or from call to call."""
 
@@ -149,10 +155,14 @@ class NativePlan(Values, ABC):
         reads, writes = list(dict.fromkeys(access.reads)), list(dict.fromkeys(access.writes))
         pairs = [(writes.index(new), reads.index(old)) for new, old in access.over if old.bytes and old in reads]
         pairs += [(i, reads.index(b)) for i, b in enumerate(writes) if b in reads]
+        found = self._limited(step)
         op = KernelOp(
             step.name,
             [self.address(b) for b in reads],
             [self.address(b) for b in writes],
+            sizes=[] if found is None else [self.address(self.buffer_of(self.view(size))) for size, _ in found.limits],
+            grid=None if found is None else found.grid,
+            limits=None if found is None else [limit for _, limit in found.limits],
             inplace=(list(dict.fromkeys(pairs)) or None) if self.packing_number is None else None,
             packing=self.packing_number,
             schedule=StringAttr(step.contents()),
@@ -161,6 +171,16 @@ class NativePlan(Values, ABC):
         self.block.add_op(op)
         self.kernels[op] = PlannedKernel(step, (*reads, *writes))
         return op
+
+    def _limited(self, step: NativeStep) -> Limited | None:
+        """Return how sizes limit a kernel; what runs for all calls, or in a loop, is not limited."""
+        if not self.demanded.sizes or self.depth or self.packing_number is not None:
+            return None
+        found = limited(step, self.demanded, self.host)
+        if isinstance(found, str):
+            self.unlimited.append(f"{step.name} over {step.contents()}: {found}")
+            return None
+        return found
 
     def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None) -> KernelOp:
         """Append a copy of a value from one place to another, bit by bit; `origin` is the op whose indices are looked up."""

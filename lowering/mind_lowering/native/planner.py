@@ -46,3 +46,4 @@ class Planner(NativePlan):
             if rejections:
                 reasons = "; ".join(f"not {name}: {rejection.reason}" for name, rejection in rejections)
                 yield f"{shown(op)}: {taken}; {reasons}"
+        yield from (f"without a limit: {line}" for line in self.unlimited)

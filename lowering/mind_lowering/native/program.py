@@ -11,7 +11,7 @@ else are one function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -22,7 +22,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp, PtirOp
 from mind_dialect.ptir.types import read_type
-from mind_passes.fusion.convolve_patches import convolve_patches
 from mind_passes.fusion.defuse import defuse
 from mind_passes.fusion.expand_norms import expand_norms
 from mind_passes.fusion.expand_quantized import expand_quantized
@@ -46,6 +45,7 @@ from ..launch.memory_ops import AllocOp, Space, ViewOp
 from ..outline import drop_barriers, own_module
 from ..ptir_optimize import optimize_marked, simplify
 from .attention import find_attention
+from .demanded import Demanded
 from .emission import Emission, PlannedFunction
 from .grouping import why_not
 from .lowered import Native
@@ -96,7 +96,6 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-ptir-optimize", optimize_marked),
         Stage("mind-ptir-select-scatters", select_scatters),
         Stage("mind-recognize-convolutions", _recognize_convolutions),
-        Stage("mind-ptir-convolve-patches", lambda module: _convolve_patches(module, computes)),
         Stage("mind-ptir-expand-quantized", lambda module: expand_quantized(module, computes)),
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_norm_kernel)),
         Stage("mind-ptir-unroll-axes", _unroll_axes),
@@ -111,12 +110,6 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
 def _recognize_convolutions(module: ModuleOp) -> None:
     """Make convolutions of products of patches."""
     if recognize(module, ("convolution",)):
-        simplify(module)
-
-
-def _convolve_patches(module: ModuleOp, computes: Callable[[Operation], bool]) -> None:
-    """Make convolutions of sums over the places of patches."""
-    if convolve_patches(module, computes):
         simplify(module)
 
 
@@ -145,7 +138,7 @@ def planned(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed
     block = func.body.block
     ending = block.last_op
     assert isinstance(ending, ReturnOp), "prepared"
-    planner = Planner(host)
+    planner = Planner(host, demanded=Demanded.of(func))
     planner.block = planner.top = top = Block(arg_types=block.arg_types)
     for i, (argument, old) in enumerate(zip(top.args, block.args, strict=True)):
         argument.name_hint = old.name_hint

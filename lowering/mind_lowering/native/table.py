@@ -72,7 +72,8 @@ class Table:
         for op in block.ops:
             match op:
                 case ComputeOp():
-                    self._use(*op.reads, *op.writes)
+                    reads, writes = op.effects()
+                    self._use(*reads, *writes)
                 case CopyOp():
                     self._use(op.source, op.target)
                 case IfOp():

@@ -11,7 +11,7 @@ from ..patterns import Builder
 from ..views import Buffer, Use, View
 from .chain import Epilogue, Prologue
 from .kernels import ProductStep, steps_of
-from .product import Product, copied_size, copied_strides, distinct_axes, planned
+from .product import Limits, Product, copied_size, copied_strides, distinct_axes, planned
 from .words import Words, words_of
 
 
@@ -24,6 +24,7 @@ def add_matrices(
     prologue: Prologue | None = None,
     *,
     turned: bool = False,
+    limits: Limits = (None, None),
 ) -> None:
     """Append the steps of a product of matrices, as `planned` takes it."""
 
@@ -34,7 +35,7 @@ def add_matrices(
     lhs, rhs = [views[0], *(reads if turned else ())], [views[1], *(() if turned else reads)]
     words = words_of(build.host, lhs[0], rhs[0], total) if prologue is None else None
     still = _is_hoisted(build, lhs, total, words), _is_hoisted(build, rhs, total, words)
-    product = planned(build.host, name, *views, total, scratch, epilogue, prologue, turned=turned, still=still)
+    product = planned(build.host, name, *views, total, scratch, epilogue, prologue, turned=turned, still=still, limits=limits)
     for step in steps_of(product):
         which = {"rows": product.swapped, "panels": not product.swapped}.get(step.part)
         if which is None or not still[which]:

@@ -11,16 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from xdsl.ir import SSAValue
+
 from mind_dialect import ptir
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType
 
+from ..demanded import Demanded, Extents
 from ..nest import axes_of
 from ..patterns import Builder, shape_of
 from ..views import Buffer, Ints, Use, View, row_major, whole
 from .adding import add_matrices
 from .chain import Chain, Epilogue, Prologue
-from .product import TOTALS
+from .product import TOTALS, Limits, SizeLimit
 
 Axis = tuple[int, tuple[int, ...]]
 """An extent, and how far each view moves."""
@@ -35,7 +38,7 @@ def expand_product(build: Builder, op: ptir.DotGeneralOp) -> None:
     """Append a product that is tiled."""
     form = Form.of(op)
     lhs, rhs, out = form.matrices(form.operands(build), [build.target(op.result)])
-    append(build, op, (lhs, rhs, out), None)
+    append(build, op, (lhs, rhs, out), None, form.limits(build.demanded, [op.result], lhs.shape[-2], rhs.shape[-1]))
 
 
 def total_of(op: ptir.DotGeneralOp) -> PtirDType:
@@ -43,10 +46,12 @@ def total_of(op: ptir.DotGeneralOp) -> PtirDType:
     return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
 
 
-def append(build: Builder, op: ptir.DotGeneralOp, views: tuple[View, View, View], epilogue: Epilogue | None) -> None:
+def append(
+    build: Builder, op: ptir.DotGeneralOp, views: tuple[View, View, View], epilogue: Epilogue | None, limits: Limits
+) -> None:
     """Append the steps of a product of matrices."""
     prologue, turned = _prologue(build, op, views[:2], total_of(op))
-    add_matrices(build, op.result.name_hint or "product", views, total_of(op), epilogue, prologue, turned=turned)
+    add_matrices(build, op.result.name_hint or "product", views, total_of(op), epilogue, prologue, turned=turned, limits=limits)
 
 
 def _prologue(build: Builder, op: ptir.DotGeneralOp, operands: Sequence[View], total: PtirDType) -> tuple[Prologue | None, bool]:
@@ -118,6 +123,14 @@ class Form:
             found.append(view(result, 2 + i, (m, n), (out_rows[i], out_columns[i])))
         return found
 
+    def limits(self, demanded: Demanded, results: Sequence[SSAValue], rows: int, columns: int) -> Limits:
+        """Return the sizes that limit rows and columns: those of the outermost of the axes that are joined to these."""
+        first = len(self.batch[0])
+        middle = first + len(self.free[0])
+        every = [demanded.along(value) for value in results]
+        shape = shape_of(results[0])
+        return _limit(every, shape, range(first, middle), rows), _limit(every, shape, range(middle, len(shape)), columns)
+
     def joins(self, operands: tuple[View, View], result: View, other: View) -> bool:
         """Return whether rows, and columns, that are one axis of operands and result are one of another view in its shape too."""
         first = len(self.batch[0])
@@ -128,6 +141,17 @@ class Form:
             if len(with_other) > len(_joined(extents, [own, *_some([result], start, end)])):
                 return False
         return True
+
+
+def _limit(every: Sequence[Extents], shape: Sequence[int], axes: range, count: int) -> SizeLimit | None:
+    """Return the size that limits the last of some axes, whose extents multiply to a number, by the outermost one of them."""
+    scale = 1
+    for axis in reversed(axes):
+        if shape[axis] != 1 and scale * shape[axis] == count:
+            size = every[0][axis]
+            return None if size is None or any(e[axis] is not size for e in every) else SizeLimit(size, scale)
+        scale *= shape[axis]
+    return None
 
 
 def _some(views: Sequence[View], first: int, end: int | None) -> list[Ints]:

@@ -24,6 +24,8 @@ WAYS = 8
 LINE = 64
 MOST_BANDS, LEAST_BAND, BAND_BYTES = 32, 48, 128 << 10
 """Most bands of rows, and the least rows and bytes of each: no time is lost where one begins."""
+LIMITED_TILES = (1, 2)
+"""Tiles in a block of rows where a size limits these, about."""
 STRETCH = 512
 """So many bytes are read at one place before the next when an operand is copied: single lines come slowly."""
 
@@ -74,13 +76,23 @@ class ProductCut:
         return self.copy_rhs and (self.by_rows or self.kept)
 
 
-def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded: bool = False, kept: bool = False) -> ProductCut:
+def choose(
+    host: TargetInfo,
+    lhs: View,
+    rhs: View,
+    total: PtirDType,
+    *,
+    decoded: bool = False,
+    kept: bool = False,
+    limited: bool = False,
+) -> ProductCut:
     """
     A cut by the number of registers and the sizes of caches; if `decoded`, tiles do not read the right operand where it lies.
 
     Panels of columns are units of work where rows are not many, and blocks of rows elsewhere. The right operand is read where
     it lies if its panels are used for few tiles, or are in cache and in order; so is the left one unless its rows conflict there.
-    If `kept`, what is packed of the right operand serves many products, not this one alone.
+    If `kept`, what is packed of the right operand serves many products, not this one alone. If `limited`, a size that is known at
+    run time limits the rows, so that small blocks of them are units of work.
     """
     (rows, depth), columns = lhs.shape[-2:], rhs.shape[-1]
     width = host.lanes(total.size)
@@ -99,13 +111,13 @@ def choose(host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded:
     copy_rhs = copy_rhs or words is not None
     # Panels twice as large as the first cache do best: sums go to memory half as often as with those that fit.
     block = depth if not copy_rhs else _block(depth, 2 * host.l1_bytes // (vectors * width * total.size))
-    by_rows = rows > MANY_ROWS or (tiles > 1 and panels == 1)
+    by_rows = rows > MANY_ROWS or (tiles > 1 and (panels == 1 or limited))
     far = rows * depth * total.size > host.l1_bytes
     conflict = _rows_conflict(lhs, tall)
     if by_rows:
         most = max(1, host.l2_bytes // 2 // (block * total.size * tall))
         small = panels * vectors * width * depth * total.size <= host.l2_bytes
-        together = in_unit(tiles, (3, 6) if small else (5, 8), most)
+        together = in_unit(tiles, LIMITED_TILES if limited else (3, 6) if small else (5, 8), most)
         copy_lhs = words is not None or (panels > 3 and (far or lhs.dtype is not total))
     else:
         together = tiles

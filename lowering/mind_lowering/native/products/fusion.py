@@ -100,4 +100,5 @@ def _append(build: Builder, product: ptir.DotGeneralOp, total: PtirDType, chain:
     outs, reads = others[: len(targets)], others[len(targets) :]
     made = Chain(product.result, total, chain, dict(zip(inputs, reads, strict=True)), list(zip(results, outs, strict=True)))
     over = taken_over(operands, list(inputs.values()), targets)
-    append(build, product, (lhs, rhs, outs[0]), made.epilogue(over))
+    limits = form.limits(build.demanded, results, lhs.shape[-2], rhs.shape[-1])
+    append(build, product, (lhs, rhs, outs[0]), made.epilogue(over), limits)

@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import NamedTuple
+
+from xdsl.ir import SSAValue
 
 from mind_dialect.ptir.types import F32, F64, SI32, SI64, UI32, UI64, PtirDType
 
@@ -30,6 +33,17 @@ TOTALS = (F32, F64, SI32, SI64, UI32, UI64)
 
 Scratch = Callable[[PtirDType, int, str], Buffer]
 """Makes memory in the arena: dtype, count, name."""
+
+
+class SizeLimit(NamedTuple):
+    """A size that limits rows or columns, of which one of its indices has `scale`."""
+
+    size: SSAValue
+    scale: int
+
+
+Limits = tuple[SizeLimit | None, SizeLimit | None]
+"""Of rows and of columns, None where all are demanded."""
 
 
 @dataclass
@@ -51,6 +65,13 @@ class Product:
     rhs_copy: View | None = None
     partial: View | None = None
     """Sums of all blocks but the last."""
+    limits: Limits = (None, None)
+    """Of rows and of columns."""
+
+    @property
+    def distinct(self) -> list[int]:
+        """The extents of the batch axes of the right operand, 1 where all of its matrices are the same."""
+        return distinct_axes(self.rhs)
 
     @property
     def batch(self) -> Ints:
@@ -111,7 +132,7 @@ class Product:
         """Return all that the text of its kernels depends on."""
         kept = None if self.partial is None else (form(self.partial), self.partial == self.out)
         decoded = None if self.prologue is None else self.prologue.key
-        own = self.epilogue.key, self.swapped, kept, decoded, self.cut.kept
+        own = self.epilogue.key, self.swapped, kept, decoded, self.cut.kept, self.limits[0] is None
         return form(self.lhs), form(self.rhs), form(self.out), self.total, own
 
     def describe(self) -> str:
@@ -155,6 +176,7 @@ def planned(
     *,
     turned: bool = False,
     still: tuple[bool, bool] = (False, False),
+    limits: Limits = (None, None),
 ) -> Product:
     """
     A product, cut for a machine, with the memory that it needs in addition to its operands.
@@ -162,15 +184,15 @@ def planned(
     No extent is 0; `total`, one of `TOTALS`, is what is accumulated in. `epilogue` replaces the conversion to the dtype of `out`
     and the store; `out` then says no more than the shape. `prologue` is that of the right operand, or if `turned` that of the
     left one, whose axes change places then: it becomes the right one. `still` says which operands serve many products as they
-    are, so that it is worth packing them as a whole.
+    are, so that it is worth packing them as a whole. `limits` are those of rows and columns of `out`.
     """
     epilogue = epilogue or stored_in(out, total)
     swapped = better_swapped(host, lhs, rhs, total) if prologue is None else turned
     if swapped:
         lhs, rhs, out = flipped(rhs), flipped(lhs), flipped(out)
-        still = still[1], still[0]
-    cut = choose(host, lhs, rhs, total, decoded=prologue is not None, kept=still[1])
-    made = Product(name, lhs, rhs, out, total, cut, epilogue, prologue, swapped)
+        still, limits = (still[1], still[0]), (limits[1], limits[0])
+    cut = choose(host, lhs, rhs, total, decoded=prologue is not None, kept=still[1], limited=limits[0] is not None)
+    made = Product(name, lhs, rhs, out, total, cut, epilogue, prologue, swapped, limits=limits)
     batches, panels = prod(made.batch), made.panels
 
     def room(what: str, count: int) -> View:
