@@ -22,22 +22,15 @@ from .specialized import TIMED, Account, Shapes
 if TYPE_CHECKING:
     from .program import Program
 
-LEAST_STEP = 8
-"""Bounds above 16 are multiples of this."""
-
 
 def upper_bound(n: int) -> int:
     """
-    Return the bound of the class of a size: a power of two up to 16, then four to each power of two.
+    Return the bound of the class of a size: a power of two.
 
-    >>> [upper_bound(n) for n in (1, 2, 3, 9, 17, 30, 33, 65, 100, 129, 1000)]
-    [1, 2, 4, 16, 24, 32, 40, 80, 112, 160, 1024]
+    >>> [upper_bound(n) for n in (0, 1, 2, 3, 9, 17, 33, 129, 1000)]
+    [0, 1, 2, 4, 16, 32, 64, 256, 1024]
     """
-    if n < 2:
-        return n
-    power = 1 << ((n - 1).bit_length() - 1)
-    step = power if n <= 16 else max(LEAST_STEP, power // 4)
-    return -(-n // step) * step
+    return n if n < 2 else 1 << (n - 1).bit_length()
 
 
 class PaddedPrograms:
@@ -98,10 +91,12 @@ class PaddedPrograms:
         specs = [s for s in self._program.inputs if not s.is_static]
         return tuple([tuple([n if isinstance(n, int) else bounds[n] for n in s.shape]) for s in specs])
 
-    def run(self, found: Account[Any], arguments: Sequence[Any], shapes: Shapes, own: Callable[[Any, Sequence[Any]], Any]) -> Any:
-        """Run the program of a class, which `own` calls, on arguments of smaller sizes."""
+    def run(
+        self, found: Account[Any], arguments: Sequence[Any], account: Account[Any], own: Callable[[Any, Sequence[Any]], Any]
+    ) -> Any:
+        """Run the program of a class, which `own` calls, on arguments of the smaller sizes of an account."""
         assert self._masked is not None
-        sizes = self._program.sizes_of(shapes)
+        sizes = self._program.sizes_of(account.shapes)
         given, widened = list(arguments), iter(found.shapes)
         for i, spec in enumerate(self._program.inputs):
             if not spec.is_static:
@@ -114,13 +109,14 @@ class PaddedPrograms:
         cut = [_cut(r, s.shape, sizes) for r, s in zip(made, self._program.outputs, strict=True)]
         seconds = by_sizes.clock() - start
         by_sizes.used(found)
-        if found.timed < TIMED:
-            by_sizes.timed(found, seconds)
+        if found.timed < TIMED and account.unpadded < float("inf"):  # smaller sizes take less in both programs
+            by_sizes.timed(found, seconds / account.unpadded * found.general)
         return tuple(cut) if isinstance(results, tuple) else cut[0]
 
-    def ran(self, found: Account[Any], seconds: float) -> None:
-        """Take in how long the general program took for sizes of a class."""
+    def ran(self, found: Account[Any], account: Account[Any], seconds: float) -> None:
+        """Take in how long the general program took for the sizes of an account, which are of a class."""
         assert self._masked is not None
+        account.unpadded = min(account.unpadded, seconds)
         self._masked.by_sizes.ran(found, seconds)
 
     def report(self) -> list[str]:

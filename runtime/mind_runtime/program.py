@@ -163,7 +163,7 @@ class Program:
             self._check_memory(account)
         start = sizes.clock()
         if classes is not None and found is not None and found.program is not None:
-            result = classes.run(found, arguments, account.shapes, own)
+            result = classes.run(found, arguments, account, own)
         else:
             result = general()
         seconds = sizes.clock() - start
@@ -172,7 +172,7 @@ class Program:
             return result
         sizes.used(account)
         if classes is not None and found is not None:
-            classes.ran(found, seconds)
+            classes.ran(found, account, seconds)
         return result
 
     def sizes_of(self, shapes: Shapes) -> dict[str, int]:

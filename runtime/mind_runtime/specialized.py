@@ -94,6 +94,7 @@ class Account(Generic[T]):
         "special",
         "state",
         "timed",
+        "unpadded",
     )
 
     def __init__(self, shapes: Shapes, kind: str):
@@ -106,6 +107,8 @@ class Account(Generic[T]):
         """How many times the expected time to compile has to be lost."""
         self.general = self.special = float("inf")
         """Seconds of the fastest call in either program."""
+        self.unpadded = float("inf")
+        """Seconds of the fastest call in the general program while there was none for the class of the sizes."""
 
     @property
     def gain(self) -> float:

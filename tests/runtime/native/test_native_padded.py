@@ -14,7 +14,7 @@ import mind_array as ma
 import mind_runtime
 from mind_runtime.background import WORKER
 from mind_runtime.padded import upper_bound
-from mind_runtime.specialized import SizeState
+from mind_runtime.specialized import TIMED, SizeState
 from native_calls import compiled, failure
 
 MOST = 40
@@ -89,6 +89,7 @@ def test_sizes_of_no_elements_run_in_the_general_program() -> None:
 def test_bounds(sizes: int) -> None:
     found = upper_bound(sizes)
     assert sizes <= found < 2 * sizes
+    assert found.bit_count() == 1
     assert upper_bound(found) == found
     assert all(upper_bound(n) <= found for n in (sizes - 1, max(0, sizes - 7)))
 
@@ -141,6 +142,21 @@ def test_failures_are_those_of_the_sizes() -> None:
     assert failure(program, x, i, table).code == "E8004"
     x[3], i[8] = 1, 1
     assert failure(program, x, i, table).code == "E6001"
+
+
+def test_a_class_is_compared_with_the_general_program_on_the_same_sizes() -> None:
+    """It stays if it is faster than that on long arrays, though that takes less time on short ones."""
+    program = compiled(module(), specialize=LATER)
+    short, long = inputs(17, 17), inputs(31, 31)
+    found = compile_class(program, long)
+    for arguments, seconds in ((short, 0.001), (long, 1.0)):
+        program.classes.ran(found, program.by_sizes.of(program.open_shapes(arguments)), seconds)
+    ticks = iter(range(1 << 16))
+    program.classes._masked.by_sizes.clock = lambda: next(ticks) / 4
+    for _ in range(TIMED):
+        program(*long)
+    assert found.state is SizeState.COMPILED
+    assert found.gain == pytest.approx(0.75)
 
 
 def test_many_sizes_are_served_by_few_programs(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
