@@ -35,6 +35,7 @@ PASS_ALIASES = {
     "ptir-defuse": "mind-ptir-defuse",
     "ptir-fold": "mind-ptir-fold",
     "ptir-fuse": "mind-ptir-fuse",
+    "ptir-convolve-patches": "mind-ptir-convolve-patches",
     "ptir-select-scatters": "mind-ptir-select-scatters",
     "ptir-expand-quantized": "mind-ptir-expand-quantized",
     "ptir-expand-narrow": "mind-ptir-expand-narrow",

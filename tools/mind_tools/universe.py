@@ -69,6 +69,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-defuse": _from("mind_passes.fusion.defuse", "PtirDefusePass"),
     "mind-ptir-fold": _from("mind_lowering.ptir_fold", "PtirFoldPass"),
     "mind-ptir-fuse": _from("mind_passes.fusion.fuse", "PtirFusePass"),
+    "mind-ptir-convolve-patches": _from("mind_passes.fusion.convolve_patches", "PtirConvolvePatchesPass"),
     "mind-ptir-select-scatters": _from("mind_passes.fusion.select_scatters", "PtirSelectScattersPass"),
     "mind-ptir-expand-quantized": _from("mind_passes.fusion.expand_quantized", "PtirExpandQuantizedPass"),
     "mind-ptir-expand-narrow": _from("mind_passes.ptir.expand_narrow", "PtirExpandNarrowPass"),

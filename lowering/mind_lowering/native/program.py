@@ -11,7 +11,7 @@ else are one function.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -22,6 +22,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp, PtirOp
 from mind_dialect.ptir.types import read_type
+from mind_passes.fusion.convolve_patches import convolve_patches
 from mind_passes.fusion.defuse import defuse
 from mind_passes.fusion.expand_norms import expand_norms
 from mind_passes.fusion.expand_quantized import expand_quantized
@@ -96,6 +97,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-ptir-optimize", optimize_marked),
         Stage("mind-ptir-select-scatters", select_scatters),
         Stage("mind-recognize-convolutions", _recognize_convolutions),
+        Stage("mind-ptir-convolve-patches", lambda module: _convolve_patches(module, computes)),
         Stage("mind-ptir-expand-quantized", lambda module: expand_quantized(module, computes)),
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_norm_kernel)),
         Stage("mind-ptir-unroll-axes", _unroll_axes),
@@ -110,6 +112,12 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
 def _recognize_convolutions(module: ModuleOp) -> None:
     """Make convolutions of products of patches."""
     if recognize(module, ("convolution",)):
+        simplify(module)
+
+
+def _convolve_patches(module: ModuleOp, computes: Callable[[Operation], bool]) -> None:
+    """Make convolutions of sums over the places of patches."""
+    if convolve_patches(module, computes):
         simplify(module)
 
 

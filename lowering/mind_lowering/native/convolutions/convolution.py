@@ -24,9 +24,11 @@ from ..views import Buffer, Ints, View, form
 
 MOST_VECTORS = 6
 MOST_TAPS = 16
-"""Tiles run along an axis where windows reach beyond the image if the window has so many places at most."""
+"""Tiles run along an axis where so many places of the window at most are beyond the image somewhere."""
 MOST_SHARED = 7
 """By channel, windows of so many places at most share what they meet in registers."""
+ENOUGH = 12
+"""Units of work, so that some threads have about equally much to do."""
 UNIT = 4 << 20
 """Multiplications in a unit of work, about: some 50 microseconds."""
 
@@ -43,6 +45,23 @@ class Slide:
     dilation: int
     low: int
     """Padding before the image."""
+    blocks: int = 1
+    """Into how many blocks, of `window` places each, a longer window is cut."""
+
+    @property
+    def taps(self) -> int:
+        """Return the number of places of the window in all blocks."""
+        return self.window * self.blocks
+
+    @property
+    def edges(self) -> int:
+        """
+        Return the number of places of the window that are beyond the image somewhere.
+
+        >>> [Slide(56, 3, n, 1, 1, 1).edges for n in (3, 56)]
+        [2, 2]
+        """
+        return self.taps - max(0, self.inside(self.places - 1)[1] - self.inside(0)[0])
 
     def inside(self, place: int) -> tuple[int, int]:
         """
@@ -52,13 +71,13 @@ class Slide:
         [(1, 3), (0, 3), (0, 2)]
         """
         start = place * self.stride - self.low
-        first = min(self.window, max(0, -(start // self.dilation)))
-        return first, max(first, min(self.window, -((start - self.extent) // self.dilation)))
+        first = min(self.taps, max(0, -(start // self.dilation)))
+        return first, max(first, min(self.taps, -((start - self.extent) // self.dilation)))
 
     @property
     def is_inside(self) -> bool:
         """Return whether all windows are inside of the image."""
-        return all(self.inside(place) == (0, self.window) for place in (0, self.places - 1))
+        return all(self.inside(place) == (0, self.taps) for place in (0, self.places - 1))
 
 
 @dataclass(frozen=True)
@@ -94,13 +113,20 @@ class Convolution:
     by_channel: bool
     cut: ConvolutionCut
     epilogue: Epilogue
+    parts: int = 1
+    """Parts of the blocks, which are units of work: their sums follow each other along the last axis of `out`."""
     packed: View | None = None
     """The weights, panel by panel: `[groups, panels, window..., C / groups, columns of a panel]`."""
 
     @property
     def columns(self) -> int:
         """Of a group."""
-        return self.out.shape[-1] // self.groups
+        return self.out.shape[-1] // self.groups // self.parts
+
+    @property
+    def blocks(self) -> int:
+        """Return the number of blocks that the window is cut into, of all parts."""
+        return prod(s.blocks for s in self.slides)
 
     @property
     def panels(self) -> int:
@@ -141,6 +167,8 @@ class Convolution:
     def work(self) -> tuple[int, int]:
         """Of a unit: so many panels, so many places along the outer axes."""
         count, panels = prod(self.extents), self.panels
+        if self.blocks > 1:  # a block of the operands is in cache while places pass by
+            return 1, count if self.parts * self.groups * panels >= ENOUGH else 1
         each = self.out.shape[self.cut.along] * self.depth * min(self.columns, self.cut.columns)
         near = self.depth * self.columns * self.rhs.dtype.size <= 1 << 20
         together = panels if near and each * panels <= 2 * UNIT else max(1, min(panels, UNIT // each)) if near else 1
@@ -150,23 +178,34 @@ class Convolution:
     def key(self) -> Hashable:
         """Return all that the text of its kernel depends on."""
         views = form(self.lhs), form(self.rhs), form(self.out), None if self.packed is None else form(self.packed)
-        return views, self.total, tuple(self.slides), self.groups, self.by_channel, self.cut, self.epilogue.key
+        cut = self.cut, self.parts
+        return views, self.total, tuple(self.slides), self.groups, self.by_channel, cut, self.epilogue.key
 
     def describe(self) -> str:
         """In words, for the text of the module."""
-        cut, window = self.cut, "x".join(str(s.window) for s in self.slides) or "no"
+        cut, window = self.cut, "x".join(str(s.taps) for s in self.slides) or "no"
         groups = f", {self.groups} groups" if self.groups > 1 else ", each channel by itself" if self.by_channel else ""
         packed = ", weights packed" if self.packed is not None else ""
         then = f", then {self.epilogue.words}" if self.epilogue.words else ""
         size = f"{list(self.lhs.shape)} by a {window} window to {list(self.out.shape)}"
-        return f"convolution {size} in {self.total}{groups}{then}: tiles {cut.rows} by {cut.columns}{packed}"
+        blocks = f", {self.blocks} blocks of the window in {self.parts} parts" if self.blocks > 1 else ""
+        return f"convolution {size} in {self.total}{groups}{then}: tiles {cut.rows} by {cut.columns}{packed}{blocks}"
 
 
 def choose(
-    host: TargetInfo, shape: Ints, columns: int, total: PtirDType, slides: Sequence[Slide], *, by_channel: bool = False
+    host: TargetInfo,
+    shape: Ints,
+    columns: int,
+    total: PtirDType,
+    slides: Sequence[Slide],
+    *,
+    by_channel: bool = False,
+    near: int = -1,
 ) -> ConvolutionCut:
     """
     The axis, the rows and the vectors of tiles that keep the multipliers busiest; `shape` is that of the result.
+
+    Tiles run along the axis `near`, along which the elements of the image are near each other, unless others are better.
 
     >>> from mind_dialect.ptir.types import F32
     >>> from mind_lowering.native.target_info import TARGETS
@@ -184,13 +223,13 @@ def choose(
     for vectors in range(1, min(needed, MOST_VECTORS) + 1):
         for along, n in enumerate(shape[:-1]):
             slide = slides[along - 1] if along else None
-            if slide is not None and slide.window > MOST_TAPS and not slide.is_inside:
+            if slide is not None and min(slide.window, slide.edges) > MOST_TAPS:
                 continue
             most = _most_rows(host.registers - 1 - spare, vectors, slide, by_channel)
             if most <= 0:
                 continue
             rows = -(-n // -(-n // most))
-            cost = _cost(shape, along, rows, needed, vectors) * (1.0 if along == len(shape) - 2 else 1.1)
+            cost = _cost(shape, along, rows, needed, vectors) * (1.0 if along == near % (len(shape) - 1) else 1.1)
             if best is None or cost <= best[0]:
                 best = cost, ConvolutionCut(width, along, rows, vectors)
     assert best is not None, "there are registers"
@@ -258,7 +297,7 @@ class ConvolutionStep(NativeStep):
     def cost(self, host: TargetInfo) -> float:
         """Some three multiplications of vectors a nanosecond."""
         it = self.convolution
-        return prod(it.out.shape) * it.depth / it.cut.width / 3
+        return prod(it.out.shape) // it.parts * it.depth / it.cut.width / 3
 
     def key(self) -> Hashable:
         return self.convolution.key()

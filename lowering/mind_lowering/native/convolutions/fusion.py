@@ -15,6 +15,7 @@ from ..patterns import Builder, Match, Operands, Rejection, moving, shape_of
 from ..products.chain import Chain, Epilogue, taken_over
 from ..target_info import TargetInfo
 from ..views import VIEWS, View, reshaped
+from .blocks import is_long
 from .plan import accumulator, append, why_no_convolution
 
 _MADE = (*VIEWS, ptir.ConstantOp, ptir.IotaOp)
@@ -41,6 +42,8 @@ def match_fused_convolution(op: ptir.FusionOp, operands: Operands, host: TargetI
         return Rejection(reason)
     if 0 in shape_of(found[0].rhs):
         return Rejection("windows of no elements")
+    if is_long(found[0]):
+        return Rejection("the sums of a long window are finished block by block")
     root: PtirOp = found[0]
     (use,) = list(root.results[0].uses)[:1]
     if isinstance(use.operation, ptir.ReshapeOp) and len(list(root.results[0].uses)) == 1:

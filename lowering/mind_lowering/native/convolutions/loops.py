@@ -1,7 +1,8 @@
 """
 The kernel of a convolution: units of work are some panels of columns of a group at some places, panels slowest.
 
-So what neighbouring units read of the weights stays in cache, and each unit writes places of its own.
+So what neighbouring units read of the weights stays in cache, and each unit writes places of its own. A long window is cut into
+blocks: a unit adds up the sums of all blocks of its part, one after the other.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from ..kernel_text import unflattened
 from ..target_info import TargetInfo
 from .convolution import EmittedConvolution, Slide
 from .padding import Border, has_border
-from .tile import ConvolutionTile, Taps, emit_tile
+from .sums import Taps
+from .tile import ConvolutionTile, emit_tile
 
 
 def emit_convolution(f: Function, host: TargetInfo, convolution: EmittedConvolution, sites: Sites) -> int:
@@ -36,15 +38,15 @@ class _ConvolutionLoops:
         f, it = self.f, self.it
         self.border = Border(f, it) if has_border(it) else None
         panels, places = it.work
-        extents = [it.groups, -(-it.panels // panels), -(-prod(it.extents) // places)]
+        extents = [it.parts, it.groups, -(-it.panels // panels), -(-prod(it.extents) // places)]
 
         def unit(u: str, /, *values: str) -> None:
-            group, some, block = unflattened(f, u, extents) if prod(extents) > 1 else ["0"] * 3
+            part, group, some, run = unflattened(f, u, extents) if prod(extents) > 1 else ["0"] * 4
             first = f.mul(some, panels)
             last = f.least(f.add(first, str(panels)), str(it.panels))
 
             def panel(p: str, /, *values: str) -> None:
-                self.by_panel(p, lambda columns: self.places(group, p, columns, block, places))
+                self.by_panel(p, lambda columns: self.blocks(part, group, p, columns, run, places))
 
             f.loop(first, last, 1, panel, hint="panel")
 
@@ -61,11 +63,9 @@ class _ConvolutionLoops:
         f.when(f.op(f"icmp slt i64 {panel}, {full}", "whole"), lambda: then(size))
         f.when(f.op(f"icmp eq i64 {panel}, {full}", "last"), lambda: then(rest))
 
-    def places(self, group: str, panel: str, columns: int, block: str, count: int) -> None:
-        """A panel at all places of a unit."""
+    def blocks(self, part: str, group: str, panel: str, columns: int, run: str, count: int) -> None:
+        """A panel at all places of a unit, for each block of the window of a part."""
         f, it = self.f, self.it
-        first = f.mul(block, count)
-        last = f.least(f.add(first, str(count)), str(prod(it.extents)))
         column = f.add(f.mul(group, it.columns), f.mul(panel, it.cut.columns))
         if it.packed is None:
             b = f.mul(column, it.rhs.strides[-1])
@@ -73,6 +73,31 @@ class _ConvolutionLoops:
             b = f.add(f.mul(group, it.packed.strides[0]), f.mul(panel, it.packed.strides[1]))
         channel = column if it.by_channel else f.mul(group, it.rhs.shape[-2])
         start = f.mul(channel, it.lhs.strides[-1])
+        column = f.add(f.mul(part, it.columns * it.groups), column)
+        each = it.blocks // it.parts
+
+        def block(k: str, /, *values: str) -> None:
+            numbers = unflattened(f, f.add(f.mul(part, each), k), [s.blocks for s in it.slides]) if it.blocks > 1 else []
+            firsts = [f.mul(number, slide.window) for number, slide in zip(numbers, it.slides, strict=False)]
+            at = b
+            for first, stride in zip(firsts, it.weight_strides, strict=False):
+                at = f.add(at, f.mul(first, stride))
+            if self.border is not None and it.blocks > 1:
+                self.border.forget()
+            more = f.op(f"icmp ne i64 {k}, 0", "more") if each > 1 else "false"
+            self.places(start, at, firsts or ["0"] * len(it.slides), (column, columns), (run, count), more)
+
+        f.loop("0", str(each), 1, block, hint="block")
+
+    def places(self, start: str, b: str, firsts: Sequence[str], panel: tuple[str, int], run: tuple[str, int], more: str) -> None:
+        """
+        A panel at all places of a unit, for the block of the window whose first places are `firsts`.
+
+        If `more`, the sums of blocks before are in memory.
+        """
+        f, it = self.f, self.it
+        first = f.mul(run[0], run[1])
+        last = f.least(f.add(first, str(run[1])), str(prod(it.extents)))
 
         def place(number: str, /, *values: str) -> None:
             flat = f.add(first, number) if self.border is None else self.border.rotated(first, last, number)
@@ -84,18 +109,20 @@ class _ConvolutionLoops:
                     continue
                 slide = it.slides[i - 1]
                 begin = f.add(f.mul(index, slide.stride), str(-slide.low))
+                begin = f.add(begin, f.mul(firsts[i - 1], slide.dilation))
                 a = f.add(a, f.mul(begin, it.lhs.strides[i]))
                 if i in it.bounded:
                     bounds += window_bounds(f, slide, begin)
-            self.tiles(a, b, at, column, columns, bounds)
+            self.tiles(a, b, at, *panel, bounds, more)
 
         f.loop("0", f.op(f"sub nsw i64 {last}, {first}", "count"), 1, place, hint="place")
 
-    def tiles(self, a: str, b: str, at: Sequence[str], column: str, columns: int, bounds: Sequence[str]) -> None:
+    def tiles(self, a: str, b: str, at: Sequence[str], column: str, columns: int, bounds: Sequence[str], more: str) -> None:
         """The tiles along the axis of the rows."""
         f, it, border = self.f, self.it, self.border
         outside = "false" if border is None else border.is_outside(bounds)
-        look = [] if border is None else [f"i1 {border.has_to_look(outside, column)}"]
+        flags = [] if border is None else [f"i1 {border.has_to_look(outside, column)}"]
+        flags += [f"i1 {more}"] if it.blocks > 1 else []
         along = it.cut.along
         slide = it.slides[along - 1] if along else Slide(0, 0, 1, 1, 1, 0)
         for start, count, rows, taps in self.runs:
@@ -105,7 +132,7 @@ class _ConvolutionLoops:
                 row = f.add(f.mul(t, rows), str(start))
                 begin = f.add(f.mul(row, slide.stride), str(-slide.low))
                 first = f.add(a, f.mul(begin, it.lhs.strides[along]))
-                given = ", ".join([*(f"i64 {v}" for v in (first, b, *at, row, column)), *look, *(f"i64 {v}" for v in bounds)])
+                given = ", ".join([*(f"i64 {v}" for v in (first, b, *at, row, column)), *flags, *(f"i64 {v}" for v in bounds)])
                 status = f.op(f"call i64 @{name}(ptr %args, {given})", "status")
                 if self.host.checked:
                     f.leave(f.op(f"icmp sgt i64 {status}, 0", "failed"), lambda: status)

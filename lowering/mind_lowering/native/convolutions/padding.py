@@ -22,7 +22,7 @@ from ..ir import Function
 from ..kernel_text import multiply_add
 from ..lanes import Lanes, register
 from ..target_info import TargetInfo
-from .convolution import Convolution
+from .convolution import MOST_TAPS, Convolution
 
 Spans = Sequence[tuple[int, int]]
 """For each tap along an axis, the rows of a tile that use it: the first, and the end."""
@@ -109,7 +109,11 @@ class Border:
         self.f, self.it = f, it
         self.seen = f.op("alloca i64, align 8", "seen")
         """Address of the number of columns whose taps are known to be finite."""
-        f.do(f"store i64 -1, ptr {self.seen}, align 8")
+        self.forget()
+
+    def forget(self) -> None:
+        """Emit that no taps are known to be finite: those that come are of another block of the window."""
+        self.f.do(f"store i64 -1, ptr {self.seen}, align 8")
 
     def rotated(self, first: str, last: str, i: str) -> str:
         """Emit the `i`-th place of a unit of work, from its middle on, which is rather inside than its first."""
@@ -169,27 +173,34 @@ class Padding:
         return self.lanes.binary("fadd", register(self.it.total), a, b)
 
     def _outer(self) -> list[str]:
-        """Emit what the taps give that all rows skip."""
-        taps = range(1 if self.skips.along is None else self.it.slides[self.skips.along].window)
-        chains = self._scanned([taps[i::CHAINS] for i in range(min(CHAINS, len(taps)))], inside=False)
+        """Emit what the taps give that all rows skip: those along the axis of the tile side by side, unless they are many."""
+        along, slides = self.skips.along, self.it.slides
+        taps = range(1 if along is None else slides[along].window)
+        if len(taps) > MOST_TAPS:
+            (sums,) = self._scanned([[0]], range(len(slides)), inside=False)
+            return sums
+        chains = self._scanned([taps[i::CHAINS] for i in range(min(CHAINS, len(taps)))], self._other_axes, inside=False)
         return [reduce(self._plus, [chain[q] for chain in chains]) for q in range(self.vectors)]
 
     def _edges(self, room: str) -> None:
         """Emit the additions of what the taps give that some rows skip."""
         for tap in self.skips.edges:
             low, high = (self.skips.spans or ())[tap]
-            (addends,) = self._scanned([[tap]], inside=True)
+            (addends,) = self._scanned([[tap]], self._other_axes, inside=True)
             self._add(room, [row for row in range(self.skips.rows) if not low <= row < high], addends)
 
-    def _scanned(self, chains: Sequence[Sequence[int]], *, inside: bool) -> list[list[str]]:
+    @property
+    def _other_axes(self) -> list[int]:
+        return [axis for axis in range(len(self.it.slides)) if axis != self.skips.along]
+
+    def _scanned(self, chains: Sequence[Sequence[int]], axes: Sequence[int], *, inside: bool) -> list[list[str]]:
         """
         Emit the sums of `0 * tap` for each chain of taps along the tile's axis, for each vector of columns.
 
-        They are over the channels, and over the places of the window along the other axes that are inside of the bounds, or not.
+        They are over the channels, and over the places of the window along some axes that are inside of the bounds, or not.
         """
-        f, it, bounds, along = self.f, self.it, self.skips.bounds, self.skips.along
+        f, it, bounds = self.f, self.it, self.skips.bounds
         strides, type = it.weight_strides, self.lanes.type(it.total)
-        axes = [axis for axis in range(len(it.slides)) if axis != along]
 
         def typed(sums: Sequence[str]) -> list[tuple[str, str]]:
             return [(type, value) for value in sums]

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import Kind, PtirDType
+from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
 
 from ..kernels_windows import padded
 from ..nest import Axis, axes_of
@@ -29,6 +29,7 @@ from ..products.product import TOTALS, Product
 from ..reasons import rounded_each_step, unsupported
 from ..target_info import TargetInfo
 from ..views import Buffer, Ints, Use, View, filled, whole
+from .blocks import in_blocks, is_long
 from .convolution import Convolution, ConvolutionStep, Slide, choose
 
 FEW_TILES = 8
@@ -37,10 +38,14 @@ FEW_TILES = 8
 
 def expand_convolution(build: Builder, op: ptir.ConvolutionOp) -> None:
     """Append a convolution of known dtypes."""
+    empty = 0 in build.shape(op.result) or 0 in build.shape(op.rhs)
+    if not empty and is_long(op):
+        _in_blocks(build, op)
+        return
     target = build.target(op.result)
     if target.count == 0:
         return
-    if 0 in build.shape(op.rhs):
+    if empty:
         build.copy(op.result, filled(_zero(target.dtype), target.shape), target)
         return
     append(build, op, [target], lambda views: stored_in(views[0], accumulator(op)))
@@ -67,7 +72,17 @@ def append(build: Builder, op: ptir.ConvolutionOp, views: Sequence[View], follow
 
     `views`, of the shape of the result, are what `follow` needs; the first is one that it writes.
     """
-    values, total, out = op.values(), accumulator(op), views[0]
+    total, groups = accumulator(op), op.values()["feature_group_count"]
+    lhs, rhs, slides = _operands(build, op)
+    if groups == 1 and total in TOTALS and all(s.window == 1 and s.is_inside for s in slides):
+        _product(build, op, (lhs, rhs), slides, views, follow)
+    else:
+        _windows(build, op, _convolution(build, op, (lhs, rhs, views[0]), slides, follow(views)))
+
+
+def _operands(build: Builder, op: ptir.ConvolutionOp) -> tuple[View, View, list[Slide]]:
+    """Return both operands, holes between elements laid out, and how windows slide."""
+    values = op.values()
     lhs, rhs = (_in_memory(build, value) for value in op.operands)
     edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
     holes = [0, *(n - 1 for n in values["base_dilation"]), 0]
@@ -75,32 +90,54 @@ def append(build: Builder, op: ptir.ConvolutionOp, views: Sequence[View], follow
     if any(holes):
         lhs = padded(build, op.operands[0], edges, holes, filled(_zero(lhs.dtype), ()))
         lows = [0] * len(lows)
-    extents = lhs.shape[1:-1], out.shape[1:-1], rhs.shape[:-2]
-    slides = [Slide(*each) for each in zip(*extents, values["strides"], values["window_dilation"], lows, strict=True)]
-    groups: int = values["feature_group_count"]
-    if groups == 1 and total in TOTALS and all(s.window == 1 and s.is_inside for s in slides):
-        _product(build, op, (lhs, rhs), slides, views, follow)
-    else:
-        _windows(build, op, (lhs, rhs, out), slides, groups, follow(views))
+    extents = lhs.shape[1:-1], build.shape(op.result)[1:-1], rhs.shape[:-2]
+    return lhs, rhs, [Slide(*each) for each in zip(*extents, values["strides"], values["window_dilation"], lows, strict=True)]
 
 
-def _windows(
-    build: Builder,
-    op: ptir.ConvolutionOp,
-    views: tuple[View, View, View],
-    slides: Sequence[Slide],
-    groups: int,
-    epilogue: Epilogue,
-) -> None:
-    """The kernel that slides, and the copy of its weights."""
-    (lhs, rhs, out), total = views, accumulator(op)
+def _convolution(
+    build: Builder, op: ptir.ConvolutionOp, views: tuple[View, View, View], slides: Sequence[Slide], epilogue: Epilogue
+) -> Convolution:
+    """Return a convolution, cut into tiles."""
+    (lhs, rhs, out), total, groups = views, accumulator(op), op.values()["feature_group_count"]
     by_channel = rhs.shape[-2] == 1 and groups > 1 and out.shape[-1] == groups
     groups = 1 if by_channel else groups
-    cut = choose(build.host, out.shape, out.shape[-1] // groups, total, slides, by_channel=by_channel)
+    near = 0 if is_long(op) and lhs.strides[0] == 1 else -1
+    cut = choose(build.host, out.shape, out.shape[-1] // groups, total, slides, by_channel=by_channel, near=near)
     name = op.result.name_hint or "convolution"
-    made = Convolution(name, lhs, rhs, out, total, slides, groups, by_channel, cut, epilogue)
-    tiles = prod(made.extents) * -(-out.shape[cut.along] // cut.rows)
-    if not by_channel and (rhs.strides[-1] != 1 or (made.panels > 1 and tiles > FEW_TILES)):
+    return Convolution(name, lhs, rhs, out, total, slides, groups, by_channel, cut, epilogue)
+
+
+def _in_blocks(build: Builder, op: ptir.ConvolutionOp) -> None:
+    """Append a convolution of a long window: its sums, part by part, and the kernel that adds up those of several parts."""
+    lhs, rhs, slides = _operands(build, op)
+    if rhs.strides[-1] != 1:
+        rhs = build.copied(op.rhs, rhs)
+    result, total = op.result, accumulator(op)
+    shape, name = build.shape(result), result.name_hint or "convolution"
+    nowhere = whole(Buffer(Use.ARENA, -1, total, prod(shape)), shape)
+    made = in_blocks(build.host, _convolution(build, op, (lhs, rhs, nowhere), slides, stored_in(nowhere, total)))
+    if made.parts == 1 and total is op.result_spec().dtype:
+        out = build.target(result)
+        build.add(ConvolutionStep(replace(made, out=out, epilogue=stored_in(out, total))))
+        return
+    extents = (*shape[:-1], made.parts * shape[-1])
+    out = whole(build.buffer(Use.ARENA, total, prod(extents), f"{name}.parts"), extents)
+    build.add(ConvolutionStep(replace(made, out=out, epilogue=stored_in(out, total))))
+    parts = whole(build.buffer_of(out), (*shape[:-1], made.parts, shape[-1]))
+    block = Block(arg_types=[tensor_type(total, parts.shape)])
+    build.keep.append(block)
+    fold = ptir.ReduceOp(
+        block.args[0], kind="sum", axes=(len(shape) - 1,), keepdims=False, accum_dtype=total, out_dtype=op.result_spec().dtype
+    )
+    block.add_op(fold)
+    build.reduction(fold, parts, result)
+
+
+def _windows(build: Builder, op: ptir.ConvolutionOp, made: Convolution) -> None:
+    """Append the kernel that slides, and the copy of its weights."""
+    rhs, cut, total = made.rhs, made.cut, made.total
+    tiles = prod(made.extents) * -(-made.out.shape[cut.along] // cut.rows)
+    if not made.by_channel and (rhs.strides[-1] != 1 or (made.panels > 1 and tiles > FEW_TILES)):
         with build.packing([rhs], rhs.count * total.size):
             made.packed = _turned(build, made) or _packed(build, op.operands[1], made)
     build.add(ConvolutionStep(made))

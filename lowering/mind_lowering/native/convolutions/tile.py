@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
-from mind_dialect.ptir.types import PtirDType
+from mind_dialect.ptir.types import Kind, PtirDType
 
 from ..casts import cast
 from ..failures import Failure, Sites
@@ -22,17 +22,15 @@ from ..lanes import Lanes, ones, register, stored
 from ..products.chain import Finish
 from ..target_info import TargetInfo
 from ..views import Buffer, View
-from .convolution import MOST_SHARED, EmittedConvolution
+from .convolution import EmittedConvolution
 from .padding import Padding, Skips, any_of, has_border, suspect
+from .sums import Sum, Taps, runs_of_taps, sums_of
 
 AHEAD = 8
 """So many steps ahead memory is asked for, a line of `LINE` bytes at a time."""
 LINE = 64
 UNROLL = 4
 """Steps of the innermost sum in one iteration."""
-
-Taps = tuple[tuple[int, int], ...]
-"""For each place of the window along the tile's axis, the rows that have it: the first, and the end."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +40,6 @@ class ConvolutionTile:
     rows: int
     columns: int
     taps: Taps | None
-
-
-@dataclass(frozen=True)
-class Sum:
-    """An axis that is summed over: its extent, how far operands move, and bounds or taps where not all of it counts."""
-
-    extent: int
-    a: int
-    b: int
-    bounds: tuple[str, str] | None = None
-    taps: Taps | None = None
-
-    @property
-    def is_plain(self) -> bool:
-        """Return whether all of it counts."""
-        return self.bounds is None and self.taps is None
 
 
 @dataclass(frozen=True)
@@ -74,11 +56,12 @@ def parameters(convolution: EmittedConvolution) -> list[tuple[str, str]]:
     """
     Of every tile: the arguments, where it begins in both operands, its place, and bounds of the window.
 
-    Before the bounds, whether the tile has to look at taps that all of its rows skip.
+    Before the bounds, whether the tile has to look at taps that all of its rows skip, and whether to add to sums in memory.
     """
     found = [("ptr", "args"), ("i64", "a"), ("i64", "b"), *[("i64", f"i{i}") for i in convolution.outer]]
     found += [("i64", "row"), ("i64", "column")]
     found += [("i1", "border")] if has_border(convolution) else []
+    found += [("i1", "more")] if convolution.blocks > 1 else []
     return found + [("i64", f"{end}{i}") for i in convolution.bounded for end in ("first", "end")]
 
 
@@ -100,7 +83,7 @@ class _ConvolutionTileBody:
         self.width, self.total = convolution.cut.width, convolution.total
         whole, rest = divmod(tile.columns, self.width)
         self.masks = [None] * whole + ([ones(self.width, rest) if self.width > 1 else None] if rest else [])
-        self.sums = self._sums()
+        self.sums = sums_of(convolution, tile.rows, tile.taps)
         rows = prod(convolution.weights.shape[:-1]) * convolution.weights.strides[-1]
         self.streamed = convolution.packed is None and rows * tile.columns * convolution.rhs.dtype.size > host.l1_bytes
         """True if weights come row by row from memory, where no processor foresees them."""
@@ -110,30 +93,6 @@ class _ConvolutionTileBody:
 
     def lanes(self, mask: str | None = None, hint: str = "c") -> Lanes:
         return Lanes(self.f, self.host, self.width, mask, hint)
-
-    def _sums(self) -> list[Sum]:
-        """Return the axes that are summed over, outermost first; neighbours that are one axis in effect are joined."""
-        it, every = self.it, list[Sum]()
-        strides = it.weight_strides
-        for i, slide in enumerate(it.slides, 1):
-            bounds = (f"%first{i}", f"%end{i}") if i in it.bounded else None
-            taps = self.tile.taps if i == it.cut.along else None
-            if it.by_channel and i == it.cut.along and taps is None and slide.window <= MOST_SHARED:
-                taps = ((0, self.tile.rows),) * slide.window
-            every.append(Sum(slide.window, slide.dilation * it.lhs.strides[i], strides[i - 1], bounds, taps))
-        if not it.by_channel:
-            every.append(Sum(it.rhs.shape[-2], it.lhs.strides[-1], strides[-1]))
-        found: list[Sum] = []
-        for one in every:
-            if one.extent == 1 and one.is_plain:
-                continue
-            last = found[-1] if found else None
-            joins = last is not None and last.is_plain and one.is_plain
-            if last is not None and joins and (last.a, last.b) == (one.a * one.extent, one.b * one.extent):
-                found[-1] = Sum(last.extent * one.extent, one.a, one.b)
-            else:
-                found.append(one)
-        return found
 
     def emit(self) -> None:
         f, it = self.f, self.it
@@ -212,11 +171,18 @@ class _ConvolutionTileBody:
             return self.step(state, at, 0, 0, rows)
         one = self.sums[level]
         if one.taps is not None:
-            for tap, (low, high) in enumerate(one.taps):
+            for first, count, (low, high) in runs_of_taps(one.taps):
                 some = max(low, rows[0]), min(high, rows[1])
                 if some[0] < some[1]:
-                    state = self.nest(level + 1, self.moved(at, one, str(tap)), state, some)
+                    run = Sum(count, one.a, one.b)
+                    state = self.over(run, level, self.moved(at, one, str(first)), state, some)
             return list(state)
+        return self.over(one, level, at, state, rows)
+
+    def over(self, one: Sum, level: int, at: At, state: Sequence[str], rows: tuple[int, int]) -> list[str]:
+        """The sums over an axis, all of whose steps the same rows have, and those after it."""
+        if one.extent == 1 and one.bounds is None:
+            return self.nest(level + 1, at, state, rows)
         if level == len(self.sums) - 1:
             return self.innermost(one, at, state, rows)
 
@@ -311,12 +277,14 @@ class _ConvolutionTileBody:
     def finish(self, found: Sequence[str]) -> None:
         """Hand all results to the epilogue; if that is long, from memory in a loop over rows."""
         f, it = self.f, self.it
+        if it.blocks > 1:
+            found = f.changed("%more", self.typed(found), lambda: self.added(found))
         hand = it.finish(f, [argument(f, 2 + i, "e") for i in range(len(it.epilogue.views))])
         vectors = len(self.masks)
         if not it.epilogue.heavy or self.tile.rows == 1:
             for i, value in enumerate(found):
                 r, q = divmod(i, vectors)
-                self.hand(hand, f.add("%row", str(r)), q, value)
+                self.hand(hand, str(r), q, value)
             return
         room = self.room()
         self.store(found, room)
@@ -324,16 +292,33 @@ class _ConvolutionTileBody:
         def row(r: str, /, *values: str) -> None:
             for q in range(vectors):
                 index = f.add(f.mul(r, vectors * self.width), str(q * self.width))
-                self.hand(hand, f.add("%row", r), q, self.from_room(room, index))
+                self.hand(hand, r, q, self.from_room(room, index))
 
         f.loop("0", str(self.tile.rows), 1, row, hint="r")
+
+    def added(self, found: Sequence[str]) -> list[str]:
+        """The results added to the sums of blocks before, which are where results are stored."""
+        it, f, vectors = self.it, self.f, len(self.masks)
+        base, code = argument(f, 2, "e"), "fadd" if self.total.kind is Kind.FLOAT else "add"
+        sums: list[str] = []
+        for i, value in enumerate(found):
+            r, q = divmod(i, vectors)
+            lanes = self.lanes(self.masks[q], "before")
+            before = lanes.load(self.total, base, index_of(f, it.out, self.place(str(r), q)), it.out.strides[-1])
+            sums.append(lanes.binary(code, register(self.total), before, value))
+        return sums
+
+    def place(self, row: str, q: int) -> list[str]:
+        """The place in the result of a vector of a row of the tile."""
+        it = self.it
+        at = [self.f.add("%row", row) if i == it.cut.along else f"%i{i}" for i in range(len(it.out.shape) - 1)]
+        return [*at, self.f.add("%column", str(q * self.width))]
 
     def hand(self, finish: Finish, row: str, q: int, value: str) -> None:
         """One vector of results."""
         it = self.it
         rank = len(it.out.shape)
-        at = [row if i == it.cut.along else f"%i{i}" for i in range(rank - 1)]
-        at.append(self.f.add("%column", str(q * self.width)))
+        at = self.place(row, q)
         if self.host.checked:
             last = min(self.width, self.tile.columns - q * self.width) - 1
             ends = [at, [*at[:-1], self.f.add(at[-1], str(last))]]
