@@ -21,9 +21,10 @@ from mind_passes.fusion.defuse import defuse
 from mind_passes.ptir.patterns import softmax
 from mind_passes.ptir.recognize import recognize
 
+from ..launch.kernel_patterns import Match, Rejection
 from .attention_step import AttentionStep
 from .grouping import is_elementwise
-from .patterns import Builder, Match, Operands, Rejection, moving
+from .patterns import Builder, Operands, moving
 from .products.axes import total_of
 from .products.chain import MADE, Chain, divided
 from .products.cut import MOST_DOT_ROWS, STRETCH, ProductCut, tile_of

@@ -10,10 +10,11 @@ from xdsl.ir import Operation
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
+from ..launch.kernel_patterns import Match
 from .attention import expand_attention, match_attention
 from .convolutions.fusion import expand_fused_convolution, match_fused_convolution
 from .grouping import group_shape, is_member, uncomputed_members
-from .patterns import Builder, KernelPattern, Match, Operands, moving
+from .patterns import Builder, KernelPattern, Operands, moving
 from .products.fusion import expand_fused_product, match_fused_product
 from .rows.step import expand_rows, match_rows
 from .target_info import TargetInfo

@@ -10,10 +10,11 @@ from typing import Any
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
+from ..launch.kernel_patterns import Match, Rejection
 from . import costs
 from .grouping import group_name, product_block
 from .groups import Group
-from .patterns import Builder, KernelPattern, Match, Operands, Rejection, moving, row, shape_of
+from .patterns import Builder, KernelPattern, Operands, moving, row, shape_of
 from .products.axes import expand_product, is_tiled, total_of
 from .reasons import rounded_each_step, unsupported
 from .target_info import TargetInfo

@@ -1,9 +1,8 @@
 """
-Kernel patterns: the protocol between a row of the table of kernels, the choice of a row, and the planner.
+Kernel patterns of the native target: the protocol between a row of the table of kernels, the choice of a row, and the planner.
 
-A row says in `match` what it would do for an op, and what that costs, or why it cannot; `match` reads types and the places of
-operands and nothing else: it allocates nothing, names nothing, emits nothing. `expand` then appends kernels and their memory
-through a `Builder`. Text is made by `codegen`, when memory is assigned.
+A row says in `match` what it would do for an op, given the places of its operands, and what that costs in nanoseconds, or why it
+cannot. `expand` then appends kernels and their memory through a `Builder`. Text is made by `codegen`, when memory is assigned.
 """
 
 from __future__ import annotations
@@ -19,27 +18,13 @@ from xdsl.ir import Block, SSAValue
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp, ReduceOp
 from mind_dialect.ptir.types import PtirDType, read_type
 
+from ..launch.kernel_patterns import Choice, Match, Rejection, Rejections, cheapest, moved_bytes
 from . import costs
 from .demanded import Demanded, shape_of
 from .products.deferred import Deferred
 from .steps import NativeStep
 from .target_info import TargetInfo, computes
 from .views import Buffer, Use, View, filled
-
-
-@dataclass(frozen=True)
-class Rejection:
-    """Reason why a row does not take an op."""
-
-    reason: str
-
-
-@dataclass(frozen=True)
-class Match:
-    """A kernel for an op: about how many nanoseconds it takes, and what `expand` needs to know."""
-
-    cost: float
-    schedule: Any = None
 
 
 @dataclass(frozen=True)
@@ -145,41 +130,22 @@ class KernelPattern:
     """True if the row never costs less than the rows before it: it is matched only if none of them takes the op."""
 
 
-Rejections = Sequence[tuple[str, Rejection]]
-"""Why rows, each by its name, do not take an op, in the order of the table."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The row that is chosen for an op, what it matched, and why other rows do not take the op."""
-
-    pattern: KernelPattern
-    match: Match
-    rejections: Rejections
-
-
-def choose(rows: Sequence[KernelPattern], op: PtirOp, operands: Operands, host: TargetInfo) -> Choice | Rejections:
+def choose(rows: Sequence[KernelPattern], op: PtirOp, operands: Operands, host: TargetInfo) -> Choice[KernelPattern] | Rejections:
     """Return the row of least cost for an op, the first one of equals; all rejections if no row takes it."""
-    best: tuple[KernelPattern, Match] | None = None
-    rejections: list[tuple[str, Rejection]] = []
     reasons: dict[Callable[[Any, TargetInfo], str | None], str | None] = {}
-    for row in rows:
-        if row.is_general and best is not None:
-            continue
+
+    def match(row: KernelPattern) -> Match | Rejection:
         if row.unsupported is not None and row.unsupported not in reasons:
             reasons[row.unsupported] = row.unsupported(op, host)
         reason = None if row.unsupported is None else reasons[row.unsupported]
-        found = row.match(op, operands, host) if reason is None else Rejection(reason)
-        if isinstance(found, Rejection):
-            rejections.append((row.name, found))
-        elif best is None or found.cost < best[1].cost:
-            best = row, found
-    return rejections if best is None else Choice(*best, rejections)
+        return row.match(op, operands, host) if reason is None else Rejection(reason)
+
+    return cheapest(rows, match)
 
 
 def moving(values: Sequence[SSAValue]) -> float:
     """Return about how many nanoseconds it takes to read or write each of some values once."""
-    return sum([prod(shape_of(v)) * read_type(v.type).dtype.size for v in dict.fromkeys(values)]) / costs.BYTES
+    return moved_bytes(values) / costs.BYTES
 
 
 def fill_of(literal: PtirLiteralAttr, shape: tuple[int, ...], host: TargetInfo) -> View | None:

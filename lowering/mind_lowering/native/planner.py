@@ -9,21 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from mind_dialect.ptir import PtirOp
 
+from ..launch.kernel_patterns import Choice, Rejections
 from .control import CONTROL, control
 from .kernels import FALLBACK, ROWS
 from .outlining import shown
-from .patterns import Choice, Operands, Rejections, choose
+from .patterns import KernelPattern, Operands, choose
 from .plan import NativePlan
+
+Chosen: TypeAlias = Choice[KernelPattern] | Rejections
 
 
 @dataclass
 class Planner(NativePlan):
     """A plan that takes the kernels of the table."""
 
-    choices: list[tuple[PtirOp, Choice | Rejections]] = field(default_factory=list[tuple[PtirOp, Choice | Rejections]])
+    choices: list[tuple[PtirOp, Chosen]] = field(default_factory=list[tuple[PtirOp, Chosen]])
     """Of each planned op: the row of the table that takes it, and why others do not."""
 
     def step(self, op: PtirOp) -> None:

@@ -14,10 +14,11 @@ from mind_dialect import ptir
 from mind_dialect.program import functions
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F32
+from mind_lowering.launch.kernel_patterns import Choice, Match, Rejection
 from mind_lowering.native import TARGETS, planner
 from mind_lowering.native.kernels import FALLBACK, PATTERNS, ROWS
 from mind_lowering.native.lowered import Foreign
-from mind_lowering.native.patterns import Choice, Match, Operands, Rejection, choose
+from mind_lowering.native.patterns import Operands, choose
 from mind_lowering.native.program import dynamic, lower, prepared
 from native_control_programs import BOTH, convolved, dot
 from ptir_forms import attention, like, program, reduce, softmax, spread

@@ -10,8 +10,9 @@ from xdsl.ir import Operation, SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
+from ...launch.kernel_patterns import Match, Rejection
 from ..grouping import is_elementwise
-from ..patterns import Builder, Match, Operands, Rejection, moving, shape_of
+from ..patterns import Builder, Operands, moving, shape_of
 from ..products.chain import Chain, Epilogue, taken_over
 from ..target_info import TargetInfo
 from ..views import VIEWS, View, reshaped

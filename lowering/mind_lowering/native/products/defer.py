@@ -16,8 +16,9 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType, read_type
 
+from ...launch.kernel_patterns import Match, Rejection
 from ..grouping import uncomputed_members
-from ..patterns import Builder, Match, Operands, Rejection, fill_of, shape_of
+from ..patterns import Builder, Operands, fill_of, shape_of
 from ..target_info import TargetInfo, computes
 from ..views import VIEWS, Buffer, Use, View, broadcast, whole
 from .axes import is_tiled, total_of

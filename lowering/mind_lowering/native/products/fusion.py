@@ -15,8 +15,9 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
+from ...launch.kernel_patterns import Match, Rejection
 from ..grouping import is_elementwise
-from ..patterns import Builder, Match, Operands, Rejection, moving, shape_of
+from ..patterns import Builder, Operands, moving, shape_of
 from ..reasons import unsupported
 from ..target_info import TargetInfo
 from ..views import View

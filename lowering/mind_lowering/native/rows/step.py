@@ -18,12 +18,13 @@ from mind_dialect.ptir import FusionOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
 from mind_passes.ptir.building import accumulator
 
+from ...launch.kernel_patterns import Match, Rejection
 from .. import costs
 from ..groups import Group, layout
 from ..memory import Access
 from ..nest import Axis, axes_of, lane_axis
 from ..nontemporal import passing
-from ..patterns import Builder, Match, Operands, Rejection, moving
+from ..patterns import Builder, Operands, moving
 from ..steps import NativeStep
 from ..target_info import TargetInfo
 from ..views import Buffer, Use, View, row_major, whole
