@@ -14,8 +14,9 @@ from ..numpy import is_lowered
 from ..ptir_idioms import IdiomStep
 from ..ptir_to_xp import Lowered, lowered_function
 from ..xp_lowering import Lowering
+from .kernels.patterns import schedule_of
 from .options import DEFAULT, CupyOptions
-from .prepare import kernel_of, prepared
+from .prepare import prepared
 
 
 class _CupyLowering(Lowering):
@@ -23,11 +24,11 @@ class _CupyLowering(Lowering):
 
     def step(self, step: IdiomStep) -> None:
         op = step.op
-        if not isinstance(op, FusionOp) or (kernel := kernel_of(op)) is None:
+        if not isinstance(op, FusionOp) or (schedule := schedule_of(op.body.block)) is None:
             return super().step(step)
         made = op.clone(dict(zip(op.operands, self.of(op.operands), strict=True)))
-        if (into := kernel.launch.into) is not None:
-            self.overwrites[made] = into
+        if schedule.into is not None:
+            self.overwrites[made] = schedule.into
         self.stand(op.results, self.emit(made).results)
         return None
 

@@ -32,9 +32,7 @@ from mind_passes.staged import Stage, StagedPass
 
 from ..outline import drop_barriers, own_functions, own_module
 from ..ptir_optimize import optimize_marked, simplify
-from .kernels.kernel import CudaKernel
-from .kernels.patterns import make_kernel
-from .kernels.unsupported import Unsupported
+from .kernels.patterns import schedule_of, why_no_kernel
 from .kernels.updates import free_order
 from .options import DEFAULT, CupyOptions
 from .products.attention import is_attention
@@ -92,7 +90,7 @@ def _move_casts(module: ModuleOp) -> None:
 
 
 def _recognize(module: ModuleOp) -> None:
-    recomputed = recompute_attention(module, _why_no_kernel)
+    recomputed = recompute_attention(module, lambda op: why_no_kernel(op.body.block))
     if recognize(module) or recomputed:
         simplify(module)
 
@@ -104,31 +102,15 @@ def _recognize_rest(module: ModuleOp) -> None:
         _defuse_others(module)
 
 
-def kernel_of(op: FusionOp) -> CudaKernel | None:
-    """The kernel of a fusion; None if it has none."""
-    try:
-        return make_kernel(op.body.block)
-    except Unsupported:
-        return None
-
-
 def is_kernel(op: FusionOp) -> bool:
     """Return whether a fusion is one kernel."""
-    return kernel_of(op) is not None
-
-
-def _why_no_kernel(op: FusionOp) -> str | None:
-    try:
-        make_kernel(op.body.block)
-    except Unsupported as e:
-        return str(e)
-    return None
+    return schedule_of(op.body.block) is not None
 
 
 def _is_parallel(op: FusionOp) -> bool:
     """Return whether a fusion is a kernel with enough blocks for a long row."""
-    kernel = kernel_of(op)
-    return kernel is not None and not kernel.is_narrow
+    schedule = schedule_of(op.body.block)
+    return schedule is not None and not schedule.is_narrow
 
 
 def _is_attention(op: FusionOp) -> bool:

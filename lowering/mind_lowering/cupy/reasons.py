@@ -15,9 +15,8 @@ from mind_passes.ptir.patterns.matching import fusion
 from mind_passes.ptir.recompute import KEPT
 
 from ..numpy import is_lowered
-from .kernels.patterns import make_kernel
+from .kernels.patterns import why_no_kernel
 from .kernels.sorts import is_sorted_here
-from .kernels.unsupported import Unsupported
 from .options import DEFAULT, CupyOptions
 from .prepare import prepared
 from .products.attention import is_attention
@@ -74,8 +73,5 @@ def reason(op: PtirOp) -> str:
         return LIBRARY[type(op)]
     if type(op) not in FUSIBLE and type(op) not in TARGETED:
         return "no kernel of ours"
-    try:
-        make_kernel(fusion([op], op.results).body.block)
-    except Unsupported as e:
-        return f"no kernel, {e}"
-    return "a kernel that was not wanted"
+    why = why_no_kernel(fusion([op], op.results).body.block)
+    return "a kernel that was not wanted" if why is None else f"no kernel, {why}"

@@ -20,12 +20,12 @@ from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
 from mind_dialect.ptir.types import TensorSpec
 
+from ..launch.kernel_patterns import Choice
 from ..python_names import PythonNames
 from ..xp.arguments import dtype_text
 from ..xp.python import PythonSource, python_source
 from .kernels.kernel import CudaKernel, Launch
-from .kernels.patterns import make_kernel
-from .kernels.unsupported import Unsupported
+from .kernels.patterns import choose
 from .lower import lowered_for_cupy
 from .options import DEFAULT, CupyOptions
 
@@ -55,11 +55,10 @@ class CudaKernels:
 
     def name(self, function: str, op: FusionOp) -> str:
         """The name in Python of the kernel of a fusion; E6003 if it has none, which a lowering never leaves."""
-        try:
-            kernel = make_kernel(op.body.block)
-        except Unsupported as e:
-            raise error("E6003", f"a fusion is no CUDA kernel: {e}", backend="cupy").at(op, op.name) from None
-        self.of[op] = self.add(function, kernel)
+        chosen = choose(op.body.block)
+        if not isinstance(chosen, Choice):
+            raise error("E6003", f"a fusion is no CUDA kernel: {chosen[-1][1].reason}", backend="cupy").at(op, op.name)
+        self.of[op] = self.add(function, chosen.match.schedule.emit())
         return self.of[op]
 
     def add(self, function: str, kernel: CudaKernel) -> str:

@@ -16,7 +16,7 @@ from mind_dialect.ptir import FUSIBLE, PtirOp
 from mind_dialect.ptir.types import DTYPES, Kind, PtirDType, tensor_type
 from mind_lowering.cupy.cuda_cpp.text import module_text
 from mind_lowering.cupy.kernels.kernel import CudaKernel
-from mind_lowering.cupy.kernels.patterns import make_kernel
+from mind_lowering.cupy.kernels.patterns import schedule_of
 from mind_lowering.cupy.kernels.scalars import EMITTERS, STORED
 from mind_lowering.kernels import NUMPY
 from mind_lowering.ptir_kernels.formats import array_dtype
@@ -29,6 +29,13 @@ FRAMES = (ptir.CastOp, ptir.MinimumOp, ptir.SelectOp)
 """Ops that read and write all that an elementwise kernel can."""
 INEXACT = {"exp", "log", "tanh", "erf", "sin", "cos", "pow", "expm1", "log1p", "logistic", "atan2", "cbrt", "erf_inv", "lgamma"}
 ULP = {"f32": 4e-7, "f64": 1e-15, "f16": 1e-3, "bf16": 8e-3}
+
+
+def emitted(block: Block) -> CudaKernel:
+    """The kernel of a body that is one."""
+    schedule = schedule_of(block)
+    assert schedule is not None
+    return schedule.emit()
 
 
 def samples(dtype: PtirDType, seed: int, size: int = SIZE) -> np.ndarray:
@@ -100,7 +107,7 @@ def forms(op: type[PtirOp], dtype: PtirDType) -> list[tuple[PtirOp, CudaKernel]]
         block = Block(arg_types=types)
         copy = made.clone(dict(zip(made.operands, block.args, strict=True)))
         block.add_ops([copy, ptir.YieldOp(*copy.results)])
-        found.append((copy, make_kernel(block)))
+        found.append((copy, emitted(block)))
     return found
 
 
@@ -158,7 +165,7 @@ def together(dtype: PtirDType) -> CudaKernel:
         first = 0 if op is ptir.SelectOp else 1
         block.add_ops(built(op, *block.args[first : first + len(op.OPERANDS)]))
     block.add_op(ptir.YieldOp(*[result for op in list(block.ops) for result in op.results]))
-    return make_kernel(block)
+    return emitted(block)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

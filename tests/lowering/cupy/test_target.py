@@ -16,7 +16,7 @@ from mind_lowering.cupy.kernels.body import Body
 from mind_lowering.cupy.kernels.places import linear, place, repeated, reshaped
 from mind_lowering.cupy.kernels.scalars import EMITTERS
 from mind_lowering.cupy.launching import require
-from mind_lowering.cupy.prepare import kernel_of, prepared
+from mind_lowering.cupy.prepare import is_kernel, prepared
 from mind_lowering.cupy.source import print_module
 from mind_lowering.xp.functions import FUNCTIONS
 from programs import parse
@@ -89,7 +89,7 @@ def test_equal_fusions_are_one_kernel_and_equal_programs_one_text() -> None:
 
 def test_what_no_kernel_can_hold_is_a_call() -> None:
     func = next(iter(parse(text_of("f").replace("f32", "complex<f32>")).body.block.ops))
-    assert all(op.name != "ptir.fusion" or kernel_of(op) is None for op in prepared(func).walk())  # type: ignore[arg-type]
+    assert all(op.name != "ptir.fusion" or not is_kernel(op) for op in prepared(func).walk())  # type: ignore[arg-type]
 
 
 def test_a_body_takes_all_that_is_fusible_but_products() -> None:

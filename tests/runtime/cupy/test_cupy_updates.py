@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from closed_tables import expect_rows
 from cuda_emulation import ARCHITECTURES, compiled, compiler
 from cupy_agreement import agree, arguments, in_one_batch
 from fake_device import Batch, compile_on_fake
 from mind_dialect import ptir
 from mind_dialect.ptir import TARGETED
 from mind_lowering.cupy.cuda_cpp.text import module_text
-from mind_lowering.cupy.kernels.whole import WHOLE_OPS
+from mind_lowering.cupy.kernels.patterns import ROWS
 from mind_lowering.cupy.options import CupyOptions
 from mind_runtime.on_cupy import CupyProgram
 from ptir_forms import like, program, shape
@@ -39,11 +40,11 @@ def reduced(kind: str, axis: int) -> Any:
     return lambda x, i, u: ptir.ScatterReduceOp(x, i, u, kind=kind, axis=axis)
 
 
-ROWS = {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
+DIMS = {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
 
 
 def added(**dims: Any) -> Any:
-    return lambda x, i, u: ptir.ScatterAddOp(x, i, u, **{**ROWS, **dims})
+    return lambda x, i, u: ptir.ScatterAddOp(x, i, u, **{**DIMS, **dims})
 
 
 def segmented(kind: str, n: int = 9, **options: Any) -> Any:
@@ -211,4 +212,5 @@ def test_nvrtc_compiles_every_kernel(architecture: str) -> None:
 @pytest.mark.quick
 def test_there_is_a_kernel_for_every_op_that_is_one() -> None:
     whole = {op for op, part in TARGETED.items() if part in ("whole", "contraction")}
-    assert whole | {ptir.DynamicUpdateSliceOp} == set(WHOLE_OPS)
+    among_others = {ptir.DotGeneralOp, ptir.ReduceOp, ptir.ArgMaxOp}
+    expect_rows("ROWS of mind_lowering/cupy/kernels/patterns.py", ROWS, whole | {ptir.DynamicUpdateSliceOp} | among_others)

@@ -10,18 +10,21 @@ from xdsl.ir import Block, SSAValue
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
-from .body import Body, KernelSource, Scope
+from .body import Body
+from .indexing import check_elements
 from .kernel import MOST_BLOCKS, THREADS, CudaKernel, KernelWriter, indented
 from .places import Chunk, Dims, IndexNames, Place, cut, place, spec
 from .scalars import cast, register
+from .scope import KernelSource, Scope
 from .unsupported import Unsupported
 
 
 def lone_body(op: PtirOp, block: Block) -> Body:
-    """The body of a fusion whose result is that of `op`; Unsupported for one that computes more."""
+    """The body of a fusion whose result is that of `op`, of elements that can be computed; Unsupported for another."""
     body = Body(block, given=(type(op),))
     if body.results != [op.results[0]] or body.reductions or sum(isinstance(o, type(op)) for o in body.ops) > 1:
         raise Unsupported(f"{op.OPCODE} with something after it")
+    check_elements(body, op.operands)
     return body
 
 

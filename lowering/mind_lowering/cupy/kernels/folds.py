@@ -15,12 +15,15 @@ from .unsupported import Unsupported
 
 
 def accumulator(op: ReduceOp) -> PtirDType:
-    """The dtype that a reduction accumulates in; Unsupported for sums and products in narrow floats, which round each step."""
-    values, dtype = op.values(), spec(op.x)[0]
-    found = values["accum_dtype"] or default_accumulator(dtype)
-    if found in NARROW and values["kind"] in ("sum", "prod"):
-        raise Unsupported(f"a {values['kind']} in {found}")
-    return found
+    """The dtype that a reduction accumulates in."""
+    return op.values()["accum_dtype"] or default_accumulator(spec(op.x)[0])
+
+
+def check_total(kind: str, total: PtirDType) -> None:
+    """Raise Unsupported for sums and products in narrow floats, which round each step, and for dtypes without registers."""
+    if kind in ("sum", "prod") and total in NARROW:
+        raise Unsupported(f"a {kind} in {total}")
+    register(total)
 
 
 def identity(kind: str, dtype: PtirDType) -> str:

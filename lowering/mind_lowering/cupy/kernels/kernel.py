@@ -6,6 +6,7 @@ Sizes are part of the text, so that the compiler knows every stride and every ta
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -15,11 +16,12 @@ from xdsl.ir import SSAValue
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import TensorSpec
 
-from .body import Body, KernelSource, Reduction, Scope
+from .body import Body, Reduction
 from .failures import FailingOp
 from .folds import combiner, taken_up
 from .places import Place, linear, reshaped, spec
 from .scalars import STORED, register
+from .scope import KernelSource, Scope
 
 NAME = "@NAME@"
 """Stands for the name of the kernel in its text."""
@@ -55,12 +57,24 @@ class CudaKernel:
     launch: Launch
     sites: tuple[PtirOp, ...]
     opcodes: tuple[str, ...]
-    is_narrow: bool = False
-    """Whether a few blocks have much to do, which they cannot share with others."""
 
     def named(self, name: str) -> str:
         """The text under a name."""
         return self.text.replace(NAME, name)
+
+
+class Schedule(ABC):
+    """A kernel that was matched: all that its text depends on. Making one raises Unsupported for what it cannot compute."""
+
+    body: Body
+    into: int | None = None
+    """The operand whose memory the one result has."""
+    is_narrow: bool = False
+    """Whether a few blocks have much to do, which they cannot share with others."""
+
+    @abstractmethod
+    def emit(self) -> CudaKernel:
+        """Emit the kernel."""
 
 
 class KernelWriter:
@@ -77,7 +91,7 @@ class KernelWriter:
         outputs = tuple(TensorSpec(*spec(v)) for v in self.body.results)
         return Launch(outputs, grid, block, scratch, counters, into, tuple(site for _, site in self.body.sites))
 
-    def kernel(self, lines: Sequence[str], launch: Launch, *, is_narrow: bool = False, names: Sequence[str] = ()) -> CudaKernel:
+    def kernel(self, lines: Sequence[str], launch: Launch, names: Sequence[str] = ()) -> CudaKernel:
         """The whole kernel, given the statements of its body; it is called after its ops, unless other `names` are given."""
         parameters = [f"const {_stored(v)}* __restrict__ {name}" for v, name in self.source.pointers.items()]
         parameters += [f"{_stored(v)}* __restrict__ {b}" for v, b in zip(self.body.results, self.outputs, strict=True)]
@@ -85,17 +99,12 @@ class KernelWriter:
         parameters += ["mind::ui64* record"] if launch.fails else []
         head = f'extern "C" __global__ void __launch_bounds__({launch.block}) {NAME}({", ".join(parameters)})'
         text = "\n".join([head, "{", *indented([f"typedef {self.index_type()} I;", *lines]), "}", ""])
-        return CudaKernel(text, launch, self.sites, tuple(names) or tuple(op.OPCODE for op in self.body.ops), is_narrow)
+        return CudaKernel(text, launch, self.sites, tuple(names) or tuple(op.OPCODE for op in self.body.ops))
 
     def index_type(self) -> str:
         """The type of indices: 64 bits where 32 would not do."""
         values = [*self.body.inputs, *(v for op in self.body.ops for v in op.results)]
         return "int" if max(prod(spec(v)[1]) for v in values) <= 1 << 30 else "long long"
-
-    def width(self, size: int) -> int:
-        """Return the number of elements of `size` bytes that are read and written at once: 16 bytes of the widest."""
-        bytes = [spec(v)[0].size for v in (*self.body.inputs, *self.body.results) if prod(spec(v)[1]) == size]
-        return VECTOR_BYTES // max(bytes, default=VECTOR_BYTES)
 
     def elements(
         self,
@@ -154,6 +163,12 @@ class KernelWriter:
                 load = f"mind::load<{width}>({pointer}_, {pointer}, {start}, {end});"
                 found[value] = [f"{register(dtype)} {pointer}_[{width}];", load]
         return found
+
+
+def vector_width(body: Body, size: int) -> int:
+    """Return the number of elements that are read and written at once of arrays of `size` elements: 16 bytes of the widest."""
+    bytes = [spec(v)[0].size for v in (*body.inputs, *body.results) if prod(spec(v)[1]) == size]
+    return VECTOR_BYTES // max(bytes, default=VECTOR_BYTES)
 
 
 def store(pointer: str, index: str, value: SSAValue, name: str) -> str:

@@ -320,7 +320,7 @@ MAPS: dict[type[PtirOp], Callable[[Any, Place, Reader], Mapped]] = {
 
 def is_one_update(op: ptir.ScatterReduceOp) -> bool:
     """Return whether a scatter has one update for each row along its axis."""
-    extents, shape = spec(op.x)[1], spec(op.indices)[1]
+    extents, shape = op.operand_spec(0).shape, op.operand_spec(1).shape
     axis = op.values()["axis"] % len(extents)
     return shape == tuple(1 if a == axis else n for a, n in enumerate(extents))
 

@@ -9,15 +9,22 @@ always in one order: nothing depends on which block is faster, and no float is a
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from math import prod
 
-from .body import WHOLE, Body, Key, Reduction, Scope, kept_line, reduced_axes
-from .folds import combiner, result_of, start_of, total_bytes, total_type
-from .kernel import MOST_BLOCKS, THREADS, CudaKernel, KernelWriter, indented, store
-from .places import Chunk, Dims, Place, linear, place, spec
+from xdsl.ir import Block, SSAValue
+
+from mind_dialect.ptir import PtirOp, ReduceOp
+
+from .body import Body, Reduction, reduced_axes
+from .folds import accumulator, check_total, combiner, result_of, start_of, total_bytes, total_type
+from .indexing import WHOLE, IndexingCheck, IndexingWalk, Known
+from .kernel import MOST_BLOCKS, THREADS, CudaKernel, KernelWriter, Schedule, indented, store, vector_width
+from .maps import Key
+from .places import Chunk, Dims, Place, linear, place, reshaped, spec
 from .scalars import register
+from .scope import Scope, kept_line
 from .unsupported import Unsupported
 
 KEPT = 32
@@ -28,8 +35,10 @@ LEAST_SHARE = 4096
 """Elements that a block has at least before it shares a row with others."""
 
 
-def reduction_kernel(body: Body) -> CudaKernel:
-    """The kernel of a body with reductions."""
+def reduction_schedule(op: PtirOp, block: Block) -> Schedule:
+    """The schedule of a body with reductions."""
+    body = Body(block)
+    body.check_size()
     first = body.reductions[0]
     shape, axes = spec(first.x)[1], reduced_axes(first)
     if any((spec(op.x)[1], reduced_axes(op)) != (shape, axes) for op in body.reductions):
@@ -37,11 +46,11 @@ def reduction_kernel(body: Body) -> CudaKernel:
     if prod(shape) == 0:
         raise Unsupported("a reduction of nothing, or to nothing")
     trailing = axes == tuple(range(len(shape) - len(axes), len(shape)))
-    return (_Rows if trailing else _Columns)(body, shape, axes).made()
+    return (_Rows if trailing else _Columns)(body, shape, axes)
 
 
-class _Reduction(ABC):
-    """One kernel on its way."""
+class _Reduction(Schedule):
+    """A kernel of reductions over the same axes."""
 
     ROW: str
     """The name of the index over what is kept."""
@@ -50,10 +59,9 @@ class _Reduction(ABC):
 
     def __init__(self, body: Body, shape: Dims, axes: Sequence[int]):
         self.body, self.shape, self.axes = body, shape, axes
-        self.writer = KernelWriter(body)
         self.count = prod(shape[a] for a in axes)
         self.rows = prod(shape) // self.count
-        self.writer.source.row = self.ROW if self.rows > 1 else "0"
+        self.row_index = self.ROW if self.rows > 1 else "0"
         self.stages = max(body.stage[v] for v in (*body.results, *(op.results[0] for op in body.reductions))) + 1
         self.whole: list[list[int]] = [[] for _ in range(self.stages)]
         """The outputs that have every element, by stage."""
@@ -67,24 +75,52 @@ class _Reduction(ABC):
                 self.small.append(number)
             else:
                 raise Unsupported("a result that is neither whole nor one per row")
-        self.kept: dict[Key, str] = {}
-        self.scopes: list[Scope] = []
         self.shares = 1
         """How many blocks share a row, or a tile of columns."""
         self.keeps = False
         """Whether the values of a row stay in registers."""
-        self.scratch = 0
 
     @property
     def one_stage(self) -> bool:
         """Return whether everything that has all elements is done in the loop that reduces."""
         return self.stages == 2 and not self.whole[1]
 
+    def sums(self, stage: int) -> list[tuple[Reduction, str]]:
+        """The reductions of a stage, with the variables of their totals."""
+        return [(op, f"sum{i}") for i, op in enumerate(self.body.reductions) if self.body.stage[op.x] == stage]
+
+    def check(self) -> None:
+        """Raise Unsupported unless each stage can compute what it needs."""
+        for op in self.body.reductions:
+            if isinstance(op, ReduceOp):
+                check_total(op.values()["kind"], accumulator(op))
+        known, kept = Known(self.body, row=self.row_index), set[Key]()
+        for stage in range(self.stages):
+            check, sums = IndexingCheck(known, kept), [op for op, _ in self.sums(stage)]
+            at = self.place(check)
+            values: list[SSAValue] = [*(self.body.results[n] for n in self.whole[stage]), *(op.x for op in sums)]
+            check.values([(v, reshaped(at, spec(v)[1], check)) for v in values])
+            kept |= {key for key in check.names if self.keeps and key[1] == at}
+            known.finished |= dict.fromkeys([op.results[0] for op in sums], "")
+        IndexingCheck(known).values(self._in_row())
+
+    def emit(self) -> CudaKernel:
+        self.writer = KernelWriter(self.body)
+        self.writer.source.row = self.row_index
+        self.kept: dict[Key, str] = {}
+        self.scopes: list[Scope] = []
+        self.scratch = 0
+        return self.kernel()
+
     # What the two kinds differ in
 
     @abstractmethod
-    def made(self) -> CudaKernel:
-        """The kernel."""
+    def kernel(self) -> CudaKernel:
+        """The kernel around its rows."""
+
+    @abstractmethod
+    def place(self, names: IndexingWalk) -> Place:
+        """The place of an element of a row, in the loop."""
 
     @abstractmethod
     def loop(self, scope: Scope, outputs: Sequence[int], sums: Sequence[tuple[Reduction, str]]) -> list[str]:
@@ -104,7 +140,7 @@ class _Reduction(ABC):
         """The statements for one row, its index being there."""
         lines: list[str] = []
         for stage in range(self.stages):
-            sums = [(op, f"sum{i}") for i, op in enumerate(self.body.reductions) if self.body.stage[op.x] == stage]
+            sums = self.sums(stage)
             if not sums and not self.whole[stage]:
                 continue
             for op, total in sums:
@@ -146,10 +182,13 @@ class _Reduction(ABC):
         scope = Scope(self.writer.source)
         scope.whole = None
         row = self.writer.source.row
-        values = [self.body.results[n] for n in self.small]
-        names = scope.values([(v, place((spec(v)[1], row))) for v in values])
-        writes = [store(self.writer.outputs[n], row, v, x) for n, v, x in zip(self.small, values, names, strict=True)]
+        names = scope.values(roots := self._in_row())
+        writes = [store(self.writer.outputs[n], row, v, x) for n, (v, _), x in zip(self.small, roots, names, strict=True)]
         return [*scope.lines, *writes]
+
+    def _in_row(self) -> list[Key]:
+        """The results that there is one of per row, at the place of the row."""
+        return [(v, place((spec(v)[1], self.row_index))) for v in (self.body.results[n] for n in self.small)]
 
     def _with_kept(self, lines: list[str]) -> list[str]:
         """Arrays for what is kept and used again, then the lines, without those that keep what is not."""
@@ -169,7 +208,7 @@ class _Rows(_Reduction):
 
     def __init__(self, body: Body, shape: Dims, axes: Sequence[int]):
         super().__init__(body, shape, axes)
-        width = self.writer.width(prod(shape))
+        width = vector_width(body, prod(shape))
         self.width = width if self.count % width == 0 or self.rows == 1 else 1
         self.team = next(team for team, most in _TEAMS if self.count <= most)
         self.block = max(128, self.team)
@@ -181,8 +220,10 @@ class _Rows(_Reduction):
         per_block = self.block // self.team
         self.uneven = self.shares == 1 and self.rows % per_block != 0
         self.leader = "t == 0 && r < " + str(self.rows) if self.uneven else "t == 0"
+        self.is_narrow = self.shares == 1 and not self.keeps and self.rows < ENOUGH_BLOCKS and self.count >= 2 * LEAST_SHARE
+        self.check()
 
-    def made(self) -> CudaKernel:
+    def kernel(self) -> CudaKernel:
         block, team, rows, shares = self.block, self.team, self.rows, self.shares
         per_block = block // team
         lines = [f"const int t = threadIdx.x % {team};" if team < block else "const int t = threadIdx.x;"]
@@ -193,24 +234,26 @@ class _Rows(_Reduction):
         row = f"const I r = base + threadIdx.x / {team};" if per_block > 1 else "const I r = base;"
         loop = f"for (I base = I(blockIdx.x) * {per_block}; base < {rows}; base += I(gridDim.x) * {per_block}) {{"
         lines += [loop, *indented([row, *inner]), "}"]
-        narrow = not self.keeps and rows < ENOUGH_BLOCKS and self.count >= 2 * LEAST_SHARE
-        return self.writer.kernel(lines, self.writer.launch(min(-(-rows // per_block), MOST_BLOCKS), block), is_narrow=narrow)
+        return self.writer.kernel(lines, self.writer.launch(min(-(-rows // per_block), MOST_BLOCKS), block))
+
+    def place(self, names: IndexingWalk) -> Place:
+        column = "c" if self.rows > 1 else WHOLE
+        if self.rows > 1:
+            names.texts[f"r * {self.count} + c"] = WHOLE
+        return place((self.shape[: -len(self.axes)], "r"), (self.shape[-len(self.axes) :], column))
 
     def loop(self, scope: Scope, outputs: Sequence[int], sums: Sequence[tuple[Reduction, str]]) -> list[str]:
         count, width, team = self.count, self.width, self.team
-        outer, inner = self.shape[: -len(self.axes)], self.shape[-len(self.axes) :]
         column = "c" if self.rows > 1 else WHOLE
         head = [f"const I {column} = first + j;" if width > 1 else f"const I {column} = first;"]
         if self.rows > 1:
             head.append(f"const I {WHOLE} = r * {count} + c;")
-            scope.texts[f"r * {count} + c"] = WHOLE
         if self.keeps:
             head.append(f"const int slot = k * {width} + j;" if width > 1 else "const int slot = k;")
         start = f"r * {count} + first" if self.rows > 1 else "first"
         guard = f"{column} < {count}" if count % width else None
         end = f"I(r * {count} + {count})" if self.rows > 1 else f"I({count})"
-        at = place((outer, "r"), (inner, column))
-        lines = self.writer.elements(scope, at, head, outputs, sums, (width, start, end), guard, column)
+        lines = self.writer.elements(scope, self.place(scope), head, outputs, sums, (width, start, end), guard, column)
         if self.keeps:
             first = f"const I first = {_times(f'I(k) * {team} + t', width)};"
             if count % (team * width):
@@ -255,8 +298,10 @@ class _Columns(_Reduction):
             raise Unsupported("more columns than a grid has blocks for")
         self.inside = f"q < {self.rows}" if self.rows % 32 else "true"
         self.leader = f"w == 0 && {self.inside}"
+        self.is_narrow = not self.one_stage and self.tiles < ENOUGH_BLOCKS and self.count > 8 * self.WARPS
+        self.check()
 
-    def made(self) -> CudaKernel:
+    def kernel(self) -> CudaKernel:
         shares = self.shares
         lines = ["const int w = threadIdx.x / 32;"]
         tile = f"blockIdx.x / {shares}" if shares > 1 else "blockIdx.x"
@@ -264,19 +309,16 @@ class _Columns(_Reduction):
         lines += [f"const int share = blockIdx.x % {shares};"] if shares > 1 else []
         lines += self.row()
         counters = self.tiles if shares > 1 else 0
-        narrow = not self.one_stage and self.tiles < ENOUGH_BLOCKS and self.count > 8 * self.WARPS
-        return self.writer.kernel(
-            lines, self.writer.launch(self.tiles * shares, THREADS, self.scratch, counters), is_narrow=narrow
-        )
+        return self.writer.kernel(lines, self.writer.launch(self.tiles * shares, THREADS, self.scratch, counters))
 
     def loop(self, scope: Scope, outputs: Sequence[int], sums: Sequence[tuple[Reduction, str]]) -> list[str]:
-        lines = self.writer.elements(scope, self._place(scope), [], outputs, sums, along="t")
+        lines = self.writer.elements(scope, self.place(scope), [], outputs, sums, along="t")
         first = f"I(share) * {self.WARPS} + w" if self.shares > 1 else "w"
         loop = f"for (I t = {first}; t < {self.count}; t += {self.WARPS * self.shares}) {{"
         lines = [loop, *indented(lines), "}"]
         return lines if self.inside == "true" else [f"if ({self.inside}) {{", *indented(lines), "}"]
 
-    def _place(self, scope: Scope) -> Place:
+    def place(self, names: IndexingWalk) -> Place:
         """The place of element `t` of column `q`; together the indices of the kept axes are `q` again."""
         runs: list[tuple[bool, Dims]] = []
         for axis, n in enumerate(self.shape):
@@ -285,17 +327,17 @@ class _Columns(_Reduction):
                 runs[-1] = (reduced, (*runs[-1][1], n))
             else:
                 runs.append((reduced, (n,)))
-        chunks = [Chunk(dims, _part(scope, runs, number)) for number, (_, dims) in enumerate(runs)]
+        chunks = [Chunk(dims, _part(names, runs, number)) for number, (_, dims) in enumerate(runs)]
         kept = tuple(chunk for chunk, (reduced, _) in zip(chunks, runs, strict=True) if not reduced)
-        self._alias(scope, kept)
+        self._alias(names, kept)
         return place(*chunks)
 
-    def _alias(self, scope: Scope, kept: Sequence[Chunk]) -> None:
+    def _alias(self, names: IndexingWalk, kept: Sequence[Chunk]) -> None:
         """Let the index over all kept axes be `q` wherever it is put together again."""
         real = [chunk for chunk in kept if prod(chunk.dims) != 1]
         if len(real) > 1:
-            head = linear(place(*real[:-1]), scope)
-            scope.texts[f"{head} * {prod(real[-1].dims)} + {real[-1].number}"] = "q"
+            head = linear(place(*real[:-1]), names)
+            names.texts[f"{head} * {prod(real[-1].dims)} + {real[-1].number}"] = "q"
 
     def together(self, kind: str, total: str, start: str) -> str:
         return f"mind::across<{kind}, {self.WARPS}>({total})"
@@ -311,7 +353,7 @@ def _times(text: str, width: int) -> str:
     return text if width == 1 else f"I({text}) * {width}"
 
 
-def _part(scope: Scope, runs: Sequence[tuple[bool, Dims]], number: int) -> str:
+def _part(names: IndexingWalk, runs: Sequence[tuple[bool, Dims]], number: int) -> str:
     """The index of one run of axes, from that over all kept or all reduced ones."""
     reduced, dims = runs[number]
     after = prod(prod(d) for r, d in runs[number + 1 :] if r == reduced)
@@ -320,5 +362,5 @@ def _part(scope: Scope, runs: Sequence[tuple[bool, Dims]], number: int) -> str:
     if prod(dims) == 1:
         return "0"
     if after != 1:
-        text = scope.index(f"{text} / {after}")
-    return text if before == 1 else scope.index(f"{text} % {prod(dims)}")
+        text = names.index(f"{text} / {after}")
+    return text if before == 1 else names.index(f"{text} % {prod(dims)}")

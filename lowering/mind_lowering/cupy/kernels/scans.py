@@ -6,6 +6,7 @@ A block takes 1,024 elements at a time; what came before is carried on. The orde
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.ir import Block
@@ -15,7 +16,7 @@ from mind_dialect.ptir.legal import default_accumulator
 
 from .element import for_each, function, lone_body
 from .folds import identity
-from .kernel import MOST_BLOCKS, CudaKernel, KernelWriter, indented
+from .kernel import MOST_BLOCKS, CudaKernel, KernelWriter, Schedule, indented
 from .places import place, spec
 from .scalars import STORED, cast, register
 from .unsupported import Unsupported
@@ -23,32 +24,34 @@ from .unsupported import Unsupported
 _BLOCK, _EACH = 256, 4
 
 
-def cumulative_kernel(op: CumulativeSumOp | CumulativeOp, block: Block) -> CudaKernel:
-    """The kernel of running sums, products or extremes; only sums have one that shares rows among threads."""
-    body, shape = lone_body(op, block), spec(op.x)[1]
-    if 0 in shape:
-        raise Unsupported("sums of nothing")
-    sums = _RunningSums(op, KernelWriter(body))
-    return sums.rows() if sums.width == 1 and sums.kind == "sum" else sums.columns()
+class ScanSchedule(Schedule):
+    """
+    Running sums, products or extremes: element `c` of row `o` at place `i` of what is not summed.
 
+    Only sums have a kernel that shares rows among threads.
+    """
 
-class _RunningSums:
-    """One kernel on its way: element `c` of row `o` at place `i` of what is not summed."""
-
-    def __init__(self, op: CumulativeSumOp | CumulativeOp, writer: KernelWriter):
-        self.writer, values, (self.dtype, shape) = writer, op.values(), spec(op.x)
+    def __init__(self, op: CumulativeSumOp | CumulativeOp, block: Block):
+        self.op, self.body = op, lone_body(op, block)
+        values, (self.dtype, shape) = op.values(), spec(op.x)
+        if 0 in shape:
+            raise Unsupported("sums of nothing")
         axis: int = values["axis"] % len(shape)
         self.kind: str = values.get("kind", "sum")
         outer, self.count, inner = shape[:axis], shape[axis], shape[axis + 1 :]
         self.outer, self.width, self.wide = prod(outer), prod(inner), default_accumulator(self.dtype)
-        at = place((outer, "o"), ((self.count,), "c"), (inner, "i"))
-        self.lines = function(writer.source, "element", op.x, at, "I o, I c, I i", self.wide)
+        self.at = place((outer, "o"), ((self.count,), "c"), (inner, "i"))
         self.type, self.zero = register(self.wide), identity(self.kind, self.wide)
         self.turned = f"{self.count - 1} - n" if values["reverse"] else "n"
         kept = "before" if values["exclusive"] else "after"
         self.stored = f"mind::Stored<{STORED[self.dtype]}>::store({cast(kept, self.wide, self.dtype)})"
 
-    def rows(self) -> CudaKernel:
+    def emit(self) -> CudaKernel:
+        writer = KernelWriter(self.body)
+        lines = function(writer.source, "element", self.op.x, self.at, "I o, I c, I i", self.wide)
+        return (self._rows if self.width == 1 and self.kind == "sum" else self._columns)(writer, lines)
+
+    def _rows(self, writer: KernelWriter, lines: Sequence[str]) -> CudaKernel:
         """A block per row."""
         count, type = self.count, self.type
         each = f"for (int j = 0; j < {_EACH}; ++j) {{"
@@ -65,9 +68,9 @@ class _RunningSums:
         chunks = [f"for (I base = 0; base < {count}; base += {_BLOCK * _EACH}) {{", *indented(iteration), "}"]
         row = indented([f"{type} carry = {self.zero};", *chunks])
         loop = [f"for (I o = blockIdx.x; o < {self.outer}; o += gridDim.x) {{", *row, "}"]
-        return self.writer.kernel([*self.lines, *loop], self.writer.launch(min(self.outer, MOST_BLOCKS), _BLOCK))
+        return writer.kernel([*lines, *loop], writer.launch(min(self.outer, MOST_BLOCKS), _BLOCK))
 
-    def columns(self) -> CudaKernel:
+    def _columns(self, writer: KernelWriter, lines: Sequence[str]) -> CudaKernel:
         """A thread per column."""
         iteration = [
             f"const I c = {self.turned};",
@@ -77,4 +80,4 @@ class _RunningSums:
         ]
         steps = [f"for (I n = 0; n < {self.count}; ++n) {{", *indented(iteration), "}"]
         head = [f"const I o = q / {self.width}, i = q % {self.width};", f"{self.type} before = {self.zero};"]
-        return for_each(self.writer, "q", self.outer * self.width, [*head, *steps], self.lines)
+        return for_each(writer, "q", self.outer * self.width, [*head, *steps], lines)

@@ -13,11 +13,11 @@ from xdsl.ir import Block
 from mind_dialect.ptir import ScatterAddOp
 from mind_dialect.ptir.types import SI64
 
-from .body import Body
 from .element import flat, for_each, function, lone_body, mixed, scratch
-from .kernel import MOST_BLOCKS, CudaKernel, KernelWriter, indented
+from .kernel import MOST_BLOCKS, CudaKernel, KernelWriter, Schedule, indented
 from .places import spec
 from .scalars import STORED, register
+from .scope import KernelSource
 from .unsupported import Unsupported
 from .updates import MOST_UPDATES, is_atomic, updated
 
@@ -25,18 +25,12 @@ _EACH = 4
 """So many elements of a window a thread has at a time."""
 
 
-def scatter_add_kernel(op: ScatterAddOp, block: Block) -> CudaKernel:
-    """The kernel of a scatter."""
-    body = lone_body(op, block)
-    return _Windows(op, body, updated(body, op)).made()
-
-
-class _Windows:
+class WindowScatterSchedule(Schedule):
     """A scatter of windows, by the dimension numbers of StableHLO."""
 
-    def __init__(self, op: ScatterAddOp, body: Body, into: int):
-        self.op, self.body, self.into = op, body, into
-        self.writer = KernelWriter(body)
+    def __init__(self, op: ScatterAddOp, block: Block):
+        self.op, self.body = op, lone_body(op, block)
+        self.into = updated(self.body, op)
         values = op.values()
         (self.dtype, self.extents), self.shape, ids = spec(op.x), spec(op.updates)[1], spec(op.indices)[1]
         rank = len(self.extents)
@@ -54,20 +48,21 @@ class _Windows:
         if meets and not is_atomic(op):
             raise Unsupported("windows that may overlap in part")
 
-    def made(self) -> CudaKernel:
-        op, source, stored = self.op, self.writer.source, STORED[self.dtype]
+    def emit(self) -> CudaKernel:
+        op, writer, stored = self.op, KernelWriter(self.body), STORED[self.dtype]
+        source = writer.source
         dims = [self.shape[a] for a in self.scatter]
-        names = scratch(self.writer.source)
+        names = scratch(source)
         at = mixed(names, [(self.scatter, tuple(dims), "j"), (self.window, tuple(self.shape[a] for a in self.window), "w")])
         lines = function(source, "update", op.updates, at, "I j, I w", self.dtype, names.lines)
-        lines += self._keys()
+        lines += self._keys(source)
         window, sizes = scratch(source), tuple(self.sizes[a] for a in self.kept)
         where = flat(mixed(window, [(range(len(sizes)), sizes, "w")]), self.kept, self.extents)
         lines += ["auto place = [&](I w) -> I {", *indented([*window.lines, f"return {where};"]), "};"]
         taken = "if (at[i] >= 0) total[i] = mind::add(total[i], update(j, first + threadIdx.x + 256 * i));"
         each = f"for (int i = 0; i < {_EACH}; ++i)"
         if is_atomic(op):
-            return self._added(lines)
+            return self._added(writer, lines)
         iteration = [
             "const mind::si64 mine = key(k, true);",
             "bool is_first = mine >= 0;",
@@ -87,28 +82,28 @@ class _Windows:
             "}",
         ]
         loop = [f"for (I k = blockIdx.x; k < {self.count}; k += gridDim.x) {{", *indented(iteration), "}"]
-        return self.writer.kernel([*lines, *loop], self.writer.launch(min(self.count, MOST_BLOCKS), 256, into=self.into))
+        return writer.kernel([*lines, *loop], writer.launch(min(self.count, MOST_BLOCKS), 256, into=self.into))
 
-    def _added(self, lines: list[str]) -> CudaKernel:
+    def _added(self, writer: KernelWriter, lines: list[str]) -> CudaKernel:
         """A thread for each element of each window."""
         iteration = [
             f"const I j = e / {self.width}, w = e % {self.width};",
             "const mind::si64 mine = key(j, w == 0);",
             "if (mine >= 0) mind::add_to(b0 + (I(mine) + place(w)), update(j, w));",
         ]
-        return for_each(self.writer, "e", self.count * self.width, iteration, lines, self.into)
+        return for_each(writer, "e", self.count * self.width, iteration, lines, self.into)
 
-    def _keys(self) -> list[str]:
+    def _keys(self, source: KernelSource) -> list[str]:
         """The function from an index vector to the first element of its window, -1 for one out of bounds."""
         op, ids = self.op, spec(self.op.indices)[1]
         dims = tuple(n for a, n in enumerate(ids) if a != self.vector)
         lines: list[str] = []
         inner = ["mind::si64 found = 0;"]
         for column, a in enumerate(self.targets):
-            names = scratch(self.writer.source)
+            names = scratch(source)
             parts = [([b for b in range(len(ids)) if b != self.vector], dims, "j")]
             parts += [([self.vector], (ids[self.vector],), str(column))] if self.vector < len(ids) else []
-            lines += function(self.writer.source, f"index{column}", op.indices, mixed(names, parts), "I j", SI64, names.lines)
+            lines += function(source, f"index{column}", op.indices, mixed(names, parts), "I j", SI64, names.lines)
             last = self.extents[a] - self.sizes.get(a, 1)
             fail = f"if (notes) mind::fail(record, {column}, mind::ui64(j), s{column});"
             inner.append(f"const mind::si64 s{column} = index{column}(j);")

@@ -15,12 +15,12 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block
 
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import DynamicUpdateSliceOp, PtirOp, ScatterAddOp, ScatterReduceOp, YieldOp
+from mind_dialect.ptir import DynamicUpdateSliceOp, PtirOp, ScatterAddOp, ScatterReduceOp
 from mind_dialect.ptir.types import F32, F64, SI64, PtirDType
 
 from .body import Body
 from .element import flat, for_each, function, lone_body, mixed, scratch
-from .kernel import CudaKernel, KernelWriter
+from .kernel import CudaKernel, KernelWriter, Schedule
 from .maps import is_one_update
 from .places import Dims, place, spec
 from .scalars import STORED, register
@@ -63,74 +63,80 @@ def updated(body: Body, op: PtirOp) -> int:
     return [v is x for v in body.inputs].index(True)
 
 
-def window_kernel(op: DynamicUpdateSliceOp, block: Block) -> CudaKernel | None:
-    """The kernel of a window that is overwritten in place; None where the array is not an input, or more is computed."""
-    ending = block.last_op
-    x = op.x
-    alone = isinstance(ending, YieldOp) and list(ending.operands) == [op.result] and x in block.args
-    if not alone or sum(v is x for o in block.ops for v in o.operands) != 1:
-        return None
-    body = lone_body(op, block)
-    into = updated(body, op)
-    writer = KernelWriter(body)
-    extents, shape = spec(x)[1], spec(op.update)[1]
-    if any(size > n for size, n in zip(shape, extents, strict=True)):
-        raise Unsupported("a window that does not fit")
-    dtype = spec(x)[0]
-    lines = function(writer.source, "element", op.update, place((shape, "u")), "I u", dtype)
-    start = ["0"]
-    for a, (extent, size) in enumerate(zip(extents, shape, strict=True)):
-        if extent != size:
-            lines += function(writer.source, f"at{a}", op.start, place((spec(op.start)[1], str(a))), "", SI64)
-            lines.append(f"const I start{a} = I(mind::clamp(at{a}(), mind::si64(0), mind::si64({extent - size})));")
-            start.append(f"start{a} * {prod(extents[a + 1 :])}")
-    names = scratch(writer.source)
-    where = flat(mixed(names, [(range(len(shape)), shape, "u")]), range(len(shape)), extents)
-    write = f"b0[start + {where}] = mind::Stored<{STORED[dtype]}>::store(element(u));"
-    lines.append(f"const I start = {' + '.join(start[1:] or start)};")
-    return for_each(writer, "u", prod(shape), [*names.lines, write], lines, into)
+def is_in_place(op: PtirOp, block: Block) -> bool:
+    """Return whether an update is a kernel by itself, in the memory of what it updates; others are maps among other ops."""
+    ending, x = block.last_op, op.operands[0]
+    alone = ending is not None and list(ending.operands) == [op.results[0]] and x in block.args
+    if isinstance(op, DynamicUpdateSliceOp):
+        return alone and sum(v is x for o in block.ops for v in o.operands) == 1
+    return alone or not (isinstance(op, ScatterReduceOp) and is_one_update(op))
 
 
-def scatter_reduce_kernel(op: ScatterReduceOp, block: Block) -> CudaKernel | None:
-    """
-    A thread for each update along `axis`; the first of those that meet takes up the others.
+class WindowUpdateSchedule(Schedule):
+    """A window that is overwritten in place."""
 
-    None for one update of each row of what is computed here, or where something follows: that is a map.
-    """
-    alone = list(block.last_op.operands) == [op.result] if block.last_op is not None else False
-    if is_one_update(op) and (not alone or op.x not in block.args):
-        return None
-    body = lone_body(op, block)
-    into = updated(body, op)
-    writer, values = KernelWriter(body), op.values()
-    (dtype, extents), shape = spec(op.x), spec(op.indices)[1]
-    axis: int = values["axis"] % len(extents)
-    count, inner = shape[axis], prod(shape[axis + 1 :])
-    if count > MOST_UPDATES and not is_atomic(op):
-        raise Unsupported(f"{count} updates that may meet")
-    at = place((shape[:axis], "o"), ((count,), "c"), (shape[axis + 1 :], "i"))
-    lines = function(writer.source, "index", op.indices, at, "I o, I c, I i", SI64)
-    lines += function(writer.source, "update", op.updates, at, "I o, I c, I i", dtype)
-    names, rank = scratch(writer.source), len(shape)
-    parts: list[tuple[Sequence[int], Dims, str]] = [
-        (range(axis), shape[:axis], "o"),
-        ((axis,), (extents[axis],), "k"),
-        (range(axis + 1, rank), shape[axis + 1 :], "i"),
-    ]
-    where = flat(mixed(names, parts), range(rank), extents)
-    added = [f"mind::add_to(b0 + ({where}), update(o, c, i));"]
-    iteration = [
-        f"const I i = u % {inner}, c = u / {inner} % {count}, o = u / {inner * count};",
-        "const mind::si64 mine = index(o, c, i);",
-        f"if (mind::ui64(mine) >= {extents[axis]}u) {{",
-        "    mind::fail(record, 0, mind::ui64(u), mine);",
-        "    continue;",
-        "}",
-        "const I k = I(mine);",
-        *names.lines,
-        *(added if is_atomic(op) else _taken_up(values["kind"], dtype, where, count)),
-    ]
-    return for_each(writer, "u", prod(shape), iteration, lines, into)
+    def __init__(self, op: DynamicUpdateSliceOp, block: Block):
+        self.op, self.body = op, lone_body(op, block)
+        self.into = updated(self.body, op)
+        self.extents, self.shape = spec(op.x)[1], spec(op.update)[1]
+        if any(size > n for size, n in zip(self.shape, self.extents, strict=True)):
+            raise Unsupported("a window that does not fit")
+
+    def emit(self) -> CudaKernel:
+        op, writer, extents, shape = self.op, KernelWriter(self.body), self.extents, self.shape
+        dtype = spec(op.x)[0]
+        lines = function(writer.source, "element", op.update, place((shape, "u")), "I u", dtype)
+        start = ["0"]
+        for a, (extent, size) in enumerate(zip(extents, shape, strict=True)):
+            if extent != size:
+                lines += function(writer.source, f"at{a}", op.start, place((spec(op.start)[1], str(a))), "", SI64)
+                lines.append(f"const I start{a} = I(mind::clamp(at{a}(), mind::si64(0), mind::si64({extent - size})));")
+                start.append(f"start{a} * {prod(extents[a + 1 :])}")
+        names = scratch(writer.source)
+        where = flat(mixed(names, [(range(len(shape)), shape, "u")]), range(len(shape)), extents)
+        write = f"b0[start + {where}] = mind::Stored<{STORED[dtype]}>::store(element(u));"
+        lines.append(f"const I start = {' + '.join(start[1:] or start)};")
+        return for_each(writer, "u", prod(shape), [*names.lines, write], lines, self.into)
+
+
+class AxisScatterSchedule(Schedule):
+    """A thread for each update along an axis; the first of those that meet takes up the others."""
+
+    def __init__(self, op: ScatterReduceOp, block: Block):
+        self.op, self.body = op, lone_body(op, block)
+        self.into = updated(self.body, op)
+        self.axis: int = op.values()["axis"] % len(spec(op.x)[1])
+        self.shape = spec(op.indices)[1]
+        self.count = self.shape[self.axis]
+        if self.count > MOST_UPDATES and not is_atomic(op):
+            raise Unsupported(f"{self.count} updates that may meet")
+
+    def emit(self) -> CudaKernel:
+        op, writer, axis, shape, count = self.op, KernelWriter(self.body), self.axis, self.shape, self.count
+        (dtype, extents), inner = spec(op.x), prod(shape[axis + 1 :])
+        at = place((shape[:axis], "o"), ((count,), "c"), (shape[axis + 1 :], "i"))
+        lines = function(writer.source, "index", op.indices, at, "I o, I c, I i", SI64)
+        lines += function(writer.source, "update", op.updates, at, "I o, I c, I i", dtype)
+        names, rank = scratch(writer.source), len(shape)
+        parts: list[tuple[Sequence[int], Dims, str]] = [
+            (range(axis), shape[:axis], "o"),
+            ((axis,), (extents[axis],), "k"),
+            (range(axis + 1, rank), shape[axis + 1 :], "i"),
+        ]
+        where = flat(mixed(names, parts), range(rank), extents)
+        added = [f"mind::add_to(b0 + ({where}), update(o, c, i));"]
+        iteration = [
+            f"const I i = u % {inner}, c = u / {inner} % {count}, o = u / {inner * count};",
+            "const mind::si64 mine = index(o, c, i);",
+            f"if (mind::ui64(mine) >= {extents[axis]}u) {{",
+            "    mind::fail(record, 0, mind::ui64(u), mine);",
+            "    continue;",
+            "}",
+            "const I k = I(mine);",
+            *names.lines,
+            *(added if is_atomic(op) else _taken_up(op.values()["kind"], dtype, where, count)),
+        ]
+        return for_each(writer, "u", prod(shape), iteration, lines, self.into)
 
 
 def _taken_up(kind: str, dtype: PtirDType, where: str, count: int) -> list[str]:

@@ -14,18 +14,21 @@ from math import prod
 
 from xdsl.ir import Block, SSAValue
 
-from mind_dialect.ptir import CastOp, DotGeneralOp, PtirOp, ReciprocalOp, ReduceOp, YieldOp
+from mind_dialect.ptir import CastOp, DotGeneralOp, PtirOp, ReciprocalOp, ReduceOp
 from mind_dialect.ptir.types import F32, F64, PtirDType
 from mind_passes.ptir.patterns import softmax
 
-from ..kernels.body import Body, Scope
-from ..kernels.kernel import MOST_BLOCKS, CudaKernel, KernelWriter, indented
-from ..kernels.places import place, spec
+from ..kernels.body import Body
+from ..kernels.element import scratch
+from ..kernels.indexing import IndexingCheck, Known
+from ..kernels.kernel import MOST_BLOCKS, CudaKernel, KernelWriter, Schedule, indented
+from ..kernels.places import spec
 from ..kernels.scalars import NARROW, STORED, cast, literal, register
+from ..kernels.scope import Scope
 from ..kernels.unsupported import Unsupported
 from .causal import hidden_from
 from .layout import Strided, strided
-from .matrices import SHARED_BYTES, Axes, Matrix, axes_of, batch_offset, check_sums, places_of
+from .matrices import SHARED_BYTES, Axes, Matrix, axes_of, batch_offset, check_sums, places_of, scored
 
 FEW_ROWS = 8
 """Up to so many rows of queries are too few for tiles."""
@@ -59,7 +62,7 @@ class _AttentionParts:
 
 
 def _parts(block: Block) -> _AttentionParts:
-    """Return the parts of an attention; Unsupported for two products that are something else."""
+    """Return the parts of an attention; Unsupported for products that are something else."""
     body = Body(block, given=(DotGeneralOp,))
     first, last = (op for op in body.ops if isinstance(op, DotGeneralOp))
     if body.sites:
@@ -96,12 +99,12 @@ def _is_kept(results: Sequence[SSAValue], found: softmax.Softmax, wide: PtirDTyp
     return isinstance(results[1].owner, ReciprocalOp) and results[1].owner.x is reductions["sum"]
 
 
-class _AttentionText:
-    """One kernel on its way."""
+class AttentionSchedule(Schedule):
+    """An attention, in the form for its sizes."""
 
-    def __init__(self, parts: _AttentionParts):
-        self.parts, self.body = parts, parts.body
-        self.writer = KernelWriter(parts.body)
+    def __init__(self, op: DotGeneralOp, block: Block):
+        self.parts = parts = _parts(block)
+        self.body = parts.body
         shape = spec(parts.first.result)[1]
         self.batch, (self.rows, self.keys) = shape[:-2], shape[-2:]
         self.count = prod(self.batch)
@@ -116,30 +119,48 @@ class _AttentionText:
         self.wide = F64 if parts.q.dtype is F64 else F32
         if 0 in (self.count, self.rows, self.keys, self.depth, self.width):
             raise Unsupported("an attention of nothing")
-        self.scope = Scope(self.writer.source)
-        self.scope.whole = None
         self.bounds = hidden_from(parts.scores, parts.first)
+        self.at = scored(self.batch, self.rows, self.keys)
+        check = IndexingCheck(Known(self.body))
+        check.names[parts.first.result, self.at] = "v0"
+        check.values([(parts.scores, self.at)])
+        self.few = self.rows <= FEW_ROWS and not parts.keeps
+        if self.few:
+            self._check_few()
+        else:
+            self.tile = self._tile()
 
-    def made(self) -> CudaKernel:
-        """The kernel, in the form for its sizes."""
-        if self.rows <= FEW_ROWS and not self.parts.keeps:
-            return self._few()
+    def _check_few(self) -> None:
+        total = self.count * self.rows
+        self.shares = max(1, min(-(-ENOUGH_BLOCKS // total), self.keys // LEAST_KEYS))
+        held = 32 * -(-self.width // 8) * 8 * self.wide.size
+        if total * self.shares > MOST_BLOCKS or held > SHARED_BYTES - 1024 or self.depth > 512:
+            raise Unsupported(f"an attention of {total} rows one by one")
+
+    def _tile(self) -> tuple[str, int, int, str]:
+        """Return the function, rows and columns of a tile, and the type of its elements."""
         narrow = self.parts.q.dtype in NARROW and self.depth % 16 == 0 and self.width % 8 == 0
         if narrow and max(self.depth, self.width) <= 128:
-            return self._tiles("attend_narrow", 64, 64 if max(self.depth, self.width) <= 64 else 32, STORED[self.parts.q.dtype])
+            return "attend_narrow", 64, 64 if max(self.depth, self.width) <= 64 else 32, STORED[self.parts.q.dtype]
         bytes = self.wide.size
         for tall, wide in _TILES:
             if (tall <= max(16, self.rows)) and bytes * self._elements(tall, wide) <= SHARED_BYTES - 1024:
-                return self._tiles("attend", tall, wide, register(self.wide))
+                return "attend", tall, wide, register(self.wide)
         raise Unsupported(f"an attention of depth {self.depth}")
+
+    def emit(self) -> CudaKernel:
+        writer = KernelWriter(self.body)
+        scope = scratch(writer.source)
+        return (self._few if self.few else self._tiles)(writer, scope)
 
     def _elements(self, tall: int, wide: int) -> int:
         """Elements of shared memory for a tile."""
         deep, thick = -(-self.depth // 8) * 8 + 4, -(-self.width // 8) * 8
         return (tall + wide) * deep + wide * thick + tall * (wide + 1)
 
-    def _tiles(self, function: str, tall: int, wide: int, first: str) -> CudaKernel:
+    def _tiles(self, writer: KernelWriter, scope: Scope) -> CudaKernel:
         """Tiles of rows, those that look at the most keys first."""
+        function, tall, wide, first = self.tile
         tiles = -(-self.rows // tall)
         types = f"{self.rows}, {self.keys}, {self.depth}, {self.width}, " + (
             f"{wide}, {first}" if function == "attend_narrow" else f"{tall}, {wide}, {first}"
@@ -147,51 +168,43 @@ class _AttentionText:
         lines = [
             f"const I z = b / {tiles};",
             f"const I top = ({tiles - 1} - b % {tiles}) * {tall};",
-            *self._scored(),
+            *self._scored(writer),
             self._end(),
         ]
-        operands, hidden = self._operands(), self._hidden()
-        out = f"b0 + {batch_offset(self.batch, self.parts.places, 'z', self.scope)}, I({self.parts.places[-2]})"
+        operands, hidden = self._operands(scope), self._hidden()
+        out = f"b0 + {batch_offset(self.batch, self.parts.places, 'z', scope)}, I({self.parts.places[-2]})"
         none = f"({register(self.wide)}*)0"
         kept = f"b1 + z * {self.rows}, b2 + z * {self.rows}" if self.parts.keeps else f"{none}, {none}"
         call = f"mind::{function}<{types}>({operands}, {out}, I(top), {hidden}, {kept}, score, end);"
         total = tiles * self.count
-        loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *self.scope.lines, call]), "}"]
-        return self.writer.kernel(loop, self.writer.launch(min(total, MOST_BLOCKS), 128), names=["attention"])
+        loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *scope.lines, call]), "}"]
+        return writer.kernel(loop, writer.launch(min(total, MOST_BLOCKS), 128), names=["attention"])
 
-    def _few(self) -> CudaKernel:
+    def _few(self, writer: KernelWriter, scope: Scope) -> CudaKernel:
         """Some blocks for each row."""
-        total = self.count * self.rows
-        shares = max(1, min(-(-ENOUGH_BLOCKS // total), self.keys // LEAST_KEYS))
-        held = 32 * -(-self.width // 8) * 8 * self.wide.size
-        if total * shares > MOST_BLOCKS or held > SHARED_BYTES - 1024 or self.depth > 512:
-            raise Unsupported(f"an attention of {total} rows one by one")
-        wide = register(self.wide)
-        lines = [f"const I row = blockIdx.x / {shares}, z = row / {self.rows}, r0 = row % {self.rows};", *self._scored()]
+        total, shares, wide = self.count * self.rows, self.shares, register(self.wide)
+        lines = [f"const I row = blockIdx.x / {shares}, z = row / {self.rows}, r0 = row % {self.rows};", *self._scored(writer)]
         types = f"{self.keys}, {self.depth}, {self.width}, {shares}, {wide}"
         parts = f"reinterpret_cast<{wide}*>(scratch) + row * {shares * (self.width + 2)}, counters + row"
         parts = parts if shares > 1 else f"({wide}*)0, (mind::ui32*)0"
-        operands, share = self._operands(), f"int(blockIdx.x % {shares})"
-        out = f"b0 + {batch_offset(self.batch, self.parts.places, 'z', self.scope)} + r0 * {self.parts.places[-2]}"
+        operands, share = self._operands(scope), f"int(blockIdx.x % {shares})"
+        out = f"b0 + {batch_offset(self.batch, self.parts.places, 'z', scope)} + r0 * {self.parts.places[-2]}"
         call = f"mind::attend_one<{types}>({operands}, {out}, r0, {share}, {parts}, score);"
         scratch = self.wide.size * total * shares * (self.width + 2) if shares > 1 else 0
-        launch = self.writer.launch(total * shares, 256, scratch, total if shares > 1 else 0)
-        return self.writer.kernel([*lines, *self.scope.lines, call], launch, names=["attention"])
+        launch = writer.launch(total * shares, 256, scratch, total if shares > 1 else 0)
+        return writer.kernel([*lines, *scope.lines, call], launch, names=["attention"])
 
-    def _operands(self) -> str:
+    def _operands(self, scope: Scope) -> str:
         """Queries, keys and values as matrices with rows of `depth` or `width`."""
         index = "z" if self.count > 1 else "0"
-        return ", ".join(m.text(self.writer.source, self.scope, index) for m in (self.q, self.k, self.v))
+        return ", ".join(m.text(scope, index) for m in (self.q, self.k, self.v))
 
-    def _scored(self) -> Sequence[str]:
+    def _scored(self, writer: KernelWriter) -> Sequence[str]:
         """The function from a product of a query and a key, in the accumulator, to its score."""
-        scope, type = Scope(self.writer.source), register(self.wide)
-        scope.whole = None
-        rows, keys = ("r" if self.rows > 1 else "0"), ("c" if self.keys > 1 else "0")
-        at = place((self.batch, "z"), ((self.rows,), rows), ((self.keys,), keys))
+        scope, type = scratch(writer.source), register(self.wide)
         dtype = spec(self.parts.first.result)[0]
-        scope.names[self.parts.first.result, at] = "v0"
-        (name,) = scope.values([(self.parts.scores, at)])
+        scope.names[self.parts.first.result, self.at] = "v0"
+        (name,) = scope.values([(self.parts.scores, self.at)])
         head = f"const {register(dtype)} v0 = {cast('x', self.wide, dtype)};"
         tail = f"return {cast(name, spec(self.parts.scores)[0], self.wide)};"
         return [f"auto score = [&]({type} x, I r, I c) -> {type} {{", *indented([head, *scope.lines, tail]), "};"]
@@ -205,9 +218,3 @@ class _AttentionText:
 
     def _hidden(self) -> str:
         return literal(self.wide, -float("inf") if self.bounds is None else self.bounds.hidden)
-
-
-def attention_kernel(block: Block) -> CudaKernel:
-    """The kernel of the body of an attention; Unsupported says why there is none."""
-    assert isinstance(block.last_op, YieldOp)
-    return _AttentionText(_parts(block)).made()

@@ -17,14 +17,17 @@ from xdsl.ir import Block, SSAValue
 from mind_dialect.ptir import CastOp, DotGeneralOp, ExpOp, ReduceOp, SubOp
 from mind_dialect.ptir.types import F32, F64, PtirDType
 
-from ..kernels.body import Body, Scope
-from ..kernels.kernel import MOST_BLOCKS, CudaKernel, KernelWriter, indented
-from ..kernels.places import place, spec
+from ..kernels.body import Body
+from ..kernels.element import scratch
+from ..kernels.indexing import IndexingCheck, Known
+from ..kernels.kernel import MOST_BLOCKS, CudaKernel, KernelWriter, Schedule, indented
+from ..kernels.places import Chunk, spec
 from ..kernels.scalars import NARROW, cast, literal, register
+from ..kernels.scope import Scope
 from ..kernels.unsupported import Unsupported
 from .causal import hidden_from
 from .layout import strided
-from .matrices import SHARED_BYTES, Matrix, axes_of, batch_offset, check_sums, places_of
+from .matrices import SHARED_BYTES, Matrix, axes_of, batch_offset, check_sums, places_of, scored
 
 _TILES = ((32, 32), (32, 16), (16, 16))
 _NARROW_TILES = (64, 32, 16)
@@ -73,17 +76,15 @@ def _parts(block: Block) -> _GradientParts:
     return _GradientParts(body, scores, others[0] if others else None, ends, found[0], depends)
 
 
-class _Gradient:
-    """One kernel on its way."""
+class GradientSchedule(Schedule):
+    """Gradients of an attention, in the form for its sizes."""
 
-    def __init__(self, parts: _GradientParts):
-        self.parts, self.body = parts, parts.body
-        self.writer = KernelWriter(parts.body)
+    def __init__(self, op: DotGeneralOp, block: Block):
+        self.parts = parts = _parts(block)
+        self.body = parts.body
         self.shape = spec(parts.scores.result)[1]
         self.batch, (self.rows, self.keys) = self.shape[:-2], self.shape[-2:]
         self.count = prod(self.batch)
-        self.scope = Scope(self.writer.source)
-        self.scope.whole = None
         self.q, self.k = self._matrix(parts.scores, "lhs"), self._matrix(parts.scores, "rhs")
         self.g = self.v = None
         if parts.adjoint is not None:
@@ -101,6 +102,16 @@ class _Gradient:
         assert isinstance(difference, SubOp), "found so"
         self.greatest = difference.rhs
         self.bounds = None if parts.depends.get(difference.rhs) else hidden_from(difference.lhs, parts.scores)
+        self.places = {number: places_of(parts.ends[number], self.body, number) for number in self.ends.values()}
+        self.at = scored(self.batch, self.rows, self.keys)
+        self.first = (*self.at[:-1], Chunk((self.keys,), "0"))
+        self.given = {"v0": parts.scores, **({} if parts.adjoint is None else {"w0": parts.adjoint})}
+        check = IndexingCheck(Known(self.body))
+        check.names |= {(op.result, self.at): name for name, op in self.given.items()}
+        check.values([(parts.ends[number].lhs, self.at) for number in self.ends.values()])
+        if self.bounds is not None:
+            IndexingCheck(Known(self.body)).values([(self.greatest, self.first)])
+        self.form = self._form()
 
     def _matrix(self, op: DotGeneralOp, side: str, *, contracted_down: bool = False) -> Matrix:
         """An operand as matrices with one row for each row of queries, or each key."""
@@ -137,17 +148,16 @@ class _Gradient:
         if 0 in (self.count, *self.shape, self.depth, self.width):
             raise Unsupported("a gradient of nothing")
 
-    def made(self) -> CudaKernel:
-        """The kernel, in the form for its sizes."""
+    def _form(self) -> tuple[str, int, str]:
+        """Return the suffix of the function, the keys or rows of a block, and its tiles as the function has them."""
         dtype, most = self.q.operand.dtype, max(self.depth, self.width)
         if dtype in NARROW and self.depth % 16 == 0 and self.width % 16 == 0 and most <= 128:
             for tile in _NARROW_TILES:
                 if self._narrow_bytes(tile) <= SHARED_BYTES - 1024 and tile * most <= 64 * 32:
-                    return self._kernel("_narrow", 64, tile, f"{tile}")
+                    return "_narrow", 64, f"{tile}"
         for tall, wide in _TILES:
             if self.wide.size * self._elements(tall, wide) <= SHARED_BYTES - 1024:
-                own, other = (tall, wide) if self.of_queries else (wide, tall)
-                return self._kernel("", own, other, f"{tall}, {wide}")
+                return "", tall if self.of_queries else wide, f"{tall}, {wide}"
         raise Unsupported(f"the gradient of an attention of depth {self.depth} and width {self.width}")
 
     def _elements(self, tall: int, wide: int) -> int:
@@ -161,63 +171,58 @@ class _Gradient:
         by_columns = (tile + 8) * (self.depth + (0 if self.of_queries else self.width))
         return 2 * (by_rows + by_columns)
 
-    def _kernel(self, suffix: str, own: int, other: int, tiles: str) -> CudaKernel:
-        """A block for each tile of keys or of rows, `own` of them; those that go over the most first."""
+    def emit(self) -> CudaKernel:
+        """A block for each tile of keys or of rows, those that go over the most first."""
+        suffix, own, tiles = self.form
+        writer = KernelWriter(self.body)
+        scope = scratch(writer.source)
         extent = self.rows if self.of_queries else self.keys
         count = -(-extent // own)
         total = count * self.count
         tile = f"{count - 1} - b % {count}" if self.of_queries else f"b % {count}"
-        lines = [f"const I z = b / {count};", f"const I first = ({tile}) * {own};", *self._weigh(), *self._greatest()]
+        lines = [f"const I z = b / {count};", f"const I first = ({tile}) * {own};", *self._weigh(writer), *self._greatest(writer)]
         lines += self._limit(own)
         wide = "" if suffix else f", {register(self.wide)}"
         sizes = f"{self.rows}, {self.keys}, {self.depth}, {self.width}, {tiles}"
         hidden = literal(self.wide, -float("inf") if self.bounds is None else self.bounds.hidden)
-        given = f"{self._operands()}, {self._outs()}, first, limit, {hidden}, weigh, greatest"
+        given = f"{self._operands(scope)}, {self._outs(scope)}, first, limit, {hidden}, weigh, greatest"
         if self.of_queries:
             call = f"mind::attend_queries{suffix}<{sizes}{wide}>({given});"
         else:
             flags = ", ".join("true" if part in self.ends else "false" for part in ("keys", "values"))
             call = f"mind::attend_keys{suffix}<{sizes}, {flags}{wide}>({given});"
-        loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *self.scope.lines, call]), "}"]
+        loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *scope.lines, call]), "}"]
         names = ["attention", "gradient", "of", *(self.ends if self.of_queries else sorted(self.ends))]
-        return self.writer.kernel(loop, self.writer.launch(min(total, MOST_BLOCKS), 128 if suffix else 64), names=names)
+        return writer.kernel(loop, writer.launch(min(total, MOST_BLOCKS), 128 if suffix else 64), names=names)
 
-    def _operands(self) -> str:
+    def _operands(self, scope: Scope) -> str:
         """Queries, keys, values and adjoints of results as matrices."""
         assert self.g is not None
         index = "z" if self.count > 1 else "0"
         every = (self.q, self.k, self.v or self.k, self.g)
-        return ", ".join(m.text(self.writer.source, self.scope, index) for m in every)
+        return ", ".join(m.text(scope, index) for m in every)
 
-    def _outs(self) -> str:
+    def _outs(self, scope: Scope) -> str:
         """Return the addresses at which gradients are written, and the distances of their rows."""
         found: list[str] = []
         for part in ("queries",) if self.of_queries else ("keys", "values"):
             if (number := self.ends.get(part)) is None:
                 found.append("(float*)0, I(0)")
             else:
-                places = places_of(self.parts.ends[number], self.body, number)
-                found.append(f"b{number} + {batch_offset(self.batch, places, 'z', self.scope)}, I({places[-2]})")
+                places = self.places[number]
+                found.append(f"b{number} + {batch_offset(self.batch, places, 'z', scope)}, I({places[-2]})")
         return ", ".join(found)
 
-    def _scope(self) -> Scope:
-        scope = Scope(self.writer.source)
-        scope.whole = None
-        return scope
-
-    def _weigh(self) -> Sequence[str]:
+    def _weigh(self, writer: KernelWriter) -> Sequence[str]:
         """The function from both products at a score, in the accumulator, to its weight and the adjoint of the first."""
-        scope, type = self._scope(), register(self.wide)
-        rows, keys = ("r" if self.rows > 1 else "0"), ("c" if self.keys > 1 else "0")
-        at = place((self.batch, "z"), ((self.rows,), rows), ((self.keys,), keys))
+        scope, type = scratch(writer.source), register(self.wide)
         head: list[str] = []
-        for op, given, name in ((self.parts.scores, "x", "v0"), (self.parts.adjoint, "y", "w0")):
-            if op is not None:
-                dtype: PtirDType = spec(op.result)[0]
-                head.append(f"const {register(dtype)} {name} = {cast(given, self.wide, dtype)};")
-                scope.names[op.result, at] = name
+        for given, (name, op) in zip("xy", self.given.items(), strict=False):
+            dtype: PtirDType = spec(op.result)[0]
+            head.append(f"const {register(dtype)} {name} = {cast(given, self.wide, dtype)};")
+            scope.names[op.result, self.at] = name
         wanted = {part: self.parts.ends[number].lhs for part, number in self.ends.items()}
-        names = scope.values([(value, at) for value in wanted.values()])
+        names = scope.values([(value, self.at) for value in wanted.values()])
         tail: list[str] = []
         for (part, value), name in zip(wanted.items(), names, strict=True):
             into = "weight" if part == "values" else "adjoint"
@@ -225,14 +230,13 @@ class _Gradient:
         parameters = f"{type} x, {type} y, I r, I c, {type}& weight, {type}& adjoint"
         return [f"auto weigh = [&]({parameters}) {{", *indented([*head, *scope.lines, *tail]), "};"]
 
-    def _greatest(self) -> Sequence[str]:
+    def _greatest(self, writer: KernelWriter) -> Sequence[str]:
         """The function from a row to what its scores are compared with."""
         type = register(self.wide)
         if self.bounds is None:
             return [f"auto greatest = [](I) -> {type} {{ return {type}(0); }};"]
-        scope = self._scope()
-        at = place((self.batch, "z"), ((self.rows,), "r" if self.rows > 1 else "0"), ((self.keys,), "0"))
-        (name,) = scope.values([(self.greatest, at)])
+        scope = scratch(writer.source)
+        (name,) = scope.values([(self.greatest, self.first)])
         return [f"auto greatest = [&](I r) -> {type} {{", *indented([*scope.lines, f"return {name};"]), "};"]
 
     def _limit(self, own: int) -> Sequence[str]:
@@ -244,8 +248,3 @@ class _Gradient:
             last = f"const I last = first + {own} < {self.rows} ? first + {own - 1} : {self.rows - 1};"
             return [last, f"const I limit = last + {past} < {self.keys} ? last + {past} : {self.keys};"]
         return [f"const I limit = first + {1 - past};"]
-
-
-def gradient_kernel(block: Block) -> CudaKernel:
-    """The kernel of the body of an attention's gradient; Unsupported says why there is none."""
-    return _Gradient(_parts(block)).made()

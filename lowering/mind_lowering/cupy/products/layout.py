@@ -16,8 +16,8 @@ from mind_dialect.ptir import PtirOp, ReshapeOp
 from mind_dialect.ptir.types import PtirDType
 
 from ...native.views import VIEWS, Buffer, Use, View, viewed, whole
-from ..kernels.body import KernelSource, Scope
 from ..kernels.places import Chunk, Dims, cut, spec
+from ..kernels.scope import Scope
 from ..kernels.unsupported import Unsupported
 
 Part = tuple[int, int]
@@ -45,10 +45,10 @@ class Strided:
             raise Unsupported("rows of an operand that are not evenly apart")
         return found[0] if found else 0
 
-    def base(self, source: KernelSource, scope: Scope, axes: Sequence[int], index: str) -> str:
+    def base(self, scope: Scope, axes: Sequence[int], index: str) -> str:
         """The address of the matrix at an index over these axes."""
         parts = [part for a in axes for part in self.parts[a]]
-        terms = [source.pointers[self.input], *([str(self.offset)] if self.offset else [])]
+        terms = [scope.source.pointers[self.input], *([str(self.offset)] if self.offset else [])]
         chunks = cut((Chunk(tuple(n for n, _ in parts), index),), range(len(parts)), scope) if parts else []
         for chunk, (_, stride) in zip(chunks, parts, strict=True):
             if stride and chunk.number != "0":

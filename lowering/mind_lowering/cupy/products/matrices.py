@@ -12,9 +12,10 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F32, F64
 
 from ...native.views import row_major
-from ..kernels.body import Body, KernelSource, Scope
-from ..kernels.places import cut, place, spec
+from ..kernels.body import Body
+from ..kernels.places import Dims, Place, cut, place, spec
 from ..kernels.scalars import STORED
+from ..kernels.scope import Scope
 from ..kernels.unsupported import Unsupported
 from .layout import Part, Strided
 
@@ -52,12 +53,16 @@ def check_sums(op: DotGeneralOp) -> None:
 
 @dataclass(frozen=True)
 class Matrix:
-    """An operand as matrices: the axes of the batch, those of rows and of columns."""
+    """An operand as matrices: the axes of the batch, those of rows and of columns. Unsupported for elements not evenly apart."""
 
     operand: Strided
     batch: tuple[int, ...]
     down: int
     right: int
+
+    def __post_init__(self) -> None:
+        self.operand.stride(self.down)
+        self.operand.stride(self.right)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -69,9 +74,9 @@ class Matrix:
         parts = [self.operand.parts[a] for a in (*self.batch, self.down, self.right)]
         return self.operand.input, self.operand.offset, [[p for p in axis if p[0] != 1] for axis in parts]
 
-    def text(self, source: KernelSource, scope: Scope, index: str) -> str:
+    def text(self, scope: Scope, index: str) -> str:
         """The matrix at an index over the batch in C++."""
-        base = self.operand.base(source, scope, self.batch, index)
+        base = self.operand.base(scope, self.batch, index)
         steps = f"I({self.operand.stride(self.down)}), I({self.operand.stride(self.right)})"
         return f"mind::Matrix<{STORED[self.operand.dtype]}, I>{{{base}, {steps}}}"
 
@@ -89,6 +94,11 @@ def places_of(product: DotGeneralOp, body: Body, result: int) -> tuple[int, ...]
     if body.results[result] is not value or perm[-1] != len(perm) - 1:
         raise Unsupported("products with something after them")
     return tuple(steps[perm.index(a)] for a in range(len(perm)))
+
+
+def scored(batch: Dims, rows: int, keys: int) -> Place:
+    """The place of a score: index `z` over the batch, row `r` of the queries, and key `c`."""
+    return place((batch, "z"), ((rows,), "r" if rows > 1 else "0"), ((keys,), "c" if keys > 1 else "0"))
 
 
 def batch_offset(batch: Sequence[int], places: Sequence[int], index: str, scope: Scope) -> str:
