@@ -7,6 +7,7 @@ Iterations that need nothing from the host are the same launches each time: kern
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
@@ -45,14 +46,15 @@ def plan_scan(build: LaunchBuilder, op: ForOp, plan_block: Callable[[Block], Non
         before = len(ops)
         build.assign(given[: len(carried)], carried, op)
         build.iteration(op)
+    scan = _Scan(build, op, block, slices, stacks, ops, before)
     alone = all_device(ops)
     unrolled = alone and count * (enqueued(ops) + len(stacks)) <= device.MOST_UNROLLED
     if unrolled:
-        ops[before:before] = _copies([(v, AtOp(s, block.args[0])) for s, v in stacks])
+        scan.insert(before, scan.copies_out(stacks))
     else:
-        slices, stacks, ops, before = _apart(build, slices, stacks, ops, before)
-        (_count_iterations if alone else _copy_slices)(build, op, block, slices, stacks, ops, before)
-    block.add_ops([*ops, YieldOp()])
+        scan.separate()
+        (scan.count_iterations if alone else scan.copy_slices)()
+    block.add_ops([*scan.ops, YieldOp()])
     build.add(launch.ForOp(count, [], block, unrolled=unrolled), op)
     for result, address in zip(op.results, carried, strict=True):
         build.bind(result, address)
@@ -68,76 +70,71 @@ def _slice(build: LaunchBuilder, whole: SSAValue, index: SSAValue, count: int) -
     return part.res
 
 
-def _copies(pairs: Sequence[tuple[SSAValue, AtOp]]) -> list[Operation]:
-    """Copies of values to slices."""
-    return [op for value, part in pairs for op in (part, CopyOp(value, part.res))]
+@dataclass
+class _Scan:
+    """The body of a scan on its way: `ops` of the iteration, of which those from `before` on overwrite the carries."""
 
+    build: LaunchBuilder
+    op: ForOp
+    block: Block
+    slices: list[Pair]
+    stacks: list[Pair]
+    ops: list[Operation]
+    before: int
 
-def _apart(
-    build: LaunchBuilder, slices: Sequence[Pair], stacks: Sequence[Pair], ops: Sequence[Operation], before: int
-) -> tuple[list[Pair], list[Pair], list[Operation], int]:
-    """The same with memory of its own for each slice, whose allocations come first."""
-    own: dict[SSAValue, SSAValue] = {}
-    with build.region() as front:
-        for _, part in slices:
-            if isinstance(part.owner, AtOp):
-                layout = read_ref(part.type)
-                own[part] = build.alloc(layout.dtype, layout.shape)
-    for part, address in own.items():
-        part.replace_all_uses_with(address)
-    kept = [op for op in ops if not (isinstance(op, AtOp) and op.res in own)]
-    found = [(whole, own.get(part, part)) for whole, part in slices]
-    return found, [(s, own.get(v, v)) for s, v in stacks], [*front, *kept], before + len(front) - len(own)
+    def insert(self, at: int, ops: Sequence[Operation]) -> None:
+        """Insert ops at a place."""
+        self.ops[at:at] = ops
 
+    def copies_out(self, pairs: Sequence[Pair]) -> list[Operation]:
+        """Copies of values to slices of stacks, given pairs of both."""
+        return [
+            op for stack, value in pairs for part in [AtOp(stack, self.block.args[0])] for op in (part, CopyOp(value, part.res))
+        ]
 
-def _count_iterations(
-    build: LaunchBuilder,
-    op: ForOp,
-    block: Block,
-    slices: Sequence[Pair],
-    stacks: Sequence[Pair],
-    ops: list[Operation],
-    before: int,
-) -> None:
-    """
-    Let the body copy its slices and count its iterations; append what begins to count.
+    def separate(self) -> None:
+        """Give each slice memory of its own, whose allocation comes first."""
+        own: dict[SSAValue, SSAValue] = {}
+        with self.build.region() as front:
+            for _, part in self.slices:
+                if isinstance(part.owner, AtOp):
+                    layout = read_ref(part.type)
+                    own[part] = self.build.alloc(layout.dtype, layout.shape)
+        for part, address in own.items():
+            part.replace_all_uses_with(address)
+        self.ops = [*front, *(op for op in self.ops if not (isinstance(op, AtOp) and op.res in own))]
+        self.slices = [(whole, own.get(part, part)) for whole, part in self.slices]
+        self.stacks = [(s, own.get(v, v)) for s, v in self.stacks]
+        self.before += len(front) - len(own)
 
-    Stacks get theirs `before` the carries are overwritten.
-    """
-    number = build.alloc(UI64, (1,))
-    build.count(number, begins=True)
-    with build.region() as out:
-        pairs = [(s, build.ready(v, op)) for s, v in stacks if read_ref(v.type).nbytes]
+    def count_iterations(self) -> None:
+        """Let the body copy its slices and count its iterations, by kernels; append what begins to count."""
+        build = self.build
+        number = build.alloc(UI64, (1,))
+        build.count(number, begins=True)
+        with build.region() as out:
+            self._copied(number, [(s, build.ready(v, self.op)) for s, v in self.stacks if read_ref(v.type).nbytes], out=True)
+        self.insert(self.before, out)
+        with build.region() as into:
+            self._copied(number, [(s, v) for s, v in self.slices if read_ref(v.type).nbytes], out=False)
+        self.insert(len(self.slices), into)  # behind their allocations
+        with build.region() as end:
+            build.count(number)
+        self.ops += end
+
+    def _copied(self, number: SSAValue, pairs: Sequence[Pair], *, out: bool) -> None:
+        """Append the kernel that copies slices, if there are any, given pairs of a whole array and a slice."""
+        wholes, parts = [s for s, _ in pairs], [v for _, v in pairs]
         if pairs:
-            kernel = build.calls.add(slices_kernel(pairs, out=True))
-            build.kernel(kernel, [number, *(v for _, v in pairs)], [s for s, _ in pairs], "slices out")
-    ops[before:before] = out
-    with build.region() as into:
-        pairs = [(s, v) for s, v in slices if read_ref(v.type).nbytes]
-        if pairs:
-            kernel = build.calls.add(slices_kernel(pairs, out=False))
-            build.kernel(kernel, [number, *(s for s, _ in pairs)], [v for _, v in pairs], "slices in")
-    front = len(slices)  # behind their allocations
-    ops[front:front] = into
-    with build.region() as end:
-        build.count(number)
-    ops += end
+            kernel = self.build.calls.add(slices_kernel(pairs, out=out))
+            reads, writes = (parts, wholes) if out else (wholes, parts)
+            self.build.kernel(kernel, [number, *reads], writes, "slices out" if out else "slices in")
 
-
-def _copy_slices(
-    build: LaunchBuilder,
-    op: ForOp,
-    block: Block,
-    slices: Sequence[Pair],
-    stacks: Sequence[Pair],
-    ops: list[Operation],
-    before: int,
-) -> None:
-    """Let each iteration begin with copies of its slices, and end with copies to the stacks of what carries did not overwrite."""
-    with build.region() as out:
-        aside = [(s, build.moved(v, op)) for s, v in stacks]
-    ops[before:before] = out
-    parts = [AtOp(whole, block.args[0]) for whole, _ in slices]
-    front = len(slices)
-    ops[front:front] = [o for part, (_, inner) in zip(parts, slices, strict=True) for o in (part, CopyOp(part.res, inner))]
-    ops += _copies([(v, AtOp(s, block.args[0])) for s, v in aside])
+    def copy_slices(self) -> None:
+        """Let each iteration begin with copies of its slices, and end with those to stacks of what carries did not overwrite."""
+        with self.build.region() as out:
+            aside = [(s, self.build.moved(v, self.op)) for s, v in self.stacks]
+        self.insert(self.before, out)
+        parts = [(AtOp(whole, self.block.args[0]), inner) for whole, inner in self.slices]
+        self.insert(len(self.slices), [o for part, inner in parts for o in (part, CopyOp(part.res, inner))])
+        self.ops += self.copies_out(aside)
