@@ -36,7 +36,7 @@ from .liveness import base
 from .memory_ops import AllocOp, CopyOp, Space, ViewOp
 from .ref import read_ref, ref
 from .return_op import ReturnOp
-from .views import view_of
+from .views import VIEWS, StridedLayout, view_of
 
 POINTWISE: frozenset[type[Operation]] = frozenset(
     (*UNARY_OPS, *BINARY_OPS, *UNARY_EXTENSIONS, *BINARY_EXTENSIONS, ptir.CompareOp, ptir.SelectOp, ptir.ClampOp, ptir.CastOp)
@@ -150,11 +150,14 @@ class _Conversion:
 
     def view(self, op: PtirOp) -> bool:
         """Convert an op that moves no element; False where it must."""
-        found = view_of(op, read_ref(self.values[op.operands[0]].type)) if len(op.operands) == 1 else None
+        if type(op) not in VIEWS:
+            return False
+        x = read_ref(self.values[op.operands[0]].type)
+        found = view_of(op, StridedLayout(x.shape, x.strides))
         if found is None:
             return False
-        layout, offset = found
-        made = ViewOp(self.values[op.operands[0]], ref(layout.dtype, layout.shape, layout.strides), offset)
+        moved = found.offset if 0 not in found.shape else 0
+        made = ViewOp(self.values[op.operands[0]], ref(x.dtype, found.shape, found.strides), moved)
         made.res.name_hint = op.results[0].name_hint
         self.values[op.results[0]] = self.add(made).results[0]
         return True

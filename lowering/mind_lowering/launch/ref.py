@@ -9,6 +9,7 @@ An offset belongs to the op that moves an address, so that two views that differ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
@@ -65,7 +66,7 @@ class Ref:
         return tensor_type(self.dtype, self.shape)
 
 
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """
     Return the strides of a row-major array.
 
@@ -74,7 +75,7 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     """
     strides = [1]
     for n in reversed(shape[1:]):
-        strides.append(strides[-1] * n)
+        strides.append(strides[-1] * max(n, 1))
     return tuple(reversed(strides))[len(strides) - len(shape) :]
 
 

@@ -16,12 +16,13 @@ from mind_dialect.ptir import PtirOp, ReduceOp
 from mind_dialect.ptir.types import read_type
 from mind_passes.ptir.building import accumulator
 
+from ..launch.views import Ints
 from . import costs
 from .memory import Access
 from .nontemporal import passing
 from .steps import NativeStep
 from .target_info import TargetInfo
-from .views import Buffer, Ints, View
+from .views import Buffer, View
 
 
 @dataclass

@@ -16,6 +16,7 @@ from mind_dialect.ptir import FUSIBLE, PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import SI64
 from mind_passes.fusion.expand_quantized import QUANTIZED
 
+from ..launch.views import VIEWS
 from .convolutions.plan import expand_convolution, why_no_convolution
 from .fusions import FUSIONS
 from .grouping import why_not
@@ -29,7 +30,7 @@ from .patterns import Builder, KernelPattern, row
 from .products.defer import expand_prologue, match_prologue
 from .reasons import not_computed, unsupported
 from .target_info import TargetInfo
-from .views import VIEWS, View, broadcast, indices, viewed, whole, window
+from .views import View, broadcast, indices, viewed, whole, window
 
 
 def _group(build: Builder, op: PtirOp) -> None:

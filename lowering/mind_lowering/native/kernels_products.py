@@ -12,9 +12,10 @@ from mind_dialect.ptir import PtirOp
 
 from ..launch.kernel_patterns import Match, Rejection
 from . import costs
+from .demanded import shape_of
 from .grouping import group_name, product_block
 from .groups import Group
-from .patterns import Builder, KernelPattern, Operands, moving, row, shape_of
+from .patterns import Builder, KernelPattern, Operands, moving, row
 from .products.axes import expand_product, is_tiled, total_of
 from .reasons import rounded_each_step, unsupported
 from .target_info import TargetInfo

@@ -13,13 +13,14 @@ from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import BF16, F16, F32, I1, SI32, SI64, UI8, Kind, PtirDType
 
+from ..launch.ref import row_major
 from .kernel_steps import Column, IndexCheck, Scan, Scatter
 from .patterns import Builder, row
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
 from .synthetic_groups import Add, compute, converted
 from .target_info import TargetInfo
-from .views import Buffer, Use, View, filled, indices, row_major, whole
+from .views import Buffer, Use, View, filled, indices, whole
 
 
 def _in_memory(build: Builder, value: SSAValue) -> View:

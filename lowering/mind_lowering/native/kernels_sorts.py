@@ -8,8 +8,9 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import UI8
 
+from .demanded import shape_of
 from .kernel_steps import Sort, room_of, units_of
-from .patterns import Builder, row, shape_of
+from .patterns import Builder, row
 from .reasons import unsupported
 from .target_info import TargetInfo
 from .views import Buffer, Use, View

@@ -12,6 +12,7 @@ from math import prod
 
 from mind_dialect.ptir import PtirOp
 
+from ..launch.views import Ints
 from .failures import Sites
 from .ir import Function, LoopBody
 from .kernel_text import patient, unflattened
@@ -19,7 +20,7 @@ from .lanes import Lanes
 from .nest import axes_of
 from .places import Indexes, Places
 from .target_info import TargetInfo
-from .views import Ints, View
+from .views import View
 
 
 class Ordered(Places):

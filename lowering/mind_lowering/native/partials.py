@@ -17,12 +17,14 @@ from mind_dialect.ptir import ReduceOp
 from mind_dialect.ptir.types import tensor_type
 from mind_passes.ptir.building import accumulator
 
+from ..launch.ref import row_major
+from ..launch.views import Ints
 from .failures import Sites
 from .groups import Group
 from .ir import LlvmModule
 from .loops import ENOUGH, Nest
 from .values import Values
-from .views import Ints, Use, View, row_major, whole
+from .views import Use, View, whole
 
 LEAST_WORK = 40_000
 """Nanoseconds of work from which on a reduction is cut up."""

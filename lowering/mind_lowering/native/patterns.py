@@ -16,11 +16,11 @@ from typing import Any, Protocol
 from xdsl.ir import Block, SSAValue
 
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp, ReduceOp
-from mind_dialect.ptir.types import PtirDType, read_type
+from mind_dialect.ptir.types import PtirDType
 
 from ..launch.kernel_patterns import Choice, Match, Rejection, Rejections, cheapest, moved_bytes
 from . import costs
-from .demanded import Demanded, shape_of
+from .demanded import Demanded
 from .products.deferred import Deferred
 from .steps import NativeStep
 from .target_info import TargetInfo, computes

@@ -8,19 +8,19 @@ the element's index as strides and offset give it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
-from typing import Any
 
 from xdsl.ir import SSAValue
 
-from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType
 
-Ints = tuple[int, ...]
+from ..launch import views
+from ..launch.ref import row_major
+from ..launch.views import Ints
 
 
 class Use(Enum):
@@ -109,6 +109,11 @@ class View:
     lookups: tuple[Lookup, ...] = ()
 
     @property
+    def layout(self) -> views.StridedLayout:
+        """Return where its elements are, but for lookups."""
+        return views.StridedLayout(self.shape, self.strides, self.offset)
+
+    @property
     def count(self) -> int:
         """Return the number of elements."""
         return prod(self.shape)
@@ -123,21 +128,6 @@ class View:
     def is_dense(self) -> bool:
         """Return whether its elements follow each other in row-major order."""
         return all(n == 1 or have == want for n, have, want in zip(self.shape, self.strides, row_major(self.shape), strict=True))
-
-
-def row_major(shape: Sequence[int]) -> Ints:
-    """
-    The strides of elements in row-major order.
-
-    >>> row_major((2, 3, 4))
-    (12, 4, 1)
-    """
-    found: list[int] = []
-    step = 1
-    for n in reversed(shape):
-        found.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(found))
 
 
 def whole(buffer: Buffer, shape: Sequence[int]) -> View:
@@ -155,111 +145,30 @@ def indices(dtype: PtirDType, shape: Sequence[int], axis: int) -> View:
     return View(Indices(), dtype, tuple(shape), tuple(int(a == axis % len(shape)) for a in range(len(shape))))
 
 
+def _laid_out(view: View, layout: views.StridedLayout) -> View:
+    return replace(view, shape=layout.shape, strides=layout.strides, offset=layout.offset)
+
+
 def reshaped(view: View, shape: Sequence[int]) -> View | None:
-    """
-    The same elements in row-major order under another shape, if strides can say that.
-
-    Each new axis is taken off the front of the old ones, which are joined where they are one axis in effect.
-    """
-    shape = tuple(shape)
-    if view.count == 0:
-        return replace(view, shape=shape, strides=row_major(shape))
-    old = [(n, s) for n, s in zip(view.shape, view.strides, strict=True) if n != 1]
-    strides: list[int] = []
-    at = 0
-    for n in shape:
-        if n == 1:
-            strides.append(0)
-            continue
-        if at < len(old) and old[at][0] == n:
-            strides.append(old[at][1])
-            at += 1
-            continue
-        if (found := _split(old, at, n)) is None:
-            return None
-        strides.append(found)
-    return replace(view, shape=shape, strides=tuple(strides))
-
-
-def _split(old: list[tuple[int, int]], at: int, n: int) -> int | None:
-    """Take an axis of extent `n` off the front of the axes from `at` on, joining those that are one in effect; its stride."""
-    while old[at][0] % n:
-        if at + 1 >= len(old) or old[at][1] != old[at + 1][1] * old[at + 1][0]:
-            return None
-        old[at : at + 2] = [(old[at][0] * old[at + 1][0], old[at + 1][1])]
-    extent, stride = old[at]
-    rest = extent // n
-    old[at : at + 1] = [(rest, stride)] if rest > 1 else []
-    return stride * rest
-
-
-def _reshape(view: View, op: PtirOp, values: Mapping[str, Any]) -> View | None:
-    return reshaped(view, _shape(op))
-
-
-def _transpose(view: View, op: PtirOp, values: Mapping[str, Any]) -> View | None:
-    given: Sequence[int] = values["perm"]
-    perm = [a % len(view.shape) for a in given]
-    return replace(view, shape=tuple(view.shape[a] for a in perm), strides=tuple(view.strides[a] for a in perm))
+    """The same elements in row-major order under another shape, if strides can say that."""
+    found = views.reshaped(view.layout, tuple(shape))
+    return None if found is None else _laid_out(view, found)
 
 
 def broadcast(view: View, shape: Sequence[int]) -> View:
     """Repeated along new leading axes and along axes of extent 1."""
-    missing = len(shape) - len(view.shape)
-    old = [*[(1, 0)] * missing, *zip(view.shape, view.strides, strict=True)]
-    strides = tuple(0 if extent == 1 != n else stride for (extent, stride), n in zip(old, shape, strict=True))
-    return replace(view, shape=tuple(shape), strides=strides)
-
-
-def _broadcast(view: View, op: PtirOp, values: Mapping[str, Any]) -> View | None:
-    return broadcast(view, _shape(op))
+    return _laid_out(view, views.broadcast(view.layout, tuple(shape)))
 
 
 def window(view: View, starts: Sequence[int], shape: Sequence[int], steps: Sequence[int]) -> View:
     """Every `steps[i]`-th element from `starts[i]` on, `shape[i]` of them."""
-    offset = view.offset + sum(start * stride for start, stride in zip(starts, view.strides, strict=True))
-    strides = tuple(stride * step for stride, step in zip(view.strides, steps, strict=True))
-    return replace(view, shape=tuple(shape), strides=strides, offset=offset if 0 not in shape else 0)
-
-
-def _slice(view: View, op: PtirOp, values: Mapping[str, Any]) -> View | None:
-    return window(view, values["starts"], _shape(op), [1] * len(view.shape))
-
-
-def _strided_slice(view: View, op: PtirOp, values: Mapping[str, Any]) -> View | None:
-    return window(view, values["starts"], _shape(op), values["strides"])
-
-
-def _reverse(view: View, op: PtirOp, values: Mapping[str, Any]) -> View | None:
-    given: Sequence[int] = values["axes"]
-    axes = {a % len(view.shape) for a in given}
-    starts = [max(n - 1, 0) if a in axes else 0 for a, n in enumerate(view.shape)]
-    return window(view, starts, view.shape, [-1 if a in axes else 1 for a in range(len(view.shape))])
-
-
-def _same(view: View, op: PtirOp, values: Mapping[str, Any]) -> View | None:
-    return view
-
-
-def _shape(op: PtirOp) -> Ints:
-    return tuple(n for n in op.result_spec().shape if isinstance(n, int))
-
-
-VIEWS: dict[type[PtirOp], Callable[[View, PtirOp, Mapping[str, Any]], View | None]] = {
-    ptir.ReshapeOp: _reshape,
-    ptir.TransposeOp: _transpose,
-    ptir.BroadcastToOp: _broadcast,
-    ptir.SliceOp: _slice,
-    ptir.StridedSliceOp: _strided_slice,
-    ptir.ReverseOp: _reverse,
-    ptir.StopGradientOp: _same,
-}
-"""Ops that are another view of their operand; None where strides cannot say it and the operand must be copied first."""
+    return _laid_out(view, views.window(view.layout, starts, tuple(shape), steps))
 
 
 def viewed(view: View, op: PtirOp) -> View | None:
-    """The result of an op of `VIEWS`, given its operand."""
-    return VIEWS[type(op)](view, op, op.values())
+    """The result of an op of `VIEWS`, given its operand; None where strides cannot say it."""
+    found = views.view_of(op, view.layout)
+    return None if found is None else _laid_out(view, found)
 
 
 def form(view: View) -> Hashable:

@@ -15,13 +15,15 @@ from counting import calls
 from mind_dialect import ptir
 from mind_dialect.ptir import FUSIBLE, OPS_BY_OPCODE, PtirOp
 from mind_dialect.ptir.types import F32
+from mind_lowering.launch.ref import row_major
+from mind_lowering.launch.views import VIEWS
 from mind_lowering.native import fusions
 from mind_lowering.native.control import CONTROL
 from mind_lowering.native.costs import CALLS
 from mind_lowering.native.elementwise import EMITTERS, EXACT
 from mind_lowering.native.kernels import FALLBACK, ROWS
 from mind_lowering.native.nest import axes_of
-from mind_lowering.native.views import VIEWS, Buffer, Use, View, broadcast, reshaped, row_major, whole, window
+from mind_lowering.native.views import Buffer, Use, View, broadcast, reshaped, whole, window
 from ptir_evaluator import function_of
 from ptir_forms import program
 

@@ -25,6 +25,7 @@ from lone_products import HOSTS_HERE, compiled
 from machines import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, SI64, UI32, PtirDType
+from mind_lowering.launch.ref import row_major
 from mind_lowering.native.ir import Function
 from mind_lowering.native.kernel_text import index_of
 from mind_lowering.native.lanes import Lanes, register
@@ -32,7 +33,7 @@ from mind_lowering.native.products import cut as products_cut
 from mind_lowering.native.products import epilogue
 from mind_lowering.native.products.chain import BeginFinish, Epilogue, Finish
 from mind_lowering.native.target_info import TARGETS, TargetInfo
-from mind_lowering.native.views import Buffer, Use, View, row_major
+from mind_lowering.native.views import Buffer, Use, View
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime.native import jit
 from ptir_forms import program

@@ -31,6 +31,8 @@ def are_same(a: SSAValue, b: SSAValue) -> bool:
 def alignment(value: SSAValue) -> int:
     """Return the bytes that an address is a multiple of, up to `ALIGNMENT`, as far as that is known before the run."""
     owner = value.owner
+    if not read_ref(value.type).count:
+        return ALIGNMENT
     if isinstance(owner, ViewOp):
         return gcd(alignment(owner.source), owner.word("offset", 0) * read_ref(value.type).dtype.size)
     if isinstance(owner, AtOp):

@@ -15,7 +15,8 @@ from xdsl.ir import SSAValue
 from mind_dialect.ptir import PtirOp, ReshapeOp
 from mind_dialect.ptir.types import PtirDType
 
-from ...native.views import VIEWS, Buffer, Use, View, viewed, whole
+from ...launch.ref import row_major
+from ...launch.views import VIEWS, StridedLayout, view_of
 from ..kernels.places import Chunk, Dims, cut, spec
 from ..kernels.scope import Scope
 from ..kernels.unsupported import Unsupported
@@ -67,10 +68,10 @@ def strided(value: SSAValue, inputs: Sequence[SSAValue]) -> Strided:
         chain.append(op)
         source = op.operands[0]
     dtype, shape = spec(source)
-    view = whole(Buffer(Use.INPUT, 0, dtype, 1), shape)
+    view = StridedLayout(shape, row_major(shape))
     joined = isinstance(chain[0], ReshapeOp) if chain else False
     for op in reversed(chain):
-        found = viewed(view, op)
+        found = view_of(op, view)
         if found is None and joined and op is chain[0]:
             return Strided(source, dtype, _joined(view, spec(value)[1]), view.offset)
         if found is None:
@@ -79,7 +80,7 @@ def strided(value: SSAValue, inputs: Sequence[SSAValue]) -> Strided:
     return Strided(source, dtype, tuple(((n, s),) for n, s in zip(view.shape, view.strides, strict=True)), view.offset)
 
 
-def _joined(view: View, shape: Dims) -> tuple[tuple[Part, ...], ...]:
+def _joined(view: StridedLayout, shape: Dims) -> tuple[tuple[Part, ...], ...]:
     """A view under a shape whose axes are some of its own each, one after the other."""
     rest = list(zip(view.shape, view.strides, strict=True))
     parts: list[tuple[Part, ...]] = []

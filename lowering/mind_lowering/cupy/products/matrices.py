@@ -11,7 +11,7 @@ from mind_dialect.ptir import DotGeneralOp, ReshapeOp, TransposeOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F32, F64
 
-from ...native.views import row_major
+from ...launch.ref import row_major
 from ..kernels.body import Body
 from ..kernels.places import Dims, Place, cut, place, spec
 from ..kernels.scalars import STORED

@@ -14,7 +14,7 @@ from math import prod
 
 from mind_dialect import ptir
 
-from ..patterns import shape_of
+from ..demanded import shape_of
 from ..target_info import TargetInfo
 from .convolution import ENOUGH, UNIT, Convolution, Slide
 

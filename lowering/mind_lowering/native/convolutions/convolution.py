@@ -16,11 +16,12 @@ from math import prod
 
 from mind_dialect.ptir.types import Kind, PtirDType
 
+from ...launch.views import Ints
 from ..memory import Access
 from ..products.chain import BeginFinish, Epilogue
 from ..steps import NativeStep
 from ..target_info import TargetInfo
-from ..views import Buffer, Ints, View, form
+from ..views import Buffer, View, form
 
 MOST_VECTORS = 6
 MOST_TAPS = 16

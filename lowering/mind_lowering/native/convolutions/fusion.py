@@ -11,11 +11,13 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
 from ...launch.kernel_patterns import Match, Rejection
+from ...launch.views import VIEWS
+from ..demanded import shape_of
 from ..grouping import is_elementwise
-from ..patterns import Builder, Operands, moving, shape_of
+from ..patterns import Builder, Operands, moving
 from ..products.chain import Chain, Epilogue, taken_over
 from ..target_info import TargetInfo
-from ..views import VIEWS, View, reshaped
+from ..views import View, reshaped
 from .blocks import is_long
 from .plan import accumulator, append, why_no_convolution
 

@@ -18,6 +18,7 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
 
+from ...launch.views import Ints
 from ..kernels_windows import padded
 from ..nest import Axis, axes_of
 from ..patterns import Builder
@@ -28,7 +29,7 @@ from ..products.kernels import ProductStep
 from ..products.product import TOTALS, Product
 from ..reasons import rounded_each_step, unsupported
 from ..target_info import TargetInfo
-from ..views import Buffer, Ints, Use, View, filled, whole
+from ..views import Buffer, Use, View, filled, whole
 from .blocks import in_blocks, is_long
 from .convolution import Convolution, ConvolutionStep, Slide, choose
 

@@ -17,10 +17,12 @@ from mind_dialect import ptir
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType
 
-from ..demanded import Demanded, Extents
+from ...launch.ref import row_major
+from ...launch.views import Ints
+from ..demanded import Demanded, Extents, shape_of
 from ..nest import axes_of
-from ..patterns import Builder, shape_of
-from ..views import Buffer, Ints, Use, View, row_major, whole
+from ..patterns import Builder
+from ..views import Buffer, Use, View, whole
 from .adding import add_matrices
 from .chain import Chain, Epilogue, Prologue
 from .product import TOTALS, Limits, SizeLimit

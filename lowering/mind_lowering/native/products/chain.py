@@ -16,9 +16,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type
 
+from ...launch.views import VIEWS
 from ..ir import Function
 from ..lanes import Lanes
-from ..views import VIEWS, Buffer, View, form
+from ..views import Buffer, View, form
 
 LIGHT = frozenset({"add", "sub", "mul", "maximum", "minimum", "neg", "abs", "select", "compare", "cast", "stop_gradient"})
 """Ops of one or two instructions."""

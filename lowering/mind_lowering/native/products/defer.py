@@ -17,10 +17,12 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType, read_type
 
 from ...launch.kernel_patterns import Match, Rejection
+from ...launch.views import VIEWS
+from ..demanded import shape_of
 from ..grouping import uncomputed_members
-from ..patterns import Builder, Operands, fill_of, shape_of
+from ..patterns import Builder, Operands, fill_of
 from ..target_info import TargetInfo, computes
-from ..views import VIEWS, Buffer, Use, View, broadcast, whole
+from ..views import Buffer, Use, View, broadcast, whole
 from .axes import is_tiled, total_of
 from .deferred import Deferred
 

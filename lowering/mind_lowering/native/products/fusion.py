@@ -16,8 +16,9 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
 from ...launch.kernel_patterns import Match, Rejection
+from ..demanded import shape_of
 from ..grouping import is_elementwise
-from ..patterns import Builder, Operands, moving, shape_of
+from ..patterns import Builder, Operands, moving
 from ..reasons import unsupported
 from ..target_info import TargetInfo
 from ..views import View

@@ -19,8 +19,10 @@ from xdsl.ir import SSAValue
 
 from mind_dialect.ptir.types import F32, F64, SI32, SI64, UI32, UI64, PtirDType
 
+from ...launch.ref import row_major
+from ...launch.views import Ints
 from ..target_info import TargetInfo
-from ..views import Buffer, Ints, View, form, row_major
+from ..views import Buffer, View, form
 from .chain import BeginDecode, BeginFinish, Epilogue, Prologue, stored_in
 from .cut import ProductCut, band_of, better_swapped, choose, flipped
 from .words import by_words

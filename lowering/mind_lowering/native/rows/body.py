@@ -17,9 +17,10 @@ from mind_dialect.ptir import PtirLiteralAttr, PtirOp, ReduceOp, YieldOp
 from mind_dialect.ptir.types import Kind, PtirDType, read_type
 from mind_passes.ptir.building import accumulator, axes_of_reduction
 
+from ...launch.views import VIEWS, Ints
 from ..grouping import unsupported, why_not
 from ..target_info import TargetInfo
-from ..views import VIEWS, Buffer, Indices, Ints, Use, View, broadcast, filled, indices, viewed, whole
+from ..views import Buffer, Indices, Use, View, broadcast, filled, indices, viewed, whole
 from .plan import Counting, RowPlan, Value, extremes
 
 MOST_OPS = 256

@@ -19,8 +19,9 @@ from xdsl.ir import SSAValue
 from mind_dialect.ptir import PtirOp, ReduceOp
 from mind_dialect.ptir.types import BF16, F16, F32, PtirDType
 
+from ...launch.views import Ints
 from ..costs import instructions
-from ..views import Buffer, Ints, View
+from ..views import Buffer, View
 
 MOST_OPS = 256
 """Ops of one kernel, at most."""

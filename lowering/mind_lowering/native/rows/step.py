@@ -19,6 +19,7 @@ from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
 from mind_passes.ptir.building import accumulator
 
 from ...launch.kernel_patterns import Match, Rejection
+from ...launch.ref import row_major
 from .. import costs
 from ..groups import Group, layout
 from ..memory import Access
@@ -27,7 +28,7 @@ from ..nontemporal import passing
 from ..patterns import Builder, Operands, moving
 from ..steps import NativeStep
 from ..target_info import TargetInfo
-from ..views import Buffer, Use, View, row_major, whole
+from ..views import Buffer, Use, View, whole
 from .body import Unfit, anywhere, computed_in, plan_rows
 from .plan import REGISTERS, RowPlan, Value
 
