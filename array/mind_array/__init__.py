@@ -18,7 +18,7 @@ from . import ptir as ptir
 from . import random as random
 from . import tree as tree
 from .array import Array as Array
-from .array import Dim as Dim
+from .dim import Dim as Dim
 from .dtypes import complex64 as complex64
 from .dtypes import complex128 as complex128
 from .dtypes import float16 as float16

@@ -7,7 +7,7 @@ from mind_array import random as random
 from mind_array import tree as tree
 
 from .array import Array as Array
-from .array import Dim as Dim
+from .dim import Dim as Dim
 from .dtypes import DType as DType
 from .rows.dtype_functions import FloatLimits as FloatLimits
 from .rows.dtype_functions import IntegerLimits as IntegerLimits

@@ -7,13 +7,14 @@ and methods are attached by `operators.py` from the functions of the namespace, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from mind_dialect.ptir.types import TensorSpec
 
+from .dim import Dim
 from .dtypes import DType, numpy_dtype, ptir_dtype
 from .faults import fault
 from .places import shown
@@ -24,27 +25,6 @@ if TYPE_CHECKING:
 Ndarray = np.ndarray[Any, Any]
 DEVICE = "cpu"
 """The only device of arrays."""
-
-
-class Dim(str):
-    """
-    A dimension that has a name and no size yet: the extent of an axis whose size each call gives.
-
-    It stands in shapes of `ones`, `reshape` and `broadcast_to`, bounds slices, and compares by its name; there is no arithmetic
-    on it.
-    """
-
-    __slots__ = ()
-
-    def _refuse(self, *_: object) -> NoReturn:
-        message = (
-            f"dimension {str(self)!r} has no size while the function is traced; pass the sizes that arithmetic needs as static"
-        )
-        raise fault("E1109", f"{message} arguments, or leave the dimension out of sizes=", name=str(self))
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = _refuse  # pyright: ignore
-    __truediv__ = __rtruediv__ = __mod__ = __rmod__ = __int__ = __index__ = __float__ = __neg__ = _refuse  # pyright: ignore
-    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _refuse  # pyright: ignore
 
 
 class Array:

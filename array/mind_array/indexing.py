@@ -20,9 +20,10 @@ import numpy as np
 
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_dialect.extents.dims import UNKNOWN, add_dims, sub_dims
+from mind_dialect.extents.dims import UNKNOWN, add_dims, are_related, sub_dims
 
-from .array import Array, Dim, TracedArray, wrap, wrap_shared
+from .array import Array, TracedArray, wrap, wrap_shared
+from .dim import Dim
 from .dtypes import int64, kind_of
 from .emit import constant, emit
 from .faults import ArrayIndexError, fault
@@ -93,13 +94,20 @@ def _bound(value: Any) -> Any:
 
 
 def _from_front(bound: Any, n: Any, default: Any) -> Any:
-    """A bound of a slice along an axis of extent `n`, counted from the front; unknown where `n` has no name."""
+    """
+    A bound of a slice along an axis of extent `n`, counted from the front; unknown where `n` has no name.
+
+    E1109 for a size that is counted from the end unless it is 0, as `-T` is.
+    """
     if bound is None:
         return default
-    if isinstance(bound, Dim):
-        return str(bound)
-    i = operator.index(bound)
-    return add_dims(n, i) if i < 0 else i
+    i = str(bound) if isinstance(bound, Dim) else operator.index(bound)
+    if are_related(i, "<", 0):
+        return add_dims(n, i)
+    if isinstance(i, str) and are_related(i, "<=", 0):
+        message = f"bound {i}: 0 is counted from the front, smaller ones from the end; expected {sub_dims(n, sub_dims(0, i))}"
+        raise fault("E1109", message, name=i)
+    return i
 
 
 def _limit(start: Any, count: Any, step: int) -> Any:
@@ -149,11 +157,12 @@ class Plan:
             self.layout.append("index")
             self.indexed.append(axis)
             self.indices.append(k)
+        elif isinstance(n, str) or isinstance(k, Dim):
+            self._window(_from_front(k, n, 0), 1, 1)
+            self.layout.append("drop")
+            self.dropped.append(axis)
         else:
             i = k.__index__()
-            if isinstance(n, str):
-                message = f"index {i} along dimension {n!r}, whose size is not known while the function is traced"
-                raise fault("E1109", message, name=str(n))
             if not -n <= i < n:
                 raise index_error(key, self.shape, f"{i} is out of range for axis {axis} of extent {n}")
             self._window(i % n, 1, 1)
@@ -185,6 +194,8 @@ class Plan:
             return
         try:
             start, stop = _from_front(k.start, n, 0), _from_front(k.stop, n, n)
+        except MindError:
+            raise
         except TypeError as e:
             raise index_error(k, self.shape, str(e)) from None
         size = sub_dims(stop, start)
@@ -361,7 +372,7 @@ def _expanded(key: Key, x: Array) -> list[Any]:
 
 
 def _converted(k: Any, key: Key, x: Array) -> list[Any]:
-    if k is None or k is Ellipsis or isinstance(k, bool | slice) or (isinstance(k, int | np.integer)):
+    if k is None or k is Ellipsis or isinstance(k, bool | slice | Dim) or (isinstance(k, int | np.integer)):
         return [k]
     if isinstance(k, np.bool_):
         return [k.item()]

@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 
 from mind_dialect.errors import MindError
+from mind_dialect.extents.dims import is_nonnegative
 from mind_dialect.ptir import BroadcastToOp, CastOp
 
 from .array import Array, TracedArray, wrap_shared
+from .dim import Dim
+from .dim_values import dim_value
 from .dtypes import (
     DEFAULTS,
     DType,
@@ -51,6 +54,8 @@ def array_of(x: Operand, function: str, argument: str = "x") -> Array:
     if type(x) in DEFAULTS:
         check_fits(x, DEFAULTS[type(x)])
         return constant(x, DEFAULTS[type(x)])
+    if isinstance(x, Dim):
+        return dim_value(x)
     actual = type(x).__name__
     message = f"{function}: {argument} is a {actual}, expected an array or a number"
     raise fault("E2001", message, expected="an array", actual=actual)
@@ -223,6 +228,9 @@ def shape_of(shape: Any, function: str) -> tuple[Any, ...]:
     found: list[Any] = []
     for i, n in enumerate(extents):
         if isinstance(n, str):
+            if isinstance(n, Dim) and is_nonnegative(n) is False:
+                message = f"{function}: extent {n} at {i}, which is negative for all sizes, expected 0 or more"
+                raise fault("E3006", message, shape=extents, index=i, value=str(n))
             found.append(n)
             continue
         try:

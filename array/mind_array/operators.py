@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .array import Array, TracedArray, wrap
+from .dim import Dim
 from .dtypes import kind_of
 from .faults import fault
 from .indexing import getitem
@@ -56,7 +57,7 @@ _UNARY: dict[str, Callable[[Any], Array]] = {
     "abs": parts.abs_,
     "invert": elementwise.bitwise_invert,
 }
-_ACCEPTED = (Array, np.ndarray, np.generic)
+_ACCEPTED = (Array, Dim, np.ndarray, np.generic)
 
 
 def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Any]:

@@ -54,7 +54,7 @@ def text() -> str:
     """Return the stub file."""
     ma: Any = importlib.import_module("mind_array")
     lines = [_HEAD]
-    lines += ["from .array import Array as Array", "from .array import Dim as Dim", "from .dtypes import DType as DType"]
+    lines += ["from .array import Array as Array", "from .dim import Dim as Dim", "from .dtypes import DType as DType"]
     lines += [
         "from .rows.dtype_functions import FloatLimits as FloatLimits",
         "from .rows.dtype_functions import IntegerLimits as IntegerLimits",

@@ -11,6 +11,8 @@ import numpy as np
 from mind_dialect import ptir
 
 from ..array import DEVICE, Array, TracedArray, wrap, wrap_shared
+from ..dim import Dim
+from ..dim_values import dim_value
 from ..dtypes import DEFAULTS, DType, check_fits, float64, in_native_order, int64, kind_of, ptir_dtype
 from ..emit import check_memory, constant, emit
 from ..faults import fault
@@ -46,6 +48,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | 
         if isinstance(found, TracedArray):
             return found
         return wrap(found.ndarray.copy()) if copy and found is obj else found
+    if isinstance(obj, Dim):
+        return asarray(dim_value(obj), dtype=dtype)
     if type(obj) in DEFAULTS:
         if copy is False:
             raise _needs_copy()
@@ -209,6 +213,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     check_device(device)
     if stop is None:
         start, stop = 0, start
+    if isinstance(start, Dim) or isinstance(stop, Dim):
+        return _arange_of_dims(start, stop, step, dtype_or(dtype, int64))
     given = [_number(v, "arange") for v in (start, stop, step)]
     wanted = dtype_or(dtype, float64 if any(isinstance(v, float) for v in given) else int64)
     first, last, each = given
@@ -224,6 +230,20 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
         return cast_to(wrap(np.arange(count, dtype=int64)), wanted)
     places = iota((count,), 0, wanted)
     return e.add(e.multiply(places, constant(each, wanted, (count,))), constant(first, wanted, (count,)))
+
+
+def _arange_of_dims(start: Any, stop: Any, step: Any, dtype: DType) -> Array:
+    """Numbers between sizes; E1109 for a step that is no positive number."""
+    if not isinstance(step, int) or step <= 0:
+        raise fault("E1109", f"arange: step {step} between sizes {start} and {stop}, expected a number from 1 up", name=str(stop))
+    for value in (start, stop):
+        if not isinstance(value, int | Dim):
+            raise fault("E1110", f"arange: {value!r} beside a size, expected a whole number", argument="stop", value=str(value))
+    count = Dim.max(-((start - stop) // step), 0)
+    places = iota((count,), 0, dtype)
+    if step != 1:
+        places = e.multiply(places, constant(step, dtype, (count,)))
+    return e.add(places, dim_value(start) if isinstance(start, Dim) else start) if start != 0 else places
 
 
 def _number(value: Any, function: str) -> Any:
