@@ -17,16 +17,18 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 import mind_runtime
 from mind_dialect.errors import MindError
 from mind_dialect.program import input_names
-from mind_dialect.ptir.types import TensorSpec, is_dim_name, read_type
+from mind_dialect.ptir.types import TensorSpec, is_dim_name, read_type, tensor_type
 from mind_passes.inline import inlined
 from mind_passes.ptir.split_parameters import PARAMETER_ATTRIBUTE
+from mind_passes.shape.specialize import take_types
 from mind_runtime.compilation import find_function
 
 from . import tree
 from .dtypes import as_dtype, float64, ptir_dtype
-from .faults import fault
+from .faults import fault, translated
 from .operands import array_of, shape_of
 from .staging import Function, Spec, apply, at_op, stage, symbol
+from .trace import ACTIVE
 from .transforms.custom import resolve
 from .transforms.jit import Jitted, as_arrays, to_numpy
 from .transforms.lowered import Lowered, Passes, run_passes
@@ -70,7 +72,8 @@ def from_module(module: ModuleOp, function: str | None = None) -> Callable[..., 
     Return a function of a module of PTIR as a Python function: it takes its inputs by position or by name.
 
     It returns one array, or a tuple of several. While traced its ops are put in place, so it can be differentiated, batched and
-    compiled with what is around it. E7003 and E7001 as for `mind_runtime.compile`.
+    compiled with what is around it; its dimensions become those of its operands, E3003 for operands that do not
+    fit. E7003 and E7001 as for `mind_runtime.compile`.
     """
     try:
         found = inlined(find_function(module, function)).func
@@ -91,7 +94,13 @@ def from_module(module: ModuleOp, function: str | None = None) -> Callable[..., 
                 raise fault(
                     "E2001", f"{n} of @{found.sym_name.data} is {actual}, expected {wanted}", expected=str(wanted), actual=actual
                 )
-        results = apply(found.clone(), operands)
+        made = found.clone()
+        if ACTIVE.get() is not None:
+            try:
+                take_types(made, [tensor_type(*x.spec) for x in operands])
+            except MindError as e:
+                raise translated(e) from None
+        results = apply(made, operands)
         return results[0] if len(results) == 1 else tuple(results)
 
     call.__name__ = symbol(SimpleNamespace(__name__=found.sym_name.data))

@@ -10,11 +10,19 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from mind_dialect.dominance import walk
-from mind_dialect.extents.dims import names_in, substituted
+from mind_dialect.extents.dims import (
+    dim_of,
+    exact_quotient,
+    is_expression,
+    linear_in,
+    names_in,
+    sub_dims,
+    substituted,
+)
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.attributes import DIM, DIMS
 from mind_dialect.ptir.types import DTYPE_OF_TYPE, read_type, tensor_type
-from mind_dialect.ptir_shapes import Dim, Dims
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
 
 def has_names(type: Attribute) -> bool:
@@ -51,6 +59,20 @@ def _add(types: Iterable[Attribute], found: dict[str, None]) -> None:
     for type in types:
         if has_names(type):
             found.update(dict.fromkeys(name for d in read_type(type).shape for name in names_in(d)))
+
+
+def unify(declared: Attribute, given: Attribute, names: dict[str, Dim]) -> None:
+    """Add to `names` the dimensions that a type has where the declared one has new names."""
+    shape, other = dims_of(declared) if has_names(declared) else None, dims_of(given)
+    for name, dim in zip(shape or (), other or (), strict=False):
+        if isinstance(name, str) and name != UNKNOWN and dim != UNKNOWN and not is_expression(name):
+            names.setdefault(name, dim)
+    for name, dim in zip(shape or (), other or (), strict=False):
+        if dim != UNKNOWN and (linear := linear_in(name, frozenset(names))) is not None:
+            new, factor, rest = linear
+            quotient = exact_quotient(sub_dims(dim, substituted(dim_of(rest), names)), factor)
+            if quotient != UNKNOWN:
+                names[new] = quotient
 
 
 class Renaming:

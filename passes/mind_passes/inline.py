@@ -23,12 +23,12 @@ from mind_dialect.declared_dims import declarations_of, state_declarations, unde
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.extents import substituted_texts
-from mind_dialect.extents.dims import dim_of, exact_quotient, is_expression, linear_in, names_in, sub_dims, substituted
+from mind_dialect.extents.dims import names_in
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from mind_dialect.program import functions
-from mind_dialect.ptir_shapes import UNKNOWN, Dim
+from mind_dialect.ptir_shapes import Dim
 
-from .dim_names import Renaming, dims_of, has_names, names_used
+from .dim_names import Renaming, names_used, unify
 
 MAX_OPS = 1 << 20
 """How many ops a function, or by the pass a module, may come to."""
@@ -323,7 +323,7 @@ class _Copier:
         returned = () if last is None else last.operand_types
         for what, declared, given in (("operands", callee.body.block.arg_types, operands), ("results", returned, results)):
             for d, g in zip(declared, given, strict=False):
-                _unify(d, g, names)
+                unify(d, g, names)
             renaming = Renaming(names)
             if len(declared) != len(given) or any(renaming.type(d) != g for d, g in zip(declared, given, strict=True)):
                 expected, actual = (brief(f"({', '.join(map(str, types))})") for types in (declared, given))
@@ -345,20 +345,6 @@ class _Copier:
             self.taken[name] = n
         self.taken[found] = None
         return found
-
-
-def _unify(declared: Attribute, given: Attribute, names: dict[str, Dim]) -> None:
-    """Add to `names` the dimensions that a type has where the declared one has new names."""
-    shape, other = dims_of(declared) if has_names(declared) else None, dims_of(given)
-    for name, dim in zip(shape or (), other or (), strict=False):
-        if isinstance(name, str) and name != UNKNOWN and dim != UNKNOWN and not is_expression(name):
-            names.setdefault(name, dim)
-    for name, dim in zip(shape or (), other or (), strict=False):
-        if dim != UNKNOWN and (linear := linear_in(name, frozenset(names))) is not None:
-            new, factor, rest = linear
-            quotient = exact_quotient(sub_dims(dim, substituted(dim_of(rest), names)), factor)
-            if quotient != UNKNOWN:
-                names[new] = quotient
 
 
 def _bind(olds: Sequence[SSAValue], news: Sequence[SSAValue], values: dict[SSAValue, SSAValue]) -> None:

@@ -17,14 +17,15 @@ from xdsl.rewriter import Rewriter
 from mind_dialect.declared_dims import bind_declarations
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.extents.dims import are_equal
 from mind_dialect.program import functions
 from mind_dialect.ptir import PtirOp, ScanOp, YieldOp
 from mind_dialect.ptir.control import RegionOp
 from mind_dialect.ptir.types import TensorSpec, read_type, tensor_type
-from mind_dialect.ptir_shapes import UNKNOWN
+from mind_dialect.ptir_shapes import UNKNOWN, Dim
 from mind_dialect.ptir_shapes.dims import MAX_EXTENT
 
-from ..dim_names import Renaming, names_used
+from ..dim_names import Renaming, names_used, unify
 
 
 def parse_bindings(texts: Sequence[str]) -> dict[str, int]:
@@ -74,7 +75,31 @@ def rename_dims(module: ModuleOp, names: Mapping[str, str]) -> None:
         _specialize(func, Renaming(names))
 
 
-def _specialize(func: FuncOp, renaming: Renaming) -> None:
+def take_types(func: FuncOp, given: Sequence[Attribute]) -> None:
+    """
+    Give the arguments of a function the types of a call, in place: its names become the call's, unknown dimensions what is known.
+
+    E3003 for another type than the function takes; what an op or a declaration makes of the sizes as in `specialize`.
+    """
+    names: dict[str, Dim] = {}
+    for declared, type in zip(func.body.block.arg_types, given, strict=True):
+        unify(declared, type, names)
+    renaming = Renaming(names)
+    for i, (declared, type) in enumerate(zip(func.body.block.arg_types, given, strict=True)):
+        m, n = read_type(renaming.type(declared)), read_type(type)
+        if m.dtype is not n.dtype or len(m.shape) != len(n.shape) or not all(map(_fits, m.shape, n.shape)):
+            message = f"argument {i} of @{func.sym_name.data} is {n}, expected {m}"
+            raise error("E3003", message, operation=func, dimension=f"argument {i}", extents=(str(n), str(m)))
+    _specialize(func, renaming, given)
+
+
+def _fits(taken: Dim, given: Dim) -> bool:
+    """Return whether a dimension is the one that is taken, as far as they are known."""
+    return UNKNOWN in (taken, given) or are_equal(taken, given) is True
+
+
+def _specialize(func: FuncOp, renaming: Renaming, arguments: Sequence[Attribute] | None = None) -> None:
+    """Put dimensions in the place of names throughout a function, whose arguments get other types if those are given."""
     for op in walk(func):
         if op is not func:
             _retype(op.results, [renaming.type(type) for type in op.result_types])
@@ -83,10 +108,12 @@ def _specialize(func: FuncOp, renaming: Renaming) -> None:
                 _retype(block.args, [renaming.type(type) for type in block.arg_types])
         if isinstance(op, PtirOp):
             op.properties.update(renaming.properties(op))
+    if arguments is not None:
+        _retype(func.body.block.args, arguments)
     for block in func.body.blocks:
         _infer(block)
     bind_declarations(func, renaming.names)
-    inputs = [renaming.type(type) for type in func.function_type.inputs]
+    inputs = [renaming.type(type) for type in func.function_type.inputs] if arguments is None else arguments
     last = func.body.last_block.last_op if func.body.last_block is not None else None
     outputs = [renaming.type(type) for type in func.function_type.outputs] if last is None else list(last.operand_types)
     func.function_type = FunctionType.from_lists(inputs, outputs)
