@@ -12,11 +12,11 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
 
-from .patterns import Builder, fill_of, row
+from .patterns import Builder, fill_of, row, shape_of
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
 from .target_info import TargetInfo
-from .views import Use, View, broadcast, filled, whole, window
+from .views import Use, View, broadcast, filled, reshaped, whole, window
 
 
 def padded(build: Builder, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View) -> View:
@@ -27,9 +27,24 @@ def padded(build: Builder, value: SSAValue, padding: Sequence[tuple[int, int]], 
     edges = [(low + high, i) for (low, high), i in zip(padding, interior, strict=True)]
     shape = tuple(n + rim + max(0, n - 1) * i for n, (rim, i) in zip(source.shape, edges, strict=True))
     target = whole(build.buffer(Use.ARENA, source.dtype, prod(shape), f"{value.name_hint or 'x'}.padded"), shape)
-    build.copy(value, broadcast(number, shape), target)
+    for part in [target] if any(interior) else _border(target, padding):
+        build.copy(value, broadcast(number, part.shape), part)
     build.copy(value, source, window(target, [low for low, _ in padding], source.shape, [i + 1 for i in interior]))
     return target
+
+
+def _border(target: View, padding: Sequence[tuple[int, int]]) -> list[View]:
+    """Return what is around the inner elements of a view: for each axis what is before and after those of the axes before."""
+    found: list[View] = []
+    starts, shape = [0] * len(target.shape), list(target.shape)
+    for axis, (low, high) in enumerate(padding):
+        n = target.shape[axis]
+        for start, size in ((0, low), (n - high, high)):
+            if size:
+                sizes = [*shape[:axis], size, *shape[axis + 1 :]]
+                found.append(window(target, [*starts[:axis], start, *starts[axis + 1 :]], sizes, [1] * len(sizes)))
+        starts[axis], shape[axis] = low, n - low - high
+    return found
 
 
 def one_number(build: Builder, literal: PtirLiteralAttr, value: SSAValue) -> View:
@@ -46,19 +61,37 @@ def _pad(build: Builder, op: ptir.PadOp) -> None:
 
 
 def _extract_patches(build: Builder, op: ptir.ExtractPatchesOp) -> None:
-    """Windows are a view in which elements stand several times; a copy lays them out."""
+    """
+    Windows are a view in which elements stand several times; a copy lays them out.
+
+    Where reshapes alone read them, and are such views too, they stay one, of the shape `[N, places..., window..., C]`.
+    """
     values, x = op.values(), op.operands[0]
     edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
     source = padded(build, x, edges, [0] * len(edges), one_number(build, values["pad_value"], x))
-    target = build.target(op.result)
     sizes: tuple[int, ...] = tuple(values["window"])
-    places = target.shape[:-1]
-    shape = (*places, *sizes, source.shape[-1])
+    shape = (*build.shape(op.result)[:-1], *sizes, source.shape[-1])
     steps = (1, *values["strides"])
     outer = tuple(s * n for s, n in zip(source.strides[:-1], steps, strict=True))
     inner = tuple(s * n for s, n in zip(source.strides[1:-1], values["dilation"], strict=True))
     patches = View(source.base, source.dtype, shape, (*outer, *inner, source.strides[-1]), source.offset)
+    if 0 not in shape and _is_reshaped(op.result, patches):
+        build.views[op.result] = patches
+        return
+    target = build.target(op.result)
     build.copy(x, patches, whole(build.buffer_of(target), shape))
+
+
+def _is_reshaped(value: SSAValue, view: View) -> bool:
+    """Return whether reshapes alone read a value, in fusions too, each of which is another view of its elements."""
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, ptir.FusionOp):
+            if not _is_reshaped(op.body.block.args[use.index], view):
+                return False
+        elif not isinstance(op, ptir.ReshapeOp) or reshaped(view, shape_of(op.result)) is None:
+            return False
+    return True
 
 
 def _why_no_windows(op: ptir.ReduceWindowOp, host: TargetInfo) -> str | None:

@@ -6,7 +6,6 @@ Ties, dtypes of results and accumulators, NaN and padding, sizes of what rules b
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -33,6 +32,7 @@ from ptir_derivative_rows.base import R, Row
 from ptir_derivative_rows.checks import Derivatives, program
 from ptir_derivative_rows.reduction import DOTS
 from ptir_derivative_rows.windows import POOLS
+from window_oracle import shared_equally
 
 
 def gradients(row: Row, *cotangents: Any, dtype: str = "f64") -> list[np.ndarray]:
@@ -84,29 +84,6 @@ def test_ties(row: Row, g: list[float], expected: list[list[float]]):
     np.testing.assert_allclose(np.dot(pushed(row, *directions), g), product, rtol=1e-15)
 
 
-def shared_equally(x: np.ndarray, row: Row, g: np.ndarray) -> np.ndarray:
-    """The gradient of a windowed extreme, place by place."""
-    v = row.properties
-    best = np.max if v["kind"] == "max" else np.min
-    found = np.zeros(x.shape)
-    for place in itertools.product(*map(range, g.shape)):
-        inside = []
-        for offset in itertools.product(*map(range, v["window_dims"])):
-            at = [
-                p * s + o * d - low
-                for p, s, o, d, (low, _) in zip(place, v["strides"], offset, v["window_dilation"], v["padding"], strict=True)
-            ]
-            if any(n % b for n, b in zip(at, v["base_dilation"], strict=True)):
-                continue
-            at = [n // b for n, b in zip(at, v["base_dilation"], strict=True)]
-            if all(0 <= n < size for n, size in zip(at, x.shape, strict=True)):
-                inside.append(tuple(at))
-        winners = [i for i in inside if x[i] == best([x[k] for k in inside])]
-        for i in winners:
-            found[i] += g[place] / len(winners)
-    return found
-
-
 @pytest.mark.parametrize("row", [r for r in POOLS if r.properties["kind"] != "sum" and not r.extents], ids=str)
 @pytest.mark.parametrize("values", [(0.0, 1.0), (-np.inf, np.inf)], ids=["ties", "infinities"])
 def test_ties_in_windows(row: Row, values: tuple[float, float]):
@@ -117,7 +94,7 @@ def test_ties_in_windows(row: Row, values: tuple[float, float]):
     g = rng.integers(1, 9, y.shape).astype(float)
     gradient = differentiate(module, "f", GradientOptions(seed="cotangent", keep_primal=False))
     found = program(gradient.module, "f_grad")(x, g)[0]
-    expected = shared_equally(x, row, g)
+    expected = shared_equally(x, row.properties, g)
     np.testing.assert_allclose(found, expected, atol=1e-14)
     t = rng.integers(1, 9, x.shape).astype(float)
     tangent = program(forward_mode(module, "f").module, "f_jvp")(x, t)[1]
@@ -212,7 +189,7 @@ def test_a_product_of_matrices_needs_no_transpose(axes: Any):
 
 def test_sizes_of_gradients():
     sizes = {str(row): ops_of(row).total() for row in POOLS}
-    assert max(sizes.values()) <= 30
+    assert max(sizes.values()) <= 48  # of a large window, along three axes one after the other
     tiled = [row for row in POOLS if row.arguments == "f64[2,4,6,2]"]
     assert [ops_of(row).total() for row in tiled] == [0, 6, 6]
     assert ops_of(R(LayerNormOp, "f64[4,6] f64[6] f64[6]", feature_axis=1, epsilon=1e-5)).total() <= 23

@@ -2,8 +2,9 @@
 The derivatives of windowed reductions and of patches.
 
 Elements that tie for the greatest (or least) of a window share its adjoint equally. Patches are compared with what their window
-gave; those of large windows that overlap are taken along one axis after the other, each place with the number of elements that
-it stands for, so that memory grows with the longest side of a window, not with its volume.
+gave, to count the ties; those of large windows that overlap are taken along one axis after the other, each place with the number
+of elements that it stands for, so that memory grows with the longest side of a window, not with its volume. Elements then gather
+what their windows give (`gathering`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from mind_dialect.ptir.types import tensor_type
 from ...ptir.construct import Value, cast, compare, dims, div, make, mul, reduce_sum, spec
 from ..walks import ForwardRow, Row
 from .folding import fold
+from .gathering import gathered
 from .shared import applied, at_least_one, zeros
 from .transposed import is_transposable, transposed, transposed_extents, without_excess
 from .window_parts import unfold_parts
@@ -92,14 +94,14 @@ def partial(op: ReduceWindowOp, x: Value, axes: Axes) -> Value:
     )
 
 
-def ties(op: ReduceWindowOp, steps: list[Axes]) -> tuple[list[Value], Value]:
+def ties(op: ReduceWindowOp, steps: list[Axes]) -> tuple[list[Value], list[Value], Value]:
     """
-    For each stage 1 at the extremes of windows and 0 elsewhere, and how many elements of x each window has as extremes.
+    By stage, 1 at the extremes of windows and 0 elsewhere, and its results; how many elements of x each window has as extremes.
 
     Padding is NaN, which equals nothing.
     """
     accum = default_accumulator(spec(op.x).dtype)
-    masks: list[Value] = []
+    masks, results = list[Value](), list[Value]()
     x: Value = op.x
     count: Value | None = None
     for i, axes in enumerate(steps):
@@ -108,19 +110,21 @@ def ties(op: ReduceWindowOp, steps: list[Axes]) -> tuple[list[Value], Value]:
         weights = mask if count is None else mul(mask, windows_of(count, axes, 0.0))
         count = reduce_sum(weights, inner_axes(axes))
         masks.append(mask)
+        results.append(y)
         x = y
     assert count is not None
     full = all(a.full for axes in steps for a in axes)
-    return masks, count if full else at_least_one(count)
+    return masks, results, count if full else at_least_one(count)
 
 
 def extreme_x(op: ReduceWindowOp, axes: Axes, g: SSAValue) -> Value:
     """Each place's adjoint, shared by the extremes of its window."""
     steps = stages(axes)
-    masks, count = ties(op, steps)
+    masks, results, count = ties(op, steps)
     share: Value = div(cast(g, spec(count).dtype), count)
-    for mask, step in zip(reversed(masks), reversed(steps), strict=True):
-        share = fold(mul(mask, apart(share, step)), step)
+    for i in reversed(range(len(steps))):
+        found = gathered(op.x if i == 0 else results[i - 1], results[i], share, steps[i])
+        share = fold(mul(masks[i], apart(share, steps[i])), steps[i]) if found is None else found
     return cast(share, spec(op.x).dtype)
 
 
@@ -136,7 +140,7 @@ def reduce_window_tangent(op: ReduceWindowOp, ts: Sequence[SSAValue | None]) -> 
     if op.values()["kind"] == "sum":
         return applied(op, {0: t})
     steps = stages(axes_of(op))
-    masks, count = ties(op, steps)
+    masks, _, count = ties(op, steps)
     found = cast(t, spec(count).dtype)
     for mask, step in zip(masks, steps, strict=True):
         found = reduce_sum(mul(mask, windows_of(found, step, 0.0)), inner_axes(step))
