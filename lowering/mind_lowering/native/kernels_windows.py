@@ -12,7 +12,8 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
 
-from .patterns import Builder, fill_of, row, shape_of
+from .demanded import shape_of
+from .patterns import Builder, fill_of, row
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
 from .target_info import TargetInfo
