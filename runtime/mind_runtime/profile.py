@@ -31,9 +31,16 @@ def profile(program: Program, arguments: Sequence[Any], seed: int = 0) -> Profil
     """
     Measure a program on arguments, which are not donated: each call gets copies of what it would overwrite.
 
-    E7001 for a program whose steps cannot be told apart, as one of native code.
+    E7001 for a program of another target than `numpy`, `native` and `cupy`.
     """
     check_steps(program)
+    if program.target == "native":
+        from .native.profile import profile_native
+        from .native.program import NativeProgram
+
+        assert isinstance(program, NativeProgram)
+        func = program.sized(arguments)
+        return _on_numpy(program, arguments, seed) if func is None else profile_native(program, func, arguments, seed)
     from .on_cupy import CupyProgram
 
     if isinstance(program, CupyProgram):
@@ -47,8 +54,8 @@ def check_steps(program: Program) -> None:
     """E7001 for a program that `profile` cannot measure."""
     from .on_cupy import CupyProgram
 
-    if type(program) is not Program and not isinstance(program, CupyProgram):
-        message = "--profile is for the targets numpy and cupy: native code is one call without separate steps"
+    if type(program) is not Program and program.target != "native" and not isinstance(program, CupyProgram):
+        message = f"--profile is for the targets numpy, native and cupy: a call on {program.target!r} has no steps to measure"
         raise error("E7001", message, option="--profile")
 
 

@@ -35,6 +35,8 @@ class Span:
     dtype: str = ""
     locations: tuple[str, ...] = ()
     """Source locations of the ops that the step comes from."""
+    runs: int = 1
+    """How often the step ran, in a loop for example; the other numbers are those of all its runs."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +52,12 @@ class Profile:
     def table(self) -> str:
         """Lines of text: for each step its time, bytes, and rates next to the limits; the most time first."""
         total = sum(s.duration for s in self.spans)
-        widths = max((len(s.name) for s in self.spans), default=4)
         lines = [f"{'us':>10}  {'share':>6}  {'bytes':>12}  {'GB/s':>8}  {'GFLOP/s':>9}  {'of limit':>8}  step"]
         for s in sorted(self.spans, key=lambda s: -s.duration):
             share = f"{100 * s.duration / total:.1f} %" if total else ""
             lines.append(
                 f"{s.duration:>10.2f}  {share:>6}  {s.bytes:>12}  {_rate(s.bytes, s.duration):>8}  "
-                f"{_rate(s.flops, s.duration):>9}  {self._of_limit(s):>8}  {s.name[: max(widths, 4)]}"
+                f"{_rate(s.flops, s.duration):>9}  {self._of_limit(s):>8}  {s.name}{f' ({s.runs} runs)' if s.runs > 1 else ''}"
             )
         lines.append(f"{total:>10.2f}  {'':>6}  {sum(s.bytes for s in self.spans):>12}  all steps, one by one")
         lines.append(f"{self.call:>10.2f}  a whole call{self._limits()}")
@@ -83,7 +84,7 @@ class Profile:
         events: list[dict[str, Any]] = [
             {
                 **{"name": s.name, "ph": "X", "ts": s.start, "dur": s.duration, "pid": 0, "tid": 0, "cat": "step"},
-                "args": {"bytes": s.bytes, "flops": s.flops, "dtype": s.dtype, "locations": list(s.locations)},
+                "args": {"bytes": s.bytes, "flops": s.flops, "dtype": s.dtype, "locations": list(s.locations), "runs": s.runs},
             }
             for s in self.spans
         ]

@@ -209,6 +209,19 @@ def test_derivatives_and_kernels_are_told_by_location(tmp_path: Path) -> None:
     assert became["@loss", "9:8"] == "launch.kernel @broadcast_to_mul_exp_reduce"
 
 
+def test_a_kernel_without_a_body_is_that_of_all_its_locations(tmp_path: Path) -> None:
+    """Native launches have no bodies: a kernel has the locations of the ops that it computes."""
+    data = Parts(write(tmp_path, LOSS, "--lower-to-native=isa=avx2 launches=true")).data
+    strings, last = data["strings"], data["steps"][-1]
+    (kernel,) = [row for row, name in enumerate(last["op"]) if strings[name] == "launch.kernel"]
+    places = [strings[place].rpartition("readme.mlir:")[2] for place in last["origins"][str(kernel)]]
+    assert places == ["8:8", "9:8", "10:8"]
+    became = {strings[place].rpartition("readme.mlir:")[2]: strings[k] for _, place, k in data["kernels"]["became"]}
+    (symbol,) = set(became.values())
+    assert symbol.startswith("launch.kernel @")
+    assert list(became) == places
+
+
 def test_without_kernels_none_is_claimed(tmp_path: Path) -> None:
     data = Parts(write(tmp_path, LOSS)).data
     assert data["kernels"] == {"step": -1, "became": []}

@@ -282,3 +282,22 @@ def test_a_kernel_has_the_time_of_its_ops(profiled: Page) -> None:
     profiled.run("showStep(steps.length - 1)")
     kernels = [name for name in graph(profiled) if "launch.kernel" in name and " %" in name]
     assert [name.split()[2] for name in kernels] == ["@mul", "@exp", "@reduce"]
+
+
+def test_native_kernels_have_their_times(page: Page, tmp_path: Path) -> None:
+    """Measured in native code, shown on the ops of the program and on the launches, which have no bodies."""
+    pytest.importorskip("llvmlite", reason="no llvmlite: no native code")
+    trace, file = tmp_path / "trace.json", tmp_path / "loss.html"
+    assert mind_run(LOSS, "--all", "random:0", "--target", "native", "--trace", trace).status == 0
+    view(LOSS, "lower-to-native{launches=true}", profile=trace).save(file)
+    page.problems.clear()
+    page.open(file)
+    page.run("showStep(0)")
+    assert sum("100.0 %" in name and "open" not in name for name in graph(page)) == 3, "the three ops of one kernel"
+    page.run("showStep(steps.length - 1)")
+    (kernel,) = [name for name in graph(page) if "launch.kernel" in name]
+    assert "100.0 %" in kernel
+    page.run("select(steps.at(-1).op.findIndex((name) => strings[name] === 'launch.kernel'), true)")
+    details = page.run("byId('details').textContent")
+    assert details.count("readme.mlir:") == 3
+    assert page.problems == []

@@ -50,6 +50,10 @@ class AttentionStep(NativeStep):
         lanes = host.lanes(self.scores.total.size)
         return count * (self.scores.depth + self.sums.columns + 30) / lanes / VECTORS + count / BYTES
 
+    @property
+    def flops(self) -> int:
+        return 2 * prod(self.scores.out.shape) * (self.scores.depth + self.sums.columns)
+
     def key(self) -> Hashable:
         return self.scores.key(), self.sums.key(), self.tiles, self.apart, self.guarded
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from math import prod
 
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import SSAValue
 
 from ..launch.compute_ops import KernelOp
+from . import costs
 from .failures import FailureSite, Sites
 from .ir import Function, identifier, symbol
+from .lowered import TimedKernel
 from .pool.record import MOST_CHUNKS, Record
 from .steps import NativeKernel, NativeStep
 from .table import ARENA_PLACE, Table, spot
 from .target_info import TargetInfo
+from .timing import Timer
 from .views import Buffer, View
 from .within import are_first, counts_within, product, units_within, within_function
 
@@ -39,18 +43,24 @@ def chunk(units: int, cost: float) -> int:
     return max(1, int(units * wanted / max(cost, 1)), -(-units // MOST_CHUNKS))
 
 
+def _timed(kernel: NativeKernel, step: NativeStep, origin: LocationAttr) -> TimedKernel:
+    return TimedKernel(f"@{kernel.name}: {step.contents()}", origin, costs.traffic(step.addresses), step.flops)
+
+
 class Calls:
     """
     The calls of kernels in one function, whose parameter `%buffers` is the table of addresses.
 
-    It begins in the first block of the function; `words` is how many arguments a kernel has at most.
+    It begins in the first block of the function; `words` is how many arguments a kernel has at most. With a `timer` each call is
+    timed.
     """
 
-    def __init__(self, f: Function, host: TargetInfo, sites: Sites, table: Table, words: int):
+    def __init__(self, f: Function, host: TargetInfo, sites: Sites, table: Table, words: int, timer: Timer | None = None):
         self.f = f
         self.table = table
         self.host = host
         self.sites = sites
+        self.timer = timer
         self._table = f.op(f"alloca [{1 + words} x ptr], align 64", "args")
         self.record = f.op("load ptr, ptr %buffers, align 8", "record")
         f.do(f"store ptr {self.record}, ptr {self._table}, align 8")
@@ -76,12 +86,15 @@ class Calls:
         cost = step.cost(self.host)
         name, units, more = self._limited(kernel, step, op) if op.sizes else (kernel.name, str(kernel.units), 0)
         shared = cost >= SHARED and kernel.units > 1
-        if shared:
+
+        def run() -> str:
+            if not shared:
+                return f.op(f"call i64 {symbol(name)}(ptr {given}, i64 0, i64 {units})", "status")
             words = 0 if not kernel.sites else 1 + len(step.addresses) + more if kernel.own else -1
             parts = f"ptr {symbol(name)}, ptr {given}, i64 {units}, i64 {chunk(kernel.units, cost)}, i64 {words}"
-            status = f.op(f"call i64 {self.function(Record.SHARE)}({parts}, ptr {self.record})", "status")
-        else:
-            status = f.op(f"call i64 {symbol(name)}(ptr {given}, i64 0, i64 {units})", "status")
+            return f.op(f"call i64 {self.function(Record.SHARE)}({parts}, ptr {self.record})", "status")
+
+        status = run() if self.timer is None else self.timer.around(f, _timed(kernel, step, op.location), run)
         if kernel.sites or kernel.polls or shared:
             first = len(self.sites.found)
             self.sites.found += [FailureSite(failure, step.sources[i] if i >= 0 else None) for failure, i in kernel.sites]

@@ -39,6 +39,7 @@ from .plan import TITLE, PlannedKernel
 from .planner import Planner
 from .steps import NativeKernel, NativeStep
 from .table import Table
+from .timing import Timer
 from .views import Buffer, Use, View
 
 MOST_CALLS = 512
@@ -65,10 +66,11 @@ class PlannedFunction:
 
 
 class Emission:
-    """The text of a planned function: kernels, and entries that call them."""
+    """The text of a planned function: kernels, and entries that call them; where it is `timed`, with counters (`timing.py`)."""
 
-    def __init__(self, plan: PlannedFunction, name: str):
+    def __init__(self, plan: PlannedFunction, name: str, *, timed: bool = False):
         self.plan, self.host, self.name = plan, plan.planner.host, name
+        self.timer = Timer(plan.table.size) if timed else None
         title = f"@{name} for {self.host.isa}, made by the target mind-native"
         self.module = LlvmModule(self.host.triple, title, self.host.attributes)
         self.main = self.module.unique(f"run.{identifier(name)}")
@@ -109,13 +111,14 @@ class Emission:
             inputs,
             outputs,
             constants,
-            table.size,
+            table.size + (self.timer is not None),
             plan.arena,
             self.sites.found,
             self.notes,
             cost,
             plan.planner.drawn,
             packing,
+            None if self.timer is None else self.timer.place,
             plan.func,
         )
 
@@ -137,9 +140,10 @@ class Emission:
         """End an entry, if there is something to run."""
         if codes:
             again = any(isinstance(s, Entry) for s in self.steps)
-            entry = Entry(self.module.unique(self.main) if again else self.main)
-            self.steps.append(entry)
-            _entry(self.module, self.plan, entry.name, codes, self.sites)
+            name = self.module.unique(self.main) if again else self.main
+            first = 0 if self.timer is None else len(self.timer.kernels)
+            _entry(self.module, self.plan, name, codes, self.sites, self.timer)
+            self.steps.append(Entry(name, () if self.timer is None else self.timer.kernels[first:]))
             codes.clear()
 
     def host_call(self, call: HostCallOp) -> None:
@@ -160,6 +164,7 @@ class Emission:
         planner.keep.append(block := Block(arg_types=[layouts[0].tensor]))
         step = Group("copy", views[0].shape, {block.args[0]: views[0]}, outputs=[(block.args[0], views[1])])
         made = KernelOp("copy", [op.source], [op.target], schedule=StringAttr(step.contents()))
+        made.location = op.location
         planner.kernels[made] = PlannedKernel(step, buffers)
         assert op.parent is not None
         op.parent.insert_op_before(made, op)
@@ -186,21 +191,23 @@ class Emission:
         return [KernelCall(kernel, step, partial(self.plan.bind, op), op)]
 
 
-def _entry(module: LlvmModule, plan: PlannedFunction, name: str, codes: Sequence[Code], sites: Sites) -> None:
+def _entry(
+    module: LlvmModule, plan: PlannedFunction, name: str, codes: Sequence[Code], sites: Sites, timer: Timer | None = None
+) -> None:
     """A function that runs kernels in order; many of them by functions of bounded size."""
     f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
     if len(codes) <= MOST_CALLS:
-        _run(f, plan, codes, sites)
+        _run(f, plan, codes, sites, timer)
         return
     for first in range(0, len(codes), MOST_CALLS):
         part = module.function(module.unique(f"{name}.part"), "i64", [("ptr", "buffers")])
-        _run(part, plan, codes[first : first + MOST_CALLS], sites)
+        _run(part, plan, codes[first : first + MOST_CALLS], sites, timer)
         status = f.op(f"call i64 {symbol(part.name)}(ptr %buffers)", "status")
         f.leave(f.op(f"icmp ne i64 {status}, 0", "failed"), lambda status=status: status)
     f.ret("0")
 
 
-def _run(f: Function, plan: PlannedFunction, codes: Sequence[Code], sites: Sites) -> None:
+def _run(f: Function, plan: PlannedFunction, codes: Sequence[Code], sites: Sites, timer: Timer | None) -> None:
     words = max((len(call.step.addresses) + len(call.op.sizes) for call in kernel_calls(codes)), default=0)
-    run(Calls(f, plan.planner.host, sites, plan.table, words), codes)
+    run(Calls(f, plan.planner.host, sites, plan.table, words, timer), codes)
     f.ret("0")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.dialects.func import FuncOp
 
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
@@ -16,10 +17,24 @@ from .target_info import TargetInfo
 
 
 @dataclass(frozen=True)
+class TimedKernel:
+    """A call of a kernel that an entry times; what `name` says is that of `explain`."""
+
+    name: str
+    location: LocationAttr
+    bytes: int
+    """Size of the elements that it reads and writes."""
+    flops: int
+    """Operations of products, convolutions and attention."""
+
+
+@dataclass(frozen=True)
 class Entry:
     """A function of the module that runs some kernels."""
 
     name: str
+    timed: Sequence[TimedKernel] = ()
+    """Its calls of kernels, if it was lowered to time them."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +130,8 @@ class Native:
     draws: bool = False
     """True if native code draws random numbers, from the seed in the record."""
     packing: Packing | None = None
+    times: int | None = None
+    """The entry of the table for the counters of `timing.py`, in the order of `Entry.timed`; None if nothing is timed."""
     launches: FuncOp | None = None
     """The launches that a call runs, and their memory. A program that was found on disk has none."""
 

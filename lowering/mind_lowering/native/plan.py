@@ -13,7 +13,7 @@ from collections.abc import Generator, Hashable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.dialects.builtin import LocationAttr, StringAttr, UnitAttr, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect import ptir
@@ -78,6 +78,8 @@ class NativePlan(Values, ABC):
     draws: int = 0
     drawn: bool = False
     """True if native code draws random numbers."""
+    origin: LocationAttr = field(default_factory=UnknownLoc)
+    """The location of the op that is planned, of a fusion those of its ops: that of its kernels."""
     loops: list[EnclosingLoop] = field(default_factory=list[EnclosingLoop])
     """The loops around the current op, the outermost first."""
     calls: EnclosingLoop = field(default_factory=lambda: EnclosingLoop(0, hoists=True))
@@ -168,6 +170,7 @@ class NativePlan(Values, ABC):
             schedule=StringAttr(step.contents()),
             fails=None if writes else StringAttr("index"),
         )
+        op.location = self.origin
         self.block.add_op(op)
         self.kernels[op] = PlannedKernel(step, (*reads, *writes))
         return op

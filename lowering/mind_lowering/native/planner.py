@@ -7,11 +7,14 @@ function of PTIR that the runtime hands to the NumPy target. Nothing falls back 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from mind_dialect.ptir import PtirOp
+from xdsl.ir import Operation
+
+from mind_dialect.locations import fused_location
+from mind_dialect.ptir import FusionOp, PtirOp
 
 from ..launch.kernel_patterns import Choice, Rejections
 from .control import CONTROL, control
@@ -32,6 +35,13 @@ class Planner(NativePlan):
 
     def step(self, op: PtirOp) -> None:
         """Append an op: a branch or a loop, the kernels of the row that takes it at least cost, or NumPy's kernel."""
+        outer, self.origin = self.origin, fused_location(part.location for part in _parts(op))
+        try:
+            self._step(op)
+        finally:
+            self.origin = outer
+
+    def _step(self, op: PtirOp) -> None:
         if type(op) in CONTROL:
             if (reason := control(self, op)) is not None:
                 self.foreign(op, reason)
@@ -51,3 +61,8 @@ class Planner(NativePlan):
                 reasons = "; ".join(f"not {name}: {rejection.reason}" for name, rejection in rejections)
                 yield f"{shown(op)}: {taken}; {reasons}"
         yield from (f"without a limit: {line}" for line in self.unlimited)
+
+
+def _parts(op: PtirOp) -> Iterable[Operation]:
+    """Return the ops of a fusion; any other op is its only part."""
+    return op.body.block.ops if isinstance(op, FusionOp) else (op,)

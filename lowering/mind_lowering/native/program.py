@@ -200,7 +200,9 @@ def _return(planner: Planner, values: Sequence[SSAValue], last: launch.ReturnOp)
         alloc.index = IntegerAttr(i, i64)
 
 
-def lower(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed: Collection[int] = ()) -> Native:
-    """Return a function as native code for a kind of machine; arguments are those of `planned`."""
+def lower(
+    func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed: Collection[int] = (), *, timed: bool = False
+) -> Native:
+    """Return a function as native code for a kind of machine, `timed` with counters; other arguments are those of `planned`."""
     plan = planned(func, host, donated, fixed)
-    return replace(Emission(plan, func.sym_name.data).run(), rejected=tuple(plan.planner.rejected()))
+    return replace(Emission(plan, func.sym_name.data, timed=timed).run(), rejected=tuple(plan.planner.rejected()))

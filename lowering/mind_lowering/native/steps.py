@@ -75,6 +75,11 @@ class NativeStep(ABC):
         access = self.access()
         return sum(b.bytes for b in dict.fromkeys((*access.reads, *access.writes))) / costs.BYTES
 
+    @property
+    def flops(self) -> int:
+        """The floating-point operations of products in it; what goes element by element is not counted."""
+        return 0
+
     @abstractmethod
     def key(self) -> Hashable:
         """Return all that its text depends on, names apart."""

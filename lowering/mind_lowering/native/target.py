@@ -27,9 +27,11 @@ def stated(isa: str | None) -> TargetInfo:
     return detect() if isa is None else target_of(isa)
 
 
-def print_module(module: ModuleOp, isa: str | None = None) -> str:
+def print_module(module: ModuleOp, isa: str | None = None, *, timed: bool = False) -> str:
     """
     Return the LLVM IR of every function of a module, each a module of its own, for an `isa`, by default this machine's.
+
+    With `timed`, entries read a clock around each kernel.
 
     E7001 for an unknown `isa`. E6003 for a dimension without a size: such functions are lowered when a call gives the sizes.
     """
@@ -40,7 +42,7 @@ def print_module(module: ModuleOp, isa: str | None = None) -> str:
         if (unsized := dynamic(work)) is not None:
             message = f"@{func.sym_name.data} has {unsized}, expected sizes; it is lowered when a call gives them"
             raise error("E6003", message, backend="native")
-        native = lower(work, host)
+        native = lower(work, host, timed=timed)
         notes = "".join(f"; {ascii(line)[1:-1]}\n" for line in native.explain())
         texts.append(f"{notes}{native.text}")
     return "\n".join(texts)
@@ -51,7 +53,7 @@ class LowerToNativePass(StagedPass):
     """
     Optimise and fuse the functions of a module for the native target: Core IR is converted, calls are inlined.
 
-    Each `ptir.fusion`, and each op outside of one, is then a kernel. `isa` is what the kernels are for, by default this machine:
+    Each `ptir.fusion`, and each op outside of one, is then a kernel. Kernels are for an `isa`, by default that of this machine:
     `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`, `sve256`, `neondot` or `neon`. With `launches=true` the functions
     become what runs: kernels and calls on memory that is assigned, of the `launch` dialect; E8001 for a dimension without a size.
     """
@@ -82,13 +84,16 @@ def plan_launches(module: ModuleOp, host: TargetInfo) -> None:
 @dataclass(frozen=True)
 class NativeTarget(Target):
     """
-    Print LLVM IR. `isa` is what it is for, by default this machine: `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`,
-    `sve256`, `neondot` or `neon`.
+    Print LLVM IR for an `isa`, by default that of this machine: `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`, `sve256`,
+    `neondot` or `neon`.
+
+    With `timed=true` the entry reads a clock around each kernel, as the code that `mind-run --profile` runs does.
     """
 
     name = "mind-native"
 
     isa: str | None = None
+    timed: bool = False
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        output.write(print_module(module, self.isa))
+        output.write(print_module(module, self.isa, timed=self.timed))

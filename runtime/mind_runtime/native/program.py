@@ -127,7 +127,7 @@ class NativeProgram(Program):
         arrays = {i: np.require(array, requirements=["C", "A"]) for i, array in given.items()}
         settle(arrays.values())
         plan_calls(
-            bound, None if runner is None else runner.plan(_types(self._func.function_type.inputs.data), self.donated, arrays)
+            bound, None if runner is None else runner.plan(types_of(self._func.function_type.inputs.data), self.donated, arrays)
         )
 
     def with_weights(self, given: Mapping[int, Any]) -> Program:
@@ -240,6 +240,13 @@ class NativeProgram(Program):
                 return found, answer.seconds
         return self.specialised(shapes), 0.0
 
+    def sized(self, arguments: Sequence[Any]) -> FuncOp | None:
+        """Return the function with the sizes of these arguments; None where those of some values are not known then."""
+        if not self._dynamic:
+            return self._whole()
+        bound = None if self._guard is None else bound_function(self._func, self.open_shapes(arguments))
+        return None if bound is None else bound[0]
+
     def _text(self) -> str:
         """The function in a module of its own, without calls, as text."""
         func = inlined(self._func).func if calls_in(self._func) else self._func.clone()
@@ -351,7 +358,7 @@ def _make(
     library = jit.load(native.text, native.host, entries if native.packing is None else [*entries, native.packing.entry])
     if name is not None:
         image.write(name, native)
-    foreign = [_foreign(step) for step in native.steps if isinstance(step, Foreign)]
+    foreign = [foreign_step(step) for step in native.steps if isinstance(step, Foreign)]
     return _ready(func, donated, threads, native, library, foreign, lambda: native)
 
 
@@ -391,7 +398,7 @@ def _ready(
 ) -> _Native:
     """The body of a function whose code is linked; `source` returns it with its ops."""
     types = func.function_type.outputs.data
-    inputs, outputs = (_types(ts) for ts in (func.function_type.inputs.data, types))
+    inputs, outputs = (types_of(ts) for ts in (func.function_type.inputs.data, types))
     runner = NativeRunner(native, library, outputs, [run for run, _ in foreign], threads, whole)
     need = _need(native, types, outputs, [body for _, body in foreign])
     python = PythonSource(native.name, "", (), (), native.draws or any(body.source.draws for _, body in foreign))
@@ -406,12 +413,12 @@ def _nothing() -> None:
     """Whose code no traceback shows: native failures name their op themselves."""
 
 
-def _types(types: Sequence[Attribute]) -> list[Type]:
+def types_of(types: Sequence[Attribute]) -> list[Type]:
     specs = [TensorSpec.of("", t) for t in types]
     return [(spec.numpy_dtype, tuple(n for n in spec.shape if isinstance(n, int))) for spec in specs]
 
 
-def _foreign(step: Foreign) -> tuple[Callable[..., Any], Body]:
+def foreign_step(step: Foreign) -> tuple[Callable[..., Any], Body]:
     """A step on NumPy as a program of its own, whose errors name its op."""
     made = lowered_function(step.func, draws=step.draws)
     body = body_of(made.func)

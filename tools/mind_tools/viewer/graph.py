@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr, SymbolRe
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from mind_dialect.locations import shown_location
+from mind_dialect.locations import locations_in, shown_location
 
 ARGUMENTS = "arguments"
 """What the row of a block's arguments is called: no op, but the definition of values like one."""
@@ -36,6 +36,8 @@ class Ops:
     values: list[list[str]] = field(default_factory=list[list[str]])
     types: list[list[str]] = field(default_factory=list[list[str]])
     location: list[str] = field(default_factory=list[str])
+    origins: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    """Of what comes from several ops, such as a kernel without a body, all locations; `location` is the first."""
     kernel: list[str] = field(default_factory=list[str])
     """The kernel that an op is in, by the IR of this step; empty where it is in none."""
     function: list[int] = field(default_factory=list[int])
@@ -118,7 +120,10 @@ class _Builder:
         ops.uses.append([])
         ops.values.append([f"%{self.names[value]}" if value in self.names else "" for value in values])
         ops.types.append([str(value.type) for value in values])
-        ops.location.append(shown_location(op.location) if op is not None else "")
+        places = [shown_location(part) for part in locations_in(op.location)] if op is not None else [""]
+        ops.location.append(places[0])
+        if len(places) > 1:
+            ops.origins[row] = places
         ops.kernel.append(ops.kernel[parent] if parent >= 0 else "")
         ops.symbol.append("")
         is_function = isinstance(op, FuncOp)
@@ -186,8 +191,9 @@ def kernels_by_origin(tables: Sequence[Ops]) -> tuple[int, dict[tuple[str, str],
 
 def _kernels(ops: Ops) -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], dict[str, None]] = {}
+    with_body = set(ops.parent)
     for row, kernel in enumerate(ops.kernel):
-        if kernel and ops.location[row] and ops.name[row] not in KERNELS and ops.function[row] >= 0:
-            key = ops.symbol[ops.function[row]], ops.location[row]
-            found.setdefault(key, {})[kernel] = None
+        if kernel and ops.function[row] >= 0 and (ops.name[row] not in KERNELS or row not in with_body):
+            for place in filter(None, ops.origins.get(row, [ops.location[row]])):
+                found.setdefault((ops.symbol[ops.function[row]], place), {})[kernel] = None
     return {key: ", ".join(kernels) for key, kernels in found.items()}

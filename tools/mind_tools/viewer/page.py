@@ -122,6 +122,7 @@ def _step(step: Step, before: Step | None, strings: _Strings) -> Mapping[str, An
         "values": [" ".join(values) for values in ops.values],
         "types": [[strings(kind) for kind in kinds] for kinds in ops.types],
         "location": [strings(place) for place in ops.location],
+        "origins": {row: [strings(place) for place in places] for row, places in ops.origins.items()},
         "kernel": [strings(kernel) for kernel in ops.kernel],
         "function": ops.function,
         "symbol": {row: symbol for row, symbol in enumerate(ops.symbol) if symbol},

@@ -300,6 +300,10 @@ class ConvolutionStep(NativeStep):
         it = self.convolution
         return prod(it.out.shape) // it.parts * it.depth / it.cut.width / 3
 
+    @property
+    def flops(self) -> int:
+        return 2 * prod(self.convolution.out.shape) * self.convolution.depth
+
     def key(self) -> Hashable:
         return self.convolution.key()
 

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 from ..failures import RECORD_NUMBERS
 from ..ir import Function, LlvmModule
+from ..timing import emit_clock
 from .record import BACK, FRONT, INTERRUPTED, Record, System
 
-MONOTONIC, WAIT, WAKE = 1, 128, 129
-"""Numbers of Linux: of a clock, and of what to do at a word that threads of one process wait for."""
+WAIT, WAKE = 128, 129
+"""Numbers of Linux: of what to do at a word that threads of one process wait for."""
 JOB = (("ptr", "kernel"), ("ptr", "args"), ("i64", "units"), ("i64", "size"), ("i64", "words"))
 """Parameters of what runs a kernel."""
 
@@ -44,11 +45,7 @@ class Chunks:
         if not self.system.has_pool:
             f.ret(f.mul(f.call("clock", "i64", hint="ticks"), 1000))  # of which there are a million in a second
             return
-        time = f.op("alloca [2 x i64], align 16", "time")
-        f.call("clock_gettime", "i32", ("i32", str(MONOTONIC)), ("ptr", time))
-        seconds = f.op(f"load i64, ptr {time}, align 8", "seconds")
-        rest = f.op(f"load i64, ptr {f.address('i64', time, '1')}, align 8", "rest")
-        f.ret(f.add(f.mul(seconds, 1_000_000_000), rest))
+        emit_clock(f)
 
     def poll(self) -> None:
         """Let handlers of signals run, if it is time; what one of them raised in another thread's part counts too."""

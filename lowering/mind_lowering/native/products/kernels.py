@@ -75,6 +75,11 @@ class ProductStep(NativeStep):
             return 2 * costs.traffic(self.addresses) / costs.BYTES
         return _cost(host, self.product)
 
+    @property
+    def flops(self) -> int:
+        copies = self.part in _COPIES or self.part == "sums"
+        return 0 if copies else 2 * prod(self.product.out.shape) * self.product.depth
+
     def contents(self) -> str:
         return f"{self.part} of {self.product.describe()}" if self.part in (*_COPIES, "sums") else self.product.describe()
 

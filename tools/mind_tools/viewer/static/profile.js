@@ -21,7 +21,9 @@ class Times {
     const ran = step.symbol ? Object.values(step.symbol).includes(this.profile.function) : false;
     for (let row = step.op.length - 1; row >= 0; row--) {
       const inside = !ran || step.symbol[step.function[row]] === this.profile.function;
-      if (inside && row !== step.function[row]) for (const i of this.byPlace.get(step.location[row]) || []) found[row].add(i);
+      if (inside && row !== step.function[row]) {
+        for (const place of placesOf(step, row)) for (const i of this.byPlace.get(place) || []) found[row].add(i);
+      }
       if (step.parent[row] >= 0) for (const i of found[row]) found[step.parent[row]].add(i);
     }
     this.known.set(step, found);
@@ -72,6 +74,7 @@ class Times {
   }
 }
 
+const placesOf = (step, row) => step.origins[row] || [step.location[row]]; // of a kernel of several ops, all of theirs
 const MOST_TIMES = 500; // rows of the table
 const microseconds = (time) => `${time.toFixed(2)} \u00b5s`;
 const percent = (share) => `${(100 * share).toFixed(1)} %`;

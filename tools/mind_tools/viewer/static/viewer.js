@@ -123,7 +123,7 @@ function details() {
   if (users.length > 20) add("", `and ${users.length - 20} more`);
   const owner = step.function[row];
   if (owner >= 0 && owner !== row) add("function", opLink(step, owner, step.symbol[owner]));
-  add("location", strings[step.location[row]] || "not known");
+  add("location", ...placesOf(step, row).map((place) => strings[place] || "not known"));
   if (step.gradient[owner] !== undefined) add("derivative", step.gradient[owner]);
   if (step.primal[row] !== undefined) add("comes from", opLink(step, step.primal[row], lineOf(step, step.primal[row])));
   if (step.parent[row] >= 0) add("kernel", kernelOf(step, row));
@@ -142,7 +142,8 @@ function search(go, direction = 1) {
   state.searched = step;
   if (changed) {
     const has = (row) =>
-      step.lines[step.line[row]].toLowerCase().includes(query) || strings[step.location[row]].toLowerCase().includes(query);
+      step.lines[step.line[row]].toLowerCase().includes(query) ||
+      placesOf(step, row).some((place) => strings[place].toLowerCase().includes(query));
     state.matches = query ? step.op.map((_, row) => row).filter((row) => nameOf(step, row) !== "arguments" && has(row)) : [];
     state.match = -1;
   }
