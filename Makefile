@@ -88,13 +88,17 @@ bench: .venv-bench/stamp
 gpu-report: .venv-all/stamp
 	@.venv-all/bin/python benchmarks/gpu_report.py $(REPORT)
 
-# Links and anchors that lead nowhere, pages that the navigation lacks, and scripts loaded from elsewhere fail here.
+# Links and anchors that lead nowhere, pages that the navigation lacks, scripts loaded from elsewhere, and quotations in quotations
+# (doctests that are not read as code) fail here.
+IFRAME_WORKER = 1.0.4
 docs: .venv-docs/stamp
 	@PYTHONPATH=tests/support .venv-docs/bin/python tests/support/site_sources.py .site/src
+	@cd .site/src/docs && { npm pack --silent iframe-worker@$(IFRAME_WORKER) > /dev/null && tar xzf iframe-worker-$(IFRAME_WORKER).tgz --strip-components=2 package/shim/index.js && mv index.js iframe-worker.js && rm iframe-worker-$(IFRAME_WORKER).tgz; } || { echo "docs: no npm: search will need a server"; : > iframe-worker.js; }
 	@NO_MKDOCS_2_WARNING=true .venv-docs/bin/mkdocs build --quiet --strict --clean
 	@! grep -rlE --include='*.html' '<(script|link)[^>]* (src|href)=.?https?://[^>]*(js|css|shim|font)' .site/html
 	@! grep -rlF --include='*.html' '```' .site/html
-	@echo "docs: .site/html; to read them with search: $(PYTHON) -m http.server --directory .site/html"
+	@! grep -rlE --include='*.html' '<blockquote>[[:space:]]*<blockquote>' .site/html
+	@echo "docs: open .site/html/index.html"
 
 # A sample, as the whole takes days; it goes on where it was stopped.
 mutants: .venv-mutants/stamp

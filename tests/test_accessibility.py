@@ -62,6 +62,17 @@ def test_the_site(name: str, page: Page) -> None:
     assert violations(page) == []
 
 
+def test_the_site_is_searched_without_a_server(page: Page) -> None:
+    """Opened as a file, with the script that `make docs` fetches."""
+    if not (SITE / "search" / "search_index.js").exists() or not (SITE / "docs" / "iframe-worker.js").stat().st_size:
+        pytest.skip("there is no site with search in files: make docs builds it, with npm")
+    page.open(SITE / "index.html")
+    page.run("document.querySelector('[data-md-component=search-query]').focus(); 0")
+    page.call("Input.insertText", text="rematerialize")
+    page.wait("document.querySelectorAll('.md-search-result__item').length > 1")
+    assert "Glossary" in page.run("document.querySelector('.md-search-result__list').textContent")
+
+
 def test_a_violation_is_found(page: Page, tmp_path: Path) -> None:
     (tmp_path / "bad.html").write_text("<!doctype html><html><body><img src=x.png><input></body></html>")
     page.open(tmp_path / "bad.html")
