@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import tomllib
@@ -121,3 +122,19 @@ def test_the_citation_names_this_version() -> None:
     assert citation["title"] == PROJECT["name"]
     assert citation["license"] in PROJECT["license"].split(" AND ")
     assert [author["name"] for author in citation["authors"]] == [author["name"] for author in PROJECT["authors"]]
+
+
+def test_a_release_has_the_urls_of_the_repository_that_builds_it() -> None:
+    """A checkout has none; what the workflow appends is valid, and all of it is of that repository."""
+    assert "urls" not in PROJECT
+    run = commands(ROOT / ".github" / "workflows" / "release.yml")
+    assert run.index(".ci/project_urls >> pyproject.toml") < run.index(".venv/bin/python -m build")
+    given = {"GITHUB_SERVER_URL": "https://example.org", "GITHUB_REPOSITORY": "someone/some-dialect", "PATH": os.environ["PATH"]}
+    done = subprocess.run([ROOT / ".ci" / "project_urls"], env=given, capture_output=True, text=True, timeout=60, check=True)
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8") + done.stdout)["project"]["urls"]
+    assert urls == {
+        "Source": "https://example.org/someone/some-dialect",
+        "Documentation": "https://someone.github.io/some-dialect/",
+        "Changelog": "https://example.org/someone/some-dialect/blob/main/CHANGELOG.md",
+        "Issues": "https://example.org/someone/some-dialect/issues",
+    }
