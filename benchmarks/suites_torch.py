@@ -35,7 +35,7 @@ random cotangent. Not compared are the VJPs of
 Cases without a form are those that the table refuses for a stated reason, such as random numbers and results whose size depends
 on data, and those that `torch.export` cannot export. The last column leaves them out.
 """
-NO_ROW = "an op without a row"
+NO_ROW = "an op without an import rule"
 
 
 def judge_share(share: int, shares: int, options: argparse.Namespace) -> list[Case]:

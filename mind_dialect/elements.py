@@ -76,7 +76,7 @@ class Integer(Element):
 
     def check(self, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise UnfitError("is no number")
+            raise UnfitError("is not a number")
         if not isinstance(value, int):
             raise UnfitError("is no integer")
         if not self.least <= value <= self.most:
@@ -220,7 +220,7 @@ class Complex(Element):
 def as_float(value: object) -> float:
     """A real number as f64; `UnfitError` for what is none or is beyond the range of f64."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UnfitError("is no number")
+        raise UnfitError("is not a number")
     try:
         return float(value)
     except OverflowError:

@@ -45,7 +45,7 @@ def check_element(value: object, dtype: DType) -> Number:
     1.0
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _element_error(value, dtype, "is no number")
+        raise _element_error(value, dtype, "is not a number")
     if not dtype.is_float:
         if not isinstance(value, int):
             raise _element_error(value, dtype, "is no integer")

@@ -116,7 +116,7 @@ class CodedLexer(MLIRLexer):
         token = super()._lex_number(start_pos)
         text = token.text
         if len(text) > MAX_DIGITS:
-            message = f"a number of {len(text)} characters, at most {MAX_DIGITS} are read"
+            message = f"a number of {len(text)} characters, expected at most {MAX_DIGITS}"
             raise self._coded(start_pos, self.pos, error("E1005", message, text=text[:20] + "..."))
         if not "0" <= text[0] <= "9":
             raise self._coded(start_pos, self.pos, error("E1005", f"invalid number {text!r}, expected digits 0 to 9", text=text))

@@ -379,7 +379,7 @@ def _converted(k: Any, key: Key, x: Array) -> list[Any]:
     if isinstance(k, list):
         k = np.asarray(k, dtype=int64 if not k else None)
     if not (isinstance(k, Array) or is_numpy(k)):
-        raise index_error(key, x.shape, f"{type(k).__name__} is no index; expected integers, slices, arrays, ... or None")
+        raise index_error(key, x.shape, f"{type(k).__name__} is not an index; expected integers, slices, arrays, ... or None")
     array = array_of(k, "index")
     kind = kind_of(array.dtype)
     if kind not in "biu":

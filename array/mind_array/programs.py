@@ -47,7 +47,7 @@ def spec(shape: Any, dtype: Any = float64, *, name: str | None = None, parameter
     extents = shape_of(shape, "spec")
     for n in extents:
         if isinstance(n, str) and not is_dim_name(n):
-            message = f"spec: {n!r} is no name of a dimension, expected letters, digits and underscores"
+            message = f"spec: {n!r} is not a name of a dimension, expected letters, digits and underscores"
             raise fault("E1110", message, argument="shape", value=n)
     tensor = TensorSpec(ptir_dtype(as_dtype(dtype)), tuple([str(n) if isinstance(n, str) else n for n in extents]))
     return Spec(tensor, name, parameter)
@@ -206,7 +206,7 @@ def load(path: str | Path, *, target: str = "numpy", passes: Passes = None, thre
         structures = [tree.structure(_example(d)) for d in described]
     except (OSError, UnicodeDecodeError, ParseError, VerifyException, ValueError, TypeError, RecursionError) as e:
         issue = str(e).splitlines()[0][:160] if str(e) else type(e).__name__
-        raise fault("E7002", f"load: {path} is no saved program: {issue}", path=str(path)) from None
+        raise fault("E7002", f"load: {path} is not a saved program: {issue}", path=str(path)) from None
     for name in (ARGUMENTS, RESULT):
         del module.attributes[name]
     try:

@@ -169,5 +169,5 @@ def load(path: Path | str) -> Any:
     except MindError:
         raise
     except Exception as e:
-        message = f"{path} is no artifact of jax.export that this JAX reads: {brief(e)}"
+        message = f"{path} is not an artifact of jax.export that this JAX can read: {brief(e)}"
         raise error("E7002", message, path=str(path)) from None

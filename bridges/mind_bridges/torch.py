@@ -122,7 +122,7 @@ def open_exported(path: Path | str) -> Any:
     except OSError as e:
         raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
     except Exception as e:
-        raise error("E7002", f"{path} is no exported program that this torch reads: {brief(e)}", path=str(path)) from None
+        raise error("E7002", f"{path} is not an exported program that this torch can read: {brief(e)}", path=str(path)) from None
 
 
 def exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic: Any) -> Any:

@@ -117,7 +117,7 @@ def _compiled(graph: Any, inputs: Sequence[Any], target: str) -> CompiledGraph:
     moving = [i for i, x in enumerate(inputs) if x.requires_grad and torch.is_grad_enabled()]
     found = read_program(exported(graph, tuple(inputs), {}, None))
     if any(x.requires_grad for x in found.weights.values()) or any(inputs[i].is_complex() for i in moving):
-        raise error("E7001", "parameters that are no inputs of the graph, or complex ones", option="model")
+        raise error("E7001", "parameters that are not inputs of the graph, or complex ones", option="model")
     return CompiledGraph(found, moving, target)
 
 

@@ -39,7 +39,7 @@ def known_target(target: str) -> Function:
     """Return the function of a target; E8007 if it is not registered."""
     if (found := provided(_registered, target)) is None:
         known = sorted(_registered)
-        how = f"known are {known}; mind_lowering.custom_calls.register_custom_call makes one known"
+        how = f"expected one of {known}; register it with mind_lowering.custom_calls.register_custom_call"
         raise error("E8007", f"custom call {target!r} is not registered, {how}", target=target, known=known)
     return found
 
@@ -60,12 +60,12 @@ def run_custom_call(xp: Any, target: str, operands: Sequence[Any], attrs: Mappin
         raise error("E6006", f"custom call {target!r}: {e}", operands=[tuple(x.shape) for x in operands]) from None
     results = cast("tuple[Any, ...]", found if isinstance(found, tuple) else (found,))
     if len(results) != len(dtypes):
-        message = f"custom call {target!r} gave {len(results)} results, declared are {len(dtypes)}"
+        message = f"custom call {target!r} returned {len(results)} results, expected {len(dtypes)}"
         raise error("E2007", message, expected=len(dtypes), actual=len(results))
     made = [_own(xp, x, operands) for x in results]
     for i, (x, dtype) in enumerate(zip(made, dtypes, strict=True)):
         if x.dtype != dtype:
-            message = f"custom call {target!r} gave {x.dtype} as result {i}, declared is {xp.dtype(dtype)}"
+            message = f"custom call {target!r} returned {x.dtype} as result {i}, expected {xp.dtype(dtype)}"
             raise error("E2001", message, expected=str(xp.dtype(dtype)), actual=str(x.dtype))
     return tuple(made) if len(made) > 1 else made[0]
 

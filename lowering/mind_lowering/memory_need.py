@@ -90,7 +90,7 @@ def physical_memory() -> int:
 def check_need(need: Need, limit: int) -> None:
     """Raise E6004 if `need` is more than `limit` bytes."""
     if need.bytes > limit and need.type is not None:
-        raise allocation_error(need.type, f"{need.bytes} bytes are needed at once, {limit} are there")
+        raise allocation_error(need.type, f"{need.bytes} bytes are needed at once, {limit} are available")
 
 
 def allocation_error(type: Attribute, reason: str) -> MindError:

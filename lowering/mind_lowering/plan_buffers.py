@@ -62,7 +62,7 @@ class PlanBuffersPass(ModulePass):
 
 @dataclass(frozen=True)
 class BufferPlanTarget(Target):
-    """The buffer plan of every function as a table."""
+    """Print the buffer plan of each function as a table."""
 
     name = "mind-buffer-plan"
 

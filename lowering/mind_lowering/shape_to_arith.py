@@ -49,7 +49,7 @@ def lower(module: ModuleOp) -> None:
             elif (rebuilt := _rebuild(op, callees, refusals)) is not None:
                 made.append((op, rebuilt))
         elif isinstance(op, ShapeOp):
-            refusals.append(Refusal(op, "it stands in no function"))
+            refusals.append(Refusal(op, "it is not in a function"))
     if refusals:
         raise _refused(refusals)
     for old, new in made:

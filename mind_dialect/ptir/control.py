@@ -42,7 +42,7 @@ class YieldOp(PtirOp):
         if self.parent is not None and not isinstance(self.parent_op(), RegionOp):
             parent = self.parent_op()
             given = parent.name if parent is not None else "a block of no op"
-            raise error("E8005", f"stands in {given}, expected a region of ptir", region=None, expected="a ptir op", actual=given)
+            raise error("E8005", f"is in {given}, expected a region of ptir", region=None, expected="a ptir op", actual=given)
 
     def print(self, printer: Printer) -> None:
         if self.operands:

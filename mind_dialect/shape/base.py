@@ -118,7 +118,7 @@ class ShapeOp(CodedOp, ABC):
         """E9006 unless the op stands in the region of one of its `PARENTS`."""
         if self.PARENTS and (parent := self.parent_op()) is not None and parent.name not in self.PARENTS:
             expected = " or ".join(self.PARENTS)
-            raise error("E9006", f"stands in {parent.name}, expected {expected}", parent=parent.name, expected=expected)
+            raise error("E9006", f"is in {parent.name}, expected {expected}", parent=parent.name, expected=expected)
 
     def string(self, name: str) -> str | None:
         """The text of a string property; None if it is absent, E9007 if it is no string."""

@@ -363,7 +363,7 @@ def _finish(call: CallOp, ending: ReturnOp, callee: _Instance, caller: _Instance
 
 @dataclass(frozen=True)
 class MindInlinePass(ModulePass):
-    """Put the ops of called functions in the place of calls; the functions themselves stay."""
+    """Inline calls: replace each by the ops of the called function, which remains in the module."""
 
     name = "mind-inline"
 

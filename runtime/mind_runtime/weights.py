@@ -340,7 +340,7 @@ def mapped_array(held: Held, wanted: str) -> Array:
         count = math.prod(held.shape) * dtype.itemsize
         mapped = np.memmap(held.path, np.uint8, "r", held.offset, (count,)).view(np.ndarray)
         if held.dtype == "i1" and np.any(mapped > 1):
-            raise ValueError(f"{brief(held.name)!r} holds what is no truth value")
+            raise ValueError(f"{brief(held.name)!r} holds a value that is not a boolean")
         found = np.require(mapped.view(dtype.newbyteorder("<")), dtype, "A")
     found = found.reshape(held.shape)
     return found if held.dtype == wanted else found.astype(array_dtype(wanted))

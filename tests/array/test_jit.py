@@ -102,7 +102,7 @@ def test_static_arguments_are_part_of_the_signature():
     assert times == [2]
     with pytest.raises(TypeError, match=r"E1105: static argument depth of counted is a list"):
         g(x, [1], activation="sin")
-    with pytest.raises(MindError, match=r"E7003: jit: 'width' is no parameter of f"):
+    with pytest.raises(MindError, match=r"E7003: jit: 'width' is not a parameter of f"):
         ma.jit(f, static="width")
 
 

@@ -286,7 +286,7 @@ def test_containers_that_differ_are_named_with_the_place(name: str):
 
 
 WRONG = {
-    "a loss that is no number": (lambda x: ma.grad(lambda x: x)(x), "E5004"),
+    "a loss that is not a number": (lambda x: ma.grad(lambda x: x)(x), "E5004"),
     "an integer loss": (lambda x: ma.grad(lambda x: ma.sum(ma.astype(x, ma.int64)))(x), "E5005"),
     "an integer argument": (lambda x: ma.grad(lambda n: ma.sum(x) * n)(3), "E5005"),
     "argnums": (lambda x: ma.grad(lambda x: ma.sum(x), 1)(x), "E1110"),

@@ -1,4 +1,4 @@
-"""Models whose sizes are open: one program for prompts, single tokens and training, held against static programs and NumPy."""
+"""Models whose sizes are not known: one program for prompts, single tokens and training, against static programs and NumPy."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ BAD = {
     "error[E6007]: the start did not end within 3.0 s": [
         *("--coordinator", "127.0.0.1:1", "--processes", "2", "--process", "1", "--start", "3")
     ],
-    "error[E6002]: the target 'xla' runs by JAX; mesh data=3 has 3 devices, JAX has 2": [
+    "error[E6002]: the target 'xla' runs on JAX; mesh data=3 has 3 devices, JAX has 2": [
         "--spawn",
         "1",
         "--devices",

@@ -279,7 +279,7 @@ def test_a_limit_is_kept_to_the_byte(name: str, target: str) -> None:
     with pytest.raises(MindError) as caught:
         mind_runtime.compile(module, target=target, memory_limit=need - 1)
     assert caught.value.code == "E6004"
-    assert f"{need} bytes are needed at once, {need - 1} are there" in caught.value.message
+    assert f"{need} bytes are needed at once, {need - 1} are available" in caught.value.message
 
 
 @pytest.mark.parametrize(("dtype", "stored", "computed"), [("f32", 4, 0), ("f64", 8, 0), ("si8", 1, 0), ("f16", 2, 4)])

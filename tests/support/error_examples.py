@@ -299,7 +299,7 @@ EXAMPLES: dict[str, ErrorExample] = {
         ),
     ),
     "E8008": ErrorExample(
-        "onnx cannot say 1 thing of this program",
+        "onnx cannot express 1 thing of this program",
         shell="mind-opt --lenient call.mlir -t onnx -o call.onnx",
         file=(
             "call.mlir",

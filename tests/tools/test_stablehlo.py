@@ -147,5 +147,5 @@ def test_bytecode_is_read(form: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(mind_runtime.compile(load(file), "main")(X), np.sin(2 * X), rtol=1e-6)
         assert mind_run(file, "--all", "fill:1").status == 0
         file.write_bytes(data[: len(data) // 2])
-        with pytest.raises(MindError, match="no bytecode that StableHLO of this jaxlib reads"):
+        with pytest.raises(MindError, match="not bytecode that the StableHLO of this jaxlib can read"):
             load(file)

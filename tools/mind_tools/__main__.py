@@ -10,7 +10,7 @@ usage: python -m mind_tools {opt,run,check,view,lsp} ...
 
   opt   mind-opt: verify, optimise, differentiate and lower programs
   run   mind-run: compile a function of a program and run it
-  check mind-check: run a program by every executor and compare
+  check mind-check: run a program on every executor and compare
   view  mind-view: write an HTML file that shows a program after each pass, its graph and its memory plan
   lsp   mind-lsp: serve an editor over standard input and output
 """

@@ -158,7 +158,7 @@ def _number(token: str) -> Number:
         except ValueError:
             number = complex(token) if token[-1] in "jJ" else float(token)
     except ValueError:
-        raise error("E1005", f"{brief(token)!r} is no number, expected {KINDS}", text=brief(token)) from None
+        raise error("E1005", f"{brief(token)!r} is not a number, expected {KINDS}", text=brief(token)) from None
     if not isinstance(number, complex) and math.isinf(number) and "inf" not in token.lower():
         issue = f"{brief(token)} is beyond the finite range; write inf for infinity"
         raise error("E4005", issue, dtype="f64", issue=issue)

@@ -1,5 +1,5 @@
 """
-`mind-check`: run a program by every executor that is installed, on the same inputs, and say which of them agree.
+`mind-check`: run a program on every executor that is installed, on the same inputs, and say which of them agree.
 
 The status is 0 where all that run agree, 1 where two differ or nothing runs, and 130 when interrupted.
 """

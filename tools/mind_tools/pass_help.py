@@ -28,9 +28,9 @@ example, a program that computes the sum of x * w:
   $ mind-opt loss.mlir --autodiff --lower-to-numpy -t numpy
   $ mind-opt loss.mlir -p 'autodiff{function=loss},canonicalize'
 
-Every pass is a flag, and runs where it stands on the command line, -p and --pass-pipeline included. A flag's options are
-"name=value name=value,value"; a name alone sets a boolean. In -p the same stands in braces.
-What a pass or target does, and what its options mean: mind-opt --autodiff --help, mind-opt -t cupy --help.
+Every pass is a flag. Passes run in the order of the command line, -p and --pass-pipeline included. A flag's options are
+"name=value name=value,value"; a name alone sets a boolean. In -p, options are in braces.
+For the description and the options of a pass or target: mind-opt --autodiff --help, mind-opt -t cupy --help.
 """
 
 
@@ -43,7 +43,7 @@ def epilog(passes: PassFactories) -> str:
         f"  --{flag}: xDSL's pass, then --{after} on every function of Core IR ops only" for flag, (after, _) in AFTER.items()
     ]
     parts += ["", *_section("our targets (-t):", (_target(name) for name in TARGETS))]
-    parts += _section("passes of xDSL and of other plug-ins; --PASS --help says what one does:", [_wrapped(others)])
+    parts += _section("passes of xDSL and of other plug-ins; --PASS --help describes one:", [_wrapped(others)])
     return "\n".join(parts)
 
 

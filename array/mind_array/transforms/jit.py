@@ -193,7 +193,7 @@ class Jitted:
         shape: list[Any] = []
         for i, (name, n) in enumerate(zip(dims, spec.shape, strict=True)):
             if isinstance(name, str) and not is_dim_name(name):
-                raise fault("E7001", f"sizes of {label}: {name!r} is no name of a dimension", option="sizes")
+                raise fault("E7001", f"sizes of {label}: {name!r} is not a name of a dimension", option="sizes")
             if isinstance(name, int) and n != name:
                 message = f"{label} has extent {n} at axis {i}, sizes= states {name}"
                 raise fault("E3003", message, dimension=i, extents=(n, name))
@@ -291,7 +291,7 @@ def _parameters(function: Function, names: Collection[str]) -> list[str]:
             if name.partition("[")[0] not in known:
                 raise fault(
                     "E7003",
-                    f"jit: {name!r} is no parameter of {symbol(function)}, expected one of {known}",
+                    f"jit: {name!r} is not a parameter of {symbol(function)}, expected one of {known}",
                     name=name,
                     known=known,
                 )

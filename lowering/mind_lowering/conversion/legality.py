@@ -113,7 +113,7 @@ class LegalityReport:
         listed = " ".join(f"({i}) {text}" for i, text in enumerate(texts[:SHOWN], 1))
         rest = "" if more <= 0 else f" and {more} more, of: {_by_name(self.diagnostics[SHOWN:])}"
         count = "1 thing" if len(texts) == 1 else f"{len(texts)} things"
-        message = f"{target} cannot say {count} of this program: {listed}{rest}"
+        message = f"{target} cannot express {count} of this program: {listed}{rest}"
         return error("E8008", message, operation=self.diagnostics[0].op, target=target, diagnostics=tuple(texts))
 
 

@@ -24,15 +24,15 @@ from .products.attention import is_attention
 LIBRARY: dict[type[PtirOp], str] = {
     ptir.DotGeneralOp: "cuBLAS",
     ptir.FftOp: "cuFFT",
-    ptir.RaggedDotOp: "cuBLAS multiplies one group after the other",
+    ptir.RaggedDotOp: "cuBLAS multiplies one group at a time",
     ptir.SortOp: "CuPy sorts",
     ptir.TopKOp: "CuPy sorts",
-    ptir.ArgMinOp: "CuPy finds it",
+    ptir.ArgMinOp: "CuPy has a function for it",
     ptir.WindowArgOp: "CuPy compares values and indices, one axis after the other",
     **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp), "its dimension numbers are general"),
-    ptir.DimensionSizeOp: "the host has the size",
-    ptir.DigammaOp: "it is too long for a kernel, and rare",
-    **dict.fromkeys(ptir.COMPLEX_OPS, "no kernel works on complex numbers"),
+    ptir.DimensionSizeOp: "its result is a size, which the host knows",
+    ptir.DigammaOp: "its code is too long for a kernel, and it is rare",
+    **dict.fromkeys(ptir.COMPLEX_OPS, "kernels do not support complex numbers"),
 }
 """Ops that are calls of array functions, and why."""
 
@@ -57,7 +57,7 @@ def reasons(func: FuncOp, options: CupyOptions = DEFAULT) -> list[str]:
         if isinstance(op, PtirOp) and not held and not isinstance(op, (FusionOp, *_FREE, *_FLOW)) and not is_staged(op):
             found[f"{op.OPCODE}: {reason(op)}"] += 1
     calls = [f"call of {line}" if count == 1 else f"{count} calls of {line}" for line, count in found.items()]
-    return [f"weights of attentions that are made again for a gradient, not kept: {again}", *calls] if again else calls
+    return [f"weights of attentions that are recomputed for a gradient: {again}", *calls] if again else calls
 
 
 def is_staged(op: PtirOp) -> bool:
@@ -68,10 +68,10 @@ def is_staged(op: PtirOp) -> bool:
 def reason(op: PtirOp) -> str:
     """Why an op that stands alone is a call."""
     if isinstance(kept := op.attributes.get(KEPT), StringAttr):
-        return f"{LIBRARY[type(op)]}, and weights are kept for a gradient: {kept.data}"
+        return f"{LIBRARY[type(op)]}, and weights are stored for a gradient: {kept.data}"
     if type(op) in LIBRARY:
         return LIBRARY[type(op)]
     if type(op) not in FUSIBLE and type(op) not in TARGETED:
-        return "no kernel of ours"
+        return "no kernel row takes it"
     why = why_no_kernel(fusion([op], op.results).body.block)
-    return "a kernel that was not wanted" if why is None else f"no kernel, {why}"
+    return "a kernel that was not requested" if why is None else f"no kernel, {why}"

@@ -57,7 +57,7 @@ class CudaKernels:
         """The name in Python of the kernel of a fusion; E6003 if it has none, which a lowering never leaves."""
         chosen = choose(op.body.block)
         if not isinstance(chosen, Choice):
-            raise error("E6003", f"a fusion is no CUDA kernel: {chosen[-1][1].reason}", backend="cupy").at(op, op.name)
+            raise error("E6003", f"the fusion cannot be a CUDA kernel: {chosen[-1][1].reason}", backend="cupy").at(op, op.name)
         self.of[op] = self.add(function, chosen.match.schedule.emit())
         return self.of[op]
 

@@ -186,10 +186,10 @@ class KernelOp(ComputeOp):
         if self.word("cost", 0) < 0:
             raise self.invalid("cost", "at least 0")
         if self.packing is not None and (self.fails is not None or self.indices or self.inplace is not None):
-            raise self.invalid("packing", "nothing of the kind for a kernel that fails, has indices or writes in place")
+            raise self.invalid("packing", "no packing number on a kernel that can fail, has indices or writes in place")
         if any(trip_count(i) is None for i in self.indices):
             raise error(
-                "E2001", "an index is no induction variable of launch.for", expected="induction variable", actual="a value"
+                "E2001", "an index is not an induction variable of launch.for", expected="induction variable", actual="a value"
             )
         self._check_limits()
         if self.body.blocks:
@@ -323,7 +323,7 @@ class HostCallOp(ComputeOp):
             raise self.invalid("reason", "why no kernel computes it")
         for i, value in enumerate(self.writes):
             if not (isinstance(value.owner, AllocOp) and value.owner.kind is Space.HOST):
-                message = f"write {i} is no allocation in the space host"
+                message = f"write {i} is not an allocation in the space host"
                 raise error("E2001", message, expected="launch.alloc host", actual=str(value.type))
         _check_body(self, self.body, 0, len(self.writes))
         ops = [op.name for op in self.body.block.ops]
@@ -332,7 +332,7 @@ class HostCallOp(ComputeOp):
         parent = self.parent_op()
         while parent is not None:
             if isinstance(parent, ForOp | WhileOp | IfOp):
-                raise error("E9006", f"stands in {parent.name}, expected a function", parent=parent.name, expected="func.func")
+                raise error("E9006", f"is in {parent.name}, expected a function", parent=parent.name, expected="func.func")
             parent = parent.parent_op()
 
     def print(self, printer: Printer) -> None:

@@ -54,7 +54,7 @@ class YieldOp(LaunchOp):
         parent = self.parent_op()
         if not isinstance(parent, LaunchOp) or (isinstance(parent, WhileOp) and self.parent is parent.test.blocks.first):
             given = "nothing" if parent is None else parent.name
-            raise error("E9006", f"stands in {given}, expected a region of launch", parent=given, expected="launch")
+            raise error("E9006", f"is in {given}, expected a region of launch", parent=given, expected="launch")
 
 
 @irdl_op_definition
@@ -77,14 +77,14 @@ class ConditionOp(LaunchOp):
         parent = self.parent_op()
         if not isinstance(parent, WhileOp):
             given = "nothing" if parent is None else parent.name
-            raise error("E9006", f"stands in {given}, expected launch.while", parent=given, expected="launch.while")
+            raise error("E9006", f"is in {given}, expected launch.while", parent=given, expected="launch.while")
         check_predicate(self.go_on)
 
 
 def check_predicate(value: SSAValue) -> None:
     """Raise E2001 unless a value is one truth value in memory."""
     if read_ref(value.type) != Ref(I1, (), ()):
-        raise error("E2001", f"decides by {value.type}, expected memref<i1>", expected="memref<i1>", actual=str(value.type))
+        raise error("E2001", f"condition is {value.type}, expected memref<i1>", expected="memref<i1>", actual=str(value.type))
 
 
 @irdl_op_definition
@@ -256,7 +256,7 @@ class AtOp(LaunchOp):
         layout, count = read_ref(self.source.type), trip_count(self.index)
         if count is None:
             raise error(
-                "E2001", "its index is no induction variable of launch.for", expected="induction variable", actual="a value"
+                "E2001", "its index is not an induction variable of launch.for", expected="induction variable", actual="a value"
             )
         if not layout.shape:
             raise error("E3002", "its source has rank 0, expected at least 1", expected=1, actual=0)
@@ -288,4 +288,4 @@ class PrepackOp(LaunchOp):
         expect_types("body", "takes", self.body.block.arg_types, [])
         expect_types("body", "yields", ending(self.body, "body", YieldOp).operand_types, [])
         if not isinstance(self.parent_op(), FuncOp):
-            raise error("E9006", "stands in an op, expected a function", parent="an op", expected="func.func")
+            raise error("E9006", "is in an op, expected a function", parent="an op", expected="func.func")

@@ -43,9 +43,9 @@ POINTWISE: frozenset[type[Operation]] = frozenset(
 )
 """Ops whose result at an index depends on the operands at that index alone."""
 ON_HOST: dict[type[Operation], str] = {
-    ptir.CustomCallOp: "its function is registered with Python",
-    ptir.RngUniformOp: "its key and counter are the host's",
-    ptir.RngNormalOp: "its key and counter are the host's",
+    ptir.CustomCallOp: "its function is a Python function",
+    ptir.RngUniformOp: "its key and counter are kept on the host",
+    ptir.RngNormalOp: "its key and counter are kept on the host",
 }
 """Ops that no kernel computes, and why."""
 
@@ -146,7 +146,7 @@ class _Conversion:
                 if not self.view(op):
                     self.compute(op)
             case _:
-                raise error("E5001", f"{op.name} is no op of PTIR", op=op.name).at(op, op.name)
+                raise error("E5001", f"{op.name} is not an op of PTIR", op=op.name).at(op, op.name)
 
     def view(self, op: PtirOp) -> bool:
         """Convert an op that moves no element; False where it must."""
@@ -166,7 +166,7 @@ class _Conversion:
         """Convert a fusion, or another op, to a kernel, or to a call on the host."""
         reason = ON_HOST.get(type(op))
         if reason is not None and self.depth:
-            message = f"{op.name} runs on the host, as {reason}, which no branch or loop of launches waits for"
+            message = f"{op.name} runs on the host, as {reason}, which is not possible in a branch or loop of launches"
             raise error("E9014", message, issue=reason, ops=[op.name]).at(op, op.name)
         reads = [self.values[v] for v in op.operands]
         writes = [self.alloc(r, Space.ARENA if reason is None else Space.HOST) for r in op.results]

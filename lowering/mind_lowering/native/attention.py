@@ -115,7 +115,7 @@ def match_attention(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> 
     """Match a fusion that is an attention."""
     made = parts(op, host)
     return (
-        Rejection("it is no attention of two products in f32 or f64")
+        Rejection("it is not an attention of two products in f32 or f64")
         if made is None
         else Match(moving([*op.operands, *op.results]), made)
     )

@@ -2,7 +2,7 @@
 The table of kernels: each row says which op it takes and at what cost, or why it does not; the row of least cost is taken.
 
 This is where kernels plug in: a matrix product is a row of `DotGeneralOp`, with what follows it in a fusion a row of `FusionOp`.
-A test closes the table over the dialect: an op without a row is in `FALLBACK`, with the reason why NumPy runs it.
+A test closes the table over the dialect: an op without an import rule is in `FALLBACK`, with the reason why NumPy runs it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _tile(build: Builder, op: ptir.TileOp) -> None:
 
 def _why_not_quantized(op: PtirOp, host: TargetInfo) -> str | None:
     """Return the rejection reason of a quantized op that was not replaced by elementwise ops."""
-    return not_computed(op, host) or "it is planned as it stands"
+    return not_computed(op, host) or "it is planned without expansion"
 
 
 PATTERNS: Sequence[KernelPattern] = (
@@ -128,12 +128,12 @@ for _row in PATTERNS:
 
 FALLBACK: dict[type[PtirOp], str] = {
     **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp), "its dimension numbers are general"),
-    ptir.WindowArgOp: "no loop of a kernel keeps a value and its index",
+    ptir.WindowArgOp: "no kernel tracks a value together with its index",
     ptir.FftOp: "NumPy has fast transforms",
-    ptir.RaggedDotOp: "sizes of groups are data; NumPy multiplies one group after the other",
-    ptir.DigammaOp: "it is too long for a kernel, and rare",
-    **dict.fromkeys(ptir.COMPLEX_OPS, "nothing is computed in complex numbers here"),
-    ptir.CustomCallOp: "its function is registered with Python",
-    ptir.LayerNormOp: "groups, which do what it means, compute nothing in its dtype here",
+    ptir.RaggedDotOp: "sizes of groups are data; NumPy multiplies one group at a time",
+    ptir.DigammaOp: "its code is too long for a kernel, and it is rare",
+    **dict.fromkeys(ptir.COMPLEX_OPS, "kernels do not support complex numbers"),
+    ptir.CustomCallOp: "its function is a Python function",
+    ptir.LayerNormOp: "loop nests, which it expands to, do not support its dtype",
 }
 """The ops that run as their NumPy kernels, and why."""

@@ -23,5 +23,5 @@ def unsupported(dtypes: list[PtirDType], host: TargetInfo) -> str | None:
     """Why some dtypes cannot be computed in here."""
     for dtype in dtypes:
         if not computes(dtype, host):
-            return f"nothing is computed in {dtype} here"
+            return f"kernels do not support {dtype}"
     return None

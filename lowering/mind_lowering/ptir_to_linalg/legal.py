@@ -19,22 +19,24 @@ from .scalars import is_integer
 CONVERTED: tuple[type[PtirOp], ...] = (*structural.RULES, *reductions.RULES, *control.RULES)
 """Every op with a rule."""
 
-_IN_RANGE = "an index out of range must be rejected, which these dialects cannot say; assume-in-range promises that there is none"
+_IN_RANGE = (
+    "an index out of range must be rejected, which these dialects cannot express; assume-in-range promises that there is none"
+)
 _SCATTER = "scatters combine in the order of the updates, and reject indices out of range"
 REFUSED: Mapping[type[PtirOp], str] = {
     ptir.ScatterAddOp: _SCATTER,
     ptir.ScatterReduceOp: _SCATTER,
     ptir.ScatterWindowsOp: _SCATTER,
     ptir.GatherWindowsOp: "its dimension numbers are general; take and gather have rules",
-    ptir.WindowArgOp: "padding never wins, which a reduction of values and indices cannot say",
+    ptir.WindowArgOp: "padding never wins, which a reduction of values and indices cannot express",
     ptir.FftOp: "linalg has no fast transform",
     ptir.SegmentReduceOp: _SCATTER,
-    ptir.RngUniformOp: "its numbers depend on the seed of a run",
-    ptir.RngNormalOp: "its numbers depend on the seed of a run",
-    ptir.TopKOp: "it sorts",
-    ptir.SortOp: "it sorts",
+    ptir.RngUniformOp: "its random numbers depend on the seed of a run",
+    ptir.RngNormalOp: "its random numbers depend on the seed of a run",
+    ptir.TopKOp: "linalg has no sort",
+    ptir.SortOp: "linalg has no sort",
     **dict.fromkeys((ptir.ErfInvOp, ptir.LgammaOp, ptir.DigammaOp), "math has no such function"),
-    **dict.fromkeys(ptir.COMPLEX_OPS, "complex numbers have no form here"),
+    **dict.fromkeys(ptir.COMPLEX_OPS, "complex numbers are not converted"),
     ptir.CustomCallOp: "its function is registered by name",
 }
 """The ops without a rule."""
@@ -57,7 +59,7 @@ def _division(op: ptir.DivOp | ptir.RemainderOp, in_range: bool) -> str | None:
         return f"operation {op.name} on floats is not allowed: {missing}" if isinstance(op, ptir.RemainderOp) else None
     if in_range or is_never_zero(op.operands[1]):
         return None
-    reason = "an integer divisor of 0 must be rejected, which these dialects cannot say"
+    reason = "an integer divisor of 0 must be rejected, which these dialects cannot express"
     return f"operation {op.name} is not allowed: {reason}; a constant divisor without 0 is legal, and so is assume-in-range"
 
 

@@ -47,7 +47,7 @@ def package() -> Any:
         import_module("onnx.helper")
         return import_module("onnx")
     except ImportError as e:
-        message = f"ONNX models are written by the package onnx: {brief(e)}; install mind-dialect[onnx]"
+        message = f"writing ONNX models needs the package onnx: {brief(e)}; install mind-dialect[onnx]"
         raise error("E7002", message, path="onnx") from None
 
 
@@ -114,7 +114,7 @@ class OnnxBuilder:
             return self._numbers[key]
         self.bytes += array.nbytes
         if self.bytes > MAX_BYTES:
-            message = f"the constants of the program take more than {MAX_BYTES} bytes, which is all that an ONNX model can hold"
+            message = f"the constants of the program take more than {MAX_BYTES} bytes, the limit of an ONNX model"
             raise error("E7002", f"{message}; pass large ones as inputs", path="onnx")
         name = self.fresh("constant")
         self.initializers.append(self.onnx.numpy_helper.from_array(array, name))

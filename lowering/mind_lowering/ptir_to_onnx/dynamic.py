@@ -39,11 +39,11 @@ def dynamic_refusal(op: PtirOp) -> str | None:
     if not isinstance(op, DYNAMIC) or (isinstance(op, ptir.PadOp) and any(op.values()["interior"])):
         return "on dynamic dimensions"
     if needs_check(op, declared=True) or claims(op):
-        return "on dimensions that may not fit: ONNX would broadcast or clip; declare in mind.dims what holds"
+        return "on dimensions that may not fit: ONNX would broadcast or clip; declare facts in mind.dims that exclude this"
     first = next((read_type(v.type).shape for v in (*op.operands, *op.results)), ())
     if not isinstance(op, SIZED) and 0 not in first:
         return None
-    return None if are_given(op, sizes_of(op)) else "with a dimension that no input gives its size"
+    return None if are_given(op, sizes_of(op)) else "with a dimension whose size no input determines"
 
 
 def bind(b: OnnxBuilder, inputs: Sequence[tuple[str, Sequence[Dim]]]) -> None:

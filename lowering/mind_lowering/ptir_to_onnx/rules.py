@@ -226,12 +226,12 @@ REFUSED: Mapping[type[PtirOp], str] = {
     ptir.FftOp: "its results are complex, and ONNX Runtime computes no complex numbers",
     **dict.fromkeys(
         (ptir.QuantizeOp, ptir.DequantizeOp, ptir.RequantizeOp),
-        "quantisation becomes arithmetic where its dimensions have sizes",
+        "quantized ops become arithmetic only where their dimensions have sizes",
     ),
     **dict.fromkeys((ptir.ErfInvOp, ptir.LgammaOp, ptir.DigammaOp), _NO_OPERATOR),
     **dict.fromkeys((ptir.PopcountOp, ptir.CountLeadingZerosOp), _NO_OPERATOR),
     **dict.fromkeys((ptir.RealOp, ptir.ImagOp, ptir.ComplexOp, ptir.ConjOp), "ONNX Runtime computes no complex numbers"),
-    **dict.fromkeys((ptir.RngUniformOp, ptir.RngNormalOp), "ONNX does not say which random numbers a seed gives"),
+    **dict.fromkeys((ptir.RngUniformOp, ptir.RngNormalOp), "ONNX does not specify which random numbers a seed produces"),
     ptir.CustomCallOp: "its function is Python, registered by name; run it outside of the program",
 }
 """The ops without a rule."""

@@ -18,7 +18,7 @@ from .convert import onnx_model
 @dataclass(frozen=True)
 class OnnxTarget(Target):
     """
-    One function as an ONNX model of opset 21, in bytes: write it to a file by `-o`.
+    Write one function as an ONNX model of opset 21, in bytes; give the file by `-o`.
 
     `function=name` chooses it where the program has several and states no entry.
     """

@@ -54,7 +54,7 @@ def refusal(op: PtirOp) -> str | None:
     if not isinstance(op, DYNAMIC) or not _is_supported(op):
         return "on dynamic dimensions"
     if _says_more(op) if isinstance(op, _OF_REGIONS) else needs_check(op, declared=True) or claims(op):
-        return "on dimensions that may not fit: declare in mind.dims what holds"
+        return "on dimensions that may not fit: declare facts in mind.dims that exclude this"
     given = [*sizes_of(op), *(d for v in op.operands for d in read_type(v.type).shape)]
     return None if are_given(op, given) else "with a dimension that no argument gives its size"
 

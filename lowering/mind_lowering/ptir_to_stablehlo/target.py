@@ -52,7 +52,7 @@ class ConvertPtirToStablehloPass(ModulePass):
 @dataclass(frozen=True)
 class StablehloPrintTarget(Target):
     """
-    One function as generic StableHLO text with the entry `@main`, for XLA, IREE and what else reads it.
+    Print one function as generic StableHLO text with the entry `@main`, for XLA, IREE and other systems.
 
     `function=name` chooses it where the program has several and states no entry. `precision=high` and `checks=true` are as in
     the pass, and `bounds=true`.
@@ -79,7 +79,7 @@ def entry_function(module: ModuleOp, name: str | None) -> FuncOp:
         message = "the module holds no function" if name is None else f"no function {name!r}, expected one of {known}"
         raise error("E7003", message, name=name, known=known)
     if len(found) > 1:
-        raise error("E7001", f"which function: give function= one of {known}", option="function", known=known)
+        raise error("E7001", f"several functions; set function= to one of {known}", option="function", known=known)
     return found[0]
 
 

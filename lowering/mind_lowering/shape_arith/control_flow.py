@@ -20,7 +20,7 @@ from .numbers import Numbers
 from .operands import Lowered, Refused
 from .packing import PASSED_ON, PassedOn, joined, packing
 
-INVALID = ("an earlier iteration gave what is invalid",)
+INVALID = ("an earlier iteration returned an invalid value",)
 
 
 class ValueLowering(Protocol):
@@ -65,7 +65,7 @@ def _types(packings: Sequence[PassedOn]) -> list[Attribute]:
 
 def _packings(f: ValueLowering, xs: Sequence[Lowered], types: Sequence[Attribute], checked: bool | None = None) -> list[PassedOn]:
     if other := next((t for t in types if isinstance(t, SHAPE_TYPES) and not isinstance(t, PASSED_ON)), None):
-        raise Refused(f"it passes on a {other}, which is no number")
+        raise Refused(f"it passes on a {other}, which is not a number")
     return [packing(f.to, x, t, checked=checked) for x, t in zip(xs, types, strict=True)]
 
 

@@ -123,7 +123,7 @@ class Rebuilt:
         type: Attribute = argument.type
         if is_of_shapes(type) and (not outermost or not isinstance(type, SizeType | WitnessType)):
             hint = "" if argument.name_hint is None else f" %{argument.name_hint}"
-            why = "has no rank that is known" if isinstance(type, ShapeType) else "is no number"
+            why = "has no rank that is known" if isinstance(type, ShapeType) else "is not a number"
             owner = argument.block.parent_op() or self.function
             self._refuse(owner, f"argument {argument.index}{hint} of type {type} {why}")
             return
@@ -160,7 +160,7 @@ class Rebuilt:
                 for result, lowered in zip(op.results, results, strict=True):
                     self._values[result] = self._settled(lowered, result)
             elif isinstance(op, ShapeOp):
-                self._refuse(op, "it holds functions, which are no numbers")
+                self._refuse(op, "it contains functions, which are not numbers")
             else:
                 self._foreign(op)
         except Refused as refused:
@@ -303,7 +303,7 @@ class Rebuilt:
         for i, extent in enumerate(of.extents):
             self._ops += 1 + sum(1 for _ in block.ops)
             if self._ops > MAX_OPS:
-                raise error("E9022", f"reduce: unrolled it comes to more than {MAX_OPS} ops", operation=op, limit=MAX_OPS)
+                raise error("E9022", f"reduce unrolls to more than {MAX_OPS} ops", operation=op, limit=MAX_OPS)
             place: Lowered = SizeOperand(i) if counter == index else to.constant(IntegerAttr(i, cast(Any, counter)), counter)
             self._values.update(zip(block.args, (place, SizeOperand(extent, of.check), *carried), strict=True))
             refused = len(self.refusals)
@@ -342,7 +342,7 @@ class Rebuilt:
             layout.append(shown)
         types = [v.type for v in values]
         if self._layouts and (self._layouts[0] != tuple(layout) or self._outputs != types):
-            raise Refused(f"results come to {layout}, elsewhere to {list(self._layouts[0])}; expected the same")
+            raise Refused(f"results have the layout {layout}, elsewhere {list(self._layouts[0])}; expected the same")
         self._layouts.append(tuple(layout))
         self._outputs = types
         self.to.put(ReturnOp.create(operands=values))
@@ -360,7 +360,7 @@ class Rebuilt:
             case Holds():
                 return [to.truth(x.truth)], "witness"
             case _:
-                raise Refused(f"a result of type {brief(type)} is no number")
+                raise Refused(f"a result of type {brief(type)} is not a number")
         values = [to.number(n) for n in numbers]
         if to.known(check.holds) is True:
             return values, shown

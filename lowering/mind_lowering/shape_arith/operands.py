@@ -100,9 +100,9 @@ def _elements(to: Numbers, x: SSAValue) -> Sequence[Number]:
             pass
     extents = shaped_extents(x.type)
     if extents is None or len(extents) != 1:
-        raise Refused(f"{brief(x.type)} is no list of extents")
+        raise Refused(f"{brief(x.type)} is not a list of extents")
     if extents[0] == DYNAMIC_INDEX:
-        raise Refused(f"the rank is unknown: nothing says how long a {x.type} is")
+        raise Refused(f"the rank is unknown: the length of a {x.type} is not known")
     if extents[0] > MAX_RANK:
         raise Refused(f"rank {extents[0]} is more than {MAX_RANK}")
     return [to.element(x, i) for i in range(extents[0])]

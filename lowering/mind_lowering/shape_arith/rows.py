@@ -239,7 +239,7 @@ def _value_of(to: Numbers, op: ValueOfOp, a: Lowered) -> SSAValue:
     if given == wanted:
         return a.value
     if isinstance(lattice.join(shape_of_type(given), shape_of_type(wanted)), Invalid):
-        raise Refused(f"it is invalid: {brief(given)} is no {brief(wanted)}")
+        raise Refused(f"it is invalid: {brief(given)} is not {brief(wanted)}")
     if not (isinstance(given, TensorType) and isinstance(wanted, TensorType)):
         raise Refused(f"there is no cast from {brief(given)} to {brief(wanted)}")  # pyright: ignore[reportUnknownArgumentType]
     return to.once(tensor.CastOp, [a.value], cast(Any, wanted))
@@ -341,7 +341,7 @@ def _assuming_all(to: Numbers, op: Operation, *operands: Lowered) -> Holds:
 
 
 def _debug_print(to: Numbers, op: Operation, a: Lowered) -> Lowered:
-    raise Refused("it prints, which no op of arith does")
+    raise Refused("it prints, and arith has no op for that")
 
 
 ROWS: Mapping[type[Operation], Row] = {

@@ -103,7 +103,7 @@ def argument(attribute: Attribute) -> Any:
         return tuple(argument(a) for a in cast("ArrayAttr[Attribute]", attribute).data)
     if isinstance(attribute, DictionaryAttr):
         return {name: argument(a) for name, a in attribute.data.items()}
-    expected = "numbers, truths, words, an element type, a literal, or lists and maps of them"
+    expected = "numbers, booleans, strings, an element type, a literal, or lists and maps of them"
     raise error("E4000", f"argument {brief(attribute)}, expected {expected}", given=brief(attribute), expected=expected)
 
 

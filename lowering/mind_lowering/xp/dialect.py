@@ -34,7 +34,7 @@ class ReturnOp(XpOp):
         func = self.parent_op()
         if isinstance(func, FuncOp) and func.function_type.outputs.data != self.inputs.types:
             expected, actual = ([str(t) for t in types] for types in (func.function_type.outputs.data, self.inputs.types))
-            raise error("E2001", f"returns {actual}, declared are {expected}", expected=expected, actual=actual)
+            raise error("E2001", f"returns {actual}, declares {expected}", expected=expected, actual=actual)
         if not self.inputs:
             raise no_outputs()
         if self.parent is not None:

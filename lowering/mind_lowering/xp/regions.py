@@ -46,7 +46,7 @@ class YieldOp(XpOp):
         if not isinstance(self.parent_op(), IfOp | LoopOp):
             parent = self.parent_op()
             given = "nothing" if parent is None else parent.name
-            raise error("E8005", f"stands in {given}, expected a region of xp", region=None, expected="xp", actual=given)
+            raise error("E8005", f"is in {given}, expected a region of xp", region=None, expected="xp", actual=given)
 
 
 @irdl_op_definition
@@ -64,7 +64,7 @@ class ConditionOp(XpOp):
 
     def check(self) -> None:
         if not isinstance(self.parent_op(), WhileOp):
-            raise error("E8005", "stands in no xp.while", region="cond", expected="xp.while", actual="another op")
+            raise error("E8005", "is not in an xp.while", region="cond", expected="xp.while", actual="another op")
 
 
 @irdl_op_definition

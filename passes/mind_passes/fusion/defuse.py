@@ -45,7 +45,7 @@ def defuse(root: Operation, only: Callable[[FusionOp], bool] | None = None) -> b
 
 @dataclass(frozen=True)
 class PtirDefusePass(ModulePass):
-    """Put the ops of each `ptir.fusion` in its place."""
+    """Replace each `ptir.fusion` by its ops."""
 
     name = "mind-ptir-defuse"
 

@@ -93,7 +93,7 @@ class PtirSplitReductionsPass(ModulePass):
 @dataclass(frozen=True)
 class PtirSplitProductsPass(ModulePass):
     """
-    Split products, and the ops that they need, off their fusions; the rest is a fusion still.
+    Split products, and the ops that they need, off their fusions; the rest stays fused.
     """
 
     name = "mind-ptir-split-products"

@@ -58,7 +58,7 @@ def _alone(op: Operation) -> FusionOp:
 
 @dataclass(frozen=True)
 class PtirWrapOpsPass(ModulePass):
-    """Make fusions of the elementwise ops and reductions that are in none."""
+    """Wrap each elementwise op and reduction outside of fusions in a fusion of its own."""
 
     name = "mind-ptir-wrap-ops"
 

@@ -131,7 +131,7 @@ def _load(ctx: Context) -> None:
 
 @dataclass(frozen=True)
 class RemoveShapeConstraintsPass(ModulePass):
-    """Take constraints on shapes for granted: they are replaced by a witness that holds."""
+    """Assume that constraints on shapes hold: replace each by a witness that passes."""
 
     name = "mind-remove-shape-constraints"
 
@@ -153,7 +153,7 @@ class ConvertShapeConstraintsPass(ModulePass):
 
 @dataclass(frozen=True)
 class ShapeToShapeLoweringPass(ModulePass):
-    """Rewrite ops of the shape dialect that others can say: the number of elements as a reduction."""
+    """Rewrite ops of the shape dialect in terms of others: the number of elements as a reduction."""
 
     name = "mind-shape-to-shape-lowering"
 

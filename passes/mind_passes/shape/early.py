@@ -141,7 +141,7 @@ _SAID_EARLY = {*EARLY_OPS, *_REWRITES, AddOp, MulOp, ShapeOfOp, DebugPrintOp, Yi
 
 @dataclass(frozen=True)
 class ShapeToEarlyPass(ModulePass):
-    """Rewrite today's shape dialect to the form of its early specification; what that cannot say is an error."""
+    """Rewrite today's shape dialect to the form of its early specification; what that form cannot express is an error."""
 
     name = "mind-shape-to-early"
 

@@ -181,7 +181,7 @@ def _mask(masks: Masks, op: Operation) -> None:
         return
     values = [v for inner in walk(op) for v in (*inner.operands, *inner.results)]
     if not isinstance(op, PtirOp):
-        raise Refused(f"{op.name} is no op of PTIR")
+        raise Refused(f"{op.name} is not an op of PTIR")
     if not any(isinstance(n, str) for v in values for n in spec_of(v).shape):
         return
     for value in values:

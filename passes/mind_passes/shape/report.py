@@ -96,7 +96,7 @@ def _texts(names: set[str]) -> ArrayAttr[StringAttr]:
 
 @dataclass(frozen=True)
 class ShapeFnReportPass(ModulePass):
-    """Say in `mind.shape_report` which ops of the module have shape functions, and which have none."""
+    """List in `mind.shape_report` which ops of the module have shape functions, and which have none."""
 
     name = "mind-shape-fn-report"
 

@@ -37,7 +37,7 @@ def mlir(name: str) -> Any:
 
 def unavailable(issue: str) -> MindError:
     """E6002 for the target `xla`."""
-    return error("E6002", f"the target 'xla' runs by JAX; {issue}", requested="xla", available=list(_WITHOUT_JAX))
+    return error("E6002", f"the target 'xla' runs on JAX; {issue}", requested="xla", available=list(_WITHOUT_JAX))
 
 
 def devices(platform: str | None = None) -> list[Any]:

@@ -160,7 +160,7 @@ TEXTS = {
     ),
     "no region": ('"ptir.fusion"(%x) : (tensor<f32>) -> tensor<f32>', "has 0 regions"),
     "a region too many": ('"ptir.neg"(%x) ({}) : (tensor<f32>) -> tensor<f32>', "has 1 regions"),
-    "yield elsewhere": ('"ptir.yield"() : () -> ()', "stands in builtin.module"),
+    "yield elsewhere": ('"ptir.yield"() : () -> ()', "is in builtin.module"),
     "parameters missing": ('"ptir.fusion"(%x) ({ "ptir.yield"() : () -> () }) : (tensor<f32>) -> ()', "body takes ()"),
 }
 

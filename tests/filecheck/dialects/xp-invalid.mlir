@@ -37,7 +37,7 @@ func.func @input(%x: tensor<2xf32>) -> tensor<2xf32> {
 func.func @result(%x: tensor<2xf32>) -> tensor<3xf32> {
   xp.return %x : tensor<2xf32>
 }
-// CHECK: error[E2001]: xp.return: returns ['tensor<2xf32>'], declared are ['tensor<3xf32>']
+// CHECK: error[E2001]: xp.return: returns ['tensor<2xf32>'], declares ['tensor<3xf32>']
 
 // -----
 

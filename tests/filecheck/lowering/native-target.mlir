@@ -4,7 +4,7 @@
 // One group is one function; lanes along the last axis, the rest of a row by mask; a sort of 4-bit numbers runs on NumPy and ends the entry.
 // CHECK:       ; @chain on avx2: 1 native kernel, 1 op on NumPy, arena 0 bytes
 // CHECK-NEXT:  ; native  @k.y.add_mul: add mul over [4, 11]
-// CHECK-NEXT:  ; numpy   sort %z of si4[11]: nothing is computed in si4 here
+// CHECK-NEXT:  ; numpy   sort %z of si4[11]: kernels do not support si4
 // CHECK:       define internal i64 @k.y.add_mul(ptr %args, i64 %begin, i64 %end) #0 {
 // CHECK:         [[X:%x\.[0-9]+]] = load <8 x float>, ptr {{%.*}}, align 4
 // CHECK-NEXT:    [[B:%bb\.[0-9]+]] = load <8 x float>, ptr {{%.*}}, align 4

@@ -13,11 +13,11 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
     func.return %n : tensor<3xsi32>
   }
 }
-// CHECK:      error[E8008]: linalg cannot say 3 things of this program:
+// CHECK:      error[E8008]: linalg cannot express 3 things of this program:
 // CHECK-SAME: (1) @several: parameter 0: dynamic dimensions are not allowed: tensor<?xf32, "B">
-// CHECK-SAME: (2) @several, op 0 (ptir.sort): operation ptir.sort is not allowed: it sorts
+// CHECK-SAME: (2) @several, op 0 (ptir.sort): operation ptir.sort is not allowed: linalg has no sort
 // CHECK-SAME: (3) @several, op 1.body.0 (ptir.div): operation ptir.div is not allowed: an integer divisor of 0 must be rejected
-// PROMISED:   error[E8008]: linalg cannot say 2 things of this program:
+// PROMISED:   error[E8008]: linalg cannot express 2 things of this program:
 
 // -----
 
@@ -27,7 +27,7 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
     func.return %y : tensor<3x2xf32>
   }
 }
-// CHECK:      error[E8008]: linalg cannot say 1 thing of this program:
+// CHECK:      error[E8008]: linalg cannot express 1 thing of this program:
 // CHECK-SAME: (1) @rows, op 0 (ptir.take): operation ptir.take is not allowed: an index out of range must be rejected
 // PROMISED-LABEL: func.func @rows
 // PROMISED:         tensor.extract %x[

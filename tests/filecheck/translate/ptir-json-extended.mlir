@@ -17,4 +17,4 @@ module attributes {ptir.spec_version = "ptir.v0.4"} {
 // BACK-LABEL: func.func @f(%0: tensor<?x3xf32, "P+T,*">, %1: tensor<?xf32, "P">) -> tensor<?x3xf32, "T,*"> attributes {mind.dims = ["T in 1..1024"]} {
 // BACK-NEXT:    %2 = ptir.slice %0 starts = [P, 0] sizes = [T, 3] : tensor<?x3xf32, "P+T,*"> -> tensor<?x3xf32, "T,*">
 
-// STRICT: error[E4000]: @f declares sizes in mind.dims, which this form cannot say
+// STRICT: error[E4000]: @f declares sizes in mind.dims, which this form cannot express

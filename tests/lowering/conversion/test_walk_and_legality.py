@@ -183,7 +183,7 @@ def test_core_ir() -> None:
 
 def test_the_error_names_everything() -> None:
     report = check_program_legality(parse(ILLEGAL), LegalitySpec().allow_ops([]))
-    with pytest.raises(MindError, match="E8008: somewhere cannot say 4 things of this program:") as caught:
+    with pytest.raises(MindError, match="E8008: somewhere cannot express 4 things of this program:") as caught:
         raise report.error("somewhere")
     assert caught.value.context["diagnostics"] == tuple(map(str, report.diagnostics))
     assert all(str(d) in str(caught.value) for d in report.diagnostics)
@@ -195,7 +195,7 @@ def test_the_error_is_about_the_first_op_and_counts_in_english(kinds: list[str],
     module = parse(f"func.func @f(%x: tensor<2xf32>) {{ {body} func.return }}")
     (func,) = functions(module)
     found = check_program_legality(module, LegalitySpec().allow_ops([])).error("here")
-    assert f"here cannot say {things} of this program: (1) " in found.message
+    assert f"here cannot express {things} of this program: (1) " in found.message
     assert found.op is func.body.block.first_op
 
 

@@ -160,7 +160,11 @@ REASONS: list[tuple[str, Callable[..., Any], str]] = [
     ("f32[4,40]", lambda x: ptir.NegOp(summed(x)), "cumulative_sum with something after it"),
     ("f32[4,0]", summed, "sums of nothing"),
     ("f32[2,20,3] f32[2,0,3] si32[3]", window, "an update of nothing, or by nothing"),
-    ("f32[4,7] si32[4,3] f32[4,3]", lambda x, i, u: along(ptir.ExpOp(x), i, u), "an update of what is computed, or also read"),
+    (
+        "f32[4,7] si32[4,3] f32[4,3]",
+        lambda x, i, u: along(ptir.ExpOp(x), i, u),
+        "an update of a computed value, or of one that is also read",
+    ),
     ("f32[4,7] si32[4,70000] f32[4,70000]", along, "70000 updates that may meet"),
     ("f32[9] si32[4] f32[4,2]", overlapping, "windows that may overlap in part"),
     ("f32[8,0] si32[8]", segmented, "8 rows for 9 segments"),
@@ -171,8 +175,8 @@ REASONS: list[tuple[str, Callable[..., Any], str]] = [
     ("f32[8,0]", lambda x: reduce(x, "sum"), "a reduction of nothing, or to nothing"),
     ("f32[8,5]", lambda x: [reduce(x, "sum"), ptir.SliceOp(x, starts=(0, 0), sizes=(2, 3))], "a result that is neither whole"),
     ("f32[6,6]", crossed, "a reduction used elsewhere than in its row"),
-    ("f32[9] si32[9]", looked_up(3), "places that depend on places that are data"),
-    ("f32[40]", smoothed(5), "values needed at too many places"),
+    ("f32[9] si32[9]", looked_up(3), "indices that depend on indices from data"),
+    ("f32[40]", smoothed(5), "values needed at too many indices"),
     ("f32[8] f32[3]", lambda x, y: [ptir.NegOp(x), ptir.NegOp(y)], "results of different sizes"),
     ("f32[B,5]", lambda x: ptir.NegOp(ptir.ExpOp(x)), "a dimension without a size"),
     ("f32[B,5]", lambda x: reduce(x, "sum"), "a dimension without a size"),
@@ -182,7 +186,7 @@ REASONS: list[tuple[str, Callable[..., Any], str]] = [
     ("cf32[8]", ptir.NegOp, "cf32 in a kernel"),
     ("f32[8]", lambda x: ptir.SortOp(x, axis=0, descending=False), "ptir.sort in a kernel"),
     ("f32[0] si32[3]", lambda x, i: ptir.TakeOp(x, i), "take of nothing"),
-    ("f32[9,0] si32[2]", lambda x, i: ptir.TakeOp(x, i), "indices of elements that have none"),
+    ("f32[9,0] si32[2]", lambda x, i: ptir.TakeOp(x, i), "indices of elements without an index"),
 ]
 
 

@@ -26,7 +26,7 @@ CASES: list[tuple[str, Any, list[str]]] = [
     ("si4[3,4]", lambda x: ptir.SortOp(x, axis=1, descending=False), ["call of sort: CuPy sorts"]),
     ("cf32[3,4]", lambda x: ptir.NegOp(x), ["call of neg: no kernel, cf32 in a kernel"]),
     ("f32[0,4] si32[2]", lambda x, i: ptir.TakeOp(x, i), ["call of take: no kernel, take of nothing"]),
-    ("f32[9,0] si32[2]", lambda x, i: ptir.TakeOp(x, i), ["call of take: no kernel, indices of elements that have none"]),
+    ("f32[9,0] si32[2]", lambda x, i: ptir.TakeOp(x, i), ["call of take: no kernel, indices of elements without an index"]),
 ]
 
 
@@ -37,14 +37,14 @@ def test_a_call_says_why(types: str, body: Any, lines: list[str]) -> None:
 
 def test_weights_that_are_kept_for_a_gradient_say_why() -> None:
     module = gradient("f32[20,192] f32[30,192] f32[30,192]", attend)
-    (line,) = [line for line in reasons(next(iter(functions(module)))) if "kept" in line]
+    (line,) = [line for line in reasons(next(iter(functions(module)))) if "stored" in line]
     why = "the gradient of an attention of depth 192 and width 192"
-    assert line == f"call of dot_general: cuBLAS, and weights are kept for a gradient: {why}"
+    assert line == f"call of dot_general: cuBLAS, and weights are stored for a gradient: {why}"
 
 
 def test_weights_that_are_made_again_are_counted() -> None:
     module = gradient("f32[20,8] f32[30,8] f32[30,8]", attend)
-    assert reasons(next(iter(functions(module)))) == ["weights of attentions that are made again for a gradient, not kept: 1"]
+    assert reasons(next(iter(functions(module)))) == ["weights of attentions that are recomputed for a gradient: 1"]
 
 
 @pytest.mark.quick

@@ -116,17 +116,17 @@ module attributes {ptir.spec_version = "ptir.v0.4"} {
 def test_the_error_names_everything_and_nothing_is_changed() -> None:
     module = parse(ILLEGAL)
     before = str(module)
-    with pytest.raises(MindError, match="E8008: linalg cannot say 8 things") as caught:
+    with pytest.raises(MindError, match="E8008: linalg cannot express 8 things") as caught:
         convert_module(module)
     assert str(module) == before
     message = str(caught.value)
     for part in (
         "@f: parameter 0: dynamic dimensions are not allowed",
         "@f, op 0 (ptir.neg): dynamic dimensions are not allowed",
-        "@f, op 1 (ptir.sort): operation ptir.sort is not allowed: it sorts",
+        "@f, op 1 (ptir.sort): operation ptir.sort is not allowed: linalg has no sort",
         "@f, op 2 (ptir.div): operation ptir.div is not allowed: an integer divisor of 0 must be rejected",
         "@g: parameter 0: dtype complex<f32> is not allowed",
-        "@g, op 0 (ptir.rng_normal): operation ptir.rng_normal is not allowed: its numbers depend on the seed",
+        "@g, op 0 (ptir.rng_normal): operation ptir.rng_normal is not allowed: its random numbers depend on the seed",
     ):
         assert part in message
     assert caught.value.category == "Unimplemented"

@@ -127,8 +127,8 @@ def test_expressions_are_dim_params_and_read_back() -> None:
 @pytest.mark.parametrize(
     ("body", "result", "why"),
     [
-        (CASES["declared equal"][0], CASES["declared equal"][1], "declare in mind.dims what holds"),
-        (CASES["last rows"][0], CASES["last rows"][1], "declare in mind.dims what holds"),
+        (CASES["declared equal"][0], CASES["declared equal"][1], "declare facts in mind.dims that exclude this"),
+        (CASES["last rows"][0], CASES["last rows"][1], "declare facts in mind.dims that exclude this"),
         (
             '%r = ptir.sort %x axis = 0 descending = false : tensor<?x6xf32, "B,*">',
             'tensor<?x6xf32, "B,*">',

@@ -268,7 +268,7 @@ def test_other_functions_stay():
 @pytest.mark.parametrize(
     ("line", "issue"),
     [
-        ("%r = shape.rank %e : tensor<?xindex> -> index", "the rank is unknown: nothing says how long a tensor<?xindex> is"),
+        ("%r = shape.rank %e : tensor<?xindex> -> index", "the rank is unknown: the length of a tensor<?xindex> is not known"),
         ("%r = shape.shape_of %u : tensor<*xf32> -> !shape.shape", "the rank is unknown: tensor<*xf32> is unranked"),
         ('%r = "shape.debug_print"(%z) : (!shape.size) -> !shape.size', "it prints"),
         ("%r = shape.constant ? : !shape.size", "? is not known in full"),
@@ -298,14 +298,14 @@ def test_other_functions_stay():
         (
             "%q = shape.with_shape %x, %h : tensor<?xf32>, tensor<2xindex> %r = scf.if %p -> (!shape.value_shape) "
             "{ scf.yield %q : !shape.value_shape } else { scf.yield %q : !shape.value_shape } // -> !shape.value_shape",
-            "it passes on a !shape.value_shape, which is no number",
+            "it passes on a !shape.value_shape, which is not a number",
         ),
         (
             '%r = scf.if %p -> (!shape.size) { scf.yield %z : !shape.size } else { %q = "shape.debug_print"(%z) '
             ": (!shape.size) -> !shape.size scf.yield %q : !shape.size } // -> !shape.size",
             "it prints",
         ),
-        ("%r = shape.with_shape %x, %h : tensor<?xf32>, tensor<2xindex>", "a result of type !shape.value_shape is no number"),
+        ("%r = shape.with_shape %x, %h : tensor<?xf32>, tensor<2xindex>", "a result of type !shape.value_shape is not a number"),
     ],
 )
 def test_what_has_no_lowering_is_named_with_its_reason(line: str, issue: str):

@@ -92,7 +92,7 @@ def test_everything_that_has_no_form_is_in_one_error() -> None:
           }
         }""")
     before = str(module)
-    with pytest.raises(MindError, match="cannot say 2 things") as caught:
+    with pytest.raises(MindError, match="cannot express 2 things") as caught:
         convert_module(module, ExportOptions())
     assert caught.value.code == "E8008"
     assert "dynamic dimensions" in caught.value.message

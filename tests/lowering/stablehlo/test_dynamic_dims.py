@@ -179,8 +179,8 @@ def test_what_is_written_is_read_back(name: str) -> None:
 
 
 REFUSED: dict[str, tuple[str, Body, str]] = {
-    "sizes that may differ": ("f32[B] f32[T]", ptir.AddOp, "declare in mind.dims what holds"),
-    "a slice that may not fit": ("f32[B]", lambda x: ptir.SliceOp(x, starts=("B-2",), sizes=(2,)), "declare in mind.dims"),
+    "sizes that may differ": ("f32[B] f32[T]", ptir.AddOp, "declare facts in mind.dims that exclude this"),
+    "a slice that may not fit": ("f32[B]", lambda x: ptir.SliceOp(x, starts=("B-2",), sizes=(2,)), "declare facts in mind.dims"),
     "no name": ("f32[?]", ptir.TanhOp, "no argument gives its size"),
     "prefixes": ("f32[B]", lambda x: ptir.CumulativeSumOp(x, axis=0, exclusive=False, reverse=False), "on dynamic dimensions"),
     "random numbers": ("f32[B]", lambda x: [ptir.RngUniformOp(shape=("B",), dtype="f32"), x], "on dynamic dimensions"),
@@ -210,7 +210,7 @@ def test_a_result_of_another_size_than_the_rule_says_is_refused() -> None:
         func.return %0 : tensor<?xf32, "C">
       }
     }""")
-    with pytest.raises(MindError, match=r"declare in mind\.dims what holds") as found:
+    with pytest.raises(MindError, match=r"declare facts in mind\.dims that exclude this") as found:
         stablehlo_program(next(functions(module)), OPEN)
     assert found.value.code == "E8008"
 

@@ -300,7 +300,7 @@ def test_an_op_without_a_kernel_puts_its_loop_on_numpy_and_is_named() -> None:
     (line,) = [line for line in lines if line.startswith("numpy")]
     assert line.startswith("numpy   scan")
     assert "in it custom_call" in line
-    assert line.endswith("its function is registered with Python")
+    assert line.endswith("its function is a Python function")
     assert sum(line.startswith("native") for line in lines) == 2
 
 

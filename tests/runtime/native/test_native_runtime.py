@@ -565,7 +565,7 @@ def test_what_runs_where_is_told(tmp_path: Path) -> None:
     assert found.out.splitlines()[2].startswith("@f on ")
     assert found.out.splitlines()[3:] == [
         "native  @k.neg: neg over [3]",
-        "numpy   sort of si4[3]: nothing is computed in si4 here",
+        "numpy   sort of si4[3]: kernels do not support si4",
     ]
     plain = mind_run(str(file), "--all", "random:0", "--explain")
     assert plain.out.splitlines()[2] == "@f on numpy: 2 calls of NumPy"

@@ -82,7 +82,7 @@ ERRORS = {
     "twice": "E7001: sharding of input 'x' is data,data, which uses the axis 'data' twice",
     "no input": "E7003: no input 'y' to shard, expected one of ['x', 'w']",
     "no mesh": "E7001: mesh 'data=x' has 'data=x', expected different names with sizes",
-    "too few devices": "E6002: the target 'xla' runs by JAX; mesh data=16 has 16 devices, JAX has 8 (cpu)",
+    "too few devices": "E6002: the target 'xla' runs on JAX; mesh data=16 has 16 devices, JAX has 8 (cpu)",
     "twice in mesh": "E7001: mesh 'a=2,a=2' names an axis twice",
     "without mesh": "E7001: shardings without a mesh",
     "stated nowhere": "E7001: mesh 'module': the module declares 0 meshes with axes, expected one sdy.mesh",

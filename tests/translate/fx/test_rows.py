@@ -164,7 +164,11 @@ REFUSED: dict[str, tuple[Callable[..., Any], Callable[[], Inputs], str]] = {
         "kind prod",
     ),
     "strides of a transpose": (lambda x: torch.as_strided(x.T, (2, 2), (1, 1)), lambda: (normal(2, 3),), "no contiguous tensor"),
-    "a row that is missing": (torch.igamma, lambda: (normal(2), normal(2)), "igamma.default, at .*: an op without a row"),
+    "a row that is missing": (
+        torch.igamma,
+        lambda: (normal(2), normal(2)),
+        "igamma.default, at .*: an op without an import rule",
+    ),
     "a mask that selects": (torch.masked_select, lambda: (normal(3), normal(3) > 0), "size depends on data|data"),
     "unique elements": (torch.unique, lambda: (normal(3),), "size depends on data|data"),
     "random integers": (lambda x: x + torch.randint(3, (2,)), lambda: (normal(2),), "no other library gives"),

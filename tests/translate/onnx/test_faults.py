@@ -17,7 +17,7 @@ X = {"x": (F, [2, 3])}
 
 
 def model(op: str, operands: str, inputs: Any, results: int = 1, known: Any = None, **attributes: Any) -> bytes:
-    """A model of one node, `n`; `_` is an operand that is not given, `known` are initialisers."""
+    """A model of one node, `n`; `_` is an operand that is missing, `known` are initialisers."""
     outputs = [f"y{i}" for i in range(results)]
     node = h.make_node(op, operands.replace("_", "").split(" "), outputs, name="n", **attributes)
     values = [h.make_tensor_value_info(k, t, s) for k, (t, s) in inputs.items()]

@@ -30,7 +30,7 @@ def model(
 
 
 def n(op: str, inputs: str, outputs: str, **attributes: Any) -> Any:
-    """A node; `_` is an operand that is not given."""
+    """A node; `_` is an operand that is missing."""
     return h.make_node(op, [i.replace("_", "") for i in inputs.split()], outputs.split(), name=f"n_{op}", **attributes)
 
 
@@ -167,8 +167,8 @@ def refused(proto: Any, code: str, match: str) -> None:
 def test_bad_models():
     x = {"x": (F, [3])}
     whole = mlp(np.float32, F).SerializeToString()
-    refused(whole[: len(whole) // 2], "E1007", "no ONNX model")
-    refused(b"", "E1007", "states no ir_version")
+    refused(whole[: len(whole) // 2], "E1007", "not an ONNX model")
+    refused(b"", "E1007", "has no ir_version")
     refused(model([n("Add", "x w", "y")], x, ["y"]), "E2002", "'w' .of n_Add")
     refused(model([n("Add", "x b", "a"), n("Relu", "a", "b")], x, ["b"]), "E4001", "cycle: 'b'")
     refused(model([n("Relu", "x", "y"), n("Relu", "x", "y")], x, ["y"]), "E4002", "twice: 'y'")
@@ -185,7 +185,7 @@ def test_bad_models():
 def test_misfits_of_initialisers_are_listed():
     inputs = {"x": (F, [3]), "w": (F, [2]), "v": (D, [3])}
     proto = model([n("Add", "x w", "y")], inputs, ["y"], {"w": np.ones(3, np.float32), "v": np.ones(3, np.float32)})
-    refused(proto, "E3010", r"(?s)2 initialisers.*w: shape \[3\], declared \[2\].*v: f32, declared f64")
+    refused(proto, "E3010", r"(?s)2 initializers.*w: shape \[3\], declared \[2\].*v: f32, declared f64")
 
 
 def test_external_data_stays_in_the_folder(tmp_path: Path):
@@ -196,7 +196,7 @@ def test_external_data_stays_in_the_folder(tmp_path: Path):
     (inside / "link.bin").symlink_to(tmp_path / "secret.bin")
     proto = model([n("Add", "x w", "y")], {"x": (F, [3])}, ["y"], {"w": np.ones(3, np.float32)})
     tensor = proto.graph.initializer[0]
-    for location, found in {"w.bin": None, "../secret.bin": "outside", "link.bin": "outside", "no.bin": "no file"}.items():
+    for location, found in {"w.bin": None, "../secret.bin": "outside", "link.bin": "outside", "no.bin": "not a file"}.items():
         tensor.raw_data = b""
         onnx.external_data_helper.set_external_data(tensor, location)
         tensor.ClearField("raw_data")

@@ -21,7 +21,7 @@ def agrees(
     op: str, inputs: list[Any], results: int = 1, *, opset: int = 21, domain: str = "", known: int = 99, **attributes: Any
 ):
     """
-    Compare one node with ONNX Runtime, on numpy and native. None is an operand that is not given.
+    Compare one node with ONNX Runtime, on numpy and native. None is an operand that is missing.
 
     Operands from number `known` on are initialisers. Floats agree within 1e-5 of the number and of 1, integers exactly.
     """

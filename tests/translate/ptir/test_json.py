@@ -178,7 +178,7 @@ EXTENDED = {
         "functions[0].parameters: the dimension P+T, an expression of names",
     ),
     "bounds": (lambda: print_ptir_json(parse(DECLARED)).replace("P+T", "N"), "functions[0].body[0]: slice: the bound P,"),
-    "declarations": (lambda: print_ptir_json(parse(PLAIN)), "functions[0].dims: declares sizes, which this form cannot say"),
+    "declarations": (lambda: print_ptir_json(parse(PLAIN)), "functions[0].dims: declares sizes, which this form cannot express"),
 }
 
 
@@ -600,7 +600,7 @@ def test_hints_are_kept_as_advice():
     [
         ("func.func @f() { func.return }\n func.func private @g()", "E4000", "@g is not one block"),
         ("func.func @f(%x: tensor<f32>) -> tensor<f32> { %y = mind.neg %x : tensor<f32>\n func.return %y : tensor<f32> }",
-         "E4000", "mind.neg is no op of ptir"),
+         "E4000", "mind.neg is not an op of ptir"),
         ('"test.op"() : () -> ()', "E4000", "the module holds test.op"),
         ("", "E4000", "the module holds no function"),
         ("func.func @f(%x: tensor<f32>) { %y = ptir.neg %x : tensor<f32> -> tensor<f64>\n func.return }",

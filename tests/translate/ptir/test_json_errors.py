@@ -91,7 +91,7 @@ ROWS = [
     ((*op(2), "Pad", "pad_value"), {"Float": "inf"}, "E4005", "$[2].op.Pad.pad_value.Float", "found 'inf'"),
     ((*op(2), "Pad", "pad_value"), {"Float": 1e39}, "E4005", "$[2]", "pad: element 1e+39 of a f32 literal"),
     ((*op(2), "Pad", "pad_value"), {"Float": 10**400}, "E4005", "$[2].op.Pad.pad_value.Float", "expected a number"),
-    ((*op(2), "Pad", "pad_value"), {"I1": True}, "E4005", "$[2]", "is no number"),
+    ((*op(2), "Pad", "pad_value"), {"I1": True}, "E4005", "$[2]", "is not a number"),
     ((*op(2), "Pad", "pad_value"), {"Unsigned": -1}, "E4005", "$[2].op.Pad.pad_value.Unsigned", "found -1"),
     ((*op(2), "Pad", "pad_value"), {"Complex": {"re": 0.0}}, "E4000", "$[2].op.Pad.pad_value.Complex", "'im' is missing"),
     ((*op(2), "Pad", "pad_value"), 0.0, "E4000", "$[2].op.Pad.pad_value", "found 0.0"),
@@ -102,7 +102,7 @@ ROWS = [
     ((*op(5), "CustomCall", "attrs", ""), {"kind": "I64", "value": 1}, "E8002", "$[5].op.CustomCall.attrs", "empty name"),
     # values
     ((*BODY, 0, "operands", 0), {"Value": 3}, "E4001", "$[0].operands[0]", "%3, before its definition"),
-    ((*BODY, 0, "operands", 0), {"Value": 99}, "E4001", "$[0].operands[0]", "%99, which nothing defines here"),
+    ((*BODY, 0, "operands", 0), {"Value": 99}, "E4001", "$[0].operands[0]", "%99, which is not defined here"),
     ((*BODY, 0, "operands", 0), {"Valu": 0}, "E4000", "$[0].operands[0]", "one of Value"),
     ((*BODY, 0, "operands", 0), {"TupleElement": {"tuple": 0, "index": 0}}, "E2001", "$[0].operands[0]", "no tuple"),
     ((*BODY, 0, "operands", 0), {"TupleElement": {"tuple": 0}}, "E4000", "$[0].operands[0].TupleElement", "'index'"),
@@ -110,11 +110,11 @@ ROWS = [
     ((*BODY, 0, "operands"), [], "E2007", "$[0]", "neg: expects 1 operands, found 0"),
     ((*BODY, 1, "id"), 2, "E4002", "$[1].id", "%2 is defined again"),
     ((*FUNCTION, "parameter_ids"), [0, 0], "E4002", "@.parameter_ids[1]", "%0 is defined again"),
-    ((*FUNCTION, "parameter_ids"), [0], "E2007", "@.parameter_ids", "1 ids of 2 parameters"),
-    ((*FUNCTION, "result_ids"), [], "E2007", "@.result_ids", "0 ids of 1 results"),
+    ((*FUNCTION, "parameter_ids"), [0], "E2007", "@.parameter_ids", "1 ids for 2 parameters"),
+    ((*FUNCTION, "result_ids"), [], "E2007", "@.result_ids", "0 ids for 1 results"),
     ((*FUNCTION, "result_ids"), [77], "E4003", "@.result_ids[0]", "%77"),
     ((*FUNCTION, "results"), [tensor(3, 2)], "E4015", "@.results[0]", "tensor<F32 x 3x2>"),
-    (("entry",), "other", "E2002", "entry", "the entry 'other' is no function"),
+    (("entry",), "other", "E2002", "entry", "the entry 'other' is not a function"),
     # rules of ops
     ((*op(1), "Reduce", "axes"), [2], "E3004", "$[1]", "reduce: axis 2 is out of range"),
     ((*op(1), "Reduce", "accum_dtype"), "Si32", "E8003", "$[1]", "reduce: accum_dtype si32"),
@@ -126,7 +126,7 @@ ROWS = [
     (("regions", 0, "results"), [], "E8005", "$[6]", "cond: region false yields"),
     (("regions", 0, "results"), [tensor(2, 3)] * 2, "E8005", "regions[0].results", "2 results of 1 instructions"),
     (("regions", 0, "results", 0), tensor(2), "E4015", "regions[0].results[0]", "declared tensor<F32 x 2>"),
-    (("regions", 0, "body", 0, "operands", 0), {"Value": 2}, "E4001", "regions[0].body[0].operands[0]", "which nothing"),
+    (("regions", 0, "body", 0, "operands", 0), {"Value": 2}, "E4001", "regions[0].body[0].operands[0]", "which is not defined"),
     (("regions", 0, "body", 0, "id"), 0, "E4002", "regions[0].body[0].id", "%0 is defined again"),
     (("regions", 0, "parameters"), [], "E4001", "regions[0].body[0].operands[0]", "%0"),
     (
@@ -134,7 +134,7 @@ ROWS = [
         line(1, {"Scan": {"body_region": 0, "carry_count": 0, "scan_output_count": 1}}, 0),
         "E8005",
         "regions[0].body[0].op",
-        "region 0 runs itself: 0 -> 0",
+        "region 0 calls itself: 0 -> 0",
     ),
 ]  # fmt: skip
 """What is replaced by what, the code, the path with $ for functions[0].body and @ for functions[0], words of the message."""
@@ -182,12 +182,12 @@ def test_errors(path, value, code, where, message):
 @pytest.mark.parametrize(
     ("text", "code", "message", "marked"),
     [
-        ("", "E1007", "no JSON: expecting value", ""),
-        ('{"a": }', "E1007", "no JSON: expecting value", "}"),
-        ('{"a": 1} x', "E1007", "no JSON: extra data", "x"),
-        ('{"a": "\n"}', "E1007", "no JSON: invalid control character", "\n"),
-        ('{"a": 1, "b": {"c": 1, "c": 2}}', "E4000", "the key 'c' stands twice", '"c"'),
-        ('{"a": 1, "\\u0061": 2}', "E4000", "the key 'a' stands twice", '"\\u0061"'),
+        ("", "E1007", "invalid JSON: expecting value", ""),
+        ('{"a": }', "E1007", "invalid JSON: expecting value", "}"),
+        ('{"a": 1} x', "E1007", "invalid JSON: extra data", "x"),
+        ('{"a": "\n"}', "E1007", "invalid JSON: invalid control character", "\n"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "E4000", "the key 'c' is given twice", '"c"'),
+        ('{"a": 1, "\\u0061": 2}', "E4000", "the key 'a' is given twice", '"\\u0061"'),
         ('{"a": [1, NaN]}', "E4005", 'write "NaN" in quotes', "NaN"),
         ('{"a": -Infinity}', "E4005", 'write "-Infinity" in quotes', "-Infinity"),
         ('{"a": 1e999}', "E4005", "beyond the range of f64", "1e999"),
@@ -195,7 +195,7 @@ def test_errors(path, value, code, where, message):
         ("[" * 100_000, "E1007", "nested too deeply", "["),
         ('{"a":' * 50_000, "E1007", "nested too deeply", "{"),
         ('"\ud800"', "E1004", "surrogate", "\ufffd"),
-        ("{}\ufeff", "E1007", "no JSON", "\ufeff"),
+        ("{}\ufeff", "E1007", "invalid JSON", "\ufeff"),
     ],
     ids=str,
 )
@@ -265,7 +265,7 @@ def test_a_long_cycle():
     ring = [region(n, (n + 1) % 200) for n in range(200)]
     code, message = refused(lambda: with_regions(ring, 0))
     assert code == "E8005"
-    assert "runs itself: 0 -> 1 -> 2 " in message
+    assert "calls itself: 0 -> 1 -> 2 " in message
 
 
 def test_tuples_that_nest_deeply():

@@ -65,5 +65,5 @@ def test_an_op_without_a_row_fails_naming_it():
         OPCODE: ClassVar = "brand_new"
 
     module = module_of(function("f32[2]", lambda x: [NewOp(x)]))
-    with pytest.raises(MindError, match="E4000: no form can say brand_new"):
+    with pytest.raises(MindError, match="E4000: no public form can express brand_new"):
         to_program(module)

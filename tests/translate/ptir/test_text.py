@@ -205,7 +205,7 @@ def test_names_that_the_display_form_cannot_say():
     assert parse_display(print_ptir_text(module)).is_structurally_equivalent(module)
     assert parse_ptir_json(print_ptir_json(module)).is_structurally_equivalent(module)
     for name in ("x2", "Bx4"):
-        with pytest.raises(MindError, match=f"E4000: the dimension name {name}, which this form would read as two"):
+        with pytest.raises(MindError, match=f"E4000: the dimension name {name}, which this form would read as two dimensions"):
             print_ptir_text(module_of(function(f"f32[2,{name}]", lambda x: [SAYABLE_NEG(x)])))
     for name in ("x", "max", "B", "xx"):
         module = module_of(function(f"f32[{name},4,{name}]", lambda x: [SAYABLE_NEG(x)]))

@@ -29,7 +29,7 @@ DISPLAY_ROWS = [
     ("%1 : tensor<I1", "%0 : tensor<I1", "E4002", 2, "%0 is defined again"),
     ("kind: Sum", "kind: Mean", "E4000", 7, "Reduce.kind: expected one of"),
     ("kind: Sum, ", "", "E4000", 7, "Reduce: the field 'kind' is missing"),
-    ("kind: Sum", "kind: Sum, kind: Max", "E4000", 7, "'kind' stands twice"),
+    ("kind: Sum", "kind: Sum, kind: Max", "E4000", 7, "'kind' is given twice"),
     ("axes: [1]", "axes: [2]", "E3004", 7, "reduce: axis 2 is out of range"),
     ("axes: [1]", "axes: 1", "E4000", 7, "Reduce.axes: expected a list, found 1"),
     ("axes: [1]", "axes: [1", "E1007", 7, "`]`"),
@@ -41,7 +41,7 @@ DISPLAY_ROWS = [
     ("ReduceSpec", "ArgMaxSpec", "E4000", 7, "expected ReduceSpec, found 'ArgMaxSpec'"),
     ("Reduce(", "Reducer(", "E4000", 7, "found 'Reducer'"),
     ("(%0) -> tensor<F32 x 2>", "(%0) -> tensor<F32 x 3>", "E4015", 7, "reduce: declared result"),
-    ("(%0) -> tensor<F32 x 2>", "(%7) -> tensor<F32 x 2>", "E4001", 7, "%7, which nothing defines here"),
+    ("(%0) -> tensor<F32 x 2>", "(%7) -> tensor<F32 x 2>", "E4001", 7, "%7, which is not defined here"),
     ("(%0) -> tensor<F32 x 2>", "(%0) tensor<F32 x 2>", "E1007", 7, "`->`"),
     ("(%0) -> tensor<F32 x 2>", "(literal(dtype=F32, shape=[])) -> tensor<F32 x 2>", "E4000", 7, "a literal operand"),
     ("(%0) -> tensor<F32 x 2>\n", "(%0) -> tensor<F32 x 2> x\n", "E1007", 7, "the end of the line, found x"),
@@ -65,7 +65,7 @@ DISPLAY_ROWS = [
     ("%res0 : tensor<F32 x 2x3>", "%res0 : tensor<F32 x 2>", "E4015", 14, "declared tensor<F32 x 2>"),
     ("  }\n}\n", "  }\n", "E1007", 22, "expected `}`, found the end of the text"),
     ("  }\n}\n", "  }\n}\nx\n", "E1007", 23, "the end of the text, found x"),
-    ("@main (", "@other (", "E2002", 1, "the entry 'other' is no function"),
+    ("@main (", "@other (", "E2002", 1, "the entry 'other' is not a function"),
 ]  # fmt: skip
 
 
@@ -100,16 +100,16 @@ SNIPPET_ROWS = [
     ("tensor<f32, 2x3>", f"tensor<f32, {2**40}x{2**40}>", "E3006", 1, "bytes"),
     ("tensor<f32, 2x3>", "(tensor<f32>)", "E2001", 1, "a value is a tensor"),
     ("tensor<f32, 2x3>", "(" * 40, "E1007", 1, "nested more than 32"),
-    ("-> tensor<f32, 2> {", "-> tensor<f32, 3> {", "E4015", 5, "declared results"),
-    ("-> tensor<f32, 2> {", "-> (tensor<f32, 2>, tensor<f32, 2>) {", "E4015", 5, "declared results"),
+    ("-> tensor<f32, 2> {", "-> tensor<f32, 3> {", "E4015", 5, "declares results"),
+    ("-> tensor<f32, 2> {", "-> (tensor<f32, 2>, tensor<f32, 2>) {", "E4015", 5, "declares results"),
     ("-> tensor<f32, 2> {", "{", "E1007", 1, "`->`"),
     ("reduce_sum(", "reduce_min(", "E4000", 2, "unknown op reduce_min"),
     ("reduce_sum(%x)", "reduce_sum(%z)", "E4001", 2, "%z is used before"),
     ("reduce_sum(%x)", "reduce_sum(1.0)", "E1007", 2, "a value %name"),
-    ("reduce_sum(%x)", "reduce_sum(%x[0])", "E2001", 2, "element 0 of a value that is no tuple"),
+    ("reduce_sum(%x)", "reduce_sum(%x[0])", "E2001", 2, "element 0 of a value that is not a tuple"),
     ("reduce_sum(%x)", "reduce_sum()", "E2007", 2, "reduce: expects 1 operands, found 0"),
     (" axes[1]", "", "E4000", 2, "reduce_sum lacks axes"),
-    ("axes[1]", "axes[1] axes[1]", "E4000", 2, "stands twice"),
+    ("axes[1]", "axes[1] axes[1]", "E4000", 2, "is given twice"),
     ("axes[1]", "axis[1]", "E4000", 2, "is unknown"),
     ("axes[1]", "axes[2]", "E3004", 2, "reduce: axis 2"),
     ("axes[1]", "axes[1", "E1007", 2, ""),
@@ -125,8 +125,8 @@ SNIPPET_ROWS = [
     ("return %n", "return %n\n  return %n", "E1007", 5, "`}` after return"),
     ("}\n", "", "E1007", 5, "`}`"),
     ("}\n", "}\nx", "E1007", 5, "the end of the text"),
-    ("f32, 2x3", "{{dtype}}, 2x3", "E2002", 1, "nothing binds '{{dtype}}'"),
-    ("f32, 2x3", "{{f32, 2x3", "E2002", 1, "nothing binds '{{'"),
+    ("f32, 2x3", "{{dtype}}, 2x3", "E2002", 1, "'{{dtype}}' is not bound"),
+    ("f32, 2x3", "{{f32, 2x3", "E2002", 1, "'{{' is not bound"),
 ]  # fmt: skip
 
 

@@ -40,14 +40,14 @@ def test_all_that_is_refused_comes_in_one_error() -> None:
     assert found.value.code == "E8008"
     lines = found.value.message.splitlines()
     assert lines[0] == "7 ops have no form in PTIR:"
-    many = "communication between devices; convert the program for one device; shardings place the collectives"
+    many = "communication between devices; convert the program for one device; XLA inserts the collectives from shardings"
     assert lines[1:] == [
         f"  stablehlo.all_reduce, at f.mlir:3:8: {many}",
         f"  stablehlo.partition_id, 2 times, first at f.mlir:9:8: {many}",
         "  stablehlo.custom_call, at f.mlir:11:8: a custom call of 'my_kernel'; register a ptir.custom_call, or replace it before"
         " the import",
-        "  stablehlo.create_token, at f.mlir:12:8: an order of effects; PTIR programs have no effects",
-        "  stablehlo.after_all, at f.mlir:13:8: an order of effects; PTIR programs have no effects",
+        "  stablehlo.create_token, at f.mlir:12:8: ordered effects; PTIR programs have no effects",
+        "  stablehlo.after_all, at f.mlir:13:8: ordered effects; PTIR programs have no effects",
         "  other.op, at f.mlir:14:8: an op of the dialect other; only StableHLO, CHLO and func are converted",
     ]
     assert found.value.op is not None
@@ -275,7 +275,7 @@ def test_a_reader_that_fails_ends_in_a_coded_error(program: str, monkeypatch: py
 
 def test_broken_bytecode_is_a_coded_error() -> None:
     pytest.importorskip("jaxlib", reason="no jaxlib: nothing reads bytecode")
-    with pytest.raises(MindError, match="no bytecode that StableHLO of this jaxlib reads") as found:
+    with pytest.raises(MindError, match="not bytecode that the StableHLO of this jaxlib can read") as found:
         bytecode_text(b"ML\xefR\x0dMLIR23.0.0git\x00", "f.mlirbc")
     assert found.value.code == "E1007"
 

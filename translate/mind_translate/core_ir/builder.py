@@ -85,7 +85,7 @@ def note_value(name: str, attribute: Attribute) -> Note:
         return list(INTEGERS.value(attribute))
     except MindError:
         given = brief(attribute)
-        raise error("E4000", f"{name} is {given}, this text carries {_KINDS}", given=given, expected=_KINDS) from None
+        raise error("E4000", f"{name} is {given}, this text form holds {_KINDS}", given=given, expected=_KINDS) from None
 
 
 _KINDS = "a string, a symbol, a list of i64 or true"

@@ -69,7 +69,7 @@ def number(token: str) -> int | float | None:
         try:
             return int(token)
         except ValueError:
-            issue = f"a number of {len(token)} digits, at most 4300 are read"
+            issue = f"a number of {len(token)} digits, expected at most 4300"
             raise error("E1005", issue, text=brief(token)) from None
     if _FLOAT.fullmatch(token):
         if math.isinf(value := float(token)):
@@ -79,7 +79,7 @@ def number(token: str) -> int | float | None:
     if token in _SPECIAL:
         return _SPECIAL[token]
     if token[:1] in "-+.0123456789" and token not in ("", ".", "-", "+"):
-        raise error("E1005", f"{brief(token)!r} is no number", text=brief(token))
+        raise error("E1005", f"{brief(token)!r} is not a number", text=brief(token))
     return None
 
 

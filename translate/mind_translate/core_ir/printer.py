@@ -42,7 +42,10 @@ def print_core_ir(module: ModuleOp) -> str:
     """
     if module.sym_name is not None:
         raise error(
-            "E4000", f"module @{module.sym_name.data} has a name, this text carries none", given="sym_name", expected="none"
+            "E4000",
+            f"module @{module.sym_name.data} has a name, which this text form cannot hold",
+            given="sym_name",
+            expected="none",
         )
     functions: list[FunctionRecords] = []
     for op in module.body.ops:
@@ -52,7 +55,7 @@ def print_core_ir(module: ModuleOp) -> str:
             )
         functions.append(records(op))
     if not functions:
-        raise error("E4000", "a module without functions has no text", given="no function", expected="a function")
+        raise error("E4000", "a module without functions has no Core IR text", given="no function", expected="a function")
     notes = {k: note_value(k, v) for k, v in module.attributes.items()}
     return render(functions, notes)
 
@@ -150,7 +153,7 @@ _ATTRIBUTES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 @dataclass(frozen=True)
 class CoreIRTarget(Target):
-    """Prints a module as Core IR text."""
+    """Print a module as Core IR text."""
 
     name = "mind-core-ir"
 

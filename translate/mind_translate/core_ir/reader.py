@@ -121,7 +121,7 @@ class _CoreIrReader(CoreIrCursor):
     def _module_notes(self) -> None:
         notes = self.notes_here()
         if self.builder is not None or self.notes:
-            raise self.fail(0, error("E1007", "the notes of the module stand once, before the first function"))
+            raise self.fail(0, error("E1007", "the module header once, before the first function"))
         self.notes = {k: self.coded(0, note_attribute, k, v) for k, v in notes.items()}
         stated = notes.get(PROFILE_ATTRIBUTE)
         self.profile = Profile(stated) if isinstance(stated, str) else self.profile

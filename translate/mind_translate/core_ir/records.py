@@ -87,7 +87,7 @@ def _ids(op: Operation, ids: Mapping[SSAValue, int]) -> list[int]:
 def _attributes(op: CoreOp) -> dict[str, Any]:
     if op.attributes or op.regions:
         what = sorted(op.attributes) or "regions"
-        message = f"{op.name} carries {what}, which this text cannot hold; remove them first"
+        message = f"{op.name} carries {what}, which this text form cannot hold; remove them first"
         raise error("E4000", message, operation=op, given=what, expected="none")
     op.check_arity(len(op.operands), len(op.results))
     values = op.values()
@@ -127,7 +127,7 @@ def _function_notes(func: FuncOp) -> dict[str, Note]:
     if func.res_attrs is not None and any(attributes.data for attributes in func.res_attrs):
         raise error(
             "E4000",
-            f"@{func.sym_name.data} has result attributes, which this text cannot hold",
+            f"@{func.sym_name.data} has result attributes, which this text form cannot hold",
             given="res_attrs",
             expected="none",
         )

@@ -42,7 +42,7 @@ def parse_type(text: str) -> TensorType:
     """
     match = _TYPE.fullmatch(text)
     if match is None or (match[2] is None) == (match[3] is None):
-        raise error("E1007", f"{brief(text)} is no type, expected a form like tensor<f32[2, 3]>")
+        raise error("E1007", f"{brief(text)} is not a type, expected a form like tensor<f32[2, 3]>")
     dtype = dtype_named(match[1])
     return tensor_type(dtype, _extents(match[2] if match[3] is None else match[3]))
 
@@ -53,7 +53,7 @@ def _extents(text: str) -> Shape:
     parts: list[int | str] = []
     for part in text.split(","):
         if (match := _EXTENT.fullmatch(part)) is None:
-            raise error("E1007", f"{brief(part.strip())!r} is no extent, expected a number")
+            raise error("E1007", f"{brief(part.strip())!r} is not an extent, expected a number")
         parts.append(match[1] if match[1] == "?" or len(match[1]) > 20 else int(match[1]))
     return extents(parts)
 

@@ -41,7 +41,7 @@ class Call:
     def spec(self) -> TensorSpec:
         """The type of the first result."""
         if not self.results or (spec := self.results[0]) is None:
-            raise Refused("a result that is no tensor")
+            raise Refused("a result that is not a tensor")
         return spec
 
     @property

@@ -131,7 +131,7 @@ class _GraphImporter:
             if node.op == "call_function":
                 self.convert(node)
             elif node.op not in ("placeholder", "output"):
-                self.refuse(node, f"{node.op} {node.target}", Refused("a part of a program that is no call of an op"))
+                self.refuse(node, f"{node.op} {node.target}", Refused("a node of the graph that is not a call of an op"))
 
     def convert(self, node: Any) -> None:
         """Emit one call, and bind its results."""
@@ -175,7 +175,7 @@ class _GraphImporter:
             self.refuse(node, key, Refused(e.message))
 
     def _refused_row(self, key: str) -> Callable[..., Results]:
-        row = ROWS.get(key, Refused("an op without a row", "write it by core ATen ops, or ask for it"))
+        row = ROWS.get(key, Refused("an op without an import rule", "express it in core ATen ops, or request a rule"))
         if isinstance(row, Refused):
             raise row
         return row
@@ -321,7 +321,7 @@ def _outputs(importer: _GraphImporter, program: Any) -> tuple[list[SSAValue], li
             continue
         value = cast("SSAValue", found)
         if not isinstance(found, SSAValue):
-            importer.refuse(output, "output", Refused("a result that is no tensor", "return tensors only"))
+            importer.refuse(output, "output", Refused("a result that is not a tensor", "return tensors only"))
         elif _kind(spec) in _MUTATIONS:
             written.append((value, spec.target))
         else:

@@ -157,7 +157,7 @@ def scattered(to: AtenConverter, kind: str, x: SSAValue, dim: int, indices: SSAV
 def _scatter(kind: str) -> Row:
     def row(to: AtenConverter, call: Call, x: SSAValue, dim: int, indices: SSAValue, updates: Operand) -> SSAValue:
         if to.is_truth(x) and kind != "replace":
-            raise Refused("a sum of truths by index")
+            raise Refused("a sum of booleans by index")
         shape = None if isinstance(updates, SSAValue) else to.shape(indices)
         return scattered(to, kind, x, dim, indices, to.tensor(updates, call.dtype, shape))
 
@@ -169,7 +169,7 @@ def _scatter_reduce(
 ) -> SSAValue:
     """By sum, mean, amax or amin; without `include_self` what is met starts from nothing."""
     if kind == "prod" or to.is_truth(x):
-        raise Refused(f"scatter_reduce of kind {kind}" if kind == "prod" else "a reduction of truths by index")
+        raise Refused(f"scatter_reduce of kind {kind}" if kind == "prod" else "a reduction of booleans by index")
     counts = None
     if kind == "mean":
         ones = to.like(1, _cut(to, updates, to.shape(indices)))

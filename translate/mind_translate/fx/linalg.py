@@ -196,7 +196,7 @@ LINALG: Table = {
     "linalg_cholesky_ex.default": _cholesky,
     "linalg_eig.default": _EIGENVECTORS,
     "linalg_inv_ex.default": _inverse,
-    "linalg_ldl_factor_ex.default": Refused("an LDL decomposition", "use torch.linalg.cholesky or torch.linalg.lu"),
+    "linalg_ldl_factor_ex.default": Refused("an LDL factorization", "use torch.linalg.cholesky or torch.linalg.lu"),
     "linalg_lu.default": _lu,
     "linalg_lu_factor_ex.default": _lu_factor,
     "linalg_lu_solve.default": _lu_solve,

@@ -155,7 +155,9 @@ NARROW: Table = {
     "_grouped_mm.default": _grouped,
     "_int_mm.default": _integer_product,
     "_scaled_mm.default": _scaled,
-    "_weight_int4pack_mm.default": Refused("weights in a packed form that torch keeps to itself", "dequantise them before"),
+    "_weight_int4pack_mm.default": Refused(
+        "weights in a packed format that torch does not document", "dequantize them before the export"
+    ),
     "_weight_int8pack_mm.default": _by_bytes,
     "fake_quantize_per_channel_affine.default": _first(_per_channel),
     "fake_quantize_per_channel_affine_cachemask.default": _per_channel,

@@ -26,7 +26,7 @@ def product(
 ) -> SSAValue:
     """The sums of products over one axis of each, for each place along leading batch axes; in `dtype`."""
     if to.is_truth(x):
-        raise Refused("a product of matrices of truths")
+        raise Refused("a product of boolean matrices")
     dims = {"batch_lhs": tuple(batch), "batch_rhs": tuple(batch), "contract_lhs": contract[:1], "contract_rhs": contract[1:]}
     out = {} if dtype in (None, to.dtype(x)) else {"out_dtype": dtype}
     return to.emit(ptir.DotGeneralOp, x, y, **dims, **out)
@@ -96,7 +96,9 @@ def _attention(
     A mask of truths says what takes part, one of numbers is added. `enable_gqa` repeats keys and values for groups of queries.
     """
     if dropout:
-        raise Refused("dropout in attention, whose numbers no other library gives", "use model.eval(), or dropout_p=0")
+        raise Refused(
+            "dropout in attention, whose random numbers no other library reproduces", "use model.eval(), or dropout_p=0"
+        )
     dtype = wide(call.dtype)
     query, key, value = (to.cast(v, dtype) for v in (query, key, value))
     lead = call.shape[:-2]

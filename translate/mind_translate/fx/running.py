@@ -61,7 +61,7 @@ def _mode(to: AtenConverter, call: Call, x: SSAValue, dim: int = -1, keep: bool 
     if not to.shape(x):
         return x, to.fill(0, SI64)
     if to.dtype(x).kind is Kind.COMPLEX:
-        raise Refused("an order of complex numbers")
+        raise Refused("a sort of complex numbers")
     axis = to.axis(x, dim)
     size = to.sizes(x, [axis])[0]
     ordered = to.cast(x, SI32) if to.dtype(x) is I1 else x

@@ -51,7 +51,7 @@ def _grid_sampler_3d(
 ) -> SSAValue:
     """The sum of the neighbours in each direction by how near they are, or the nearest one; 0 outside with `zeros`."""
     if mode not in (LINEAR, NEAREST):
-        raise Refused("a volume that is read by cubic polynomials", "use mode='bilinear'")
+        raise Refused("cubic interpolation of a volume", "use mode='bilinear'")
     sizes = to.sizes(x)[2:]
     coordinates = (to.reshape(to.part(grid, 4, 2 - i, 3 - i), to.shape(grid)[:4]) for i in range(3))
     places = [_place(to, v, n, padding, align) for v, n in zip(coordinates, sizes, strict=True)]

@@ -51,7 +51,7 @@ def _expand(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
 def _select(to: AtenConverter, call: Call, x: SSAValue, dim: int, index: Any) -> SSAValue:
     axis = to.axis(x, dim)
     if isinstance(index, SSAValue) or isinstance(index, str):
-        raise Refused("an index that is data, as a number", "use torch.index_select")
+        raise Refused("an index that is read from a tensor, as a number", "use torch.index_select")
     size = to.sizes(x, [axis])[0] if index < 0 else 0
     return to.shaped(to.part(x, axis, index + size, index + size + 1), call.shape)
 
@@ -97,13 +97,13 @@ def _symbolic_slice(to: AtenConverter, call: Call, x: SSAValue, axis: int, start
     starts: list[Dim] = [0] * len(shape)
     others = [*shape]
     if UNKNOWN in (*shape[:axis], *shape[axis + 1 :]):
-        raise Refused("a slice beside a dimension whose size is not known", "give the program static shapes")
+        raise Refused("a slice next to a dimension whose size is not known", "give the program static shapes")
     starts[axis] = first
     if step == 1:
         others[axis] = count
         return to.emit(ptir.SliceOp, x, starts=tuple(starts), sizes=tuple(others))
     if ceildiv_dims(sub_dims(last, first), step) != count:
-        raise Refused(f"a slice by steps of {step} that may be shorter than it says", "give the program static shapes")
+        raise Refused(f"a slice by steps of {step} that may be shorter than declared", "give the program static shapes")
     others[axis] = last
     strides = tuple(step if i == axis else 1 for i in range(len(shape)))
     return to.emit(ptir.StridedSliceOp, x, starts=tuple(starts), limits=tuple(others), strides=strides)
@@ -254,7 +254,7 @@ def _as_strided(
     """Elements by their places in memory, which is row-major: exact for a contiguous operand."""
     count = math.prod(n for n in size)
     if not call.is_contiguous:
-        raise Refused("as_strided on what is no contiguous tensor", "call .contiguous() first, or use slices and reshapes")
+        raise Refused("as_strided of a tensor that is not contiguous", "call .contiguous() first, or use slices and reshapes")
     if count > MOST_STRIDED:
         raise Refused("as_strided with very many elements", "use slices and reshapes")
     places = [offset or 0]
@@ -335,12 +335,14 @@ def _triangle(kind: str) -> Row:
 
 def _dropout(to: AtenConverter, call: Call, x: SSAValue, p: float, train: bool | None = None) -> Results:
     if train is not False and p:
-        raise Refused("dropout in training mode, whose numbers no other library gives", "use model.eval(), or p=0")
+        raise Refused("dropout in training mode, whose random numbers no other library reproduces", "use model.eval(), or p=0")
     return x, to.fill(True, I1, call.shape)
 
 
 def _random(name: str) -> Refused:
-    return Refused(f"{name}, whose numbers no other library gives", "pass the numbers as an argument, or use model.eval()")
+    return Refused(
+        f"{name}, whose random numbers no other library reproduces", "pass the numbers as an argument, or use model.eval()"
+    )
 
 
 _VIEWS = (
@@ -372,7 +374,7 @@ STRUCTURAL: Table = {
     **dict.fromkeys(("ones.default", "ones_like.default", "new_ones.default"), _filled(1)),
     **dict.fromkeys(("empty.memory_format", "empty_strided.default", "empty_like.default", "new_empty.default"), _filled(0)),
     **dict.fromkeys(("empty_permuted.default", "new_empty_strided.default"), _filled(0)),
-    "_local_scalar_dense.default": Refused("a number that is data (.item())", "keep it a tensor of rank 0"),
+    "_local_scalar_dense.default": Refused("a number that is read from a tensor (.item())", "keep it a tensor of rank 0"),
     "arange.start_step": _arange,
     "cat.default": _cat,
     "constant_pad_nd.default": _constant_pad,
@@ -401,7 +403,7 @@ STRUCTURAL: Table = {
     "slice_scatter.default": _slice_scatter,
     "stack.default": _stack,
     "sym_is_contiguous.default": Refused("a test of strides", "values of PTIR have none"),
-    "sym_storage_offset.default": Refused("the place of a tensor in its storage", "values of PTIR have none"),
+    "sym_storage_offset.default": Refused("the offset of a tensor in its storage", "values of PTIR have none"),
     "sym_stride.int": Refused("a stride", "values of PTIR have none"),
     "tril.default": _triangle("less_equal"),
     "triu.default": _triangle("greater_equal"),

@@ -20,7 +20,7 @@ from .special import SPECIAL
 from .structural import STRUCTURAL
 from .windows import WINDOWS
 
-_DERIVATIVE = Refused("a derivative that torch wrote", "export the forward function, and differentiate it here (vjp)")
+_DERIVATIVE = Refused("a derivative that torch generated", "export the forward function, and differentiate it here (vjp)")
 _DERIVATIVES = (
     *("_adaptive_avg_pool2d_backward", "avg_pool2d_backward", "convolution_backward", "embedding_dense_backward"),
     *("max_pool2d_with_indices_backward", "native_group_norm_backward", "native_layer_norm_backward"),
@@ -46,7 +46,7 @@ ROWS: Table = {
     "_unique2.default": _SIZE,
     "masked_select.default": _SIZE,
     "nonzero.default": _SIZE,
-    "_embedding_bag.default": Refused("bags of rows of sizes that are data", "use torch.nn.functional.embedding and a mask"),
+    "_embedding_bag.default": Refused("bags whose sizes depend on data", "use torch.nn.functional.embedding and a mask"),
 }
 SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 """Ops whose results are sizes: they are known from the types, and need no rows."""

@@ -289,7 +289,7 @@ WINDOWS: Table = {
     "avg_pool2d.default": _avg_pool(2),
     "avg_pool3d.default": _avg_pool(3),
     "col2im.default": _col2im,
-    "fractional_max_pool2d.default": Refused("windows at places that torch computes from random numbers", "use max_pool2d"),
+    "fractional_max_pool2d.default": Refused("windows at positions that torch computes from random numbers", "use max_pool2d"),
     "grid_sampler_2d.default": Refused("a graph that torch has not decomposed", "import it by from_torch, or decompose it"),
     "max_pool2d_with_indices.default": _max_pool(2),
     "max_pool3d_with_indices.default": _max_pool(3),

@@ -24,11 +24,11 @@ def _matmul_nbits(to: OnnxConverter, node: Node) -> SSAValue:
     if not 3 <= len(node.operands) <= 6:
         raise error("E2007", f"has {len(node.operands)} operands, expected 3 to 6", expected="3 to 6", actual=len(node.operands))
     if node.has(4):
-        raise Refused("blocks that are permuted by g_idx", "permute the columns before the product")
+        raise Refused("blocks that g_idx permutes", "permute the columns before the product")
     x, weights, scales = (node.x(i) for i in range(3))
     k, n, block = (_positive(node, name) for name in ("K", "N", "block_size"))
     if (bits := node.int("bits", 4)) not in ZERO_POINTS:
-        raise Refused(f"weights of {bits} bits in blocks", "quantise to 4 or 8 bits")
+        raise Refused(f"weights of {bits} bits in blocks", "quantize to 4 or 8 bits")
     if block < 16 or block & (block - 1):
         message = f"block_size is {block}, expected a power of two from 16 on"
         raise error("E8002", message, attribute="block_size", value=block)

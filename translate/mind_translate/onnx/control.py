@@ -50,7 +50,7 @@ def _if(to: OnnxConverter, node: Node) -> Values:
         return to.landed([], names, body)
 
     regions = [branch(then), branch(other)]
-    _alike(to, held[0], held[1], "branches that give tensors")
+    _alike(to, held[0], held[1], "branches that return tensors")
     values = to.outer_values(names)
     return to.add(ptir.CondOp(to.reshape(node.x(), ()), *values, true=regions[0], false=regions[1])).results
 
@@ -69,13 +69,15 @@ def _loop(to: OnnxConverter, node: Node) -> Values:
     if isinstance(start, np.ndarray) and isinstance(trips, np.ndarray) and _goes_on(to, body, carried):
         return _counted(to, body, carried, int(node.number(0)))
     if rows:
-        raise Refused("a Loop that stacks rows, as often as data says", "give it a known trip count and a condition that is true")
+        raise Refused(
+            "a Loop with scan outputs whose trip count depends on data", "give it a known trip count and a condition that is true"
+        )
     return _while(to, node, body, carried, start)
 
 
 def _no_iteration(to: OnnxConverter, node: Node, carried: Values, rows: int) -> Values:
     if rows:
-        raise Refused("a Loop that never runs and stacks rows")
+        raise Refused("a Loop of zero iterations with scan outputs")
     return carried
 
 

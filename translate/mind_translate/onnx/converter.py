@@ -181,7 +181,7 @@ class OnnxConverter(Emitter):
             newer = schema_of(schema.name, OLDEST_OPSET, "")
             if newer is None or newer.since_version != schema.since_version:
                 advice = f"convert the model to opset {OLDEST_OPSET} with onnx.version_converter"
-                raise Refused(f"its form in opset {version}, which opset {OLDEST_OPSET} has changed", advice)
+                raise Refused(f"its form in opset {version}, which opset {OLDEST_OPSET} changed", advice)
 
     def _folded(self, node: Node, name: str) -> Values | None:
         """The results as arrays, where all operands are known, and small enough."""
@@ -208,7 +208,7 @@ class OnnxConverter(Emitter):
             return self._called(node, function)
         if self.schema(node.proto) is None:
             raise Refused("an op that no opset of the model has", "import the domain, or define the function in the model")
-        raise Refused(f"an op of the domain {brief(node.proto.domain) or 'ai.onnx'} without a row")
+        raise Refused(f"an op of the domain {brief(node.proto.domain) or 'ai.onnx'} without an import rule")
 
     def _function_of(self, node: Node) -> Any:
         """The body that the schema of an op has; None for an op without one."""
@@ -333,9 +333,9 @@ class OnnxConverter(Emitter):
             self.unsupported, self._nodes = counted, nodes
 
 
-FOLLOWS = Refused("what gave an operand is refused")
+FOLLOWS = Refused("an operand is computed by a refused node")
 """Of results of refused nodes: they are not counted again."""
-ABSENT = Unusable(Refused("an operand that is not given"))
+ABSENT = Unusable(Refused("an operand that is missing"))
 OF_TYPES = frozenset({"Shape", "Size", "CastLike", "Constant"})
 """Folds that look at the type of an operand, or have none."""
 

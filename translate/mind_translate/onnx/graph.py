@@ -88,10 +88,10 @@ def check_names(graph: Any, outer: frozenset[str]) -> None:
     absent.update({o.name: "the outputs" for o in graph.output if o.name not in known})
     if absent:
         n = next(iter(absent))
-        raise error("E2002", f"no initialiser, input or node gives {_uses(absent)}", name=brief(n))
+        raise error("E2002", f"no initializer, input or node defines {_uses(absent)}", name=brief(n))
     if early:
         n = next(iter(early))
-        raise error("E4001", f"used before a node gives them, or in a cycle: {_uses(early)}", operand=brief(n))
+        raise error("E4001", f"used before their definition, or in a cycle: {_uses(early)}", operand=brief(n))
 
 
 def _listed(names: list[str]) -> str:
@@ -135,7 +135,7 @@ class _Graph:
             raise error("E7003", f"dims: no input has a dimension {brief(unused[0])!r}", name=unused[0], known=None)
         if faults:
             some = faults[:MOST_LISTED] + ([f"and {len(faults) - MOST_LISTED} more"] if len(faults) > MOST_LISTED else [])
-            message = f"{len(faults)} initialisers do not fit their inputs:" + "".join(f"\n  {line}" for line in some)
+            message = f"{len(faults)} initializers do not fit their inputs:" + "".join(f"\n  {line}" for line in some)
             raise error("E3010", message, declared=len(faults), inferred=None)
         for name, value in arrays.items():
             values[name] = self._parameter(name, value) if isinstance(value, np.ndarray) else value

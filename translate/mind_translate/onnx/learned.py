@@ -160,7 +160,7 @@ def _linear_classifier(to: OnnxConverter, node: Node) -> Values:
         raise _WORDS
     scores = _linear(to, node, len(node.floats("intercepts") or labels))
     if to.shape(scores)[1] != len(labels):
-        raise Refused("two classes by one score", "give each class its own coefficients")
+        raise Refused("two classes with one score", "give each class its own coefficients")
     best = to.emit(ptir.ArgMaxOp, scores, axis=1, keepdims=False, output_dtype=SI64)
     label = to.emit(ptir.TakeOp, to.array_constant(np.array(labels, np.int64)), best)
     return [label, _post(to, scores, node.word("post_transform", "NONE"))]

@@ -50,7 +50,7 @@ def package(what: str = "ONNX models") -> Any:
     try:
         return import_module("onnx")
     except ImportError as e:
-        message = f"{what} are read by the package onnx: {brief(e)}; install mind-dialect[onnx]"
+        message = f"{what} need the package onnx: {brief(e)}; install mind-dialect[onnx]"
         raise error("E7002", message, path="onnx") from None
 
 
@@ -107,11 +107,11 @@ def parse_model(data: bytes, name: str) -> Any:
     try:
         model = onnx.ModelProto.FromString(data)
     except import_module("google.protobuf.message").DecodeError as e:
-        raise error("E1007", f"{name}: no ONNX model, its protobuf cannot be read: {brief(e)}") from None
+        raise error("E1007", f"{name}: not an ONNX model, its protobuf cannot be read: {brief(e)}") from None
     if not model.HasField("graph") or not model.ir_version:
-        raise error("E1007", f"{name}: no ONNX model, it states no {'graph' if model.ir_version else 'ir_version'}")
+        raise error("E1007", f"{name}: not an ONNX model, it has no {'graph' if model.ir_version else 'ir_version'}")
     if (field := _no_text(model)) is not None:
-        raise error("E1007", f"{name}: no ONNX model, a {field} is not UTF-8")
+        raise error("E1007", f"{name}: not an ONNX model, a {field} is not UTF-8")
     return model
 
 
@@ -154,9 +154,7 @@ def opsets(model: Any, name: str) -> dict[str, int]:
             message = f"{name}: opset {entry.version} of ai.onnx, expected {OLDEST_OPSET} to {newest}{advice}"
             raise error("E8006", message, given=str(entry.version), expected=f"{OLDEST_OPSET} to {newest}")
     if not found:
-        raise error(
-            "E8006", f"{name}: states no opset, expected {OLDEST_OPSET} or newer of ai.onnx", given=None, expected="opsets"
-        )
+        raise error("E8006", f"{name}: has no opset, expected {OLDEST_OPSET} or newer of ai.onnx", given=None, expected="opsets")
     return found
 
 
@@ -219,7 +217,7 @@ class Tensors:
         if data.size != size:
             raise _unfit(tensor, dtype, f"ends beyond its file, which has {self._maps[path].size} bytes")
         if dtype.bits == 1 and np.any(data > 1):
-            raise _unfit(tensor, dtype, "holds what is no truth value")
+            raise _unfit(tensor, dtype, "holds a value that is not a boolean")
         return np.frombuffer(data, wanted.newbyteorder("<") if wanted.kind in "iufc" else wanted).reshape(shape)
 
     def _inside(self, tensor: Any, location: str) -> Path:
@@ -231,9 +229,9 @@ class Tensors:
             folder = self.folder.resolve()
             path = (folder / location).resolve()
             if not location or not path.is_relative_to(folder):
-                raise error("E7002", f"{shown}, outside of the model's folder; put it beside the model", path=brief(location))
+                raise error("E7002", f"{shown}, outside of the model's folder; move it next to the model", path=brief(location))
             if not path.is_file():
-                raise error("E7002", f"{shown}, which is no file", path=brief(location))
+                raise error("E7002", f"{shown}, which is not a file", path=brief(location))
         except (OSError, ValueError, RuntimeError) as e:
             raise error("E7002", f"{shown}: {brief(e)}", path=brief(location)) from None
         return path

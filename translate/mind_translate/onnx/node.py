@@ -116,7 +116,7 @@ class Node:
         found = value if isinstance(value, np.ndarray) else self.to.known_array(value) if isinstance(value, SSAValue) else None
         if found is None:
             names = self.formal(i)
-            raise Refused(f"{names} must be {STATIC}", f"make it an initialiser, or pass static={{{self.proto.input[i]!r}: ...}}")
+            raise Refused(f"{names} must be {STATIC}", f"make it an initializer, or pass static={{{self.proto.input[i]!r}: ...}}")
         return found
 
     def number(self, i: int) -> Any:

@@ -92,7 +92,7 @@ def _einsum(to: OnnxConverter, node: Node) -> SSAValue:
         have = "".join([*batch, *(c for c in have if c not in of_y), *(c for c in of_y if c not in have)])
         found, have = _summed(to, found, have, later)
     if sorted(have) != sorted(result):
-        raise error("E8002", f"the result {brief(result)!r} names other letters", attribute="equation", value=result)
+        raise error("E8002", f"the result {brief(result)!r} has letters that no operand has", attribute="equation", value=result)
     return to.transpose(found, [have.index(c) for c in result])
 
 

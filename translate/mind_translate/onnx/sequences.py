@@ -21,7 +21,7 @@ from .node import Node, Sequenced, axis_of
 def _sequence(node: Node, i: int = 0) -> Sequenced:
     value = node.raw(i)
     if not isinstance(value, Sequenced):
-        raise Refused("a sequence that the program is given", "pass its tensors as inputs")
+        raise Refused("a sequence as an input", "pass its tensors as inputs")
     return value
 
 

@@ -277,7 +277,7 @@ def _range(to: OnnxConverter, node: Node) -> SSAValue:
     start, limit, delta = (node.number(i) for i in range(3))
     if isinstance(limit, Extent) or isinstance(start, Extent):
         if start != 0 or delta != 1:
-            raise Refused("a range of a size that is no name", _HOW)
+            raise Refused("a range whose size is not a named dimension", _HOW)
         return to.counted(known_dims(to, [limit])[0])
     if delta == 0:
         raise error("E8002", "delta is 0", attribute="delta", value=0)

@@ -19,10 +19,10 @@ from .sequences import SEQUENCES
 from .structural import STRUCTURAL
 
 _WORDS = Refused("words", "PTIR has tensors of numbers only")
-_RANDOM = Refused("random numbers of no stated algorithm", "pass them as inputs, or use ptir.rng_uniform")
-_TRAINING = Refused("an op of training", "differentiate the model with autodiff, and update the weights in PTIR")
-_IMAGE = Refused("a sampling of images at computed places", "write it as gathers and products")
-_OLD = Refused("an op that no opset from 13 on has", "convert the model with onnx.version_converter")
+_RANDOM = Refused("random numbers of an unspecified algorithm", "pass them as inputs, or use ptir.rng_uniform")
+_TRAINING = Refused("a training op", "differentiate the model with autodiff, and update the weights in PTIR")
+_IMAGE = Refused("sampling of images at computed positions", "write it as gathers and products")
+_OLD = Refused("an op that opset 13 and newer lack", "convert the model with onnx.version_converter")
 
 REASONS: dict[str, Refused] = {
     "Bernoulli": _RANDOM,
@@ -32,7 +32,7 @@ REASONS: dict[str, Refused] = {
     "GridSample": _IMAGE,
     "ImageDecoder": Refused("the decoding of images", "decode before the program"),
     "MaxRoiPool": _IMAGE,
-    "MelWeightMatrix": Refused("a mel filter bank", "compute it before the program, as an initialiser"),
+    "MelWeightMatrix": Refused("a mel filter bank", "compute it before the program, as an initializer"),
     "Multinomial": _RANDOM,
     "RandomNormal": _RANDOM,
     "RandomNormalLike": _RANDOM,
@@ -40,7 +40,7 @@ REASONS: dict[str, Refused] = {
     "RandomUniformLike": _RANDOM,
     "RegexFullMatch": _WORDS,
     "RoiAlign": _IMAGE,
-    "STFT": Refused("a transform of windows", "cut the signal into frames, and use DFT"),
+    "STFT": Refused("a short-time Fourier transform", "cut the signal into frames, and use DFT"),
     "StringConcat": _WORDS,
     "StringNormalizer": _WORDS,
     "StringSplit": _WORDS,

@@ -68,7 +68,7 @@ class _Exporter:
             raise error("E4000", message, operation=func, given=f"{len(func.body.blocks)} blocks", expected="one block")
         declared = tuple(found.text for found in declarations_of(func))
         if declared and not self.extended:
-            message = f"@{name} declares sizes in {DECLARED}, which this form cannot say"
+            message = f"@{name} declares sizes in {DECLARED}, which this form cannot express"
             raise error("E4000", message, operation=func, given=DECLARED, expected="no declarations")
         scope = _ExportScope(self, func.body.block)
         results = [scope.whole(values) for values in _gathered(last.operands)]
@@ -153,7 +153,7 @@ class _ExportScope:
 
     def _add(self, op: Operation) -> None:
         if not isinstance(op, PtirOp):
-            raise error("E4000", f"{op.name} is no op of ptir", operation=op, given=op.name, expected="an op of ptir")
+            raise error("E4000", f"{op.name} is not an op of ptir", operation=op, given=op.name, expected="an op of ptir")
         op.check()
         if self.exporter.strict and (given := op.extension) is not None:
             message = f"{given} is an extension, refused by strict"

@@ -77,7 +77,7 @@ class _ProgramImporter:
         entry = self.program.entry
         if entry not in functions:
             names = [name[:80] for name in list(functions)[:20]]
-            err = error("E2002", f"the entry {entry[:80]!r} is no function, expected one of {names}", name=entry)
+            err = error("E2002", f"the entry {entry[:80]!r} is not a function, expected one of {names}", name=entry)
             raise self.fail(self.program.place, ("entry",), err)
         module = ModuleOp(list(functions.values()))
         module.attributes[VERSION_ATTRIBUTE] = StringAttr(SPEC_VERSION)
@@ -105,7 +105,7 @@ class _ProgramImporter:
         calls = (order[n][1] for f in self.program.functions for i in f.body for n in i.regions if n in order)
         total = sum(calls) + sum(size for _, size in order.values())
         if total > MAX_INSTRUCTIONS:
-            message = f"regions come to {total} instructions where they are used, at most {MAX_INSTRUCTIONS} are read"
+            message = f"regions expand to {total} instructions where they are used, expected at most {MAX_INSTRUCTIONS}"
             raise self.fail(self.program.place, ("regions",), error("E1007", message))
         return list(order)
 
@@ -116,7 +116,7 @@ class _ProgramImporter:
                 self._defined(instruction, used)
                 if used in open_:
                     way = " -> ".join(map(str, [*list(open_)[list(open_).index(used) :], used]))
-                    message = f"region {used} runs itself: {way if len(way) < 100 else way[:100] + '...'}"
+                    message = f"region {used} calls itself: {way if len(way) < 100 else way[:100] + '...'}"
                     err = error("E8005", message, region=used, expected="regions that end", actual="a cycle")
                     raise self.fail(instruction.place, ("op",), err)
                 if used not in order:
@@ -129,8 +129,8 @@ class _ProgramImporter:
         depth = 1 + max((d for d, _ in inner), default=0)
         size = len(record.body) + sum(s for _, s in inner)
         if depth > MAX_NESTING or size > MAX_INSTRUCTIONS:
-            message = f"region {number} is {depth} deep and comes to {size} instructions"
-            limits = f"at most {MAX_NESTING} and {MAX_INSTRUCTIONS} are read"
+            message = f"region {number} is {depth} deep and expands to {size} instructions"
+            limits = f"expected at most {MAX_NESTING} and {MAX_INSTRUCTIONS}"
             raise self.fail(record.place, (), error("E1007", f"{message}, {limits}"))
         return depth, size
 
@@ -172,7 +172,7 @@ class _ProgramImporter:
             ("result", record.result_ids, record.results),
         ):
             if len(ids) != len(types):
-                message = f"{len(ids)} ids of {len(types)} {what}s, expected as many"
+                message = f"{len(ids)} ids for {len(types)} {what}s, expected equal numbers"
                 err = error("E2007", message, expected=len(types), actual=len(ids))
                 raise self.fail(record.place, (f"{what}_ids",), err)
         scope = _ImportScope(self, record.parameters, record.parameter_ids, record.body, record.place)
@@ -198,7 +198,7 @@ class _ProgramImporter:
         """Let a function declare what its record says of sizes; the verifier's error where that is wrong."""
         try:
             if not self.extended:
-                message = "declares sizes, which this form cannot say"
+                message = "declares sizes, which this form cannot express"
                 raise error("E4000", message, given="dims", expected="no declarations")
             state_declarations(func, record.dims)
             for wrong in undeclarable(func):
@@ -297,7 +297,7 @@ class _ImportScope:
         number, index = operand if isinstance(operand, tuple) else (operand, None)
         if (found := self.values.get(number)) is None:
             later = any(other.id == number for other in self.body)
-            which = "before its definition" if later else "which nothing defines here"
+            which = "before its definition" if later else "which is not defined here"
             err = error("E4001", f"operand {i} is %{number}, {which}", operand=i)
             raise fail(instruction.place, ("operands", i), err)
         type, values = found

@@ -295,7 +295,7 @@ UNIT_VARIANTS = frozenset(row.variant for row in ROWS if row.word is None and ro
 def row_of(op: type[PtirOp]) -> PtirRow:
     """The row of an op; E4000 for one without, which names it."""
     if (row := ROW_OF.get(op)) is None:
-        raise error("E4000", f"no form can say {op.OPCODE}", given=op.OPCODE, expected=list(VARIANTS))
+        raise error("E4000", f"no public form can express {op.OPCODE}", given=op.OPCODE, expected=list(VARIANTS))
     return row
 
 

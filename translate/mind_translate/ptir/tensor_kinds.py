@@ -56,11 +56,11 @@ class Dimension(AttributeKind):
 def named(dim: str, *, extended: bool = False) -> str:
     """The name of a dimension; E8001 for one without, and E4000 for an expression unless the form is the extended one."""
     if dim == UNKNOWN:
-        message = "a dynamic dimension without a name, which this form cannot say"
+        message = "a dynamic dimension without a name, which this form cannot express"
         raise error("E8001", f'{message}; name it in the type, as in tensor<?x4xf32, "B,*">', name=dim, extents=())
     if is_expression(dim) and not extended:
         message = (
-            f"the dimension {dim}, an expression of names, which this form cannot say; give it a size or a name in the types"
+            f"the dimension {dim}, an expression of names, which this form cannot express; give it a size or a name in the types"
         )
         raise error("E4000", message, given=dim, expected="a size or a name")
     return dim
@@ -99,7 +99,7 @@ class Bound(AttributeKind):
 def sized(bound: Dim) -> int:
     """The size of a bound; E4000 for a name or an expression, which the contract's forms lack."""
     if isinstance(bound, str):
-        raise error("E4000", f"the bound {bound}, which this form cannot say; give it a size", given=bound, expected="a size")
+        raise error("E4000", f"the bound {bound}, which this form cannot express; give it a size", given=bound, expected="a size")
     return bound
 
 

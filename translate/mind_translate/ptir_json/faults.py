@@ -78,7 +78,7 @@ def first_fault(text: str) -> tuple[Place, MindError] | None:
             if keys is not None and previous in "{,":
                 name: str = json.loads(token)
                 if name in keys:
-                    message = f"the key {name[:60]!a} stands twice in one object"
+                    message = f"the key {name[:60]!a} is given twice in one object"
                     return match.span(), error("E4000", message, given=name[:60], expected="each key once")
                 keys.add(name)
         elif (err := _number_fault(token)) is not None:
@@ -89,12 +89,12 @@ def first_fault(text: str) -> tuple[Place, MindError] | None:
 
 def _number_fault(token: str) -> MindError | None:
     if token in ("NaN", "Infinity", "-Infinity"):
-        issue = f'{token} is no JSON number; write "{token}" in quotes'
+        issue = f'{token} is not a JSON number; write "{token}" in quotes'
         return error("E4005", issue, dtype="f64", issue=issue)
     if token.lstrip("-").isdecimal():
         if len(token.lstrip("-")) <= MAX_DIGITS:
             return None
-        message = f"a number of {len(token)} digits, at most {MAX_DIGITS} are read"
+        message = f"a number of {len(token)} digits, expected at most {MAX_DIGITS}"
         return error("E1005", message, text=brief(token))
     try:
         beyond = math.isinf(float(token))

@@ -77,7 +77,7 @@ class _JsonReader:
         containers = source.count("{") + source.count("[")
         if len(source) > MAX_TEXT or containers > MAX_CONTAINERS:
             found = f"{len(source)} characters, {containers} objects and lists"
-            raise self._error(0, 1, error("E1007", f"{found}, at most {MAX_TEXT} and {MAX_CONTAINERS} are read"))
+            raise self._error(0, 1, error("E1007", f"{found}, expected at most {MAX_TEXT} and {MAX_CONTAINERS}"))
         if (half := _SURROGATE.search(source)) is not None:
             escape = ascii(half[0])[1:-1]
             err = error("E1004", f"{escape} is half of a surrogate pair", escape=escape)
@@ -85,7 +85,7 @@ class _JsonReader:
         try:
             return json.loads(source, object_pairs_hook=_object, parse_float=_real, parse_constant=_constant)
         except json.JSONDecodeError as e:
-            raise self._error(e.pos, e.pos + 1, error("E1007", f"no JSON: {e.msg[0].lower()}{e.msg[1:]}")) from None
+            raise self._error(e.pos, e.pos + 1, error("E1007", f"invalid JSON: {e.msg[0].lower()}{e.msg[1:]}")) from None
         except RecursionError:
             raise self._error(0, 1, error("E1007", "objects and lists are nested too deeply")) from None
         except (_Fault, ValueError):

@@ -99,7 +99,7 @@ def _operand(operand: Operand) -> Node:
 
 @dataclass(frozen=True)
 class PtirJsonTarget(Target):
-    """Prints a module as a JSON program; with `strict`, only what the public form has."""
+    """Print a module as a JSON program; with `strict`, only what the public form has."""
 
     name = "mind-ptir-json"
     strict: bool = False

@@ -50,7 +50,7 @@ def bind(text: str, bindings: Mapping[str, Binding], name: str = "<input>") -> s
         key = (match[1] or "").strip()
         if match[1] is None or key not in bindings:
             known = sorted(bindings)
-            err = error("E2002", f"nothing binds {match[0][:60]!a}, bound are {known[:20]}", name=key[:60])
+            err = error("E2002", f"{match[0][:60]!a} is not bound; bound are {known[:20]}", name=key[:60])
             raise MindParseError(Span(match.start(), match.end(), Input(text, name)), err)
         return _shown(key, bindings[key])
 
@@ -75,6 +75,6 @@ def _shown(key: str, value: Binding) -> str:
 
 
 def _unfit(key: str, value: object) -> MindError:
-    expected = "a number, a truth, a dtype, numbers, or text of one line without placeholders"
+    expected = "a number, a boolean, a dtype, numbers, or text of one line without placeholders"
     given = ascii(value)[:60]
     return error("E4000", f"{key} is bound to {given}, expected {expected}", given=given, expected=expected)

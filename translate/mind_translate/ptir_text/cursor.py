@@ -35,7 +35,7 @@ class PtirTextCursor:
         self.start = self.end = self.i = 0
         self.tokens: list[str] = [""]
         if len(text) > MAX_TEXT:
-            raise self.fail(0, 1, error("E1007", f"{len(text)} characters, at most {MAX_TEXT} are read"))
+            raise self.fail(0, 1, error("E1007", f"{len(text)} characters, expected at most {MAX_TEXT}"))
         if (half := _SURROGATE.search(text)) is not None:
             escape = ascii(half[0])[1:-1]
             err = error("E1004", f"{escape} is half of a surrogate pair", escape=escape)
@@ -133,5 +133,5 @@ class PtirTextCursor:
         try:
             return int(token)
         except ValueError:
-            err = error("E1005", f"a number of {len(token)} digits, at most 4300 are read", text=brief(token))
+            err = error("E1005", f"a number of {len(token)} digits, expected at most 4300", text=brief(token))
             raise self.here(self.i - 1, err) from None

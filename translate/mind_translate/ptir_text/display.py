@@ -67,7 +67,7 @@ def _symbol(name: str) -> str:
 
 def _check_public(name: str) -> None:
     if SYMBOL.fullmatch(name) is None:
-        expected = "a name without blanks, brackets and quotes, as strict allows no quoted ones"
+        expected = "a name without blanks, brackets and quotes, because strict allows no quoted names"
         raise error("E4000", f"the function name {name[:60]!a}, expected {expected}", given=name[:60], expected=expected)
 
 
@@ -88,7 +88,7 @@ def _body(body: Sequence[Instruction]) -> Iterator[str]:
 
 def _operand(operand: Operand) -> str:
     if isinstance(operand, PtirLiteralAttr):
-        raise error("E4000", "a literal operand, whose value this form does not show", given="a literal", expected="a value")
+        raise error("E4000", "a literal operand, whose value this form cannot express", given="a literal", expected="a value")
     return f"%{operand}" if isinstance(operand, int) else f"%{operand[0]}[{operand[1]}]"
 
 
@@ -97,14 +97,14 @@ def _type(type: ValueType) -> str:
         for dim in spec.shape:
             if isinstance(dim, str) and _AMBIGUOUS.search(dim) is not None:
                 expected = "no digit after an x"
-                message = f"the dimension name {dim}, which this form would read as two; expected {expected}"
+                message = f"the dimension name {dim}, which this form would read as two dimensions; expected {expected}"
                 raise error("E4000", message, given=dim, expected=expected)
     return shown_type(type)
 
 
 @dataclass(frozen=True)
 class PtirTextTarget(Target):
-    """Prints a module in the display form; with `strict`, only what the public form has."""
+    """Print a module in the display form; with `strict`, only what the public form has."""
 
     name = "mind-ptir-text"
     strict: bool = False

@@ -254,7 +254,7 @@ class _DisplayReader(PtirTextCursor):
 
     def _operand(self, prefix: str) -> Operand:
         if self.tokens[self.i] == "literal":
-            message = "a literal operand, whose bytes this form does not hold; a Constant does"
+            message = "a literal operand, whose bytes this form cannot express; use a Constant"
             self.i += 1
             raise self.here(self.i - 1, error("E4000", message, given="literal", expected="a value"))
         number = self._id(self.value(), prefix)

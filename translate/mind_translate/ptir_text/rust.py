@@ -138,7 +138,7 @@ def _key(cursor: PtirTextCursor, frame: _Frame) -> None:
     else:
         raise cursor.unexpected("a key in quotes")
     if frame.key in frame.entries:
-        err = error("E4000", f"{frame.key[:60]!a} stands twice", given=frame.key[:60], expected="each once")
+        err = error("E4000", f"{frame.key[:60]!a} is given twice", given=frame.key[:60], expected="each once")
         raise cursor.here(cursor.i - 1, err)
     cursor.expect(":")
 

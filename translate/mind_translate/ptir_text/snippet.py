@@ -188,14 +188,14 @@ def properties(name: str, given: Mapping[str, Any], result: Any) -> dict[str, An
     values = {**defaults, **snippet.implied, **given}
     if snippet.op is CastOp:
         if not isinstance(result, TensorSpec):
-            raise error("E2001", "cast gives a tensor, found a tuple", expected="tensor", actual="tuple")
+            raise error("E2001", "cast returns a tensor, found a tuple", expected="tensor", actual="tuple")
         values["dtype"] = result.dtype
     return values
 
 
 @dataclass(frozen=True)
 class PtirSnippetTarget(Target):
-    """Prints a module of one function as a snippet."""
+    """Print a module of one function as a snippet."""
 
     name = "mind-ptir-snippet"
 

@@ -83,7 +83,7 @@ class _SnippetReader(PtirTextCursor):
         wanted = [result] if isinstance(result, TensorSpec) else list(result.elements)
         if found != wanted:
             shown, expected = (shown_type(TupleType(tuple(types))) for types in (wanted, found))
-            err = error("E4015", f"declared results {shown}, returned are {expected}", declared=shown, inferred=expected)
+            err = error("E4015", f"declares results {shown}, returns {expected}", declared=shown, inferred=expected)
             raise self.line(self.start, err)
         self._name_values(module)
         return module
@@ -265,7 +265,7 @@ class _SnippetReader(PtirTextCursor):
         if self.accept("["):
             index = self.integer()
             self.expect("]")
-            message = f"element {brief(index)} of a value that is no tuple"
+            message = f"element {brief(index)} of a value that is not a tuple"
             raise self.here(first, error("E2001", message, expected="a tuple", actual="a tensor"))
         return number
 
@@ -276,7 +276,7 @@ class _SnippetReader(PtirTextCursor):
         keys = snippet.synonyms.get(name, (name,))
         known = [*snippet.attributes, *snippet.synonyms]
         if name not in known or any(key in given for key in keys):
-            issue = "stands twice" if name in known else "is unknown"
+            issue = "is given twice" if name in known else "is unknown"
             message = f"{op}: the attribute {name[:60]} {issue}, expected each of {known} at most once"
             raise self.here(first, error("E4000", message, given=name[:60], expected=known))
         self.expect("[")

@@ -54,7 +54,7 @@ def bytecode_text(data: bytes, name: str) -> str:
     Raises E7002 where jaxlib is not installed, E1007 for bytes that it cannot read, E6007 after `TIME_LIMIT` seconds.
     """
     if len(data) > MAX_BYTES:
-        raise error("E7002", f"{name}: {len(data)} bytes of bytecode, at most {MAX_BYTES} are read", path=name)
+        raise error("E7002", f"{name}: {len(data)} bytes of bytecode, expected at most {MAX_BYTES}", path=name)
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", _READER]
     try:
@@ -69,8 +69,8 @@ def bytecode_text(data: bytes, name: str) -> str:
 def _failure(status: int, messages: str, name: str) -> MindError:
     if status == 3:
         found = brief(messages.removeprefix("import: "))
-        message = f"{name} is MLIR bytecode, which jaxlib reads: {found}; install mind-dialect[jax], or pass text"
+        message = f"{name} is MLIR bytecode, which needs jaxlib: {found}; install mind-dialect[jax], or pass text"
         return error("E7002", message, path=name)
     lines = [line.strip() for line in messages.splitlines() if "error:" in line] or [f"the reader ended with status {status}"]
     said = brief(lines[0].partition("error:")[2].strip() or lines[0])
-    return error("E1007", f"{name}: no bytecode that StableHLO of this jaxlib reads: {said}")
+    return error("E1007", f"{name}: not bytecode that the StableHLO of this jaxlib can read: {said}")

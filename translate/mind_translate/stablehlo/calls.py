@@ -51,7 +51,7 @@ def _approx_top_k(to: StablehloConverter, op: ForeignOp) -> Values:
     along = axis.value.data
     k, given = op.shape[along], op.operands[:count]
     if not isinstance(k, int):
-        raise Refused("a result of ApproxTopK whose size is open", "give it a size")
+        raise Refused("a result of ApproxTopK whose size is not known", "give it a size")
     key = total_order(to, given[0]) if to.dtype(given[0]).is_float else given[0]
     made = to.add(ptir.TopKOp(key, k=k, axis=along, largest=_takes_largest(op), indices_dtype=SI32))
     return [to.emit(ptir.GatherOp, x, made.results[1], axis=along) for x in given]
@@ -70,7 +70,7 @@ def _takes_largest(op: ForeignOp) -> bool:
             direction = ForeignOp(ops[0], (), ()).word("comparison_direction", ("GT", "LT", "GE", "LE", "EQ", "NE"))
             if direction in ("GT", "LT"):
                 return direction == "GT"
-    raise Refused("an ApproxTopK by another comparator than x > y or x < y", "use chlo.top_k or a sort")
+    raise Refused("an ApproxTopK with a comparator other than x > y or x < y", "use chlo.top_k or a sort")
 
 
 CUSTOM_CALLS: Mapping[str, Callable[[StablehloConverter, ForeignOp], Values]] = {**LAPACK, "ApproxTopK": _approx_top_k}
@@ -91,14 +91,16 @@ def _custom_call(to: StablehloConverter, op: ForeignOp) -> Values:
     raise Refused(f"a custom call of {brief(target)!r}", "register a ptir.custom_call, or replace it before the import")
 
 
-_MANY_DEVICES = Refused("communication between devices", "convert the program for one device; shardings place the collectives")
+_MANY_DEVICES = Refused(
+    "communication between devices", "convert the program for one device; XLA inserts the collectives from shardings"
+)
 _ON_HOST = Refused("communication with the host", "pass the data as arguments and results")
-_TOKENS = Refused("an order of effects", "PTIR programs have no effects")
+_TOKENS = Refused("ordered effects", "PTIR programs have no effects")
 _QUANTIZED = Refused("quantized types", "dequantize before the import, or use ptir.quantize and ptir.dequantize")
 _TUPLES = Refused("tuples", "return several results instead")
 _ASYNC = Refused("asynchronous ops", "use the op itself")
 _BATCH_NORM = "write it as its arithmetic, as batch-norm expansion does"
-_SEEDS = Refused("random numbers of no stated algorithm", "use rng_bit_generator, or PTIR's own ptir.rng_uniform")
+_SEEDS = Refused("random numbers of an unspecified algorithm", "use rng_bit_generator, or PTIR's own ptir.rng_uniform")
 
 CALLS: dict[str, StablehloRow | Refused] = {
     "stablehlo.custom_call": _custom_call,

@@ -259,7 +259,7 @@ class StablehloConverter(Lander):
         if name in ("stablehlo.reshape", "stablehlo.broadcast_in_dim", "stablehlo.transpose"):
             return operands
         if name not in self.pointwise:
-            raise Refused(f"a body with {name}", "bodies of reductions, sorts and scatters are elementwise ops")
+            raise Refused(f"a body with {name}", "bodies of reductions, sorts and scatters must be elementwise ops")
         foreign = ForeignOp(op, operands, [TensorSpec(spec.dtype, shape) for spec in specs])
         return self.checked(foreign, self._row(name)(self, foreign))
 
@@ -296,7 +296,7 @@ class StablehloConverter(Lander):
         """A function of the module; E2002 for a name that none has."""
         func = self.functions.get(name)
         if func is None or len(func.body.blocks) != 1:
-            raise error("E2002", f"@{brief(name)} is no function with a body of one block", name=name)
+            raise error("E2002", f"@{brief(name)} is not a function with a body of one block", name=name)
         return func
 
 

@@ -93,7 +93,7 @@ def _gather(to: StablehloConverter, op: ForeignOp) -> SSAValue:
 
 
 def _dynamic_gather(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    sizes = to.sizes.shape(op.operands[2], "bounds that are data")
+    sizes = to.sizes.shape(op.operands[2], "bounds that depend on data")
     numbers = [n for n in sizes if isinstance(n, int)]
     return gathered(to, op, numbers) if len(numbers) == len(sizes) else _one_slice(to, op, sizes)
 
@@ -105,7 +105,7 @@ def _one_slice(to: StablehloConverter, op: ForeignOp, sizes: Dims) -> SSAValue:
     mapped, count = numbers.list("start_index_map", rank), static(to.shape(indices))
     whole = len(numbers.list("offset_dims", len(op.shape))) == len(op.shape) == rank == len(sizes)
     if not whole or count is None or list(count) != [len(mapped)] or len(set(mapped)) != len(mapped):
-        raise Refused("a gather of several slices whose sizes are open", "give the slices sizes")
+        raise Refused("a gather of several slices whose sizes are not known", "give the slices sizes")
     starts = to.index(indices)
     parts = [to.slice(starts, [mapped.index(d)], [mapped.index(d) + 1]) if d in mapped else None for d in range(rank)]
     nothing = to.constant(to.dtype(starts), (1,), [0])

@@ -106,7 +106,7 @@ def _geqrf(to: StablehloConverter, op: ForeignOp) -> Values:
     packed, scales = op.results
     *batch, rows, columns = packed.shape
     if not isinstance(rows, int) or not isinstance(columns, int):
-        raise Refused("a QR decomposition of matrices whose sizes are open", "give the last two dimensions sizes")
+        raise Refused("a QR decomposition of matrices whose sizes are not known", "give the last two dimensions sizes")
     q = TensorSpec(packed.dtype, (*batch, rows, min(rows, columns)))
     return call(to, "geqrf", op.operands, [packed, scales, q])[:2]
 
@@ -126,7 +126,7 @@ def _orgqr(to: StablehloConverter, op: ForeignOp) -> Values:
             return [q]
         if op.shape == shape == (*to.shape(source)[:-1], to.shape(source)[-2]):
             return call(to, "qr", made.operands, [op.results[0], to.spec(source)], mode="complete")[:1]
-    raise Refused("Q of reflectors that a program changed", "take them as geqrf gave them, as jnp.linalg.qr does")
+    raise Refused("Q of reflectors that are not the result of geqrf", "pass the result of geqrf unchanged, as jnp.linalg.qr does")
 
 
 def _without_last_columns(x: SSAValue) -> SSAValue:

@@ -194,7 +194,7 @@ def convert_function(to: StablehloConverter, f: FuncOp) -> FuncOp:
             to.sizes.used.clear()
             to.sizes.facts.clear()
             to.sizes.dimensions.clear()
-    raise Refused("sizes that cannot be told from each other")
+    raise Refused("sizes that cannot be distinguished")
 
 
 def _converted(to: StablehloConverter, f: FuncOp) -> FuncOp:
@@ -253,7 +253,9 @@ def _declare(made: FuncOp, facts: Iterable[str]) -> None:
 
 def _no_dimension(number: int) -> Refused:
     """A size that only a scalar argument says."""
-    return Refused(f"a size that argument {number} says and no dimension of an argument has", "give the program static shapes")
+    return Refused(
+        f"a size that argument {number} holds and that is not the size of a dimension", "give the program static shapes"
+    )
 
 
 def _named(to: StablehloConverter, argument: SSAValue, i: int) -> Attribute:
@@ -302,7 +304,7 @@ def _refuse_type(to: StablehloConverter, f: FuncOp, argument: object) -> None:
 
 @dataclass(frozen=True)
 class ConvertStablehloToPtirPass(ModulePass):
-    """Convert StableHLO, CHLO and Shardy to PTIR; all that has no form is listed in one error."""
+    """Convert StableHLO, CHLO and Shardy to PTIR; one error lists all ops without a form in PTIR."""
 
     name = "mind-convert-stablehlo-to-ptir"
 

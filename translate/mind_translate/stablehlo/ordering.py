@@ -30,7 +30,7 @@ def _sort(to: StablehloConverter, op: ForeignOp) -> Values:
     order = sort_order(op.body(), dtypes)
     is_total = order is None
     if order is None and (order := sort_order(op.body(), dtypes, total=True)) is None:
-        raise Refused("a comparator that is no order of the operands", "compare one to three of them, each up or down")
+        raise Refused("a comparator that does not order the operands", "compare one to three of them, each up or down")
     if len(op.operands) == 1 and not order[0].part and not is_total:
         return [to.emit(ptir.SortOp, op.operands[0], axis=axis, descending=order[0].descending)]
     if 0 in shape:

@@ -116,7 +116,7 @@ def _folded(to: StablehloConverter, block: Block, xs: Values, inits: Values, axe
     keep = [i for i in range(len(shape)) if i not in axes]
     rest = tuple(shape[i] for i in keep)
     if (extents := static(tuple(sizes))) is None:
-        raise Refused("a reduction by a body of its own over a dimension whose size is not known")
+        raise Refused("a reduction with a custom body over a dimension whose size is not known")
     count = math.prod(extents)
     start = [to.broadcast(v, rest) for v in inits]
     if count == 0:
@@ -212,7 +212,7 @@ def _outputs(shape: Dims, window: Window) -> Dims:
 def _places(op: ForeignOp, size: Sequence[int]) -> int:
     places = math.prod(size)
     if places > MOST_PLACES:
-        raise Refused(f"a window of {places} places with a body of its own", f"at most {MOST_PLACES} are unrolled")
+        raise Refused(f"a window of {places} positions with a custom body", f"at most {MOST_PLACES} are unrolled")
     return places
 
 

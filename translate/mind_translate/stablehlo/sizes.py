@@ -177,11 +177,11 @@ class Sizes:
             self.same[str(old)] = found[1]
             raise Restart
 
-    def shape(self, value: SSAValue, what: str = "a shape that is data") -> Dims:
+    def shape(self, value: SSAValue, what: str = "a shape that depends on data") -> Dims:
         """A shape operand as dimensions. Raises `Refused` for data."""
         found = self.of(value)
         if found is None:
-            raise Refused(what, "only sizes that follow from dimensions of arguments are converted")
+            raise Refused(what, "only sizes that are computed from dimensions of arguments are converted")
         for e in found:
             for name in sorted(e.names & self.scalars):
                 self.used.setdefault(name, self.op)
@@ -192,7 +192,7 @@ class Sizes:
         found = self.shape(value)
         numbers = [n for n in found if isinstance(n, int)]
         if len(numbers) != len(found):
-            raise Refused("bounds that are data", "only sizes known from the types of arguments are converted")
+            raise Refused("bounds that depend on data", "only sizes known from the types of arguments are converted")
         return tuple(numbers)
 
     # Shapes that must agree

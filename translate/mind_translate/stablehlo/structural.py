@@ -229,7 +229,7 @@ def _dynamic_iota(to: StablehloConverter, op: ForeignOp) -> SSAValue:
 def _real_dynamic_slice(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     """Slices whose bounds are sizes."""
     x, rank = op.operands[0], len(to.shape(op.operands[0]))
-    starts, limits = (to.sizes.shape(v, "bounds that are data") for v in op.operands[1:3])
+    starts, limits = (to.sizes.shape(v, "bounds that depend on data") for v in op.operands[1:3])
     strides = known_integers(to, op.operands[3])
     if not len(starts) == len(limits) == len(strides) == rank:
         raise op.wrong("operands", f"{rank} starts, limits and strides")
@@ -254,7 +254,7 @@ def _get_dimension_size(to: StablehloConverter, op: ForeignOp) -> SSAValue:
 
 def _dynamic_pad(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     x, value, low, high, interior = op.operands
-    edges = [to.sizes.shape(v, "bounds that are data") for v in (low, high)]
+    edges = [to.sizes.shape(v, "bounds that depend on data") for v in (low, high)]
     if all(isinstance(n, int) for dims in edges for n in dims):
         low, high = cast("list[tuple[int, ...]]", edges)
         return padded(to, x, value, low, high, known_integers(to, interior))

@@ -128,7 +128,7 @@ class IndexingWalk(ABC):
         if type(op) in MAPS:
             return self.map(op, at).reads
         if isinstance(op, ReduceOp | ArgMaxOp) and reduced_axes(op):
-            raise Unsupported("a reduction of something that is reduced later")
+            raise Unsupported("a reduction of a value that is reduced later")
         return [(v, at) for v in op.operands]
 
     def map(self, op: PtirOp, at: Place) -> Mapped:
@@ -171,11 +171,11 @@ class IndexingCheck(IndexingWalk):
     def values(self, roots: Sequence[Key]) -> list[str]:
         self.nested += 1
         if self.nested > MOST_NESTED:
-            raise Unsupported("places that depend on places that are data")
+            raise Unsupported("indices that depend on indices from data")
         found = super().values(roots)
         self.nested -= 1
         if self.count > 4 * len(self.source.body.ops) + 64:
-            raise Unsupported("values needed at too many places")
+            raise Unsupported("values needed at too many indices")
         return found
 
 

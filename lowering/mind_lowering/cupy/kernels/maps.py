@@ -330,7 +330,7 @@ def check_map(op: PtirOp) -> None:
     sizes = [prod(spec(v)[1]) for v in op.operands]
     result = prod(spec(op.results[0])[1])
     if isinstance(op, ptir.ScatterReduceOp) and not is_one_update(op):
-        raise Unsupported("several updates of a row")
+        raise Unsupported("several updates of one row")
     if isinstance(op, ptir.ConcatOp):
         if sum(n > 0 for n in sizes) > MOST_OPERANDS:
             raise Unsupported(f"{len(sizes)} arrays put together")
@@ -338,7 +338,7 @@ def check_map(op: PtirOp) -> None:
     if result and 0 in sizes:
         raise Unsupported(f"{op.OPCODE} of nothing")
     if sites_of(op) and not result and sizes[1]:
-        raise Unsupported("indices of elements that have none")
+        raise Unsupported("indices of elements without an index")
     if isinstance(op, ptir.DynamicSliceOp | ptir.DynamicUpdateSliceOp):
         extents, window = spec(op.operands[0])[1], op.values()["sizes"]
         if any(size > n for size, n in zip(window, extents, strict=True)):

@@ -57,7 +57,7 @@ def updated(body: Body, op: PtirOp) -> int:
     """The number of the input that is updated, which nothing else may read."""
     x = op.operands[0]
     if x not in body.inputs or sum(v is x for o in body.ops for v in o.operands) != 1:
-        raise Unsupported("an update of what is computed, or also read")
+        raise Unsupported("an update of a computed value, or of one that is also read")
     if 0 in (prod(spec(v)[1]) for v in op.operands):
         raise Unsupported("an update of nothing, or by nothing")
     return [v is x for v in body.inputs].index(True)

@@ -66,7 +66,7 @@ def _parts(block: Block) -> _AttentionParts:
     body = Body(block, given=(DotGeneralOp,))
     first, last = (op for op in body.ops if isinstance(op, DotGeneralOp))
     if body.sites:
-        raise Unsupported("products with what can fail")
+        raise Unsupported("products with ops that can fail")
     weights = last.lhs.owner
     weights = weights.x.owner if isinstance(weights, CastOp) else weights
     found = softmax.find(weights) if isinstance(weights, PtirOp) else None

@@ -56,7 +56,7 @@ def _parts(block: Block) -> _GradientParts:
     """Return the parts of a gradient; Unsupported for products that are something else."""
     body = Body(block, given=(DotGeneralOp,))
     if body.sites:
-        raise Unsupported("products with what can fail")
+        raise Unsupported("products with ops that can fail")
     depends: dict[SSAValue, set[DotGeneralOp]] = {}
     ends: list[DotGeneralOp] = []
     first: list[DotGeneralOp] = []

@@ -146,5 +146,5 @@ def find_library() -> Any:
             return ctypes.CDLL(name)
         except OSError:
             continue
-    message = f"products on the GPU need cuBLAS, of which none of {list(SONAMES)} loads: pip install 'mind-dialect[cupy]'"
+    message = f"products on the GPU need cuBLAS, and none of {list(SONAMES)} can be loaded: pip install 'mind-dialect[cupy]'"
     raise error("E6002", message, requested="cublas", available=[])

@@ -39,7 +39,7 @@ def axes_of(op: DotGeneralOp, side: str, batch: int) -> Axes:
     contracted = [a % rank for a in values[f"contract_{side}"]]
     left = [a for a in range(rank) if a not in (*axes, *contracted)]
     if len(contracted) != 1 or len(left) != 1 or len(axes) != batch:
-        raise Unsupported("products of other than matrices")
+        raise Unsupported("products of operands that are not matrices")
     return Axes(axes, left[0], contracted[0])
 
 
@@ -92,7 +92,7 @@ def places_of(product: DotGeneralOp, body: Body, result: int) -> tuple[int, ...]
     if isinstance(view := users.get(value), ReshapeOp):
         value = view.result
     if body.results[result] is not value or perm[-1] != len(perm) - 1:
-        raise Unsupported("products with something after them")
+        raise Unsupported("products with an epilogue")
     return tuple(steps[perm.index(a)] for a in range(len(perm)))
 
 

@@ -54,7 +54,7 @@ def match_fused_convolution(op: ptir.FusionOp, operands: Operands, host: TargetI
     chain = [inner for inner in ops if is_elementwise(inner) and not isinstance(inner, ptir.StopGradientOp)]
     outside = [inner for inner in ops if inner not in (found[0], root) and inner not in chain]
     if not chain or not _is_chain(found[0], root, chain, outside):
-        return Rejection("what follows the convolution is not done place by place on its result")
+        return Rejection("the ops after the convolution are not elementwise on its result")
     return Match(moving([*op.operands, *op.results]), FusedConvolution(found[0], root, chain, outside))
 
 

@@ -67,7 +67,7 @@ def _values(
         for op in chain.ops:
             lanes.hint = identifier(op.results[0].name_hint or op.OPCODE)
             values[op.results[0]] = emit(lanes, op, [values[v] for v in op.operands], sites)
-        assert not sites.found, "ops that can fail are in no epilogue"
+        assert not sites.found, "an epilogue cannot contain ops that can fail"
         return values
 
     return found

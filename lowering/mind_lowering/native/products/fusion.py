@@ -49,7 +49,7 @@ def match_fused_product(op: ptir.FusionOp, operands: Operands, host: TargetInfo)
     chain = [inner for inner in ops if is_elementwise(inner) and not isinstance(inner, ptir.StopGradientOp)]
     reductions = [inner for inner in ops if isinstance(inner, ptir.ReduceOp)]
     if not chain or not _is_chain(ops, product, chain, reductions):
-        return Rejection("what follows the product is not done place by place on its result")
+        return Rejection("the ops after the product are not elementwise on its result")
     if not is_tiled(product):
         return Rejection(f"products of no elements, or accumulated in {total}, are not tiled")
     made = [inner for inner in ops if isinstance(inner, MADE)]

@@ -134,7 +134,7 @@ class _Planning:
         elif type(op) in VIEWS:
             found = viewed(self.views[op.operands[0]], op)
             if found is None:
-                raise Unfit(f"{op.OPCODE} of what is not in order")
+                raise Unfit(f"{op.OPCODE} of an operand whose elements are not in order")
             self.views[result] = found
         elif isinstance(op, ptir.GatherOp):
             self._pick(op)
@@ -152,7 +152,7 @@ class _Planning:
             return
         value = Value(read_type(op.result.type).dtype, True, x.stage, op, [x])
         if x.is_thin:
-            raise Unfit("a sum of one number again and again")
+            raise Unfit("a sum of one repeated number")
         self._made(op.result, value)
 
     def _pick(self, op: ptir.GatherOp) -> None:
@@ -164,7 +164,7 @@ class _Planning:
         if reason := unsupported([index.dtype, row.dtype], self.host):
             raise Unfit(reason)
         if row.is_thin or row.view is None or not isinstance(row.view.base, Buffer):
-            raise Unfit("a gather of what was computed")
+            raise Unfit("a gather from a computed value")
         self._made(op.result, Value(row.dtype, True, index.stage + index.is_total, op, [index, row]))
 
     def _compute(self, op: PtirOp) -> None:
@@ -174,7 +174,7 @@ class _Planning:
         operands = [self._operand(v, shape) for v in op.operands]
         is_thin = all(v.is_thin for v in operands)
         if shape != self.plan.shape and not is_thin:
-            raise Unfit(f"{op.OPCODE} over {list(shape)} of what is not one number for each row")
+            raise Unfit(f"{op.OPCODE} over {list(shape)} of an operand that is not one number for each row")
         stage = max((v.stage + v.is_total for v in operands), default=0)
         value = Value(read_type(op.results[0].type).dtype, is_thin, stage, op, operands)
         value.counting = None if is_thin else _counting(op, operands)
@@ -199,7 +199,7 @@ class _Planning:
             value = self.made[view.base]
             expected = broadcast(whole(view.base, self.thin_shapes[0] if value.is_thin else self.plan.shape), self.plan.shape)
             if _moves(view) != _moves(expected) or view.offset:
-                raise Unfit("a value that is read at other places than its own")
+                raise Unfit("a value that is read at other indices than its own")
             return value
         if view not in self.plan.inputs:
             is_thin = not any(_varies(v, self.plan.axes) for v in (view, *(k.index for k in view.lookups)))

@@ -167,7 +167,7 @@ def plan_of(block: Block, host: TargetInfo, place: Callable[[SSAValue], View] = 
         return plan
     layout = Layout.of(plan, [*plan.inputs, *(v for _, _, v in plan.outputs)], host)
     if layout.vectors and plan.columns:
-        raise Unfit("sums over rows whose elements are apart")
+        raise Unfit("sums over rows whose elements are not contiguous")
     if not layout.vectors and plan.scratch > SCRATCH:
         raise Unfit(f"rows of {plan.scratch} bytes that are kept")
     if layout.footprint(plan) > CACHES * host.l2_bytes:
@@ -197,7 +197,7 @@ def match_rows(op: FusionOp, operands: Operands, host: TargetInfo) -> Match | Re
     except Unfit as reason:
         return Rejection(str(reason))
     if plan.is_group:
-        return Rejection("a group does the same")
+        return Rejection("an elementwise group is equivalent")
     return Match(moving([*op.operands, *op.results]), plan)
 
 

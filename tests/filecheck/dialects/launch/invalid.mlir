@@ -365,7 +365,7 @@ func.func @slice_by_another_index(%x: tensor<4x2xf32>) {
   %1 = launch.at %0[%i] : memref<4x2xf32> to memref<2xf32>
   launch.return
 }
-// CHECK: error[E2001]: launch.at: its index is no induction variable of launch.for
+// CHECK: error[E2001]: launch.at: its index is not an induction variable of launch.for
 
 // -----
 
@@ -397,7 +397,7 @@ func.func @host_call_in_a_loop(%x: tensor<4xf32>) {
   }
   launch.return
 }
-// CHECK: error[E9006]: launch.host_call: stands in launch.for, expected a function
+// CHECK: error[E9006]: launch.host_call: is in launch.for, expected a function
 
 // -----
 
@@ -445,7 +445,7 @@ func.func @test_without_a_truth(%x: tensor<4xf32>) {
   }
   launch.return
 }
-// CHECK: error[E2001]: launch.condition: decides by memref<4xf32>, expected memref<i1>
+// CHECK: error[E2001]: launch.condition: condition is memref<4xf32>, expected memref<i1>
 
 // -----
 

@@ -283,7 +283,7 @@ func.func @another_terminator(%x: tensor<f32>) {
 
 // -----
 
-// CHECK: error[E8005]: yield: stands in func.func, expected a region of ptir
+// CHECK: error[E8005]: yield: is in func.func, expected a region of ptir
 // CHECK: = note: RegionSignatureMismatch
 func.func @yield_elsewhere(%x: tensor<f32>) {
   "ptir.yield"(%x) : (tensor<f32>) -> ()

@@ -129,7 +129,7 @@ func.func @number_for_a_truth() {
 
 // -----
 
-// CHECK: error[E4005]: element True of a f32 literal is no number
+// CHECK: error[E4005]: element True of a f32 literal is not a number
 // CHECK: = note: VerificationError
 func.func @truth_for_a_number() {
   %a = ptir.constant true : tensor<f32>
@@ -138,7 +138,7 @@ func.func @truth_for_a_number() {
 
 // -----
 
-// CHECK: error[E4005]: element (1+2j) of a f32 literal is no number
+// CHECK: error[E4005]: element (1+2j) of a f32 literal is not a number
 // CHECK: = note: VerificationError
 func.func @complex_for_a_real() {
   %a = ptir.constant (1.0, 2.0) : tensor<f32>

@@ -130,7 +130,7 @@ func.func @assuming_arguments(%w: !shape.witness, %s: !shape.shape, %i: index, %
 
 // -----
 
-// CHECK: error[E9006]: shape.assuming_yield: stands in func.func, expected shape.assuming
+// CHECK: error[E9006]: shape.assuming_yield: is in func.func, expected shape.assuming
 // CHECK: = note: VerificationError
 func.func @misplaced_assuming_yield(%w: !shape.witness, %s: !shape.shape, %i: index, %z: !shape.size) {
   shape.assuming_yield

@@ -1,6 +1,6 @@
 // RUN: MIND_INVALID
 
-// CHECK: error[E9006]: shape.return: stands in func.func, expected shape.func or shape.reduce
+// CHECK: error[E9006]: shape.return: is in func.func, expected shape.func or shape.reduce
 // CHECK: = note: VerificationError
 func.func @misplaced_return() {
   shape.return

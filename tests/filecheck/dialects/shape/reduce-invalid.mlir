@@ -130,7 +130,7 @@ func.func @no_region(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i:
 
 // -----
 
-// CHECK: error[E9006]: shape.yield: stands in func.func, expected shape.reduce or shape.function_library
+// CHECK: error[E9006]: shape.yield: is in func.func, expected shape.reduce or shape.function_library
 // CHECK: = note: VerificationError
 func.func @misplaced_yield(%s: !shape.shape, %e: tensor<?xindex>, %z: !shape.size, %i: index) {
   shape.yield

@@ -1,7 +1,7 @@
 // RUN: mind-opt %s --split-input-file --print-diagnostics --lower-shape-to-arith | filecheck %s
 
 // One error names every op that has no lowering, and why; not what only follows from them.
-// CHECK: error[E9014]: 2 ops have no lowering to arith: shape.rank %r at line 6: the rank is unknown: nothing says how long a tensor<?xindex> is; shape.debug_print %p at line 8: it prints, which no op of arith does
+// CHECK: error[E9014]: 2 ops have no lowering to arith: shape.rank %r at line 6: the rank is unknown: the length of a tensor<?xindex> is not known; shape.debug_print %p at line 8: it prints, and arith has no op for that
 func.func @unranked(%e: tensor<?xindex>, %z: !shape.size) -> (!shape.size, !shape.size) {
   %r = shape.rank %e : tensor<?xindex> -> !shape.size
   %s = shape.add %r, %z : !shape.size, !shape.size -> !shape.size
