@@ -18,6 +18,7 @@ from .failures import Failure, Sites
 from .groups import Group
 from .ir import Function, LlvmModule, identifier
 from .kernel_steps import Draw, IndexCheck, Scan, Scatter, Sort
+from .products.blocked_dot import BlockedStep, emit_blocked
 from .products.codegen import emit_product
 from .products.epilogue import begin_finishing
 from .products.kernels import ProductStep
@@ -72,6 +73,7 @@ EMIT: dict[type[NativeStep], Emit] = {
     Group: _emit_group,
     RowStep: _emit_rows,
     ProductStep: emit_product,
+    BlockedStep: emit_blocked,
     ConvolutionStep: _emit_convolution,
     AttentionStep: emit_attention,
     Sort: emit_sort,

@@ -7,7 +7,7 @@ other operand does not move along; contracted axes that cannot be joined where t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import PtirDType
+from mind_dialect.ptir.types import F32, PtirDType
 
 from ...launch.ref import row_major
 from ...launch.views import Ints
@@ -24,7 +24,9 @@ from ..nest import axes_of
 from ..patterns import Builder
 from ..views import Buffer, Use, View, whole
 from .adding import add_matrices
-from .chain import Chain, Epilogue, Prologue
+from .blocked import MOST_ROWS, BlockedWeights
+from .blocked_dot import BlockedStep
+from .chain import Chain, Epilogue, Prologue, stored_in
 from .product import TOTALS, Limits, SizeLimit
 
 Axis = tuple[int, tuple[int, ...]]
@@ -52,8 +54,12 @@ def append(
     build: Builder, op: ptir.DotGeneralOp, views: tuple[View, View, View], epilogue: Epilogue | None, limits: Limits
 ) -> None:
     """Append the steps of a product of matrices."""
+    name = op.result.name_hint or "product"
+    if (weights := _blocked(build, op)) is not None:
+        build.add(BlockedStep(name, views[0], weights, views[2], epilogue or stored_in(views[2], F32)))
+        return
     prologue, turned = _prologue(build, op, views[:2], total_of(op))
-    add_matrices(build, op.result.name_hint or "product", views, total_of(op), epilogue, prologue, turned=turned, limits=limits)
+    add_matrices(build, name, views, total_of(op), epilogue, prologue, turned=turned, limits=limits)
 
 
 def _prologue(build: Builder, op: ptir.DotGeneralOp, operands: Sequence[View], total: PtirDType) -> tuple[Prologue | None, bool]:
@@ -71,6 +77,50 @@ def _prologue(build: Builder, op: ptir.DotGeneralOp, operands: Sequence[View], t
         given = dict(zip((value for value, _ in found.inputs), inputs, strict=True))
         return Prologue(Chain(found.root, found.source.dtype, found.ops, given, ()), total), which == 0
     return None, False
+
+
+def can_read_blocked(op: ptir.DotGeneralOp, which: int, weights: View) -> bool:
+    """
+    Return whether a product reads weights in blocks, views of which are as if they lay in memory.
+
+    They are the right operand, all axes of which but that of their rows are contracted, in order, with few rows in f32.
+    """
+    form = Form.of(op)
+    if which != 1 or op.operands[0] is op.operands[1] or len(form.free[1]) != 1 or any(form.batch) or total_of(op) is not F32:
+        return False
+    order, shape = [*form.free[1], *form.contract[1]], shape_of(op.lhs)
+    in_order = replace(weights, shape=tuple([weights.shape[x] for x in order]), strides=_strides(weights, order)).is_dense
+    return in_order and prod([shape[x] for x in form.free[0]]) <= MOST_ROWS and op.operand_spec(0).dtype is F32
+
+
+def _blocked(build: Builder, op: ptir.DotGeneralOp) -> BlockedWeights | None:
+    """Return the weights in blocks that a product reads."""
+    return build.deferred[op.rhs].weights if op.rhs in build.deferred else None
+
+
+def _decoding_order(build: Builder, form: Form, weights: BlockedWeights) -> View:
+    """Return the left operand of a product with weights in blocks, in the order in which these are decoded."""
+    value, order = form.op.lhs, [*form.free[0], *form.contract[0]]
+    view = build.view(value)
+    lying = replace(view, shape=tuple([view.shape[x] for x in order]), strides=_strides(view, order))
+    name, depth, count = value.name_hint or "operand", weights.depth, weights.per_byte
+
+    def copied(source: View, target: Callable[[Buffer], View]) -> View:
+        made = target(build.buffer(Use.ARENA, view.dtype, source.count, f"{name}.copy"))
+        build.copy(value, source, made)
+        return made
+
+    if not isinstance(view.base, Buffer) or view.lookups or not lying.is_dense:
+        lying = copied(lying, lambda buffer: whole(buffer, lying.shape))
+    if count > 1:
+        width = weights.width(build.host)
+        shape = lying.count // depth, depth // (width * count), width, count
+        apart = depth, width * count, 1, width
+        lying = copied(
+            replace(lying, shape=shape, strides=row_major(shape)), lambda buffer: View(buffer, view.dtype, shape, apart)
+        )
+    strides = dict(zip(order, row_major([view.shape[x] for x in order]), strict=True))
+    return View(lying.base, view.dtype, view.shape, tuple([strides[x] for x in range(len(order))]), lying.offset)
 
 
 @dataclass(frozen=True)
@@ -97,6 +147,8 @@ class Form:
 
     def operands(self, build: Builder) -> tuple[View, View]:
         """Both operands, in memory, so that their contracted axes are one."""
+        if (weights := _blocked(build, self.op)) is not None:
+            return _decoding_order(build, self, weights), build.deferred[self.op.rhs].source
         a, b = (_readable(build, self.op, i, [*self.batch[i], *self.free[i]], self.contract[i]) for i in (0, 1))
         return a, b
 

@@ -8,6 +8,7 @@ a cast (a scale, a zero point) it takes a matrix of weights, and one product rea
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
 from math import prod
 
 from xdsl.ir import Block, SSAValue
@@ -17,13 +18,15 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType, read_type
 
 from ...launch.kernel_patterns import Match, Rejection
+from ...launch.ref import row_major
 from ...launch.views import VIEWS
 from ..demanded import shape_of
 from ..grouping import uncomputed_members
 from ..patterns import Builder, Operands, fill_of
 from ..target_info import TargetInfo, computes
 from ..views import Buffer, Use, View, broadcast, whole
-from .axes import is_tiled, total_of
+from .axes import can_read_blocked, is_tiled, total_of
+from .blocked import BlockedWeights, blocked_weights
 from .deferred import Deferred
 
 DIGITS = {BF16: 8, F16: 11, F32: 24, F64: 53}
@@ -57,7 +60,16 @@ def match_prologue(op: PtirOp, operands: Operands, host: TargetInfo) -> Match | 
     if op.results and op.results[0] in operands.deferred:
         return Match(0.0)
     found = _decided(op, operands, host)
-    return Rejection("its result is computed") if found is None else Match(0.0, found)
+    return Rejection(f"its result is computed{_why_not_decoded(op, operands, host)}") if found is None else Match(0.0, found)
+
+
+def _why_not_decoded(op: PtirOp, operands: Operands, host: TargetInfo) -> str:
+    """Return why a product that reads a fusion does not decode it as weights in blocks, after a colon."""
+    reads = op.results and any(isinstance(use.operation, ptir.DotGeneralOp) for use in op.results[0].uses)
+    if not reads or not isinstance(op, ptir.FusionOp) or op.pattern is not None:
+        return ""
+    weights = _weights(op, operands, host)
+    return f": {weights}" if isinstance(weights, str) else ": not all that reads it decodes weights in blocks"
 
 
 def expand_prologue(build: Builder, op: PtirOp, match: Match) -> None:
@@ -75,23 +87,29 @@ def expand_prologue(build: Builder, op: PtirOp, match: Match) -> None:
 
 def _decided(op: PtirOp, operands: Operands, host: TargetInfo) -> Mapping[SSAValue, Deferred] | None:
     """Return the values that are not computed if the result of an op is not: that result, and views of it."""
-    found = _candidate(op, operands, host)
-    if found is None or found.source.dtype.size >= read_type(op.results[0].type).dtype.size:
+    decided = (_read_by_all(operands, host, op.results[0], found) for found in _candidates(op, operands, host))
+    return next((uses for uses in decided if uses is not None), None)
+
+
+def _read_by_all(operands: Operands, host: TargetInfo, value: SSAValue, found: Deferred) -> Mapping[SSAValue, Deferred] | None:
+    """Return a value and its views as what they are deferred to, if all that uses them are products that can read that."""
+    if found.source.dtype.size >= read_type(value.type).dtype.size:
         return None
-    uses = dict[SSAValue, Deferred]({op.results[0]: found})
-    for each in _uses(operands, host, op.results[0], found):
+    uses = dict[SSAValue, Deferred]({value: found})
+    for each in _uses(operands, host, value, found):
         if each is None:
             return None
         uses[each[0]] = each[1]
     return uses
 
 
-def _candidate(op: PtirOp, operands: Operands, host: TargetInfo) -> Deferred | None:
-    """Return the source that the result of an op could be read from."""
+def _candidates(op: PtirOp, operands: Operands, host: TargetInfo) -> Iterator[Deferred]:
+    """The sources that the result of an op could be read from: of a fusion weights with one scale along an axis, or of blocks."""
     if isinstance(op, ptir.CastOp):
         source = _source(operands, host, op.x, op.result_spec().dtype)
-        return None if source is None else Deferred(source, op.x)
-    return _fused(op, operands, host) if isinstance(op, ptir.FusionOp) and op.pattern is None else None
+        yield from () if source is None else (Deferred(source, op.x),)
+    elif isinstance(op, ptir.FusionOp) and op.pattern is None and not any(v in operands.deferred for v in op.operands):
+        yield from [found for made in (_scaled, _blocked) if (found := made(op, operands, host)) is not None]
 
 
 def _source(operands: Operands, host: TargetInfo, value: SSAValue, target: PtirDType) -> View | None:
@@ -102,13 +120,34 @@ def _source(operands: Operands, host: TargetInfo, value: SSAValue, target: PtirD
     return view if is_exact(view.dtype, target) and computes(view.dtype, host) else None
 
 
-def _fused(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Deferred | None:
+def _blocked(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Deferred | None:
+    """A fusion that decodes weights in blocks."""
+    weights = _weights(op, operands, host)
+    if isinstance(weights, str):
+        return None
+    (dims,) = [tuple([n for n in read_type(r.type).shape if isinstance(n, int)]) for r in op.results]
+    return Deferred(replace(weights.dense, shape=dims, strides=row_major(dims)), op.results[0], weights=weights)
+
+
+def _weights(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> BlockedWeights | str:
+    """Return the weights in blocks that a fusion is, or why it is none that are decoded in registers here."""
+    if any(v in operands.deferred for v in op.operands):
+        return "it reads what is not computed"
+    found = blocked_weights(op, _inner_views(op, operands, host, ()))
+    if isinstance(found, str):
+        return found
+    if any(v.base.use not in _STILL for v in found.reads if isinstance(v.base, Buffer)):
+        return "memory that moves with the iterations of a loop"
+    return found if found.width(host) else f"blocks of {found.block} hold no vectors"
+
+
+def _scaled(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Deferred | None:
     """A fusion of a cast and some arithmetic with numbers that are the same along an axis: weights and their scales."""
     block = op.body.block
     ops = [inner for inner in block.ops if isinstance(inner, PtirOp) and not isinstance(inner, ptir.YieldOp)]
     chain = [inner for inner in ops if isinstance(inner, _OPS)]
     simple = all(isinstance(inner, (*_OPS, ptir.BroadcastToOp, ptir.ConstantOp)) for inner in ops)
-    if not chain or not simple or len(op.results) != 1 or any(v in operands.deferred for v in op.operands):
+    if not chain or not simple or len(op.results) != 1:
         return None
     if block.last_op is None or block.last_op.operands[0] is not chain[-1].results[0]:
         return None
@@ -167,6 +206,8 @@ def _can_read(operands: Operands, op: ptir.DotGeneralOp, which: int, found: Defe
     """Return whether a product can read an operand from what it is deferred to."""
     if total_of(op) not in (F32, F64) or not is_tiled(op):
         return False
+    if found.weights is not None:
+        return can_read_blocked(op, which, found.source)
     if not found.ops:
         return True
     values, other = op.values(), op.operands[1 - which]

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from mind_dialect.ptir import PtirOp
 
 from ..views import View, viewed
+from .blocked import BlockedWeights
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class Deferred:
     root: SSAValue
     ops: tuple[PtirOp, ...] = ()
     inputs: tuple[tuple[SSAValue, View], ...] = ()
+    weights: BlockedWeights | None = None
+    """The weights in blocks that it is; `source` is then a view of them as if each lay in memory."""
 
     def through(self, op: PtirOp) -> Deferred | None:
         """The result of a view of it."""
