@@ -49,8 +49,8 @@ from mind_dialect.shape.lattice import UNKNOWN, Invalid, eq
 from mind_dialect.shape.types import extents_type, is_extents, shaped_extents, static_length
 
 from .constants import Constant, make
-from .rewrites import all_of_constants, all_of_one, assuming_true
 from .specialize import parse_bindings, specialize
+from .witness_rewrites import all_of_constants, all_of_one, assuming_true
 
 PROVEN = (CstrBroadcastableOp, CstrEqOp, CstrRequireOp, AssumingAllOp, IsBroadcastableOp, ReduceOp)
 """Ops that are not pure, yet go when their results are known."""
