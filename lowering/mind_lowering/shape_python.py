@@ -28,7 +28,8 @@ from mind_passes.shape.reify import reify_module
 
 from .python_names import PythonNames
 from .shape_python_ops import ROWS
-from .shape_python_writer import NAMES, ShapeSource, ShapeWriter, open_inputs
+from .shape_python_text import NAMES
+from .shape_python_writer import ShapeSource, ShapeWriter, open_inputs
 
 __all__ = ["ShapePythonTarget", "ShapeSource", "open_inputs", "print_shape_functions", "shape_source"]
 

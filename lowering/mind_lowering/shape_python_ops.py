@@ -19,7 +19,8 @@ from mind_dialect.shape.lattice import Ranked
 from mind_dialect.shape.types import SizeType, is_extents
 from mind_passes.shape.emitter import CODE_ATTRIBUTE, OP_ATTRIBUTE, WORDING_ATTRIBUTE
 
-from .shape_python_writer import Parts, ShapeWriter
+from .shape_python_text import Parts
+from .shape_python_writer import ShapeWriter
 
 Row = Callable[..., None]
 _RELATIONS = {0: ("==", "!="), 1: ("!=", "=="), 2: ("<", ">="), 3: ("<=", ">"), 4: (">", "<="), 5: (">=", "<")}

@@ -1,8 +1,4 @@
-"""
-The writer of a shape function as Python: names, assignments, checks, loops.
-
-What the lattice knows of a value is written in its place, and a constraint that it proves not at all.
-"""
+"""The writer of a shape function as Python: parameters with the checks of their types, ops, loops and results."""
 
 from __future__ import annotations
 
@@ -16,30 +12,21 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.ir import Operation as Op
 
-from mind_dialect.declared_dims import declarations_of, function_facts
+from mind_dialect.declared_dims import declarations_of
 from mind_dialect.errors import error
 from mind_dialect.extents import Declaration
-from mind_dialect.extents.dims import SIZE, is_expression, names_in, solutions
+from mind_dialect.extents.dims import SIZE, is_expression, solutions
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.shape import AssumingYieldOp, FuncOp, ReduceOp, ReturnOp, YieldOp
-from mind_dialect.shape.dataflow import Dataflow
-from mind_dialect.shape.evaluate import as_shape, shape_of_type
-from mind_dialect.shape.lattice import UNKNOWN, Ranked, Truth, is_broadcastable
+from mind_dialect.shape.evaluate import shape_of_type
+from mind_dialect.shape.lattice import UNKNOWN, Ranked
 from mind_dialect.shape.types import ShapeType, SizeType, ValueShapeType, is_extents, is_shaped
 
-from . import shape_functions
-from .python_names import PythonNames
-from .xp.arguments import expression_text, python_text
+from .shape_python_text import NAMES, Parts, ShapeTexts, tuple_text
+from .xp.arguments import expression_text
 
-Parts = tuple[str | None, ...]
-"""The extents of a shape of known rank, each as Python; None for one that is unknown."""
-Text = Parts | str | None
-_ATOM = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+")
 _MADE = re.compile(r"v[0-9]+\b")
-MOST_HOMES = 4
-"""Messages say of so many names whose dimensions they are."""
 _TERMINATORS = (ReturnOp, YieldOp, AssumingYieldOp)
-NAMES = {f.__name__: f for f in shape_functions.FUNCTIONS}
 
 
 @dataclass(frozen=True)
@@ -56,7 +43,7 @@ class ShapeSource:
         return scope[self.name]
 
 
-class ShapeWriter:
+class ShapeWriter(ShapeTexts):
     """
     Writes one shape function; `rows` says what each op is in Python.
 
@@ -68,24 +55,14 @@ class ShapeWriter:
     """`reduce` over so many extents is written out; a loop beyond."""
 
     def __init__(self, func: FuncOp, name: str, rows: Mapping[type[Op], Callable[..., None]], *, checked: bool = False):
+        super().__init__(func, name)
         self.func = func
         self.checked = checked
         self.rows = rows
         self.name = name
-        self.flow = Dataflow(facts=function_facts(func))
-        self.lines: list[str] = []
-        self._locals = PythonNames()
-        for used in (*NAMES, "len", "max", "min", "enumerate", name):
-            self._locals.identifier(used)
-        self._indent = 1
-        self._count = 0
-        self._dims: dict[str, str] = {}
-        self._homes: dict[str, str] = {}
         self._expressions: list[tuple[SSAValue, str, str, Ranked]] = []
         self._alike: dict[Ranked, list[tuple[str, str]]] = {}
         """The inputs that are to be compared with one shape, and what messages call them."""
-        self._later: dict[SSAValue, Callable[[], Any]] = {}
-        self._known: list[dict[Any, Any]] = [{}]
 
     def source(self) -> ShapeSource:
         """The Python of the function; E9020 for what cannot succeed whatever the inputs, E6003 for ops that have no row."""
@@ -133,15 +110,6 @@ class ShapeWriter:
         self.line(f"if not {declared.form.format(*sides)}:")
         self.line(f"    raise broken({declared.text!a}, {sizes})")
 
-    def homes(self, *values: SSAValue) -> str:
-        """Say which dimensions of inputs the names are that sizes or shapes are known by, as an argument of what fails."""
-        known = [self.flow.of(v) for v in values]
-        shapes = [n if isinstance(n, int | str) else as_shape(n) for n in known]
-        dims = [d for s in shapes for d in (s if isinstance(s, tuple) else (s,)) if isinstance(d, str)]
-        names = sorted({name for d in dims for name in names_in(d)} & self._homes.keys())
-        shown = ", ".join(f"{name} is {self._homes[name]}" for name in names)
-        return f", names={shown!a}" if 0 < len(names) <= MOST_HOMES else ""
-
     def _parameter(self, argument: SSAValue, name: str, what: str) -> None:
         type: Attribute = argument.type
         if isinstance(type, ShapeType | ValueShapeType | SizeType | IndexType) or is_extents(type):
@@ -170,7 +138,7 @@ class ShapeWriter:
         """Compare inputs of these dimensions, whose names have their sizes, with one shape; then say which differs."""
         several = len(inputs) > 1
         if several:
-            expected = self.assign(_tuple(tuple([self._dims.get(str(dim), str(dim)) for dim in dims])))
+            expected = self.assign(tuple_text(tuple([self._dims.get(str(dim), str(dim)) for dim in dims])))
             self.line(f"if {' or '.join(f'{name} != {expected}' for name, _ in inputs)}:")
         self._indent += several
         for name, what in inputs:
@@ -247,152 +215,6 @@ class ShapeWriter:
         """E6003: an op that cannot be written."""
         raise error("E6003", f"{op.name} is not supported in Python: {why}", operation=op, backend="shape-python")
 
-    # Texts
-
-    def line(self, text: str) -> None:
-        """Append a line."""
-        self.lines.append("    " * self._indent + text)
-
-    def assign(self, text: str, hint: str = "v") -> str:
-        """Append an assignment to a new name, or give the name that holds the same already."""
-        for known in self._known:
-            if text in known:
-                return known[text]
-        if hint == "v":
-            self._count += 1
-            name = f"v{self._count}"  # no other name looks like this: see `PythonNames`
-        else:
-            name = self._locals.identifier(hint)
-        self.line(f"{name} = {text}")
-        self._known[-1][text] = name
-        return name
-
-    def computed(self, form: str, *operands: str | None) -> str | None:
-        """The name of what `form` gives for operands; unknown if one of them is."""
-        if None in operands:
-            return None
-        text = form.format(*operands)
-        return text if _ATOM.fullmatch(text) else self.assign(text)
-
-    def later(self, value: SSAValue, make: Callable[[], Any]) -> None:
-        """Say how a value is written when it is asked for."""
-        self._later[value] = make
-
-    def now(self, value: SSAValue, text: Text) -> None:
-        """Say what a value is."""
-        self._set(value, text)
-
-    def _set(self, value: SSAValue, text: Text) -> None:
-        self._known[-1][value] = text
-
-    def value(self, value: SSAValue) -> Any:
-        """A value as Python: of sizes a text, of shapes parts or a text."""
-        type = value.type
-        if isinstance(type, SizeType | IndexType):
-            return self.size(value)
-        return self.shape(value) if isinstance(type, ShapeType) or is_extents(type) else self._found(value)
-
-    def _found(self, value: SSAValue) -> Any:
-        for known in reversed(self._known):
-            if value in known:
-                return known[value]
-        found = self._later[value]()
-        self._known[-1][value] = found
-        return found
-
-    def _atom(self, known: object) -> str | None:
-        """Return what is known of a size, as Python."""
-        if isinstance(known, int):
-            return str(known) if known >= 0 else f"({known})"
-        if not isinstance(known, str) or not all(name in self._dims for name in names_in(known)):
-            return None
-        return (
-            self._dims.get(known) or self.computed("{}", python_text(known, self._dims.__getitem__)) if known != UNKNOWN else None
-        )
-
-    def size(self, value: SSAValue) -> str | None:
-        """A size; None if it is unknown."""
-        return self._atom(self.flow.of(value)) or self._found(value)
-
-    def shape(self, value: SSAValue) -> Parts | str:
-        """A shape: its extents, or if its rank is unknown the name of a tuple."""
-        known = as_shape(self.flow.of(value))
-        if not isinstance(known, tuple):
-            return self._found(value)
-        atoms = [self._atom(n) for n in known]
-        if None not in atoms:
-            return tuple(atoms)
-        found = self._found(value)
-        if isinstance(found, str):
-            return tuple(a or f"{found}[{i}]" for i, a in enumerate(atoms))
-        return tuple(a or n for a, n in zip(atoms, found, strict=True))
-
-    def tuple(self, value: SSAValue) -> str:
-        """A shape as one expression."""
-        return _tuple(self.shape(value))
-
-    def call_shapes(self, function: str, operands: Sequence[SSAValue], extra: str, last: bool = False) -> Text:
-        """Return what a function of shapes gives, as parts if its rank is known."""
-        shapes = [self.tuple(v) for v in operands]
-        text = self.assign(f"{function}({', '.join([*shapes, extra] if last else [extra, *shapes])})")
-        rank = next((len(s) for v in operands if isinstance(s := as_shape(self.flow.of(v)), tuple)), None)
-        return text if rank is None else tuple(f"{text}[{i}]" for i in range(rank))
-
-    def is_certain(self, operands: Sequence[SSAValue]) -> Truth:
-        """Return whether shapes are known to broadcast together."""
-        return is_broadcastable(*(as_shape(self.flow.of(v)) for v in operands))
-
-    def broadcast(self, operands: Sequence[SSAValue], of: str) -> Text:
-        """The shape that shapes broadcast to; checked once, and only where it is not certain."""
-        shapes = [self.shape(v) for v in operands]
-        ranked = [s for s in shapes if isinstance(s, tuple)]
-        if len(ranked) < len(shapes):
-            return self._broadcast_call(shapes, of)
-        rank = max(map(len, ranked), default=0)
-        columns: list[dict[str | None, None]] = [{} for _ in range(rank)]
-        for s in ranked:
-            for column, n in zip(columns[rank - len(s) :], s, strict=True):
-                column.update({n: None} if n != "1" else {})
-        if self.is_certain(operands) is True or all(len(column) < 2 for column in columns):
-            return tuple(next((n for n in column), "1") for column in columns)
-        if all(len(column) < 3 and None not in column for column in columns) and len(shapes) == 2:
-            return self._broadcast_pair([list(column) for column in columns], shapes, of, self.homes(*operands))
-        name = self._broadcast_call(shapes, of)
-        return tuple(next(iter(column), "1") if len(column) < 2 else f"{name}[{i}]" for i, column in enumerate(columns))
-
-    def _broadcast_pair(
-        self, columns: Sequence[Sequence[str | None]], shapes: Sequence[Parts | str], of: str, names: str
-    ) -> Parts:
-        """Two shapes: by dimension the extents other than 1, at most two, each of which may still be 1."""
-        wrong: dict[str, None] = {}
-        found: list[str | None] = []
-        for column in columns:
-            if len(column) < 2:
-                found.append(next(iter(column), "1"))
-                continue
-            a, b = sorted(map(str, column), key=lambda n: not n.isdecimal())
-            wrong[" and ".join([f"{b} != {a}", *(f"{n} != 1" for n in (a, b) if not n.isdecimal())])] = None
-            found.append(a if a.isdecimal() else f"({b} if {a} == 1 else {a})")
-        fails = " or ".join(wrong)
-        self.check(f"not ({fails})", fails, f"differ({', '.join([ascii(of), *map(_tuple, shapes)])}{names})")
-        return tuple(n if n is None or n[0] != "(" else self.assign(n[1:-1]) for n in found)
-
-    def _broadcast_call(self, shapes: Sequence[Parts | str], of: str) -> str:
-        key = ("broadcast", tuple(shapes))
-        for known in self._known:
-            if key in known:
-                return known[key]
-        name = self._known[-1][key] = self.assign(f"broadcast({', '.join([ascii(of), *map(_tuple, shapes)])})")
-        return name
-
-    def check(self, holds: str, fails: str, raised: str) -> None:
-        """Append a check, unless the same was made before."""
-        if any(("holds", holds) in known for known in self._known):
-            return
-        self.line(f"if {fails.format(holds)}:")
-        self.line(f"    raise {raised}")
-        self._known[-1]["holds", holds] = True
-
     # Loops
 
     @contextmanager
@@ -432,11 +254,5 @@ def open_inputs(func: FuncOp) -> list[bool]:
     return [not isinstance(dims, tuple) or not all(isinstance(dim, int) for dim in dims) for dims in shapes]
 
 
-def _tuple(shape: Parts | str) -> str:
-    if isinstance(shape, str):
-        return shape
-    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
-
-
 def _whole(text: Any) -> str:
-    return _tuple(cast(Parts, text)) if isinstance(text, tuple) else str(text)
+    return tuple_text(cast(Parts, text)) if isinstance(text, tuple) else str(text)
