@@ -13,7 +13,8 @@ from mind_dialect.core import CoreOp
 from mind_dialect.dominance import walk
 from mind_dialect.program import functions
 from mind_dialect.ptir import PtirOp
-from mind_passes.inline import calls_in, inline_module
+from mind_passes.callees import calls_in
+from mind_passes.inline import inline_module
 
 from . import xp
 from .core_to_ptir import converted, is_core, replace_body

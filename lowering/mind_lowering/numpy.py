@@ -13,7 +13,8 @@ from xdsl.utils.target import Target
 
 from mind_dialect.program import functions
 from mind_dialect.verify import verify
-from mind_passes.inline import calls_in, inlined
+from mind_passes.callees import calls_in
+from mind_passes.inline import inlined
 
 from .core_to_ptir import converted, is_core
 from .ptir_to_xp import Lowered, lowered_function

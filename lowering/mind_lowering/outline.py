@@ -15,7 +15,8 @@ from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp, StopGradientOp
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
-from mind_passes.inline import calls_in, inlined
+from mind_passes.callees import calls_in
+from mind_passes.inline import inlined
 from mind_passes.ptir.failing import number_origins
 
 from .core_to_ptir import converted, is_core, replace_body

@@ -16,24 +16,19 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import SymbolTable
 
 from mind_dialect import register
 from mind_dialect.declared_dims import declarations_of, state_declarations, undeclarable
-from mind_dialect.dominance import walk
-from mind_dialect.errors import MindError, brief, error
+from mind_dialect.errors import brief, error
 from mind_dialect.extents import substituted_texts
 from mind_dialect.extents.dims import names_in
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from mind_dialect.program import functions
 from mind_dialect.ptir_shapes import Dim
 
-from .dim_names import Renaming, names_used, unify
-
-MAX_OPS = 1 << 20
-"""How many ops a function, or by the pass a module, may come to."""
-MAX_DEPTH = 100
-"""How deep regions may nest then."""
+from .callees import MAX_OPS, Callees, calls_in, refused
+from .derivatives.custom import rules_of
+from .dim_names import Renaming, unify
 
 
 @dataclass(frozen=True)
@@ -49,33 +44,29 @@ class Inlined:
     """What each value of the function is in the copy."""
 
 
-def calls_in(func: FuncOp) -> list[CallOp]:
-    """The calls that stand in a function, in text order."""
-    return [op for op in walk(func) if isinstance(op, CallOp)]
-
-
-def inline_calls(func: FuncOp) -> dict[SSAValue, SSAValue]:
+def inline_calls(func: FuncOp, *, keep_rules: bool = False) -> dict[SSAValue, SSAValue]:
     """
     Replace every call in `func`, in place, until none is left; gives what its values became, nothing where there was no call.
 
+    With `keep_rules`, calls of functions with derivative rules of their own stay, and state the rules themselves.
     Raises E4016 for a callee that is not there or has other types, E4000 for one that is declared only, has several blocks or
     calls itself (the message names the cycle), E6003 for calls that come to more than `MAX_OPS` ops. `func` is then unchanged.
     """
     if not calls_in(func):
         return {}
-    whole = inlined(func)
+    whole = inlined(func, keep_rules=keep_rules)
     _replace_body(func, whole.func)
     return whole.values
 
 
-def inlined(func: FuncOp) -> Inlined:
-    """A copy of `func` with every call replaced, where it may stay as it is; errors as by `inline_calls`."""
-    callees = _Callees()
+def inlined(func: FuncOp, *, keep_rules: bool = False) -> Inlined:
+    """A copy of `func` with every call replaced, where it may stay as it is; options and errors as by `inline_calls`."""
+    callees = Callees(keep_rules)
     callees.check(func)
     return _copy(func, callees)
 
 
-def _copy(func: FuncOp, callees: _Callees) -> Inlined:
+def _copy(func: FuncOp, callees: Callees) -> Inlined:
     """A copy of a checked function."""
     copier = _Copier(callees, func)
     made = copier.function(func)
@@ -96,125 +87,6 @@ def _replace_body(func: FuncOp, made: FuncOp) -> None:
     made.body.move_blocks(func.body)
     for block in olds:
         block.erase(safe_erase=False)
-
-
-@dataclass(frozen=True)
-class _Extent:
-    """The size of a function without calls: so many ops, regions so deep."""
-
-    ops: int
-    depth: int
-
-
-def refused(call: CallOp, issue: str, given: str, expected: str) -> MindError:
-    """E4000 for a call that cannot be put in place."""
-    message = f"func.call of {call.callee}: {issue}, expected {expected}"
-    return error("E4000", message, operation=call, given=given, expected=expected)
-
-
-class _Callees:
-    """The functions that calls lead to, and what they come to."""
-
-    def __init__(self) -> None:
-        self.extents: dict[FuncOp, _Extent] = {}
-        self._tables: dict[Operation, dict[str, Operation]] = {}
-        self._calls: dict[CallOp, FuncOp] = {}
-        self._names: dict[FuncOp, list[str]] = {}
-
-    def of(self, call: CallOp) -> FuncOp:
-        """The function that a checked call leads to."""
-        return self._calls[call]
-
-    def names(self, func: FuncOp) -> list[str]:
-        """The names of dimensions that a function uses."""
-        if func not in self._names:
-            self._names[func] = names_used(func)
-        return self._names[func]
-
-    def reached(self, root: FuncOp) -> list[FuncOp]:
-        """The functions that a checked one calls, and those that they call, each once."""
-        found: dict[FuncOp, None] = {}
-        stack = [root]
-        while stack:
-            called = [self._calls[call] for call in calls_in(stack.pop())]
-            stack += [f for f in dict.fromkeys(called) if f not in found]
-            found.update(dict.fromkeys(called))
-        return list(found)
-
-    def check(self, root: FuncOp) -> None:
-        """Follow every call from `root`; raises unless all can be replaced."""
-        open_: dict[FuncOp, None] = {}
-        stack: list[tuple[FuncOp, CallOp | None, bool]] = [(root, None, False)]
-        while stack:
-            func, call, done = stack.pop()
-            if done:
-                del open_[func]
-                self.extents[func] = self._extent(func)
-            elif func in open_ and call is not None:
-                raise _recursion(call, [*list(open_)[list(open_).index(func) :], func])
-            elif func not in self.extents:
-                open_[func] = None
-                stack.append((func, call, True))
-                stack.extend((self._find(inner), inner, False) for inner in reversed(calls_in(func)))
-
-    def _find(self, call: CallOp) -> FuncOp:
-        name, table = call.callee.root_reference.data, self._table(call)
-        found = table.get(name)
-        if not isinstance(found, FuncOp):
-            known = brief([f"@{n}" for n, op in table.items() if isinstance(op, FuncOp)])
-            what = "is not in the module" if found is None else f"is {found.name}"
-            issue = f"{call.callee} {what}, expected one of {known}"
-            raise error("E4016", f"func.call: {issue}", operation=call, issue=issue)
-        blocks = found.body.blocks
-        if not blocks:
-            raise refused(call, "it is declared only", "a declaration", "a function with a body")
-        if len(blocks) != 1 or not isinstance(blocks[0].last_op, ReturnOp):
-            last = blocks[0].last_op
-            given = f"{len(blocks)} blocks" if len(blocks) != 1 else f"a block that ends in {last.name if last else 'nothing'}"
-            raise refused(call, f"it has {given}", given, "one block that ends in func.return")
-        self._calls[call] = found
-        return found
-
-    def _table(self, op: Operation) -> dict[str, Operation]:
-        """The symbols that `op` sees, by name."""
-        outer = op.parent_op()
-        while outer is not None and not outer.has_trait(SymbolTable, value_if_unregistered=False):
-            outer = outer.parent_op()
-        if outer is None:
-            return {}
-        if outer not in self._tables:
-            table = self._tables[outer] = {}
-            for inner in (inner for region in outer.regions for block in region.blocks for inner in block.ops):
-                name = inner.properties.get("sym_name", inner.attributes.get("sym_name"))
-                if isinstance(name, StringAttr):
-                    table.setdefault(name.data, inner)
-        return self._tables[outer]
-
-    def _extent(self, func: FuncOp) -> _Extent:
-        depths: dict[Operation, int] = {func: 0}
-        count = deepest = 0
-        called: CallOp | None = None
-        for op in walk(func):
-            outer = op.parent_op()
-            depth = 0 if op is func or outer is None else depths[outer]
-            if isinstance(op, CallOp):
-                inner, called = self.extents[self._calls[op]], op
-                count, depth = count + inner.ops, depth + inner.depth
-            elif op is not func:
-                count, depth = count + 1, depth + bool(op.regions)
-                depths[op] = depth
-            deepest = max(deepest, depth)
-        if called is not None and (count > MAX_OPS or deepest > MAX_DEPTH):
-            message = f"the calls in @{func.sym_name.data} come to {count} ops, regions {deepest} deep"
-            limits = f"at most {MAX_OPS} ops and {MAX_DEPTH} regions are supported"
-            raise error("E6003", f"{message}; {limits}", operation=called, backend="inlining")
-        return _Extent(count, deepest)
-
-
-def _recursion(call: CallOp, cycle: Sequence[FuncOp]) -> MindError:
-    names = [f"@{f.sym_name.data}" for f in cycle]
-    way = " -> ".join(names if len(names) < 12 else [*names[:6], "...", *names[-5:]])
-    return refused(call, f"it calls itself, {way}", way, "calls that do not lead back; a loop is ptir.while or ptir.scan")
 
 
 @dataclass
@@ -240,7 +112,7 @@ class _CopyFrame:
 class _Copier:
     """One function being copied, what it calls in the place of calls."""
 
-    def __init__(self, callees: _Callees, root: FuncOp):
+    def __init__(self, callees: Callees, root: FuncOp):
         self.callees = callees
         self.origins: dict[Operation, Operation] = {}
         self.values: dict[SSAValue, SSAValue] = {}
@@ -265,12 +137,14 @@ class _Copier:
             frame = stack[-1]
             if (op := next(frame.ops, None)) is None:
                 stack.pop()
-            elif isinstance(op, CallOp):
+            elif isinstance(op, CallOp) and not self.callees.stays(op):
                 stack.append(self._begun(op, frame))
             elif isinstance(op, ReturnOp) and frame.call is not None and frame.caller is not None:
                 _finish(frame.call, op, frame.instance, frame.caller)
             else:
                 made, frames = self._copied(op, frame.instance)
+                if isinstance(op, CallOp):
+                    made.attributes.update(rules_of(self.callees.of(op)))
                 frame.into.add_op(made)
                 stack += frames
 
@@ -374,7 +248,7 @@ class MindInlinePass(ModulePass):
 
 def inline_module(module: ModuleOp, wanted: Callable[[FuncOp], bool] | None = None) -> None:
     """Replace every call in the functions of a module that are `wanted`; errors as by `inline_calls`, before anything changes."""
-    callees = _Callees()
+    callees = Callees()
     found = [f for f in functions(module) if calls_in(f) and (wanted is None or wanted(f))]
     total = 0
     for func in found:

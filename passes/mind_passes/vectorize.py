@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import count
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, SymbolRefAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -22,13 +23,16 @@ from mind_dialect.declared_dims import keep_declarations
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.profiles import PROFILE_ATTRIBUTE
+from mind_dialect.program import functions
 from mind_dialect.ptir import RandomOp
 from mind_dialect.ptir.types import is_dim_name
 from mind_dialect.ptir_shapes import MAX_EXTENT, Dim
 from mind_dialect.verify import verify
 
 from .batching import BATCHING, Driver, batched_values
+from .batching.functions import BATCHED
 from .batching.rules import batched_type, from_front, rank, spread, to_front
+from .derivatives.custom import rules_of
 from .dim_names import names_used
 from .selection import derived_name, functions_to_do, is_ptir, own_copy, select_function
 from .working_copy import working_copy
@@ -87,16 +91,45 @@ def add_vectorized(module: ModuleOp, func: FuncOp, options: VectorizeOptions) ->
     if options.verify:
         verify(func)
     _check_depth(func)
+    made = _built(module, func, name, options, {})
+    return Vectorized(module, func, made)
+
+
+def _built(module: ModuleOp, func: FuncOp, name: str, options: VectorizeOptions, callees: dict[str, str]) -> FuncOp:
+    """The function for a batch behind `func`, and behind those that stay called in it theirs; `callees` has their names."""
     made = _Vectorization(func, name, options).run()
     assert func.parent is not None
     func.parent.insert_op_after(made, func)
+    inner = VectorizeOptions(
+        size=options.size if isinstance(options.size, int) else None, randomness=options.randomness, verify=options.verify
+    )
+    for call in [op for op in walk(made) if isinstance(op, CallOp) and op.attributes.pop(BATCHED, None) is not None]:
+        call.properties["callee"] = SymbolRefAttr(_callee(module, call.callee.string_value(), inner, callees))
+        call.attributes.update(
+            {key: SymbolRefAttr(_callee(module, rule.string_value(), inner, callees)) for key, rule in rules_of(call).items()}
+        )
     if options.verify:
         try:
             verify(made)
         except MindError as e:
             issue = f"@{name} does not verify: {e.code}: {e.message}"
             raise error("E7004", issue, operation=e.op, stage="mind-vectorize", issue=issue) from e
-    return Vectorized(module, func, made)
+    return made
+
+
+def _callee(module: ModuleOp, name: str, options: VectorizeOptions, callees: dict[str, str]) -> str:
+    """The name of a function of the module for a batch of all its inputs, with its derivative rules; made if there is none."""
+    if (known := callees.get(name)) is not None:
+        return known
+    taken = {f.sym_name.data for f in functions(module)} | set(callees.values())
+    new = next(n for i in count() if (n := f"{name}_vmap{i or ''}") not in taken)
+    callees[name] = new
+    func = next(f for f in functions(module) if f.sym_name.data == name)
+    made = _built(module, func, new, options, callees)
+    made.sym_visibility = func.sym_visibility
+    for key, rule in rules_of(func).items():
+        made.attributes[key] = SymbolRefAttr(_callee(module, rule.string_value(), options, callees))
+    return new
 
 
 def _check_depth(func: FuncOp) -> None:

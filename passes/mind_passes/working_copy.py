@@ -1,4 +1,8 @@
-"""The copy of a function that a transformation of PTIR works on: without calls and fused groups, its loops marked by options."""
+"""
+The copy of a function that a transformation of PTIR works on: without calls and fused groups, its loops marked by options.
+
+Only calls of functions with derivative rules of their own stay.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,11 @@ def working_view(func: FuncOp, *, checkpoint: str | None = None, max_iterations:
 
 
 def working_copy(func: FuncOp, *, checkpoint: str | None = None, max_iterations: int | None = None) -> FuncOp:
-    """A copy of `func`, in no module, with calls inlined and fusions resolved; options become attributes of its loops."""
+    """
+    A copy of `func`, in no module, with calls inlined and fusions resolved; options become attributes of its loops.
+
+    Calls of functions with derivative rules of their own stay.
+    """
     if checkpoint is not None:
         check_checkpoint(checkpoint)
     if max_iterations is not None:
@@ -37,7 +45,7 @@ def working_copy(func: FuncOp, *, checkpoint: str | None = None, max_iterations:
         assert func.parent is not None
         func.parent.insert_op_after(made, func)
         try:
-            inline_calls(made)
+            inline_calls(made, keep_rules=True)
         finally:
             made.detach()
     if any(isinstance(op, FusionOp) for op in walk(made)):

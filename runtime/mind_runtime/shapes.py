@@ -25,8 +25,9 @@ from mind_dialect.op import DialectOp
 from mind_dialect.program import value_ids
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.ptir_shapes import MAX_EXTENT, UNKNOWN, Dims
+from mind_passes.callees import calls_in
 from mind_passes.dim_names import dims_of, names_used
-from mind_passes.inline import calls_in, inlined
+from mind_passes.inline import inlined
 
 from .specialized import Shapes, Sizes
 

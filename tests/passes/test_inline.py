@@ -17,8 +17,9 @@ from mind_dialect.errors import MindError
 from mind_dialect.program import functions, input_names
 from mind_dialect.verify import verify
 from mind_lowering.lower_to_numpy import lower_module
-from mind_passes import inline
-from mind_passes.inline import calls_in, inline_calls, inline_module, inlined
+from mind_passes import callees, inline
+from mind_passes.callees import calls_in
+from mind_passes.inline import inline_calls, inline_module, inlined
 from programs import parse
 
 VECTOR = "tensor<2xf32>"
@@ -308,7 +309,7 @@ def test_regions_in_regions_through_calls_are_bounded():
   func.return %r : tensor<i1>
 }}
 """
-    count = inline.MAX_DEPTH + 1
+    count = callees.MAX_DEPTH + 1
     module = program(
         *(nested.format(i, i + 1) for i in range(count)), unary(f"f{count}", "", type="tensor<i1>").replace("%r", "%x")
     )

@@ -16,7 +16,8 @@ from mind_dialect.program import functions, stated_attributes
 from mind_dialect.ptir import PtirOp, RandomOp
 from mind_dialect.ptir.types import SI32, UI32, TensorSpec, read_type
 from mind_dialect.stablehlo.types import stablehlo_type
-from mind_passes.inline import calls_in, inlined
+from mind_passes.callees import calls_in
+from mind_passes.inline import inlined
 
 from ..conversion import ConversionDiagnostic, ConversionStage, LegalityReport, check_program_legality
 from ..conversion.in_place import replace_functions, without_ours

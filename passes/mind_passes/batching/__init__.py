@@ -15,6 +15,7 @@ from .control import CONTROL
 from .convolution import CONVOLUTION
 from .driver import Driver, RegionRow, batched_values
 from .elementwise import ELEMENTWISE
+from .functions import FUNCTIONS
 from .indexing import INDEXING
 from .models import CALLS, MODELS
 from .reduction import REDUCTION
@@ -29,6 +30,7 @@ BATCHING: dict[type[Operation], Row | RegionRow] = {
     **INDEXING,
     **MODELS,
     **CONTROL,
+    **FUNCTIONS,
 }
 """The row of every op, and of those of other dialects that were registered."""
 WITHOUT_RULE: dict[type[Operation], str] = {

@@ -38,7 +38,8 @@ from mind_dialect.shape.lattice import UNKNOWN, Extent, Ranked
 from mind_dialect.shape.types import shape, size
 from mind_dialect.verify import verify
 
-from ..inline import calls_in, inlined
+from ..callees import calls_in
+from ..inline import inlined
 from .emitter import Emitter, Fault, Shape
 from .library import placed
 from .rules import SHAPE_RULES, emit_shapes

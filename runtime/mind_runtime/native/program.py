@@ -34,9 +34,10 @@ from mind_lowering.native.pool.record import Record
 from mind_lowering.numpy import lowered
 from mind_lowering.ptir_to_xp import lowered_function
 from mind_lowering.xp.python import PythonSource
+from mind_passes.callees import calls_in
 from mind_passes.dim_names import dims_of
 from mind_passes.fusion.defuse import defuse
-from mind_passes.inline import calls_in, inlined
+from mind_passes.inline import inlined
 from mind_passes.shape.mask_padding import mask_padding
 
 from ..compiled import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of

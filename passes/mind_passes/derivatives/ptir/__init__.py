@@ -12,6 +12,7 @@ from . import (
     cumulative,
     elementwise,
     fourier,
+    functions,
     indexing,
     models,
     normalization,
@@ -36,6 +37,7 @@ _FAMILIES = (
     normalization,
     models,
     calls,
+    functions,
     control,
 )
 REVERSE: dict[type[Operation], Row] = {op: row for family in _FAMILIES for op, row in family.REVERSE.items()}
