@@ -24,9 +24,9 @@ from mind_dialect.verify import verify
 from mind_lowering.ptir_to_stablehlo import checked_options
 from mind_runtime.compilation import find_function
 from mind_runtime.xla.session import require
-from mind_translate.stablehlo import read_stablehlo
 
 from .jax_calls import Call, call_of, primitive
+from .jax_rules import Rules
 
 X64_ADVICE = (
     "jax.config.update('jax_enable_x64', True) at the start of the program, or `with jax.enable_x64(True):` around the call"
@@ -37,7 +37,8 @@ def from_jax(f: Callable[..., Any], *specs: Any) -> ModuleOp:
     """
     The PTIR module of a function of JAX for arguments like `specs`: arrays, `jax.ShapeDtypeStruct`s, or trees of them.
 
-    The entry is `@main`, with an input for each leaf, named after its argument, and a result for each leaf of the result. Raises
+    The entry is `@main`, with an input for each leaf, named after its argument, and a result for each leaf of the result. What
+    JAX says of derivatives stays: `stop_gradient`, and custom rules as functions that `mind.vjp` and `mind.jvp` name. Raises
     E8008 with all that PTIR cannot express, E7001 for 64-bit arguments where JAX has only 32 bits, and JAX's own errors for a
     function that it cannot trace.
     """
@@ -45,9 +46,10 @@ def from_jax(f: Callable[..., Any], *specs: Any) -> ModuleOp:
     for leaf in jax.tree_util.tree_leaves(specs):
         dtype = np.dtype(getattr(leaf, "dtype", np.float32))
         _check_width(dtype, "an argument of the function")
-    jitted: Any = f if hasattr(f, "lower") else jax.jit(f)
-    lowered = jitted.lower(*specs)
-    return read_stablehlo(lowered.as_text(debug_info=True), getattr(f, "__name__", "<jax>"))
+    rules = Rules(jax)
+    module = rules.read(f, specs)
+    rules.attach(module)
+    return module
 
 
 def to_jax(module: ModuleOp, function: str | None = None, *, precision: str = "highest") -> Callable[..., Any]:

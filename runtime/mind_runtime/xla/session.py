@@ -16,7 +16,7 @@ def require() -> Any:
     """The module `jax`; E6002 without it, with another version than the extra asks for, or where it fails to import."""
     try:
         jax: Any = importlib.import_module("jax")
-        for name in ("jax.export", "jax.extend.mlir", "jax.extend.backend"):
+        for name in ("jax.export", "jax.extend.core.primitives", "jax.extend.mlir", "jax.extend.backend"):
             importlib.import_module(name)
     except ImportError as e:
         raise unavailable(f"JAX cannot be imported ({brief(e)}): pip install 'mind-dialect[jax]'") from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, Region, SSAValue
 
@@ -21,13 +22,27 @@ from .converter import StablehloConverter, StablehloRow, Values
 from .counted import as_scan
 from .foreign import ForeignOp, is_dynamic
 
+STOP_GRADIENT = "mind.stop_gradient"
+"""The name of a composite that returns its operands, through which no gradient flows."""
+CUSTOM_DERIVATIVE = "mind.custom_derivative"
+"""The name of a composite of which `rule` says by number what its derivatives are."""
+RULE_ATTRIBUTE = "mind.rule"
+"""On the call that such a composite becomes: the number."""
+
 
 def _call(to: StablehloConverter, op: ForeignOp) -> Values:
     return called(to, op, op.symbol("callee"))
 
 
 def _composite(to: StablehloConverter, op: ForeignOp) -> Values:
-    return called(to, op, op.symbol("decomposition"))
+    """The decomposition, called; two names mark what StableHLO has no op for (see `mind_bridges.jax_rules`)."""
+    if op.string("name") == STOP_GRADIENT:
+        return [to.emit(ptir.StopGradientOp, x) for x in op.operands]
+    results = called(to, op, op.symbol("decomposition"))
+    stated = op.attributes.get("composite_attributes")
+    if op.string("name") == CUSTOM_DERIVATIVE and isinstance(stated, DictionaryAttr) and isinstance(results[0].owner, CallOp):
+        results[0].owner.attributes[RULE_ATTRIBUTE] = stated.data["rule"]
+    return results
 
 
 def _derivative(to: StablehloConverter, op: ForeignOp) -> Values:

@@ -1,0 +1,282 @@
+"""
+What JAX knows of derivatives and StableHLO cannot say: `stop_gradient`, and functions with custom rules.
+
+Before a trace is lowered, `Rules.marked` puts composites in the place of both: `mind.stop_gradient`, which the importer reads as
+`ptir.stop_gradient`, and `mind.custom_derivative`, whose decomposition is the function itself. `Rules.attach` then imports the
+rules and names them on the functions (`mind.vjp`, `mind.jvp`), so that autodiff calls what JAX would call. Source: the primitives
+of `jax.extend.core.primitives`, and JAX's own `vjp` and `jvp` of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from itertools import count
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute
+
+from mind_dialect.dominance import walk
+from mind_dialect.program import functions
+from mind_passes.derivatives.custom import JVP, VJP
+from mind_translate.stablehlo import read_stablehlo
+from mind_translate.stablehlo.control import CUSTOM_DERIVATIVE, RULE_ATTRIBUTE, STOP_GRADIENT
+
+MOST_ORDERS = 3
+"""So often a function with a custom rule can be differentiated."""
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A function with rules of its own: what it is called, and its derivatives as functions of JAX."""
+
+    name: str
+    derivatives: Mapping[str, tuple[Callable[..., Any], Sequence[Any]]]
+    """By attribute, a function and the types that it is for."""
+    order: int
+    """How many rules deep it was met: 0 in a function that was imported, 1 in a rule of that one."""
+
+
+@dataclass
+class Rules:
+    """The rules met while functions of JAX are imported into one module."""
+
+    jax: Any
+    _order: int = 0
+    _found: list[_Rule] = field(default_factory=list[_Rule])
+    _numbers: dict[Any, int] = field(default_factory=dict[Any, int])
+    _marked: dict[int, tuple[Any, Any]] = field(default_factory=dict[int, tuple[Any, Any]])
+    """By the identity of a trace, it, so that it lives, and what it became."""
+
+    def read(self, function: Any, types: Sequence[Any]) -> ModuleOp:
+        """The module of a function of JAX for arguments of these types; the calls in it state the rules of what they call."""
+        jax = self.jax
+        traced = (function if hasattr(function, "trace") else jax.jit(function, keep_unused=True)).trace(*types)
+        marked = self.marked(traced.jaxpr)
+        if marked is not traced.jaxpr:
+            run = jax.extend.core.jaxpr_as_fun(marked)
+
+            @wraps(function)
+            def again(*given: Any) -> Any:
+                leaves = jax.tree_util.tree_leaves(given)
+                return jax.tree_util.tree_unflatten(traced.out_tree, run(*leaves))
+
+            arrays = len(jax.tree_util.tree_leaves(types)) == len(marked.in_avals)
+            traced = jax.jit(again, keep_unused=True).trace(
+                *(types if arrays else marked.in_avals)
+            )  # without the values of static arguments
+        return read_stablehlo(traced.lower().as_text(debug_info=True), getattr(function, "__name__", "<jax>"))
+
+    def marked(self, closed: Any) -> Any:
+        """A closed trace with marks in it and in all that it calls; itself where there is nothing to mark."""
+        known = self._marked.get(id(closed))
+        if known is None:
+            jaxpr = self._marked_body(closed.jaxpr)
+            made = closed if jaxpr is closed.jaxpr else closed.replace(jaxpr=jaxpr)
+            known = self._marked[id(closed)] = (closed, made)
+        return known[1]
+
+    def _marked_body(self, jaxpr: Any) -> Any:
+        equations = [self._equation(e) for e in jaxpr.eqns]
+        if all(new is old for new, old in zip(equations, jaxpr.eqns, strict=True)):
+            return jaxpr
+        return jaxpr.replace(eqns=equations)
+
+    def _equation(self, equation: Any) -> Any:
+        primitives = self.jax.extend.core.primitives
+        if equation.primitive is primitives.stop_gradient_p:
+            return self._composite(equation, equation.invars, STOP_GRADIENT, _itself)
+        if equation.primitive in (primitives.custom_jvp_call_p, primitives.custom_vjp_call_p):
+            return self._custom(equation)
+        changed = {key: new for key, old in equation.params.items() if (new := self._parameter(old)) is not old}
+        return equation.replace(params={**equation.params, **changed}) if changed else equation
+
+    def _parameter(self, value: Any) -> Any:
+        core = self.jax.extend.core
+        if isinstance(value, core.ClosedJaxpr):
+            return self.marked(value)
+        if isinstance(value, core.Jaxpr):
+            return self._marked_body(value)
+        if not isinstance(value, tuple):
+            return value
+        parts = cast("tuple[Any, ...]", value)
+        made = tuple([self._parameter(x) for x in parts])
+        return parts if all(a is b for a, b in zip(made, parts, strict=True)) else made
+
+    def _custom(self, equation: Any) -> Any:
+        """The composite of a function with rules, on those operands that are no literals."""
+        core = self.jax.extend.core
+        operands = list(dict.fromkeys(v for v in equation.invars if not isinstance(v, core.Literal)))
+        whole = core.jaxpr_as_fun(self.marked(_innermost(equation.params["call_jaxpr"])))
+
+        def function(*given: Any, rule: Any = None) -> Any:
+            values = dict(zip(operands, given, strict=True))
+            return whole(*(v.val if isinstance(v, core.Literal) else values[v] for v in equation.invars))
+
+        return self._composite(equation, operands, CUSTOM_DERIVATIVE, function, rule=np.int64(self._number(equation, operands)))
+
+    def _composite(self, equation: Any, operands: Sequence[Any], name: str, function: Callable[..., Any], **stated: Any) -> Any:
+        """An equation that calls a composite of `function` on `operands`, with the results of `equation`."""
+        jax = self.jax
+        composite = partial(jax.lax.composite(function, name), **stated)
+        made = jax.make_jaxpr(jax.jit(composite, inline=True))(*_types(jax, operands))
+        (call,) = made.eqns
+        return call.replace(invars=list(operands), outvars=equation.outvars, source_info=equation.source_info)
+
+    def _number(self, equation: Any, operands: Sequence[Any]) -> int:
+        """
+        The number of the rules of an equation; equal ones have one number.
+
+        Equal are functions of one name that are computed alike and whose derivatives are: JAX makes new objects for each trace.
+        """
+        jax, core = self.jax, self.jax.extend.core
+        types = _types(jax, operands)
+        debug = equation.params["call_jaxpr"].jaxpr.debug_info
+        one = core.Jaxpr((), operands, equation.outvars, [equation], equation.effects, debug)
+        function = core.jaxpr_as_fun(core.ClosedJaxpr(one, []))
+        reverse, cotangents = _reverse(jax, function, types)
+        derivatives = {VJP: (reverse, cotangents)}
+        if equation.primitive is core.primitives.custom_jvp_call_p:
+            derivatives[JVP] = _forward(jax, function, types)
+        traced = jax.make_jaxpr(reverse)(*cotangents)
+        name = debug.func_name if debug.func_name.isidentifier() else "function"  # of a lambda
+        constants = [np.asarray(c).tobytes() for c in (*_constants(jax, one), *traced.consts, *_constants(jax, traced.jaxpr))]
+        key = (name, str(one), str(traced), *constants)
+        if key not in self._numbers:
+            self._numbers[key] = len(self._found)
+            self._found.append(_Rule(name, derivatives, self._order))
+        return self._numbers[key]
+
+    def attach(self, module: ModuleOp) -> None:
+        """Name the rules of marked functions on them, and import the rules into the module, with the rules that these need."""
+        symbols = {f.sym_name.data: f for f in functions(module)}
+        rules: dict[int, dict[str, Attribute]] = {}
+        named: dict[int, str] = {}
+        decompositions: dict[str, FuncOp] = {}
+        pending = list(symbols.values())
+        while pending:
+            for call in [op for op in walk(pending.pop()) if isinstance(op, CallOp) and RULE_ATTRIBUTE in op.attributes]:
+                number, callee = _number_of(call), call.callee.string_value()
+                if number not in rules:
+                    rules[number], made = self._imported(module, self._found[number], symbols)
+                    pending += made
+                decompositions[callee] = symbols[callee]
+                if number not in named:
+                    func = symbols[callee].clone()
+                    name = named[number] = _fresh(self._found[number].name, symbols)
+                    func.sym_name = StringAttr(name)
+                    func.attributes.update(rules[number])
+                    module.body.block.insert_op_before(func, symbols[callee])
+                    symbols[name] = func
+                    pending.append(func)
+                call.properties["callee"] = SymbolRefAttr(named[number])
+        for func in decompositions.values():
+            func.detach()
+            func.erase()
+
+    def _imported(self, module: ModuleOp, rule: _Rule, symbols: dict[str, FuncOp]) -> tuple[dict[str, Attribute], list[FuncOp]]:
+        """The attributes that name a rule, and the functions that importing it has added."""
+        if rule.order == MOST_ORDERS:  # rules of rules may go on without an end, as those of `jnp.sinc` do
+            return {key: UnitAttr() for key in rule.derivatives}, []
+        self._order = rule.order + 1
+        named: dict[str, Attribute] = {}
+        added: list[FuncOp] = []
+        for key, derivative in rule.derivatives.items():
+            name = _fresh(f"{rule.name}_{key.partition('.')[2]}", symbols)
+            added += _merged(module, self.read(*derivative), name, symbols)
+            named[key] = SymbolRefAttr(name)
+        return named, added
+
+
+def _constants(jax: Any, jaxpr: Any) -> list[Any]:
+    """The arrays that the traces inside a trace hold, which its text does not show."""
+    found: list[Any] = []
+    for equation in jaxpr.eqns:
+        for value in equation.params.values():
+            for part in cast("tuple[Any, ...]", value if isinstance(value, tuple) else (value,)):
+                if isinstance(part, jax.extend.core.ClosedJaxpr):
+                    found += [*part.consts, *_constants(jax, part.jaxpr)]
+                elif isinstance(part, jax.extend.core.Jaxpr):
+                    found += _constants(jax, part)
+    return found
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _innermost(closed: Any) -> Any:
+    """What a trace is that only calls a jitted function on all that it is given."""
+    while len(closed.jaxpr.eqns) == 1:
+        (only,) = closed.jaxpr.eqns
+        if only.primitive.name != "jit" or (only.invars, only.outvars) != (closed.jaxpr.invars, closed.jaxpr.outvars):
+            break
+        closed = only.params["jaxpr"]
+    return closed
+
+
+def _number_of(call: CallOp) -> int:
+    stated = call.attributes.pop(RULE_ATTRIBUTE)
+    assert isinstance(stated, IntegerAttr)
+    return stated.value.data
+
+
+def _fresh(name: str, symbols: Collection[str]) -> str:
+    """`name`, or with a number behind it if it is taken, in the module or for a function to come."""
+    return next(found for i in count() if (found := f"{name}_{i}" if i else name) not in symbols)
+
+
+def _merged(module: ModuleOp, other: ModuleOp, name: str, symbols: dict[str, FuncOp]) -> list[FuncOp]:
+    """Move the functions of another module to the end of this one: `@main` as `name`, all private."""
+    moved = list(functions(other))
+    names = {f.sym_name.data: name if f.sym_name.data == "main" else _fresh(f.sym_name.data, symbols) for f in moved}
+    for func in moved:
+        func.detach()
+        func.sym_name, func.sym_visibility = StringAttr(names[func.sym_name.data]), StringAttr("private")
+        func.arg_attrs = func.res_attrs = None
+        for call in [op for op in walk(func) if isinstance(op, CallOp)]:
+            call.properties["callee"] = SymbolRefAttr(names[call.callee.string_value()])
+        module.body.block.add_op(func)
+        symbols[func.sym_name.data] = func
+    return moved
+
+
+def _types(jax: Any, values: Sequence[Any]) -> list[Any]:
+    return [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in values]
+
+
+def _reverse(jax: Any, function: Callable[..., Any], types: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """The reverse derivative of a function: of its arguments and a cotangent for each result that varies."""
+    results = jax.eval_shape(function, *types)
+
+    def reverse(*given: Any) -> Any:
+        cotangents = _filled(jax, results, given[len(types) :])
+        found = jax.vjp(function, *given[: len(types)])[1](cotangents)
+        return tuple(g for g, x in zip(found, types, strict=True) if _varies(jax, x))
+
+    return reverse, [*types, *(y for y in results if _varies(jax, y))]
+
+
+def _forward(jax: Any, function: Callable[..., Any], types: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """The forward derivative of a function: of its arguments and a tangent for each that varies."""
+
+    def forward(*given: Any) -> Any:
+        tangents = _filled(jax, types, given[len(types) :])
+        results, found = jax.jvp(function, given[: len(types)], tuple(tangents))
+        return tuple(t for t, y in zip(found, results, strict=True) if _varies(jax, y))
+
+    return forward, [*types, *(x for x in types if _varies(jax, x))]
+
+
+def _varies(jax: Any, x: Any) -> bool:
+    return jax.numpy.issubdtype(x.dtype, jax.numpy.inexact)
+
+
+def _filled(jax: Any, types: Sequence[Any], given: Iterable[Any]) -> list[Any]:
+    """One derivative for each of `types`: those given for what varies, nothing of JAX's own type for the rest."""
+    left = iter(given)
+    return [next(left) if _varies(jax, x) else np.zeros(x.shape, jax.dtypes.float0) for x in types]
