@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr, TensorType, i1, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, StringAttr, TensorType, i1
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
@@ -48,128 +48,57 @@ from mind_dialect.shape import (
 from mind_dialect.shape.types import ShapeType, SizeType, ValueShapeType, extents_type, index, shaped_extents, static_length
 from mind_passes.shape.constraints import QUESTIONS
 
-from .shape_arith.numbers import PREDICATES
-
-
-class Std:
-    """Puts ops down before `anchor`, or at the end of the block of a region that is being made."""
-
-    def __init__(self, anchor: Operation, made: list[Operation]):
-        self.anchor = anchor
-        self.made = made
-        """Everything put down so far is added here, operands before users."""
-        self.block: Block | None = None
-
-    def put(self, op: Operation) -> SSAValue:
-        """Put down an op; its first result."""
-        op.location = self.anchor.location
-        self.made.append(op)
-        if self.block is not None:
-            self.block.add_op(op)
-        else:
-            cast(Block, self.anchor.parent).insert_op_before(op, self.anchor)
-        return op.results[0] if op.results else cast(Any, None)
-
-    def number(self, n: int) -> SSAValue:
-        """A constant index."""
-        return self.put(arith.ConstantOp(IntegerAttr(n, index)))
-
-    def truth(self, t: bool) -> SSAValue:
-        """A constant i1."""
-        return self.put(arith.ConstantOp(IntegerAttr.from_bool(t)))
-
-    def of(self, kind: type[Operation], *operands: SSAValue, type: Attribute = index) -> SSAValue:
-        """An op of the given operands and result type."""
-        return self.put(kind.create(operands=operands, result_types=[type]))
-
-    def compare(self, relation: str, a: SSAValue, b: SSAValue) -> SSAValue:
-        """Return whether two indices are in a relation."""
-        predicate = {"predicate": IntegerAttr({**PREDICATES, "ult": 6}[relation], i64)}
-        return self.put(arith.CmpiOp.create(operands=[a, b], result_types=[i1], properties=predicate))
-
-    def cast(self, value: SSAValue, type: Attribute) -> SSAValue:
-        """`value` as one of `type`."""
-        return value if value.type == type else self.of(tensor.CastOp, value, type=type)
-
-    def length(self, extents: SSAValue) -> SSAValue:
-        """Return the number of extents."""
-        return self.of(tensor.DimOp, extents, self.number(0))
-
-    def element(self, extents: SSAValue, at: SSAValue) -> SSAValue:
-        """One of the extents."""
-        return self.of(tensor.ExtractOp, extents, at)
-
-    def loop(self, end: SSAValue, first: Sequence[SSAValue], step: Callable[..., Sequence[SSAValue]]) -> Sequence[SSAValue]:
-        """A loop from 0 to `end`; `step` gets the index and the carries."""
-        zero, one = self.number(0), self.number(1)
-        block = Block(arg_types=[index, *(v.type for v in first)])
-        self._fill(block, lambda: step(*block.args))
-        loop = scf.ForOp(zero, end, one, list(first), block)
-        self.put(loop)
-        return loop.results
-
-    def branch(self, condition: SSAValue, yes: Callable[[], SSAValue], no: Callable[[], SSAValue], type: Attribute) -> SSAValue:
-        """One of two values, computed where it is wanted."""
-        blocks = Block(), Block()
-        for block, make in zip(blocks, (yes, no), strict=True):
-            self._fill(block, lambda make=make: [make()])
-        return self.put(scf.IfOp(condition, [type], Region(blocks[0]), Region(blocks[1])))
-
-    def _fill(self, block: Block, make: Callable[[], Sequence[SSAValue]]) -> None:
-        before, self.block = self.block, block
-        self.put(scf.YieldOp(*make()))
-        self.block = before
-
+from .std_builder import StdBuilder
 
 Row = Callable[..., Sequence[SSAValue] | None]
 """The values in the place of an op's results; None where the op stays."""
 
 
 def _binary(kind: type[Operation]) -> Row:
-    def row(to: Std, op: Operation) -> Sequence[SSAValue]:
+    def row(to: StdBuilder, op: Operation) -> Sequence[SSAValue]:
         return [to.of(kind, *op.operands)]
 
     return row
 
 
-def _any(to: Std, op: AnyOp) -> Sequence[SSAValue] | None:
+def _any(to: StdBuilder, op: AnyOp) -> Sequence[SSAValue] | None:
     return _as(to, op.operands[0], op.result.type) if op.operands else None
 
 
-def _as(to: Std, value: SSAValue, type: Attribute) -> Sequence[SSAValue] | None:
+def _as(to: StdBuilder, value: SSAValue, type: Attribute) -> Sequence[SSAValue] | None:
     """`value` cast to `type`, unless the two state different lengths."""
     lengths = {static_length(value.type), static_length(type)} - {None}
     return [to.cast(value, type)] if len(lengths) < 2 else None
 
 
-def _const_shape(to: Std, op: ConstShapeOp) -> Sequence[SSAValue]:
+def _const_shape(to: StdBuilder, op: ConstShapeOp) -> Sequence[SSAValue]:
     return [to.cast(_list(to, [to.number(n) for n in op.extents]), op.result.type)]
 
 
-def _list(to: Std, extents: Sequence[SSAValue]) -> SSAValue:
+def _list(to: StdBuilder, extents: Sequence[SSAValue]) -> SSAValue:
     return to.of(tensor.FromElementsOp, *extents, type=extents_type(len(extents)))
 
 
-def _dim_of(to: Std, value: SSAValue, at: SSAValue) -> SSAValue:
+def _dim_of(to: StdBuilder, value: SSAValue, at: SSAValue) -> SSAValue:
     return to.of(memref.DimOp if isinstance(value.type, MemRefType) else tensor.DimOp, value, at)
 
 
-def _dim(to: Std, op: DimOp) -> Sequence[SSAValue] | None:
+def _dim(to: StdBuilder, op: DimOp) -> Sequence[SSAValue] | None:
     return [_dim_of(to, op.value, op.index)] if isinstance(op.value.type, TensorType | MemRefType) else None
 
 
-def _get_extent(to: Std, op: GetExtentOp) -> Sequence[SSAValue]:
+def _get_extent(to: StdBuilder, op: GetExtentOp) -> Sequence[SSAValue]:
     source = op.shape.owner
     if isinstance(source, ShapeOfOp) and isinstance(source.arg.type, TensorType):
         return [_dim_of(to, source.arg, op.dim)]
     return [to.element(op.shape, op.dim)]
 
 
-def _rank(to: Std, op: RankOp) -> Sequence[SSAValue]:
+def _rank(to: StdBuilder, op: RankOp) -> Sequence[SSAValue]:
     return [to.length(op.shape)]
 
 
-def _shape_of(to: Std, op: ShapeOfOp) -> Sequence[SSAValue] | None:
+def _shape_of(to: StdBuilder, op: ShapeOfOp) -> Sequence[SSAValue] | None:
     extents = shaped_extents(op.arg.type)
     if extents is None:
         return None
@@ -177,27 +106,27 @@ def _shape_of(to: Std, op: ShapeOfOp) -> Sequence[SSAValue] | None:
     return [to.cast(_list(to, listed), op.result.type)]
 
 
-def _to_extent_tensor(to: Std, op: ToExtentTensorOp) -> Sequence[SSAValue] | None:
+def _to_extent_tensor(to: StdBuilder, op: ToExtentTensorOp) -> Sequence[SSAValue] | None:
     return _as(to, op.input, op.result.type)
 
 
-def _size_to_index(to: Std, op: SizeToIndexOp) -> Sequence[SSAValue] | None:
+def _size_to_index(to: StdBuilder, op: SizeToIndexOp) -> Sequence[SSAValue] | None:
     source = op.arg.owner
     if isinstance(source, ConstSizeOp):
         return [to.number(cast(int, source.lattice()))]
     return [op.arg] if isinstance(op.arg.type, IndexType) else None
 
 
-def _both(to: Std, a: SSAValue, b: SSAValue) -> SSAValue:
+def _both(to: StdBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
     return to.of(arith.AndIOp, a, b, type=i1)
 
 
-def _shape_eq(to: Std, op: Operation) -> Sequence[SSAValue]:
+def _shape_eq(to: StdBuilder, op: Operation) -> Sequence[SSAValue]:
     """The first against each of the others: as long, and the same throughout."""
     return [_all_equal(to, op.operands)]
 
 
-def _all_equal(to: Std, shapes: Sequence[SSAValue]) -> SSAValue:
+def _all_equal(to: StdBuilder, shapes: Sequence[SSAValue]) -> SSAValue:
     if len(shapes) < 2:
         return to.truth(True)
     first = shapes[0]
@@ -209,7 +138,7 @@ def _all_equal(to: Std, shapes: Sequence[SSAValue]) -> SSAValue:
     return found
 
 
-def _equal(to: Std, first: SSAValue, rank: SSAValue, other: SSAValue) -> SSAValue:
+def _equal(to: StdBuilder, first: SSAValue, rank: SSAValue, other: SSAValue) -> SSAValue:
     def same() -> SSAValue:
         def step(i: SSAValue, so_far: SSAValue) -> Sequence[SSAValue]:
             return [_both(to, so_far, to.compare("eq", to.element(first, i), to.element(other, i)))]
@@ -228,7 +157,7 @@ class _Aligned:
     missing: Sequence[SSAValue]
 
 
-def _align(to: Std, shapes: Sequence[SSAValue]) -> _Aligned:
+def _align(to: StdBuilder, shapes: Sequence[SSAValue]) -> _Aligned:
     ranks = [to.length(s) for s in shapes]
     rank = ranks[0]
     for other in ranks[1:]:
@@ -236,7 +165,7 @@ def _align(to: Std, shapes: Sequence[SSAValue]) -> _Aligned:
     return _Aligned(shapes, rank, [to.of(arith.SubiOp, rank, r) for r in ranks])
 
 
-def _at(to: Std, x: _Aligned, i: SSAValue, start: SSAValue, type: Attribute, also: Callable[..., SSAValue]) -> SSAValue:
+def _at(to: StdBuilder, x: _Aligned, i: SSAValue, start: SSAValue, type: Attribute, also: Callable[..., SSAValue]) -> SSAValue:
     """`also` of what was found so far and an extent, over the shapes that have one at place `i`."""
     found = start
     for shape, missing in zip(x.shapes, x.missing, strict=True):
@@ -249,7 +178,7 @@ def _at(to: Std, x: _Aligned, i: SSAValue, start: SSAValue, type: Attribute, als
     return found
 
 
-def _extent_at(to: Std, x: _Aligned, i: SSAValue) -> SSAValue:
+def _extent_at(to: StdBuilder, x: _Aligned, i: SSAValue) -> SSAValue:
     """The extent that shapes broadcast to at place `i`: the last that is not 1."""
     one = to.number(1)
 
@@ -259,7 +188,7 @@ def _extent_at(to: Std, x: _Aligned, i: SSAValue) -> SSAValue:
     return _at(to, x, i, one, index, also)
 
 
-def _broadcast(to: Std, op: BroadcastOp) -> Sequence[SSAValue] | None:
+def _broadcast(to: StdBuilder, op: BroadcastOp) -> Sequence[SSAValue] | None:
     if not op.operands:
         return None
     x = _align(to, op.operands)
@@ -272,11 +201,11 @@ def _broadcast(to: Std, op: BroadcastOp) -> Sequence[SSAValue] | None:
     return [to.cast(to.loop(x.rank, [empty], step)[0], op.result.type)]
 
 
-def _is_broadcastable(to: Std, op: Operation) -> Sequence[SSAValue]:
+def _is_broadcastable(to: StdBuilder, op: Operation) -> Sequence[SSAValue]:
     return [_all_broadcastable(to, op.operands)]
 
 
-def _all_broadcastable(to: Std, shapes: Sequence[SSAValue]) -> SSAValue:
+def _all_broadcastable(to: StdBuilder, shapes: Sequence[SSAValue]) -> SSAValue:
     if len(shapes) < 2:
         return to.truth(True)
     x = _align(to, shapes)
@@ -293,8 +222,8 @@ def _all_broadcastable(to: Std, shapes: Sequence[SSAValue]) -> SSAValue:
     return to.loop(x.rank, [to.truth(True)], step)[0]
 
 
-def _required(answer: Callable[[Std, Sequence[SSAValue]], SSAValue]) -> Row:
-    def row(to: Std, op: Operation) -> Sequence[SSAValue]:
+def _required(answer: Callable[[StdBuilder, Sequence[SSAValue]], SSAValue]) -> Row:
+    def row(to: StdBuilder, op: Operation) -> Sequence[SSAValue]:
         holds = answer(to, op.operands)
         properties = {"msg": StringAttr(QUESTIONS[type(op)][1])}
         attributes = dict(op.attributes)
@@ -304,7 +233,7 @@ def _required(answer: Callable[[Std, Sequence[SSAValue]], SSAValue]) -> Row:
     return row
 
 
-def _reduce(to: Std, op: ReduceOp) -> Sequence[SSAValue]:
+def _reduce(to: StdBuilder, op: ReduceOp) -> Sequence[SSAValue]:
     """The region, step by step; its arguments are the index, the extent there and the carry."""
     old, extents = op.body.block, op.shape
 
@@ -321,7 +250,7 @@ def _reduce(to: Std, op: ReduceOp) -> Sequence[SSAValue]:
     return to.loop(to.length(extents), list(op.init_vals), step)
 
 
-def _split_at(to: Std, op: SplitAtOp) -> Sequence[SSAValue]:
+def _split_at(to: StdBuilder, op: SplitAtOp) -> Sequence[SSAValue]:
     zero, rank, place, one = to.number(0), to.length(op.operand), op.index, 1
     from_end = to.of(arith.AddiOp, place, rank)
     at = to.of(arith.SelectOp, to.compare("slt", place, zero), from_end, place)
@@ -370,7 +299,7 @@ def convert(module: ModuleOp) -> None:
             continue
         if type(op) not in ROWS or (_holds_errors(op) and not isinstance(op, SizeToIndexOp)):
             continue
-        results = ROWS[type(op)](Std(op, made), op)
+        results = ROWS[type(op)](StdBuilder(op, made), op)
         if results is None:
             continue
         for old, new in zip(op.results, results, strict=True):
