@@ -255,6 +255,10 @@ def batch_norm(x: Any, gamma: Any, beta: Any) -> Any:
     return jax.nn.standardize(x, axis=(0, 1, 2), epsilon=EPSILON) * gamma + beta
 
 
+def halves(parts: Any) -> Any:
+    return jnp.stack(parts, -1).astype(jnp.float32)
+
+
 def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
     """A family: a function of its arrays."""
     return lambda arrays: caller(function, *on_device(arrays).values())
@@ -270,6 +274,8 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "sort": on(lambda x: jnp.sort(x, 1)),
     "black_scholes": on(lambda *given: families.black_scholes(Functions, *given)),
     "batch_norm": on(batch_norm),
+    "int8": on(lambda x, y: lax.dot(x, y, preferred_element_type=jnp.int32)),
+    "row_int4": on(lambda x, codes, scales: x @ families.decoded(halves, codes, scales).T),
     "bodies": on(lambda x, mass: families.bodies(Functions, x, mass)),
     "tiny": tiny,
     "chain1k": chain,

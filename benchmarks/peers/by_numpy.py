@@ -181,6 +181,10 @@ def batch_norm(x: Any, gamma: Any, beta: Any) -> Any:
     return centred / np.sqrt((centred * centred).mean((0, 1, 2)) + np.float32(EPSILON)) * gamma + beta
 
 
+def halves(parts: Any) -> Any:
+    return np.stack(parts, -1).astype(np.float32)
+
+
 def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
     """A family: a function of its arrays."""
     return lambda arrays: lambda: function(*arrays.values())
@@ -195,6 +199,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "top_k": on(greatest),
     "sort": on(lambda x: np.sort(x, 1)),
     "batch_norm": on(batch_norm),
+    "row_int4": on(lambda x, codes, scales: x @ families.decoded(halves, codes, scales).T),
     "bodies": on(lambda x, mass: families.bodies(np, x, mass)),
     "tiny": tiny,
     "chain1k": chain,

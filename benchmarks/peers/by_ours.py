@@ -257,6 +257,17 @@ def batch_norm(x: Array, gamma: Array, beta: Array) -> Array:
     return centred / deviation * gamma + beta
 
 
+MATRICES: Any = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (1,), "contract_rhs": (0,)}
+
+
+def row_int4(x: Array, codes: Array, scales: Array) -> Array:
+    """Both codes of each byte along a new axis, decoded."""
+    shifts, mask = ma.asarray([0, 4], dtype=ma.uint8), ma.asarray(15, dtype=ma.uint8)
+    numbers = ma.astype(ma.bitwise_right_shift(ma.expand_dims(codes, axis=-1), shifts) & mask, ma.float32) - 8.0
+    weights = ma.reshape(numbers * scales[:, :, None, None], (codes.shape[0], -1))
+    return ma.matmul(x, ma.permute_dims(weights, (1, 0)))
+
+
 def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
     """A family: a function of its arrays."""
     return lambda arrays: caller(module_of(function, arrays, *arrays), arrays)
@@ -272,6 +283,8 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "sort": on(lambda x: ma.sort(x, axis=1)),
     "black_scholes": on(lambda s, k, t: families.black_scholes(Functions, s, k, t)),
     "batch_norm": on(batch_norm),
+    "int8": on(lambda x, y: ma.ptir.dot_general(x, y, **MATRICES, accum_dtype=ma.int32, out_dtype=ma.int32)),
+    "row_int4": on(row_int4),
     "bodies": on(lambda x, mass: families.bodies(Functions, x, mass)),
     "tiny": tiny,
     "chain1k": chain,

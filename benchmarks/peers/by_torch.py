@@ -276,6 +276,10 @@ def batch_norm(x: Any, gamma: Any, beta: Any) -> Any:
     return F.batch_norm(x.permute(0, 3, 1, 2), None, None, gamma, beta, True, 0.0, EPSILON).permute(0, 2, 3, 1)
 
 
+def halves(parts: Any) -> Any:
+    return torch.stack(parts, -1).float()
+
+
 def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
     """A family: a function of its arrays."""
     return lambda arrays: caller(function, *tensors(arrays).values())
@@ -291,6 +295,8 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "sort": on(lambda x: torch.sort(x, 1).values),
     "black_scholes": on(lambda *given: families.black_scholes(torch, *given)),
     "batch_norm": on(batch_norm),
+    "int8": on(torch._int_mm),
+    "row_int4": on(lambda x, codes, scales: x @ families.decoded(halves, codes, scales).T),
     "bodies": on(lambda x, mass: families.bodies(torch, x, mass)),
     "tiny": tiny,
     "chain1k": chain,

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .workloads import Arrays, Workload, normal, size_of
 
 RATE, VOLATILITY = 0.02, 0.3
@@ -44,6 +46,19 @@ def _bodies(small: bool) -> Arrays:
     return {"x": normal(26, x=(n, 3))["x"], "mass": abs(normal(27, mass=(n,))["mass"])}
 
 
+def _bytes(small: bool) -> Arrays:
+    n = 40 if small else 1024
+    rng = np.random.default_rng(32)
+    return {name: rng.integers(-128, 128, (n, n)).astype(np.int8) for name in ("x", "y")}
+
+
+def _packed(small: bool) -> Arrays:
+    """A row, and weights of 4 bits in blocks of 32 with a scale each, the zero point 8."""
+    n = 64 if small else 4096
+    codes = np.random.default_rng(33).integers(0, 256, (n, n // 32, 16)).astype(np.uint8)
+    return {**normal(34, x=(1, n)), "codes": codes, "scales": 0.01 * abs(normal(35, s=(n, n // 32))["s"])}
+
+
 FAMILIES: dict[str, Workload] = {
     "cumsum": Workload("running sums of 1024 rows of 4096", _matrix(20, 1024, 4096), size_of("x", times={"x": 2})),
     "transpose": Workload("transpose of 4096 x 4096", _matrix(21, 4096, 4096), size_of("x", times={"x": 2})),
@@ -54,6 +69,8 @@ FAMILIES: dict[str, Workload] = {
     "sort": Workload("256 rows of 4096 in order", _matrix(30, 256, 4096)),
     "black_scholes": Workload("a million options of Black and Scholes", _options, size_of("s", "k", "t")),
     "batch_norm": Workload("batch norm with statistics, 16 images 56x56x64", _images, size_of("x", times={"x": 2})),
+    "int8": Workload("product of 1024 x 1024 in int8, summed in int32", _bytes, flops=lambda a: 2 * len(a["x"]) ** 3),
+    "row_int4": Workload("a row times 4096 x 4096 of 4 bits", _packed, size_of("codes", "scales"), reads=True),
     "bodies": Workload("forces between 2048 bodies", _bodies),
 }
 
@@ -69,6 +86,12 @@ def black_scholes(f: Any, s: Any, k: Any, t: Any) -> Any:
         return 0.5 * (1 + f.erf(x / 2**0.5))
 
     return s * cdf(d) - discounted * cdf(e), discounted * cdf(-e) - s * cdf(-d)
+
+
+def decoded(stack: Callable[..., Any], codes: Any, scales: Any) -> Any:
+    """The weights of codes of 4 bits, two to a byte, where `stack` joins arrays along a new last axis."""
+    numbers = stack((codes & 15, codes >> 4)) - 8.0
+    return (numbers * scales[:, :, None, None]).reshape(len(codes), -1)
 
 
 def bodies(f: Any, x: Any, mass: Any) -> Any:
