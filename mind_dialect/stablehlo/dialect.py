@@ -73,7 +73,7 @@ ENUMERATIONS: frozenset[str] = frozenset(
     """.split()
 )
 """Attributes that are one word, which MLIR writes as in `#stablehlo<precision HIGHEST>`."""
-TYPE_NAMES: dict[str, tuple[str, ...]] = {"stablehlo": ("token", "future"), "quant": ("uniform",)}
+TYPE_NAMES: dict[str, tuple[str, ...]] = {"stablehlo": ("token", "future"), "quant": ("uniform",), "torch": ("int",)}
 
 
 class ForeignOp(Operation):
@@ -160,6 +160,8 @@ Chlo = _dialect("chlo", CHLO_NAMES)
 Sdy = _dialect("sdy", SDY_NAMES)
 Mhlo = _dialect("mhlo", ())
 Quant = _dialect("quant", ())
+Torch = _dialect("torch", ("symbolic_int", "bind_symbolic_shape"))
+"""What torch-mlir keeps of its dialect beside StableHLO: symbols of sizes, and what dimensions they bind."""
 
 DIALECTS: dict[str, Dialect] = {d.name: d for d in (Stablehlo, Chlo, Sdy, Mhlo, Quant)}
 OP_TYPES: dict[str, type[Operation]] = {op.name: op for d in (Stablehlo, Chlo, Sdy) for op in d.operations}

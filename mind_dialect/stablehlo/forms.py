@@ -35,7 +35,7 @@ _PARTS: dict[Attribute, AnyFloat] = {ComplexType(f32): f32, ComplexType(f64): f6
 def parse_pretty(op_type: type[Operation], parser: Parser) -> Operation:
     """Read what follows the name of an op of one of these dialects. Raises xDSL's `ParseError`."""
     syntax = Syntax(op_type, parser)
-    return FORMS.get(op_type.name, Syntax.plain)(syntax)
+    return (FORMS.get(op_type.name) or TORCH_FORMS.get(op_type.name) or Syntax.plain)(syntax)
 
 
 def _named(**known: Property) -> Callable[[Syntax], Operation]:
@@ -59,6 +59,28 @@ def _constant(s: Syntax) -> Operation:
     if not isinstance(type := getattr(value, "type", None), TensorType):
         s.parser.raise_error("expected a tensor literal such as dense<0.0> : tensor<4xf32>")
     return s.build([], [cast(Attribute, type)], attributes)
+
+
+def _symbolic_int(s: Syntax) -> Operation:
+    """A symbol and its range, of torch-mlir: `torch.symbolic_int "T" {min_val = 2, max_val = 8} : !torch.int`."""
+    s.properties["symbol_name"] = string(s)
+    s.properties.update(s.attributes())
+    s.punctuation(":")
+    return s.build([], [s.parser.parse_type()], s.attributes())
+
+
+def _bind_symbolic_shape(s: Syntax) -> Operation:
+    """The dimensions of a value, of torch-mlir: `torch.bind_symbolic_shape %x, [%s], affine_map<()[s0] -> (s0, 4)> : type`."""
+    value = s.parser.parse_unresolved_operand()
+    s.punctuation(",")
+    symbols = s.bracketed(lambda: s.parser.parse_unresolved_operand())
+    s.punctuation(",")
+    s.properties["shape_expressions"] = s.parser.parse_attribute()
+    attributes = s.attributes()
+    s.punctuation(":")
+    symbol: Any = s.parser.ctx.get_type("torch.int")
+    types = [s.parser.parse_type(), *[symbol("") for _ in symbols]]
+    return s.build(s.resolve([value, *symbols], types), [], attributes)
 
 
 def _no_operands(s: Syntax) -> Operation:
@@ -258,3 +280,9 @@ FORMS: dict[str, Callable[[Syntax], Operation]] = {
     "sdy.sharding_group": _with_word("group_id", integer),
 }
 """Reads what follows the op's name, by that name; ops without a row have operands, attributes and types."""
+
+TORCH_FORMS: dict[str, Callable[[Syntax], Operation]] = {
+    "torch.symbolic_int": _symbolic_int,
+    "torch.bind_symbolic_shape": _bind_symbolic_shape,
+}
+"""Those of `Torch`, which is read and not converted."""

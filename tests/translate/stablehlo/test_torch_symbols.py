@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mind_dialect.declared_dims import declarations_of
-from mind_dialect.errors import MindError
+from mind_dialect.errors import MindError, MindParseError
 from mind_dialect.program import functions
 from mind_runtime import compile
 from stablehlo_programs import read
@@ -28,6 +28,39 @@ TEXT = """func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf
 
 def text(least: int = 2, most: int = 2**63 - 1, map: str = "s0 * 2 + s1") -> str:
     return TEXT.replace("MIN", str(least)).replace("MAX", str(most)).replace("MAP", map)
+
+
+PRETTY = """func.func @f(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %s0 = torch.symbolic_int "T" {min_val = MIN, max_val = MAX} : !torch.int
+  %s1 = torch.symbolic_int "B" {min_val = 2, max_val = 9223372036854775807} : !torch.int
+  torch.bind_symbolic_shape %x, [%s0], affine_map<()[s0] -> (s0, 4)> : tensor<?x4xf32>
+  torch.bind_symbolic_shape %y, [%s1, %s0], affine_map<()[s0, s1] -> (MAP, 4)> : tensor<?x4xf32>
+  %0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  torch.bind_symbolic_shape %0, [%s1, %s0], affine_map<()[s0, s1] -> (s1 + MAP, 4)> : tensor<?x4xf32>
+  func.return %0 : tensor<?x4xf32>
+}"""
+
+
+@pytest.mark.parametrize("map", ["s0 * 2 + s1", "s1 floordiv 2"])
+def test_the_pretty_form_says_what_the_generic_form_says(map: str) -> None:
+    pretty = PRETTY.replace("MIN", "3").replace("MAX", "1024").replace("MAP", map)
+    assert str(read(pretty)) == str(read(text(3, 1024, map)))
+    assert [fact.text for f in functions(read(pretty)) for fact in declarations_of(f)] == ["T >= 3", "T <= 1024"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"T" {min', "T {min", "E1007: string literal expected"),
+        ("%x, [%s0], affine", "%x, %s0, affine", r"E1007: '\[' expected"),
+        ("[%s0], affine_map<()[s0] -> (s0, 4)>", "[%s0]", "E1007: expected ','"),
+        ("%x, [%s0]", "%x, [%none]", "E4001: %none is used but not defined"),
+        (" : !torch.int", "", "E1007: expected ':'"),
+    ],
+)
+def test_a_pretty_form_that_is_none_is_refused(old: str, new: str, message: str) -> None:
+    with pytest.raises(MindParseError, match=message):
+        read(PRETTY.replace("MIN", "2").replace("MAX", "8").replace("MAP", "s0").replace(old, new, 1))
 
 
 def types(module: Any) -> list[str]:

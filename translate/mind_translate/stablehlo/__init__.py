@@ -14,7 +14,7 @@ from xdsl.dialects.func import Func
 from mind_dialect.enzyme import Enzyme
 from mind_dialect.mlir_parser import MindParser
 from mind_dialect.source_text import decode
-from mind_dialect.stablehlo import DIALECTS
+from mind_dialect.stablehlo import DIALECTS, Torch
 
 from .bytecode import bytecode_text, is_bytecode
 from .module import ConvertStablehloToPtirPass, convert_module, holds_stablehlo
@@ -34,7 +34,7 @@ __all__ = [
 def stablehlo_context() -> Context:
     """Return a context with what StableHLO programs hold; ops of other dialects are kept, to be listed as refused."""
     context = Context(allow_unregistered=True)
-    for dialect in (Builtin, Func, Enzyme, *DIALECTS.values()):
+    for dialect in (Builtin, Func, Enzyme, *DIALECTS.values(), Torch):
         context.load_dialect(dialect)
     return context
 
