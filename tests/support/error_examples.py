@@ -163,7 +163,7 @@ EXAMPLES: dict[str, ErrorExample] = {
     ),
     "E1109": ErrorExample(
         "dimension 'B' has no size while the function is traced",
-        python=_TRACED + 'ma.jit(lambda x: ma.zeros(x.shape[0] + 1), sizes={"x": ("B",)})(np.ones(3, np.float32))\n',
+        python=_TRACED + 'ma.jit(lambda x: [0.0] * x.shape[0], sizes={"x": ("B",)})(np.ones(3, np.float32))\n',
         needs="optree",
     ),
     "E1110": ErrorExample(
