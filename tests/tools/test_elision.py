@@ -50,6 +50,14 @@ def test_constants_of_the_stablehlo_exporter() -> None:
     assert out.count("__elided__") == 1
 
 
+def test_constants_of_launches_are_elided() -> None:
+    """A table that a kernel reads, which the viewer shows without its numbers."""
+    text = program("ptir.constant [1, 2, 3] : tensor<3xsi32>")
+    text = text.replace("return", "return %c : tensor<3xsi32>").replace("()", "() -> tensor<3xsi32>")
+    out = mind_opt("--lower-to-native=isa=avx2 launches=true", "--elide-elementsattrs-if-larger=2", stdin=text).out
+    assert "launch.alloc constant 0 literal dense_resource<__elided__> : tensor<3xsi32>" in out
+
+
 def test_the_ir_around_passes_is_elided_and_what_is_read_again_is_not(tmp_path: Path) -> None:
     text = program("mind.constant [1.0, 2.0, 3.0] : tensor<3xf32>")
     option = "--elide-elementsattrs-if-larger=2"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from typing_extensions import override
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import DenseResourceAttr, UnitAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
@@ -105,7 +105,10 @@ class LaunchOp(CodedOp):
         for name, codec in self.WORDS.items():
             if (found := self.properties.get(name)) is not None:
                 printer.print_string(f" {name}" if isinstance(codec, Flag) else f" {name} ")
-                codec.print(printer, found)
+                if isinstance(found, DenseResourceAttr):  # a literal that is elided, for display only
+                    printer.print_attribute(found)
+                else:
+                    codec.print(printer, found)
         printer.print_op_attributes(self.attributes)
 
     @classmethod
