@@ -259,6 +259,25 @@ def halves(parts: Any) -> Any:
     return jnp.stack(parts, -1).astype(jnp.float32)
 
 
+def depthwise(x: Any, weight: Any) -> Any:
+    names, groups = ("NHWC", "HWIO", "NHWC"), x.shape[-1] // weight.shape[-2]
+    return lax.conv_general_dilated(x, weight, (1, 1), [(1, 1)] * 2, dimension_numbers=names, feature_group_count=groups)
+
+
+def pooled(x: Any) -> Any:
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), [(0, 0), (1, 1), (1, 1), (0, 0)])
+
+
+def derived(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
+    """A family: a function of its arrays but the last, which is a cotangent, and its gradients."""
+
+    def both(*given: Any) -> Any:
+        y, pull = jax.vjp(function, *given[:-1])
+        return y, *pull(given[-1])
+
+    return lambda arrays: caller(both, *on_device(arrays).values())
+
+
 def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
     """A family: a function of its arrays."""
     return lambda arrays: caller(function, *on_device(arrays).values())
@@ -276,6 +295,9 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "batch_norm": on(batch_norm),
     "int8": on(lambda x, y: lax.dot(x, y, preferred_element_type=jnp.int32)),
     "row_int4": on(lambda x, codes, scales: x @ families.decoded(halves, codes, scales).T),
+    "depthwise": derived(depthwise),
+    "dense": derived(lambda x, weight: convolved(x, weight, 1, 1)),
+    "max_pool": derived(pooled),
     "bodies": on(lambda x, mass: families.bodies(Functions, x, mass)),
     "tiny": tiny,
     "chain1k": chain,

@@ -268,6 +268,26 @@ def row_int4(x: Array, codes: Array, scales: Array) -> Array:
     return ma.matmul(x, ma.permute_dims(weights, (1, 0)))
 
 
+def convolved(x: Array, weight: Array) -> Array:
+    return ma.nn.conv(x, weight, padding=1, groups=x.shape[-1] // weight.shape[-2])
+
+
+def pooled(x: Array) -> Array:
+    return ma.nn.max_pool(x, 3, stride=2, padding=1)
+
+
+def derived(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
+    """A family: a function of its arrays but the last, which is a cotangent, and its gradients."""
+
+    def side(arrays: Arrays) -> Call:
+        module = vjp(module_of(function, arrays, *list(arrays)[:-1]))
+        program = compile(read_back(module), f"{function.__name__}_grad", TARGET)
+        given = [placed(x) for x in arrays.values()]
+        return lambda: program(*given)
+
+    return side
+
+
 def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
     """A family: a function of its arrays."""
     return lambda arrays: caller(module_of(function, arrays, *arrays), arrays)
@@ -285,6 +305,9 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "batch_norm": on(batch_norm),
     "int8": on(lambda x, y: ma.ptir.dot_general(x, y, **MATRICES, accum_dtype=ma.int32, out_dtype=ma.int32)),
     "row_int4": on(row_int4),
+    "depthwise": derived(convolved),
+    "dense": derived(convolved),
+    "max_pool": derived(pooled),
     "bodies": on(lambda x, mass: families.bodies(Functions, x, mass)),
     "tiny": tiny,
     "chain1k": chain,

@@ -280,6 +280,33 @@ def halves(parts: Any) -> Any:
     return torch.stack(parts, -1).float()
 
 
+def convolved(x: Any, weight: Any) -> Any:
+    filters = weight.permute(3, 2, 0, 1)
+    return F.conv2d(x.permute(0, 3, 1, 2), filters, padding=1, groups=x.shape[-1] // filters.shape[1]).permute(0, 2, 3, 1)
+
+
+def pooled(x: Any) -> Any:
+    return F.max_pool2d(x.permute(0, 3, 1, 2), 3, 2, 1).permute(0, 2, 3, 1)
+
+
+def derived(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
+    """A family: a function of its arrays but the last, which is a cotangent, and its gradients."""
+
+    def side(arrays: Arrays) -> Call:
+        *given, dy = tensors(arrays).values()
+        for t in given:
+            t.requires_grad_()
+        run = compiled(function)
+
+        def call() -> Any:
+            y = run(*given)
+            return y.detach(), *torch.autograd.grad(y, given, dy)
+
+        return call
+
+    return side
+
+
 def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
     """A family: a function of its arrays."""
     return lambda arrays: caller(function, *tensors(arrays).values())
@@ -297,6 +324,9 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "batch_norm": on(batch_norm),
     "int8": on(torch._int_mm),
     "row_int4": on(lambda x, codes, scales: x @ families.decoded(halves, codes, scales).T),
+    "depthwise": derived(convolved),
+    "dense": derived(convolved),
+    "max_pool": derived(pooled),
     "bodies": on(lambda x, mass: families.bodies(torch, x, mass)),
     "tiny": tiny,
     "chain1k": chain,

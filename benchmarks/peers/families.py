@@ -59,6 +59,17 @@ def _packed(small: bool) -> Arrays:
     return {**normal(34, x=(1, n)), "codes": codes, "scales": 0.01 * abs(normal(35, s=(n, n // 32))["s"])}
 
 
+def _windows(seed: int, extent: int, channels: int, inputs: int = 0, stride: int = 1) -> Callable[[bool], Arrays]:
+    """Images, filters of 3x3 if they have inputs, and cotangents."""
+
+    def arrays(small: bool) -> Arrays:
+        images, n, c = (2, 8, min(channels, 8)) if small else (8, extent, channels)
+        filters = {"weight": (3, 3, min(inputs, c), c)} if inputs else {}
+        return normal(seed, x=(images, n, n, c), **filters, dy=(images, n // stride, n // stride, c))
+
+    return arrays
+
+
 FAMILIES: dict[str, Workload] = {
     "cumsum": Workload("running sums of 1024 rows of 4096", _matrix(20, 1024, 4096), size_of("x", times={"x": 2})),
     "transpose": Workload("transpose of 4096 x 4096", _matrix(21, 4096, 4096), size_of("x", times={"x": 2})),
@@ -71,6 +82,11 @@ FAMILIES: dict[str, Workload] = {
     "batch_norm": Workload("batch norm with statistics, 16 images 56x56x64", _images, size_of("x", times={"x": 2})),
     "int8": Workload("product of 1024 x 1024 in int8, summed in int32", _bytes, flops=lambda a: 2 * len(a["x"]) ** 3),
     "row_int4": Workload("a row times 4096 x 4096 of 4 bits", _packed, size_of("codes", "scales"), reads=True),
+    "depthwise": Workload(
+        "depthwise convolution 3x3, 8 images 56x56x128, value and gradients", _windows(31, 56, 128, 1), is_convolution=True
+    ),
+    "dense": Workload("convolution 3x3, 8 images 56x56x64, value and gradients", _windows(32, 56, 64, 64), is_convolution=True),
+    "max_pool": Workload("max pool 3x3 by 2, 8 images 112x112x64, value and gradient", _windows(33, 112, 64, stride=2)),
     "bodies": Workload("forces between 2048 bodies", _bodies),
 }
 
