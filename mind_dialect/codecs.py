@@ -15,6 +15,7 @@ from xdsl.irdl import AttrConstraint, IntConstraint, VerificationContext
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
+from .by_identity import by_identity
 from .errors import MindError, brief, error
 from .literals import Number, check_element, coded, element_text, parse_number
 from .types import DType
@@ -79,6 +80,12 @@ def short_array(items: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
     return DenseArrayBase.from_list(i64, items)
 
 
+@by_identity
+def integers(attribute: Attribute) -> tuple[int, ...]:
+    """The items of an `array<...>` of integers."""
+    return cast("DenseArrayBase[IntegerType]", attribute).get_values()
+
+
 def _plain(n: Any) -> Any:
     """An integer of NumPy, or of whatever else can be an index, as Python's; all else as it is."""
     try:
@@ -106,7 +113,7 @@ class Integers(Codec):
 
     def value(self, attribute: Attribute) -> tuple[int, ...]:
         if is_array(attribute) and attribute.elt_type == i64:
-            return attribute.get_values()
+            return integers(attribute)
         raise self.wrong(attribute)
 
     def print(self, printer: Printer, attribute: Attribute) -> None:

@@ -34,6 +34,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from ..by_identity import by_identity
 from ..elements import Boolean, Complex, Element, Float, Integer, SmallFloat
 from ..errors import MindError, brief, error
 from ..extents import ExtentSyntaxError, TooLarge
@@ -202,11 +203,7 @@ def _tensor_type(dtype: PtirDType, shape: tuple[Dim, ...]) -> TensorType:
     return TensorType(dtype.type, extents)
 
 
-_READ: dict[int, tuple[Attribute, TensorSpec]] = {}
-"""Types read lately, by identity: they are immutable, and while one is kept here no other object has its id."""
-MOST_READ = 1 << 12
-
-
+@by_identity
 def read_type(type: Attribute) -> TensorSpec:
     """
     The dtype and dimensions of a PTIR type.
@@ -214,16 +211,6 @@ def read_type(type: Attribute) -> TensorSpec:
     Raises E2001 for what is no ranked tensor or has another encoding, E2005 for an element type outside the contract, E3006
     for a negative extent.
     """
-    if (known := _READ.get(id(type))) is not None:
-        return known[1]
-    spec = _spec(type)
-    if len(_READ) >= MOST_READ:
-        _READ.clear()
-    _READ[id(type)] = type, spec
-    return spec
-
-
-def _spec(type: Attribute) -> TensorSpec:
     if not isinstance(type, TensorType):
         raise error("E2001", f"expected a tensor, found {brief(type)}", expected="tensor", actual=brief(type))
     tensor = cast(TensorType, type)

@@ -18,6 +18,7 @@ from typing import cast
 from xdsl.dialects.builtin import MemRefType, NoneAttr, StridedLayoutAttr, TensorType
 from xdsl.ir import Attribute
 
+from mind_dialect.by_identity import by_identity
 from mind_dialect.errors import brief, error
 from mind_dialect.ptir.types import DTYPE_OF_TYPE, PtirDType, tensor_type, unknown_dtype
 
@@ -88,7 +89,7 @@ def ref(dtype: PtirDType, shape: tuple[int, ...], strides: tuple[int, ...] | Non
     return MemRefType(element, shape, StridedLayoutAttr(strides))
 
 
-@lru_cache(maxsize=MAX_INTERNED)
+@by_identity
 def read_ref(type: Attribute) -> Ref:
     """
     Return the layout that a type says.
