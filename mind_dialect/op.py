@@ -20,13 +20,14 @@ from .canonicalization import canonicalization_patterns
 from .codecs import Codec
 from .errors import MindError, error
 from .names import shown_op
+from .op_class import OpClass
 from .profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from .textform import parse_op, print_op
 
 T = TypeVar("T")
 
 
-class CodedOp(IRDLOperation, HasCanonicalizationPatternsInterface, ABC):
+class CodedOp(IRDLOperation, HasCanonicalizationPatternsInterface, ABC, metaclass=OpClass):
     """An op whose verifier's errors are coded and say which op they are about; xDSL's `canonicalize` has our rewrites of it."""
 
     EXTENSION: ClassVar[str | None] = None

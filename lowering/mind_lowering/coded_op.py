@@ -9,9 +9,10 @@ from xdsl.ir import Attribute, Operation, Region
 from xdsl.irdl import IRDLOperation
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.op_class import OpClass
 
 
-class CodedOp(IRDLOperation, ABC):
+class CodedOp(IRDLOperation, ABC, metaclass=OpClass):
     """An op whose failures are coded and name it."""
 
     @abstractmethod
