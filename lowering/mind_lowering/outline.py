@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -64,7 +64,7 @@ def original(func: FuncOp, number: int) -> Operation | None:
     """The op, of `func` or of a function that it calls, that a numbered op of its `own_module` comes from."""
     flat, called = _without_calls(func)
     work, converted_from = _as_ptir(flat)
-    op = converted_from.get(next(islice(walk(work), number, None)))
+    op = dict(converted_from).get(next(islice(walk(work), number, None)))
     return op if op is None else called.get(op, op)
 
 
@@ -78,13 +78,13 @@ def _without_calls(func: FuncOp) -> tuple[FuncOp, Mapping[Operation, Operation]]
     return whole.func, whole.origins
 
 
-def _as_ptir(func: FuncOp) -> tuple[FuncOp, Mapping[Operation, Operation]]:
-    """A copy of a function as PTIR, and where its ops come from."""
+def _as_ptir(func: FuncOp) -> tuple[FuncOp, Iterator[tuple[Operation, Operation]]]:
+    """A copy of a function as PTIR, and its ops with where they come from."""
     if is_core(func):
         made = converted(func)
-        return made.func, dict(zip(made.func.body.block.ops, made.origins, strict=False))
+        return made.func, zip(made.func.body.block.ops, made.origins, strict=False)
     work = func.clone()
-    return work, dict(zip(walk(work), walk(func), strict=True))
+    return work, zip(walk(work), walk(func), strict=True)
 
 
 def drop_barriers(module: ModuleOp) -> None:

@@ -79,6 +79,8 @@ class Grouping:
     group: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
     needs: dict[Operation, list[Operation]] = field(default_factory=dict[Operation, list[Operation]])
     place: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    shapes: dict[Operation, Dims | None] = field(default_factory=dict[Operation, Dims | None])
+    """The places that each op runs over, see `_shape`."""
 
     @staticmethod
     def of(block: Block, kept: set[Operation]) -> Grouping:
@@ -111,7 +113,7 @@ class Grouping:
         """The least level at which a view can be used."""
         effect: Operation | None = None
         for i, op in enumerate(self.block.ops):
-            self.place[op] = i
+            self.place[op], self.shapes[op] = i, _shape(op)
             needs = self.needs[op] = self._needed(op)
             if op in self.kept:  # in the order in which they stand
                 needs += [] if effect is None else [effect]
@@ -140,8 +142,8 @@ class Grouping:
         """Return whether what `maker` gives can stay within a group that `user` is in too: each place uses its own place only."""
         if isinstance(maker, ReduceOp) or isinstance(user, DotGeneralOp) or maker not in self.group:
             return False
-        shape = _shape(maker)
-        return shape is not None and shape == _shape(user)
+        shape = self.shapes[maker]
+        return shape is not None and shape == self.shapes[user]
 
     def _join(self, op: Operation, level: int, groups: Sequence[Group]) -> Group:
         """The group for `op` at `level`: that of all given ones and itself, or one of its own above them."""
@@ -150,7 +152,7 @@ class Grouping:
             [op],
             products=isinstance(op, DotGeneralOp),
             reductions=isinstance(op, ReduceOp),
-            is_open=_shape(op) is not None,
+            is_open=self.shapes[op] is not None,
         )
         distinct = list(dict.fromkeys(groups))
         if not own.fits(distinct):
@@ -196,7 +198,7 @@ class Grouping:
         while views:
             maker = views.pop()
             for user in users.get(maker, ()):
-                if is_view(user):
+                if user not in self.group:
                     views.append(user)
                 else:
                     yield user, maker is op and self.joins(op, user)

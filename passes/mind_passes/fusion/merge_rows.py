@@ -47,7 +47,7 @@ def merge_rows(module: Operation, is_kernel: IsKernel = always, *, siblings: boo
     for block in [block for op in ops for region in op.regions for block in region.blocks]:
         if sum(isinstance(op, FusionOp) for op in block.ops) > 1:
             _take_views_in(block)
-            _Merging({op: i for i, op in enumerate(block.ops)}, is_kernel, siblings, may_fit).run(block)
+            _Merging(list(block.ops), is_kernel, siblings, may_fit).run(block)
 
 
 def _take_views_in(block: Block) -> None:
@@ -80,14 +80,21 @@ def _chain(value: SSAValue, block: Block) -> list[Operation]:
 
 @dataclass
 class _Merging:
-    """The merging of one block; `place` is the position of each op, merged ones included."""
+    """The merging of one block; `order` are its ops by their places, None where the members of a merged fusion were."""
 
-    place: dict[Operation, int]
+    order: list[Operation | None]
     is_kernel: IsKernel
     siblings: bool
     may_fit: Fitting | None
     bodies: dict[FusionOp, tuple[int, set[type[Operation]]]] = field(default_factory=dict)
     """How many ops the body of a fusion has, and of which classes."""
+    place: dict[Operation, int] = field(init=False)
+    makers: list[set[int]] = field(init=False)
+    """Of each place, what makes the operands of the op there, by identity: hashes of ops are slow."""
+
+    def __post_init__(self) -> None:
+        self.place = {op: i for i, op in enumerate(self.order) if op is not None}
+        self.makers = [set() if op is None else _makers(op) for op in self.order]
 
     def run(self, block: Block) -> None:
         if self.may_fit is not None:
@@ -107,7 +114,7 @@ class _Merging:
             if other in members or other.parent is not user.parent:
                 continue
             every = sorted((*members, other), key=self.place.__getitem__)
-            if self._is_short(every) and may_fit(every) and self._between(every) is not None:
+            if self._is_short(every) and may_fit(every) and self._behind(every) is not None:
                 members = every
                 waiting += self._others(other)
         self._try(members)
@@ -124,14 +131,14 @@ class _Merging:
 
     def _try(self, members: Sequence[FusionOp]) -> FusionOp | None:
         """Return the merged fusion of `members`, if it is a kernel."""
-        between = self._between(members) if len(members) > 1 and self._is_wanted(*members) else None
-        if between is None:
+        behind = self._behind(members) if len(members) > 1 and self._is_wanted(*members) else None
+        if behind is None:
             return None
         merged = merged_fusion(members)
         if not self.is_kernel(merged):
             merged.erase()  # drops its uses
             return None
-        self._replace(members, merged, *between)
+        self._replace(members, merged, behind)
         return merged
 
     def _body(self, op: FusionOp) -> tuple[int, set[type[Operation]]]:
@@ -158,45 +165,45 @@ class _Merging:
             before = [r for r in readers if isinstance(r, FusionOp) and self.place.get(r, 1 << 62) < self.place[user]]
             yield from sorted(before, key=self.place.__getitem__, reverse=True)[:MOST_SIBLINGS]
 
-    def _between(self, members: Sequence[FusionOp]) -> tuple[list[Operation], list[Operation]] | None:
+    def _behind(self, members: Sequence[FusionOp]) -> set[Operation] | None:
         """
-        Return the ops between fusions that do not need them, and those that do.
+        Return the ops between fusions, given in their order, that need some of them.
 
-        None if one of the fusions needs some of the latter, or if they are too far apart.
+        None if one of the fusions needs some of the former, or if they are too far apart.
         """
-        first, last = members[0], members[-1]
-        if self.place[last] - self.place[first] > FARTHEST:
+        first, last = self.place[members[0]], self.place[members[-1]]
+        if last - first > FARTHEST:
             return None
-        staying: list[Operation] = []
-        moved: list[Operation] = []
-        needed = {id(op) for op in members}  # owners are compared by identity: hashes of ops are slow
-        behind: set[int] = set()
-        for op in (*self._window(first, last), last):
-            inside = op.walk() if op.regions and not isinstance(op, FusionOp) else (op,)
-            owners = {id(v.owner) for inner in inside for v in inner.operands}
-            if id(op) in needed:
-                if not owners.isdisjoint(behind):
+        behind = set[Operation]()
+        reached = {id(op) for op in members}
+        for place in range(first + 1, last + 1):
+            if self.makers[place].isdisjoint(reached):
+                continue
+            op = self.order[place]
+            if op in members:
+                if not self.makers[place].isdisjoint(map(id, behind)):
                     return None
-            elif owners.isdisjoint(needed) and owners.isdisjoint(behind):
-                staying.append(op)
-            else:
-                moved.append(op)
-                behind.add(id(op))
-        return staying, moved
+            elif op is not None:
+                behind.add(op)
+                reached.add(id(op))
+        return behind
 
-    def _window(self, first: Operation, last: Operation) -> Iterator[Operation]:
-        op = first.next_op
-        while op is not None and op is not last:
-            yield op
-            op = op.next_op
+    def _put(self, places: Sequence[int], ops: Sequence[Operation | None]) -> None:
+        """Let ops be at places: what is new there, or was at another one of them."""
+        found = [set[int]() if op is None else self.makers[self.place[op]] if op in self.place else _makers(op) for op in ops]
+        for place, op, makers in zip(places, ops, found, strict=True):
+            self.order[place], self.makers[place] = op, makers
+            if op is not None:
+                self.place[op] = place
 
-    def _replace(
-        self, members: Sequence[FusionOp], merged: FusionOp, staying: Sequence[Operation], moved: Sequence[Operation]
-    ) -> None:
+    def _replace(self, members: Sequence[FusionOp], merged: FusionOp, behind: set[Operation]) -> None:
         """Put the merged fusion where the last member is, and the ops that need the others behind it."""
         last = members[-1]
         block = last.parent
         assert isinstance(block, Block)
+        places = [i for i in range(self.place[members[0]], self.place[last] + 1) if self.order[i] is not None]
+        between = [op for op in map(self.order.__getitem__, places) if op is not None and op not in members]
+        staying, moved = [op for op in between if op not in behind], [op for op in between if op in behind]
         block.insert_op_before(merged, last)
         for op in reversed(moved):
             block.detach_op(op)
@@ -204,11 +211,29 @@ class _Merging:
         for old, new in zip(_results(members), merged.results, strict=True):
             new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
-        places = sorted(self.place.pop(op) for op in (*members, *staying, *moved))
-        self.place.update(zip((*staying, merged, *moved), places[len(members) - 1 :], strict=True))
+        self._put(places, [*[None] * (len(members) - 1), *staying, merged, *moved])
+        for user in {_holder(use.operation, block) for value in merged.results for use in value.uses}:
+            self.makers[self.place[user]] = _makers(user)
+        for op in members:
+            del self.place[op]
         for op in reversed(members):
             op.detach()
             op.erase()
+
+
+def _makers(op: Operation) -> set[int]:
+    """Return the identities of what makes the operands of an op, those of ops in its regions included."""
+    inside = op.walk() if op.regions and not isinstance(op, FusionOp) else (op,)
+    return {id(v.owner) for inner in inside for v in inner.operands}
+
+
+def _holder(op: Operation, block: Block) -> Operation:
+    """Return the op of a block that an op inside the block is, or is in."""
+    while op.parent is not block:
+        parent = op.parent_op()
+        assert parent is not None, "uses are inside the block"
+        op = parent
+    return op
 
 
 def _results(members: Sequence[FusionOp]) -> list[SSAValue]:

@@ -156,13 +156,15 @@ def fusion(ops: Sequence[Operation], results: Sequence[SSAValue], pattern: str |
 
     def copy(op: Operation, makes: Callable[[Operation], bool]) -> None:
         for value in op.operands:
+            if value in edit.inner:
+                continue
             owner = value.owner
-            assert value in edit.inner or owner not in members, "an op comes before what it uses"
-            if value not in edit.inner and isinstance(owner, Operation) and makes(owner):
+            assert owner not in members, "an op comes before what it uses"
+            if isinstance(owner, Operation) and makes(owner):
                 copy(owner, is_fill)
             else:
                 edit.read(value)
-        edit.append(op)
+        edit.copy(op)
 
     for op in ops:
         copy(op, is_no_view if isinstance(op, DotGeneralOp) else is_view)
