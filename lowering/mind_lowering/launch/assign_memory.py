@@ -11,7 +11,7 @@ The memory plan of a function of the `launch` dialect: where each temporary lies
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -27,8 +27,7 @@ from mind_dialect.program import functions
 
 from ..arena import Slot, place_by_size, place_in_order
 from .check_memory import check_memory
-from .compute_ops import ComputeOp
-from .liveness import Liveness, base, launch_ops
+from .liveness import Liveness, launch_ops
 from .memory_ops import ALIGNMENT, AllocOp, CopyOp, Space, ViewOp, is_alike
 from .return_op import ReturnOp
 
@@ -114,27 +113,11 @@ def _temporaries(live: Liveness) -> list[AllocOp]:
     return [a for a in live.allocations if a.kind is Space.ARENA and a.over is None]
 
 
-def _in_place(live: Liveness) -> Iterator[tuple[AllocOp, AllocOp]]:
-    """Yield allocations that an op may write in place of others which it uses last: the written and the read one."""
-    for op, n in live.order.items():
-        if not isinstance(op, ComputeOp) or not (pairs := op.inplace_pairs):
-            continue
-        reads, writes = [[base(v).owner for v in values] for values in op.effects()]
-        for w, r in pairs:
-            new, old = writes[w], reads[r]
-            if not isinstance(new, AllocOp) or not isinstance(old, AllocOp) or new.ref.nbytes != old.ref.nbytes:
-                continue
-            if live.first[new] != n or live.last[old] < n:
-                continue
-            if live.is_passed_on(op, old, new) if live.last[old] == n else live.is_handed_over(old, new):
-                yield new, old
-
-
 def _put_into_outputs(func: FuncOp, live: Liveness) -> Liveness:
     """Let temporaries that outputs are written in place of be those outputs, from the last op to the first; what is live then."""
     becomes: dict[AllocOp, AllocOp] = {}
     taken: set[AllocOp] = set()
-    for new, old in sorted(_in_place(live), key=lambda pair: -live.first[pair[0]]):
+    for new, old in sorted(live.in_place, key=lambda pair: -live.first[pair[0]]):
         output = new if new.kind is Space.OUTPUT and new.over is None else becomes.get(new)
         if output is None or new in taken or old in becomes or old.kind is not Space.ARENA or not _holds(output, old):
             continue
@@ -164,7 +147,7 @@ def _holds(output: AllocOp, old: AllocOp) -> bool:
 def _pass_on_donated(live: Liveness) -> None:
     """Let what is written in place of a donated input have its memory, and what is written in place of that."""
     passed_on: set[AllocOp] = set()
-    for new, old in _in_place(live):
+    for new, old in live.in_place:
         root = old if old.over is None else old.over.owner
         if not isinstance(root, AllocOp) or root.donated is None or old in passed_on or new.over is not None:
             continue
@@ -178,7 +161,7 @@ def _take_donated(func: FuncOp, live: Liveness) -> Liveness:
     ending = func.body.block.last_op
     assert isinstance(ending, ReturnOp)
     taken = {a.over.owner for a in live.allocations if a.over is not None} | {v.owner for v in ending.inputs}
-    passed_on = set(_in_place(live))
+    passed_on = set(live.in_place)
     donated = _by_type([a for a in live.allocations if a.donated is not None])
     copied = False
     for type, outputs in _by_type([v.owner for v in ending.inputs if isinstance(v.owner, AllocOp)]).items():
@@ -224,7 +207,7 @@ def _slots(live: Liveness, align: int) -> list[SharedSlot]:
         a: SharedSlot(_rounded(a.ref.nbytes, align), live.first[a], live.last[a], allocations=[a]) for a in _temporaries(live)
     }
     given: set[AllocOp] = set()
-    for new, old in _in_place(live):
+    for new, old in live.in_place:
         if new in slots and old in slots and new not in given and old not in given and slots[new].allocations == [new]:
             slot = slots[old]
             if slot.last != live.last[old]:

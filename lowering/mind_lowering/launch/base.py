@@ -120,7 +120,7 @@ class LaunchOp(CodedOp):
         return properties, parser.parse_optional_attr_dict()
 
     @classmethod
-    def words_of(cls, values: Mapping[str, Any]) -> dict[str, Attribute | None]:
+    def words_of(cls, values: Mapping[str, Any]) -> dict[str, Attribute]:
         """Return the properties for Python values, of which None stands for an absent one and False for an absent flag."""
         return {name: cls.WORDS[name].attribute(v) for name, v in values.items() if v is not None and v is not False}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import cast
 
 from xdsl.dialects.func import FuncOp
@@ -202,6 +203,22 @@ class Liveness(LiveRanges[AllocOp]):
             if at < len(uses) and uses[at] == number and not (isinstance(op, LaunchOp) and self.is_passed_on(op, old, new)):
                 return False
         return True
+
+    @cached_property
+    def in_place(self) -> list[tuple[AllocOp, AllocOp]]:
+        """The allocations that an op may write in place of others which it uses last: the written and the read one."""
+        return [pair for op in self.order if isinstance(op, ComputeOp) for pair in self._in_place(op)]
+
+    def _in_place(self, op: ComputeOp) -> Iterator[tuple[AllocOp, AllocOp]]:
+        n, (reads, writes) = self.order[op], op.effects()
+        for w, r in op.inplace_pairs:
+            new, old = base(writes[w]).owner, base(reads[r]).owner
+            if not isinstance(new, AllocOp) or not isinstance(old, AllocOp) or new.ref.nbytes != old.ref.nbytes:
+                continue
+            if self.first[new] != n or self.last[old] < n:
+                continue
+            if self.is_passed_on(op, old, new) if self.last[old] == n else self.is_handed_over(old, new):
+                yield new, old
 
     def touched(self, op: LaunchOp) -> tuple[Touched, Touched]:
         """The allocations that an op may read, and those that it may write, with the numbers of its reads or writes."""

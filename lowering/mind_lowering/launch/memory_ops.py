@@ -7,11 +7,12 @@ from enum import StrEnum
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from mind_dialect.by_identity import by_identity
 from mind_dialect.errors import error
 from mind_dialect.ptir.attributes import LITERAL, Int, Word
 from mind_dialect.ptir.literal import PtirLiteralAttr, static_spec
@@ -40,6 +41,12 @@ PLANNED = frozenset({Space.ARENA, Space.KEPT, Space.RECORD, Space.STATE})
 ALIGNMENT = 64
 """Bytes that the address of an allocation is a multiple of, if it says nothing: a cache line, and the widest vector."""
 _SPACE = Word(*Space)
+_SPACES = {space: StringAttr(space) for space in Space}
+
+
+@by_identity
+def _kind(space: Attribute) -> Space:
+    return Space(_SPACE.value(space))
 
 
 @irdl_op_definition
@@ -78,15 +85,13 @@ class AllocOp(LaunchOp):
         over: SSAValue | None = None,
     ):
         properties = self.words_of({"literal": literal, "at": at, "align": align, "donated": donated, "fixed": fixed})
-        number = None if index is None else IntegerAttr(index, i64)
-        super().__init__(
-            operands=[over], result_types=[type], properties={"space": StringAttr(space), "index": number, **properties}
-        )
+        stored = {"space": _SPACES[space], **({} if index is None else {"index": IntegerAttr(index, i64)}), **properties}
+        Operation.__init__(self, operands=[] if over is None else [over], result_types=[type], properties=stored)
 
     @property
     def kind(self) -> Space:
         """The space; E8002 for another word."""
-        return Space(_SPACE.value(self.space))
+        return _kind(self.properties["space"])
 
     @property
     def number(self) -> int | None:
@@ -105,7 +110,7 @@ class AllocOp(LaunchOp):
 
     def become_output(self, index: int) -> None:
         """Let the caller of the function give this memory, as result `index`."""
-        self.space, self.index = StringAttr(Space.OUTPUT), IntegerAttr(index, i64)
+        self.space, self.index = _SPACES[Space.OUTPUT], IntegerAttr(index, i64)
 
     def check_op(self) -> None:
         space, number, align = self.kind, self.number, self.word("align", 1)
@@ -194,7 +199,7 @@ class ViewOp(LaunchOp):
     res = result_def()
 
     def __init__(self, source: SSAValue, type: Attribute, offset: int = 0):
-        super().__init__(operands=[source], result_types=[type], properties=self.words_of({"offset": offset or None}))
+        Operation.__init__(self, operands=[source], result_types=[type], properties=self.words_of({"offset": offset or None}))
 
     def check_op(self) -> None:
         source, view, offset = read_ref(self.source.type), read_ref(self.res.type), self.word("offset", 0)
