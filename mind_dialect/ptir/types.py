@@ -228,6 +228,12 @@ def read_type(type: Attribute) -> TensorSpec:
     return TensorSpec(dtype, _named(tensor, extents))
 
 
+@by_identity
+def known_extents(type: Attribute) -> tuple[int, ...]:
+    """Return the extents of a PTIR type that are numbers, as all are in what is compiled for sizes."""
+    return tuple([n for n in read_type(type).shape if isinstance(n, int)])
+
+
 def _named(tensor: TensorType, extents: tuple[int, ...]) -> Dims:
     texts = dim_texts(tensor.encoding.data) if isinstance(tensor.encoding, StringAttr) else []
     fits = len(texts) == len(extents) and all(text == "*" or n == DYNAMIC_INDEX for n, text in zip(extents, texts, strict=True))

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from xdsl.ir import SSAValue
 
-from mind_dialect.ptir.types import read_type
+from mind_dialect.ptir.types import known_extents, read_type
 
 
 @dataclass(frozen=True)
@@ -78,5 +78,5 @@ def cheapest(rows: Sequence[Row], match: Callable[[Row], Match | Rejection]) -> 
 
 def moved_bytes(values: Sequence[SSAValue]) -> int:
     """Return the number of bytes of some values, each counted once; their extents are all known."""
-    specs = [read_type(v.type) for v in dict.fromkeys(values)]
-    return sum([prod([n for n in shape if isinstance(n, int)]) * dtype.size for dtype, shape in specs])
+    types = [v.type for v in dict.fromkeys(values)]
+    return sum([prod(known_extents(type)) * read_type(type).dtype.size for type in types])

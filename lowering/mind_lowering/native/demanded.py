@@ -48,7 +48,7 @@ from mind_dialect.ptir import (
     TransposeOp,
     UnaryOp,
 )
-from mind_dialect.ptir.types import read_type
+from mind_dialect.ptir.types import known_extents
 from mind_dialect.read_extents import ALL, read_extents
 from mind_passes.ptir.building import axes_of_reduction
 
@@ -158,7 +158,7 @@ def _first_axis(op: BroadcastToOp) -> int:
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """Return the extents of a value, which are all known."""
-    return tuple([n for n in read_type(value.type).shape if isinstance(n, int)])
+    return known_extents(value.type)
 
 
 # Masks

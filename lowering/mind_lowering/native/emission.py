@@ -59,10 +59,16 @@ class PlannedFunction:
     def bind(self, op: KernelOp) -> NativeStep:
         """Return the code object of a kernel, its buffers being the operands."""
         found = self.planner.kernels[op]
-        for buffer, value in zip(found.buffers, (*op.reads, *op.writes), strict=True):
+        for buffer, value in zip(found.buffers, op.operands[len(op.operands) - len(found.buffers) :], strict=True):
             buffer.value = value
-            buffer.location, buffer.is_new = self.table.location(value)
         return found.step
+
+    def place(self, op: KernelOp) -> NativeStep:
+        """Return the code object of a kernel, its buffers being the operands, and where these are stated."""
+        step = self.bind(op)
+        for buffer in self.planner.kernels[op].buffers:
+            buffer.location, buffer.is_new = self.table.location(buffer.address)
+        return step
 
 
 class Emission:
@@ -181,7 +187,7 @@ class Emission:
             op = self.copy(op)
         if not isinstance(op, KernelOp) or op not in self.plan.planner.kernels:
             return [op] if isinstance(op, AtOp | KernelOp) else []
-        step = self.plan.bind(op)
+        step = self.plan.place(op)
         if isinstance(step, Group) and step.is_idle():
             return []
         kernel = kernel_of(step, self.module, self.host, self.known)

@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import FUSIBLE, PtirOp
-from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
+from mind_dialect.ptir.types import PtirDType, known_extents, read_type, tensor_type
 from mind_passes.ptir.building import accumulator
 
 from .reasons import rounded_each_step, unsupported
@@ -51,8 +51,7 @@ def why_not(op: PtirOp, host: TargetInfo) -> str | None:
 
 def group_shape(op: PtirOp) -> tuple[int, ...]:
     """Return the shape over which a group computes an op."""
-    value = op.operands[0] if isinstance(op, ptir.ReduceOp) else op.results[0]
-    return tuple(n for n in read_type(value.type).shape if isinstance(n, int))
+    return known_extents((op.operands[0] if isinstance(op, ptir.ReduceOp) else op.results[0]).type)
 
 
 def group_name(ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> str:

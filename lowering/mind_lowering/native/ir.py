@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _LONGEST = 40
 
 
+@lru_cache(maxsize=1 << 12)
 def identifier(text: str) -> str:
     """
     `text` as part of the name of an LLVM value: other characters replaced, cut to a bounded length, not empty.
@@ -168,8 +170,8 @@ class Function:
 
     def call(self, name: str, result: str, *arguments: tuple[str, str], hint: str = "t", immediate: Sequence[int] = ()) -> str:
         """Call an intrinsic or a function of the C library, which is declared; `immediate` says which are `immarg`."""
-        types = [f"{t} immarg" if i in immediate else t for i, (t, _) in enumerate(arguments)]
-        self.module.declare(name, result, types)
+        if name not in self.module.declared:
+            self.module.declare(name, result, [f"{t} immarg" if i in immediate else t for i, (t, _) in enumerate(arguments)])
         text = f"call {result} @{name}({', '.join(f'{t} {v}' for t, v in arguments)})"
         if result == "void":
             self.do(text)

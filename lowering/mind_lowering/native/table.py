@@ -7,12 +7,11 @@ from collections.abc import Hashable, Mapping
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from ..launch.compute_ops import ComputeOp
+from ..launch.base import LaunchOp
 from ..launch.control_ops import AtOp, ForOp, IfOp, PrepackOp, WhileOp, YieldOp
 from ..launch.liveness import base, blocks_of
-from ..launch.memory_ops import AllocOp, CopyOp, Space, ViewOp
+from ..launch.memory_ops import AllocOp, Space, ViewOp
 from ..launch.ref import read_ref
-from ..launch.return_op import ReturnOp
 from .lowered import TableEntry
 
 ARENA_PLACE, FIRST_PLACE = 1, 2
@@ -29,6 +28,8 @@ def spot(value: SSAValue) -> tuple[SSAValue, int]:
     offset = 0
     while True:
         owner = value.owner
+        if type(owner) is AllocOp:
+            return value, offset
         if isinstance(owner, ViewOp):
             offset += owner.word("offset", 0) * read_ref(value.type).dtype.size
             value = owner.source
@@ -70,20 +71,9 @@ class Table:
 
     def _visit(self, block: Block) -> None:
         for op in block.ops:
-            match op:
-                case ComputeOp():
-                    reads, writes = op.effects()
-                    self._use(*reads, *writes)
-                case CopyOp():
-                    self._use(op.source, op.target)
-                case IfOp():
-                    self._use(op.predicate)
-                case ReturnOp():
-                    self._use(*op.inputs)
-                case YieldOp():
-                    self._use(*op.operands)
-                case _:
-                    pass
+            if isinstance(op, LaunchOp):
+                reads, writes = op.effects()
+                self._use(*reads, *writes, *op.operands if isinstance(op, YieldOp) else ())
             if isinstance(op, IfOp | ForOp | WhileOp | PrepackOp):
                 for inner in blocks_of(op):
                     self._visit(inner)

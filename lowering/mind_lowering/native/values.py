@@ -9,7 +9,7 @@ from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
-from mind_dialect.ptir.types import PtirDType, read_type
+from mind_dialect.ptir.types import PtirDType, known_extents, read_type
 
 from ..launch.memory_ops import NUMBERED, AllocOp, Space
 from ..launch.ref import ref
@@ -40,7 +40,7 @@ class Values:
 
     def shape(self, value: SSAValue) -> tuple[int, ...]:
         """The extents of a value, which are all known."""
-        return tuple(n for n in read_type(value.type).shape if isinstance(n, int))
+        return known_extents(value.type)
 
     def buffer(self, use: Use, dtype: PtirDType, count: int, name: str) -> Buffer:
         """New memory, a row of elements."""

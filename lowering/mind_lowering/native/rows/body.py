@@ -14,7 +14,7 @@ from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp, ReduceOp, YieldOp
-from mind_dialect.ptir.types import Kind, PtirDType, read_type
+from mind_dialect.ptir.types import I1, Kind, PtirDType, known_extents, read_type
 from mind_passes.ptir.building import accumulator, axes_of_reduction
 
 from ...launch.views import VIEWS, Ints
@@ -38,11 +38,8 @@ def plan_rows(block: Block, host: TargetInfo, place: Callable[[SSAValue], View])
 
 def anywhere(argument: SSAValue) -> View:
     """A place for an argument, where it is not known yet."""
-    dtype, shape = read_type(argument.type)
-    extents = tuple(n for n in shape if isinstance(n, int))
-    if len(extents) != len(shape):
-        raise Unfit("a dimension without a size")
-    return whole(Buffer(Use.INPUT, 0, dtype, prod(extents)), extents)
+    shape = _shape(argument)
+    return whole(Buffer(Use.INPUT, 0, read_type(argument.type).dtype, prod(shape)), shape)
 
 
 class _Planning:
@@ -61,6 +58,10 @@ class _Planning:
             tuple(1 if a in self.plan.axes else n for a, n in enumerate(self.plan.shape)),
             tuple(n for a, n in enumerate(self.plan.shape) if a not in self.plan.axes),
         )
+
+        own = (self.plan.shape, self.thin_shapes[0])
+        self.moves = [_moves(broadcast(whole(Buffer(Use.ARENA, 0, I1, 0), shape), self.plan.shape)) for shape in own]
+        """The strides that matter of what is computed, full and thin."""
 
     def _domain(self) -> RowPlan:
         """The shape and the axes of the rows."""
@@ -197,8 +198,7 @@ class _Planning:
         view = self._in_rows(view)
         if isinstance(view.base, Buffer) and view.base in self.made:
             value = self.made[view.base]
-            expected = broadcast(whole(view.base, self.thin_shapes[0] if value.is_thin else self.plan.shape), self.plan.shape)
-            if _moves(view) != _moves(expected) or view.offset:
+            if _moves(view) != self.moves[value.is_thin] or view.offset:
                 raise Unfit("a value that is read at other indices than its own")
             return value
         if view not in self.plan.inputs:
@@ -263,7 +263,7 @@ def _in_vectors(plan: RowPlan) -> list[Value]:
 
 
 def _shape(value: SSAValue) -> Ints:
-    dims = read_type(value.type).shape
-    if not all(isinstance(n, int) for n in dims):
+    found = known_extents(value.type)
+    if len(found) != len(read_type(value.type).shape):
         raise Unfit("a dimension without a size")
-    return tuple(n for n in dims if isinstance(n, int))
+    return found
