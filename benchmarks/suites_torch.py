@@ -27,8 +27,9 @@ HEAD = """\
 took {which}, the first {most} samples of f32 of each. Operators whose results nothing determines, such as `empty`, are left out.
 
 Each sample is exported, imported and run, and compared with what PyTorch computes, by the tolerances of
-[the other suites](conformance-suites.md). Where PyTorch differentiates it, our reverse mode is compared with PyTorch's, for a
-random cotangent. Not compared are the VJPs of
+[the other suites](conformance-suites.md). Results are those that PyTorch's own tests differentiate (`output_process_fn_grad`):
+without the signs of eigenvectors, for example. Where PyTorch differentiates it, our reverse mode is compared with PyTorch's, for
+a random cotangent. Not compared are the VJPs of
 
 {kept}
 

@@ -57,11 +57,15 @@ def full_name(op: Any) -> str:
 
 
 class Sample(torch.nn.Module):
-    """A call of an operator on a sample; its tensors are the inputs, results are flat."""
+    """
+    A call of an operator on a sample; its tensors are the inputs, results are flat.
+
+    Results are those that PyTorch's own tests differentiate: without the signs of eigenvectors, for example.
+    """
 
     def __init__(self, op: Any, sample: Any):
         super().__init__()
-        self.op = op
+        self.op, self.processed = op, sample.output_process_fn_grad
         leaves, self.tree = pytree.tree_flatten(((sample.input, *sample.args), dict(sample.kwargs)))
         self.leaves = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         self.places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
@@ -73,7 +77,7 @@ class Sample(torch.nn.Module):
         for i, tensor in zip(self.places, tensors, strict=True):
             leaves[i] = tensor
         args, kwargs = pytree.tree_unflatten(leaves, self.tree)
-        found = self.op(*args, **kwargs)
+        found = self.processed(self.op(*args, **kwargs))
         return tuple(y for y in pytree.tree_leaves(found) if isinstance(y, torch.Tensor))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir.types import F32, SI32, Kind, TensorSpec, tensor_type
+from mind_dialect.ptir.types import F32, SI32, Kind, PtirDType, TensorSpec, tensor_type
 
 from .landing import Lander
 from .unsupported import Refused
@@ -58,6 +58,15 @@ def row_and_column(to: Lander, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     shape, last = to.shape(x), len(to.shape(x)) - 1
     row, column = (to.emit(ptir.IotaOp, shape=shape, dtype=SI32, axis=axis) for axis in (last - 1, last))
     return row, column
+
+
+def permutation_matrix(to: Lander, order: SSAValue, dtype: PtirDType) -> SSAValue:
+    """P with `P x` in the order of the rows of L and U: column i of P has its one in row `order[i]`."""
+    *batch, rows = to.shape(order)
+    square = (*batch, rows, rows)
+    number = to.emit(ptir.IotaOp, shape=square, dtype=SI32, axis=len(batch))
+    source = to.broadcast(to.reshape(order, (*batch, 1, rows)), square)
+    return to.cast(to.emit(ptir.CompareOp, number, source, kind="equal"), dtype)
 
 
 def triangular_solution(

@@ -1,8 +1,9 @@
 """
-LU decomposition, triangular systems and QR by reflectors: custom calls `mind.linalg.lu.v1`, `solve_lower.v1`, `geqrf.v1`, ...
+LU decomposition, triangular systems, QR by reflectors, `eig`: custom calls `mind.linalg.lu.v1`, `solve_lower.v1`, `geqrf.v1`, ...
 
-Programs of other front ends, such as JAX's, are made of them. Kernels of what NumPy lacks go row by row, over all matrices of a
-batch at once, in operations of NumPy's; a zero on a diagonal gives infinity and NaN, as in LAPACK.
+Programs of other front ends, such as JAX's, are made of them, and of the eigenvalues of general matrices. Kernels of what NumPy
+lacks go row by row, over all matrices of a batch at once, in operations of NumPy's; a zero on a diagonal gives infinity and NaN,
+as in LAPACK.
 """
 
 from __future__ import annotations
@@ -79,6 +80,18 @@ def _geqrf(xp: Any, x: Any) -> tuple[Any, Any, Any]:
     return xp.ascontiguousarray(xp.swapaxes(reflectors, -1, -2)), scales, xp.linalg.qr(x, mode="reduced")[0]
 
 
+def _eig(xp: Any, x: Any) -> tuple[Any, Any]:
+    """
+    Return the eigenvalues of general matrices and their vectors, as columns of length 1, both complex.
+
+    They come in the order of LAPACK's `geev`; the greatest component of each vector is real.
+    """
+    values, vectors = xp.linalg.eig(x)
+    dtype = xp.complex64 if x.dtype in (xp.float32, xp.complex64) else xp.complex128
+    return values.astype(dtype), vectors.astype(dtype)
+
+
+EIG = calls.define_as("mind.linalg.eig.v1", _eig)
 GEQRF = calls.define_as("mind.linalg.geqrf.v1", _geqrf)
 LU = calls.define_as("mind.linalg.lu.v1", _lu)
 LOWER = calls.define_as("mind.linalg.solve_lower.v1", _substitution(True))
@@ -137,5 +150,5 @@ def _lu_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Sequence[Array | None]:
 _solve_rules(True)
 _solve_rules(False)
 differentiate_call(LU, _lu_reverse, _lu_forward)
-for _target in (LU, LOWER, UPPER, GEQRF):
+for _target in (LU, LOWER, UPPER, GEQRF, EIG):
     batch_call_by_leading_axes(_target)

@@ -14,7 +14,7 @@ from ..operands import broadcast
 from . import elementwise as e
 from .contraction import matmul
 from .creation import eye, tril, triu
-from .factors import GEQRF
+from .factors import EIG, GEQRF
 from .linalg import TARGETS, diagonal, eigh, inv, solve, svd
 from .manipulation import concat, expand_dims, matrix_transpose
 from .parts import conj, from_parts, is_complex, parts_of, select, square
@@ -313,6 +313,41 @@ def _geqrf_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
     return [e.add(padded, tril(unknown, k=-1)), constant(math.nan, scales.dtype, scales.shape), q_tangent]
 
 
+def _complex(x: Array) -> Array:
+    return x if is_complex(x) else from_parts(x, constant(0, x.dtype, x.shape))
+
+
+def _eig_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
+    """
+    Giles: Collected matrix derivative results, 2008, section 3.1, for general matrices, with vectors of length 1.
+
+    NaN where something depends on the phases of the vectors, which nothing but a convention determines.
+    """
+    (values, vectors), (values_adj, vectors_adj) = ys, gs
+    turned, gaps = matrix_transpose(vectors), _gaps(values)
+    paired = e.multiply(vectors_adj, vectors)
+    along, phase = parts_of(reduced("sum", paired, (paired.ndim - 2,), False))
+    lengths = matmul(turned, conj(vectors))
+    change = e.subtract(matmul(turned, vectors_adj), e.multiply(lengths, expand_dims(_complex(along), axis=-2)))
+    inner = e.add(_diagonal(values_adj), e.multiply(gaps, change))
+    found = solve(turned, matmul(inner, turned))
+    found = found if is_complex(xs[0]) else parts_of(found)[0]
+    real, imaginary = parts_of(paired)
+    size = reduced("sum", e.add(square(real), square(imaginary)), (paired.ndim - 2,), False)
+    excess = reduced("max", e.subtract(square(phase), e.multiply(size, 1e-4)), (size.ndim - 1,), False)
+    excess = expand_dims(expand_dims(excess, axis=-1), axis=-1)
+    is_known = e.less_equal(excess, constant(0, excess.dtype, excess.shape))
+    return [select(broadcast(is_known, found.shape), found, constant(math.nan, found.dtype, found.shape))]
+
+
+def _eig_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    """NaN for the vectors, whose phases have no derivative."""
+    _, vectors = ys
+    change = diagonal(solve(vectors, matmul(_complex(ts[0]), vectors)))
+    return [change, constant(math.nan, vectors.dtype, vectors.shape)]
+
+
+differentiate_call(EIG, _eig_reverse, _eig_forward)
 differentiate_call(GEQRF, _geqrf_reverse, _geqrf_forward)
 
 RULES = {

@@ -80,6 +80,13 @@ def test_convolutions_of_other_ranks(rank: int):
     agrees("Conv", [normal(1, 2, *[6] * rank), normal(3, 2, *[3] * rank)], pads=[1, 0, 2, 1, 0, 1][: 2 * rank])
 
 
+@pytest.mark.parametrize("p", [1, 2])
+def test_normalized_vectors_of_zeros_stay(p: int):
+    x = normal(3, 4)
+    x[1] = 0
+    agrees("LpNormalization", [x], axis=1, p=p)
+
+
 TRANSPOSED: dict[str, dict[str, Any]] = {
     "plain": {},
     "strides": {"strides": [2, 3]},

@@ -130,12 +130,12 @@ def _div(to: AtenConverter, call: Call, x: Operand, y: Operand, rounding_mode: s
         return arithmetic(to, call, ptir.DivOp, x, y)
     x, y = to.operand(call, x), to.operand(call, y)
     if rounding_mode == "floor":
-        return _floor_div(to, call.dtype, x, y)
+        return floor_div(to, call.dtype, x, y)
     quotient = to.emit(ptir.DivOp, x, y)
     return truncated(to, quotient) if call.dtype.is_float else quotient
 
 
-def _floor_div(to: AtenConverter, dtype: PtirDType, x: SSAValue, y: SSAValue) -> SSAValue:
+def floor_div(to: AtenConverter, dtype: PtirDType, x: SSAValue, y: SSAValue) -> SSAValue:
     """Python's division: of floats `(x - x mod y) / y` rounded to whole, as torch has it; by 0 the plain quotient."""
     rest = to.emit(ptir.RemainderOp, x, y)
     signs_differ = to.emit(ptir.XorOp, to.compare("less", rest, 0), to.compare("less", y, 0))
@@ -270,7 +270,7 @@ def _isinf(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     return to.emit(ptir.OrOp, *(to.compare("equal", part, math.inf) for part in parts))
 
 
-def _fill(to: AtenConverter, call: Call, x: SSAValue, value: Operand) -> SSAValue:
+def _fill(to: AtenConverter, call: Call, x: SSAValue, value: Operand, *_: Any) -> SSAValue:
     return to.operand(call, value)
 
 
@@ -284,10 +284,6 @@ def _same(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
 
 def _detach(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     return to.emit(ptir.StopGradientOp, x) if call.dtype.is_float or call.dtype.kind is Kind.COMPLEX else x
-
-
-def _copy(to: AtenConverter, call: Call, x: SSAValue, source: SSAValue, *_: Any) -> SSAValue:
-    return to.operand(call, source)
 
 
 def _polar(to: AtenConverter, call: Call, size: SSAValue, angle: SSAValue) -> SSAValue:
@@ -340,19 +336,21 @@ def _both(name: str, row: Row, *overloads: str) -> Table:
     return {f"{name}.{overload}": row for overload in overloads or ("Tensor", "Scalar")}
 
 
+_ANY = ("Tensor", "Scalar", "Scalar_Tensor")
+_SHIFTED = ("Tensor", "Tensor_Scalar", "Scalar_Tensor")
 ELEMENTWISE: Table = {
     **{f"{name}.default": _unary(op_type) for name, op_type in _FLOAT_UNARY.items()},
     **{f"{name}.default": _rounding(op_type) for name, op_type in _ROUNDING.items()},
     **{f"{name}.default": _function(name) for name in FUNCTIONS},
     **{key: row for name, kind in COMPARISONS.items() for key, row in _both(name, _compare(kind)).items()},
     **{f"{name}.default": _logical(op_type) for name, op_type in _ON_TRUTHS.items()},
-    **{key: row for name, op in _BITWISE.items() for key, row in _both(name, _binary(op)).items()},
+    **{key: row for name, op in _BITWISE.items() for key, row in _both(name, _binary(op), *_ANY).items()},
     **_both("add", _plus(ptir.AddOp)),
     **_both("sub", _plus(ptir.SubOp)),
     **_both("mul", _binary(ptir.MulOp)),
     **_both("div", _div, "Tensor", "Scalar", "Tensor_mode", "Scalar_mode"),
     **_both("fmod", _binary(ptir.RemainderOp)),
-    **_both("remainder", _remainder),
+    **_both("remainder", _remainder, *_ANY),
     **_both("pow", _pow, "Scalar", "Tensor_Scalar", "Tensor_Tensor"),
     **_both("clamp", _clamp, "default", "Tensor"),
     **_both("clamp_min", _clamp, "default", "Tensor"),
@@ -360,8 +358,8 @@ ELEMENTWISE: Table = {
     **_both("fill", _fill),
     **_both("__lshift__", _shift(left=True)),
     **_both("__rshift__", _shift(left=False)),
-    **_both("bitwise_left_shift", _shift(left=True), "Tensor", "Tensor_Scalar"),
-    **_both("bitwise_right_shift", _shift(left=False), "Tensor", "Tensor_Scalar"),
+    **_both("bitwise_left_shift", _shift(left=True), *_SHIFTED),
+    **_both("bitwise_right_shift", _shift(left=False), *_SHIFTED),
     **{f"{name}.default": _same for name in ("alias", "clone", "lift_fresh_copy", "contiguous")},
     "_to_copy.default": _to_copy,
     "abs.default": _abs,
@@ -369,7 +367,7 @@ ELEMENTWISE: Table = {
     "atan2.out": Refused("a result that is written to an operand", "functional graphs of torch.export hold none"),
     "bitwise_not.default": _unary(ptir.NotOp),
     "complex.default": _complex,
-    "copy.default": _copy,
+    "copy.default": _fill,
     **dict.fromkeys(("detach.default", "detach_copy.default"), _detach),
     "elu.default": _elu,
     "gelu.default": _gelu,

@@ -225,7 +225,7 @@ class _Missing:
 
 
 _MISSING = _Missing()
-_COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+_COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "searchsorted"})
 
 
 def _holds_missing(value: Any) -> bool:

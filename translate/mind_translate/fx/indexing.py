@@ -12,15 +12,16 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir.types import I1, SI64
+from mind_dialect.ptir.types import I1, SI64, Kind, PtirDType
 from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..unsupported import Refused
-from .converter import AtenConverter, Call, Operand, Row, Table
+from .converter import AtenConverter, Call, Operand, Results, Row, Table
+from .elementwise import floor_div
 from .structural import taken
 
 _SIZES_DEPEND = Refused("indexing with a mask, where the size of the result depends on data", "use torch.where")
-_KINDS = {"sum": "add", "add": "add", "amax": "max", "amin": "min"}
+_KINDS = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min"}
 
 
 def _index_select(to: AtenConverter, call: Call, x: SSAValue, dim: int, indices: SSAValue) -> SSAValue:
@@ -144,6 +145,8 @@ def _index_put(
 def scattered(to: AtenConverter, kind: str, x: SSAValue, dim: int, indices: SSAValue, updates: SSAValue) -> SSAValue:
     """`x` with updates combined in along an axis; as many updates count as there are indices."""
     shape = to.shape(x)
+    if kind == "mul":
+        return _multiplied(to, x, dim, indices, updates)
     x, indices, updates = (v if to.shape(v) else to.reshape(v, (1,)) for v in (x, indices, updates))
     updates, axis = _cut(to, updates, to.shape(indices)), to.axis(x, dim)
     met = _cut(to, x, to.shape(indices), axis)
@@ -152,6 +155,33 @@ def scattered(to: AtenConverter, kind: str, x: SSAValue, dim: int, indices: SSAV
         start = to.integers([0] * len(to.shape(x)))
         found = to.emit(ptir.DynamicUpdateSliceOp, x, found, start, sizes=to.sizes(met))
     return to.reshape(found, shape)
+
+
+def _multiplied(to: AtenConverter, x: SSAValue, dim: int, indices: SSAValue, updates: SSAValue) -> SSAValue:
+    """`x` with updates multiplied in, by index vectors: an axis alone has no op for products."""
+    whole = to.shape(x)
+    x, indices, updates = (v if to.shape(v) else to.reshape(v, (1,)) for v in (x, indices, updates))
+    shape, axis = to.shape(indices), to.axis(x, dim)
+    columns = [
+        to.cast(to.index(indices), SI64) if i == axis else to.emit(ptir.IotaOp, shape=shape, dtype=SI64, axis=i)
+        for i in range(len(shape))
+    ]
+    found = to.emit(
+        ptir.ScatterWindowsOp,
+        x,
+        to.concat([to.reshape(v, (*shape, 1)) for v in columns], len(shape)),
+        _cut(to, updates, shape),
+        update_window_dims=(),
+        inserted_window_dims=tuple(range(len(shape))),
+        scatter_dims_to_operand_dims=tuple(range(len(shape))),
+        index_vector_dim=len(shape),
+        kind="mul",
+        input_batching_dims=(),
+        scatter_indices_batching_dims=(),
+        mode="raise",
+        unique=False,
+    )
+    return to.reshape(found, whole)
 
 
 def _scatter(kind: str) -> Row:
@@ -164,12 +194,26 @@ def _scatter(kind: str) -> Row:
     return row
 
 
+def _scatter_by(to: AtenConverter, call: Call, x: SSAValue, dim: int, indices: SSAValue, updates: Operand, kind: str) -> Results:
+    """`scatter(..., reduce=)`, by `add` or `multiply`."""
+    return _scatter({"add": "add", "multiply": "mul"}[kind])(to, call, x, dim, indices, updates)
+
+
+def _limits(dtype: PtirDType) -> tuple[float, float]:
+    """The least and the greatest number of a dtype."""
+    if dtype.is_float:
+        return -math.inf, math.inf
+    if dtype.kind is Kind.UNSIGNED:
+        return 0, (1 << dtype.bits) - 1
+    return -(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1
+
+
 def _scatter_reduce(
     to: AtenConverter, call: Call, x: SSAValue, dim: int, indices: SSAValue, updates: SSAValue, kind: str, include: bool = True
 ) -> SSAValue:
-    """By sum, mean, amax or amin; without `include_self` what is met starts from nothing."""
-    if kind == "prod" or to.is_truth(x):
-        raise Refused(f"scatter_reduce of kind {kind}" if kind == "prod" else "a reduction of booleans by index")
+    """By sum, prod, mean, amax or amin; without `include_self` what is met starts from nothing."""
+    if to.is_truth(x):
+        raise Refused("a reduction of booleans by index")
     counts = None
     if kind == "mean":
         ones = to.like(1, _cut(to, updates, to.shape(indices)))
@@ -177,16 +221,40 @@ def _scatter_reduce(
         counts = scattered(to, "add", start, dim, indices, ones)
         counts = counts if include else to.math(ptir.MaximumOp, counts, 1)
     if not include:
-        nothing = {"amax": -math.inf, "amin": math.inf}.get(kind, 0)
-        if nothing and not call.dtype.is_float:
-            raise Refused(f"scatter_reduce of integers of kind {kind} without the elements themselves")
+        low, high = _limits(call.dtype)
+        nothing = {"amax": low, "amin": high, "prod": 1}.get(kind, 0)
         x = scattered(to, "replace", x, dim, indices, to.like(nothing, _cut(to, updates, to.shape(indices))))
-    found = scattered(to, _KINDS.get(kind, "add"), x, dim, indices, updates)
+    found = scattered(to, _KINDS[kind], x, dim, indices, updates)
     if counts is None:
         return found
-    if not call.dtype.is_float:
-        raise Refused("a mean of integers by index")
-    return to.emit(ptir.DivOp, found, counts)
+    if call.dtype.is_float:
+        return to.emit(ptir.DivOp, found, counts)
+    return floor_div(to, call.dtype, found, counts)
+
+
+def _index_reduce(
+    to: AtenConverter, call: Call, x: SSAValue, dim: int, indices: SSAValue, source: SSAValue, kind: str, include: bool = True
+) -> SSAValue:
+    """Slices of the source combined in at indices along an axis."""
+    if not to.shape(x):
+        raise Refused("index_reduce of rank 0")
+    return _scatter_reduce(to, call, x, dim, _spread_index(to, indices, to.axis(x, dim), source), source, kind, include)
+
+
+def _spread_index(to: AtenConverter, indices: SSAValue, axis: int, source: SSAValue) -> SSAValue:
+    """Indices along one axis of the source, for each of its elements."""
+    shape = to.shape(source)
+    return to.place(to.index(to.reshape(indices, shape[axis : axis + 1])), [axis], shape)
+
+
+def _put(to: AtenConverter, call: Call, x: SSAValue, indices: SSAValue, source: SSAValue, accumulate: bool = False) -> SSAValue:
+    """Elements by their places in row-major order, of which negative ones count from the end."""
+    count, size = math.prod(to.sizes(indices)), math.prod(to.sizes(x))
+    if not count:
+        return x
+    flat, places, source = to.reshape(x, (size,)), to.reshape(indices, (count,)), to.reshape(source, (count,))
+    kind = "add" if accumulate else "replace"
+    return to.reshape(scattered(to, kind, flat, 0, to.wrapped(places, size), source), call.shape)
 
 
 def _masked_scatter(to: AtenConverter, call: Call, x: SSAValue, mask: SSAValue, source: SSAValue) -> SSAValue:
@@ -214,8 +282,7 @@ def _index_add(
         raise Refused("index_add of rank 0")
     axis = to.axis(x, dim)
     source = to.scaled(to.cast(source, call.dtype), alpha)
-    places = to.place(to.index(to.reshape(indices, to.shape(source)[axis : axis + 1])), [axis], to.shape(source))
-    return scattered(to, "add", x, axis, places, source)
+    return scattered(to, "add", x, axis, _spread_index(to, indices, axis, source), source)
 
 
 def _truth_index(to: AtenConverter, call: Call, x: SSAValue, mask: SSAValue, value: Operand) -> SSAValue:
@@ -228,12 +295,16 @@ INDEXING: Table = {
     "index.Tensor": _index,
     "index_add.default": _index_add,
     "index_put.default": _index_put,
+    "index_reduce.default": _index_reduce,
     "index_select.default": _index_select,
     "masked_fill.Scalar": _truth_index,
     "masked_fill.Tensor": _truth_index,
     "masked_scatter.default": _masked_scatter,
+    "put.default": _put,
+    "scatter.reduce": _scatter_by,
     "scatter.src": _scatter("replace"),
     "scatter.value": _scatter("replace"),
+    "scatter.value_reduce": _scatter_by,
     "scatter_add.default": _scatter("add"),
     "scatter_reduce.two": _scatter_reduce,
 }

@@ -49,10 +49,14 @@ def _inverse(to: AtenConverter, call: Call, x: SSAValue, check: bool = False) ->
     return _with_code(to, call, linalg.call(to, "inv", [x], [call.spec])[0])
 
 
-def _cholesky(to: AtenConverter, call: Call, x: SSAValue, upper: bool = False, check: bool = False) -> Results:
+def cholesky_factor(to: AtenConverter, x: SSAValue, *, upper: bool) -> SSAValue:
     """One triangle is read; the derivative is symmetric all the same, as torch's is."""
-    (found,) = linalg.call(to, "cholesky", [linalg.transposed(to, x, conjugate=True) if upper else x], [call.spec])
-    return _with_code(to, call, linalg.transposed(to, found, conjugate=True) if upper else found)
+    (found,) = linalg.call(to, "cholesky", [linalg.transposed(to, x, conjugate=True) if upper else x], [to.spec(x)])
+    return linalg.transposed(to, found, conjugate=True) if upper else found
+
+
+def _cholesky(to: AtenConverter, call: Call, x: SSAValue, upper: bool = False, check: bool = False) -> Results:
+    return _with_code(to, call, cholesky_factor(to, x, upper=upper))
 
 
 def _solve(to: AtenConverter, call: Call, a: SSAValue, b: SSAValue, left: bool = True, check: bool = False) -> Results:
@@ -92,20 +96,21 @@ def _lu_factor(to: AtenConverter, call: Call, x: SSAValue, pivot: bool = True, c
 def _lu(to: AtenConverter, call: Call, x: SSAValue, pivot: bool = True) -> Results:
     """`P L U = x`."""
     packed, _, permutation = _factored(to, x, pivot)
-    shape = to.shape(packed)
-    rank, (rows, columns) = len(shape), to.sizes(packed)[-2:]
+    return [linalg.permutation_matrix(to, permutation, call.dtype), *unpacked(to, packed)]
+
+
+def unpacked(to: AtenConverter, packed: SSAValue) -> Sequence[SSAValue]:
+    """L, with ones on its diagonal, and U of the matrix that holds both."""
+    rank, (rows, columns) = len(to.shape(packed)), to.sizes(packed)[-2:]
     row, column = linalg.row_and_column(to, packed)
     below, zero = to.compare("greater", row, column), to.like(0, packed)
     on = to.select(to.compare("equal", row, column), to.like(1, packed), zero)
     lower = to.part(to.select(below, packed, on), rank - 1, 0, min(rows, columns))
     upper = to.part(to.select(below, zero, packed), rank - 2, 0, min(rows, columns))
-    square = (*shape[:-1], rows)
-    number = to.emit(ptir.IotaOp, shape=square, dtype=SI32, axis=rank - 2)
-    source = to.broadcast(to.reshape(permutation, (*shape[:-2], 1, rows)), square)
-    return [to.cast(to.compare("equal", number, source), call.dtype), lower, upper]
+    return lower, upper
 
 
-def _permutation(to: AtenConverter, pivots: SSAValue, rows: int) -> SSAValue:
+def order_of_pivots(to: AtenConverter, pivots: SSAValue, rows: int) -> SSAValue:
     """The order of rows after row i is exchanged with row `pivots[i] - 1`, in order."""
     *batch, count = to.sizes(pivots)
     if count > MOST_PIVOTS:
@@ -141,7 +146,7 @@ def _lu_solve(
         b = linalg.transposed(to, b, conjugate=True)
         return linalg.transposed(to, _lu_solve(to, flipped, packed, pivots, b, True, not adjoint), conjugate=True)
     lead, rows = call.shape[:-2], to.sizes(packed)[-1]
-    order = to.broadcast(_permutation(to, pivots, rows), (*lead, rows))
+    order = to.broadcast(order_of_pivots(to, pivots, rows), (*lead, rows))
     packed, b = to.broadcast(packed, (*lead, rows, rows)), to.broadcast(b, call.shape)
 
     def solved(b: SSAValue, *, lower: bool) -> SSAValue:
@@ -155,7 +160,7 @@ def _lu_solve(
     return _rows_in(to, found, back)
 
 
-def _reflected(to: AtenConverter, x: SSAValue, reflectors: SSAValue, scales: SSAValue, *, turned: bool) -> SSAValue:
+def reflected(to: AtenConverter, x: SSAValue, reflectors: SSAValue, scales: SSAValue, *, turned: bool) -> SSAValue:
     """`Q x` for Q the product of `1 - tau v v^H`, or its adjoint times x; v is 1 in its own row and 0 above it."""
     rank, count = len(to.shape(x)), to.sizes(scales)[-1]
     row, column = linalg.row_and_column(to, reflectors)
@@ -184,17 +189,15 @@ def _ormqr(
     x, scales = to.broadcast(x, (*lead, *to.shape(x)[-2:])), to.broadcast(scales, (*lead, *to.shape(scales)[-1:]))
     b = to.broadcast(b, call.shape)
     if left:
-        return _reflected(to, b, x, scales, turned=transpose)
-    return linalg.transposed(to, _reflected(to, linalg.transposed(to, b), x, scales, turned=not transpose))
+        return reflected(to, b, x, scales, turned=transpose)
+    return linalg.transposed(to, reflected(to, linalg.transposed(to, b), x, scales, turned=not transpose))
 
 
-_EIGENVECTORS = Refused("eigenvectors of general matrices, whose scale nothing determines", "use torch.linalg.eigh")
 LINALG: Table = {
     "_linalg_det.default": _whole("det", 1),
     "_linalg_slogdet.default": _whole("slogdet", 2),
     "_linalg_solve_ex.default": _solve,
     "linalg_cholesky_ex.default": _cholesky,
-    "linalg_eig.default": _EIGENVECTORS,
     "linalg_inv_ex.default": _inverse,
     "linalg_ldl_factor_ex.default": Refused("an LDL factorization", "use torch.linalg.cholesky or torch.linalg.lu"),
     "linalg_lu.default": _lu,

@@ -28,12 +28,16 @@ def _number_extreme(kind: str, of_truths: type[ptir.PtirOp]) -> Row:
     return row
 
 
-def _signbit(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
+def signbit(to: AtenConverter, x: SSAValue) -> SSAValue:
     """The highest bit: of floats it is set for -0 and for some NaN."""
     dtype = to.dtype(x)
     if dtype is I1:
         return to.like(False, x)
     return to.compare("less", to.bits(x, DTYPES[f"si{dtype.bits}"]) if dtype.is_float else x, 0)
+
+
+def _signbit(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
+    return signbit(to, x)
 
 
 def _next_after(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:

@@ -13,12 +13,12 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir.types import F32, F64, Kind, PtirDType
+from mind_dialect.ptir.types import F32, F64, Kind, PtirDType, TensorSpec
 from mind_dialect.ptir_shapes import Dims
 
 from ..attention import attention, band
 from ..unsupported import Refused
-from .converter import AtenConverter, Call, Row, Table, wide
+from .converter import AtenConverter, Call, Results, Row, Table, wide
 
 
 def product(
@@ -111,6 +111,13 @@ def _attention(
     return to.cast(found, call.dtype)
 
 
+def _plus_of_all(to: AtenConverter, call: Call, c: SSAValue, x: SSAValue, y: SSAValue, beta: Any = 1, alpha: Any = 1) -> Results:
+    """`beta c + alpha` times the sum of the products of all matrices, which is one product of longer rows."""
+    (batch, m, k), n = to.sizes(x), to.shape(y)[-1]
+    x, y = to.reshape(to.transpose(x, [1, 0, 2]), (m, batch * k)), to.reshape(y, (batch * k, n))
+    return _plus((), (1, 0))(to, call, c, x, y, beta, alpha)
+
+
 def _convolution(
     to: AtenConverter,
     call: Call,
@@ -156,6 +163,39 @@ def _convolution(
     if bias is not None:
         found = to.emit(ptir.AddOp, found, to.tensor(bias, dtype, to.shape(found)))
     return to.transpose(to.cast(found, call.dtype), [0, n + 1, *range(1, n + 1)])
+
+
+def _conv_tbc(to: AtenConverter, call: Call, x: SSAValue, weight: SSAValue, bias: SSAValue, padding: int = 0) -> SSAValue:
+    """A convolution along the first axis, `[time, batch, channels]` by `[time, in, out]`."""
+    time, batch, channels = call.shape
+    inner = Call(call.name, (TensorSpec(call.dtype, (batch, channels, time)),))
+    x, weight = to.transpose(x, [1, 2, 0]), to.transpose(weight, [2, 1, 0])
+    found = _convolution(to, inner, x, weight, bias, [1], [padding], [1], False, [0], 1)
+    return to.transpose(found, [2, 0, 1])
+
+
+def _trilinear(
+    to: AtenConverter,
+    call: Call,
+    x: SSAValue,
+    y: SSAValue,
+    z: SSAValue,
+    x_ones: Sequence[int],
+    y_ones: Sequence[int],
+    z_ones: Sequence[int],
+    sums: Sequence[int],
+    *_: Any,
+) -> SSAValue:
+    """Products of three operands with dimensions of 1 put in, summed over some of the axes."""
+    rank = len(to.shape(x)) + len(x_ones)
+    spread: list[SSAValue] = []
+    for v, ones in ((x, x_ones), (y, y_ones), (z, z_ones)):
+        own = iter(to.shape(v))
+        spread.append(to.reshape(v, tuple(1 if i in ones else next(own) for i in range(rank))))
+    whole = tuple(max(sizes) for sizes in zip(*map(to.sizes, spread), strict=True))
+    first, second, third = (to.broadcast(to.cast(v, wide(call.dtype)), whole) for v in spread)
+    product_ = to.emit(ptir.MulOp, to.emit(ptir.MulOp, first, second), third)
+    return to.cast(to.reduce("sum", product_, sums) if sums else product_, call.dtype)
 
 
 def _transposed_kernel(to: AtenConverter, weight: SSAValue, groups: int) -> SSAValue:
@@ -204,8 +244,11 @@ PRODUCTS: Table = {
     "addmv.default": _plus((), (1, 0)),
     "baddbmm.default": _plus((0,), (2, 1)),
     "bmm.default": _plain((0,), (2, 1)),
+    "addbmm.default": _plus_of_all,
+    "conv_tbc.default": _conv_tbc,
     "convolution.default": _convolution,
     "dot.default": _plain((), (0, 0)),
+    "_trilinear.default": _trilinear,
     "linear.default": _linear,
     "matmul.default": _matmul,
     "mm.default": _plain((), (1, 0)),

@@ -16,6 +16,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import F64
 
 from ..bessel import bessel_ie
+from ..erfc import erfcx
 from ..formulas import Formula, polynomial
 from ..unsupported import Refused
 from . import special_coefficients as c
@@ -189,6 +190,9 @@ SPECIAL: Table = {
     "special_i0e.default": _of_f64(_bessel_i(0, scaled=True)),
     "special_i1.default": _of_f64(_bessel_i(1, scaled=False)),
     "special_i1e.default": _of_f64(_bessel_i(1, scaled=True)),
+    "special_erfcx.default": _of_f64(erfcx),
+    "special_modified_bessel_i0.default": _of_f64(_bessel_i(0, scaled=False)),
+    "special_modified_bessel_i1.default": _of_f64(_bessel_i(1, scaled=False)),
     "special_ndtri.default": _of_f64(_ndtri),
     "special_spherical_bessel_j0.default": _of_f64(_spherical_j0),
     **{f"special_zeta.{overload}": _zeta for overload in ("default", "other_scalar", "self_scalar")},

@@ -6,7 +6,6 @@ Values of PTIR have no strides: whatever torch calls a view is a reshape, transp
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -248,22 +247,6 @@ def _diagonal(to: AtenConverter, call: Call, x: SSAValue, offset: int = 0, dim1:
     return to.transpose(found, [*range(1, len(call.shape)), 0])
 
 
-def _as_strided(
-    to: AtenConverter, call: Call, x: SSAValue, size: Sequence[int], stride: Sequence[int], offset: int | None = None
-) -> SSAValue:
-    """Elements by their places in memory, which is row-major: exact for a contiguous operand."""
-    count = math.prod(n for n in size)
-    if not call.is_contiguous:
-        raise Refused("as_strided of a tensor that is not contiguous", "call .contiguous() first, or use slices and reshapes")
-    if count > MOST_STRIDED:
-        raise Refused("as_strided with very many elements", "use slices and reshapes")
-    places = [offset or 0]
-    for n, step in zip(size, stride, strict=True):
-        places = [p + i * step for p in places for i in range(n)]
-    flat = to.reshape(x, (math.prod(to.sizes(x)),))
-    return to.emit(ptir.TakeOp, flat, to.integers(places, size))
-
-
 def _diagonal_scatter(
     to: AtenConverter, call: Call, x: SSAValue, source: SSAValue, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> SSAValue:
@@ -339,12 +322,6 @@ def _dropout(to: AtenConverter, call: Call, x: SSAValue, p: float, train: bool |
     return x, to.fill(True, I1, call.shape)
 
 
-def _random(name: str) -> Refused:
-    return Refused(
-        f"{name}, whose random numbers no other library reproduces", "pass the numbers as an argument, or use model.eval()"
-    )
-
-
 _VIEWS = (
     *("view.default", "reshape.default", "_unsafe_view.default", "unsqueeze.default", "squeeze.default", "squeeze.dim"),
     *(
@@ -369,7 +346,6 @@ STRUCTURAL: Table = {
     **dict.fromkeys(("split.Tensor", "split_copy.Tensor"), _split),
     **dict.fromkeys(("split_with_sizes.default", "split_with_sizes_copy.default"), _split_with_sizes),
     **dict.fromkeys(("unbind.int", "unbind_copy.int"), _unbind),
-    **dict.fromkeys(("as_strided.default", "as_strided_copy.default"), _as_strided),
     **dict.fromkeys(("zeros.default", "zeros_like.default", "new_zeros.default"), _filled(0)),
     **dict.fromkeys(("ones.default", "ones_like.default", "new_ones.default"), _filled(1)),
     **dict.fromkeys(("empty.memory_format", "empty_strided.default", "empty_like.default", "new_empty.default"), _filled(0)),
@@ -384,11 +360,6 @@ STRUCTURAL: Table = {
     "full_like.default": _full,
     "native_dropout.default": _dropout,
     "new_full.default": _new_full,
-    "rand.default": _random("torch.rand"),
-    "randint.default": _random("torch.randint"),
-    "randint.low": _random("torch.randint"),
-    "randn.default": _random("torch.randn"),
-    "randperm.default": _random("torch.randperm"),
     "reflection_pad1d.default": _edge_pad("reflect"),
     "reflection_pad2d.default": _edge_pad("reflect"),
     "reflection_pad3d.default": _edge_pad("reflect"),
@@ -397,7 +368,6 @@ STRUCTURAL: Table = {
     "replication_pad2d.default": _edge_pad("replicate"),
     "replication_pad3d.default": _edge_pad("replicate"),
     "resize_.default": Refused("a tensor that changes its size in place", "make a new tensor"),
-    "rrelu_with_noise_functional.default": _random("rrelu in training mode"),
     "scalar_tensor.default": _scalar_tensor,
     "select_scatter.default": _select_scatter,
     "slice_scatter.default": _slice_scatter,

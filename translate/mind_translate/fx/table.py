@@ -5,31 +5,42 @@ from __future__ import annotations
 from ..unsupported import Refused
 from .converter import Table
 from .elementwise import ELEMENTWISE
+from .factorizations import FACTORIZATIONS
+from .factory import FACTORY
 from .indexing import INDEXING
 from .linalg import LINALG
+from .margins import MARGINS
 from .narrow import NARROW
 from .neighbours import NEIGHBOURS
 from .normalization import NORMALIZATION
 from .norms import NORMS
+from .orders import ORDERS
 from .orthogonal import ORTHOGONAL
 from .products import PRODUCTS
+from .random_numbers import RANDOM_NUMBERS
+from .real_functions import REAL_FUNCTIONS
 from .reductions import REDUCTIONS
 from .running import RUNNING
 from .sampling import SAMPLING
 from .special import SPECIAL
+from .storage import STORAGE
 from .structural import STRUCTURAL
 from .windows import WINDOWS
 
 _DERIVATIVE = Refused("a derivative that torch generated", "export the forward function, and differentiate it here (vjp)")
 _DERIVATIVES = (
     *("_adaptive_avg_pool2d_backward", "avg_pool2d_backward", "convolution_backward", "embedding_dense_backward"),
-    *("max_pool2d_with_indices_backward", "native_group_norm_backward", "native_layer_norm_backward"),
+    *("native_group_norm_backward", "native_layer_norm_backward"),
 )
 _SIZE = Refused("a result whose size depends on data", "use a mask and torch.where instead")
 ROWS: Table = {
     **ELEMENTWISE,
     **NEIGHBOURS,
+    **REAL_FUNCTIONS,
+    **ORDERS,
     **STRUCTURAL,
+    **STORAGE,
+    **RANDOM_NUMBERS,
     **REDUCTIONS,
     **RUNNING,
     **NORMS,
@@ -37,21 +48,25 @@ ROWS: Table = {
     **PRODUCTS,
     **NARROW,
     **LINALG,
+    **FACTORIZATIONS,
     **SPECIAL,
     **ORTHOGONAL,
     **NORMALIZATION,
+    **MARGINS,
+    **FACTORY,
     **WINDOWS,
     **SAMPLING,
     **{f"{name}.default": _DERIVATIVE for name in _DERIVATIVES},
-    "_unique2.default": _SIZE,
+    **{f"{name}.default": _SIZE for name in ("_unique", "_unique2", "bincount", "unique_consecutive", "unique_dim")},
+    "unique_dim_consecutive.default": _SIZE,
     "masked_select.default": _SIZE,
     "nonzero.default": _SIZE,
     "_embedding_bag.default": Refused("bags whose sizes depend on data", "use torch.nn.functional.embedding and a mask"),
 }
 SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 """Ops whose results are sizes: they are known from the types, and need no rows."""
-KEPT = ("_safe_softmax", "detach", "linear", "matmul", "scaled_dot_product_attention")
-"""Ops that have rows, so that torch is not asked to decompose them."""
+KEPT = ("_safe_softmax", "detach", "linear", "matmul", "multilabel_margin_loss_forward", "scaled_dot_product_attention")
+"""Ops that have rows, so that torch is not asked to decompose them; of `multilabel_margin_loss_forward` it has a wrong one."""
 DECOMPOSED = (
     *(
         "bucketize.Tensor",

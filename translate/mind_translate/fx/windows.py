@@ -76,6 +76,17 @@ def _max_pool(n: int) -> Row:
     return row
 
 
+def _max_pool_backward(to: AtenConverter, call: Call, g: SSAValue, x: SSAValue, *rest: Any) -> SSAValue:
+    """Adjoints of maxima summed where the maxima are, by their indices in an image."""
+    indices = rest[-1]
+    lead, sizes = to.sizes(x)[:-2], to.sizes(x)[-2:]
+    shape = (*lead, math.prod(to.sizes(g)[-2:]))
+    places, adjoint = (to.reshape(v, shape) for v in (indices, g))
+    zero = to.number(0, call.dtype, (*lead, math.prod(sizes)))
+    found = to.emit(ptir.ScatterReduceOp, zero, to.index(places), adjoint, kind="add", axis=len(lead))
+    return to.reshape(found, call.shape)
+
+
 def _avg_pool(n: int) -> Row:
     def row(
         to: AtenConverter,
@@ -292,6 +303,7 @@ WINDOWS: Table = {
     "fractional_max_pool2d.default": Refused("windows at positions that torch computes from random numbers", "use max_pool2d"),
     "grid_sampler_2d.default": Refused("a graph that torch has not decomposed", "import it by from_torch, or decompose it"),
     "max_pool2d_with_indices.default": _max_pool(2),
+    "max_pool2d_with_indices_backward.default": _max_pool_backward,
     "max_pool3d_with_indices.default": _max_pool(3),
     "upsample_bilinear2d.vec": _bilinear,
     "upsample_nearest2d.vec": _nearest,

@@ -93,8 +93,11 @@ def _global_lp_pool(to: OnnxConverter, node: Node) -> SSAValue:
 
 
 def _lp_normalization(to: OnnxConverter, node: Node) -> SSAValue:
+    """Vectors by their norm; those of 0 stay, as the specification has it."""
     x, p = node.x(), _order(node)
-    return to.over(x, _rooted(to, to.reduced("sum", _powered(to, x, p), [node.axis("axis", -1, x)]), p))
+    total = to.reduced("sum", _powered(to, x, p), [node.axis("axis", -1, x)])
+    is_zero = to.emit(ptir.CompareOp, total, to.like(0, total), kind="equal")
+    return to.over(x, _rooted(to, to.select(is_zero, to.like(1, total), total), p))
 
 
 def _lrn(to: OnnxConverter, node: Node) -> SSAValue:

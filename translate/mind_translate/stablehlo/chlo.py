@@ -11,10 +11,11 @@ import math
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir.types import DTYPES, F32, F64, SI32, SI64, Kind, dtype_named
+from mind_dialect.ptir.types import DTYPES, F64, SI32, SI64, Kind, dtype_named
 
 from ..bessel import bessel_ie
-from ..formulas import Formula, of_real, polynomial
+from ..erfc import erfc
+from ..formulas import Formula, of_real
 from ..landing import Lander
 from ..unsupported import Refused
 from .complex_functions import (
@@ -30,7 +31,6 @@ from .complex_functions import (
 from .contraction import operands_for
 from .converter import StablehloConverter, StablehloRow, Values
 from .elementwise import tangent, total_order
-from .erfc_coefficients import ERFC_FAR, ERFC_NEAR
 from .foreign import ForeignOp
 from .structural import broadcast_in
 
@@ -131,25 +131,10 @@ def _bessel_i1e(to: StablehloConverter, op: ForeignOp) -> SSAValue:
 
 
 def _erfc(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    """
-    `1 - erf(x)` up to 1, beyond it `exp(-x^2)` times a rational function of `x`, `2 - erfc(-x)` below 0, all in f64.
-
-    The rational functions are those of Cephes. `x^2` is split, so that its rounding is not multiplied by the exponential: within
-    8 units in the last place of f64 where the result is no denormal number; other dtypes are rounded once.
-    """
     x = op.operands[0]
     if not to.dtype(x).is_float:
         raise Refused(f"{op.short} of {to.dtype(x)}")
-    m = Formula(to, wide := to.cast(x, F64))
-    size = m(ptir.MinimumOp, m(ptir.MaximumOp, m(ptir.AbsOp, wide), 1.0), 30.0)  # erfc(30) is 0 in f64
-    high = m(ptir.StopGradientOp, to.cast(to.cast(size, F32), F64))  # its square is exact
-    decay = m.mul(m(ptir.ExpOp, m(ptir.NegOp, m.mul(high, high))), m(ptir.ExpOp, m.mul(m.sub(high, size), m.add(high, size))))
-    near, far = (m.div(*(polynomial(m, size, c) for c in fraction)) for fraction in (ERFC_NEAR, ERFC_FAR))
-    tail = m.mul(decay, to.select(to.compare("less", size, 8.0), near, far))
-    tail = to.select(to.compare("less", wide, 0.0), m.sub(2.0, tail), tail)
-    is_small = to.compare("less_equal", m(ptir.AbsOp, wide), 1.0)
-    found = to.select(is_small, m.sub(1.0, m(ptir.ErfOp, wide)), tail)
-    return to.cast(to.select(to.compare("equal", wide, wide), found, wide), to.dtype(x))
+    return erfc(to, x)
 
 
 REAL_SINH, REAL_COSH, REAL_ASINH = of_real(_sinh), of_real(_cosh), of_real(_asinh)
