@@ -67,7 +67,8 @@ def from_torch(model: Any, *args: Any, dynamic: Any = None, **kwargs: Any) -> Im
     Of an exported program, names are torch's symbols. What depends on `model.training` is exported as it is set.
 
     Raises E8008 with all that PTIR cannot express, each with its first line in the model; E7001 for a model that torch cannot
-    export, with torch's reason, and for arguments beside an exported program.
+    export, with torch's reason, and for arguments beside an exported program. Warns of every `autograd.Function` that the model
+    calls: torch does not export its backward.
     """
     torch = require()
     if isinstance(model, torch.export.ExportedProgram):
@@ -75,7 +76,8 @@ def from_torch(model: Any, *args: Any, dynamic: Any = None, **kwargs: Any) -> Im
             raise error("E7001", "an exported program has its arguments already, expected none", option="args")
         program = model
     else:
-        program = exported(model, args, kwargs, dynamic)
+        with _custom_functions_named(model):
+            program = exported(model, args, kwargs, dynamic)
     found = read_program(program)
     if dynamic is not None:
         rename_dims(found.module, _dim_names(program, model, args, kwargs, dynamic))
@@ -138,6 +140,27 @@ def exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynam
     except Exception as e:
         message = f"torch.export cannot export {type(model).__name__}: {brief(e)}"
         raise error("E7001", message, option="model") from None
+
+
+@contextmanager
+def _custom_functions_named(model: Any) -> Generator[None]:
+    """Warn of functions with a backward of their own that are called meanwhile: torch exports what they compute, without it."""
+    base = require().autograd.Function
+    plain = base.__dict__["apply"]
+    called: dict[str, None] = {}
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        called[cls.__name__] = None
+        return plain.__func__(cls, *args, **kwargs)
+
+    base.apply = classmethod(apply)
+    try:
+        yield
+    finally:
+        base.apply = plain
+    if called:
+        message = f"{type(model).__name__} calls {', '.join(called)} (autograd.Function), whose backward torch.export drops"
+        warnings.warn(f"{message}: gradients of the module will be those of the ops in forward", UserWarning, stacklevel=4)
 
 
 def read_program(program: Any) -> Exported:

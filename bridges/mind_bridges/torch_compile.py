@@ -107,6 +107,21 @@ def compiled(graph: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> C
     return _function(found).apply if found.moving else lambda *arguments: found.run(arguments)[0]
 
 
+OWN_DERIVATIVES = {
+    "autograd_function_apply": "an autograd.Function, whose backward",
+    "register_hook": "Tensor.register_hook, whose hook",
+}
+"""The higher-order ops of dynamo that hold derivatives of the user's own, which torch.export drops."""
+
+
+def _check_derivatives(graph: Any) -> None:
+    """E7001 for a graph with derivatives of the user's own: exporting it again keeps the values only."""
+    found = [str(node.target) for part in graph.modules() for node in getattr(getattr(part, "graph", None), "nodes", ())]
+    named = [what for name, what in OWN_DERIVATIVES.items() if name in found]
+    if named:
+        raise error("E7001", f"{' and '.join(named)} torch.export drops; PyTorch itself runs it", option="model")
+
+
 def _compiled(graph: Any, inputs: Sequence[Any], target: str) -> CompiledGraph:
     torch = require()
     for x in inputs:
@@ -115,6 +130,8 @@ def _compiled(graph: Any, inputs: Sequence[Any], target: str) -> CompiledGraph:
         if x.device.type != "cpu":
             raise error("E7001", f"a tensor on {x.device}, expected the CPU", option="device")
     moving = [i for i, x in enumerate(inputs) if x.requires_grad and torch.is_grad_enabled()]
+    if moving:
+        _check_derivatives(graph)
     found = read_program(exported(graph, tuple(inputs), {}, None))
     if any(x.requires_grad for x in found.weights.values()) or any(inputs[i].is_complex() for i in moving):
         raise error("E7001", "parameters that are not inputs of the graph, or complex ones", option="model")

@@ -198,3 +198,33 @@ def test_blocks_without_gradients_have_none() -> None:
     found = compile(grad(imported.module), "main_grad")(*map(as_array, (model.w.detach(), x.detach())))
     for ours, theirs in zip(found, (model.w.grad, x.grad), strict=True):
         close(ours, theirs, 1e-14)
+
+
+class Rounded(torch.autograd.Function):
+    """Rounding that passes gradients on."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        """Compute it."""
+        return torch.round(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        """Compute the adjoint."""
+        return g
+
+
+class Rounding(nn.Module):
+    """A model whose gradient torch does not export."""
+
+    def forward(self, x: Any) -> Any:
+        """Compute it."""
+        return Rounded.apply(x * 2)
+
+
+def test_a_backward_that_torch_drops_is_said() -> None:
+    plain = torch.autograd.Function.__dict__["apply"]
+    with pytest.warns(UserWarning, match=r"Rounding calls Rounded \(autograd\.Function\), whose backward torch\.export drops"):
+        imported = from_torch(Rounding(), torch.tensor([0.4, 1.6]))
+    assert results(imported, "numpy", torch.tensor([0.4, 1.6]))[0].tolist() == [1, 3]
+    assert torch.autograd.Function.__dict__["apply"] is plain

@@ -134,6 +134,44 @@ def test_a_graph_with_missing_ops_is_left_to_torch_with_one_warning() -> None:
     assert "randn.default" in str(warning.message)
 
 
+class Tripled(torch.autograd.Function):
+    """Rounding, whose derivative is said to be 3."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        """Compute it."""
+        return torch.round(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        """Compute the adjoint."""
+        return 3 * g
+
+
+def hooked(x: Any) -> Any:
+    y = x * 2
+    y.register_hook(lambda g: 5 * g)
+    return y.sum()
+
+
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (lambda x: Tripled.apply(x).sum(), "autograd.Function"),
+        (lambda x: torch.utils.checkpoint.checkpoint(Tripled.apply, x, use_reentrant=False).sum(), "autograd.Function"),
+        (hooked, "register_hook"),
+    ],
+)
+def test_derivatives_of_the_user_are_left_to_torch(f: Any, words: str) -> None:
+    """Exporting the graph again would keep the values and drop the rule, so that training went another way."""
+    x, y = (torch.tensor([0.4, 1.6, -2.5], requires_grad=True) for _ in range(2))
+    with pytest.warns(UserWarning, match=words):
+        compiled(f)(x).backward()
+    f(y).backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == y.grad.tolist()
+
+
 def test_results_do_not_share_memory_with_arguments() -> None:
     x = torch.ones(3)
     y = compiled(nn.Identity().forward)(x + 0)
