@@ -43,15 +43,14 @@ def read_extents(func: Operation) -> tuple[tuple[int, ...], ...] | None:
         if len(numbers) != len(read_type(result).shape):
             raise _wrong(given, f"{len(read_type(result).shape)} integers for result {i}")
         for number in numbers:
-            if number != ALL and not (0 <= number < len(type.inputs.data) and _is_size(type.inputs.data[number])):
+            if number != ALL and not (0 <= number < len(type.inputs.data) and is_size(type.inputs.data[number])):
                 raise _wrong(given, f"-1 or the number of an argument of type tensor<si64> for result {i}")
     return found
 
 
 def state_read_extents(func: Operation, extents: Sequence[Sequence[int]]) -> None:
-    """State how much of each result of a function is read; nothing if that is all."""
-    if any(number != ALL for numbers in extents for number in numbers):
-        func.attributes[READ_EXTENTS] = ArrayAttr([INTEGERS.attribute(list(numbers)) for numbers in extents])
+    """State how much of each result of a function is read."""
+    func.attributes[READ_EXTENTS] = ArrayAttr([INTEGERS.attribute(list(numbers)) for numbers in extents])
 
 
 def wrong_read_extents(func: Operation) -> Iterator[MindError]:
@@ -62,7 +61,8 @@ def wrong_read_extents(func: Operation) -> Iterator[MindError]:
         yield e.at(func, func.name)
 
 
-def _is_size(type: Attribute) -> bool:
+def is_size(type: Attribute) -> bool:
+    """Return whether an argument of a type may hold an extent: a number in si64."""
     try:
         return read_type(type) == (SI64, ())
     except MindError:

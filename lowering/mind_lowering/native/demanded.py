@@ -49,7 +49,7 @@ from mind_dialect.ptir import (
     UnaryOp,
 )
 from mind_dialect.ptir.types import known_extents
-from mind_dialect.read_extents import ALL, read_extents
+from mind_dialect.read_extents import ALL, is_size, read_extents
 from mind_passes.ptir.building import axes_of_reduction
 
 Extents = tuple[SSAValue | None, ...]
@@ -80,7 +80,7 @@ class Demanded:
     extents: dict[SSAValue, Extents] = field(default_factory=dict[SSAValue, Extents])
     bounded: dict[SSAValue, Bounded] = field(default_factory=dict[SSAValue, Bounded])
     sizes: frozenset[SSAValue] = frozenset()
-    """The arguments that hold how many elements are read of results."""
+    """The arguments that may hold how many elements are read; none of a function that states nothing."""
 
     @staticmethod
     def of(func: FuncOp) -> Demanded:
@@ -88,7 +88,7 @@ class Demanded:
         stated, block = read_extents(func), func.body.block
         if stated is None:
             return Demanded()
-        found = Demanded(sizes=frozenset(block.args[n] for numbers in stated for n in numbers if n != ALL))
+        found = Demanded(sizes=frozenset(a for a in block.args if is_size(a.type)))
         found.bounded = {size: Bounded(size=size) for size in found.sizes}
         found.find_masks(block)
         assert block.last_op is not None

@@ -214,4 +214,4 @@ def test_two_sizes_and_a_second_reader() -> None:
     state_read_extents(func, [[0], [0], [0], [ALL], [0]])
     assert Demanded.of(func).along(x) == (n,)
     assert Demanded.of(func).along(y) == (None,)
-    assert Demanded.of(func).along(m) == ()
+    assert Demanded.of(func).sizes == {n, m}
