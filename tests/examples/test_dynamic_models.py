@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,21 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+import mind_array as ma
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions
 from mind_dialect.verify import verify
 from mind_passes.autodiff import GradientOptions, differentiate
+from mind_passes.shape.mask_padding import mask_padding
+from mind_passes.shape.specialize import specialize
 from mind_runtime import bind, compile
 from mind_runtime.shapes import Guard
 from models import gpt2, llama
+from models import weights as files
 from models.optimised import compile as compile_for_speed
 from models.peers import by_numpy
 from models.session import EAGER
+from native_poisoned import limited, padded, poisoned_call
 
 CONFIG = gpt2.Config(vocabulary=50, context=32, width=48, layers=2, heads=6, kv_heads=2, gelu="tanh")
 WEIGHTS = gpt2.random_weights(CONFIG, 3)
@@ -246,3 +253,66 @@ def test_the_gradient_of_a_block_of_llama_is_the_central_difference() -> None:
         up, down = (run(*(a + h * way[n] for n, a in given.items())) for h in (1e-6, -1e-6))
         slope = sum(float((g * d).sum()) for g, d in zip(found, way.values(), strict=True))
         assert slope == pytest.approx((up - down) / 2e-6, rel=1e-5, abs=1e-7)
+
+
+# Padded to a bound
+
+
+def llama_block(x: Any, weights: Any) -> Any:
+    """A block without a cache."""
+    positions = ma.ptir.iota(shape=(x.shape[1],), dtype=ma.int32, axis=0)
+    q, k, v = llama.projected(BLOCK, x, positions, weights)
+    mask = llama.position_mask(positions, x.shape[1])
+    return llama.fed(BLOCK, llama.attended(BLOCK, x, q, k, v, mask, weights), weights)
+
+
+def gradient(loss: ModuleOp, wrt: Sequence[str]) -> ModuleOp:
+    made = differentiate(loss, options=GradientOptions(wrt=tuple(wrt)))
+    module = ModuleOp([made.function.clone()])
+    module.attributes.update(loss.attributes)
+    return module
+
+
+LLAMA = llama.random_weights(BLOCK, 2)
+PADDED: dict[str, tuple[Callable[[], ModuleOp], dict[str, np.ndarray]]] = {
+    "loss of GPT-2": (lambda: gpt2.loss_program(CONFIG), WEIGHTS),
+    "block of Llama": (
+        lambda: ma.trace(
+            llama_block,
+            ma.spec(("B", "T", BLOCK.width), ma.float32, name="x"),
+            files.parameters(llama.parameters(BLOCK)),
+            name="block",
+        ),
+        LLAMA,
+    ),
+    "gradient of Llama by its weights": (lambda: gradient(llama.loss_program(BLOCK), list(LLAMA)), LLAMA),
+    "gradient of Llama by its input": (lambda: gradient(llama.loss_program(BLOCK), ["x"]), LLAMA),
+}
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("name", PADDED)
+def test_one_native_program_serves_all_sizes_up_to_a_bound(name: str, batch: int) -> None:
+    """From memory that is NaN, on arrays whose tails are; what sizes do not need is not computed."""
+    pytest.importorskip("llvmlite")
+    make, weights = PADDED[name]
+    module, general = make(), compile(make(), specialize="max_programs=0")
+    (func,) = functions(module)
+    names = mask_padding(func)
+    specialize(module, {"B": batch, "T": 32})
+    program = compile(module, target="native")
+    assert limited(program) > 2
+    rng = np.random.default_rng(0)
+    for b, t in product({1, batch}, (1, 13, 24, 32)):
+        data: list[np.ndarray] = []
+        for spec in general.inputs[: -len(weights)]:
+            shape = [{"B": b, "T": t}.get(str(n), n) for n in spec.shape]
+            is_float = spec.numpy_dtype.kind == "f"
+            x = rng.standard_normal(shape) if is_float else rng.integers(0, CONFIG.vocabulary, shape)
+            data.append(x.astype(spec.numpy_dtype))
+        arguments = [*data, *weights.values()]
+        tails = [padded(x, s.shape) for x, s in zip(arguments, program.inputs, strict=False)]
+        found = poisoned_call(program, [*tails, *(np.array({"B": b, "T": t}[n]) for n in names)])
+        expected = general(*arguments)
+        for ours, theirs in zip(found, expected if isinstance(expected, tuple) else (expected,), strict=True):
+            close(ours[tuple(map(slice, theirs.shape))], theirs)

@@ -6,8 +6,8 @@ The demanded elements of each value of a function: how many along each axis, cou
     %s = ptir.reduce %z kind = sum axes = [0]   all of %z
 
 It begins with what callers read of the results (`mind.extents`) and walks back, as demanded bits do. What is not demanded may be
-anything: kernels that a limit stops at a size (`limits.py`) leave there what was in memory. So an op that can fail demands all,
-and an op without a rule too.
+anything: kernels that a limit stops at a size (`limits.py`) leave there what was in memory. So an op that can fail demands all
+unless a rule of its own says what it needs in order not to fail, and an op without a rule too.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from mind_dialect.ptir import (
     CumulativeSumOp,
     DotGeneralOp,
     FusionOp,
+    GatherOp,
     IotaOp,
     PadOp,
     PtirOp,
@@ -142,7 +143,7 @@ class Demanded:
             self.demand(value, self.along(argument))
 
     def _op(self, op: PtirOp) -> None:
-        rule = None if op.can_fail() or op.regions else rule_of(op)
+        rule = None if op.regions or (op.can_fail() and type(op) not in RULES) else rule_of(op)
         if rule is not None:
             for value, extents in zip(op.operands, rule(self, op, self.along(op.results[0])), strict=True):
                 self.demand(value, extents)
@@ -204,7 +205,7 @@ BOUNDED: Mapping[type[Operation], Callable[..., Bounded]] = {
 # Rules
 
 Rule = Callable[[Demanded, Any, Extents], Sequence[Extents]]
-"""What an op demands of its operands, given what is demanded of its first result, which the op computes without failing."""
+"""What an op demands of its operands, given what is demanded of its first result."""
 
 
 def _each(known: Demanded, op: PtirOp, extents: Extents) -> list[Extents]:
@@ -285,6 +286,12 @@ def _reduced(axes_of: Callable[[Any], Sequence[int]]) -> Rule:
     return rule
 
 
+def _gathered(known: Demanded, op: GatherOp, extents: Extents) -> list[Extents]:
+    """All indices are checked."""
+    axis = op.values()["axis"] % len(extents)
+    return [tuple([None if a == axis else e for a, e in enumerate(extents)]), (None,) * len(extents)]
+
+
 def _extreme_axes(op: ArgMaxOp | ArgMinOp) -> list[int]:
     return [op.values()["axis"] % len(shape_of(op.x))]
 
@@ -324,6 +331,7 @@ RULES: Mapping[type[PtirOp], Rule] = {
     ArgMaxOp: _reduced(_extreme_axes),
     ArgMinOp: _reduced(_extreme_axes),
     DotGeneralOp: _multiplied,
+    GatherOp: _gathered,
 }
 """By class of op, or by a class that it is of; an op without a rule demands all of its operands."""
 _NO_RULE = (BitcastOp,)

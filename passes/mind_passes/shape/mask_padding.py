@@ -247,8 +247,8 @@ def _runs(masks: Masks, shape: Dims) -> list[int | str]:
 def _slices(masks: Masks, op: SliceOp) -> None:
     values = op.values()
     for i, (n, start, size) in enumerate(zip(spec_of(op.x).shape, values["starts"], values["sizes"], strict=True)):
-        whole = start == 0 and size == n
-        if not whole and not (isinstance(start, int) and isinstance(size, int)):
+        first = start == 0 and (size == n or (isinstance(n, int) and size in masks.sizes))  # the tail is more of the operand
+        if not first and not (isinstance(start, int) and isinstance(size, int)):
             raise Refused(f"slice takes elements {start} and on, {size} of them, along dimension {i}")
 
 

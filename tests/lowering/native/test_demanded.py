@@ -97,6 +97,7 @@ CASES: dict[str, tuple[type[PtirOp], str, Body, list[int], list[list[int]]]] = {
         [[0, 1, 0]],
     ),
     "reduce beside": (ptir.ReduceOp, X, lambda n, x: ptir.ReduceOp(x, kind="max", axes=(0,), keepdims=True), [1, 1], [[0, 1]]),
+    "gather": (ptir.GatherOp, "f32[5,4] si32[5,3]", lambda n, x, i: ptir.GatherOp(x, i, axis=1), [1, 1], [[1, 0], [0, 0]]),
     "greatest": (ptir.ArgMaxOp, X, lambda n, x: ptir.ArgMaxOp(x, axis=1, keepdims=False, output_dtype=SI64), [1], [[1, 0]]),
     "least": (ptir.ArgMinOp, X, lambda n, x: ptir.ArgMinOp(x, axis=0, keepdims=False, output_dtype=SI64), [1], [[0, 1]]),
     "dot": (
@@ -135,7 +136,7 @@ def test_what_is_not_demanded_does_not_matter(case: str) -> None:
     assert demanded == [[bool(n) for n in each] for each in CASES[case][4]]
     rng, run = np.random.default_rng(0), mind_runtime.compile(module)
     xs = [rng.standard_normal(s.shape).astype(np.float32) for s in run.inputs[1:]]
-    xs = [x > 0 if s.numpy_dtype.kind == "b" else x for x, s in zip(xs, run.inputs[1:], strict=True)]
+    xs = [x if s.numpy_dtype.kind == "f" else (x > 0).astype(s.numpy_dtype) for x, s in zip(xs, run.inputs[1:], strict=True)]
     size = np.array(SIZE)
     read = tuple(slice(SIZE) if n else slice(None) for n in CASES[case][3])
     with np.errstate(all="ignore"):

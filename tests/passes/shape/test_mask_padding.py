@@ -58,6 +58,7 @@ CASES: dict[str, tuple[Any, list[Spec]]] = {
     "transpose": (lambda x: ma.permute_dims(x, (2, 0, 1)), [BT]),
     "reshape": (lambda x: ma.reshape(x, (x.shape[0], 2, 3)) * 2, [(("T", 6), "float32")]),
     "slice beside": (lambda x: x[:, 1:], [T3]),
+    "first of a table": (lambda x, table: x + table[: x.shape[0]], [T3, ((7, 3), "float32")]),
     "concat beside": (lambda x, y: ma.concat([x, y], axis=1), [T3, T3]),
     "running sum": (lambda x: ma.cumulative_sum(x, axis=0), [T3]),
     "division of integers": (lambda x, y: x // y, [(("T",), "int32"), (("T",), "int32")]),

@@ -23,6 +23,7 @@ from mind_lowering.native.program import lower, prepared
 from mind_lowering.native.target_info import TARGETS
 from mind_passes.shape.mask_padding import mask_padding
 from mind_passes.shape.specialize import specialize
+from native_poisoned import limited, padded, poisoned_call
 
 BOUND, TABLE = 50, 6
 Spec = tuple[tuple[int | str, ...], str]
@@ -101,29 +102,6 @@ def masked(case: str, bound: int = BOUND) -> tuple[Any, list[str]]:
 def values(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Any:
     x = rng.standard_normal(shape)
     return x.astype(dtype) if dtype == F else rng.integers(1, TABLE, shape).astype(dtype)
-
-
-def padded(x: Any, shape: Sequence[int]) -> Any:
-    """Return an array with a tail that spoils what reads it."""
-    found = np.full(shape, np.nan, x.dtype) if x.dtype.kind == "f" else np.full(shape, np.iinfo(x.dtype).min, x.dtype)
-    if x.dtype.kind != "f":
-        found.reshape(-1)[::2] = 0
-    found[tuple(map(slice, x.shape))] = x
-    return found
-
-
-def poisoned_call(program: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the results of a call in whose arena floats are NaN, integers are -1, and truths are bytes of all ones."""
-    runner = program._made.runner
-    frame = runner._frame()
-    frame.arena[:] = 0xFF
-    runner._frames[:] = [frame]
-    found = runner.run(*arguments)
-    return found if isinstance(found, tuple) else (found,)
-
-
-def limited(program: Any) -> int:
-    return sum(isinstance(op, KernelOp) and bool(op.sizes) for op in program._made.runner.whole().launches.walk())
 
 
 @pytest.mark.parametrize("threads", [1, 3])
