@@ -21,6 +21,7 @@ from .failures import Sites
 from .groups import Group
 from .ir import LlvmModule
 from .kernel_steps import Draw, IndexCheck, Scan, Scatter, Sort
+from .products.blocked_dot import BlockedStep
 from .products.kernels import ProductStep
 from .rows.step import Layout, RowStep
 from .steps import NativeStep
@@ -132,6 +133,7 @@ LIMITS: Mapping[type[NativeStep], Row | str] = {
     RowStep: _rows,
     ProductStep: _product,
     AttentionStep: _attention,
+    BlockedStep: "its units of work have all rows, which are few",
     ConvolutionStep: "no axis of a convolution has a size of its own",
     Sort: "its units of work have lines far apart",
     Scan: "its units of work are runs of lines",
