@@ -80,6 +80,7 @@ CASES: dict[str, tuple[Any, list[Spec], int]] = {
     "running sum": (lambda x: ma.cumulative_sum(ma.exp(x), axis=0), [WIDE], 1),
     "concat": (lambda x, y: ma.concat([x, ma.exp(y)], axis=1), [WIDE, WIDE], 2),
     "table": (lambda t, i: ma.take(t, i, axis=0) * 2, [((TABLE, 300), F), (("T",), "int32")], 1),
+    "norm and sums of columns": (lambda x: (normalized(x), ma.sum(normalized(x) * x, axis=0)), [WIDE], 0),
     "both of a result": (lambda x: (ma.exp(x), ma.sum(ma.exp(x), axis=0)), [WIDE], 0),
 }
 
