@@ -212,13 +212,12 @@ class _Merging:
             new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
         self._put(places, [*[None] * (len(members) - 1), *staying, merged, *moved])
-        for user in {_holder(use.operation, block) for value in merged.results for use in value.uses}:
-            self.makers[self.place[user]] = _makers(user)
-        for op in members:
-            del self.place[op]
         for op in reversed(members):
+            del self.place[op]
             op.detach()
             op.erase()
+        for user in {_holder(use.operation, block) for value in merged.results for use in value.uses}:
+            self.makers[self.place[user]] = _makers(user)
 
 
 def _makers(op: Operation) -> set[int]:
