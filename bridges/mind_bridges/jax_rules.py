@@ -1,5 +1,5 @@
 """
-What JAX knows of derivatives and StableHLO cannot say: `stop_gradient`, and functions with custom rules.
+Import of functions of JAX with what they say of derivatives, for which StableHLO has no op: `stop_gradient` and custom rules.
 
 Before a trace is lowered, `Rules.marked` puts composites in the place of both: `mind.stop_gradient`, which the importer reads as
 `ptir.stop_gradient`, and `mind.custom_derivative`, whose decomposition is the function itself. `Rules.attach` then imports the
@@ -210,7 +210,7 @@ def _itself(x: Any) -> Any:
 
 
 def _innermost(closed: Any) -> Any:
-    """What a trace is that only calls a jitted function on all that it is given."""
+    """Return the trace of the function that a trace calls on all that it is given, if it does no more; else the trace."""
     while len(closed.jaxpr.eqns) == 1:
         (only,) = closed.jaxpr.eqns
         if only.primitive.name != "jit" or (only.invars, only.outvars) != (closed.jaxpr.invars, closed.jaxpr.outvars):

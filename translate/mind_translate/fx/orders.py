@@ -89,7 +89,7 @@ def _is_finite(to: AtenConverter, x: SSAValue) -> SSAValue:
 
 
 def _places(to: AtenConverter, call: Call, sequence: SSAValue, x: Operand, *, right: bool) -> SSAValue:
-    """How many elements of a sorted sequence are less, with `right` not greater; NaN is the greatest."""
+    """Count the elements of a sorted sequence that are less, with `right` those not greater; NaN is the greatest."""
     dtype = call.promoted or to.dtype(sequence)
     if isinstance(x, float) and not dtype.is_float:
         dtype = F32

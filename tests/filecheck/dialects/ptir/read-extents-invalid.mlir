@@ -6,6 +6,7 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   }
 }
 // CHECK: error[E4000]: func.func: mind.extents is 1 : i64, expected a list of integers for each result
+// CHECK: = note: VerificationError
 
 // -----
 
@@ -15,6 +16,7 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   }
 }
 // CHECK: error[E4000]: func.func: expected a list of i64 (array<i64: ...>), found "n"
+// CHECK: = note: VerificationError
 
 // -----
 
@@ -24,6 +26,7 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   }
 }
 // CHECK: error[E4000]: func.func: mind.extents is [array<i64: 1, 1>], expected 1 integers for result 0
+// CHECK: = note: VerificationError
 
 // -----
 
@@ -33,3 +36,4 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   }
 }
 // CHECK: error[E4000]: func.func: mind.extents is [array<i64: 1>], expected -1 or the number of an argument of type tensor<si64> for result 0
+// CHECK: = note: VerificationError
