@@ -42,7 +42,7 @@ def erfc(to: Lander, x: SSAValue) -> SSAValue:
 
 def erfcx(m: Formula) -> SSAValue:
     """`exp(x^2) erfc(x)` of a number of f64; infinite far below 0."""
-    low = m(ptir.MinimumOp, m.x, 1.0)
+    low = m.to.select(m.to.compare("greater", m.x, 1.0), m.to.like(1.0, m.x), m.x)  # at 1 the derivative is that of x, not shared
     product = m.mul(m(ptir.ExpOp, m.mul(low, low)), m.sub(1.0, m(ptir.ErfOp, low)))
     size = m(ptir.MinimumOp, m(ptir.MaximumOp, m.x, 1.0), _FARTHEST)
     last = m.div(_INVERSE_ROOT_OF_PI, m(ptir.MaximumOp, m.x, _FARTHEST))

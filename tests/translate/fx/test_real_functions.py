@@ -63,7 +63,7 @@ ROWS: dict[str, Row] = {
     "tails of integers": (torch.erfc, lambda: (LEFT,)),
     "tails without decay": (
         torch.special.erfcx,
-        lambda: (torch.cat([5 * normal(9), torch.tensor([1.001, 9.0, 50.0, 1e10, 1e30])]),),
+        lambda: (torch.cat([5 * normal(9), torch.tensor([1.0, 9.0, 50.0, 1e10, 1e30])]),),
     ),
     "tails without decay of specials": (torch.special.erfcx, lambda: (SPECIAL,)),
     "logarithms of tails": (torch.special.log_ndtr, lambda: (3 * normal(9),)),
