@@ -243,7 +243,7 @@ def test_a_trace_is_a_module_for_other_tools():
     assert "literal" in str(ma.trace(lambda x: x + constant, ma.spec((2,)))) or "[1.0, 2.0]" in str(
         ma.trace(lambda x: x + constant, ma.spec((2,)))
     )
-    with pytest.raises(MindError, match="E1110: spec: 'B C' is no name"):
+    with pytest.raises(MindError, match="E1110: spec: 'B C' is not a name of a dimension"):
         ma.spec(("B C",))
 
 

@@ -268,7 +268,7 @@ def test_files_that_are_no_artifacts(tmp_path: Path) -> None:
     path = tmp_path / "no.bin"
     for data in (b"", b"nothing", b"\0" * 100):
         path.write_bytes(data)
-        with pytest.raises(MindError, match=r"no\.bin is no artifact") as caught:
+        with pytest.raises(MindError, match=r"no\.bin is not an artifact") as caught:
             load(path)
         assert caught.value.code == "E7002"
     with pytest.raises(MindError) as caught:

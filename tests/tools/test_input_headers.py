@@ -106,4 +106,4 @@ def test_truth_values_are_0_and_1(tmp_path: Path, byte: int, at: int) -> None:
         np.testing.assert_array_equal(read(text, "i1"), np.array(list(data), bool))
     else:
         e = refusal(text, "i1")
-        assert (e.code, "no truth value" in e.message) == ("E7002", True), e
+        assert (e.code, "not a boolean" in e.message) == ("E7002", True), e
