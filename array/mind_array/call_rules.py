@@ -47,8 +47,11 @@ def recorded(function: Callable[..., Sequence[Array | None]], place: str, *group
     for argument, value in zip(trace.block.args, [v for group in groups for v in group], strict=True):
         argument.replace_all_uses_with(value)
         values = [value if v is argument else v for v in values]
-    for op in tuple(trace.block.ops):
+    returned = {v for v in values if v is not None}
+    for op in reversed(tuple(trace.block.ops)):
         op.detach()
+        if all(y.first_use is None and y not in returned for y in op.results):
+            op.erase()
     return values
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from mind_dialect.errors import MindError
@@ -29,6 +31,20 @@ def append(block: Block, value: SSAValue | Operation, source: Operation | None =
             op.location = source.location
         block.add_op(op)
     return value
+
+
+def discard(values: Iterable[SSAValue | Operation]) -> None:
+    """Erase the unattached ops that only `values` are made of, so that nothing attached keeps them as uses."""
+    stack = [value_of(value) for value in values]
+    erased: set[Operation] = set()
+    while stack:
+        x = stack.pop()
+        if not isinstance(x, OpResult) or (op := x.op) in erased or op.parent is not None:
+            continue
+        if all(y.first_use is None for y in op.results):
+            stack += op.operands
+            erased.add(op)
+            op.erase()
 
 
 def place_of(op: Operation) -> str:

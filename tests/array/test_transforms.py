@@ -119,6 +119,27 @@ def test_vmap_takes_prefixes_of_containers():
         ma.vmap(lambda x: x, in_axes=None)(ma.ones(2))
 
 
+def test_adjoints_that_a_custom_rule_returns_for_nobody_leave_loops_intact():
+    @ma.custom_vjp
+    def scaled(x: Any, s: Any) -> Any:
+        return x * s
+
+    def backward(r: Any, g: Any) -> Any:
+        ma.sin(g)
+        return g * r[1], g * r[0]
+
+    scaled.defvjp(lambda x, s: (x * s, (x, s)), backward)
+    xs = np.array([[0.5, 2.0, 3.0], [1.5, -1.0, 0.25]])
+
+    def product(c: Any, row: Any) -> Any:
+        return ma.scan(lambda c, x: (scaled(c, x), c), c, row)[0]
+
+    for target in ("numpy", "native"):
+        gradient = ma.jit(ma.grad(lambda c: ma.sum(ma.vmap(product, in_axes=(None, 0))(c, ma.asarray(xs)))), target=target)
+        close(gradient(2.0), xs.prod(1).sum())
+    close(ma.grad(product)(2.0, ma.asarray(xs[0])), 3.0)
+
+
 def test_custom_rules_hold_in_every_composition():
     @ma.custom_vjp
     def halved(x: Any, limit: Any) -> Any:

@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.errors import MindError, error
 
-from ..emit import append, copy, place_of, placed
+from ..emit import append, copy, discard, place_of, placed
 from .dependence import bits, union
 from .rules import Rules, Tangent, Value, can_vary
 
@@ -181,9 +181,15 @@ class Reverse:
             return
         rules, operands = self.algebra.rules(op), op.operands
         if isinstance(rules, Whole):
+            unused: list[Value] = []
             for x, whole_adj in zip(operands, rules.adjoints(self, op, gs), strict=True):
-                if whole_adj is not None and x in self.varied:
+                if whole_adj is None:
+                    continue
+                if x in self.varied:
                     self._fitted(op, x, whole_adj)
+                else:
+                    unused.append(whole_adj)
+            discard(unused)
             return
         for x, rule in zip(operands, rules, strict=True):
             if rule is not None and x in self.varied:
