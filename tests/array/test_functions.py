@@ -260,3 +260,23 @@ def test_attention_with_a_band_is_one_kernel():
     from mind_runtime import compile
 
     assert sum("attention of" in line for line in compile(module, target="native").explain()) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "median"),
+    [
+        ([1, math.nan, 2, 3], math.nan),
+        ([math.nan, 1, 2], math.nan),
+        ([math.inf, -math.inf, 0], 0),
+        ([1, math.inf], math.inf),
+        ([-math.inf, -math.inf], -math.inf),
+        ([-1.5e308, 1.5e308], 0),
+    ],
+)
+def test_medians_of_special_values(values: list[float], median: float):
+    np.testing.assert_equal(np.median(values), median)
+    for target in ("numpy", "native"):
+        x = np.array([values, [0.0] * len(values)])
+        got = ma.jit(lambda x: (ma.median(x, axis=1), ma.quantile(x, 0.5, axis=1, keepdims=True)), target=target)(x)
+        np.testing.assert_array_equal(np.asarray(got[0]), [median, 0])
+        np.testing.assert_array_equal(np.asarray(got[1]), [[median], [0]])

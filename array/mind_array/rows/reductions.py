@@ -16,7 +16,7 @@ from ..operands import array_of, axes_of, axis_of, cast, dtype_or, is_dynamic, o
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
 from .manipulation import concat, expand_dims, reshape, reshaped
-from .parts import abs_, select, square
+from .parts import abs_, isnan, select, square
 
 
 def reduced(kind: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -317,7 +317,7 @@ def ptp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 @row("quantile", standard=False, category="float", derivative=PIECEWISE)
 def quantile(x: Any, q: float, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
-    """Return the number below which a share `q` of the elements lies, between neighbours along a line."""
+    """Return the number below which a share `q` of the elements lies, between neighbours along a line; NaN if one is NaN."""
     array = one("quantile", "float", x)
     place = 0 if axis is None else axis_of(axis, array.ndim, "quantile")
     flat = reshape(array, (-1,)) if axis is None else array
@@ -328,8 +328,11 @@ def quantile(x: Any, q: float, /, axis: int | None = None, *, keepdims: bool = F
     low = math.floor(where)
     before: tuple[Any, ...] = (slice(None),) * place
     ordered = sort(flat, axis=place)
-    a, b = ordered[(*before, slice(low, low + 1))], ordered[(*before, slice(min(low + 1, n - 1), min(low + 1, n - 1) + 1))]
-    found = e.add(a, e.multiply(e.subtract(b, a), where - low))
+    found, last = (ordered[(*before, slice(i, i + 1))] for i in (low, n - 1))
+    if share := where - low:  # a share of 0 of infinity would be NaN
+        above = ordered[(*before, slice(low + 1, low + 2))]
+        found = e.add(e.multiply(found, 1 - share), e.multiply(above, share))
+    found = select(isnan(last), last, found)  # NaN is last in order
     kept = found if axis is not None else reshaped(found, (1,) * array.ndim)
     return kept if keepdims else reshaped(found, tuple([m for i, m in enumerate(flat.shape) if i != place]))
 
