@@ -68,7 +68,7 @@ def counted(cases: Sequence[Case], key: str) -> Counter[str]:
 
 
 def lacks_row(case: Case, key: str) -> bool:
-    """Whether a case is refused, and for nothing but a missing row."""
+    """Return whether a case is refused, and for nothing but a missing row."""
     outcome = case.outcomes.get(key)
     return outcome is not None and outcome.status == "refused" and all(reason.endswith(NO_ROW) for reason in outcome.reasons)
 

@@ -166,7 +166,7 @@ def compared(found: Sequence[Any], expected: Sequence[Any]) -> Outcome:
 
 
 def _agrees_in_sum(x: Any, y: Any) -> bool:
-    """Whether finite numbers are close, relative to the largest: they may be sums of many terms."""
+    """Return whether finite numbers are close, relative to the largest: they may be sums of many terms."""
     if x.shape != y.shape or x.dtype != y.dtype or y.dtype.kind not in "fc" or not y.size:
         return False
     wide = np.complex128 if y.dtype.kind == "c" else np.float64

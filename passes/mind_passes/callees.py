@@ -17,13 +17,13 @@ from .derivatives.custom import check_rules, has_rules
 from .dim_names import names_used
 
 MAX_OPS = 1 << 20
-"""How many ops a function, or by the pass a module, may come to."""
+"""The most ops of a function after inlining; by the pass, of a module."""
 MAX_DEPTH = 100
-"""How deep regions may nest then."""
+"""The deepest nesting of regions after inlining."""
 
 
 def calls_in(func: FuncOp) -> list[CallOp]:
-    """The calls that stand in a function, in text order."""
+    """Return the calls in a function, in text order."""
     return [op for op in walk(func) if isinstance(op, CallOp)]
 
 

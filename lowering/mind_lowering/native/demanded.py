@@ -205,7 +205,7 @@ BOUNDED: Mapping[type[Operation], Callable[..., Bounded]] = {
 # Rules
 
 Rule = Callable[[Demanded, Any, Extents], Sequence[Extents]]
-"""What an op demands of its operands, given what is demanded of its first result."""
+"""The extents that an op demands of its operands, given those demanded of its first result."""
 
 
 def _each(known: Demanded, op: PtirOp, extents: Extents) -> list[Extents]:

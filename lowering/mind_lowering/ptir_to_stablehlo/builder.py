@@ -61,7 +61,7 @@ class StablehloBuilder:
         self.draws: dict[Operation, int] = {}
         """The ordinal of each random op."""
         self.facts = Facts()
-        """What holds of the sizes of dimensions."""
+        """The facts about the sizes of dimensions."""
         self.sizes: dict[Extent, SSAValue] = {}
         """The sizes that are computed in the blocks around, those of names among them: si64 of rank 0."""
 

@@ -129,13 +129,7 @@ def converted(func: FuncOp, options: ExportOptions, name: str | None = None) -> 
     ending = ReturnOp(*results, *reports)
     ending.location = func.location
     block.add_ops([*b.ops, ending])
-    properties = dict(func.properties)
-    properties["function_type"] = FunctionType.from_lists(block.arg_types, ending.operand_types)
-    counts = {"arg_attrs": len(block.args), "res_attrs": len(ending.operands)}
-    for key, count in counts.items():
-        if isinstance(given := properties.pop(key, None), ArrayAttr):
-            if (kept := _attributes(cast("ArrayAttr[DictionaryAttr]", given), count)) is not None:
-                properties[key] = kept
+    properties = _properties(func, block.arg_types, ending.operand_types)
     if name is not None:
         properties["sym_name"], properties["sym_visibility"] = StringAttr(name), StringAttr("public")
     made = FuncOp.create(properties=properties, attributes=without_ours(func.attributes), regions=[Region(block)])
@@ -143,6 +137,17 @@ def converted(func: FuncOp, options: ExportOptions, name: str | None = None) -> 
     if is_dynamic:
         dynamic.finish(made, func, options.bounds)
     return StablehloFunction(made, bool(draws), tuple(b.sites) or None)
+
+
+def _properties(func: FuncOp, inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -> dict[str, Attribute]:
+    """Return the properties of a function with these inputs and results, which begin with its own."""
+    properties = dict(func.properties)
+    properties["function_type"] = FunctionType.from_lists(inputs, outputs)
+    for key, count in {"arg_attrs": len(inputs), "res_attrs": len(outputs)}.items():
+        if isinstance(given := properties.pop(key, None), ArrayAttr):
+            if (kept := _attributes(cast("ArrayAttr[DictionaryAttr]", given), count)) is not None:
+                properties[key] = kept
+    return properties
 
 
 def _attributes(given: ArrayAttr[DictionaryAttr], count: int) -> ArrayAttr[DictionaryAttr] | None:

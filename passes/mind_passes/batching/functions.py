@@ -16,7 +16,7 @@ BATCHED = "mind.batched"
 
 
 def called(op: CallOp, xs: Values, flags: Flags, size: Dim) -> Operation:
-    """The call with a batch of every operand."""
+    """Return the call with a batch of every operand."""
     operands = [value_of(x) for x in spread_all(xs, flags, size)]
     made = CallOp(op.callee, operands, [batched_type(y.type, size) for y in op.results])
     made.attributes.update(op.attributes)

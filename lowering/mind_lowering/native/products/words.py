@@ -24,7 +24,7 @@ from ..target_info import TargetInfo
 from ..views import View
 
 OFFSET = 128
-"""What is added to signed bytes so that they are unsigned."""
+"""The number added to signed bytes to make them unsigned."""
 _MADD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
 _Pair = tuple[PtirDType, PtirDType]
 

@@ -38,7 +38,7 @@ NAN = float("nan")
 
 
 Ways = Sequence[Folding | None]
-"""How windows overlap along each axis of x; None where each element is a window of its own."""
+"""The overlap of windows along each axis of x; None where each element is a window of its own."""
 
 
 def gathered(x: Value, y: Value, share: Value, axes: Sequence[Sliding]) -> Value | None:
