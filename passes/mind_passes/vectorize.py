@@ -97,12 +97,11 @@ def add_vectorized(module: ModuleOp, func: FuncOp, options: VectorizeOptions) ->
 
 def _built(module: ModuleOp, func: FuncOp, name: str, options: VectorizeOptions, callees: dict[str, str]) -> FuncOp:
     """The function for a batch behind `func`, and behind those that stay called in it theirs; `callees` has their names."""
-    made = _Vectorization(func, name, options).run()
+    batch = _Vectorization(func, name, options)
+    made = batch.run()
     assert func.parent is not None
     func.parent.insert_op_after(made, func)
-    inner = VectorizeOptions(
-        size=options.size if isinstance(options.size, int) else None, randomness=options.randomness, verify=options.verify
-    )
+    inner = VectorizeOptions(size=batch.size, randomness=options.randomness, verify=options.verify)
     for call in [op for op in walk(made) if isinstance(op, CallOp) and op.attributes.pop(BATCHED, None) is not None]:
         call.properties["callee"] = SymbolRefAttr(_callee(module, call.callee.string_value(), inner, callees))
         call.attributes.update(

@@ -177,3 +177,27 @@ def test_no_rule_for_the_other_mode() -> None:
 def test_rules_are_no_functions_to_differentiate() -> None:
     """Without a name, the only function that somebody wrote is meant."""
     assert differentiate(program("straight"), options=GradientOptions(seed="ones")).primal.sym_name.data == "main"
+
+
+@pytest.mark.parametrize("size", [None, "B", 4])
+def test_batches_of_functions_with_rules_have_the_name_that_their_callers_give_to_the_batch(size: int | str | None):
+    text = """builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
+  func.func @main(%xs: tensor<?x3xf64, "N,*">) -> tensor<3xf64> {
+    %s = ptir.reduce %xs kind = sum axes = [0] keepdims = false : tensor<?x3xf64, "N,*"> -> tensor<3xf64>
+    %y = func.call @doubled(%s) : (tensor<3xf64>) -> tensor<3xf64>
+    func.return %y : tensor<3xf64>
+  }
+  func.func private @doubled(%x: tensor<3xf64>) -> tensor<3xf64> attributes {mind.vjp = @rule} {
+    %0 = ptir.add %x, %x : tensor<3xf64>
+    func.return %0 : tensor<3xf64>
+  }
+  func.func private @rule(%x: tensor<3xf64>, %g: tensor<3xf64>) -> tensor<3xf64> {
+    func.return %g : tensor<3xf64>
+  }
+}"""
+    batched = vectorize(parse(text), "main", VectorizeOptions(size=size)).module
+    gradient = differentiate(batched, "main_vmap", GradientOptions(seed="ones")).module
+    xs = np.arange(24.0).reshape(4, 2, 3)
+    y, adjoint = compile(gradient, "main_vmap_grad")(xs)
+    np.testing.assert_array_equal(y, 2 * xs.sum(1))
+    np.testing.assert_array_equal(adjoint, np.ones_like(xs))
