@@ -205,3 +205,12 @@ def test_a_derivative_of_phases_is_nan() -> None:
     assert np.isnan(found).all()
     with pytest.raises(RuntimeError, match="ill-defined"):
         torch.autograd.grad(linalg.eig(x.requires_grad_())[1].imag.sum(), x)
+
+
+@pytest.mark.parametrize("unread", [1e20, float("inf"), float("nan")])
+def test_the_triangle_that_is_not_read_changes_nothing(unread: float) -> None:
+    torch.manual_seed(3)
+    x = torch.randn(3, 3, dtype=torch.float64)
+    x = x + x.T + 5 * torch.eye(3, dtype=torch.float64)
+    x[0, 2] = unread
+    check_values((lambda x: torch.linalg.pinv(x, hermitian=True), lambda: (x,)), "numpy", 1e-10)

@@ -105,7 +105,10 @@ def _pinv(
 
 def _read_as(to: AtenConverter, x: SSAValue, read: SSAValue) -> SSAValue:
     """`read` with the derivative of `x`: torch reads one triangle, and differentiates as if it had read both."""
-    return to.emit(ptir.AddOp, x, to.emit(ptir.StopGradientOp, to.emit(ptir.SubOp, read, x)))
+    change = to.emit(ptir.SubOp, x, to.emit(ptir.StopGradientOp, x))  # 0, unless x is not finite where it is not read
+    is_finite = to.compare("less", to.emit(ptir.AbsOp, x), math.inf)
+    change = to.select(is_finite, change, to.like(0.0, x))
+    return to.emit(ptir.AddOp, to.emit(ptir.StopGradientOp, read), change)
 
 
 def _times(to: AtenConverter, x: SSAValue, y: SSAValue) -> SSAValue:
