@@ -231,32 +231,6 @@ def _leaky_relu(to: AtenConverter, call: Call, x: SSAValue, slope: Any = 0.01) -
     return to.select(to.compare("greater", x, 0), x, to.scaled(x, slope))
 
 
-def _elu(to: AtenConverter, call: Call, x: SSAValue, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> SSAValue:
-    """Beyond 0 linear; the exponential is that of what is at most 0, so that it does not overflow."""
-    x = to.cast(x, wide(call.dtype))
-    below = to.emit(ptir.Expm1Op, to.scaled(to.math(ptir.MinimumOp, x, 0.0), input_scale))
-    is_above = to.compare("greater", x, 0.0)
-    return to.cast(to.select(is_above, to.scaled(x, scale), to.scaled(below, alpha * scale)), call.dtype)
-
-
-def _gelu(to: AtenConverter, call: Call, x: SSAValue, approximate: str = "none") -> SSAValue:
-    """`x Phi(x)`, by erf, or by the approximation of Hendrycks and Gimpel with tanh."""
-    x = to.cast(x, wide(call.dtype))
-    if approximate == "none":
-        inner = to.emit(ptir.ErfOp, to.scaled(x, math.sqrt(0.5)))
-    else:
-        cube = to.emit(ptir.MulOp, to.emit(ptir.MulOp, x, x), x)
-        sum_ = to.emit(ptir.AddOp, x, to.scaled(cube, 0.044715))
-        inner = to.emit(ptir.TanhOp, to.scaled(sum_, math.sqrt(2 / math.pi)))
-    found = to.emit(ptir.MulOp, to.scaled(x, 0.5), to.math(ptir.AddOp, inner, 1.0))
-    return to.cast(found, call.dtype)
-
-
-def _silu(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
-    x = to.cast(x, wide(call.dtype))
-    return to.cast(to.emit(ptir.MulOp, x, to.emit(ptir.LogisticOp, x)), call.dtype)
-
-
 def _isnan(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     return to.compare("not_equal", x, x)
 
@@ -369,8 +343,6 @@ ELEMENTWISE: Table = {
     "complex.default": _complex,
     "copy.default": _fill,
     **dict.fromkeys(("detach.default", "detach_copy.default"), _detach),
-    "elu.default": _elu,
-    "gelu.default": _gelu,
     "hardtanh.default": _hardtanh,
     "imag.default": _imag,
     "isinf.default": _isinf,
@@ -385,7 +357,6 @@ ELEMENTWISE: Table = {
     "real.default": _real,
     "relu.default": _relu,
     "sign.default": _sign,
-    "silu.default": _silu,
     "tan.default": _tan,
     "trunc.default": _trunc,
     "view_as_complex.default": _view_as_complex,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..unsupported import Refused
+from .activations import ACTIVATIONS
 from .converter import Table
 from .elementwise import ELEMENTWISE
 from .factorizations import FACTORIZATIONS
@@ -34,6 +35,7 @@ _DERIVATIVES = (
 )
 _SIZE = Refused("a result whose size depends on data", "use a mask and torch.where instead")
 ROWS: Table = {
+    **ACTIVATIONS,
     **ELEMENTWISE,
     **NEIGHBOURS,
     **REAL_FUNCTIONS,
@@ -65,8 +67,14 @@ ROWS: Table = {
 }
 SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 """Ops whose results are sizes: they are known from the types, and need no rows."""
-KEPT = ("_safe_softmax", "detach", "linear", "matmul", "multilabel_margin_loss_forward", "scaled_dot_product_attention")
-"""Ops that have rows, so that torch is not asked to decompose them; of `multilabel_margin_loss_forward` it has a wrong one."""
+KEPT = (
+    *("_safe_softmax", "detach", "hardsigmoid", "hardswish", "linear", "matmul", "multilabel_margin_loss_forward"),
+    *("scaled_dot_product_attention", "sinc"),
+)
+"""
+Ops that have rows, so that torch is not asked to decompose them. Its decomposition of `multilabel_margin_loss_forward` has
+another value than the op; those of `hardsigmoid`, `hardswish` and `sinc` have another derivative at the bounds or at 0.
+"""
 DECOMPOSED = (
     *(
         "bucketize.Tensor",
