@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib.util
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.program import input_names
@@ -28,23 +28,30 @@ from .torch import as_array, exported, read_program, require
 _OF_TORCH = {ours: theirs for theirs, ours in DTYPE_NAMES.items()}
 
 
+class GradientFlows(NamedTuple):
+    """Where gradients go in a graph: numbers of arguments that get one, and of results that have one."""
+
+    arguments: tuple[int, ...]
+    results: tuple[int, ...]
+
+
 class CompiledGraph:
     """
     A functional graph as a program. Arguments are the graph's; results the user's, after arguments that it writes to are written.
 
-    `moving` are the numbers of the arguments that need a derivative.
+    `flows` says which arguments need a derivative, and which results have one.
     """
 
-    def __init__(self, found: Exported, moving: Sequence[int], target: str):
+    def __init__(self, found: Exported, flows: GradientFlows, target: str):
         self.exported, self.target = found, target
         func = find_function(found.module, "main")
         names, results = input_names(func), func.function_type.outputs
         self._constants = list(found.weights.values())
         self._written = [names.index(name) - len(self._constants) for name in found.mutated]
         self._users = len(results) - len(found.mutated)
-        self.differentiable = [i for i, t in enumerate(results.data[: self._users]) if read_type(t).dtype.is_float]
+        self.differentiable = [i for i in flows.results if read_type(results.data[i]).dtype.is_float]
         """The numbers of the results that take cotangents."""
-        self.moving = tuple(moving) if self.differentiable else ()
+        self.moving = flows.arguments if self.differentiable else ()
         self.saved: tuple[int, ...] = ()
         """What the backward part takes before the cotangents: positions in constants, arguments and results of the program."""
         if self.moving:
@@ -122,6 +129,30 @@ def _check_derivatives(graph: Any) -> None:
         raise error("E7001", f"{' and '.join(named)} torch.export drops; PyTorch itself runs it", option="model")
 
 
+def _flows(graph: Any, inputs: Sequence[Any]) -> GradientFlows:
+    """
+    Return where gradients go, which torch says of a run without data: what is detached has none, nor what only that reads.
+
+    E7001 where an argument gets a gradient by being written to: the caller's tensor would not have it.
+    """
+    torch = require()
+    with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True) as mode, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        given = [mode.from_tensor(x.detach()).requires_grad_(x.requires_grad) for x in inputs]
+        leaves = torch.utils._pytree.tree_leaves(graph(*(x.view_as(x) if x.requires_grad else x for x in given)))
+        results = [y for y in leaves if isinstance(y, torch.Tensor)]
+        if any(x.requires_grad and not old.requires_grad for x, old in zip(given, inputs, strict=True)):
+            raise error("E7001", "an argument that is written to with values that have a gradient", option="model")
+        moved = [i for i, y in enumerate(results) if y.requires_grad]
+        wanted = [i for i, x in enumerate(given) if x.requires_grad]
+        if not moved or not wanted:
+            return GradientFlows((), ())
+        ends = [results[i] for i in moved]
+        seeds = [torch.ones_like(y) for y in ends]
+        found = torch.autograd.grad(ends, [given[i] for i in wanted], seeds, allow_unused=True)
+    return GradientFlows(tuple(i for i, g in zip(wanted, found, strict=True) if g is not None), tuple(moved))
+
+
 def _compiled(graph: Any, inputs: Sequence[Any], target: str) -> CompiledGraph:
     torch = require()
     for x in inputs:
@@ -135,7 +166,7 @@ def _compiled(graph: Any, inputs: Sequence[Any], target: str) -> CompiledGraph:
     found = read_program(exported(graph, tuple(inputs), {}, None))
     if any(x.requires_grad for x in found.weights.values()) or any(inputs[i].is_complex() for i in moving):
         raise error("E7001", "parameters that are not inputs of the graph, or complex ones", option="model")
-    return CompiledGraph(found, moving, target)
+    return CompiledGraph(found, _flows(graph, inputs) if moving else GradientFlows((), ()), target)
 
 
 def _function(graph: CompiledGraph) -> Any:

@@ -172,6 +172,33 @@ def test_derivatives_of_the_user_are_left_to_torch(f: Any, words: str) -> None:
     assert x.grad.tolist() == y.grad.tolist()
 
 
+def test_what_is_detached_has_no_gradient() -> None:
+    """As in PyTorch: no zeros for a weight that is only read past derivatives, which weight decay would shrink."""
+
+    def f(x: Any, w: Any) -> Any:
+        return (x * 2).detach(), (x * w.detach()).sum()
+
+    x, w = (torch.ones(3, requires_grad=True) for _ in range(2))
+    detached, loss = compiled(f)(x, w)
+    loss.backward()
+    assert not detached.requires_grad
+    assert (x.grad is not None, w.grad) == (True, None)
+
+
+def test_an_argument_that_gets_a_gradient_is_left_to_torch() -> None:
+    def f(x: Any, y: Any) -> Any:
+        y.add_(x)
+        return y * x
+
+    x, y = torch.ones(3, requires_grad=True), torch.ones(3)
+    with pytest.warns(UserWarning, match="an argument that is written to with values that have a gradient"):
+        found = compiled(f)(x, y)
+    assert (found.requires_grad, y.requires_grad) == (True, True)
+    (found.sum() + y.sum()).backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [4, 4, 4]
+
+
 def test_results_do_not_share_memory_with_arguments() -> None:
     x = torch.ones(3)
     y = compiled(nn.Identity().forward)(x + 0)
