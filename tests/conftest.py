@@ -24,9 +24,9 @@ if importlib.util.find_spec("hypothesis") is not None:
 
 collect_ignore = [
     *("runtime/xla/sharded.py", "support/array_api_jitted.py", "support/jax_models.py", "support/jax_programs.py"),
-    *("support/planted_failures.py", "support/torch_models.py", "support/torch_rows.py"),
+    *("support/doctest_blocks.py", "support/planted_failures.py", "support/torch_models.py", "support/torch_rows.py"),
 ]
-"""Modules without doctests that need JAX, PyTorch or a path of their own, or change what they import."""
+"""Modules without doctests that need JAX, PyTorch, the site's generator or a path of their own, or change what they import."""
 ORACLES = {"jax": "jax", "torch": "torch", "scikit-learn": "scikit-learn", "cupy": "cupy-cuda13x"}
 """What a test may compare with or run on, and the distribution that brings it."""
 MLIR_OPTS = ("mlir-opt", *(f"mlir-opt-{version}" for version in range(22, 18, -1)))

@@ -35,7 +35,7 @@ class Dim(str):
 
     >>> t = Dim("T")
     >>> t * 2 + 1, (t * 4) // 2, 4 - t % 2, t - t, Dim.max(t, 4), Dim.max(2, 4)
-    ('2*T+1', '2*T', '4-T mod 2', 0, 'max(T,4)', 4)
+    ('2*T+1', '2*T', '-(T mod 2)+4', 0, 'max(4,T)', 4)
     >>> t + 1 > t, t < 0
     (True, False)
     """

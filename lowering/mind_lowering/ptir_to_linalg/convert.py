@@ -105,7 +105,7 @@ def _convert(b: LinalgBuilder, op: Operation, operands: list[SSAValue]) -> list[
 @dataclass(frozen=True)
 class ConvertPtirToLinalgPass(ModulePass):
     """
-    Convert PTIR to tensor, linalg, arith, math and scf; integers become signless, attributes of our dialects are removed.
+    Convert PTIR to tensor, linalg, arith, math and scf with signless integers; drop our attributes.
 
     What cannot be said is refused with one error that names it all. `assume-in-range=true` promises that no index is out of range
     and no integer divisor is 0, which the contract wants rejected at run time.

@@ -60,7 +60,7 @@ class Slide:
         Return the number of places of the window that are beyond the image somewhere.
 
         >>> [Slide(56, 3, n, 1, 1, 1).edges for n in (3, 56)]
-        [2, 2]
+        [1, 2]
         """
         return self.taps - max(0, self.inside(self.places - 1)[1] - self.inside(0)[0])
 
