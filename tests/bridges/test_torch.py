@@ -228,3 +228,33 @@ def test_a_backward_that_torch_drops_is_said() -> None:
         imported = from_torch(Rounding(), torch.tensor([0.4, 1.6]))
     assert results(imported, "numpy", torch.tensor([0.4, 1.6]))[0].tolist() == [1, 3]
     assert torch.autograd.Function.__dict__["apply"] is plain
+
+
+class Padded(nn.Module):
+    """Embeddings, one of which is padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(5, 3, padding_idx=1)
+
+    def forward(self, tokens: Any) -> Any:
+        """Compute it."""
+        return (self.table(tokens) ** 2 + self.table(tokens[0])).sum()
+
+
+def test_padding_of_an_embedding_has_no_gradient() -> None:
+    model, tokens = Padded(), torch.tensor([[1, 2, 1], [3, 1, 2]])
+    model.table.weight.data[1] = 2.0
+    model(tokens).backward()
+    imported = from_torch(model, tokens)
+    for target in ("numpy", "native"):
+        found = compile(grad(imported.module), "main_grad", target)(*imported.weights.values(), tokens.numpy())
+        assert isinstance(model.table.weight.grad, torch.Tensor)
+        np.testing.assert_allclose(found, model.table.weight.grad.numpy(), 1e-6)
+        assert found[1].tolist() == [0, 0, 0]
+
+
+def test_gradients_scaled_by_frequency_are_refused() -> None:
+    with pytest.raises(MindError, match="scale_grad_by_freq") as caught:
+        from_torch(nn.Embedding(5, 3, scale_grad_by_freq=True), torch.tensor([1, 2]))
+    assert caught.value.code == "E8008"

@@ -30,9 +30,24 @@ def _index_select(to: AtenConverter, call: Call, x: SSAValue, dim: int, indices:
     return taken(to, x, to.axis(x, dim), to.reshape(indices, call.shape[dim : dim + 1] if dim >= 0 else (call.shape[dim],)))
 
 
-def _embedding(to: AtenConverter, call: Call, weight: SSAValue, indices: SSAValue, *_: Any) -> SSAValue:
-    """Rows by number; with `padding_idx` the derivative of that row is not dropped, as no value depends on it."""
-    return to.emit(ptir.TakeOp, weight, to.index(indices))
+def _embedding(
+    to: AtenConverter,
+    call: Call,
+    weight: SSAValue,
+    indices: SSAValue,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    *_: Any,
+) -> SSAValue:
+    """Rows by number; that of `padding_idx` has no derivative."""
+    if scale_grad_by_freq:
+        raise Refused("gradients of an embedding scaled by frequency", "leave out scale_grad_by_freq=True")
+    found = to.emit(ptir.TakeOp, weight, to.index(indices))
+    if padding_idx < 0:
+        return found
+    axes = range(len(to.shape(indices)))
+    is_padding = to.place(to.compare("equal", indices, padding_idx), axes, to.shape(found))
+    return to.select(is_padding, to.emit(ptir.StopGradientOp, found), found)
 
 
 def _gather(to: AtenConverter, call: Call, x: SSAValue, dim: int, indices: SSAValue, *_: Any) -> SSAValue:
