@@ -29,7 +29,7 @@ _OF_TORCH = {ours: theirs for theirs, ours in DTYPE_NAMES.items()}
 
 
 class GradientFlows(NamedTuple):
-    """Where gradients go in a graph: numbers of arguments that get one, and of results that have one."""
+    """The ends of gradients in a graph: numbers of arguments that get one, and of results that have one."""
 
     arguments: tuple[int, ...]
     results: tuple[int, ...]

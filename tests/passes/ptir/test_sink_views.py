@@ -124,7 +124,7 @@ def chain(n: int, links: int = 1) -> ModuleOp:
 def test_effort_is_linear_and_needs_no_recursion(links: int) -> None:
     small, large = chain(1000, links), chain(2000, links)
     sink_views(chain(10, links))  # what is computed once per type and class
-    assert calls(lambda: sink_views(large)) < 2.2 * calls(lambda: sink_views(small))
+    assert calls(lambda: sink_views(large)) < 2.4 * calls(lambda: sink_views(small))
     assert not any(isinstance(op, TransposeOp) for op in walk(large))
 
 
