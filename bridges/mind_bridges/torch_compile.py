@@ -164,6 +164,8 @@ def _compiled(graph: Any, inputs: Sequence[Any], target: str) -> CompiledGraph:
     if moving:
         _check_derivatives(graph)
     found = read_program(exported(graph, tuple(inputs), {}, None))
+    if any(isinstance(x, torch._subclasses.FakeTensor) for x in found.weights.values()):
+        raise error("E7001", "a tensor that torch.export keeps without its elements, as it does for x.data", option="model")
     if any(x.requires_grad for x in found.weights.values()) or any(inputs[i].is_complex() for i in moving):
         raise error("E7001", "parameters that are not inputs of the graph, or complex ones", option="model")
     return CompiledGraph(found, _flows(graph, inputs) if moving else GradientFlows((), ()), target)

@@ -185,6 +185,14 @@ def test_what_is_detached_has_no_gradient() -> None:
     assert (x.grad is not None, w.grad) == (True, None)
 
 
+def test_data_of_a_tensor_is_left_to_torch() -> None:
+    x, w = torch.ones(3, requires_grad=True), torch.full((3,), 2.0, requires_grad=True)
+    with pytest.warns(UserWarning, match=r"without its elements, as it does for x\.data"):
+        compiled(lambda x, w: (x * w.data).sum())(x, w).backward()
+    assert x.grad is not None
+    assert (x.grad.tolist(), w.grad) == ([2, 2, 2], None)
+
+
 def test_an_argument_that_gets_a_gradient_is_left_to_torch() -> None:
     def f(x: Any, y: Any) -> Any:
         y.add_(x)
