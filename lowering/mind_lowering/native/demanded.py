@@ -26,7 +26,6 @@ from mind_dialect.ptir import (
     ArgMaxOp,
     ArgMinOp,
     BinaryOp,
-    BitcastOp,
     BroadcastToOp,
     CastOp,
     ClampOp,
@@ -51,7 +50,7 @@ from mind_dialect.ptir import (
 )
 from mind_dialect.ptir.types import known_extents
 from mind_dialect.read_extents import ALL, is_size, read_extents
-from mind_passes.ptir.building import axes_of_reduction
+from mind_passes.ptir.building import axes_of_reduction, row_of_kind
 
 Extents = tuple[SSAValue | None, ...]
 """For each axis the argument that holds how many elements are demanded, None for all."""
@@ -143,7 +142,7 @@ class Demanded:
             self.demand(value, self.along(argument))
 
     def _op(self, op: PtirOp) -> None:
-        rule = None if op.regions or (op.can_fail() and type(op) not in RULES) else rule_of(op)
+        rule = None if op.regions or (op.can_fail() and type(op) not in RULES) else row_of_kind(RULES, type(op))
         if rule is not None:
             for value, extents in zip(op.operands, rule(self, op, self.along(op.results[0])), strict=True):
                 self.demand(value, extents)
@@ -334,12 +333,3 @@ RULES: Mapping[type[PtirOp], Rule] = {
     GatherOp: _gathered,
 }
 """By class of op, or by a class that it is of; an op without a rule demands all of its operands."""
-_NO_RULE = (BitcastOp,)
-"""Elementwise by class only: it may make one element of several."""
-
-
-def rule_of(op: PtirOp) -> Rule | None:
-    """Return the rule of an op; None where all of its operands are demanded."""
-    if isinstance(op, _NO_RULE):
-        return None
-    return next((RULES[kind] for kind in type(op).__mro__ if kind in RULES), None)

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect.elements import Number
 from mind_dialect.ptir import (
+    BitcastOp,
     BroadcastToOp,
     ConstantOp,
     CustomCallOp,
@@ -27,12 +28,23 @@ from mind_dialect.ptir.types import PtirDType, TensorSpec, read_type, tensor_typ
 from mind_dialect.ptir_shapes import UNKNOWN
 
 OpT = TypeVar("OpT", bound=PtirOp)
+RowT = TypeVar("RowT")
 Found = SSAValue | PtirOp | None
 Rule = Callable[[Any], Found]
 """From an op to a value or a new op that may stand for its only result, of the same type; None where the rule does not apply."""
 
 FOLD_LIMIT = 256
 """Literals of more stored elements are neither searched nor rearranged, which bounds time and memory per op."""
+
+
+def row_of_kind(table: Mapping[type[PtirOp], RowT], kind: type[PtirOp]) -> RowT | None:
+    """
+    Return the row of an op class in a table whose rows are of each element by itself: its own, or that of a class that it is of.
+
+    `bitcast` takes only a row of its own: it is elementwise by its class, but may make several elements of one.
+    """
+    kinds = (kind,) if issubclass(kind, BitcastOp) else kind.__mro__
+    return next((table[one] for one in kinds if one in table), None)
 
 
 def spec_of(value: SSAValue) -> TensorSpec:

@@ -32,7 +32,6 @@ from mind_dialect.ptir import (
     ArgMaxOp,
     ArgMinOp,
     BinaryOp,
-    BitcastOp,
     BroadcastToOp,
     CastOp,
     ClampOp,
@@ -69,7 +68,7 @@ from mind_dialect.ptir_shapes import Dims
 from mind_dialect.read_extents import ALL, state_read_extents
 
 from ..dim_names import names_used
-from ..ptir.building import axes_of_reduction, fill, spec_of
+from ..ptir.building import axes_of_reduction, fill, row_of_kind, spec_of
 
 Axes = Sequence[int]
 
@@ -188,7 +187,7 @@ def _mask(masks: Masks, op: Operation) -> None:
         for n in spec_of(value).shape:
             if isinstance(n, str) and n not in masks.sizes:
                 raise Refused(f"a dimension is {n}, expected one of the names or a number")
-    if (row := row_of(op)) is None:
+    if (row := row_of_kind(ROWS, type(op))) is None:
         raise Refused(f"{op.OPCODE} has no rule for tails")
     row(masks, op)
 
@@ -398,17 +397,7 @@ ROWS: dict[type[PtirOp], Row] = {
     DynamicUpdateSliceOp: _windows,
     DimensionSizeOp: _measures,
 }
-"""What becomes of tails, by class of op, or by a class that it is of."""
-
-_NO_ROW = (BitcastOp,)
-"""Elementwise by class only: it may make several elements of one."""
-
-
-def row_of(op: PtirOp) -> Row | None:
-    """Return the rule of an op; None where tails are not known to stay tails."""
-    if isinstance(op, _NO_ROW):
-        return None
-    return next((ROWS[kind] for kind in type(op).__mro__ if kind in ROWS), None)
+"""What becomes of tails, by class of op, or by a class that it is of; of other ops it is not known."""
 
 
 @dataclass(frozen=True)
