@@ -28,6 +28,14 @@ def walk(root: Operation) -> Iterator[Operation]:
             stack.pop()
 
 
+def values_of(op: Operation) -> Iterator[SSAValue]:
+    """The values that an op defines: its results, and the arguments of the blocks of its regions."""
+    yield from op.results
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.args
+
+
 class Dominators:
     """The dominator tree of a region, after Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm"."""
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
-from mind_dialect.dominance import walk
+from mind_dialect.dominance import values_of, walk
 from mind_dialect.extents.dims import (
     dim_of,
     exact_quotient,
@@ -45,11 +45,7 @@ def names_used(func: FuncOp) -> list[str]:
     """The names that a function's types and properties have, in the order of the text."""
     found: dict[str, None] = {}
     for op in walk(func):
-        if op is not func:
-            _add(op.result_types, found)
-        for region in op.regions:
-            for block in region.blocks:
-                _add(block.arg_types, found)
+        _add((value.type for value in values_of(op)), found)
         for dims in op.stated_dims().values() if isinstance(op, PtirOp) else ():
             found.update(dict.fromkeys(name for d in dims for name in names_in(d)))
     return list(found)

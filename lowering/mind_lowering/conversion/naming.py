@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute
 from xdsl.printer import Printer
 
-from mind_dialect.dominance import walk
+from mind_dialect.dominance import values_of, walk
 
 FNV_OFFSET = 0xCBF29CE484222325
 FNV_PRIME = 0x100000001B3
@@ -62,18 +62,11 @@ def canonical_text(module: ModuleOp) -> str:
         for region in op.regions:
             for block in region.blocks:
                 block.name_hint = None
-        for value in _values(op):
+        for value in values_of(op):
             value.name_hint = None
     stream = io.StringIO()
     _CanonicalPrinter(stream, print_generic_format=True).print_op(work)
     return stream.getvalue()
-
-
-def _values(op: Operation) -> Iterator[SSAValue]:
-    yield from op.results
-    for region in op.regions:
-        for block in region.blocks:
-            yield from block.args
 
 
 def program_hash(module: ModuleOp) -> int:

@@ -15,12 +15,12 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import BoolAttr, FunctionType, IntegerAttr, StringAttr, TensorType, i32
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.rewriter import Rewriter
 
 from mind_dialect import ptir
 from mind_dialect.declared_dims import declarations_of, function_facts
-from mind_dialect.dominance import walk
+from mind_dialect.dominance import values_of, walk
 from mind_dialect.extents import Extent, Facts, TooLarge, extent, relation_text, symbol
 from mind_dialect.extents.dims import SIZE, extent_of, is_expression, names_in, solutions
 from mind_dialect.ptir import PtirOp
@@ -163,7 +163,7 @@ def _assert(b: StablehloBuilder, left: SSAValue, relation: str, right: SSAValue,
 
 def finish(func: FuncOp, source: FuncOp, bounds: bool) -> None:
     """Replace types by those that StableHLO has; with `bounds`, those of arguments state bounds that `source` declares."""
-    for value in list(chain.from_iterable(map(_values, walk(func)))):
+    for value in list(chain.from_iterable(map(values_of, walk(func)))):
         _retype(value, plain(value.type))
     if bounds:
         facts = function_facts(source)
@@ -172,14 +172,6 @@ def finish(func: FuncOp, source: FuncOp, bounds: bool) -> None:
     last = func.body.block.last_op
     assert last is not None
     func.properties["function_type"] = FunctionType.from_lists(func.body.block.arg_types, last.operand_types)
-
-
-def _values(op: Operation) -> Iterator[SSAValue]:
-    """The results of an op and the arguments of its regions."""
-    yield from op.results
-    for region in op.regions:
-        for block in region.blocks:
-            yield from block.args
 
 
 def _retype(value: SSAValue, type: Attribute) -> None:

@@ -26,7 +26,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import Pure
 
 from mind_dialect import register
-from mind_dialect.dominance import walk
+from mind_dialect.dominance import values_of, walk
 from mind_dialect.shape import FuncOp as ShapeFuncOp
 from mind_dialect.shape import ReturnOp, ValueOfOp, WithShapeOp
 from mind_dialect.shape.evaluate import shape_of_type
@@ -159,9 +159,7 @@ def _as(value: SSAValue, user: ValueOfOp) -> SSAValue | None:
 def _listed(function: FuncOp, found: Sequence[Outlined]) -> Attribute:
     numbers: dict[SSAValue, int] = {}
     for op in walk(function):
-        values: list[SSAValue] = [] if op is function else list(op.results)
-        values += [argument for region in op.regions for block in region.blocks for argument in block.args]
-        for value in values:
+        for value in values_of(op):
             numbers[value] = len(numbers)
     rows: list[Attribute] = []
     for made in found:

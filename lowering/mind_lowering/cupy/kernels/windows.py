@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
 from xdsl.ir import Block
 
@@ -20,6 +21,21 @@ from .unsupported import Unsupported
 
 MOST_PLACES = 1 << 16
 """So many elements of a window at most."""
+
+
+def window_place(values: Mapping[str, Any], axis: int, extent: int, window: str, within: str) -> tuple[str, str, str]:
+    """
+    Return the statement of the place of an element of a window along an axis, when it is outside, and its index inside.
+
+    `values` are the properties of the op, `extent` is that of the operand; `window` and `within` are the numbers of the window,
+    and of the element in it.
+    """
+    stride, dilation, base = (values[name][axis] for name in ("strides", "window_dilation", "base_dilation"))
+    low, _ = values["padding"][axis]
+    p = f"p{axis}"
+    outside = [f"{p} < 0", f"{p} >= {(extent - 1) * base + 1}", *([f"{p} % {base} != 0"] if base > 1 else [])]
+    statement = f"const I {p} = {window} * {stride} + {within} * {dilation} - {low};"
+    return statement, " || ".join(outside), f"{p} / {base}" if base > 1 else p
 
 
 class WindowReductionSchedule(Schedule):
@@ -49,12 +65,9 @@ class WindowReductionSchedule(Schedule):
         iteration = list(inner.lines)
         given: list[str] = []
         for a, extent in enumerate(extents):
-            stride, dilation, base = values["strides"][a], values["window_dilation"][a], values["base_dilation"][a]
-            low, _ = values["padding"][a]
-            iteration.append(f"const I p{a} = {first[a]} * {stride} + {within[a]} * {dilation} - {low};")
-            tests = [f"p{a} < 0", f"p{a} >= {(extent - 1) * base + 1}", *([f"p{a} % {base} != 0"] if base > 1 else [])]
-            iteration.append(f"const bool outside{a} = {' || '.join(tests)};")
-            given.append(f"p{a} / {base}" if base > 1 else f"p{a}")
+            statement, is_outside, element = window_place(values, a, extent, first[a], within[a])
+            iteration += [statement, f"const bool outside{a} = {is_outside};"]
+            given.append(element)
         outside = " || ".join(f"outside{a}" for a in range(rank))
         iteration.append(f"total = mind::{kind.capitalize()}::of(total, {outside} ? {start} : element({', '.join(given)}));")
         stored = f"mind::Stored<{STORED[dtype]}>::store({cast('total', wide, dtype)})"

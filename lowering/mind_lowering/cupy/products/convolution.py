@@ -27,6 +27,7 @@ from ..kernels.places import Dims, cut, linear, place, reshaped, spec
 from ..kernels.scalars import NARROW, STORED, cast, literal, register
 from ..kernels.scope import KernelSource, Scope
 from ..kernels.unsupported import Unsupported
+from ..kernels.windows import window_place
 
 TILE = 64
 ENOUGH_BLOCKS = 256
@@ -111,12 +112,9 @@ class ConvolutionSchedule(Schedule):
         inner = [c.number for c in cut(place((self.kernel[:-1], "k")), range(rank + 1), names)]
         body = list(names.lines)
         for i, extent in enumerate(self.image[1:-1]):
-            stride, dilation, base = values["strides"][i], values["window_dilation"][i], values["base_dilation"][i]
-            low, _ = values["padding"][i]
-            body.append(f"const I p{i} = {first[i + 1]} * {stride} + {inner[i]} * {dilation} - {low};")
-            tests = [f"p{i} < 0", f"p{i} >= {(extent - 1) * base + 1}", *([f"p{i} % {base} != 0"] if base > 1 else [])]
-            body.append(f"if ({' || '.join(tests)}) return {literal(self.wide, 0)};")
-            image = image.replace(f", I p{i}", f", p{i} / {base}" if base > 1 else f", p{i}", 1)
+            statement, is_outside, element = window_place(values, i, extent, first[i + 1], inner[i])
+            body += [statement, f"if ({is_outside}) return {literal(self.wide, 0)};"]
+            image = image.replace(f", I p{i}", f", {element}", 1)
         channel = inner[rank] if self.groups == 1 else f"{inner[rank]} + group * {self.channels}"
         body.append(f"return image({first[0]}{image}, {channel});")
         return [*lines, f"auto a = [&](I m, I k) -> {register(self.wide)} {{", *indented(body), "};"]

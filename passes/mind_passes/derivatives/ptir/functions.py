@@ -13,31 +13,27 @@ from ..rules import Value, can_vary, no_rule
 from ..walks import Flows, Forward, ForwardRow, Reverse, Row, Whole, WholeForward
 
 
-def _called(op: CallOp, attribute: str, operands: Sequence[SSAValue], of: Sequence[SSAValue]) -> list[SSAValue | None]:
-    """Return what the rule of a call gives for these operands: one value for each of `of` that can vary."""
+def _given(walk: Reverse | Forward, values: Sequence[SSAValue], derivatives: Sequence[SSAValue | None]) -> list[SSAValue]:
+    """Return the derivatives of the values that can vary, zeros where there is none."""
+    pairs = [(x, d) for x, d in zip(values, derivatives, strict=True) if can_vary(x.type)]
+    return [walk.append(walk.algebra.filled(0.0, x)) if d is None else d for x, d in pairs]
+
+
+def _called(op: CallOp, attribute: str, given: Sequence[SSAValue], of: Sequence[SSAValue]) -> list[SSAValue | None]:
+    """Return what the rule of a call gives for its operands and derivatives: one value for each of `of` that can vary."""
     rule = op.attributes.get(attribute)
     if not isinstance(rule, SymbolRefAttr):
         raise no_rule(op, f"@{op.callee.string_value()} has a derivative rule of its own, but no {attribute}")
-    results = iter(CallOp(rule, operands, [x.type for x in of if can_vary(x.type)]).results)
+    results = iter(CallOp(rule, [*op.operands, *given], [x.type for x in of if can_vary(x.type)]).results)
     return [next(results) if can_vary(x.type) else None for x in of]
 
 
 def _adjoints(sweep: Reverse, op: CallOp, gs: Sequence[SSAValue | None]) -> Sequence[Value | None]:
-    given = [
-        sweep.append(sweep.algebra.filled(0.0, y)) if g is None else g
-        for g, y in zip(gs, op.results, strict=True)
-        if can_vary(y.type)
-    ]
-    return _called(op, VJP, [*op.operands, *given], op.operands)
+    return _called(op, VJP, _given(sweep, op.results, gs), op.operands)
 
 
 def _tangents(walk: Forward, op: CallOp, ts: Sequence[SSAValue | None]) -> Sequence[Value | None]:
-    given = [
-        walk.append(walk.algebra.filled(0.0, x)) if t is None else t
-        for t, x in zip(ts, op.operands, strict=True)
-        if can_vary(x.type)
-    ]
-    return _called(op, JVP, [*op.operands, *given], op.results)
+    return _called(op, JVP, _given(walk, op.operands, ts), op.results)
 
 
 def _flows(of: Flows, op: CallOp) -> Sequence[int]:
