@@ -18,11 +18,9 @@ from mind_dialect.ptir.legal import pairs
 from mind_dialect.ptir.types import PtirDType
 from mind_lowering import code_cache as cache
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE, runnable
-from mind_lowering.native.target_info import TargetInfo
 from mind_lowering.ptir_kernels.formats import format_of
-from mind_runtime.native import jit
 from native_checks import computed_here, several
-from native_text import backwards
+from native_text import load_backwards
 from ptir_forms import program
 from ptir_oracle import ids, samples
 
@@ -39,14 +37,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
     if request.param == "checked":
         monkeypatch.setenv(CHECKS_VARIABLE, "1")
     if request.param == "backwards":
-        original = jit.load
-
-        def load(text: str, host: TargetInfo, names: Sequence[str]) -> Any:
-            changed, count = backwards(text)
-            loaded.append(count)
-            return original(changed, host, names)
-
-        monkeypatch.setattr(jit, "load", load)
+        loaded = load_backwards(monkeypatch)
     mind_runtime.clear_cache()
     yield request.param
     mind_runtime.clear_cache()

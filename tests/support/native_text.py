@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from mind_lowering.native.target_info import TargetInfo
+from mind_runtime.native import jit
 
 _KERNEL = re.compile(r'define internal i64 (@(?:"[^"]+"|[\w.]+))\(ptr %args, i64 %begin, i64 %end\) #0 \{')
 
@@ -40,6 +47,19 @@ def backwards(text: str) -> tuple[str, int]:
         )
         wrappers.append(_BACKWARDS.format(name=name, unit=unit))
     return text + "".join(wrappers), len(names)
+
+
+def load_backwards(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let kernels of modules that are loaded from now on work backwards; the numbers of those of each module, as they come."""
+    original, loaded = jit.load, list[int]()
+
+    def load(text: str, host: TargetInfo, names: Sequence[str]) -> Any:
+        changed, count = backwards(text)
+        loaded.append(count)
+        return original(changed, host, names)
+
+    monkeypatch.setattr(jit, "load", load)
+    return loaded
 
 
 def inner_loops(assembly: str, names: str) -> list[list[str]]:

@@ -7,7 +7,6 @@ A sum of K products may be off by K * eps * (sum of the magnitudes).
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -27,11 +26,11 @@ from mind_lowering.native import Entry
 from mind_lowering.native.convolutions.convolution import Slide, choose
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.native.program import lower, prepared
-from mind_lowering.native.target_info import TARGETS, TargetInfo
+from mind_lowering.native.target_info import TARGETS
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_runtime.native import jit
 from native_checks import computed_here
-from native_text import backwards, inner_loops, multiplications, spills
+from native_text import inner_loops, load_backwards, multiplications, spills
 from ptir_evaluator import function_of
 from ptir_forms import program
 
@@ -218,15 +217,7 @@ def test_results_do_not_depend_on_how_work_is_shared_out(form: Form, isa: str, m
     x, w = arrays(form, F32)
     monkeypatch.setenv(ISA_VARIABLE, isa)
     whole = run(form, F32, x, w)
-    original = jit.load
-    split: list[int] = []
-
-    def load(text: str, host: TargetInfo, names: Sequence[str]) -> Any:
-        text, count = backwards(text)
-        split.append(count)
-        return original(text, host, names)
-
-    monkeypatch.setattr(jit, "load", load)
+    split = load_backwards(monkeypatch)
     mind_runtime.clear_cache()
     assert run(form, F32, x, w).tobytes() == whole.tobytes()
     assert split[0] > 0

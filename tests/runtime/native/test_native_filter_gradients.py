@@ -7,7 +7,6 @@ A sum of K products may be off by K * eps * (sum of the magnitudes).
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -31,8 +30,7 @@ from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.native.program import planned, prepared
 from mind_lowering.native.target_info import TARGETS, TargetInfo
 from mind_passes.functional import vjp
-from mind_runtime.native import jit
-from native_text import backwards
+from native_text import load_backwards
 
 
 @pytest.fixture(autouse=True)
@@ -215,18 +213,12 @@ def test_an_infinite_cotangent_meets_the_padding(
 @pytest.mark.parametrize("name", ["each channel by itself", "dense", "groups"])
 def test_results_do_not_depend_on_how_work_is_shared_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each unit of every kernel by itself, the last one first."""
-    form, original = FORMS[name], jit.load
-    split: list[int] = []
+    form = FORMS[name]
     in_small_caches(monkeypatch, 600)
     given = arrays(form)
     _, whole = gradient(form)(*given)
 
-    def load(text: str, host: TargetInfo, names: Sequence[str]) -> Any:
-        text, count = backwards(text)
-        split.append(count)
-        return original(text, host, names)
-
-    monkeypatch.setattr(jit, "load", load)
+    split = load_backwards(monkeypatch)
     mind_runtime.clear_cache()
     _, found = gradient(form)(*given)
     assert sum(split) > 1
