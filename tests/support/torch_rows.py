@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from mind_bridges.torch import as_array, from_torch
@@ -77,6 +78,31 @@ def check_derivatives(row: Row) -> None:
     expected = torch.autograd.grad(results, [arguments[i] for i in moving], cotangents, allow_unused=True)
     for ours, theirs in zip(products(row[0], arguments, moving, cotangents), expected, strict=True):
         np.testing.assert_allclose(ours, 0 * ours if theirs is None else as_array(theirs), 1e-4, 1e-4)
+
+
+def checks_of(rows: Mapping[str, Row], least: int, *tolerance: float) -> tuple[Callable[..., None], ...]:
+    """
+    The tests of a table of rows: values on each target, how many rows have derivatives, more than `least`, and derivatives.
+
+    A module names them `test_values, test_most_rows_have_derivatives, test_derivatives`.
+    """
+    smooth = [name for name in rows if differentiated(rows[name])[1]]
+
+    @pytest.mark.exhaustive
+    @pytest.mark.parametrize("target", ["numpy", "native"])
+    @pytest.mark.parametrize("name", rows)
+    def test_values(name: str, target: str) -> None:
+        check_values(rows[name], target, *tolerance)
+
+    def test_most_rows_have_derivatives() -> None:
+        assert len(smooth) > least
+
+    @pytest.mark.exhaustive
+    @pytest.mark.parametrize("name", smooth)
+    def test_derivatives(name: str) -> None:
+        check_derivatives(rows[name])
+
+    return test_values, test_most_rows_have_derivatives, test_derivatives
 
 
 def products(

@@ -15,9 +15,8 @@ from mind_runtime import compile  # noqa: E402, after the skip
 from torch_rows import (  # noqa: E402, after the skip
     Function,
     Row,
-    check_derivatives,
     check_values,
-    differentiated,
+    checks_of,
     given,
     normal,
     products,
@@ -140,24 +139,7 @@ ROWS: dict[str, Row] = {
     "L and U without P": (lambda x, p: torch.lu_unpack(x, p, unpack_pivots=False)[1:], lambda: packed(2, 4, 4)),
     "P alone": (lambda x, p: fixed(torch.lu_unpack(x, p, unpack_data=False)), lambda: packed(2, 3, 5)),
 }
-SMOOTH = [name for name in ROWS if differentiated(ROWS[name])[1]]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["numpy", "native"])
-@pytest.mark.parametrize("name", ROWS)
-def test_values(name: str, target: str) -> None:
-    check_values(ROWS[name], target, 1e-4)
-
-
-def test_most_rows_have_derivatives() -> None:
-    assert len(SMOOTH) > 28
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", SMOOTH)
-def test_derivatives(name: str) -> None:
-    check_derivatives(ROWS[name])
+test_values, test_most_rows_have_derivatives, test_derivatives = checks_of(ROWS, 28, 1e-4)
 
 
 def test_vectors_are_those_of_the_values() -> None:

@@ -11,7 +11,7 @@ from mind_dialect.errors import MindError
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from torch_rows import Row, check_derivatives, check_values, differentiated, normal, run  # noqa: E402, after the skip
+from torch_rows import Row, checks_of, normal, run  # noqa: E402, after the skip
 
 
 def regular(*shape: int) -> Any:
@@ -79,24 +79,7 @@ ROWS: dict[str, Row] = {
         for transposed in (True, False)
     },
 }
-SMOOTH = [name for name in ROWS if differentiated(ROWS[name])[1]]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["numpy", "native"])
-@pytest.mark.parametrize("name", ROWS)
-def test_values(name: str, target: str) -> None:
-    check_values(ROWS[name], target, 1e-4)
-
-
-def test_most_rows_have_derivatives() -> None:
-    assert len(SMOOTH) > 20
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", SMOOTH)
-def test_derivatives(name: str) -> None:
-    check_derivatives(ROWS[name])
+test_values, test_most_rows_have_derivatives, test_derivatives = checks_of(ROWS, 20, 1e-4)
 
 
 @pytest.mark.parametrize("left", [True, False])

@@ -13,7 +13,7 @@ from mind_dialect.errors import MindError
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch.nn import functional as F  # noqa: E402, after the skip
 
-from torch_rows import Row, check_derivatives, check_values, differentiated, normal, run  # noqa: E402, after the skip
+from torch_rows import Row, checks_of, normal, run  # noqa: E402, after the skip
 
 NAN = math.nan
 WITH_NAN = torch.tensor([[1.0, NAN, 0.0], [2.0, 1.0, 5.0], [NAN, NAN, NAN]])
@@ -146,24 +146,7 @@ ROWS: dict[str, Row] = {
         ),
     ),
 }
-SMOOTH = [name for name in ROWS if differentiated(ROWS[name])[1]]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["numpy", "native"])
-@pytest.mark.parametrize("name", ROWS)
-def test_values(name: str, target: str) -> None:
-    check_values(ROWS[name], target)
-
-
-def test_most_rows_have_derivatives() -> None:
-    assert len(SMOOTH) > 28
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", SMOOTH)
-def test_derivatives(name: str) -> None:
-    check_derivatives(ROWS[name])
+test_values, test_most_rows_have_derivatives, test_derivatives = checks_of(ROWS, 28)
 
 
 @pytest.mark.parametrize(

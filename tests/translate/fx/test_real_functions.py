@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from torch_rows import Row, check_derivatives, check_values, differentiated, normal  # noqa: E402, after the skip
+from torch_rows import Row, checks_of, normal  # noqa: E402, after the skip
 
 INF, NAN = math.inf, math.nan
 SPECIAL = torch.tensor([0.0, -0.0, INF, -INF, NAN, 1.5, -2.5, 0.5])
@@ -97,21 +97,4 @@ ROWS: dict[str, Row] = {
         lambda: (normal(5),),
     ),
 }
-SMOOTH = [name for name in ROWS if differentiated(ROWS[name])[1]]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["numpy", "native"])
-@pytest.mark.parametrize("name", ROWS)
-def test_values(name: str, target: str) -> None:
-    check_values(ROWS[name], target)
-
-
-def test_most_rows_have_derivatives() -> None:
-    assert len(SMOOTH) > 30
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", SMOOTH)
-def test_derivatives(name: str) -> None:
-    check_derivatives(ROWS[name])
+test_values, test_most_rows_have_derivatives, test_derivatives = checks_of(ROWS, 30)

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch.nn import functional as F  # noqa: E402, after the skip
 
 from mind_bridges.torch import from_torch  # noqa: E402, after the skip
-from torch_rows import Function, Inputs, Row, check_derivatives, check_values, differentiated, normal  # noqa: E402
+from torch_rows import Function, Inputs, Row, checks_of, normal  # noqa: E402
 
 
 def ints(*shape: int, low: int = -9, high: int = 10) -> Any:
@@ -134,26 +134,7 @@ ROWS: dict[str, Row] = {
     "detached integers": (lambda x: x.detach() + 1, lambda: (ints(4),)),
     "a range of floats": (lambda x: x + torch.arange(0.5, 2.0, 0.25), lambda: (normal(6),)),
 }
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["numpy", "native"])
-@pytest.mark.parametrize("name", ROWS)
-def test_values(name: str, target: str) -> None:
-    check_values(ROWS[name], target)
-
-
-SMOOTH = [name for name in ROWS if differentiated(ROWS[name])[1]]
-
-
-def test_most_rows_have_derivatives() -> None:
-    assert len(SMOOTH) > 35
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", SMOOTH)
-def test_derivatives(name: str) -> None:
-    check_derivatives(ROWS[name])
+test_values, test_most_rows_have_derivatives, test_derivatives = checks_of(ROWS, 35)
 
 
 REFUSED: dict[str, tuple[Callable[..., Any], Callable[[], Inputs], str]] = {

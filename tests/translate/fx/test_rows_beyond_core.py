@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch.nn import functional as F  # noqa: E402, after the skip
 
 from mind_bridges.torch import from_torch  # noqa: E402, after the skip
-from torch_rows import Function, Row, check_derivatives, check_values, differentiated, given, normal, outputs, run  # noqa: E402
+from torch_rows import Function, Row, checks_of, given, normal, outputs, run  # noqa: E402
 
 INF, NAN = math.inf, math.nan
 SPECIAL = torch.tensor([0.0, -0.0, INF, -INF, NAN, 1.5, -2.5, 0.5])
@@ -140,24 +140,7 @@ ROWS: dict[str, Row] = {
     "extremes of nothing": (torch.fmax, lambda: (torch.zeros(0), torch.zeros(0))),
     "indices of triangles": (lambda x: torch.triu_indices(3, 4) + x.long().sum(), lambda: (normal(2),)),
 }
-SMOOTH = [name for name in ROWS if differentiated(ROWS[name])[1]]
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("target", ["numpy", "native"])
-@pytest.mark.parametrize("name", ROWS)
-def test_values(name: str, target: str) -> None:
-    check_values(ROWS[name], target)
-
-
-def test_most_rows_have_derivatives() -> None:
-    assert len(SMOOTH) > 50
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", SMOOTH)
-def test_derivatives(name: str) -> None:
-    check_derivatives(ROWS[name])
+test_values, test_most_rows_have_derivatives, test_derivatives = checks_of(ROWS, 50)
 
 
 @pytest.mark.parametrize("target", ["numpy", "native"])
