@@ -66,9 +66,8 @@ class Rules:
                 return jax.tree_util.tree_unflatten(traced.out_tree, run(*leaves))
 
             arrays = len(jax.tree_util.tree_leaves(types)) == len(marked.in_avals)
-            traced = jax.jit(again, keep_unused=True).trace(
-                *(types if arrays else marked.in_avals)
-            )  # without the values of static arguments
+            given = types if arrays else marked.in_avals  # without the values of static arguments
+            traced = jax.jit(again, keep_unused=True).trace(*given)
         return read_stablehlo(traced.lower().as_text(debug_info=True), getattr(function, "__name__", "<jax>"))
 
     def marked(self, closed: Any) -> Any:
