@@ -2,7 +2,7 @@
 The table of kernels: each row says which op it takes and at what cost, or why it does not; the row of least cost is taken.
 
 This is where kernels plug in: a matrix product is a row of `DotGeneralOp`, with what follows it in a fusion a row of `FusionOp`.
-A test closes the table over the dialect: an op without an import rule is in `FALLBACK`, with the reason why NumPy runs it.
+A test closes the table over the dialect: an op without a row is in `FALLBACK`, with the reason why NumPy runs it.
 """
 
 from __future__ import annotations
