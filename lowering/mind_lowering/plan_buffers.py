@@ -36,7 +36,7 @@ def plan_attributes(plan: FunctionPlan) -> Mapping[str, Attribute]:
 @dataclass(frozen=True)
 class PlanBuffersPass(ModulePass):
     """
-    Note which arrays a run on NumPy allocates, how long it needs them, and its peak. Changes nothing else.
+    Annotate functions with the arrays that a run on NumPy allocates, their live ranges and the peak memory.
 
     `require-static=true` refuses dimensions without a size.
     """

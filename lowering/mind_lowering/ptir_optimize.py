@@ -85,7 +85,7 @@ class PtirOptimizePass(ModulePass):
     """
     The optimiser of PTIR: canonical form, constant folding, common subexpressions, dead code, known patterns.
 
-    `fast-math=true` takes floats for real numbers, `patterns=false` leaves softmax and the like as they are, `split=true` moves
+    `fast-math=true` treats floats as real numbers, `patterns=false` leaves softmax and the like as they are, `split=true` moves
     what depends on weights alone into `@f_prepare`, `fusions=true` forms fusions at the end; `iterations` bounds the rounds.
     """
 

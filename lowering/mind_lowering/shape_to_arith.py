@@ -136,7 +136,7 @@ def _refused(refusals: Sequence[Refusal]) -> Exception:
 
 @dataclass(frozen=True)
 class LowerShapeToArithPass(ModulePass):
-    """Lower ranked shapes to straight-line arithmetic on indices; all else is one error that names it."""
+    """Lower ranked shapes to straight-line arithmetic on indices; one error lists everything else."""
 
     name = "mind-lower-shape-to-arith"
 

@@ -324,7 +324,7 @@ def _holds_errors(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class ConvertShapeToStdPass(ModulePass):
-    """Convert ops on extent tensors and indices to arith, tensor and scf; what may hold errors stays."""
+    """Convert ops on extent tensors and indices to arith, tensor and scf; values that may be errors stay."""
 
     name = "mind-convert-shape-to-std"
 

@@ -147,8 +147,8 @@ class MindAutodiffPass(ModulePass):
     chooses the loss among several outputs. `seed` is `one` for a loss of rank 0 (the default), `ones`, or `cotangent` for an
     extra input per loss. `keep-primal=false` leaves out the outputs of the function, `verify=false` the checks before and
     after. Of Core IR: `profile=core-v1.1` overrides the function's own, `div-gradient=true` differentiates `Div`. Of PTIR:
-    `checkpoint=sqrt`, or `every-8`, saves fewer steps of scans and runs them again; `max-iterations=100` bounds the iterations of
-    a `while`.
+    `checkpoint=sqrt`, or `every-8`, saves fewer iterations of scans, and recomputes them; `max-iterations=100` bounds the
+    iterations of a `while`.
     """
 
     name = "mind-autodiff"

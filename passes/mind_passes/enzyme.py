@@ -323,7 +323,7 @@ class LowerEnzymePass(ModulePass):
     """
     Replace Enzyme's enzyme.autodiff and enzyme.fwddiff by calls of derived functions of PTIR or Core IR.
 
-    `activity` and `ret_activity` mean what they mean to Enzyme; what is for memory, `width` and `strong_zero` are refused.
+    `activity` and `ret_activity` have Enzyme's meaning. Activities of memory, `width` and `strong_zero` are refused.
     """
 
     name = "mind-lower-enzyme"

@@ -3,7 +3,7 @@ A gradient function cut in two, for systems that run them apart: values forwards
 
 `@f_grad`, with cotangents as inputs, becomes `@f_grad_forward` and `@f_grad_backward`. The former has the inputs of `@f` and
 returns its results, then residuals; the latter takes what was saved of inputs and residuals, then the cotangents, and returns the
-gradients. What is cheaper to compute again than to save is in both (see `residuals`).
+gradients. Both compute what is cheaper to rematerialize than to save (see `residuals`).
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class MindSplitGradientPass(ModulePass):
     Split each gradient @f_grad of PTIR that takes cotangents into @f_grad_forward and @f_grad_backward.
 
     The first returns the results of the function and residuals. The second takes what `mind.saved` lists, by position in inputs
-    and results of the first, then the cotangents. What is cheaper to compute again than to save is in both.
+    and results of the first, then the cotangents. Both compute what is cheaper to rematerialize than to save.
     """
 
     name = "mind-split-gradient"

@@ -257,7 +257,8 @@ class MindVectorizePass(ModulePass):
     Without `function`, every function gets one that has none, is not itself derived from another, and is not called by another.
     `in-axes=0,none` says, per input, the axis of its batch dimension, from the end if negative, or that all examples share it;
     `out-axes=-1` likewise per output; 0 for each by default. `size=8` is the extent of the batch, or its name, `N` if that is
-    free. `randomness=different` lets each example draw for itself, instead of all the `same`. `verify=false` leaves out checks.
+    free. `randomness=different` gives each example its own random numbers, instead of the `same`. `verify=false` leaves out
+    checks.
     """
 
     name = "mind-vectorize"

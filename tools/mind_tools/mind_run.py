@@ -60,8 +60,8 @@ Each input is given as name=value, where the value is one of
   random:SEED         normally distributed floats, integers from 0 to 9; the same on every machine
 Inputs that are not named take the value of --all, so --all weights.npz finds each by its name. A .pt2 file holds its weights.
 
-Functions on sizes and shapes (of the shape dialect) take and give values such as 3, [2, ?], [*] and true.
---memory, --explain, --profile and --trace say more about a run; the targets' settings are in docs/native.md, docs/cupy.md and
+Functions on sizes and shapes (of the shape dialect) take and return values such as 3, [2, ?], [*] and true.
+--memory, --explain, --profile and --trace show more about a run; the targets' settings are in docs/native.md, docs/cupy.md and
 docs/xla.md.
 """
 

@@ -29,7 +29,7 @@ example, with the program of mind-opt --help:
   loss.html: 17 steps, 16 ops at the end
 
 The file needs no server and no network. Passes are those of mind-opt, as flags or in -p; mind-opt --help lists them.
---lower-to-native or --fuse-for-cupy, then --convert-ptir-to-launch, tells which op becomes which kernel.
+--lower-to-native or --fuse-for-cupy, then --convert-ptir-to-launch, shows which op becomes which kernel.
 docs/viewer.md describes the page and its keys.
 """
 ELIDED = 64

@@ -38,9 +38,9 @@ class LowerToCupyPass(ModulePass):
     """
     Lower functions of Core IR and PTIR to calls over an array namespace, each `ptir.fusion` to one CUDA kernel.
 
-    The functions are optimised and fused first. `fast-reduce=true` lets updates of floats be combined in any order. With
-    `launches=true` they become what runs: kernels, calls and copies on memory that is assigned, of the `launch` dialect; E8001
-    for a dimension that has no size.
+    The functions are optimised and fused first. `fast-reduce=true` lets updates of floats be combined in any order.
+    `launches=true` lowers them to the `launch` dialect: kernels, calls and copies on assigned memory; E8001 for a dimension
+    without a size.
     """
 
     name = "mind-lower-to-cupy"

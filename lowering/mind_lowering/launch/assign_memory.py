@@ -50,7 +50,7 @@ class SharedSlot(Slot):
 @dataclass(frozen=True)
 class LaunchAssignMemoryPass(ModulePass):
     """
-    Give temporaries offsets in the arena, and results the memory of donated arguments.
+    Assign offsets in the arena to temporaries, and memory of donated arguments to results.
 
     `order=size` places the largest temporaries first, which needs the least memory; `order=program` takes the tightest gap in the
     order of the program, in less time. Offsets are multiples of `align`.

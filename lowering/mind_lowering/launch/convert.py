@@ -55,8 +55,8 @@ class ConvertPtirToLaunchPass(ModulePass):
     """
     Convert functions of PTIR, and Core IR, to launches of kernels on memory.
 
-    A function is converted as a whole, without calls; E8001 for dimensions without a size, E9014 for an op that runs on the host
-    inside of a branch or a loop.
+    Functions must not call others. E8001 refuses dimensions without a size, E9014 an op that runs on the host inside of a branch
+    or a loop.
     """
 
     name = "mind-convert-ptir-to-launch"

@@ -37,8 +37,8 @@ class LaunchHoistPackingPass(ModulePass):
     """
     Move packing before loops that do not change what is packed, or into `launch.prepack`.
 
-    It moves into `launch.prepack` where no call changes what is packed. Equal packings in one place are one. `budget` bounds the
-    bytes of memory that is packed earlier than where it is read.
+    It moves into `launch.prepack` where no call changes what is packed. Equal packings in one place are merged. `budget` bounds
+    the bytes of memory that is packed earlier than where it is read.
     """
 
     name = "mind-launch-hoist-packing"

@@ -40,7 +40,7 @@ from .return_op import ReturnOp
 @dataclass(frozen=True)
 class LaunchLoopCarriedPass(ModulePass):
     """
-    Give loop-carried values memory: in place, left where they are, or in two allocations that rotate.
+    Assign memory to loop-carried values: in place, left where they are, or in two allocations that rotate.
 
     An alloc that a body yields is new memory in each iteration, which `launch-assign-memory` refuses where this pass has not run.
     """

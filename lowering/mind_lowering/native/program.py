@@ -116,7 +116,7 @@ def _recognize_convolutions(module: ModuleOp) -> None:
 
 
 def _convolve_patches(module: ModuleOp, computes: Callable[[Operation], bool]) -> None:
-    """Make convolutions of sums over the places of patches."""
+    """Turn sums over patches into convolutions."""
     if convolve_patches(module, computes):
         simplify(module)
 

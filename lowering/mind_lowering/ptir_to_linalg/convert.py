@@ -107,8 +107,8 @@ class ConvertPtirToLinalgPass(ModulePass):
     """
     Convert PTIR to tensor, linalg, arith, math and scf with signless integers; drop our attributes.
 
-    What cannot be said is refused with one error that names it all. `assume-in-range=true` promises that no index is out of range
-    and no integer divisor is 0, which the contract wants rejected at run time.
+    One error lists all that has no form there. `assume-in-range=true` promises that every index is in range and no integer
+    divisor is 0, both of which PTIR makes errors at run time.
     """
 
     name = "mind-convert-ptir-to-linalg"

@@ -29,7 +29,7 @@ class ConvertPtirToStablehloPass(ModulePass):
     """
     Convert PTIR to StableHLO and CHLO, with calls inlined; one error lists all that has no form.
 
-    Integers become signless, and attributes of ours go. `precision` (highest, high or default) is that of products of f32.
+    Integers become signless, and our attributes are dropped. `precision` (highest, high or default) is that of products of f32.
     `checks=true` adds a result that says which op an input made wrong, to functions where one may be. Random numbers take the
     seed as one more input. `bounds=true` writes upper bounds that are declared into types of arguments.
     """

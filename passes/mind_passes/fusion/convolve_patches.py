@@ -185,7 +185,7 @@ def _fitting(patches: ExtractPatchesOp) -> tuple[Value, list[tuple[int, int]]]:
 
 @dataclass(frozen=True)
 class PtirConvolvePatchesPass(ModulePass):
-    """Make convolutions of sums over the places of patches: of gradients of filters."""
+    """Turn sums over patches, as gradients of filters have them, into convolutions."""
 
     name = "mind-ptir-convolve-patches"
 

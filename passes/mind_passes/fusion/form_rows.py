@@ -150,7 +150,7 @@ def _split(op: FusionOp, index: int, reduction: ReduceOp, rows: tuple[int, ...])
 @dataclass(frozen=True)
 class PtirFormRowsPass(ModulePass):
     """
-    Form row fusions: ops over the same rows, reductions included, are one fusion.
+    Form row fusions: fuse ops over the same rows, including reductions.
 
     The functions are of static shape. Run `ptir-fuse` before.
     """

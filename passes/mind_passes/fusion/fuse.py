@@ -95,7 +95,7 @@ class PtirFusePass(ModulePass):
     """
     Form fusions: elementwise ops of one shape, their broadcasts, one product before, one reduction after.
 
-    The groups are maximal, up to 512 ops. A fused program means what it meant; `ptir-defuse` takes it apart again.
+    The groups are maximal, up to 512 ops. Fusing changes no result; `ptir-defuse` undoes it.
     """
 
     name = "mind-ptir-fuse"

@@ -96,7 +96,7 @@ def _count(value: SSAValue) -> int:
 
 @dataclass(frozen=True)
 class PtirMergeProducersPass(ModulePass):
-    """Merge fusions into the fusions that alone use them, where no element is computed many times then."""
+    """Merge fusions into their only users, unless these would compute elements several times."""
 
     name = "mind-ptir-merge-producers"
 

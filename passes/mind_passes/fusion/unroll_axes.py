@@ -249,7 +249,7 @@ class PtirUnrollAxesPass(ModulePass):
     """
     Unroll elementwise ops over a short last axis, where they read broadcast operands and are reduced.
 
-    The differences of all pairs of points are one array for each coordinate then, which fusions need not store.
+    The differences of all pairs of points, for example, become one array per coordinate, which fusions need not store.
     """
 
     name = "mind-ptir-unroll-axes"

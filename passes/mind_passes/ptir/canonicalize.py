@@ -120,9 +120,9 @@ class CanonicalizePtirOp(RewritePattern):
 @dataclass(frozen=True)
 class PtirCanonicalizePass(ModulePass):
     """
-    Bring PTIR into canonical form: exact rewrites, one spelling, no dead code; inside regions too.
+    Bring PTIR into canonical form: exact rewrites, one spelling, no dead code, inside regions too.
 
-    `fast-math=true` adds rewrites that take floats for real numbers: they may lose NaN, infinities and the sign of zero.
+    `fast-math=true` adds rewrites that treat floats as real numbers: they may lose NaN, infinities and the sign of zero.
     """
 
     name = "mind-ptir-canonicalize"

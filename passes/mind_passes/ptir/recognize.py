@@ -74,7 +74,7 @@ def _replace(root: Operation, matches: Sequence[Match]) -> None:
 @dataclass(frozen=True)
 class PtirRecognizePass(ModulePass):
     """
-    Make layer norm and convolution ops; make softmax, GELU, RMS norm and attention fusions of that pattern.
+    Recognize layer norms and convolutions as ops; softmax, GELU, RMS norm and attention as fusions.
 
     Run `ptir-canonicalize` before. `patterns=softmax,gelu` finds only those.
     """

@@ -258,7 +258,7 @@ def _erase(found: _Between) -> None:
 
 @dataclass(frozen=True)
 class PtirSinkViewsPass(ModulePass):
-    """Sink transposes and reshapes through elementwise ops, where another view, a reduction or a product takes them up."""
+    """Sink transposes and reshapes through elementwise ops, where another view, a reduction or a product absorbs them."""
 
     name = "mind-ptir-sink-views"
 

@@ -181,7 +181,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 @dataclass(frozen=True)
 class OutlineShapeComputationPass(ModulePass):
-    """Move what computes the shapes of `with_shape` into shape functions of their own."""
+    """Move computations of the shapes of `with_shape` into shape functions."""
 
     name = "mind-outline-shape-computation"
 

@@ -398,9 +398,9 @@ def _free(name: str, taken: set[str]) -> str:
 @dataclass(frozen=True)
 class ReifyShapesPass(ModulePass):
     """
-    Write down the shapes of programs as ops: a shape function for each function, or inline with its ops.
+    Express the shapes of programs as ops: in a shape function for each function, or among its ops.
 
-    `mode=func`, the default, makes a `shape.func` alongside each function, `mode=inline` puts the ops between the function's own.
+    `mode=func`, the default, adds a `shape.func` for each function; `mode=inline` puts the ops among the function's own.
     """
 
     name = "mind-reify-shapes"

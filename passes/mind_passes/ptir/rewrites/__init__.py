@@ -130,7 +130,7 @@ FAST_RULES: dict[type[PtirOp], tuple[Rule, ...]] = {
     MulOp: (elementwise.fast_mul_zero,),
     DivOp: (elementwise.fast_div_constant,),
 }
-"""What takes floats for real numbers, for those who ask; tried after the others."""
+"""Rules of `fast-math`, which treat floats as real numbers; tried after the others."""
 
 ALL_RULES: dict[type[PtirOp], tuple[Rule, ...]] = {cls: (*rules, *FAST_RULES.get(cls, ())) for cls, rules in RULES.items()}
 

@@ -2,7 +2,7 @@
 Rewrites of elementwise ops.
 
 What stands here unmarked is true for every element of every legal dtype, NaN, infinities, both zeros and wrapping integers
-included; a NaN's sign and payload do not count. `FAST` rules take floats for real numbers and need `fast-math`.
+included; a NaN's sign and payload do not count. `FAST` rules treat floats as real numbers and need `fast-math`.
 """
 
 from __future__ import annotations
