@@ -248,7 +248,8 @@ def array_function(self: Array, function: Any, types: Any, args: Sequence[Any], 
 
 def _bound(theirs: Any, ours: Any, args: Sequence[Any], options: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Arguments of a NumPy function as those of ours: leading ones by position, the others by name."""
-    positional = [p for p in inspect.signature(ours).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    parameters = inspect.signature(ours).parameters.values()
+    positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is p.empty]
     signature = _signature(theirs)
     if signature is None or any(p.kind is p.VAR_POSITIONAL for p in positional):
         return list(args), dict(options)

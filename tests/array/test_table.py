@@ -153,3 +153,55 @@ def test_signatures_are_those_that_positional_arguments_of_the_standard_need():
     for name in ("add", "where", "matmul", "sum", "linalg.solve"):
         parameters = list(inspect.signature(TABLE[name].function).parameters.values())
         assert parameters[0].kind is inspect.Parameter.POSITIONAL_ONLY, name
+
+
+def _positional(function: Any) -> list[str]:
+    """The names of the parameters that may be given by position, under our names."""
+    renamed = {"ddof": "correction", "N": "n_rows", "M": "n_cols", "a_min": "min", "a_max": "max"}
+    parameters = inspect.signature(function).parameters.values()
+    return [renamed.get(p.name, p.name) for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _numpy_function(row: Row) -> Any:
+    """The function of NumPy of a row's name, or one that it stands for; None for ufuncs, which take arrays by position only."""
+    module: Any = getattr(np, row.module, None) if row.module else np
+    found = getattr(module, row.name, None)
+    for name in row.numpy:
+        found = found or getattr(np, name, None)
+    return None if isinstance(found, np.ufunc) or not inspect.isfunction(found) else found
+
+
+BY_POSITION = {r.qualified: (r, f) for r in TABLE.values() if (f := _numpy_function(r)) is not None}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("name", BY_POSITION)
+def test_arguments_that_numpy_takes_by_position_are_taken_by_position(name: str):
+    """In NumPy's order, up to the first parameter that we do not have: `ma.sum(x, 0)`."""
+    row, function = BY_POSITION[name]
+    ours, every = _positional(row.function), list(inspect.signature(row.function).parameters)
+    for i, theirs in enumerate(_positional(function)):
+        if i >= len(ours) and theirs not in every:
+            break
+        if theirs != "device":  # of the standard, where it is a keyword
+            assert i < len(ours), f"{theirs} of {name} is a keyword only"
+            assert theirs == ours[i] or theirs not in every, f"{theirs} of {name} is at another position than NumPy's"
+
+
+def test_axes_and_dtypes_by_position_are_read_as_numpy_reads_them():
+    x = np.arange(12.0).reshape(3, 4)
+    for f in (
+        lambda xp, x: xp.sum(x, 0),
+        lambda xp, x: xp.var(x, 1),
+        lambda xp, x: xp.stack([x, x], 1),
+        lambda xp, x: xp.diff(x, 2, 0),
+        lambda xp, x: xp.roll(x, 1, 1),
+        lambda xp, x: xp.triu(x, 1) + xp.eye(3, 4, 1, "float32"),
+        lambda xp, x: xp.zeros(3, "int32"),
+        lambda xp, x: xp.linspace(0, 1),
+        lambda xp, x: xp.linspace(0, 1, 4, False),
+        lambda xp, x: xp.fft.fft(x, 3, 0),
+        lambda xp, x: xp.linalg.svd(x, False)[1],
+    ):
+        expected, found = f(np, x), f(ma, ma.asarray(x))
+        np.testing.assert_allclose(found.ndarray, expected, strict=True)

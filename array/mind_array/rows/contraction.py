@@ -45,7 +45,7 @@ def matmul(x1: Any, x2: Any, /) -> Array:
 
 
 @row("tensordot", category="numeric", arrays=2, derivative=SMOOTH)
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Array:
+def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
     """Return the sum of products over axes: the last `axes` of `x1` and the first of `x2`, or two sequences of axes."""
     (a, b), _ = promoted("tensordot", "numeric", array_of(x1, "tensordot"), array_of(x2, "tensordot"))
     if isinstance(axes, int):

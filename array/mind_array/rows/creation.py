@@ -33,7 +33,7 @@ def check_device(device: Any) -> None:
 
 
 @row("asarray", "array")
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
+def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Array:
     """
     Return an array from an array, a NumPy array or scalar, a number, nested sequences of numbers, or a buffer.
 
@@ -137,7 +137,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 @row("full", arrays=0)
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return `fill_value` in every element."""
     check_device(device)
     if type(fill_value) not in DEFAULTS:
@@ -151,49 +151,49 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) 
 
 
 @row("zeros", arrays=0)
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return zeros, float64 by default."""
     check_device(device)
     return constant(0, dtype_or(dtype, float64), shape_of(shape, "zeros"))
 
 
 @row("ones", arrays=0)
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return ones, float64 by default."""
     check_device(device)
     return constant(1, dtype_or(dtype, float64), shape_of(shape, "ones"))
 
 
 @row("empty", arrays=0)
-def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return an array whose elements may be anything; here they are zeros."""
     check_device(device)
     return constant(0, dtype_or(dtype, float64), shape_of(shape, "empty"))
 
 
 @row("full_like")
-def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return `fill_value` in every element, in the shape and dtype of `x`."""
     array = array_of(x, "full_like")
     return full(array.shape, fill_value, dtype=dtype_or(dtype, array.dtype), device=device)
 
 
 @row("zeros_like")
-def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
+def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return zeros in the shape and dtype of `x`."""
     array = array_of(x, "zeros_like")
     return zeros(array.shape, dtype=dtype_or(dtype, array.dtype), device=device)
 
 
 @row("ones_like")
-def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
+def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return ones in the shape and dtype of `x`."""
     array = array_of(x, "ones_like")
     return ones(array.shape, dtype=dtype_or(dtype, array.dtype), device=device)
 
 
 @row("empty_like")
-def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Array:
+def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Array:
     """Return an array of any elements in the shape and dtype of `x`."""
     return zeros_like(x, dtype=dtype, device=device)
 
@@ -260,7 +260,7 @@ def _number(value: Any, function: str) -> Any:
 
 
 @row("linspace", arrays=0)
-def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True) -> Array:
+def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, dtype: Any = None, device: Any = None) -> Array:
     """Return `num` numbers at equal distances from `start` to `stop`, which is the last one unless `endpoint` is False."""
     check_device(device)
     number = complex if isinstance(start, complex) or isinstance(stop, complex) else float
@@ -284,7 +284,7 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: A
 
 
 @row("eye", arrays=0)
-def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Array:
+def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """Return ones on diagonal `k` of a matrix of zeros."""
     check_device(device)
     shape = shape_of((n_rows, n_rows if n_cols is None else n_cols), "eye")
@@ -308,14 +308,14 @@ def _matrix(x: Any, function: str) -> Array:
 
 
 @row("tril", derivative=SMOOTH)
-def tril(x: Any, /, *, k: int = 0) -> Array:
+def tril(x: Any, /, k: int = 0) -> Array:
     """Return `x` with zeros above diagonal `k` of its last two axes."""
     array = _matrix(x, "tril")
     return select(_on(array.shape, "less_equal", k), array, constant(0, array.dtype, array.shape))
 
 
 @row("triu", derivative=SMOOTH)
-def triu(x: Any, /, *, k: int = 0) -> Array:
+def triu(x: Any, /, k: int = 0) -> Array:
     """Return `x` with zeros below diagonal `k` of its last two axes."""
     array = _matrix(x, "triu")
     return select(_on(array.shape, "greater_equal", k), array, constant(0, array.dtype, array.shape))

@@ -80,7 +80,7 @@ def _transform(x: Array, kind: str, axes: tuple[int, ...], lengths: Sequence[int
 def _along_one(name: str) -> Function:
     category = "float" if name in ("rfft", "ihfft") else "floating"
 
-    def function(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
+    def function(x: Any, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
         array = _operand(x, name, norm, category=category)
         along = axis_of(axis, array.ndim, name)
         extent = array.shape[along]
@@ -102,7 +102,7 @@ fft, ifft, rfft, irfft, hfft, ihfft = (_along_one(name) for name in ("fft", "iff
 def _along_several(name: str) -> Function:
     kind, category = name.removesuffix("n"), "float" if name == "rfftn" else "floating"
 
-    def function(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
+    def function(x: Any, /, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
         array = _operand(x, name, norm, category=category)
         if axes is None and s is not None:
             axes = tuple(range(-len(s), 0))
@@ -128,7 +128,7 @@ def _frequencies(dtype: Any, function: str) -> Any:
 
 
 @row("fft.fftfreq", module="fft", arrays=0)
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """Return the frequencies of a transform of `n` samples at distances `d`: 0 and up, then the negative ones."""
     check_device(device)
     wanted = _frequencies(dtype, "fftfreq")
@@ -138,7 +138,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
 
 
 @row("fft.rfftfreq", module="fft", arrays=0)
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Array:
+def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """Return the frequencies of a transform of `n` real samples at distances `d`."""
     check_device(device)
     return cast(e.divide(iota((n // 2 + 1,), 0, float64), float(n * d)), _frequencies(dtype, "rfftfreq"))
@@ -153,12 +153,12 @@ def _shifted(x: Any, axes: Any, function: str, sign: int) -> Array:
 
 
 @row("fft.fftshift", module="fft", derivative=SMOOTH)
-def fftshift(x: Any, /, *, axes: Any = None) -> Array:
+def fftshift(x: Any, /, axes: Any = None) -> Array:
     """Return `x` with the frequency 0 moved to the middle."""
     return _shifted(x, axes, "fftshift", 1)
 
 
 @row("fft.ifftshift", module="fft", derivative=SMOOTH)
-def ifftshift(x: Any, /, *, axes: Any = None) -> Array:
+def ifftshift(x: Any, /, axes: Any = None) -> Array:
     """Return `x` with the frequency 0 moved back to the front."""
     return _shifted(x, axes, "ifftshift", -1)

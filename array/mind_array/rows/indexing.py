@@ -31,7 +31,7 @@ def index_array(x: Any, n: Any, function: str) -> Array:
 
 
 @row("take", arrays=2, derivative=SMOOTH)
-def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Array:
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Array:
     """Return slices of `x` at indices along `axis`, which a vector may leave out; E6001 for an index out of range."""
     array = array_of(x, "take")
     if axis is None:
@@ -45,7 +45,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Array:
 
 
 @row("take_along_axis", arrays=2, derivative=SMOOTH)
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Array:
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Array:
     """Return, at each place of `indices`, the element of `x` there whose position along `axis` is the index."""
     array, given = array_of(x, "take_along_axis"), array_of(indices, "take_along_axis", "indices")
     if given.ndim != array.ndim:

@@ -121,7 +121,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
 
 
 @row("linalg.qr", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
-def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
+def qr(x: Any, /, mode: str = "reduced") -> QRResult:
     """Return Q with orthonormal columns and upper triangular R with `Q @ R == x`."""
     array = _matrices(x, "qr", square=False)
     if mode not in ("reduced", "complete"):
@@ -133,7 +133,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
 
 
 @row("linalg.svd", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
-def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
     """Return U, the singular values in descending order, and Vh with `U * S @ Vh == x`."""
     array = _matrices(x, "svd", square=False)
     *batch, m, n = array.shape

@@ -156,7 +156,7 @@ def broadcast_arrays(*arrays: Any) -> list[Array]:
 
 
 @row("concatenate", "concat", arrays=-1, derivative=SMOOTH)
-def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Any, /, axis: int | None = 0) -> Array:
     """Return the arrays one after the other along `axis`, in the dtype that they promote to; flattened for None."""
     given = _several(arrays, "concat")
     dtype, _ = joint_dtype(given)
@@ -176,7 +176,7 @@ def _several(arrays: Any, function: str) -> list[Array]:
 
 
 @row("stack", arrays=-1, derivative=SMOOTH)
-def stack(arrays: Any, /, *, axis: int = 0) -> Array:
+def stack(arrays: Any, /, axis: int = 0) -> Array:
     """Return the arrays, all of one shape, along a new axis."""
     given = _several(arrays, "stack")
     for x in given:
@@ -197,7 +197,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 @row("flip", derivative=SMOOTH)
-def flip(x: Any, /, *, axis: Any = None) -> Array:
+def flip(x: Any, /, axis: Any = None) -> Array:
     """Return `x` with its elements in reverse order along the axes, all for None."""
     array = array_of(x, "flip")
     axes = axes_of(axis, array.ndim, "flip")
@@ -205,7 +205,7 @@ def flip(x: Any, /, *, axis: Any = None) -> Array:
 
 
 @row("roll", derivative=SMOOTH)
-def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Array:
+def roll(x: Any, /, shift: Any, axis: Any = None) -> Array:
     """Return `x` with its elements moved by `shift` along the axes, those that leave coming back at the other end."""
     array = array_of(x, "roll")
     if axis is None:
@@ -239,7 +239,7 @@ def tile(x: Any, repetitions: Any, /) -> Array:
 
 
 @row("repeat", derivative=SMOOTH)
-def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Array:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
     """
     Return each element repeated along `axis`, flattened for None.
 

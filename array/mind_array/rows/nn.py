@@ -101,7 +101,7 @@ def gelu(x: Any, /, *, approximate: str = "erf") -> Array:
 
 
 @row(module="nn", standard=False, category="float", derivative=SMOOTH)
-def softmax(x: Any, /, *, axis: int = -1) -> Array:
+def softmax(x: Any, /, axis: int = -1) -> Array:
     """Return shares of 1 along `axis` in proportion to the exponentials, summed in float32 at least."""
     array = one("softmax", "float", x)
     axes = (axis_of(axis, array.ndim, "softmax"),)
@@ -116,7 +116,7 @@ def _wide_reduce(kind: str, x: Array, axes: tuple[int, ...]) -> Array:
 
 
 @row(module="nn", standard=False, category="float", derivative=SMOOTH)
-def logsumexp(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Return the logarithm of the sum of exponentials over the axes, without overflow."""
     array = one("logsumexp", "float", x)
     axes = axes_of(axis, array.ndim, "logsumexp")
@@ -128,7 +128,7 @@ def logsumexp(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
 
 
 @row(module="nn", standard=False, category="float", derivative=SMOOTH)
-def log_softmax(x: Any, /, *, axis: int = -1) -> Array:
+def log_softmax(x: Any, /, axis: int = -1) -> Array:
     """Return the logarithms of the shares of `softmax`."""
     array = one("log_softmax", "float", x)
     return e.subtract(array, logsumexp(array, axis=axis, keepdims=True))

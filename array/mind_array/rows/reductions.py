@@ -34,7 +34,7 @@ def count_of(x: Array, axes: tuple[int, ...], dtype: DType) -> Array | int:
 
 
 @row("sum", category="numeric", derivative=SMOOTH)
-def sum_(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+def sum_(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
     """Return the sum over the axes, all for None; integers narrower than 64 bits are summed in 64."""
     array = array_of(x, "sum")
     wanted = dtype_or(dtype, accumulated(array.dtype))
@@ -42,7 +42,7 @@ def sum_(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fal
 
 
 @row("prod", category="numeric", derivative=SMOOTH, domain=(0.5, 2.0))
-def prod(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
+def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
     """Return the product over the axes, all for None; integers narrower than 64 bits are multiplied in 64."""
     array = array_of(x, "prod")
     wanted = dtype_or(dtype, accumulated(array.dtype))
@@ -59,19 +59,19 @@ def _extreme(kind: str, x: Any, axis: Any, keepdims: bool) -> Array:
 
 
 @row("max", "amax", category="real", derivative=PIECEWISE)
-def max_(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def max_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Return the greatest element over the axes, all for None; NaN if there is one, a `ValueError` of no elements."""
     return _extreme("max", x, axis, keepdims)
 
 
 @row("min", "amin", category="real", derivative=PIECEWISE)
-def min_(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def min_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Return the least element over the axes, all for None; NaN if there is one, a `ValueError` of no elements."""
     return _extreme("min", x, axis, keepdims)
 
 
 @row("mean", category="floating", derivative=SMOOTH)
-def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Return the sum over the axes divided by the number of elements."""
     array = one("mean", "floating", x)
     axes = axes_of(axis, array.ndim, "mean")
@@ -83,7 +83,7 @@ def _divisor(n: Array | int) -> Any:
 
 
 @row("var", category="floating", derivative=SMOOTH)
-def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Return the mean square distance to the mean, the sum divided by the number of elements less `correction`."""
     array = one("var", "floating", x)
     axes = axes_of(axis, array.ndim, "var")
@@ -100,7 +100,7 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 
 @row("std", category="floating", derivative=SMOOTH)
-def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
     """Return the square root of the variance."""
     return e.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
@@ -116,21 +116,21 @@ def truth(x: Array) -> Array:
 
 
 @row("all", category="all")
-def all_(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def all_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Return whether all elements over the axes differ from 0; True of none."""
     array = array_of(x, "all")
     return reduced("min", truth(array), axes_of(axis, array.ndim, "all"), keepdims)
 
 
 @row("any", category="all")
-def any_(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def any_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Return whether an element over the axes differs from 0; False of none."""
     array = array_of(x, "any")
     return reduced("max", truth(array), axes_of(axis, array.ndim, "any"), keepdims)
 
 
 @row("count_nonzero", category="all")
-def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def count_nonzero(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Return how many elements over the axes differ from 0."""
     array = array_of(x, "count_nonzero")
     return reduced("sum", cast(truth(array), int64), axes_of(axis, array.ndim, "count_nonzero"), keepdims)
@@ -170,7 +170,7 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, in
 
 
 @row("diff", category="all", derivative=SMOOTH)
-def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Array:
+def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """Return the differences of neighbours along `axis`, `n` times; of bool whether they differ."""
     array = array_of(x, "diff")
     if n < 0:
@@ -208,13 +208,13 @@ def _place_of_extreme(name: str, x: Any, axis: int | None, keepdims: bool) -> Ar
 
 
 @row("argmax", category="real")
-def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """Return the index of the first greatest element along `axis`, of the flattened array for None."""
     return _place_of_extreme("argmax", x, axis, keepdims)
 
 
 @row("argmin", category="real")
-def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """Return the index of the first least element along `axis`, of the flattened array for None."""
     return _place_of_extreme("argmin", x, axis, keepdims)
 
@@ -223,14 +223,14 @@ def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Arr
 
 
 @row("sort", category="real", derivative=PIECEWISE)
-def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
     """Return the elements along `axis` in order, equals as they stood; NaN is greater than all numbers."""
     array = one("sort", "ordered", x)
     return emit(ptir.SortOp, array, axis=axis_of(axis, array.ndim, "sort"), descending=bool(descending))
 
 
 @row("argsort", category="real")
-def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
+def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
     """Return the indices that put the elements along `axis` in order, equals as they stood."""
     array = one("argsort", "ordered", x)
     place = axis_of(axis, array.ndim, "argsort")
@@ -250,7 +250,7 @@ _SEARCH_LIMIT = 4096
 
 
 @row("searchsorted", category="real", arrays=2)
-def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Array:
+def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Array:
     """Return where the elements of `x2` would stand in the ordered vector `x1`, before (`left`) or after its equals."""
     from ..operands import joint_dtype, together
     from .indexing import take
@@ -344,7 +344,7 @@ def median(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
 
 
 def _without_nan(name: str, doc: str, function: Any, filling: float) -> Any:
-    def made(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+    def made(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
         array = one(name, "float", x)
         kept = select(e.equal(array, array), array, constant(filling, array.dtype, array.shape))
         return function(kept, axis=axis, keepdims=keepdims)
@@ -359,7 +359,7 @@ nanmin = _without_nan("nanmin", "Return the least element over the axes that is 
 
 
 @row("nanmean", standard=False, category="float", derivative=PIECEWISE)
-def nanmean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
+def nanmean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Return the mean over the axes of the elements that are not NaN."""
     array = one("nanmean", "float", x)
     counted = reduced("sum", cast(e.equal(array, array), array.dtype), axes_of(axis, array.ndim, "nanmean"), keepdims)
