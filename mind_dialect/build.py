@@ -33,7 +33,6 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from .array_like import Axis, axes_of
 from .core import (
     AddOp,
     ConstantOp,
@@ -63,6 +62,7 @@ from .core import (
 from .core.attributes import INTEGERS
 from .errors import brief, error
 from .expressions import Expression, Operand, apply, common_profile
+from .indices import Axis, axes_of
 from .literals import LiteralAttr, Number, flatten
 from .profiles import PROFILE_ATTRIBUTE, Profile, parse_profile
 from .program import NAME_ATTRIBUTE
@@ -162,12 +162,12 @@ def sum(input: Expression, axes: Sequence[int] = (), keepdims: bool = False, *, 
     >>> sum(variable("x", "f32", (2, 3)), axes=[1]), sum(variable("x", "f32", (2, 3)), axis=-1)
     (<Sum: f32[2]>, <Sum: f32[2]>)
     """
-    return apply(SumOp, input, axes=axes if axis is None else axes_of(input, axis), keepdims=keepdims)
+    return apply(SumOp, input, axes=axes if axis is None else axes_of(len(input.shape), axis), keepdims=keepdims)
 
 
 def mean(input: Expression, axes: Sequence[int] = (), keepdims: bool = False, *, axis: Axis = None) -> Expression:
     """The mean over `axes`, over all if there are none; `axis` as for `sum`."""
-    return apply(MeanOp, input, axes=axes if axis is None else axes_of(input, axis), keepdims=keepdims)
+    return apply(MeanOp, input, axes=axes if axis is None else axes_of(len(input.shape), axis), keepdims=keepdims)
 
 
 def reshape(input: Expression, new_shape: Sequence[int]) -> Expression:

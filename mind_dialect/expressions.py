@@ -3,25 +3,45 @@ Expressions: tensors to be, from which `build` makes programs.
 
 An expression is an op class, operands, properties and the type that the op's own rules infer; no op of the IR exists yet. What
 Python would decide by an expression's value, its truth or its equality with another, is an error: there is no value before a run.
+Operators and methods are those of NumPy's arrays that Core IR has ops for: `x ** 2`, `x[0, 1:]`, `x.T`, `x.sum(axis=1)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from xdsl.ir import Attribute
 
-from .array_like import ArrayLike
-from .core import AddOp, ConstantOp, CoreOp, DivOp, MatMulOp, MulOp, NegOp, SliceOp, SubOp
+from .core import (
+    AddOp,
+    ConstantOp,
+    CoreOp,
+    DivOp,
+    IndexOp,
+    MatMulOp,
+    MeanOp,
+    MulOp,
+    NegOp,
+    ReshapeOp,
+    SliceOp,
+    SqueezeOp,
+    SubOp,
+    SumOp,
+    TransposeOp,
+)
 from .core.elementwise import no_division
 from .errors import MindError, brief, error
+from .indices import Axis, axes_of, index_entries
 from .literals import LiteralAttr
 from .profiles import Profile
 from .types import DType, Shape, read_type
 
+MOST_POWERS = 64
+"""The greatest exponent that becomes products."""
 
-class Expression(ArrayLike):
+
+class Expression:
     """
     A tensor to be: immutable, typed, free of IR. `None` for the op class means a variable, which has a name.
 
@@ -91,6 +111,72 @@ class Expression(ArrayLike):
 
     def __neg__(self) -> Expression:
         return apply(NegOp, self)
+
+    def __pow__(self, exponent: int) -> Expression:
+        """Return the product of so many, by squaring; a negative exponent divides 1 by it. E4000 for what is no integer."""
+        x = self
+        if not isinstance(exponent, int) or isinstance(exponent, bool) or not 0 < abs(exponent) <= MOST_POWERS:  # pyright: ignore
+            given = brief(repr(exponent))
+            expected = (
+                f"an integer from 1 to {MOST_POWERS}, or from -{MOST_POWERS} to -1; exp(y * log(x)) is x ** y of positive x"
+            )
+            raise error("E4000", f"x ** {given}: Core IR has no power op; expected {expected}", given=given, expected=expected)
+        found: Expression | None = None
+        n = abs(exponent)
+        while n:
+            if n & 1:
+                found = x if found is None else apply(MulOp, found, x)
+            n >>= 1
+            x = apply(MulOp, x, x) if n else x
+        assert found is not None
+        return found if exponent > 0 else apply(DivOp, 1, found)
+
+    def __getitem__(self, key: Any) -> Expression:
+        """Return an element, or a window: integers, slices of positive steps, `...`. E4012 for an index out of range."""
+        entries = index_entries(key, self.shape)
+        places = [k for k in entries if isinstance(k, int)]
+        if places and len(places) == len(entries):
+            return apply(IndexOp, self, indices=places)
+        windows = [(k, k + 1, 1) if isinstance(k, int) else k for k in entries]
+        x = self
+        if any(window != (0, n, 1) for window, n in zip(windows, x.shape, strict=True)):
+            starts, ends, steps = (list(part) for part in zip(*windows, strict=True))
+            x = apply(SliceOp, x, starts=starts, ends=ends, steps=steps)
+        return apply(SqueezeOp, x, axes=[i for i, k in enumerate(entries) if isinstance(k, int)]) if places else x
+
+    def __iter__(self) -> Iterator[Expression]:
+        """Return the slices along the first axis, one after the other; E3002 for rank 0."""
+        if not self.shape:
+            raise error("E3002", f"{self!r} has rank 0, expected an axis to iterate over", expected="at least 1", actual=0)
+        return iter([self[i] for i in range(self.shape[0])])
+
+    @property
+    def T(self) -> Expression:
+        """The axes in reverse order."""
+        return self.transpose()
+
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> Expression:
+        """Return the sum over the axes, over all for None."""
+        return apply(SumOp, self, axes=axes_of(len(self.shape), axis), keepdims=keepdims)
+
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> Expression:
+        """Return the mean over the axes, over all for None."""
+        return apply(MeanOp, self, axes=axes_of(len(self.shape), axis), keepdims=keepdims)
+
+    def reshape(self, *shape: Any) -> Expression:
+        """Return the same elements under another shape, of which one extent may be -1: `x.reshape(3, -1)`."""
+        given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        return apply(ReshapeOp, self, new_shape=given)
+
+    def transpose(self, *axes: Any) -> Expression:
+        """Return the axes in another order, in reverse without any."""
+        given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        return apply(TransposeOp, self, permutation=tuple(given) or tuple(reversed(range(len(self.shape)))))
+
+    def squeeze(self, axis: Axis = None) -> Expression:
+        """Return the expression without axes of extent 1: those given, or all."""
+        found = tuple(i for i, n in enumerate(self.shape) if n == 1) if axis is None else axes_of(len(self.shape), axis)
+        return apply(SqueezeOp, self, axes=found)
 
     def __bool__(self) -> NoReturn:
         """Raise E2001: an expression has no value to be true or false."""

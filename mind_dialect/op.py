@@ -5,26 +5,24 @@ Base class of the ops of our dialects: properties with codecs, coded checks that
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.interfaces import ConditionallySpeculatableInterface, HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import BaseAttr, IRDLOperation, OpDef, OptionalDef, VariadicDef
+from xdsl.irdl import BaseAttr, IRDLOperation
 from xdsl.parser import Parser
 from xdsl.pattern_rewriter import RewritePattern
 from xdsl.printer import Printer
 
 from .canonicalization import canonicalization_patterns
-from .codecs import Codec
+from .declared_op import DeclaredOp
 from .errors import MindError, error
 from .names import shown_op
 from .op_class import OpClass
 from .profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from .textform import parse_op, print_op
-
-T = TypeVar("T")
 
 
 class CodedOp(IRDLOperation, HasCanonicalizationPatternsInterface, ABC, metaclass=OpClass):
@@ -73,54 +71,13 @@ class CodedOp(IRDLOperation, HasCanonicalizationPatternsInterface, ABC, metaclas
         super().verify(verify_nested_ops)
 
 
-class Declared(Generic[T]):
-    """The declaration of an op, read once; the accessors of the op class are its source."""
-
-    def __init__(self, read: Callable[[OpDef], T]):
-        self._read = read
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, op: Operation | None, cls: type[IRDLOperation]) -> T:
-        value = self._read(cls.get_irdl_definition())
-        setattr(cls, self._name, value)
-        return value
-
-
-def _results(op: OpDef) -> tuple[str, ...] | None:
-    variadic = any(isinstance(result, VariadicDef) for _, result in op.results)
-    return None if variadic else tuple(name for name, _ in op.results)
-
-
-def _codecs(op: OpDef) -> dict[str, Codec]:
-    """The constraints of the properties, all of which are codecs."""
-    return {name: cast(Codec, declared.constr) for name, declared in op.properties.items()}
-
-
 TENSOR: BaseAttr[TensorType[Attribute]] = BaseAttr(TensorType)
 """The constraint of operands and results; what tensors an op takes is for the coded checks, which come first."""
 
 
-class DialectOp(CodedOp, ConditionallySpeculatableInterface, ABC):
+class DialectOp(CodedOp, DeclaredOp, ConditionallySpeculatableInterface, ABC):
     """An op of one of our own dialects: properties by codecs, one text form for all."""
 
-    OPCODE: ClassVar[str]
-    """The specification's name of the op."""
-    OPERANDS: ClassVar[Declared[tuple[str, ...]]] = Declared(lambda op: tuple(name for name, _ in op.operands))
-    """The names of the operands."""
-    VARIADIC: ClassVar[Declared[bool]] = Declared(lambda op: any(isinstance(o, VariadicDef) for _, o in op.operands))
-    """Whether the last of `OPERANDS` stands for any number of them."""
-    RESULTS: ClassVar[Declared[tuple[str, ...] | None]] = Declared(_results)
-    """The names of the results; None if their number depends on the op."""
-    CODECS: ClassVar[Declared[Mapping[str, Codec]]] = Declared(_codecs)
-    """The op's properties, each with its kind."""
-    OPTIONAL: ClassVar[Declared[frozenset[str]]] = Declared(
-        lambda op: frozenset(name for name, p in op.properties.items() if isinstance(p, OptionalDef))
-    )
-    """The properties that may be absent; their value is then None."""
-    REGION_NAMES: ClassVar[tuple[str, ...]] = ()
-    """What the text form calls the op's regions."""
     CAN_FAIL: ClassVar[bool] = False
     """Whether the op fails on some inputs, whatever its dtype."""
 

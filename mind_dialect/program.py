@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from .core import CoreOp
 from .errors import MindError, error
+from .expressions import Expression
 from .names import value_ids
 
 NAME_ATTRIBUTE = "mind.name"
@@ -46,8 +47,6 @@ def require_module(given: object, kind: type[Operation] = ModuleOp) -> None:
 
 def _instead(given: Any) -> str:
     """Return what to pass for a module in place of `given`."""
-    from .build import Expression  # which imports this module
-
     if isinstance(given, Expression):
         return 'give program("f", expression) of mind_dialect.build'
     if isinstance(given, Operation):

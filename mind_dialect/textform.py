@@ -12,23 +12,21 @@ One type stands for all when they are equal. An ill-formed op prints too, so tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from xdsl.ir import Attribute, Region
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from .codecs import Codec
+from .declared_op import DeclaredOp
 from .errors import MindError, error
 from .literals import coded
 
-if TYPE_CHECKING:
-    from .op import DialectOp
-
-    Op = TypeVar("Op", bound=DialectOp)
+Op = TypeVar("Op", bound=DeclaredOp)
 
 
-def print_op(op: DialectOp, printer: Printer) -> None:
+def print_op(op: DeclaredOp, printer: Printer) -> None:
     """Write what follows the op's name."""
     if op.operands:
         printer.print_string(" ")
@@ -55,7 +53,7 @@ def print_property(printer: Printer, codec: Codec, stored: Attribute) -> None:
         codec.print(printer, stored)
 
 
-def print_rest(op: DialectOp, printer: Printer) -> None:
+def print_rest(op: DeclaredOp, printer: Printer) -> None:
     """Write the attributes, and the properties that the op should not have, so that nothing vanishes."""
     unknown = {name: a for name, a in op.properties.items() if name not in op.CODECS}
     printer.print_op_attributes({**op.attributes, **unknown})

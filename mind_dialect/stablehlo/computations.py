@@ -7,7 +7,6 @@ import re
 from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.parser import Parser, UnresolvedOperand
 
-from .dialect import OP_TYPES
 from .syntax import Syntax, integer_list, string
 
 _AXES = re.compile(r"\{[^{}]*\}")
@@ -41,10 +40,11 @@ def reduce(s: Syntax) -> Operation:
 def _applied(s: Syntax, name: str, type: Attribute) -> Region:
     """The body that applies one op to both arguments, which have the type of the initial value."""
     block = Block(arg_types=[type, type])
-    if (op_type := OP_TYPES.get(name)) is None:
+    op_type = s.parser.ctx.get_optional_op(name)
+    if name.partition(".")[0] not in ("stablehlo", "chlo") or op_type is None or op_type.name != name:  # or an unregistered one
         s.parser.raise_error(f"expected an op of StableHLO, found {name}")
     op = op_type.create(operands=block.args, result_types=[type])
-    block.add_ops([op, OP_TYPES["stablehlo.return"].create(operands=op.results)])
+    block.add_ops([op, s.parser.ctx.get_op("stablehlo.return").create(operands=op.results)])
     return Region(block)
 
 
